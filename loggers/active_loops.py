@@ -23,9 +23,7 @@ def start_loop(trainer: Any, start: Callable[[], Loop]) -> Loop:
 
 def close_loop(trainer: Any) -> bool:
     """Close the loop that is left suspended, if any; False if it is under way."""
-    reference = _loops.get(trainer)
-    logs = None if reference is None else reference()
-    if logs is None:
+    if (reference := _loops.get(trainer)) is None or (logs := reference()) is None:
         return True
     if inspect.getgeneratorstate(logs) == inspect.GEN_RUNNING:
         return False
@@ -39,10 +37,7 @@ def _close_all_loops() -> None:
 
 
 def close_first_at_exit() -> None:
-    """At exit, close suspended loops before anything registered so far is taken down.
-
-    Later still, the threads and modules that closing needs would be gone.
-    """
+    """At exit, close suspended loops before anything that they need is taken down."""
     atexit.unregister(_close_all_loops)
     atexit.register(_close_all_loops)
 

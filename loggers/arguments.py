@@ -43,8 +43,8 @@ def choice(name: str, value: Any, known: tuple[str, ...]) -> None:
 def text(name: str, value: Any) -> None:
     """Refuse everything but a string that says something."""
     if not isinstance(value, str) or not value:
-        kind = ValueError if isinstance(value, str) else TypeError
-        raise kind(f"{name} = {value!r}: give a name ({_HINT})")
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(f"{name} = {value!r}: give a name ({_HINT})")
 
 
 def package(module: str, extra: str) -> None:

@@ -21,10 +21,9 @@ Target = TypeVar("Target")
 class Logger(ABC):
     """A decorator of the trainer's generator. Write your own by writing `run`.
 
-    Over an instance it returns a proxy that is the trainer in all but its generator;
-    in a class body it decorates `__call__`. A logger holds its settings only: what a
-    run needs lives in the local variables of `run`, so one logger serves many trainers.
-    What must outlive a loop goes to `attach`, and into checkpoints.
+    A logger holds its settings only: what a run needs lives in the local variables of
+    `run`, so one logger serves many trainers. What must outlive a loop goes to
+    `attach`, and into checkpoints.
 
     Example:
         >>> class PrintReturns(Logger):
@@ -67,9 +66,8 @@ class Logger(ABC):
     ) -> None:
         """Save a part with the trainer; restore it as the last of its name was saved.
 
-        That was in an earlier loop, or in the process that wrote the checkpoint. Parts
-        have `state_dict` and `load_state_dict`. A trainer without `attach` (one that is
-        no `yieldrl.experiments.Run`) keeps nothing.
+        Parts have `state_dict` and `load_state_dict`. A trainer without `attach` (one
+        that is no `yieldrl.experiments.Run`) keeps nothing.
         """
         if (attach := getattr(trainer, "attach", None)) is not None:
             attach(name, part, restore=restore)
@@ -85,19 +83,13 @@ class Logger(ABC):
             logs.close()
 
     def __call__(self, target: Target) -> Target:
-        """Decorate a trainer, or `__call__` in the body of its class.
-
-        Raises:
-            TypeError: If the target is neither.
-        """
+        """Decorate a trainer, or `__call__` in its class's body; else TypeError."""
         if inspect.isfunction(target):
 
             @functools.wraps(target)
             def decorated(trainer: Any, *args: Any, **kwargs: Any) -> Stream:
-                return start_loop(
-                    trainer,
-                    lambda: self.wrap(trainer, target(trainer, *args, **kwargs)),
-                )
+                logs = functools.partial(target, trainer, *args, **kwargs)
+                return start_loop(trainer, lambda: self.wrap(trainer, logs()))
 
             return cast(Target, decorated)
         if isinstance(target, type | Generator) or not callable(target):
@@ -112,11 +104,7 @@ class Logger(ABC):
 
 
 class Decorated:
-    """A trainer with loggers around its generator; in all else the trainer itself.
-
-    Attributes are read from and written to the trainer, `isinstance` sees its class,
-    and `with` closes it.
-    """
+    """A trainer with loggers around its generator; in all else the trainer itself."""
 
     __slots__ = ("__loggers", "__trainer", "__weakref__")
     __loggers: tuple[Logger, ...]
@@ -139,10 +127,7 @@ class Decorated:
         return start_loop(trainer, start)
 
     def _with(self, logger: Logger) -> Any:
-        """This trainer with one more logger, or with one in the place of its like.
-
-        Keeping the place makes it harmless to run any notebook cell a second time.
-        """
+        """This trainer with one more logger, or with one in the place of its like."""
         loggers = {(type(one), one.destination): one for one in self.__loggers}
         loggers[type(logger), logger.destination] = logger
         return Decorated(self.__trainer, tuple(loggers.values()))

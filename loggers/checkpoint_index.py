@@ -1,7 +1,7 @@
 """The checkpoints of a folder, in the order in which they were written.
 
-That order is not that of their steps: a run may have gone on from an older one. Nor
-that of the files' times: copying a folder changes those. So there is an index.
+The index says it: steps do not, as a run may have gone on from an older one, nor do the
+files' times, which change when a folder is copied.
 """
 
 import json
@@ -17,17 +17,8 @@ FOLDER, INDEX, BEST = "checkpoints", "checkpoints.json", "best.pt"
 _NAME = re.compile(r"step_(\d+)\.pt")
 
 
-def step_name(step: int) -> str:
-    """Name of the checkpoint of a step."""
-    return f"step_{step:09d}.pt"
-
-
 def list_checkpoints(run_dir: str | Path) -> list[Path]:
-    """Checkpoints in a run's folder, or in a folder of them; the last written first.
-
-    Raises:
-        ValueError: If `checkpoints.json` cannot be read.
-    """
+    """Checkpoints in a run's folder, or a folder of them; the last written first."""
     folder = Path(run_dir)
     if (folder / FOLDER).is_dir():
         folder = folder / FOLDER
@@ -69,28 +60,25 @@ class Index:
         self._write()
 
     def _write(self) -> None:
-        content = {"saved": self.saved, "best": self.best}
-        text = json.dumps(content, indent=2) + "\n"
-        files.write_atomically(self.folder / INDEX, text)
+        text = json.dumps({"saved": self.saved, "best": self.best}, indent=2)
+        files.write_atomically(self.folder / INDEX, f"{text}\n")
 
 
 def _in_order(folder: Path, named: list[str]) -> list[str]:
     """Checkpoints that are there, the newest last.
 
-    One that the index does not know (deleted by hand, or not written by this version)
-    is newer than those that it knows if its step is later than that of the newest.
+    One that the index does not know is newer than all of it if its step is later than
+    that of the newest.
     """
     found = (path for path in folder.glob("step_*.pt") if path.is_file())
     steps = {path.name: int(m[1]) for path in found if (m := _NAME.match(path.name))}
     known = [name for name in named if name in steps]
     others = sorted(steps.keys() - set(known), key=lambda name: steps[name])
-    newest = steps[known[-1]] if known else -1
-    older = [name for name in others if steps[name] < newest]
+    older = [name for name in others if known and steps[name] < steps[known[-1]]]
     return [*older, *known, *others[len(older) :]]
 
 
 def _read(path: Path) -> tuple[list[str], dict[str, Any] | None]:
-    """What is saved, and the best."""
     if not path.exists():
         return [], None
     try:

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from yieldrl.loggers import arguments, files
 from yieldrl.loggers.base import Logger, Stream
-from yieldrl.loggers.checkpoint_index import (
-    BEST,
-    FOLDER,
-    Index,
-    list_checkpoints,
-    step_name,
-)
+from yieldrl.loggers.checkpoint_index import BEST, FOLDER, Index, list_checkpoints
 from yieldrl.loggers.interrupts import Interrupts
 from yieldrl.loggers.metric_values import read
 from yieldrl.loggers.write_errors import refuse_file, refuse_folder
@@ -24,8 +18,7 @@ from yieldrl.loggers.write_errors import refuse_file, refuse_folder
 if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
 
-SHARE = 0.05
-"""Of the time at most, that checkpoints which come by time may take."""
+SHARE = 0.05  # of the time, that checkpoints which come by time may take
 
 
 @dataclass(eq=False)
@@ -34,16 +27,14 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
 
     It saves when `every` more steps were taken or `seconds` have passed, and when the
     loop ends between two steps: finished, `break`, Ctrl-C (which waits for the end of a
-    step, unless it is pressed twice) or an error in the loop's body. After an error
-    inside the trainer it does not: that state is doubtful, the checkpoint before it is
-    not. Go on with
+    step, unless it is pressed twice) or an error in the loop's body. An error inside
+    the trainer leaves a doubtful state, which is not saved. Go on with
 
         trainer = ppo.Trainer.load(latest_checkpoint("runs/my-run"))
 
-    It saves when the next log is asked for, so that every other logger, inside or
-    around this one, has written the log that made it due. `best.pt` is the trainer at
-    the evaluation with the highest `episode_return`, also over several loops and after
-    resuming.
+    It saves when the next log is asked for: by then every other logger has written the
+    log that made it due. `best.pt` is the trainer at the evaluation with the highest
+    `episode_return`, also over several loops and after resuming.
     """
 
     every: int = 50_000
@@ -83,24 +74,14 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
 
 
 def latest_checkpoint(run_dir: str | Path) -> Path:
-    """The checkpoint written last: the first of `list_checkpoints`.
-
-    Raises:
-        FileNotFoundError: If there is none.
-        ValueError: If `checkpoints.json` cannot be read.
-    """
-    saved = list_checkpoints(run_dir)
-    if saved:
+    """The checkpoint written last; FileNotFoundError if there is none."""
+    if saved := list_checkpoints(run_dir):
         return saved[0]
     best = Path(run_dir) / FOLDER / BEST
-    raise FileNotFoundError(
-        f"{run_dir}: no checkpoint step_*.pt in it. "
-        + (
-            f"There is the one of the best evaluation: load {best}"
-            if best.is_file()
-            else "Give the folder of a run that was trained with loggers.checkpoint()"
-        )
-    )
+    remedy = "Give the folder of a run that was trained with loggers.checkpoint()"
+    if best.is_file():
+        remedy = f"There is the one of the best evaluation: load {best}"
+    raise FileNotFoundError(f"{run_dir}: no checkpoint step_*.pt in it. {remedy}")
 
 
 class _Saver:
@@ -111,11 +92,11 @@ class _Saver:
         refuse_file(folder)
         refuse_folder(folder / BEST)
         files.delete_all_leftovers(folder)
-        step = trainer.agent.sample_step
         self.index = Index(folder)
         # Whether anything happened since the last checkpoint; also in an earlier loop,
         # whose last one found no room.
-        self.stale = step > 0 and self.index.saved[-1:] != [step_name(step)]
+        taken = trainer.agent.sample_step > 0
+        self.stale = taken and self.index.saved[-1:] != [self._name()]
         self.failed = False  # whether a checkpoint could not be written
         self.evaluation: LogData | None = None  # the last one, until it was looked at
         self.due_step = self._next_step()
@@ -142,7 +123,7 @@ class _Saver:
         if not self.stale:
             return
         started = perf_counter()
-        self._write(step_name(self.trainer.agent.sample_step))
+        self._write(self._name())
         self.stale = False
         self.index.keep_last(self.settings.keep)
         self.due_time = self._next_time(perf_counter() - started)
@@ -162,6 +143,9 @@ class _Saver:
             self.index.add(name)  # before it is there: a kill leaves no unknown file
         self.trainer.save(self.folder / name)
         self.failed = False
+
+    def _name(self) -> str:
+        return f"step_{self.trainer.agent.sample_step:09d}.pt"
 
     def _next_step(self) -> float:
         step, every = self.trainer.agent.sample_step, self.settings.every

@@ -13,10 +13,8 @@ from yieldrl.loggers.metric_values import floats
 class early_stop(Logger):  # noqa: N801 (used like a function)
     """End the loop after the log in which a metric reached its goal.
 
-    A new loop goes on training and counts its patience anew.
-
-    Raises:
-        ValueError: If neither `threshold` nor `patience` is given.
+    A new loop goes on training and counts its patience anew. ValueError if neither
+    `threshold` nor `patience` is given.
     """
 
     steers: ClassVar[bool] = True
@@ -56,17 +54,15 @@ class early_stop(Logger):  # noqa: N801 (used like a function)
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield logs until the metric is good enough, or has stopped improving."""
         sign = 1.0 if self.mode == "max" else -1.0
-        goal = None if self.threshold is None else sign * self.threshold
+        goal = math.inf if self.threshold is None else sign * self.threshold
         best, waited = -math.inf, 0
         for log in logs:
             yield log
             if log["log_type"] != self.log_type or self.metric not in log["logs"]:
                 continue
             (value,) = floats([(self.metric, log["logs"][self.metric])])
-            if sign * value > best:
+            waited += 1
+            if sign * value > best:  # NaN is no improvement
                 best, waited = sign * value, 0
-            else:  # NaN is no improvement
-                waited += 1
-            reached = goal is not None and sign * value >= goal
-            if reached or waited == self.patience:
+            if sign * value >= goal or waited == self.patience:
                 return

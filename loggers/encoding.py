@@ -24,8 +24,8 @@ _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 def mp4(path: Path, fps: float) -> Iterator[Callable[[np.ndarray], None]]:
     """A function that takes frames `[H, W, 3]`, uint8; all of one size, sides even.
 
-    The file appears when the encoder has said that all of it was written; errors are
-    those of `loggers.files`, or RuntimeError if the encoder fails for another reason.
+    The file appears when all of it was written; errors are those of `loggers.files`, or
+    RuntimeError if the encoder fails for another reason.
     """
     make_folder(path.parent)
     temporary = path.with_name(f".{path.stem}.tmp.mp4")
@@ -88,14 +88,14 @@ def _start(
     codec = ["-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "25"]
     # Ctrl-C in a terminal reaches all processes of a group: not this one, which has to
     # finish the file.
-    new_group = 0x0200 if os.name == "nt" else 0  # CREATE_NEW_PROCESS_GROUP
+    on_windows = os.name == "nt"
     return subprocess.Popen(
         [get_ffmpeg_exe(), "-y", "-v", "error", *frames, "-i", "-", *codec, str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=said,
-        start_new_session=os.name != "nt",
-        creationflags=new_group,
+        start_new_session=not on_windows,
+        creationflags=0x0200 if on_windows else 0,  # CREATE_NEW_PROCESS_GROUP
     )
 
 

@@ -14,12 +14,9 @@ from yieldrl.loggers.base import Logger, Stream
 class evaluation(Logger):  # noqa: N801 (used like a function)
     """Evaluate every so many steps, and yield that log after the one that made it due.
 
-    For trainers with `config.eval_every = 0`. It evaluates each time `every` was
-    crossed, and when training has finished. In a class body write it below the loggers
-    that are to see its logs; over an instance the order does not matter.
-
-    Raises:
-        ValueError: When a loop starts, if the trainer evaluates by itself too.
+    For trainers with `config.eval_every = 0`; ValueError when a loop starts with
+    others. It evaluates each time `every` was crossed, and when training has finished.
+    In a class body write it below the loggers that are to see its logs.
     """
 
     adds_logs: ClassVar[bool] = True
@@ -52,12 +49,10 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
         # A loop that was left just when an evaluation was due has not lost it.
         last = _LastOne(trainer.agent.sample_step)
         self.attach(trainer, f"evaluation {self.seed}", last)
-        due = (last.step // self.every + 1) * self.every
         for log in logs:
             yield log
-            if log["sample_step"] >= due:
+            if log["sample_step"] // self.every > last.step // self.every:
                 yield self._evaluate(trainer, last)
-                due = (log["sample_step"] // self.every + 1) * self.every
         if trainer.agent.sample_step > last.step:
             yield self._evaluate(trainer, last)
 

@@ -25,10 +25,7 @@ _KEEP = "surrogateescape"  # bytes that are no UTF-8 are written back as they we
 
 
 def delete_all_leftovers(folder: Path) -> None:
-    """Delete what a process that was killed while it wrote has left half done.
-
-    In this folder, and in those of checkpoints and videos below it.
-    """
+    """Delete what a process that was killed while it wrote has left half done."""
     for place in (folder, folder / "checkpoints", folder / "videos"):
         for path in (*place.glob(".*.tmp"), *place.glob(".*.tmp.mp4")):
             if path.is_file():
@@ -36,10 +33,7 @@ def delete_all_leftovers(folder: Path) -> None:
 
 
 def place(trainer: Any, given: str | Path | None, name: str) -> Path:
-    """Where a logger writes: the path it was given, or `name` in the run's folder.
-
-    The folder is claimed first, so that no other trainer writes there too.
-    """
+    """The path that was given, or `name` in the run's folder, claimed by this."""
     if given is not None:
         return Path(given)
     claim = getattr(trainer, "claim", None)
@@ -47,11 +41,7 @@ def place(trainer: Any, given: str | Path | None, name: str) -> Path:
 
 
 def append(path: Path, data: bytes, header: bytes = b"") -> None:
-    """Add bytes, after the header if the file is new: all of them or none.
-
-    The file is open for this moment only: a loop that is left suspended holds no file,
-    and a folder can be moved or deleted meanwhile.
-    """
+    """Add bytes, after the header if the file is new: all of them or none."""
     make_folder(path.parent)
     with naming_failures(path), path.open("ab", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
@@ -66,10 +56,7 @@ def append(path: Path, data: bytes, header: bytes = b"") -> None:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file: readers, and a process killed now, see the old one or the new.
-
-    Where there is no room for the new one, the old one stays.
-    """
+    """Replace a file completely, or, killed or without room, not at all."""
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.tmp")
     try:
@@ -100,7 +87,7 @@ def rewind(
 
     A trainer that goes on from an older checkpoint takes those steps again. If rows of
     later steps are dropped, the file as it was stays beside it, with `.bak` added to
-    its name.
+    its name. ForeignFileError if the file is something else than a log of this kind.
 
     Args:
         path: The log file; nothing happens if there is none.
@@ -110,9 +97,6 @@ def rewind(
         end: Bytes that the file had at this point of the training, if that is known:
             what follows is dropped whatever its steps. Ignored if no line ends there,
             as in a file that has been changed since.
-
-    Raises:
-        ForeignFileError: If the file is something else than a log of this kind.
     """
     refuse_file(path.parent)
     if not path.exists():

@@ -12,12 +12,10 @@ _python_handler = signal.default_int_handler
 
 
 class Interrupts:
-    """A context in which `step` is not interrupted half way.
+    """A context in which `step` is not interrupted half way, which cannot be saved.
 
-    A network half updated, or an environment one step ahead of the buffer, is nothing
-    to save. So a first Ctrl-C within a step waits for its end; a second one does not.
-    Where Python's own handler is not in charge (another thread, a program's own
-    handler), nothing changes.
+    A first Ctrl-C within a step waits for its end; a second one does not. Where another
+    handler than Python's own is in charge, or in another thread, nothing changes.
     """
 
     def __init__(self) -> None:

@@ -25,9 +25,8 @@ TYPES = ("collect", "train", "evaluate")
 class live_plot(Logger):  # noqa: N801 (used like a function)
     """Plot metrics in a notebook while training runs; elsewhere it does nothing.
 
-    The picture is redrawn in place, and stays in the saved notebook as a PNG when the
-    loop ends (if matplotlib is installed). A new loop over the same trainer continues
-    the curves.
+    The picture is redrawn in place, and stays in the saved notebook, as a PNG with
+    matplotlib. A new loop over the same trainer continues the curves.
     """
 
     metrics: Sequence[str] = (
@@ -153,9 +152,8 @@ def _final_picture(curves: dict[str, Points]) -> dict[str, str]:
         axes.set_title(title, fontsize=9)
         axes.set_xlabel("environment steps", fontsize=8)
         if not curve:
-            axes.text(
-                0.5, 0.5, "nothing to draw", ha="center", transform=axes.transAxes
-            )
+            middle = {"ha": "center", "transform": axes.transAxes}
+            axes.text(0.5, 0.5, "nothing to draw", **middle)
         axes.tick_params(labelsize=8)
         axes.locator_params(axis="x", nbins=5)  # or their numbers run together
         axes.grid(alpha=0.3)

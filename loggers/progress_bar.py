@@ -23,12 +23,11 @@ _ON_RAY = "workers", "policy_lag"
 class progress(Logger):  # noqa: N801 (used like a function)
     """Show a progress bar, in a terminal as in a notebook.
 
-    It counts environment steps up to `config.total_steps`, and beside them the steps of
-    learning, each with its rate: the one may go on without the other. It shows the last
-    episode's return and the last evaluation's, and on Ray how many workers there are
-    and how old their policies were. It is drawn ten times a second, or every
-    ten seconds where the output is a file. Where actions are text, an answer of the
-    policy is shown above it every ten seconds.
+    It counts environment steps up to `config.total_steps`, and steps of learning, each
+    with its rate. It shows the last episode's return and the last evaluation's, and on
+    Ray how many workers there are and how old their policies were. It is drawn ten
+    times a second, or every ten seconds where the output is a file. Where actions are
+    text, an answer of the policy is shown above it every ten seconds.
     """
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
@@ -77,8 +76,7 @@ class _Bar:
             held = value.detach() if hasattr(value, "detach") else value
             self.returns[_SHOWN[log["log_type"]]] = held  # not read yet
         if _ON_RAY[0] in log["logs"]:
-            found = {name: log["logs"][name] for name in _ON_RAY if name in log["logs"]}
-            self.returns.update(found)
+            self.returns |= {k: log["logs"][k] for k in _ON_RAY if k in log["logs"]}
 
     def draw(self, step: int, learn_step: int) -> None:
         shown = {}

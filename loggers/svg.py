@@ -13,9 +13,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 288, 38, 152  # where the curve lies in its p
 def draw_panels(curves: Mapping[str, Points]) -> str:
     """One panel a curve, side by side, over a common range of steps.
 
-    Args:
-        curves: Title -> points `(x, y)` in order of x. Points that are not finite
-            leave a gap.
+    `curves` are title -> points `(x, y)` in order of x; not finite ones leave a gap.
     """
     steps = [x for curve in curves.values() for x, _ in curve]
     span = (min(steps), max(steps)) if steps else (0.0, 0.0)

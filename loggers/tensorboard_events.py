@@ -26,9 +26,8 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
     """Write event files: `tensorboard --logdir runs` shows all runs.
 
     Tags are `train/loss`, `collect/episode_return`, `evaluate/episode_return` and so
-    on, over environment steps; the config is under Text. Each loop adds a file to the
-    folder. When a run goes on from a checkpoint, points that were written after it
-    leave the files, and a TensorBoard that is open hides them.
+    on, over environment steps; the config is under Text. When a run goes on from a
+    checkpoint, points that were written after it leave the files.
     """
 
     log_dir: str | Path | None = None
@@ -57,8 +56,7 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
         number = f"{os.getpid()}.{next(_numbers):06}"
         name = f"{time.time():.0f}.{socket.gethostname()}.{number}"
         path = folder / _FILES.replace("*", name)
-        # No thread writes behind the loop's back, as that of `SummaryWriter` does: what
-        # was written is in the file, and a full disk is an error here.
+        # Without the thread of a `SummaryWriter`: a full disk is an error here.
         files.append(path, _records([_event(0, file_version="brain.Event:2"), first]))
         yield lambda rows: files.append(path, _records(_scalars(rows)))
 
@@ -72,11 +70,10 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
         if position is None:
             return  # TensorBoard hides later steps for the start that `open` writes
         for path in self._folder(trainer).glob(_FILES):
-            size = position.get(path.name)
-            if size is None:
+            if path.name not in position:
                 path.unlink()
-            elif size < files.size(path):
-                os.truncate(path, size)
+            elif position[path.name] < files.size(path):
+                os.truncate(path, position[path.name])
 
     def _folder(self, trainer: Any) -> Path:
         return files.place(trainer, self.log_dir, "tensorboard")

@@ -73,10 +73,8 @@ class csv(LogFile):  # noqa: N801 (used like a function)
 
     is a curve. Numbers that are not finite are written `nan`, `inf` and `-inf`, which
     pandas reads. When a run goes on, rows beyond the trainer's steps are dropped: see
-    `yieldrl.loggers.files.rewind`.
-
-    Raises:
-        ValueError: When a loop starts, if the file is there and is no such table.
+    `yieldrl.loggers.files.rewind`. ValueError, when a loop starts, if the file is there
+    and is no such table.
     """
 
     file_name = "logs.csv"
@@ -103,13 +101,10 @@ class jsonl(LogFile):  # noqa: N801 (used like a function)
     """Write logs to a JSON Lines file, `logs.jsonl` in the run's folder.
 
     A line is a `LogData`: `{"log_type": ..., "sample_step": ..., "learn_step": ...,
-    "logs": {...}}`. JSON knows no numbers that are not finite, so they are the strings
-    "NaN", "Infinity" and "-Infinity", which `float(value)` in Python and
-    `Number(value)` in JavaScript read. When a run goes on, rows beyond the trainer's
-    steps are dropped: see `yieldrl.loggers.files.rewind`.
-
-    Raises:
-        ValueError: When a loop starts, if the file is there and is no such log.
+    "logs": {...}}`. Numbers that are not finite, which JSON has not, are the strings
+    "NaN", "Infinity" and "-Infinity", as `float` in Python and `Number` in JavaScript
+    read them. When a run goes on, and when the file is no such log, it is as with
+    `csv`.
     """
 
     file_name = "logs.jsonl"
@@ -121,12 +116,9 @@ class jsonl(LogFile):  # noqa: N801 (used like a function)
 
     @staticmethod
     def lines(rows: list[Row]) -> str:
-        return "".join(map(_line, rows))
-
-
-def _line(row: Row) -> str:
-    logs = {
-        name: value if math.isfinite(value) else json.dumps(value)
-        for name, value in row["logs"].items()
-    }
-    return json.dumps({**row, "logs": logs}, allow_nan=False) + "\n"
+        text = ""
+        for row in rows:
+            numbers = row["logs"].items()
+            logs = {k: x if math.isfinite(x) else json.dumps(x) for k, x in numbers}
+            text += json.dumps({**row, "logs": logs}, allow_nan=False) + "\n"
+        return text

@@ -25,10 +25,7 @@ class video(Logger):  # noqa: N801 (used like a function)
 
     A new environment is made for each video, so that training is not disturbed, and
     actions are deterministic. Files are `videos/step_000050000.mp4` and so on; in a
-    notebook they are shown too.
-
-    Raises:
-        ImportError: If imageio-ffmpeg is not installed.
+    notebook they are shown too. ImportError without imageio-ffmpeg.
     """
 
     every: int = 50_000
@@ -54,19 +51,19 @@ class video(Logger):  # noqa: N801 (used like a function)
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Record while logs pass, and at the end unless it was just done."""
         refuse_video(trainer)
-        refuse_file(files.place(trainer, self.folder, "videos"))
+        folder = files.place(trainer, self.folder, "videos")
+        refuse_file(folder)
         recorded = trainer.agent.sample_step
         for log in logs:
             step = log["sample_step"]
             if self.every and step // self.every > recorded // self.every:
-                self._record(trainer)
+                self._record(trainer, folder)
                 recorded = step
             yield log
         if trainer.agent.sample_step > recorded:
-            self._record(trainer)
+            self._record(trainer, folder)
 
-    def _record(self, trainer: Any) -> None:
-        folder = files.place(trainer, self.folder, "videos")
+    def _record(self, trainer: Any, folder: Path) -> None:
         path = folder / f"step_{trainer.agent.sample_step:09d}.mp4"
         record_video(trainer, path, self.episodes, fps=self.fps)
         if in_notebook():
@@ -85,11 +82,13 @@ def record_video(
 ) -> Path:
     """Record whole episodes, each with its last frame, as an MP4 file.
 
-    The file appears when it is complete.
+    The file appears when it is complete. ImportError without imageio-ffmpeg,
+    DiskFullError if there is no room, ValueError if the environment draws no pictures,
+    or pictures of several sizes.
 
     Args:
         trainer: A trainer; its state is not touched.
-        path: The file to write; missing folders are made.
+        path: The file to write, which ends in `.mp4`; missing folders are made.
         episodes: How many episodes.
         seed: Seed of the first episode, the others get those that follow; by default
             that of the trainer's evaluations.
@@ -118,8 +117,7 @@ def record_video(
     envs = trainer.wrap_envs(envs)
     try:
         with mp4(path, fps or envs.metadata.get("render_fps", 30)) as write:
-            size = ""
-            frames = _frames(trainer, envs, seed, episodes)
+            frames, size = _frames(trainer, envs, seed, episodes), ""
             for number, frame in enumerate(frames, 1):
                 found = f"{frame.shape[1]} x {frame.shape[0]} pixels"
                 size = size or found
@@ -146,20 +144,17 @@ def _frames(
         obs, _ = envs.reset(seed=seed)
         if getattr(agent, "has_memory", False):
             agent.begin_episode()
-        yield to_frame(envs.render())
         ended = False
         while not ended:
+            yield to_frame(envs.render())
             obs, _, terminated, truncated, _ = envs.step(agent.predict(obs))
             ended = bool(terminated[0] or truncated[0])
-            if shows_end or not ended:
-                yield to_frame(envs.render())
+        if shows_end:
+            yield to_frame(envs.render())
 
 
 def _stay_at_the_end(envs: Any) -> bool:
-    """Let an episode that ended stay there to be drawn; whether that was possible.
-
-    In SAME_STEP mode `render()` would show the episode after it.
-    """
+    """Let SAME_STEP environments stay where an episode ended; whether they can."""
     from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
     from yieldrl.envs import TorchVectorEnv
@@ -187,9 +182,8 @@ class _ResetBySeed:
         return getattr(self.env, name)
 
     def step(self, action: Any) -> Any:
-        answer = self.env.step(action)
-        self._obs = answer[0]
-        return answer
+        self._obs, *rest = self.env.step(action)
+        return self._obs, *rest
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         if seed is None:

@@ -20,7 +20,8 @@ class wandb(Writer):  # noqa: N801 (used like a function)
     Metrics are `train/loss`, `collect/episode_return` and so on, over `sample_step`.
     The run's id is kept in `wandb_id.txt` in the run's folder, so that every later
     loop, and a resumed run, goes on with the same run (`resume="allow"`). Offline each
-    loop leaves a folder of its own: `wandb sync --append` joins them.
+    loop leaves a folder of its own: `wandb sync --append` joins them. ImportError if
+    wandb is not installed.
 
     Args:
         project: The project on the site.
@@ -28,9 +29,6 @@ class wandb(Writer):  # noqa: N801 (used like a function)
             environment variable `WANDB_MODE` says.
         every: Environment steps that one point averages over; 0 logs every log.
         init_kwargs: Further arguments of `wandb.init`: `name`, `group`, `tags`, ...
-
-    Raises:
-        ImportError: If wandb is not installed.
     """
 
     def __init__(
@@ -46,9 +44,8 @@ class wandb(Writer):  # noqa: N801 (used like a function)
         arguments.text("project", project)
         if mode is not None:
             arguments.choice("mode", mode, get_args(Mode))
-        self.project = project
+        self.project, self.init_kwargs = project, init_kwargs
         self.mode: Mode | None = mode
-        self.init_kwargs = init_kwargs
         self.destination = project, init_kwargs.get("id")
 
     @contextmanager

@@ -1,7 +1,6 @@
-"""Means of logs over windows of environment steps, taken where the values lie.
+"""Means of logs over windows of environment steps, read once per window.
 
-Reading the tensors of every log would make a GPU wait, and writing them would fill
-disks, so they are averaged and read once per window.
+Reading the tensors of every log would make a GPU wait.
 """
 
 from __future__ import annotations
@@ -33,13 +32,10 @@ class Row(TypedDict):
 class WindowedMeans:
     """Turns many logs into few rows.
 
-    A window ends at each multiple of `every` steps. Within it, logs of one type become
-    one row, labelled with the last of their steps. The mean is over logs, or over
-    episodes where the logs say how many `episodes` they report; those are summed up.
-    Evaluations are rows of their own, at once.
-
-    Args:
-        every: Environment steps of a window; 0 makes every log a row.
+    A window ends at each multiple of `every` steps; with 0 every log is a row. Within
+    it, logs of one type become one row, labelled with the last of their steps. The mean
+    is over logs, or over episodes where the logs say how many `episodes` they report;
+    those are summed up. Evaluations are rows of their own, at once.
     """
 
     def __init__(self, every: int) -> None:
@@ -103,11 +99,9 @@ class _Window:
             self.names = names
         self.last = _labels(log)
         # A graph kept here would hold a whole network's activations in memory.
+        values = logs.values()
         self.waiting.append(
-            [
-                value.detach() if getattr(value, "requires_grad", False) else value
-                for value in logs.values()
-            ]
+            [x.detach() if getattr(x, "requires_grad", False) else x for x in values]
         )
 
     def row(self) -> Row:

@@ -58,10 +58,8 @@ class UnwritableError(WriteError):
 def naming_failures(path: Path) -> Iterator[None]:
     """Around writing: say in one sentence why it failed, and for which file.
 
-    Raises:
-        DiskFullError: If a full disk, a quota or the greatest size of a file was the
-            reason of an error, or the reason of its reason.
-        UnwritableError: If something else is there, or it is not allowed.
+    DiskFullError if a full disk, a quota or the greatest size of a file was the reason,
+    or the reason of that; UnwritableError if something is there, or not allowed.
     """
     try:
         yield

@@ -22,9 +22,9 @@ POINTS = 1000  # that a curve has by default, however long the run
 class Writer(Logger):
     """Writes means over windows of environment steps, and every evaluation at once.
 
-    A subclass says in `open` where rows go; averaging and closing are done here. One
-    that says its `position` too, and can go back to it in `rewind`, writes in several
-    loops, and after being killed and resumed, what one long loop would have written.
+    A subclass says in `open` where rows go. One that says its `position` too, and can
+    go back to it in `rewind`, writes in several loops, and after being killed and
+    resumed, what one long loop would have written.
     """
 
     _: KW_ONLY
@@ -42,18 +42,11 @@ class Writer(Logger):
         """A context whose value is a function that writes rows."""
 
     def position(self, trainer: Any) -> Any:
-        """How much was written so far, in plain values; None if nothing can be undone.
-
-        By default None: then the window that is pending when a loop is left becomes a
-        row for good, and the next loop begins another.
-        """
+        """How much is written for good, in plain values; None if nothing is undone."""
         return None
 
     def rewind(self, trainer: Any, position: Any) -> None:
-        """Before `open`: undo what was written after a position (None: not known).
-
-        The trainer may stand at an older checkpoint: undo later steps, too.
-        """
+        """Before `open`: undo what is later than a position, or the trainer."""
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Write the rows that are due before each `yield`, and the rest at the end."""
@@ -90,8 +83,8 @@ class Writer(Logger):
         account = _Account(WindowedMeans(every))
         self.attach(trainer, name, account)
         sample_step, learn_step = account.seen
-        now = trainer.agent
-        if sample_step > now.sample_step or learn_step > now.learn_step:
+        agent = trainer.agent
+        if sample_step > agent.sample_step or learn_step > agent.learn_step:
             account = _Account(WindowedMeans(every))
             self.attach(trainer, name, account, restore=False)
         return account
