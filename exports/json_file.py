@@ -19,11 +19,7 @@ TRIED = 64  # observations
 
 
 def write_json(agent: Agent, path: str | Path, **notes: Any) -> Path:
-    """Write what `describe` returns to a file, whole or not at all.
-
-    Raises:
-        NotExportableError: If JSON cannot say what the policy computes.
-    """
+    """Write what `describe` returns, and may raise, to a file, whole or not at all."""
     return save(describe(agent, **notes), path)
 
 
@@ -39,15 +35,13 @@ def save(policy: dict[str, Any], path: str | Path) -> Path:
 def describe(agent: Agent, **notes: Any) -> dict[str, Any]:
     """The deterministic policy of an agent, `agent.predict`, as values of JSON.
 
-    It is tried: NumPy has to compute from it what the agent says, on random
-    observations, so that a model of one's own with another `forward` is refused.
+    NumPy has to compute from it what the agent says, on random observations, so that a
+    model of one's own with another `forward` is refused. NotExportableError if JSON
+    cannot say what the policy computes.
 
     Args:
         agent: Of any algorithm whose policy is a table, an MLP or a small CNN.
         notes: What else is to stand in it, under `notes`: how well it plays, say.
-
-    Raises:
-        NotExportableError: If JSON cannot say what the policy computes.
     """
     model = agent.model
     policy = {

@@ -14,14 +14,8 @@ FORMAT, VERSION = "yieldrl-policy", 1
 class JsonPolicy:
     """Acts as the agent did that was exported, without PyTorch.
 
-    Args:
-        policy: What `describe` returned, or a file holds.
-
-    Raises:
-        ValueError: If it is none, or of a version that is not known here.
-
-    Attributes:
-        policy: The same, with NumPy's arrays.
+    `policy` is what `describe` returned, or a file holds; ValueError if it is none, or
+    of a version that is not known here. The attribute has NumPy's arrays.
     """
 
     def __init__(self, policy: Mapping[str, Any]) -> None:

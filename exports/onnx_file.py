@@ -18,6 +18,7 @@ from yieldrl.abstractions import Agent, Algorithm
 from yieldrl.exports.families import refuse_memory
 from yieldrl.exports.layers import NotExportableError
 from yieldrl.foundations import spaces
+from yieldrl.foundations.trees import nest
 
 
 def write_onnx(agent: Agent, path: str | Path) -> Path:
@@ -25,10 +26,8 @@ def write_onnx(agent: Agent, path: str | Path) -> Path:
 
     Inputs are called `obs`, or by a Dict's names (`camera.rgb` where nested), and have
     a batch axis `batch`, as `action` has, which comes out. Weights lie in the file.
-
-    Raises:
-        ImportError: If `onnx` or `onnxscript` is not installed.
-        NotExportableError: If it has a memory, or PyTorch cannot follow it.
+    ImportError without `onnx` or `onnxscript`; NotExportableError if it has a memory,
+    or PyTorch cannot follow it.
     """
     refuse_memory(agent)
     try:
@@ -84,15 +83,8 @@ class _Policy(nn.Module):
         )
 
     def forward(self, *leaves: Tensor) -> Tensor:
-        obs: Any = {}
-        for path, leaf in zip(self.paths, leaves, strict=True):
-            if not path:
-                obs = leaf
-                break
-            inner = obs
-            for name in path[:-1]:
-                inner = inner.setdefault(name, {})
-            inner[path[-1]] = leaf
+        paths, (first, *_) = self.paths, leaves
+        obs: Any = nest(zip(paths, leaves, strict=True)) if paths[0] else first
         return self.actions.to_env(self.algorithm.predict(obs))
 
 

@@ -150,11 +150,7 @@ class SquashedGaussian(_Normals):
 
 
 def action_size(space: gym.Space[Any]) -> int:
-    """How many numbers an actor must output for a space.
-
-    Raises:
-        TypeError: If there is no distribution for such a space.
-    """
+    """How many numbers an actor must output for a space; or TypeError."""
     if isinstance(space, Discrete):
         return int(space.n)
     if isinstance(space, MultiDiscrete):

@@ -7,11 +7,7 @@ from torch import nn
 
 
 def in_float32(model: nn.Module) -> nn.Module:
-    """The model itself, its float64 made float32 if that is PyTorch's default dtype.
-
-    All data are float32, and layers refuse to mix. Where the default is another dtype,
-    parameters of float64 were meant to be that, and stay.
-    """
+    """The model itself, its float64 made float32 if that is PyTorch's default dtype."""
     if torch.get_default_dtype() is not torch.float64:
         return model
     for tensor in itertools.chain(model.parameters(), model.buffers()):

@@ -20,14 +20,11 @@ class Encoder(nn.Module):
 
 
 def make_encoder(space: gym.Space[Any]) -> Encoder:
-    """The encoder that fits a space.
+    """The encoder that fits a space; TypeError if there is none.
 
-    Vectors pass as they are, choices become one-hot, images go through a small CNN
-    (the Nature CNN from 36 pixels on), the bytes of a sentence are embedded, and the
-    leaves of a Dict are concatenated.
-
-    Raises:
-        TypeError: If a leaf is of a kind that has no fixed-size tensor.
+    Vectors pass as they are, choices become one-hot, images go through a small CNN (the
+    Nature CNN from 36 pixels on), the bytes of a sentence are embedded, and the leaves
+    of a Dict are concatenated.
     """
     list(spaces.leaves(space))  # raises
     if isinstance(space, Dict):
@@ -94,10 +91,7 @@ class _OneHot(Encoder):
 
 
 class _Sentence(Encoder):
-    """Bytes of text: eight learned numbers for each, side by side.
-
-    Enough for a few fixed sentences, whose letters stand where they always do.
-    """
+    """Bytes of text: eight learned numbers for each, side by side."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__()
@@ -113,11 +107,9 @@ class NatureCNN(Encoder):
 
     "Human-level control through deep reinforcement learning", Nature 518: three
     convolutions and 512 features. Differs from the paper: images under 36 pixels get
-    the one 3 x 3 convolution and 128 features of MinAtar (arXiv:1903.03176). What the
-    convolutions find lies in memory as the image did, and the head reads it in that
-    order: cell by cell with all channels where these come last.
-
-    An image is multiplied by `scale`, a number, or `[C, H, W]` where bounds differ, so
+    the one 3 x 3 convolution and 128 features of MinAtar (arXiv:1903.03176), and the
+    head reads features in the image's order, cell by cell where channels come last. An
+    image is multiplied by `scale`, a number, or `[C, H, W]` where bounds differ, so
     that it lies in [-1, 1]: see `spaces.image_divisor`.
     """
 

@@ -14,7 +14,6 @@ class EnsembleMLP(nn.Module):
 
     Each layer of all members is one batched product, and the optimizer sees as many
     tensors as for one network. Every member is initialised on its own, as `nn.Linear`.
-
     `weights` are `[K, inputs, outputs]` of each layer, `biases` `[K, 1, outputs]`.
 
     >>> EnsembleMLP(2, [3, 8, 1])(torch.zeros(5, 3)).shape

@@ -13,8 +13,7 @@ from yieldrl.networks.layers import MLP
 class History(nn.Module, ABC):
     """From sequences in which episodes begin, time first, to an output for each step.
 
-    Attributes:
-        memory_size: Numbers that are remembered from step to step, M.
+    `memory_size`, M, is how many numbers are remembered from step to step.
     """
 
     memory_size: int
@@ -23,23 +22,17 @@ class History(nn.Module, ABC):
     def forward(
         self, x: Tensor, memory: Tensor, first: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Walk through sequences.
+        """Outputs `[T, N, Z]` of sequences, and the memory after them, `[N, M]`.
 
         Args:
             x: Inputs `[T, N, F]`.
             memory: What is remembered from before the first step, `[N, M]`.
             first: Where an episode begins, bool `[T, N]`.
-
-        Returns:
-            Outputs `[T, N, Z]`, and what is remembered after the last step, `[N, M]`.
         """
 
 
 class WindowMLP(History):
-    """An MLP over the latest W inputs of an episode; zeros stand for those before it.
-
-    The `window` W counts the input of now.
-    """
+    """An MLP over the latest `window` inputs of an episode, and zeros before those."""
 
     def __init__(
         self,

@@ -32,12 +32,9 @@ class MLP(nn.Module):
 
     Args:
         sizes: Input width, hidden widths, output width.
-        activation: `tanh` or `relu`, between the layers; none after the last.
+        activation: `tanh` or `relu`, between the `layers`; none after the last.
         last_gain: With a number, all layers are orthogonal, the last one with this
             gain. Without, they keep PyTorch's initialisation.
-
-    Attributes:
-        layers: The `nn.Linear` layers, the first one first.
     """
 
     def __init__(
@@ -64,12 +61,7 @@ class MLP(nn.Module):
 
 
 class ActionCritic(nn.Module):
-    """`Q(s, a)` from the features of the observation beside the action.
-
-    Args:
-        encoder: From observations to features `[B, F]`.
-        head: From features and action `[B, F + D]` to `[..., B, 1]`.
-    """
+    """`Q(s, a)`, `[..., B, 1]`: the `head` reads features `[B, F]` beside actions."""
 
     def __init__(self, encoder: nn.Module, head: nn.Module) -> None:
         super().__init__()

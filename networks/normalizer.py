@@ -70,8 +70,8 @@ class RunningMoments(nn.Module):
 class ObservationNormalizer(nn.Module):
     """Centres and scales observations, `clip((obs - mean) / std, -limit, limit)`.
 
-    Only quantities are touched: images, sentences, choices and flags pass (see
-    `spaces.quantities`). The statistics move only in `update`, once a rollout.
+    Only quantities are touched (see `spaces.quantities`). The statistics move only in
+    `update`, once a rollout.
     """
 
     def __init__(self, space: gym.Space[Any], limit: float = 10.0) -> None:
@@ -94,10 +94,7 @@ class ObservationNormalizer(nn.Module):
             self._moments_of(path).update(leaf if valid is None else leaf[valid])
 
     def feeds(self, parts: Sequence[nn.Module], encoders: Sequence[nn.Module]) -> bool:
-        """Whether any of some parts of a model may read what is normalized.
-
-        Of the encoders' parts, those of images and words do not.
-        """
+        """Whether any of some parts may read what is normalized, as words are not."""
         unfed = [own for encoder in encoders for own in _unfed(encoder, self.paths)]
         known = {id(part) for own in unfed for part in own.modules()}
         inner = [own for part in parts for own in part.modules()]
@@ -169,11 +166,7 @@ class RewardScaler(nn.Module):
         self.moments.update(returns if valid is None else returns[valid])
 
     def forget(self) -> None:
-        """Drop the returns of the episodes under way.
-
-        For environments that were reset between two rollouts; a reset within one shows
-        as `truncated` in the row before it.
-        """
+        """Drop the returns of episodes under way, for a reset between two rollouts."""
         self.carry.zero_()
 
     def forward(self, reward: Tensor) -> Tensor:

@@ -64,9 +64,8 @@ class LSTM(History):
 class Memory:
     """What a policy remembers of N episodes while it acts in them: M numbers each.
 
-    Attributes:
-        state: `[N, M]`; None until the first observations come, because they tell N.
-        first: Whose episode begins with the next observation, bool `[N]`.
+    `state [N, M]` is None until the first observations tell N. `first`, bool `[N]`,
+    says whose episode begins with the next observation.
     """
 
     def __init__(self, size: int, device: torch.device) -> None:
@@ -83,11 +82,7 @@ class Memory:
             self.first = self.first | where
 
     def recall(self, count: int) -> tuple[Tensor, Tensor]:
-        """What is remembered `[N, M]` before `count` observations, and `first` `[N]`.
-
-        Raises:
-            ValueError: If there were another number of observations before.
-        """
+        """`state [N, M]` before `count` observations, and `first`; or ValueError."""
         if self.state is None or self.first is None:
             like = {"dtype": torch.float32, "device": self.device}
             self.state = torch.zeros(count, self.size, **like)

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 class StateIndex(nn.Module):
     """From observations `[B, ...]` to the numbers of their states, `[B]`.
 
-    Of a MultiDiscrete every combination of choices is a state; there are `count`. A
-    TypeError says that states cannot be numbered.
+    Of a MultiDiscrete each combination is one of `count`. TypeError for other spaces.
     """
 
     start: Tensor

@@ -8,8 +8,7 @@ class TargetUpdate:
     """Moves a target network towards the online one: `theta' += tau (theta - theta')`.
 
     Lillicrap et al. 2016, arXiv:1509.02971, section 3; `tau=1` copies, as Mnih et al.
-    2015 do. Buffers are copied. Layers are looked up at every update, so they may be
-    replaced, in both networks.
+    2015 do. Buffers are copied. Layers may be replaced, in both networks.
 
     >>> online, target = nn.Linear(1, 1), nn.Linear(1, 1)
     >>> _ = nn.init.ones_(online.weight), nn.init.zeros_(target.weight)

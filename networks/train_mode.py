@@ -6,9 +6,8 @@ from torch import nn
 def set_train_mode(model: nn.Module) -> None:
     """Put a model into train mode, and what is frozen in it into eval mode.
 
-    So a frozen part stays as it is to the bit: batch normalization moves no running
-    statistics, spectral normalization takes no step of its power iteration, and
-    dropout drops nothing.
+    So no batch normalization, spectral normalization or dropout of a frozen part
+    changes.
 
     >>> frozen = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).requires_grad_(False)
     >>> model = nn.Sequential(frozen, nn.Linear(2, 1))
@@ -22,11 +21,7 @@ def set_train_mode(model: nn.Module) -> None:
 
 
 def frozen_parts(model: nn.Module) -> list[nn.Module]:
-    """The largest parts of a model that have parameters, and none to train.
-
-    A parameter is trained if it requires gradients. A part without parameters, such as
-    `nn.Dropout`, belongs to the part around it.
-    """
+    """The largest parts of a model that have parameters, and none to train."""
     trained = [parameter.requires_grad for parameter in model.parameters()]
     if all(trained):
         return []
@@ -36,10 +31,7 @@ def frozen_parts(model: nn.Module) -> list[nn.Module]:
 
 
 def drops_or_norms_batches(model: nn.Module) -> dict[str, str]:
-    """Parts that compute something else in train mode: their names, and what they are.
-
-    Those are dropout and batch normalization, but for what is frozen. Known are
-    PyTorch's own; the mode of the model stays as it is.
+    """Names and classes of PyTorch's dropout and batch normalization, not frozen.
 
     >>> drops_or_norms_batches(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1)))
     {'1': 'Dropout'}
