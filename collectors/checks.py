@@ -30,12 +30,12 @@ def check_rewards(envs: VectorEnv[Any, Any, Any], reward: Any, *flags: Any) -> N
     """Raise ValueError unless dtypes and shapes are those of real numbers `[N]`."""
     names = ("reward", "terminated", "truncated")
     for name, value in zip(names, (reward, *flags), strict=True):
-        shape, kind = np.shape(value), "f"
-        if not isinstance(value, Tensor):
-            kind = np.asarray(value).dtype.kind
-        elif value.is_complex():
-            kind = "c"
-        if shape != (envs.num_envs,) or kind not in "biuf":
+        shape = np.shape(value)
+        if isinstance(value, Tensor):
+            real = not value.is_complex()
+        else:
+            real = np.asarray(value).dtype.kind in "biuf"
+        if shape != (envs.num_envs,) or not real:
             raise ValueError(
                 f"{envs} returned {name} of shape {tuple(shape)} and dtype"
                 f" {getattr(value, 'dtype', type(value).__name__)}: must be a real"

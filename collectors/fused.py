@@ -1,6 +1,6 @@
 """Acting, stepping, writing down and adding up as one compiled function."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self, TypeGuard
 
@@ -90,14 +90,12 @@ class FusedCollector(SyncCollector):
         if row is None:
             return None
         packed = {k: fused.packed(self.envs, row[k]) for k in ("obs", "next_obs")}
-        # To a compiler each row, which begins elsewhere in a larger tensor, is another
-        # case; its `data` is a tensor of its own, in the same memory.
         inputs = {
             "obs": self.obs,
             "seen": fused.packed(self.envs, self.obs),
             "world": fused.inputs(self.envs),
-            "row": tree_map(lambda x: x.data, {**row, **packed}),
-            "sums": tree_map(lambda x: x.data, self.statistics.next_row()),
+            "row": _whole_tensors({**row, **packed}),
+            "sums": _whole_tensors(self.statistics.next_row()),
         }
         with _in_compiled_form():
             return call.by_code(inputs, self.agent.generator)
@@ -108,3 +106,14 @@ def _in_compiled_form() -> Iterator[None]:
     """What every call of `collect_step` needs around it."""
     with torch.no_grad(), fused.in_compiled_form():
         yield
+
+
+def _whole_tensors(rows: Mapping[str, Any]) -> dict[str, Any]:
+    """Rows as tensors of their own, in the same memory.
+
+    To a compiler each row, which begins elsewhere in its whole, is another case.
+    """
+    return {
+        name: _whole_tensors(row) if isinstance(row, Mapping) else row.data
+        for name, row in rows.items()
+    }

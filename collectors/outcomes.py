@@ -30,13 +30,11 @@ class Evaluation:
         And `success_rate`, in [0, 1], and `success_rate/NAME` of each task, if the
         environments say it.
         """
-        rate = {}
-        if self.successes is not None:
-            rate["success_rate"] = self.successes.mean()
-        if self.successes is not None and self.tasks is not None:
-            for name in np.unique(self.tasks):
-                own = self.successes[self.tasks == name]
-                rate[f"success_rate/{name}"] = own.mean()
+        success, tasks = self.successes, self.tasks
+        rate = {} if success is None else {"success_rate": success.mean()}
+        if success is not None and tasks is not None:
+            for name in np.unique(tasks):
+                rate[f"success_rate/{name}"] = success[tasks == name].mean()
         logs = {
             **rate,
             "episode_return": self.returns.mean(),

@@ -29,11 +29,8 @@ def check_parts(envs: Any, agent: Any, buffer: Any) -> None:
             f"envs is {envs!r}: give it a vector environment, such as trainer.envs, or"
             " yieldrl.envs.SerialVectorEnv([make_env] * 4) of single ones"
         )
-    for name, part, method in (
-        ("agent", agent, "sample"),
-        ("buffer", buffer, "add"),
-        ("buffer", buffer, "end_episodes"),
-    ):
+    both = ("buffer", buffer, "add"), ("buffer", buffer, "end_episodes")
+    for name, part, method in (("agent", agent, "sample"), *both):
         if not callable(getattr(part, method, None)):
             raise TypeError(
                 f"{name} is a {type(part).__name__}, which has no {method}(): give"

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from yieldrl.foundations import text
 from yieldrl.foundations.actions import ActionTransform, TextTransform
-from yieldrl.foundations.trees import map_tensors
 
 
 class ObservationActionAdapter:
@@ -124,4 +123,6 @@ def batch_size(obs: Any) -> int:
 
 def add_batch_axis(obs: Any) -> Any:
     """A batch of one."""
-    return map_tensors(lambda x: x.unsqueeze(0), obs)
+    if isinstance(obs, dict):
+        return {name: add_batch_axis(child) for name, child in obs.items()}
+    return obs.unsqueeze(0)
