@@ -57,9 +57,10 @@ class PrioritizedReplayBuffer(ReplayBuffer):
     def update_priorities(self, index: Tensor, td_error: Tensor) -> None:
         """Give the transitions of a sample the priorities of their new TD errors.
 
-        Those that were overwritten since are skipped. ValueError, on a CPU, if an error
-        is not finite or an index belongs to no transition; on a GPU, where a check
-        would synchronize, such an error counts as the largest so far.
+        Those that were overwritten since are skipped. ValueError if the two differ in
+        length and, on a CPU, if an error is not finite or an index belongs to no
+        transition; on a GPU, where a check would synchronize, such an error counts as
+        the largest so far.
 
         Args:
             index: The sample's `index`, `[B]`.

@@ -127,7 +127,7 @@ class ReplayBuffer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned, into a ring of its size or more."""
+        """Restore a state in a ring of its size or larger; ValueError if unfit."""
         self._begun = self._written = 0
         self._storage.load_state_dict(state["storage"])
         begun, written, rows = state["begun"], state["written"], state["rows"]

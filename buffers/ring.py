@@ -120,7 +120,7 @@ class CircularBuffer(RolloutBuffer):
         self._change(RingPositions.end_episodes)
 
     def claim(self) -> int:
-        """Claim the next row and return its number; RuntimeError if none waits."""
+        """Claim the next row, return its number; RuntimeError, as below, if none."""
         now = self._change(RingPositions.claim_row)
         return now.claimed * self.num_steps + now.row
 

@@ -77,7 +77,7 @@ class ArrayStatistics:
 
 
 class TensorStatistics:
-    """For environments of tensors, which are read every `report_every` steps."""
+    """For tensors, read in blocks `[K, N]` of K = `report_every` steps."""
 
     def __init__(self, num_envs: int, device: torch.device, report_every: int) -> None:
         self.report_every = report_every

@@ -74,7 +74,7 @@ class FromFiles(Checked):
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
-        """Load a JSON, YAML or TOML file, with blocks or without; or ValueError."""
+        """Load a JSON, YAML or TOML file; FileNotFoundError or ValueError if unfit."""
         return cls.from_dict(read_file(path))
 
     @classmethod

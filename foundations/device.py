@@ -12,7 +12,7 @@ log = logging.getLogger("yieldrl.speed")
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device of a config's `device`; `auto` takes a GPU if there is one."""
+    """The device of a config's `device`, of `auto` a GPU if it can; or ValueError."""
     ranks()  # says which GPU this process means by "cuda"
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"

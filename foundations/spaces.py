@@ -107,7 +107,7 @@ def image_divisor(space: Box) -> np.ndarray:
 def quantities(space: Space[Any]) -> list[Path]:
     """Paths of the leaves whose numbers are quantities, which have a mean and a scale.
 
-    Not images, sentences, masks of actions, and bits (integers with two values each).
+    Boxes, but for images, sentences, masks of actions, and bits (of two values each).
     """
     return [path for path, leaf in leaves(space) if _is_quantity(path, leaf)]
 

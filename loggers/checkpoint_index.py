@@ -18,7 +18,10 @@ _NAME = re.compile(r"step_(\d+)\.pt")
 
 
 def list_checkpoints(run_dir: str | Path) -> list[Path]:
-    """Checkpoints in a run's folder, or a folder of them; the last written first."""
+    """Checkpoints in a run's folder, or a folder of them; the last written first.
+
+    ValueError if `checkpoints.json` cannot be read.
+    """
     folder = Path(run_dir)
     if (folder / FOLDER).is_dir():
         folder = folder / FOLDER

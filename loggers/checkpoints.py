@@ -74,7 +74,7 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
 
 
 def latest_checkpoint(run_dir: str | Path) -> Path:
-    """The checkpoint written last; FileNotFoundError if there is none."""
+    """The first of `list_checkpoints`; FileNotFoundError if there is none."""
     if saved := list_checkpoints(run_dir):
         return saved[0]
     best = Path(run_dir) / FOLDER / BEST
