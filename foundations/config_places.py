@@ -13,16 +13,14 @@ class PlacesConfig(FromFiles):
 
     collection: Literal["sync", "async", "ray"] = "sync"
     """`sync` steps the environments and learns in turn; `async` steps them in a
-    background thread, with a copy of the policy, while the learner learns. That pays
-    where acting or the environment waits for something else than this process. `ray`
-    steps them in processes of Ray, on this machine or on many: that pays where a step
-    of the environments takes long."""
+    background thread, with a copy of the policy, which pays where acting or the
+    environment waits for something else than this process; `ray` steps them in
+    processes of Ray, on this machine or on many, which pays where a step takes long."""
 
     max_policy_lag: Annotated[int, Range(0, 1_000)] = 1
     """How many newer policies there may be when a transition is learned from, unless
-    collection is `sync`. More let collecting run further ahead, on older policies; 0
-    collects only with the newest, which leaves nothing to do while the learner learns.
-    """
+    collection is `sync`. More let collecting run further ahead, on older policies; with
+    0 it waits while the learner learns."""
 
     when_stale: Literal["wait", "drop"] = "wait"
     """What happens at that limit: `wait` stops collecting until the learner has caught
