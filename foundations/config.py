@@ -29,8 +29,8 @@ class Config(PlacesConfig):
     `my_module:MyEnv` is a class or function in it that makes environments."""
 
     env_kwargs: dict[str, Any] = field(default_factory=dict)
-    """Keyword arguments of the environment: None, bools, numbers, text, and lists,
-    tuples and mappings of them. A file says `{__tuple__: [3, 4]}` for a tuple."""
+    """Keyword arguments for the environment's constructor: None, bools, numbers, text,
+    and lists, tuples (in files `{__tuple__: [3, 4]}`) and mappings of them."""
 
     wrappers: tuple[str, ...] = ()
     """Wrappers to put around every environment, the innermost first, for example
