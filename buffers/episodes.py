@@ -32,6 +32,8 @@ class EpisodeBuffer:
 
     Args:
         num_episodes: Episodes to collect, at least `num_envs`.
+        observation_space: Space of one observation.
+        action_space: Space of one action.
         num_envs: `N`, environments that play side by side.
         device: Where the tensors live; MemoryError if less is free than they need.
     """

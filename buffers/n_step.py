@@ -18,9 +18,9 @@ class NStepReplayBuffer(ReplayBuffer):
     correction for exploring actions, as here, Hessel et al. 2018, arXiv:1710.02298. A
     sample that begins at step t holds
 
-    - `reward`: `r_t + gamma r_{t+1} + ... + gamma^(k-1) r_{t+k-1}`, - `next_obs` and
-    both flags: those of its last step, `t + k - 1`, - `discount`: `gamma^k`, or the
-    product of transitions' own,
+    - `reward`: `r_t + gamma r_{t+1} + ... + gamma^(k-1) r_{t+k-1}`,
+    - `next_obs` and both flags: those of its last step, `t + k - 1`,
+    - `discount`: `gamma^k`, or the product of the transitions' own,
 
     with k = n, or fewer where the episode ends before. The latest n - 1 rows cannot be
     drawn yet.

@@ -28,6 +28,8 @@ class ReplayBuffer:
     Args:
         capacity: Transitions to keep, over all environments (rounded down to rows): at
             least one row.
+        observation_space: Space of one observation.
+        action_space: Space of one action.
         num_envs: `N`, environments that write side by side.
         gamma: Discount; samples carry it as `discount`, unless their transitions
             brought one of their own.

@@ -68,6 +68,8 @@ class RolloutBuffer:
 
     Args:
         num_steps: `T`, steps of a rollout, at least 1.
+        observation_space: Space of one observation.
+        action_space: Space of one action.
         num_envs: `N`, environments.
         device: Where the tensors live; MemoryError if less is free than a rollout and
             the shuffled copy of an epoch need.

@@ -19,6 +19,8 @@ class StepBuffer:
     a step of nothing else the buffer is still empty.
 
     Args:
+        observation_space: Space of one observation.
+        action_space: Space of one action.
         num_envs: `N`, environments.
         device: Where the tensors live.
     """

@@ -41,7 +41,8 @@ class Stepper:
         self._checks = False
 
     def reset(self, seed: Any) -> Any:
-        """Begin new episodes, by a seed or one of each; the first observations `[N, ...]`, or ValueError."""
+        """Begin new episodes, by a seed or one of each; the first observations
+        `[N, ...]`, or ValueError if these do not fit their space."""
         self.resets, self.steps = None, 0
         space = self.envs.single_observation_space
         try:
