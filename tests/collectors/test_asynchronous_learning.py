@@ -28,10 +28,12 @@ GROUPS = {
     "num_envs": 4,
     "group_size": 2,
 }
+NO_PAIRS = {"group_size", "num_minibatches"}  # fields that DPO has not
 CASES = {
     "a2c": {**ON_POLICY, "num_envs": 2},
     "appo": PASSES,
     "dapo": GROUPS,
+    "dpo": {k: v for k, v in GROUPS.items() if k not in NO_PAIRS},
     "dr_grpo": GROUPS,
     "gipo": PASSES,
     "grpo": GROUPS,
