@@ -1,10 +1,12 @@
 """Processes that stay from test to test: to start one takes three seconds of a core."""
 
+import inspect
 from typing import Any
 
 import ray
 
-KEPT = {"RolloutWorkerActor", "StatsActor"}
+KEPT = {"EvalActor", "ReplayBufferActor", "RolloutWorkerActor", "StatsActor"}
+KEPT_ASYNC = {"InferenceActor"}
 
 
 @ray.remote(num_cpus=0)
@@ -18,6 +20,21 @@ class Process:
         return getattr(self.held, method)(*args)
 
     def drop(self):
+        self.held = None
+
+
+@ray.remote(num_cpus=0)
+class AsyncProcess:
+    """Likewise, of an actor whose methods may wait for each other."""
+
+    async def hold(self, kind, *args):
+        self.held = kind(*args)
+
+    async def call(self, method, *args):
+        found = getattr(self.held, method)(*args)
+        return await found if inspect.isawaitable(found) else found
+
+    async def drop(self):
         self.held = None
 
 
@@ -47,18 +64,24 @@ class Processes:
     """Those that are free, and those that are in use."""
 
     def __init__(self) -> None:
-        self.free: list[Any] = []
-        self.used: list[Any] = []
+        self.free: dict[Any, list[Any]] = {Process: [], AsyncProcess: []}
+        self.used: list[tuple[Any, Any]] = []
+
+    def keeps(self, kind):
+        """Whether its actors are such objects."""
+        return kind.__name__ in KEPT | KEPT_ASYNC
 
     def actor(self, kind, *args):
         """A `Kept` with an object of its own."""
-        process = self.free.pop() if self.free else Process.remote()
-        self.used.append(process)
+        how = AsyncProcess if kind.__name__ in KEPT_ASYNC else Process
+        process = self.free[how].pop() if self.free[how] else how.remote()
+        self.used.append((how, process))
         process.hold.remote(kind, *args)
         return Kept(process)
 
     def end_all(self):
         """Let all objects go; the processes are free."""
-        ray.get([process.drop.remote() for process in self.used], timeout=60)
-        self.free += self.used
+        ray.get([process.drop.remote() for _, process in self.used], timeout=60)
+        for how, process in self.used:
+            self.free[how].append(process)
         self.used.clear()

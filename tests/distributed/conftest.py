@@ -35,16 +35,18 @@ def processes(one_ray):
 def kept_processes(request, monkeypatch):
     """Actors of most roles are objects in processes that stay.
 
-    Not where a test has the mark `own_processes`: where they die, or fail to begin.
+    Not where a test has the mark `own_processes`: where they die, or fail to begin; nor
+    where it has a cluster that keeps them from test to test itself.
     """
-    if request.node.get_closest_marker("own_processes"):
+    own = request.node.get_closest_marker("own_processes")
+    if own or {"cluster", "places"} & {*request.fixturenames}:
         yield
         return
     processes = request.getfixturevalue("processes")
     actor = Cluster.actor
 
     def made(self, kind, place=None, *args):
-        if kind.__name__ in kept.KEPT:
+        if processes.keeps(kind):
             return processes.actor(kind, *args)
         return actor(self, kind, place, *args)
 
