@@ -35,18 +35,19 @@ def processes(one_ray):
 def kept_processes(request, monkeypatch):
     """Actors of most roles are objects in processes that stay.
 
-    Not where a test has the mark `own_processes`: where they die, or fail to begin; nor
-    where it has a cluster that keeps them from test to test itself.
+    Not those of the roles that a mark `own_processes` names: where they die, or fail to
+    begin; nor where a test has a cluster that keeps them from test to test itself.
     """
-    own = request.node.get_closest_marker("own_processes")
-    if own or {"cluster", "places"} & {*request.fixturenames}:
+    if {"cluster", "places"} & {*request.fixturenames}:
         yield
         return
+    mark = request.node.get_closest_marker("own_processes")
+    own = mark.args if mark else ()
     processes = request.getfixturevalue("processes")
     actor = Cluster.actor
 
     def made(self, kind, place=None, *args):
-        if processes.keeps(kind):
+        if processes.keeps(kind) and kind.__name__ not in own:
             return processes.actor(kind, *args)
         return actor(self, kind, place, *args)
 

@@ -207,7 +207,7 @@ def test_an_environment_that_raises_is_named_and_the_loop_goes_on():
         assert rollout["obs"].max() == 5
 
 
-@pytest.mark.own_processes
+@pytest.mark.own_processes("RolloutWorkerActor")
 def test_a_worker_that_is_killed_is_started_again():
     """No row is lost from the middle, none comes twice, and the loss is counted."""
     options = {"num_envs": 2, "rollout_workers": 2, "total_steps": 128}
@@ -236,7 +236,7 @@ def kill(worker):
             return
 
 
-@pytest.mark.own_processes
+@pytest.mark.own_processes("RolloutWorkerActor")
 def test_a_worker_may_die_before_it_begins_and_while_nobody_waits_for_it():
     """So a checkpoint, and the end of a run, do not depend on when it dies."""
     options = {"num_envs": 2, "rollout_workers": 2, "max_policy_lag": 0}
@@ -284,7 +284,7 @@ class Fatal(Counting):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.own_processes
+@pytest.mark.own_processes("RolloutWorkerActor")
 def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):
     monkeypatch.setattr(lives, "MOST_LIVES", 1)
     options = {"num_envs": 1, "rollout_workers": 1}
@@ -305,7 +305,7 @@ def test_a_cluster_that_is_too_small_is_said_at_once():
         trainer_of("ppo", num_envs=16, rollout_workers=16)
 
 
-@pytest.mark.own_processes
+@pytest.mark.own_processes("RolloutWorkerActor")
 def test_environments_are_not_stepped_here_and_end_with_their_workers():
     """A Ray that was there before the trainer is left running."""
     with trainer_of("ppo") as trainer:

@@ -14,7 +14,7 @@ from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.slow_workers import SlowWorkers
 from yieldrl.distributed.versions import check_versions, versions
 
-pytestmark = pytest.mark.own_processes
+pytestmark = pytest.mark.own_processes("RolloutWorkerActor")
 
 CONFIG = ppo.Config(collection="ray", num_envs=2, num_steps=4, eval_every=0)
 

@@ -256,7 +256,7 @@ class Counting(gym.Env):
         return obs, 1.0, self.steps == 6, False, {}
 
 
-@pytest.mark.own_processes
+@pytest.mark.own_processes("InferenceActor")
 def test_one_that_is_killed_is_started_again_with_the_newest_weights():
     """No row comes twice, each names the weights that chose it, losses are counted."""
     options = {"total_steps": 256, "max_policy_lag": 1, "weight_transfer": "group"}

@@ -36,7 +36,7 @@ def kill(actor):
             return
 
 
-@pytest.mark.own_processes
+@pytest.mark.own_processes("RolloutWorkerActor", "ReplayBufferActor")
 def test_it_joins_as_the_program_does_which_goes_on_when_something_dies(monkeypatch):
     """Nothing is lost that was sent."""
     with trainer_of() as trainer:

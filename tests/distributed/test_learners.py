@@ -118,8 +118,11 @@ def test_one_learner_gives_the_numbers_of_none_also_where_something_changes(tmp_
 
 
 def test_two_learners_take_the_step_of_the_whole_rollout(tmp_path):
-    """To rounding; and what they save is loaded by a trainer without any."""
-    options = {"num_minibatches": 1, "num_epochs": 4, "total_steps": 64}
+    """To rounding; and what they save is loaded by a trainer without any.
+
+    The death of one of them ends both, and is said.
+    """
+    options = {"num_minibatches": 1, "num_epochs": 4}
     sync = trainer_of(0, **options)
     expected = numbers(sync, until=8)
     with trainer_of(2, engine="fsdp2", **options) as trainer:
@@ -131,10 +134,19 @@ def test_two_learners_take_the_step_of_the_whole_rollout(tmp_path):
         own, theirs = (x.algorithm.state_dict() for x in (sync, trainer))
         torch.testing.assert_close(own, theirs, rtol=1e-3, atol=1e-5)
         assert theirs["reward_scaler"]["carry"].shape == (4,)
-    config = dataclasses.replace(trainer.config, total_steps=96, learners=0)
+        check_death(trainer)
+    config = dataclasses.replace(trainer.config, learners=0)
     with Trainer.load(tmp_path / "saved.pt", config=config) as trainer:
         last = [*trainer()][-1]
     assert (last["sample_step"], last["learn_step"]) == (96, 12)
+
+
+def check_death(trainer):
+    """What is said of the death of one learner."""
+    who = trainer.learners.actors[1].__ray_call__.remote(lambda _: os.getpid())
+    os.kill(ray.get(who), signal.SIGKILL)
+    with pytest.raises(DeadLearnerError, match="learner 1 has died"):
+        list(trainer())
 
 
 def check_error(trainer):
@@ -144,19 +156,6 @@ def check_error(trainer):
         list(trainer())
     with pytest.raises(LearnerError, match="go on from the newest checkpoint"):
         list(trainer())
-
-
-def test_the_death_of_one_learner_ends_all_and_is_said():
-    with trainer_of(2) as trainer:
-        for log in filter(trained, trainer()):
-            if log["learn_step"] == 4:
-                break
-        pid = ray.get(
-            trainer.learners.actors[1].__ray_call__.remote(lambda _: os.getpid())
-        )
-        os.kill(pid, signal.SIGKILL)
-        with pytest.raises(DeadLearnerError, match="learner 1 has died"):
-            list(trainer())
 
 
 def test_a_death_is_said_though_another_learner_has_lost_its_connection_before():
