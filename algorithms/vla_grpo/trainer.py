@@ -11,12 +11,12 @@ class Trainer(grpo.Trainer):
 
     >>> from yieldrl.on_policy import MLPActor
     >>> world = {"env_id": "yieldrl/CartPole-v1", "num_steps": 500, "env_kwargs": {}}
-    >>> options = {"demonstration_steps": 0, "total_steps": 32_000, "eval_every": 0}
-    >>> trainer = Trainer(Config(**world, **options), model=MLPActor)
+    >>> options = {"demonstration_steps": 0, "total_steps": 4_000, "eval_every": 0}
+    >>> trainer = Trainer(Config(num_envs=8, **world, **options), model=MLPActor)
     >>> for log in trainer():
     ...     pass
     >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 32000, 8)
+    ('train', 4000, 4)
     """
 
     config: Config
