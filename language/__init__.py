@@ -1,5 +1,6 @@
 """Policies that write: tokenizers, a small transformer, sampling token by token."""
 
+from yieldrl.language.answers import AnswerCritic, AnswerPolicy
 from yieldrl.language.characters import Characters
 from yieldrl.language.config import LanguageConfig
 from yieldrl.language.interface import LanguageModel, Tokenizer
@@ -11,6 +12,8 @@ from yieldrl.language.transformer import Transformer
 
 __all__ = [
     "Answer",
+    "AnswerCritic",
+    "AnswerPolicy",
     "Characters",
     "LanguageConfig",
     "LanguageModel",
