@@ -55,6 +55,10 @@ PEERS = {
         title="TorchRL",
         requirements=(TORCH, "torchrl==0.14.1", GYMNASIUM, MUJOCO, NUMPY),
     ),
+    "trl": Peer(  # of the claim `writing tokens`
+        title="TRL",
+        requirements=(TORCH, "trl==1.16.0", "transformers==5.24.0", NUMPY),
+    ),
 }
 
 

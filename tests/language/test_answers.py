@@ -1,0 +1,159 @@
+"""Whole answers as actions: their probability, a critic, and who learns from them."""
+
+import functools
+
+import gymnasium
+import pytest
+import torch
+
+from yieldrl.algorithms import ppo, reinforce
+from yieldrl.envs.writing import SumsVectorEnv
+from yieldrl.language import AnswerCritic, AnswerPolicy, policy_for
+
+FIELDS = {"env_id": "yieldrl/Sums-v1", "env_kwargs": {"max_operand": 9}}
+FIELDS |= {"num_envs": 16, "eval_every": 0, "device": "cpu", "speed": "eager"}
+PPO = {"num_steps": 1, "num_epochs": 1, "num_minibatches": 1, "entropy_coef": 0.0}
+PPO |= {"normalize_reward": False, "gamma": 1.0}
+
+
+@functools.cache
+def world():
+    return gymnasium.make_vec("yieldrl/Sums-v1", num_envs=16)
+
+
+def written(**options):
+    torch.manual_seed(0)
+    spaces = world().single_observation_space, world().single_action_space
+    return policy_for(*spaces, d_model=16, num_layers=1, num_heads=2, **options)
+
+
+def asked():
+    obs, _ = world().reset(seed=0)
+    return obs
+
+
+def small(kind, *spaces):
+    torch.manual_seed(0)
+    model = policy_for(*spaces[:2], d_model=16, num_layers=1, num_heads=2)
+    return kind(model)
+
+
+@pytest.mark.parametrize("kind", [AnswerPolicy, AnswerCritic])
+def test_an_answer_is_as_likely_as_all_its_tokens(kind):
+    tokens, obs = written(temperature=0.5, top_k=20), asked()
+    model = kind(tokens)
+    assert model.model is tokens.model
+    assert (model.temperature, model.top_k) == (0.5, 20)
+    action, kept = model.sample(obs, torch.Generator().manual_seed(1))
+    drawn, each = tokens.sample(obs, torch.Generator().manual_seed(1))
+    assert torch.equal(action, drawn)
+    assert torch.equal(kept["log_prob"], each["log_prob"].sum(1))
+    log_prob, entropy, _ = model.evaluate_actions(obs, action)
+    assert log_prob.shape == entropy.shape == (16,)
+    torch.testing.assert_close(log_prob, kept["log_prob"], rtol=0, atol=1e-5)
+    assert torch.equal(entropy, tokens.evaluate_actions(obs, action)[1])
+    best, likely, _ = model(obs, deterministic=True)
+    assert torch.equal(best, tokens.predict(obs))
+    torch.testing.assert_close(likely, model.evaluate_actions(obs, best)[0])
+
+
+def test_the_critic_reads_the_prompt_alone_and_begins_at_zero():
+    model, obs = AnswerCritic(written()), asked()
+    assert model.has_critic
+    assert not AnswerPolicy.has_critic
+    action, _ = model.sample(obs, torch.Generator().manual_seed(1))
+    assert (model.get_value(obs) == 0).all()
+    with torch.no_grad():
+        model.critic.model.head.weight.normal_()
+    value = model.get_value(obs)
+    assert len(value.unique()) == 16
+    for other in (action, torch.zeros_like(action)):
+        assert torch.equal(model.evaluate_actions(obs, other)[2], value)
+    assert torch.equal(model(obs)[2], value)
+    alone = model.get_value({"prompt": obs["prompt"][3:4]})
+    torch.testing.assert_close(alone, value[3:4])
+
+
+def test_actor_and_critic_share_no_weights():
+    model, obs = AnswerCritic(written()), asked()
+    action, _ = model.sample(obs, torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        model.critic.model.head.weight.normal_()
+    model.get_value(obs).sum().backward()
+    assert all(p.grad is None for p in model.model.parameters())
+    gradients = [p.grad for p in model.critic.parameters()]
+    assert all(grad is not None and grad.any() for grad in gradients)
+    model.zero_grad()
+    model.evaluate_actions(obs, action)[0].sum().backward()
+    assert not any(
+        p.grad is not None and p.grad.any() for p in model.critic.parameters()
+    )
+
+
+def test_answers_as_a_distribution():
+    model, obs = AnswerPolicy(written()), asked()
+    answers = model.policy(obs)
+    action = answers.sample(torch.Generator().manual_seed(1))
+    assert torch.equal(action, model.sample(obs, torch.Generator().manual_seed(1))[0])
+    assert torch.equal(answers.mode(), model.predict(obs))
+    log_prob, entropy, value = model.evaluate_actions(obs, action)
+    assert value is None
+    assert answers.entropy().shape == (16,)  # of new ones
+    assert torch.equal(answers.log_prob(action), log_prob)
+    assert torch.equal(answers.entropy(), entropy)
+
+
+def test_ppo_begins_with_the_ratio_one_and_a_critic_that_knows_nothing():
+    config = ppo.Config(**FIELDS, **PPO, total_steps=16)
+    model = functools.partial(small, AnswerCritic)
+    with ppo.Trainer(config, model=model) as trainer:
+        loop = trainer()
+        next(loop)
+        reward = trainer.buffer.rollout()["reward"].clone()
+        logs = next(loop)["logs"]
+    assert float(logs["approx_kl"]) == pytest.approx(0, abs=1e-6)
+    assert float(logs["clip_fraction"]) == 0
+    expected = 0.5 * float(reward.square().mean())
+    assert float(logs["value_loss"]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_reinforce_weighs_answers_by_their_rewards():
+    config = reinforce.Config(**FIELDS, num_episodes=16, total_steps=16)
+    model = functools.partial(small, AnswerPolicy)
+    with reinforce.Trainer(config, model=model, envs=Even(16)) as trainer:
+        loop = trainer()
+        next(loop)
+        steps = trainer.buffer.episodes()
+        obs, action, reward = (steps[k][0] for k in ("obs", "action", "reward"))
+        weight = (reward - reward.mean()) / (reward.std(correction=0) + 1e-8)
+        log_prob, *_ = trainer.model.evaluate_actions(obs, action)
+        expected = -(log_prob * weight).mean().item()
+        logs = next(loop)["logs"]
+    assert 0 < reward.mean() < 1
+    assert float(logs["loss"]) == pytest.approx(expected, abs=1e-5)
+
+
+class Even(SumsVectorEnv):
+    """Rewards answers that begin with an even byte."""
+
+    def grade(self, state, answer):
+        return (answer[:, 0] % 2 == 0).float()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("name", ["ppo", "reinforce"])
+def test_both_learn_to_write(name, seed):
+    fields = FIELDS | {"num_envs": 64, "total_steps": 64 * 60, "seed": seed}
+    fields |= {"learning_rate": 3e-3}
+    if name == "ppo":
+        config, trainer_class = ppo.Config(**fields | PPO), ppo.Trainer
+        model = functools.partial(small, AnswerCritic)
+    else:
+        config = reinforce.Config(**fields, num_episodes=64)
+        trainer_class, model = reinforce.Trainer, functools.partial(small, AnswerPolicy)
+    with trainer_class(config, model=model, envs=Even(64)) as trainer:
+        logs = [log["logs"] for log in trainer()]
+    found = [of["episode_return"] for of in logs if "episode_return" in of]
+    assert float(found[0]) < 0.75
+    assert float(found[-1]) > 0.9
