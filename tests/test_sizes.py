@@ -34,7 +34,7 @@ LONGER_FILES = {
 LONGER_FUNCTIONS = {}
 LINES = 39_606
 """Of the product but for `LATER`, which are to become 34 000."""
-LATER = {"distributed": 4_350, "language": 970, "envs/writing": 270}
+LATER = {"distributed": 4_350, "language": 1_080, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
 LATER |= {"algorithms/grpo": 320, "algorithms/rloo": 51, "algorithms/reinforce_pp": 56}
 LATER |= {"algorithms/dr_grpo": 56, "algorithms/dapo": 132, "algorithms/gspo": 71}
