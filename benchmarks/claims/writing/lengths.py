@@ -9,13 +9,15 @@ from . import sums
 from .sums import last, right
 
 WORLD, CLONE, SIDES = constants("writing/lengths", "WORLD", "CLONE", "SIDES")
+(FIELDS,) = constants("writing/lengths", "FIELDS")
 SETTINGS = {**sums.SETTINGS, "world": WORLD, "clone": CLONE}
+SETTINGS["all"] = {**sums.COMMON, **FIELDS}
 
 __all__ = ["right"]
 
 
 def train(seed: int) -> dict[str, Any]:
-    return sums.from_one_clone(seed, WORLD, CLONE, list(SIDES))
+    return sums.from_one_clone(seed, WORLD, CLONE, list(SIDES), **FIELDS)
 
 
 def measure(options: Options) -> list[dict[str, Any]]:

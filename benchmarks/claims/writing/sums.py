@@ -84,9 +84,13 @@ def improved(
 
 
 def from_one_clone(
-    seed: int, world: Mapping[str, Any], clone: Mapping[str, Any], sides: Sequence[str]
+    seed: int,
+    world: Mapping[str, Any],
+    clone: Mapping[str, Any],
+    sides: Sequence[str],
+    **fields: Any,
 ) -> dict[str, Any]:
-    """The clone, and what algorithms make of it."""
+    """The clone, and what algorithms make of it; `fields` are of their configs."""
     made = cloned(world, clone, seed)
     start = rates(made, EPISODES, accuracy="success_rate")
     look = Look(world, made.model)
@@ -94,7 +98,8 @@ def from_one_clone(
     runs = [{"side": "clone", **start, "curve": [first]}]
     for name in sides:
         if name != "clone":
-            runs.append(improved(name, made.model, look, **world, seed=seed))
+            own = {**world, **fields, "seed": seed}
+            runs.append(improved(name, made.model, look, **own))
             runs[-1]["curve"].insert(0, first)
     return {"runs": [{"seed": seed, **run} for run in runs]}
 
