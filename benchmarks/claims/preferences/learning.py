@@ -34,6 +34,7 @@ PAIRS = 400
 GRPO: dict[str, Any] = {
     "num_envs": 256,
     "num_steps": 1,
+    "demonstration_steps": 0,
     "total_steps": 256 * 40,
     "num_epochs": 1,
     "learning_rate": 3e-4,
