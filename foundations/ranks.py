@@ -160,11 +160,11 @@ def mean_and_std(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def mean_of_all(x: Tensor) -> Tensor:
-    """The mean of the numbers `x [N]` of all processes, 0-dim; 0 of none.
+    """The means of the numbers `x [..., N]` of all processes, `[...]`; 0 of none.
 
     Of equal numbers it is that number, to the bit.
     """
     wide = x.double()
-    own = torch.stack([wide.sum(), torch.ones_like(wide).sum()])
+    own = torch.stack([wide.sum(-1), torch.ones_like(wide).sum(-1)])
     total, size = ranks().all_reduce_sum(own).unbind()
     return (total / size.clamp(min=1)).float()

@@ -4,7 +4,7 @@ from yieldrl.language.answers import AnswerCritic, AnswerPolicy
 from yieldrl.language.characters import Characters
 from yieldrl.language.config import LanguageConfig
 from yieldrl.language.interface import LanguageModel, Tokenizer
-from yieldrl.language.loading import policy_for
+from yieldrl.language.loading import policy_for, writer_or
 from yieldrl.language.policy import Answer, TokenPolicy
 from yieldrl.language.reward_model import RewardModel
 from yieldrl.language.sampling import tempered
@@ -23,4 +23,5 @@ __all__ = [
     "Transformer",
     "policy_for",
     "tempered",
+    "writer_or",
 ]

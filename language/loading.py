@@ -4,6 +4,7 @@ from typing import Any
 
 import gymnasium
 
+from yieldrl.foundations import Utf8Text
 from yieldrl.language.characters import Characters
 from yieldrl.language.config import LanguageConfig, language_config_of
 from yieldrl.language.policy import TokenPolicy, text_spaces
@@ -43,10 +44,8 @@ def policy_for(
     own = language_config_of(config, options)
     spaces = observation_space, action_space
     prompt, answer = text_spaces(*spaces)
-    sampling: dict[str, Any] = {
-        name: getattr(own, name)
-        for name in ("temperature", "top_k", "tempered_learning")
-    }
+    names = "temperature", "top_k", "tempered_learning"
+    sampling: dict[str, Any] = {name: getattr(own, name) for name in names}
     if own.model_path is not None:
         return TokenPolicy(*spaces, *_pretrained(own, own.model_path), **sampling)
     tokenizer = Characters()
@@ -58,6 +57,11 @@ def policy_for(
         num_heads=own.num_heads,
     )
     return TokenPolicy(*spaces, model, tokenizer, **sampling)
+
+
+def writer_or(otherwise: Any, envs: Any) -> Any:
+    """`policy_for` where the actions of environments are text, else `otherwise`."""
+    return policy_for if isinstance(envs.single_action_space, Utf8Text) else otherwise
 
 
 def _pretrained(config: LanguageConfig, path: str) -> tuple[Any, Any]:

@@ -48,13 +48,11 @@ def counted(data: TensorDict, mask: Tensor) -> TensorDict:
     `episodes`, `steps` and `tokens` that count, per row the mean over all processes.
     """
     data = data.copy().set("mask", mask)
-    numbers = {
-        "episodes": mask.any(2).any(1),
-        "steps": mask.any(2).sum(1),
-        "tokens": mask.sum((1, 2)),
-    }
-    for name, number in numbers.items():
-        data[name] = (mean_of_all(number) / data.shape[1]).expand(data.shape)
+    steps = mask.any(2)
+    numbers = steps.any(1), steps.sum(1), mask.sum((1, 2))
+    means = mean_of_all(torch.stack([x.double() for x in numbers])) / data.shape[1]
+    for name, mean in zip(("episodes", "steps", "tokens"), means, strict=True):
+        data[name] = mean.expand(data.shape)
     return data
 
 

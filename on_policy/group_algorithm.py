@@ -35,26 +35,14 @@ class GroupAlgorithm(OnPolicyAlgorithm):
         shares = {"whole_episodes": groups.whole, "informative_groups": differ}
         return {f"grpo/{k}": mean_of_all(x.flatten()) for k, x in shares.items()}
 
-    def log_prob_of(self, model: Policy, episodes: TensorDict) -> Tensor:
-        """What a policy says of the tokens of episodes `[E, T]`, `[E, T, K]`."""
-        valid = episodes["valid"]
-        parts = [self.asked(model, steps)[0] for steps in episodes[valid].split(CHUNK)]
-        return in_rows(torch.cat(parts), valid)
-
-    def asked(self, model: Policy, steps: TensorDict) -> tuple[Tensor, Tensor]:
-        """What a policy says of steps `[S]`: `log_prob [S, ...]` and `entropy [S]`."""
-        return model.evaluate_actions(model.inputs(steps), steps["action"])[:2]
-
     def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
         """Epochs in random order over episodes `[E, T]`."""
         config = self.config
         return Minibatches(prepared, config.num_epochs, config.num_minibatches, seed)
 
     def learn_from(self, minibatches: Minibatches, learn: Any) -> Logs:
-        """Let `learn` take a gradient step on the minibatch that is due.
-
-        The rollout's first one alone logs `sampling_gap`: later the policy has moved.
-        """
+        """Let `learn` take the gradient step that is due; a rollout's first one alone
+        logs `sampling_gap`, for later the policy has moved."""
         first = minibatches.position == 0
         logs = super().learn_from(minibatches, learn)
         return logs if first else {k: v for k, v in logs.items() if k != "sampling_gap"}
@@ -66,3 +54,15 @@ class GroupAlgorithm(OnPolicyAlgorithm):
         steps = data[valid]
         taken = in_rows(tokens_taken(self.model, steps, steps["log_prob"]), valid)
         return counted(data, taken & data["used"].unsqueeze(2))
+
+
+def asked(model: Policy, steps: TensorDict) -> tuple[Tensor, Tensor]:
+    """What a policy says of steps `[S]`: `log_prob [S, ...]` and `entropy [S]`."""
+    return model.evaluate_actions(model.inputs(steps), steps["action"])[:2]
+
+
+def log_prob_of(model: Policy, rows: TensorDict) -> Tensor:
+    """What a policy says of the tokens of episodes `[..., T]`, `[..., T, K]`."""
+    valid = rows["valid"]
+    parts = [asked(model, steps)[0] for steps in rows[valid].split(CHUNK)]
+    return in_rows(torch.cat(parts), valid)

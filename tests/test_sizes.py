@@ -21,7 +21,7 @@ ROOTS += ["sac"]
 to their parents: at most 200."""
 
 LONGER_FOLDERS = {
-    "behavior_cloning": 447,
+    "behavior_cloning": 446,
     "ppo_lstm": 217,
     "ppo_roa": 879,
     "vla_ppo": 270,
@@ -32,7 +32,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_606
+LINES = 39_605
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_350, "language": 1_080, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}

@@ -15,8 +15,8 @@ from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
 from yieldrl.collectors import Collector, SyncCollector
 from yieldrl.collectors.expert import Expert, expert_envs, find_rule
 from yieldrl.envs.wrappers import ActionChunks
-from yieldrl.foundations import Utf8Text, derive_seed
-from yieldrl.language import policy_for
+from yieldrl.foundations import derive_seed
+from yieldrl.language import writer_or
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -98,8 +98,7 @@ class Trainer(abstractions.Trainer):
     @property
     def default_model(self) -> Any:
         """Where actions are text, a policy that writes."""
-        writes = isinstance(self.envs.single_action_space, Utf8Text)
-        return policy_for if writes else super().default_model
+        return writer_or(super().default_model, self.envs)
 
     def make_buffer(self) -> Demonstrations:
         config, envs = self.config, expert_envs(self.envs)

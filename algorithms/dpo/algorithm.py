@@ -14,7 +14,7 @@ from torch.nn.functional import logsigmoid
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import EpisodeGroups, Minibatches
 from yieldrl.on_policy import OnPolicyAlgorithm, in_rows, tokens_taken
-from yieldrl.runtime.acting_record import CHUNK
+from yieldrl.on_policy.group_algorithm import asked, log_prob_of
 
 from .config import Config
 
@@ -60,11 +60,7 @@ class Algorithm(OnPolicyAlgorithm):
         groups = EpisodeGroups.of(rollout, 2, self.config.gamma)
         pairs = groups.pairs(rollout.select("obs", "action", "num_steps", strict=False))
         if len(pairs) > 0:
-            steps = pairs[pairs["valid"]].split(CHUNK)
-            log_prob = torch.cat(
-                [self.log_prob(self.reference, part) for part in steps]
-            )
-            pairs["reference"] = in_rows(log_prob, pairs["valid"])
+            pairs["reference"] = log_prob_of(self.reference, pairs)
         return pairs
 
     def rollout_logs(self, rollout: TensorDict, prepared: TensorDict) -> Logs:
@@ -106,10 +102,6 @@ class Algorithm(OnPolicyAlgorithm):
         """`log(pi / reference)` of all tokens of pairs, `[B, 2, T, K]`, else 0."""
         valid = data["valid"]
         steps = data[valid]
-        now = self.log_prob(self.model, steps)
+        now, _ = asked(self.model, steps)
         mask = in_rows(tokens_taken(self.model, steps, now), valid)
         return (in_rows(now, valid) - data["reference"]).where(mask, 0.0)
-
-    def log_prob(self, model: Policy, steps: TensorDict) -> Tensor:
-        """What a policy says of the actions of steps `[S]`, `[S, ...]`."""
-        return model.evaluate_actions(model.inputs(steps), steps["action"])[0]

@@ -10,6 +10,7 @@ from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import EpisodeGroups
 from yieldrl.functional import centred, group_mean
 from yieldrl.on_policy import GroupAlgorithm, alike, in_rows
+from yieldrl.on_policy.group_algorithm import asked, log_prob_of
 
 from .config import Config
 
@@ -61,7 +62,7 @@ class Algorithm(GroupAlgorithm):
         steps = rollout.exclude(*unused)
         episodes = alike(groups.episodes(steps, used), spare=steps[0])
         if self.reference is not None and len(episodes) > 0:
-            episodes["reference"] = self.log_prob_of(self.reference, episodes)
+            episodes["reference"] = log_prob_of(self.reference, episodes)
         return episodes
 
     def relative(self, returns: Tensor, counted: Tensor) -> Tensor:
@@ -81,7 +82,7 @@ class Algorithm(GroupAlgorithm):
         """Equation 3 with its sign turned, for episodes `[B, T]`, and what to log."""
         valid, mask, config = data["valid"], data["mask"], self.config
         steps = data[valid]
-        now, entropy = (in_rows(x, valid) for x in self.asked(self.model, steps))
+        now, entropy = (in_rows(x, valid) for x in asked(self.model, steps))
         log_ratio = (now - in_rows(steps["log_prob"], valid)).where(mask, 0.0)
         ratio = self.shared(log_ratio, mask).exp()
         gain = self.gain(ratio, data["advantage"][:, :1, None])

@@ -8,8 +8,7 @@ from gymnasium.vector import VectorEnv
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import behavior_cloning
 from yieldrl.envs.wrappers import GroupStarts
-from yieldrl.foundations import Utf8Text
-from yieldrl.language import policy_for
+from yieldrl.language import writer_or
 from yieldrl.on_policy import ClonesFirst, MLPActor
 
 from .agent import Agent
@@ -39,8 +38,7 @@ class Trainer(ClonesFirst):
     @property
     def default_model(self) -> Any:
         """Where actions are text, a policy that writes."""
-        writes = isinstance(self.envs.single_action_space, Utf8Text)
-        return policy_for if writes else super().default_model
+        return writer_or(super().default_model, self.envs)
 
     @property
     def envs_to_clone(self) -> VectorEnv:

@@ -12,6 +12,7 @@ import torch
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from torch import Tensor
+from worlds import Lasting
 
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors import SyncCollector
@@ -30,26 +31,6 @@ from yieldrl.envs.wrappers.chunks import longest_episode
 from yieldrl.foundations import Config
 
 SAME_STEP = AutoresetMode.SAME_STEP
-
-
-class Lasting(TorchVectorEnv):
-    """Environment i's episodes end after 2 + i steps; the reward counts them."""
-
-    single_observation_space = Box(-1000, 1000, (2,))
-    single_action_space = Box(-1, 1, ())
-    noise_size = 1
-
-    def initial_state(self, noise: Tensor) -> Tensor:
-        length = torch.arange(noise.shape[-1], dtype=noise.dtype) + 2
-        return torch.stack((noise[0], length, torch.zeros_like(length)))
-
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        start, length, step = state
-        state = torch.stack((start, length, step + 1))
-        return state, step + 1, step + 1 >= length
-
-    def observe(self, state: Tensor) -> Tensor:
-        return torch.stack((state[0], state[2]), dim=1)
 
 
 class One(gym.Env[Any, Any]):

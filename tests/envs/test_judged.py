@@ -8,35 +8,14 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode
 from judges import time_and_action, upright
-from torch import Tensor
+from worlds import Lasting
 
 from yieldrl.algorithms import ppo, sac
-from yieldrl.envs import TorchVectorEnv, make_eval
+from yieldrl.envs import make_eval
 from yieldrl.envs.wrappers import GroupStarts, JudgedReward, TorchToNumpy, find_judge
 from yieldrl.foundations import Config
-
-
-class Lasting(TorchVectorEnv):
-    """Environment i's episodes end after 2 + i steps; the reward counts them."""
-
-    single_observation_space = Box(-1000, 1000, (2,))
-    single_action_space = Box(-1, 1, ())
-    noise_size = 1
-
-    def initial_state(self, noise: Tensor) -> Tensor:
-        length = torch.arange(noise.shape[-1], dtype=noise.dtype) + 2
-        return torch.stack((noise[0], length, torch.zeros_like(length)))
-
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        start, length, step = state
-        state = torch.stack((start, length, step + 1))
-        return state, step + 1, step + 1 >= length
-
-    def observe(self, state: Tensor) -> Tensor:
-        return torch.stack((state[0], state[2]), dim=1)
 
 
 def lasting(kind: str = "torch", mode: Any = AutoresetMode.SAME_STEP) -> Any:
