@@ -8,6 +8,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from yieldrl.buffers.ring_sequences import SequenceDraws
 from yieldrl.buffers.spec import (
     check_at_least_one,
     check_memory,
@@ -19,7 +20,7 @@ from yieldrl.foundations import restore_generator
 from yieldrl.foundations.foreign_names import CalledHere
 
 
-class ReplayBuffer:
+class ReplayBuffer(SequenceDraws):
     """A ring of `capacity` transitions `[rows, N]`; the oldest row is overwritten.
 
     Lin 1992, "Self-Improving Reactive Agents Based On Reinforcement Learning, Planning
@@ -176,7 +177,4 @@ class ReplayBuffer:
 
     def _gather(self, index: Tensor) -> TensorDict:
         """The batch `[B]` at flat positions `[B]`."""
-        batch = self._storage.gather(index)
-        if "discount" not in self._storage:
-            batch["discount"] = torch.full_like(batch["reward"], self.gamma)
-        return batch
+        return self._single_steps(index)

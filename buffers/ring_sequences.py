@@ -1,0 +1,146 @@
+"""Steps in a row out of a ring, which never cross an episode's end."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.buffers.spec import check_at_least_one
+from yieldrl.buffers.storage import Storage
+
+TRIES = 16
+"""Draws before all starts are looked at: each costs as much as a batch, not a ring."""
+
+
+@dataclass(frozen=True)
+class RingSequences:
+    """Sequences of `length` rows among `count` rows in a row, from row `first` on.
+
+    Rows are counted from the first ever written, so they lie at `row % rows`. The flags
+    are read where they are, and nothing else of the ring is.
+    """
+
+    storage: Storage
+    first: int
+    count: int
+    length: int
+
+    def draw(self, batch_size: int, generator: torch.Generator) -> Tensor:
+        """Flat positions `[T, B]`, their starts uniform over all that there are.
+
+        RuntimeError if there is none.
+        """
+        if self.count < self.length:
+            raise self._none()
+        start = self._random(self._starts, batch_size, generator)
+        for _ in range(TRIES):
+            whole = self.whole(start)
+            if bool(whole.all()):
+                return self.positions(start)
+            again = self._random(self._starts, batch_size, generator)
+            start = torch.where(whole, start, again)
+        found = self.starts()  # where few are whole, or none is
+        if len(found) == 0:
+            raise self._none()
+        chosen = found[self._random(len(found), batch_size, generator)]
+        return self.positions(torch.where(self.whole(start), start, chosen))
+
+    def positions(self, start: Tensor) -> Tensor:
+        """Flat positions `[T, B]` of sequences that begin at `start [B]`.
+
+        A start is the number of a transition, counted from the first row here on.
+        """
+        rows, envs = self.storage.rows, self.storage.num_envs
+        steps = torch.arange(self.length, device=start.device).unsqueeze(1)
+        row = self.first + start.div(envs, rounding_mode="floor") + steps
+        return row % rows * envs + start % envs
+
+    def whole(self, start: Tensor) -> Tensor:
+        """Whether no episode ends before the last step, and no step only resets."""
+        path = self.positions(start)
+        ended = self._flag("terminated")[path] | self._flag("truncated")[path]
+        whole = ~ended[:-1].any(0)
+        if "valid" in self.storage:
+            whole = whole & self._flag("valid")[path].all(0)
+        return whole
+
+    def starts(self) -> Tensor:
+        """All starts of whole sequences, `[S]`, the oldest first."""
+        every = torch.arange(self._starts, device=self.storage.device)
+        # In parts, so that not `length` times the memory of the flags is taken.
+        size = self.storage.rows * self.storage.num_envs // self.length + 1
+        return torch.cat([part[self.whole(part)] for part in every.split(size)])
+
+    @property
+    def _starts(self) -> int:
+        return (self.count - self.length + 1) * self.storage.num_envs
+
+    def _random(self, below: int, count: int, generator: torch.Generator) -> Tensor:
+        like = {"generator": generator, "device": self.storage.device}
+        return torch.randint(below, (count,), **like)
+
+    def _flag(self, name: str) -> Tensor:
+        return self.storage[name].flatten()
+
+    def _none(self) -> RuntimeError:
+        return RuntimeError(
+            f"no episode has {self.length} steps in a row among the latest"
+            f" {self.count} rows: collect more, or ask for shorter sequences"
+        )
+
+
+class SequenceDraws:
+    """What a ring of transitions gives besides batches: steps in a row, or all."""
+
+    gamma: float
+    generator: torch.Generator
+    num_envs: int
+    _storage: Storage
+    _oldest: Any
+    _written: int
+    check_batch: Any
+
+    def sequences(
+        self, batch_size: int, length: int, newest: int | None = None
+    ) -> TensorDict:
+        """Single steps in a row, `[T, B]`, drawn uniformly over where they may begin.
+
+        No sequence crosses an episode's end: its last step alone may be one. `newest`
+        draws of the latest so many rows alone. RuntimeError if no episode has so many
+        steps; ValueError if a size is less than 1, MemoryError if the batch takes more
+        than is free.
+        """
+        check_at_least_one(batch_size=batch_size, length=length, newest=newest)
+        self.check_batch(batch_size * length)
+        index = self._rows(length, newest).draw(batch_size, self.generator)
+        return self._single_steps(index.flatten()).view(length, batch_size)
+
+    def every_step(self, newest: int | None = None) -> TensorDict:
+        """Copies of all single steps `[B]`, the oldest first, but for mere resets.
+
+        `number` counts them from the first transition ever written: none comes again.
+        With `newest` those of the latest so many rows. RuntimeError if there is none.
+        """
+        check_at_least_one(newest=newest)
+        rows = self._rows(1, newest)
+        found = rows.starts() if rows.count > 0 else torch.empty(0)
+        if len(found) == 0:
+            raise RuntimeError("the replay buffer is empty: collect first")
+        self.check_batch(len(found))
+        data = self._single_steps(rows.positions(found)[0])
+        data["number"] = found + rows.first * self.num_envs
+        return data
+
+    def _rows(self, length: int, newest: int | None) -> RingSequences:
+        oldest, written = self._oldest, self._written
+        first = oldest if newest is None else max(oldest, written - newest)
+        return RingSequences(self._storage, first, written - first, length)
+
+    def _single_steps(self, index: Tensor) -> TensorDict:
+        """The single steps `[B]` at flat positions `[B]`, with their `discount`."""
+        batch = self._storage.gather(index)
+        if "discount" not in self._storage:
+            batch["discount"] = torch.full_like(batch["reward"], self.gamma)
+        return batch

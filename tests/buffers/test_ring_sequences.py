@@ -1,0 +1,206 @@
+"""Sequences of a ring against all that a list of its rows has."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yieldrl.buffers import NStepReplayBuffer, PrioritizedReplayBuffer, ReplayBuffer
+
+FEW = settings(max_examples=40, deadline=None)
+SPACES = Box(-np.inf, np.inf, (2,)), Discrete(2)
+
+
+def buffer_of(capacity, num_envs, kind=ReplayBuffer, seed=0, **options):
+    return kind(capacity, *SPACES, num_envs=num_envs, gamma=0.9, seed=seed, **options)
+
+
+def step(row, terminated, truncated, valid=None):
+    """Every entry says the number of its transition, `row * N + n`."""
+    number = (row * len(terminated) + np.arange(len(terminated))).astype(np.float32)
+    extras = {} if valid is None else {"valid": np.array(valid)}
+    return {
+        "obs": np.stack([number, -number], axis=1),
+        "next_obs": np.stack([number, number], axis=1),
+        "action": (number % 2).astype(np.int64),
+        "reward": number,
+        "terminated": np.array(terminated),
+        "truncated": np.array(truncated),
+        **extras,
+    }
+
+
+def expected(steps, num_envs, rows, length, newest=None):
+    """The numbers of all sequences, by looking at every window of what is kept."""
+    kept = list(enumerate(steps))[-rows:]
+    kept = kept if newest is None else kept[-newest:]
+    found = set()
+    for begin in range(len(kept) - length + 1):
+        window = kept[begin : begin + length]
+        for n in range(num_envs):
+            ends = [s["terminated"][n] or s["truncated"][n] for _, s in window[:-1]]
+            reset = [not s.get("valid", [True] * num_envs)[n] for _, s in window]
+            if not any(ends) and not any(reset):
+                found.add(tuple(row * num_envs + n for row, _ in window))
+    return found
+
+
+def drawn(buffer, length, size, newest=None):
+    reward = buffer.sequences(size, length, newest)["reward"].long()
+    return Counter(map(tuple, reward.T.tolist()))
+
+
+@st.composite
+def histories(draw):
+    num_envs, rows = draw(st.integers(1, 3)), draw(st.integers(1, 7))
+    adds = draw(st.integers(1, 16))
+    seed, resets = draw(st.integers(0, 10**6)), draw(st.booleans())
+    rng = np.random.default_rng(seed)
+    steps = []
+    ended = np.zeros(num_envs, bool)
+    for row in range(adds):
+        terminated, truncated = rng.random((2, num_envs)) < 0.15
+        valid = None
+        if resets:  # NEXT_STEP autoreset: the step after an end only resets
+            valid = ~ended
+            terminated, truncated = terminated & valid, truncated & valid
+            ended = terminated | truncated
+        steps.append(step(row, terminated, truncated, valid))
+    return num_envs, rows, steps
+
+
+@FEW
+@given(histories(), st.integers(1, 5), st.none() | st.integers(1, 8))
+def test_exactly_those_of_an_episode_are_drawn(history, length, newest):
+    num_envs, rows, steps = history
+    buffer = buffer_of(num_envs * rows, num_envs)
+    for each in steps:
+        buffer.add(each)
+    wanted = expected(steps, num_envs, rows, length, newest)
+    if not wanted:
+        with pytest.raises(RuntimeError, match="no episode has"):
+            buffer.sequences(4, length, newest)
+        return
+    assert drawn(buffer, length, 40 * len(wanted) + 40, newest).keys() == wanted
+
+
+def test_all_are_equally_likely_where_few_draws_are_good():
+    buffer = buffer_of(600, 2)
+    for row in range(300):
+        end = row % 3 == 2  # episodes of three steps: a third of the starts are good
+        buffer.add(step(row, [end, end and row > 150], [False, False]))
+    wanted = expected(
+        [step(r, [r % 3 == 2, r % 3 == 2 and r > 150], [0, 0]) for r in range(300)],
+        2,
+        300,
+        3,
+    )
+    counts = drawn(buffer, 3, 60_000)
+    assert counts.keys() == wanted
+    found = torch.tensor([*counts.values()], dtype=torch.float64)
+    mean = 60_000 / len(wanted)
+    freedom = len(wanted) - 1
+    statistic = float(((found - mean).square() / mean).sum())
+    assert abs(statistic - freedom) < 5 * (2 * freedom) ** 0.5
+
+
+def test_the_only_one_is_found_at_once():
+    """A draw in a thousand is good, so all starts are looked at."""
+    buffer = buffer_of(1000, 1)
+    for row in range(1000):
+        buffer.add(step(row, [row != 500], [False]))
+    assert drawn(buffer, 2, 50) == {(500, 501): 50}
+
+
+def test_entries_stay_together_and_carry_the_discount():
+    buffer = buffer_of(8, 2)
+    for row in range(11):
+        buffer.add(step(row, [False] * 2, [False] * 2))
+    batch = buffer.sequences(30, 3)
+    assert batch.batch_size == (3, 30)
+    number = batch["reward"]
+    assert torch.equal(batch["obs"], torch.stack([number, -number], -1))
+    assert torch.equal(batch["action"], number.long() % 2)
+    assert torch.equal(batch["discount"], torch.full((3, 30), 0.9))
+    assert (number[1:] - number[:-1] == 2).all()
+
+
+def test_an_interrupted_row_is_in_none():
+    buffer = buffer_of(4, 1)
+    for row in range(6):
+        buffer.add(step(row, [False], [False]))
+    with pytest.raises(ValueError, match="action"):
+        buffer.add({**step(6, [False], [False]), "action": np.zeros(3)})
+    # Its row was the oldest, number 2; of the other three nothing is lost.
+    assert set(drawn(buffer, 2, 100)) == {(3, 4), (4, 5)}
+    buffer.end_episodes()
+    buffer.add(step(6, [False], [False]))
+    assert set(drawn(buffer, 2, 100)) == {(3, 4), (4, 5)}
+    buffer.add(step(7, [False], [False]))
+    assert set(drawn(buffer, 2, 100)) == {(4, 5), (6, 7)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [(NStepReplayBuffer, {"n_step": 3}), (PrioritizedReplayBuffer, {})],
+)
+def test_other_buffers_give_single_steps_too(kind, options):
+    buffer = buffer_of(8, 1, kind, **options)
+    for row in range(10):
+        buffer.add(step(row, [False], [False]))
+    assert set(drawn(buffer, 2, 300)) == {(n, n + 1) for n in range(2, 9)}
+    batch = buffer.sequences(3, 2)
+    assert torch.equal(batch["discount"], torch.full((2, 3), 0.9))
+
+
+def test_draws_follow_the_seed_alone_and_a_saved_ring_goes_on():
+    def filled(seed):
+        buffer = buffer_of(12, 2, seed=seed)
+        for row in range(9):
+            buffer.add(step(row, [row == 4, False], [False] * 2))
+        return buffer
+
+    one, two = filled(1), filled(1)
+    assert torch.equal(one.sequences(20, 3)["obs"], two.sequences(20, 3)["obs"])
+    other = buffer_of(12, 2, seed=9)
+    other.load_state_dict(one.state_dict())
+    assert torch.equal(one.sequences(20, 3)["obs"], other.sequences(20, 3)["obs"])
+
+
+class TestEveryStep:
+    @FEW
+    @given(histories(), st.none() | st.integers(1, 8))
+    def test_gives_each_once_in_order(self, history, newest):
+        num_envs, rows, steps = history
+        buffer = buffer_of(num_envs * rows, num_envs)
+        for each in steps:
+            buffer.add(each)
+        wanted = expected(steps, num_envs, rows, 1, newest)
+        if not wanted:
+            with pytest.raises(RuntimeError, match="empty"):
+                buffer.every_step(newest)
+            return
+        data = buffer.every_step(newest)
+        numbers = sorted(number for (number,) in wanted)
+        assert data["number"].tolist() == numbers == data["reward"].long().tolist()
+
+    def test_an_empty_one_says_so(self):
+        with pytest.raises(RuntimeError, match="empty: collect first"):
+            buffer_of(4, 1).every_step()
+
+
+@pytest.mark.parametrize("sizes", [(0, 1), (1, 0), (1, 1, 0)])
+def test_sizes_are_at_least_one(sizes):
+    buffer = buffer_of(4, 1)
+    buffer.add(step(0, [False], [False]))
+    with pytest.raises(ValueError, match="choose at least 1"):
+        buffer.sequences(*sizes)
+
+
+def test_an_empty_ring_has_none():
+    with pytest.raises(RuntimeError, match="no episode has 1 steps"):
+        buffer_of(4, 1).sequences(1, 1)
