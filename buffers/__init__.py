@@ -4,6 +4,7 @@ from yieldrl.buffers.action_chunks import Windows, actions_taken
 from yieldrl.buffers.demonstrations import Demonstrations
 from yieldrl.buffers.episodes import EpisodeBuffer
 from yieldrl.buffers.groups import EpisodeGroups
+from yieldrl.buffers.imagination import ImaginationBuffer
 from yieldrl.buffers.minari_data import read_dataset, write_dataset
 from yieldrl.buffers.minibatches import Minibatches, sequences, transitions
 from yieldrl.buffers.n_step import NStepReplayBuffer
@@ -29,6 +30,7 @@ __all__ = [
     "Demonstrations",
     "EpisodeBuffer",
     "EpisodeGroups",
+    "ImaginationBuffer",
     "Minibatches",
     "NStepReplayBuffer",
     "PrioritizedNStepReplayBuffer",

@@ -38,6 +38,13 @@ ALLOWED = {
         "runtime",
     },
     "off_policy": {"abstractions", "buffers", "foundations", "functional"},
+    "imagination": {
+        "abstractions",
+        "buffers",
+        "foundations",
+        "functional",
+        "networks",
+    },
     "vla": {"abstractions", "foundations", "networks"},
     "language": {"abstractions", "foundations", "vla"},
     "algorithms": {
@@ -48,6 +55,7 @@ ALLOWED = {
         "experiments",
         "foundations",
         "functional",
+        "imagination",
         "language",
         "networks",
         "off_policy",

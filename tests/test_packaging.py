@@ -31,6 +31,7 @@ ROOMS = [
     "exports",
     "foundations",
     "functional",
+    "imagination",
     "language",
     "loggers",
     "networks",

@@ -1,0 +1,95 @@
+"""Storage for imagined segments, from which transitions are drawn too."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import torch
+from tensordict import TensorDict
+
+from yieldrl.buffers.replay import ReplayBuffer
+
+NEEDED = ("valid", "discount", "model_version", "policy_version")
+"""What each row of a segment has, besides what transitions have."""
+
+
+class ImaginationBuffer(ReplayBuffer):
+    """A ring of the latest imagined steps `[rows, B]`, written a segment at a time.
+
+    A segment `[H, B]` has `B` branches, each from a real state on. Of each step it says
+    with which weights it was imagined, `model_version` and `policy_version`; whether it
+    was taken at all (`valid` is False after a branch's end), and its own `discount`.
+    Its last row is `truncated` wherever a branch has not ended, so that values
+    bootstrap from its `next_obs`, and sequences never lead into another segment.
+
+    `segment` returns the newest whole, for advantages and returns; `sample` draws
+    transitions, uniformly over all that were taken, and `sequences` steps in a row.
+
+    Args:
+        capacity: Imagined steps to keep, over all branches; at least one row.
+        observation_space: Space of one state.
+        action_space: Space of one action.
+        num_branches: `B`.
+        options: `gamma`, `device` and `seed`, as of `ReplayBuffer`.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        *,
+        num_branches: int,
+        **options: Any,
+    ) -> None:
+        spaces = observation_space, action_space
+        super().__init__(capacity, *spaces, num_envs=num_branches, **options)
+        self.latest = 0  # rows of the newest segment
+
+    def add(self, transition: Mapping[str, Any]) -> None:
+        """Write a segment `[H, B]`, as `yieldrl.imagination.imagine` returns it.
+
+        ValueError if it has an entry too few, if a branch of its last row goes on, or
+        if it has more rows than fit.
+        """
+        if not isinstance(transition, TensorDict) or transition.batch_dims < 2:
+            super().add(transition)
+            return
+        self._check(transition)
+        self.latest = 0
+        super().add(transition)
+        self.latest = len(transition)
+
+    def segment(self) -> TensorDict:
+        """A copy of the newest segment `[H, B]`; RuntimeError if there is none."""
+        if self.latest == 0:
+            raise RuntimeError("nothing was imagined yet: add a segment first")
+        time = torch.arange(self._written - self.latest, self._written)
+        row = (time % self.rows).to(self.device).unsqueeze(1) * self.num_envs
+        index = row + torch.arange(self.num_envs, device=self.device)
+        size = self.latest, self.num_envs
+        return self._single_steps(index.flatten()).view(*size)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "latest": self.latest}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.latest = state["latest"]
+
+    def _check(self, segment: TensorDict) -> None:
+        missing = sorted({*NEEDED} - set(segment.keys()))
+        if missing:
+            raise ValueError(f"the segment lacks {missing}: imagine() writes them")
+        last = segment[-1]
+        goes_on = last["valid"] & ~(last["terminated"] | last["truncated"])
+        if bool(goes_on.any()):
+            raise ValueError(
+                "branches of the last row go on, so that the next segment would look"
+                " like their future: mark them as truncated"
+            )
+        if len(segment) > self.rows:
+            raise ValueError(
+                f"a segment of {len(segment)} rows does not fit into {self.rows}:"
+                f" choose a capacity of {len(segment) * self.num_envs} or more"
+            )

@@ -1,0 +1,45 @@
+"""Models of the world, and what is imagined with them."""
+
+from yieldrl.imagination.outcomes import (
+    Outcome,
+    OutcomeHead,
+    RewardAndEnd,
+    ThreeClasses,
+    outcome_head,
+)
+from yieldrl.imagination.rollout import imagine, imagined_return
+from yieldrl.imagination.symlog import TwoHot, symexp, symlog
+from yieldrl.imagination.three_classes import (
+    ENDED,
+    GOES_ON,
+    SUCCESS,
+    BalancedClasses,
+    class_weights,
+    decode_reward_termination,
+    encode_reward_termination,
+    recall_of_ends,
+)
+from yieldrl.imagination.world_model import Prediction, WorldModel
+
+__all__ = [
+    "ENDED",
+    "GOES_ON",
+    "SUCCESS",
+    "BalancedClasses",
+    "Outcome",
+    "OutcomeHead",
+    "Prediction",
+    "RewardAndEnd",
+    "ThreeClasses",
+    "TwoHot",
+    "WorldModel",
+    "class_weights",
+    "decode_reward_termination",
+    "encode_reward_termination",
+    "imagine",
+    "imagined_return",
+    "outcome_head",
+    "recall_of_ends",
+    "symexp",
+    "symlog",
+]

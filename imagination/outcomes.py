@@ -1,0 +1,115 @@
+"""What a step brings, its reward and whether it ends: heads of a world model."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from yieldrl.imagination.symlog import TwoHot
+from yieldrl.imagination.three_classes import (
+    GOES_ON,
+    SUCCESS,
+    BalancedClasses,
+    decode_reward_termination,
+    encode_reward_termination,
+)
+
+
+class Outcome(NamedTuple):
+    """What is predicted of steps `[...]`."""
+
+    reward: Tensor  # float32, the expected one
+    end: Tensor  # float32, the probability that the step ends
+    terminated: Tensor  # bool, whether it does, as far as one can say
+    certain_reward: Tensor  # float32, the reward if `terminated` is right
+
+
+class OutcomeHead(nn.Module, ABC):
+    """Reads `outputs` numbers of a network, `[..., outputs]`, as an outcome `[...]`."""
+
+    outputs: int
+
+    @abstractmethod
+    def fit_to(self, reward: Tensor, terminated: Tensor) -> None:
+        """Take scales and weights from steps `[B]`, before learning from them."""
+
+    @abstractmethod
+    def loss(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
+        """How wrong the numbers are about steps `[...]`, each."""
+
+    @abstractmethod
+    def forward(self, raw: Tensor) -> Outcome:
+        """What the numbers say of steps `[...]`."""
+
+
+class ThreeClasses(OutcomeHead):
+    """Goes on, ended, success: for rewards of 1 that end an episode, and no others."""
+
+    outputs = 3
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.classes = BalancedClasses(3)
+
+    def fit_to(self, reward: Tensor, terminated: Tensor) -> None:
+        """Weigh the classes; ValueError if a step has none of the three."""
+        self.classes.fit_to(encode_reward_termination(reward, terminated))
+
+    def loss(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
+        """Cross-entropy, in which each class counts alike, `[...]`."""
+        classes = terminated.long() + (reward > 0.5).long()  # `fit_to` has looked
+        return self.classes.loss(raw, classes)
+
+    def forward(self, raw: Tensor) -> Outcome:
+        probability = self.classes.probabilities(raw)
+        reward, terminated = decode_reward_termination(probability.argmax(-1))
+        expected = probability[..., SUCCESS]
+        return Outcome(expected, 1 - probability[..., GOES_ON], terminated, reward)
+
+
+class RewardAndEnd(OutcomeHead):
+    """A reward of any size and, apart from it, whether the step ends.
+
+    The reward is learned by squared error, in units of its standard deviation; or with
+    `two_hot` as a distribution over bins, for rewards of very different sizes.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, two_hot: TwoHot | None = None) -> None:
+        super().__init__()
+        self.two_hot, self.ends = two_hot, BalancedClasses(2)
+        self.outputs = 2 + (1 if two_hot is None else len(two_hot.bins))
+        self.register_buffer("mean", torch.zeros((), dtype=torch.float32))
+        self.register_buffer("std", torch.ones((), dtype=torch.float32))
+
+    def fit_to(self, reward: Tensor, terminated: Tensor) -> None:
+        self.ends.fit_to(terminated.long())
+        std, mean = torch.std_mean(reward.float(), correction=0)
+        self.mean.copy_(mean)
+        self.std.copy_(std.where(std > 1e-6, 1.0))
+
+    def loss(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
+        """Half the squared error, or the cross-entropy, beside the end's, `[...]`."""
+        of_end = self.ends.loss(raw[..., :2], terminated.long())
+        if self.two_hot is not None:
+            return of_end + self.two_hot.loss(raw[..., 2:], reward)
+        error = (reward - self.mean) / self.std - raw[..., 2]
+        return of_end + 0.5 * error.square()
+
+    def forward(self, raw: Tensor) -> Outcome:
+        end = self.ends.probabilities(raw[..., :2])[..., 1]
+        if self.two_hot is None:
+            reward = self.mean + self.std * raw[..., 2]
+        else:
+            reward = self.two_hot.mean(raw[..., 2:])
+        return Outcome(reward, end, end > 0.5, reward)
+
+
+def outcome_head(kind: str) -> OutcomeHead:
+    """The head of that name: `number`, `symlog` or `three_classes`."""
+    if kind == "three_classes":
+        return ThreeClasses()
+    return RewardAndEnd(TwoHot() if kind == "symlog" else None)

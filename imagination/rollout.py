@@ -1,0 +1,102 @@
+"""Rollouts that nobody has taken: a policy acts in a model of the world."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.buffers.spec import check_at_least_one
+from yieldrl.imagination.outcomes import Outcome
+from yieldrl.imagination.world_model import WorldModel
+
+Acting = Callable[[Any, torch.Generator], Mapping[str, Any]]
+"""From states `[B, ...]` to an `action [B, ...]`, and what else to keep of it, as
+`log_prob` and `value`; `Agent.act` of such inputs is one."""
+
+
+def imagine(
+    world: WorldModel,
+    act: Acting,
+    obs: Any,
+    horizon: int,
+    *,
+    gamma: float,
+    generator: torch.Generator,
+    soft: bool = False,
+    model_version: int = 0,
+    policy_version: int = 0,
+) -> TensorDict:
+    """A segment `[H, B]` of imagined steps from real observations `[B, ...]` on.
+
+    Its last row is truncated, not terminated: bootstrap from its `next_obs`. `gae` and
+    `discounted_returns` of `yieldrl.functional` take `discount` for `gamma`, and are
+    exact.
+
+    Where the model says that a step ends, the branch is over: the rows after it are not
+    `valid`. With `soft` no branch ends; instead the probability of an end lies in
+    `discount`, `gamma (1 - end)`, and `reached` says how probably a step is taken at
+    all (the weight of its loss). Gradients flow, unless they are turned off.
+
+    Args:
+        world: Predicts the steps.
+        act: The policy.
+        obs: Where the branches start.
+        horizon: `H`, steps of a branch, at least 1.
+        gamma: Discount.
+        generator: What actions and predictions are drawn from.
+        soft: Whether ends discount rather than cut.
+        model_version: Written beside every step, as is `policy_version`.
+        policy_version: See `model_version`.
+
+    Returns:
+        A TensorDict of `obs`, `next_obs`, `action`, `reward`, `terminated`,
+        `truncated`, `valid`, `discount`, `reached`, `disagreement`, both versions, and
+        what else `act` returned.
+    """
+    check_at_least_one(horizon=horizon)
+    state, reached, rows = world.begin(obs), None, []
+    for _ in range(horizon):
+        acted = act(state, generator)
+        found = world.predict(state, acted["action"], generator)
+        outcome = world.outcome(found.outcome)
+        reached = torch.ones_like(outcome.reward) if reached is None else reached
+        told = _softly if soft else _surely
+        row, goes_on = told(outcome, reached, gamma)
+        row |= {**acted, "obs": state, "next_obs": found.next_obs}
+        row |= {"reached": reached, "disagreement": found.disagreement}
+        rows.append(TensorDict(row, reached.shape))
+        state, reached = found.next_obs, reached * goes_on
+    last = rows[-1]
+    last["truncated"] = last["valid"] & ~last["terminated"]
+    segment = TensorDict.maybe_dense_stack(rows)
+    for name, version in (("model", model_version), ("policy", policy_version)):
+        written = torch.full_like(segment.get("reward"), version, dtype=torch.int64)
+        segment.set(f"{name}_version", written)
+    return segment
+
+
+Told = tuple[dict[str, Tensor], Tensor]
+"""Entries of a row `[B]`, and how probably it goes on from there."""
+
+
+def _surely(outcome: Outcome, reached: Tensor, gamma: float) -> Told:
+    """A step ends or does not."""
+    valid = reached > 0
+    ended = outcome.terminated & valid
+    row = {"reward": outcome.certain_reward, "terminated": ended, "valid": valid}
+    row |= {"truncated": torch.zeros_like(valid)}
+    return {**row, "discount": torch.full_like(reached, gamma)}, (~ended).float()
+
+
+def _softly(outcome: Outcome, reached: Tensor, gamma: float) -> Told:
+    """A step ends with a probability, which discounts what comes after it."""
+    no, goes_on = torch.zeros_like(outcome.terminated), 1 - outcome.end
+    row = {"reward": outcome.reward, "terminated": no, "truncated": no, "valid": ~no}
+    return {**row, "discount": gamma * goes_on}, goes_on
+
+
+def imagined_return(segment: TensorDict) -> Tensor:
+    """Rewards of each branch, not discounted, as far as it was reached, `[B]`."""
+    return (segment["reward"] * segment["reached"]).sum(0)

@@ -1,0 +1,236 @@
+"""Imagined segments by hand, their returns, and the buffer that keeps them."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box
+
+from yieldrl.buffers import ImaginationBuffer
+from yieldrl.functional import discounted_returns, gae
+from yieldrl.imagination import (
+    Prediction,
+    RewardAndEnd,
+    WorldModel,
+    imagine,
+    imagined_return,
+)
+
+LINE, PUSH = Box(-np.inf, np.inf, (1,)), Box(-1, 1, (1,))
+GENERATOR = torch.Generator()
+
+
+class Line(WorldModel):
+    """`s' = s + a`, the reward is `s'`, and it ends at 3 and beyond."""
+
+    def __init__(self, sharpness=1e3):
+        super().__init__(LINE, PUSH)
+        self.outcome = RewardAndEnd()
+        self.sharpness = sharpness
+
+    def predict(self, obs, action, generator=None):
+        after = obs + action
+        end = (after - 2.5) * self.sharpness
+        raw = torch.cat([-end / 2, end / 2, after], 1)
+        return Prediction(after, raw, torch.full((len(obs),), 0.25))
+
+
+def onward(obs, generator):
+    return {"action": torch.ones_like(obs), "value": 10 * obs[:, 0]}
+
+
+def segment_of(start=(0.0, 1.0, 2.0), horizon=3, **options):
+    obs = torch.tensor(start).unsqueeze(1)
+    parts = {"gamma": 0.5, "generator": GENERATOR, **options}
+    return imagine(Line(), onward, obs, horizon, **parts)
+
+
+def column(segment, name):
+    return segment[name].squeeze(-1).T.tolist()
+
+
+class TestImagine:
+    def test_by_hand(self):
+        segment = segment_of(model_version=4, policy_version=7)
+        assert segment.batch_size == (3, 3)
+        assert column(segment, "obs")[0] == [0, 1, 2]
+        assert column(segment, "next_obs")[1] == [2, 3, 4]
+        assert segment["reward"].T.tolist() == [[1, 2, 3], [2, 3, 4], [3, 4, 5]]
+        end = [[False, False, True], [False, True, False], [True, False, False]]
+        assert segment["terminated"].T.tolist() == end
+        # The first ends in the last row, so that nothing is cut.
+        assert not segment["truncated"].any()
+        valid = [[True] * 3, [True, True, False], [True, False, False]]
+        assert segment["valid"].T.tolist() == valid
+        assert (segment["discount"] == 0.5).all()
+        assert (segment["disagreement"] == 0.25).all()
+        assert (segment["model_version"] == 4).all()
+        assert (segment["policy_version"] == 7).all()
+        assert segment["value"].T.tolist()[0] == [0, 10, 20]
+        assert imagined_return(segment).tolist() == [6, 5, 3]
+
+    def test_the_horizon_cuts_what_goes_on(self):
+        segment = segment_of(horizon=2)
+        assert segment["truncated"].tolist() == [[False] * 3, [True, False, False]]
+        assert segment["terminated"].tolist() == [
+            [False, False, True],
+            [False, True, False],
+        ]
+
+    def test_an_uncertain_end_discounts(self):
+        world = Line(sharpness=1.0)
+        obs = torch.zeros(1, 1)
+        segment = imagine(
+            world, onward, obs, 3, gamma=0.5, generator=GENERATOR, soft=True
+        )
+        end = torch.sigmoid(torch.tensor([-1.5, -0.5, 0.5]))
+        torch.testing.assert_close(segment["discount"][:, 0], 0.5 * (1 - end))
+        reached = [1.0, 1 - end[0], (1 - end[0]) * (1 - end[1])]
+        torch.testing.assert_close(segment["reached"][:, 0], torch.tensor(reached))
+        assert not segment["terminated"].any()
+        assert segment["valid"].all()
+        assert segment["truncated"].tolist() == [[False], [False], [True]]
+
+    def test_gradients_flow_into_the_first_action(self):
+        push = torch.tensor([[0.5]], requires_grad=True)
+        segment = imagine(
+            Line(),
+            lambda obs, generator: {"action": push.expand_as(obs)},
+            torch.zeros(1, 1),
+            3,
+            gamma=0.5,
+            generator=GENERATOR,
+        )
+        segment["reward"].sum().backward()
+        assert push.grad is not None
+        assert push.grad.item() == 1 + 2 + 3
+
+    def test_a_horizon_is_at_least_one(self):
+        with pytest.raises(ValueError, match="horizon = 0: choose at least 1"):
+            segment_of(horizon=0)
+
+
+class TestReturns:
+    """With `V(s) = 10 s`, gamma a half."""
+
+    def test_lambda_returns_by_hand(self):
+        segment = segment_of((0.0, 1.0), horizon=2)
+        flags = segment["terminated"], segment["truncated"], segment["discount"]
+        next_value = 10 * segment["next_obs"].squeeze(-1)
+        advantage = gae(
+            segment["reward"],
+            segment["value"],
+            next_value,
+            *flags,
+            0.5,
+            segment["valid"],
+        )
+        # 0 -> 1 -> 2, cut there: delta_1 = 2 + .5 * 20 - 10 = 2, delta_0 = 1 + 5 - 0,
+        # A_0 = 6 + .25 * 2. 1 -> 2 -> 3, the end: delta_1 = 3 - 20, delta_0 = 2.
+        assert advantage.T.tolist() == [[6.5, 2.0], [2 - 0.25 * 17, -17.0]]
+
+    def test_discounted_returns_by_hand(self):
+        segment = segment_of((0.0, 1.0), horizon=2)
+        flags = segment["terminated"], segment["truncated"], segment["discount"]
+        next_value = 10 * segment["next_obs"].squeeze(-1)
+        found = discounted_returns(segment["reward"], next_value, *flags)
+        # 1 + (2 + 20 / 2) / 2; 2 + 3 / 2.
+        assert found.T.tolist() == [[7.0, 12.0], [3.5, 3.0]]
+
+    def test_a_predicted_end_counts_as_probably_as_it_comes(self):
+        segment = imagine(
+            Line(sharpness=1.0),
+            onward,
+            torch.zeros(1, 1),
+            2,
+            gamma=0.5,
+            generator=GENERATOR,
+            soft=True,
+        )
+        flags = segment["terminated"], segment["truncated"], segment["discount"]
+        next_value = 10 * segment["next_obs"].squeeze(-1)
+        found = discounted_returns(segment["reward"], next_value, *flags)
+        first, second = (1 - torch.sigmoid(torch.tensor([-1.5, -0.5]))).tolist()
+        later = 2 + 0.5 * second * 20
+        assert found[:, 0].tolist() == pytest.approx([1 + 0.5 * first * later, later])
+
+
+def buffer_of(capacity=12, num_branches=3, **options):
+    options = {"gamma": 0.5, **options}
+    return ImaginationBuffer(capacity, LINE, PUSH, num_branches=num_branches, **options)
+
+
+class TestBuffer:
+    def test_the_newest_segment_comes_back(self):
+        buffer = buffer_of()
+        first, second = segment_of(horizon=3), segment_of((5.0, 0.5, 0.0), horizon=2)
+        for segment in (first, second):
+            buffer.add(segment)
+            found = buffer.segment()
+            assert found.batch_size == segment.batch_size
+            for name in set(segment.keys()):
+                assert torch.equal(found[name], segment[name]), name
+        buffer.add(first)  # around the ring's seam
+        assert torch.equal(buffer.segment()["obs"], first["obs"])
+
+    def test_only_steps_that_were_taken_are_drawn(self):
+        buffer = buffer_of()
+        buffer.add(segment_of(horizon=3))
+        batch = buffer.sample(200)
+        assert batch["valid"].all()
+        seen = set(
+            zip(batch["obs"][:, 0].tolist(), batch["reward"].tolist(), strict=True)
+        )
+        assert seen == {(0, 1), (1, 2), (2, 3)}
+        assert len(buffer.every_step()) == 6
+
+    def test_sequences_stay_in_their_branch(self):
+        buffer = buffer_of(100)
+        for start in (0.0, -10.0):
+            buffer.add(segment_of((start, start, start), horizon=2))
+        batch = buffer.sequences(100, 2)
+        steps = batch["obs"].squeeze(-1)
+        assert (steps[1] - steps[0] == 1).all()
+        assert set(steps[0].tolist()) == {0.0, -10.0}
+        with pytest.raises(RuntimeError, match="no episode has 3 steps"):
+            buffer.sequences(1, 3)
+
+    def test_each_step_knows_who_imagined_it(self):
+        buffer = buffer_of()
+        for version in (1, 2):
+            versions = {"model_version": version, "policy_version": 10 * version}
+            buffer.add(segment_of(horizon=2, **versions))
+        batch = buffer.sample(100)
+        assert torch.equal(batch["policy_version"], 10 * batch["model_version"])
+        assert set(batch["model_version"].tolist()) == {1, 2}
+
+    def test_its_own_discount_comes_with_a_sample(self):
+        buffer = buffer_of()
+        segment = segment_of(horizon=2)
+        segment["discount"] = torch.tensor([[0.1, 0.2, 0.3]] * 2)
+        buffer.add(segment)
+        found = buffer.sample(100)["discount"].unique().tolist()
+        assert found == pytest.approx([0.1, 0.2, 0.3])
+
+    def test_a_saved_one_goes_on(self):
+        one, two = buffer_of(seed=1), buffer_of(seed=2)
+        one.add(segment_of(horizon=3))
+        two.load_state_dict(one.state_dict())
+        assert torch.equal(one.sample(30)["obs"], two.sample(30)["obs"])
+        assert torch.equal(one.segment()["obs"], two.segment()["obs"])
+
+    @pytest.mark.parametrize("name", ["valid", "discount", "model_version"])
+    def test_an_entry_too_few(self, name):
+        with pytest.raises(ValueError, match=rf"lacks \['{name}'\]"):
+            buffer_of().add(segment_of(horizon=2).exclude(name))
+
+    def test_a_branch_that_goes_on(self):
+        with pytest.raises(ValueError, match="mark them as truncated"):
+            buffer_of().add(segment_of((0.0,) * 3, horizon=3)[:2])
+
+    def test_one_too_long(self):
+        with pytest.raises(ValueError, match="choose a capacity of 15 or more"):
+            buffer_of().add(segment_of((-9.0,) * 3, horizon=5))
+
+    def test_nothing_yet(self):
+        with pytest.raises(RuntimeError, match="nothing was imagined yet"):
+            buffer_of().segment()

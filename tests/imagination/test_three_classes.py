@@ -1,0 +1,214 @@
+"""The three classes on every combination, their weights, and symlog two-hot."""
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yieldrl.imagination import (
+    BalancedClasses,
+    RewardAndEnd,
+    ThreeClasses,
+    TwoHot,
+    class_weights,
+    decode_reward_termination,
+    encode_reward_termination,
+    outcome_head,
+    recall_of_ends,
+    symexp,
+    symlog,
+)
+
+CLASSES = {(0.0, False): 0, (0.0, True): 1, (1.0, True): 2}
+
+
+class TestEncoding:
+    @pytest.mark.parametrize(
+        "step", [*itertools.product([0.0, 1.0], [False, True])], ids=str
+    )
+    def test_every_combination(self, step):
+        reward, terminated = torch.tensor([step[0]]), torch.tensor([step[1]])
+        if step not in CLASSES:
+            with pytest.raises(ValueError, match=r"reward of 1 and goes on.*end the"):
+                encode_reward_termination(reward, terminated)
+            return
+        classes = encode_reward_termination(reward, terminated)
+        assert classes.tolist() == [CLASSES[step]]
+        assert classes.dtype == torch.int64
+        back = decode_reward_termination(classes)
+        assert (back[0].item(), back[1].item()) == step
+
+    @given(st.lists(st.integers(0, 2), min_size=1))
+    def test_the_inverse_of_any_steps(self, classes):
+        steps = torch.tensor(classes).expand(2, -1)
+        assert torch.equal(
+            encode_reward_termination(*decode_reward_termination(steps)), steps
+        )
+
+    @pytest.mark.parametrize("reward", [-1.0, 0.5, 2.0])
+    def test_other_rewards_are_named(self, reward):
+        with pytest.raises(ValueError, match=rf"got {reward:g}: choose.*'symlog'"):
+            encode_reward_termination(
+                torch.tensor([0.0, reward]), torch.tensor([False, True])
+            )
+
+    def test_shapes_must_agree(self):
+        with pytest.raises(ValueError, match="one of each for every step"):
+            encode_reward_termination(torch.zeros(2), torch.zeros(1, 2).bool())
+
+
+class TestBalance:
+    def test_weights_by_hand(self):
+        classes = torch.tensor([0] * 90 + [1] * 6 + [2] * 4)
+        expected = [100 / 270, 100 / 18, 100 / 12]
+        assert class_weights(classes, 3).tolist() == pytest.approx(expected)
+        # So each class adds up to a third of the loss.
+        totals = class_weights(classes, 3) * torch.tensor([90, 6, 4])
+        assert totals.tolist() == pytest.approx([100 / 3] * 3)
+
+    def test_a_rare_one_is_bounded_and_a_missing_one_counts_as_one(self):
+        classes = torch.tensor([0] * 999 + [2])
+        found = class_weights(classes, 3, most=20).tolist()
+        assert found == pytest.approx([1000 / 2997, 1, 20])
+
+    def test_loss_and_probabilities_by_hand(self):
+        head = BalancedClasses(3)
+        head.weights.copy_(torch.tensor([0.5, 2.0, 4.0]))
+        logits = torch.tensor([[0.2, 0.3, 0.5], [0.7, 0.1, 0.2]]).log()
+        found = head.loss(logits, torch.tensor([1, 0]))
+        expected = -2 * torch.tensor(0.3).log(), -0.5 * torch.tensor(0.7).log()
+        torch.testing.assert_close(found, torch.stack(expected))
+        # 0.2 / 0.5, 0.3 / 2, 0.5 / 4, of which the sum is 0.675.
+        torch.testing.assert_close(
+            head.probabilities(logits)[0],
+            torch.tensor([0.4, 0.15, 0.125]) / 0.675,
+        )
+
+    def test_what_is_learned_with_weights_is_predicted_as_often_as_it_comes(self):
+        classes = torch.tensor([0] * 90 + [1] * 6 + [2] * 4)
+        head = BalancedClasses(3)
+        head.fit_to(classes)
+        logits = torch.zeros(3, requires_grad=True)
+        optimizer = torch.optim.LBFGS([logits], max_iter=100, tolerance_grad=1e-9)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = head.loss(logits.expand(100, 3), classes).mean()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        third = torch.full((3,), 1 / 3)
+        torch.testing.assert_close(logits.softmax(0), third, atol=1e-3, rtol=0)
+        found = head.probabilities(logits.detach())
+        torch.testing.assert_close(
+            found, torch.tensor([0.9, 0.06, 0.04]), atol=1e-3, rtol=0
+        )
+
+    def test_recall_of_ends(self):
+        end = torch.tensor([[0.9, 0.4], [0.6, 0.1]])
+        ended = torch.tensor([[True, True], [True, False]])
+        assert recall_of_ends(end, ended).item() == pytest.approx(2 / 3)
+        assert recall_of_ends(end, ended & False).isnan()
+
+
+class TestSymlog:
+    @given(st.floats(-1e6, 1e6, width=32))
+    def test_the_inverse(self, number):
+        x = torch.tensor(number, dtype=torch.float64)
+        torch.testing.assert_close(symexp(symlog(x)), x, rtol=1e-9, atol=1e-9)
+
+    def test_by_hand(self):
+        e = torch.tensor(1.0).exp()
+        found = symlog(torch.stack([e - 1, 1 - e]))
+        torch.testing.assert_close(found, torch.tensor([1.0, -1.0]))
+
+    @given(st.floats(-20_000, 20_000, width=32))
+    def test_the_mean_of_the_code_is_the_number(self, number):
+        two_hot = TwoHot()
+        code = two_hot.encode(torch.tensor([number]))
+        assert code.sum().item() == pytest.approx(1)
+        assert (code > 0).sum() <= 2
+        found = (code * two_hot.bins).sum().item()
+        assert found == pytest.approx(number, rel=1e-4, abs=1e-4)
+
+    def test_bins_and_a_code_by_hand(self):
+        two_hot = TwoHot(bins=5, limit=2.0)
+        e = 2.718281828
+        bins = [1 - e**2, 1 - e, 0, e - 1, e**2 - 1]
+        assert two_hot.bins.tolist() == pytest.approx(bins)
+        share = (3 - bins[3]) / (bins[4] - bins[3])
+        code = two_hot.encode(torch.tensor([[3.0, 0.0, 99.0]]))[0]
+        assert code[0].tolist() == pytest.approx([0, 0, 0, 1 - share, share])
+        assert code[1].tolist() == pytest.approx([0, 0, 1, 0, 0])
+        assert code[2].tolist() == pytest.approx([0, 0, 0, 0, 1])
+
+    def test_the_loss_is_least_at_a_code_whose_mean_is_that_of_the_numbers(
+        self,
+    ):
+        two_hot = TwoHot(bins=9, limit=3.0)
+        numbers = torch.tensor([0.0, 1.0, 10.0])
+        logits = two_hot.encode(numbers).mean(0).clamp(min=1e-20).log()
+        assert two_hot.mean(logits).item() == pytest.approx(11 / 3, rel=1e-5)
+        logits.requires_grad_()
+        two_hot.loss(logits.expand(3, 9), numbers).mean().backward()
+        assert logits.grad is not None
+        assert logits.grad.abs().max() < 1e-6
+
+    @pytest.mark.parametrize("bins", [1, 4])
+    def test_bins_are_odd(self, bins):
+        with pytest.raises(ValueError, match="an odd number"):
+            TwoHot(bins)
+
+
+class TestHeads:
+    def test_three_classes(self):
+        head = ThreeClasses()
+        head.fit_to(torch.tensor([0.0, 0, 1]), torch.tensor([False, True, True]))
+        assert head.classes.weights.tolist() == [1.0, 1.0, 1.0]
+        raw = torch.tensor([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]).log()
+        found = head(raw)
+        assert found.reward.tolist() == pytest.approx([0.5, 0.1])
+        assert found.end.tolist() == pytest.approx([0.8, 0.4])
+        assert found.terminated.tolist() == [True, False]
+        assert found.certain_reward.tolist() == [1.0, 0.0]
+        reward, ended = torch.tensor([1.0, 0.0]), torch.tensor([True, False])
+        loss = head.loss(raw, reward, ended)
+        torch.testing.assert_close(loss, -torch.tensor([0.5, 0.6]).log())
+
+    def test_three_classes_refuse_other_rewards_before_learning(self):
+        with pytest.raises(ValueError, match="got 3: choose"):
+            ThreeClasses().fit_to(torch.tensor([3.0]), torch.tensor([False]))
+
+    def test_a_number_and_an_end(self):
+        head = RewardAndEnd()
+        reward = torch.tensor([1.0, 5.0])
+        head.fit_to(reward, torch.tensor([False, True]))
+        assert (head.mean.item(), head.std.item()) == (3.0, 2.0)
+        raw = torch.tensor([[0.0, 0.0, 0.5], [0.0, 1.0, 1.0]])
+        found = head(raw)
+        assert found.reward.tolist() == [4.0, 5.0]
+        assert found.end.tolist() == pytest.approx([0.5, 0.7310586])
+        assert found.terminated.tolist() == [False, True]
+        loss = head.loss(raw, reward, torch.tensor([False, True]))
+        # (1 - 3) / 2 = -1 and .5 predicted; log 2 and -log .731 of the ends.
+        assert loss.tolist() == pytest.approx([0.6931472 + 1.125, 0.3132617])
+
+    def test_a_reward_that_never_varies(self):
+        head = RewardAndEnd()
+        head.fit_to(torch.ones(3), torch.zeros(3).bool())
+        assert head(torch.zeros(1, 3)).reward.tolist() == [1.0]
+
+    def test_symlog(self):
+        head = outcome_head("symlog")
+        assert isinstance(head, RewardAndEnd)
+        assert head.two_hot is not None
+        assert head.outputs == 2 + len(head.two_hot.bins)
+        raw = torch.zeros(1, head.outputs)
+        raw[0, 2:] = head.two_hot.encode(torch.tensor(-7.0)).clamp(min=1e-30).log()
+        assert head(raw).reward.item() == pytest.approx(-7.0, rel=1e-4)
+        expected = head.two_hot.loss(raw[:, 2:], torch.tensor([2.0])) + 0.6931472
+        found = head.loss(raw, torch.tensor([2.0]), torch.tensor([False]))
+        torch.testing.assert_close(found, expected)
