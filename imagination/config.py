@@ -57,7 +57,7 @@ class ImaginationConfig(foundations.Config):
     """Epochs without a better error in validation before a fit ends. More fit the data
     closer, and take longer."""
 
-    model_epochs: Steps = 50
+    model_epochs: Steps = 300
     """Most epochs of a fit."""
 
     model_hidden_sizes: Widths = (128, 128)

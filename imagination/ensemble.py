@@ -9,10 +9,10 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from tensordict import TensorDict
 from torch import Tensor, nn
-from torch.nn.functional import one_hot, softplus
+from torch.nn.functional import one_hot
 
 from yieldrl.foundations.logs import Logs
-from yieldrl.imagination.outcomes import outcome_head
+from yieldrl.imagination.outcomes import outcome_head, soft_clamp
 from yieldrl.imagination.world_model import Prediction, WorldModel
 from yieldrl.networks import EnsembleMLP
 
@@ -114,8 +114,7 @@ class EnsembleModel(WorldModel):
         if not self.gaussian:
             return Raw(mean, torch.zeros_like(mean), outcome)
         log_var = found[..., size : 2 * size]
-        log_var = self.max_log_var - softplus(self.max_log_var - log_var)
-        log_var = self.min_log_var + softplus(log_var - self.min_log_var)
+        log_var = soft_clamp(log_var, self.min_log_var, self.max_log_var)
         return Raw(mean, log_var, outcome)
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
@@ -135,11 +134,11 @@ class EnsembleModel(WorldModel):
 
     @torch.no_grad()
     def errors(self, data: TensorDict) -> Tensor:
-        """Each member's squared error and loss of the outcome on `[B]`: `[K]`."""
+        """Each member's squared error, and the outcome's, on `[B]`: `[K]`."""
         raw = self.raw(data["obs"], data["action"])
         error = (self._target(data) - raw.mean).square().mean(-1)
         real = (data[name].expand(error.shape) for name in ("reward", "terminated"))
-        return (error + self.outcome.loss(raw.outcome, *real)).mean(1)
+        return (error + self.outcome.error(raw.outcome, *real)).mean(1)
 
     def choose_elites(self, errors: Tensor) -> None:
         """Let those predict whose errors `[K]` are least."""

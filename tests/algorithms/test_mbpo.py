@@ -143,3 +143,16 @@ def test_images_are_refused_at_once():
         mbpo.Trainer(
             dataclasses.replace(config_of(mbpo), env_id="yieldrl/GoToPixels-v1")
         )
+
+
+@pytest.mark.usefixtures("traced")
+def test_compiled_it_is_what_it_is_eager():
+    """The model's loss and SAC's; noise is drawn as ever."""
+    ends = []
+    for speed in ("eager", "compile"):
+        trainer = trainer_of(speed=speed, total_steps=14, num_envs=1)
+        logs = trained(trainer)
+        assert "model_loss" in logs[0]
+        ends.append([float(log["loss"]) for log in logs])
+    assert len(ends[0]) == 7
+    assert ends[1] == pytest.approx(ends[0], rel=1e-3)

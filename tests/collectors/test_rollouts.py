@@ -27,6 +27,13 @@ CASES = {
     "ppo_masked": PASSES,
 }
 OFF_POLICY = {"hidden_sizes": (8,), "num_envs": ENVS}
+IMAGINED = {
+    "gradient_steps": 1,
+    "num_branches": 16,
+    "model_batch_size": 8,
+    "model_epochs": 1,
+    "model_hidden_sizes": (8,),
+}
 OTHERS = {
     "dqn": OFF_POLICY,
     "double_dqn": OFF_POLICY,
@@ -39,6 +46,7 @@ OTHERS = {
     "td3": {**OFF_POLICY, "env_id": "Pendulum-v1"},
     "sac": {**OFF_POLICY, "env_id": "Pendulum-v1"},
     "sac_discrete": OFF_POLICY,
+    "mbpo": {**OFF_POLICY, "env_id": "Pendulum-v1", **IMAGINED},
     "q_learning": {},
     "sarsa": {},
     "reinforce": {"num_envs": ENVS, "num_episodes": 2, "hidden_sizes": (8,)},
@@ -457,6 +465,7 @@ ONE_BY_ONE = {
     "td3": CONTINUOUS,
     "sac": CONTINUOUS,
     "sac_discrete": REPLAY,
+    "mbpo": {**CONTINUOUS, **IMAGINED},
     "q_learning": {"num_envs": ENVS},
     "sarsa": {"num_envs": ENVS},
 }

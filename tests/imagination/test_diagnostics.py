@@ -32,7 +32,8 @@ class Told(WorldModel):
         self.outcome = RewardAndEnd()
 
     def predict(self, obs, action, generator=None):
-        raw = torch.cat([torch.zeros_like(action), obs[:, :1], action], 1)
+        no = torch.zeros_like(action)
+        raw = torch.cat([no, obs[:, :1], action, no], 1)
         return Prediction(obs, raw, torch.zeros(len(obs)))
 
 

@@ -10,6 +10,7 @@ from tensordict import TensorDict
 
 from yieldrl.imagination import EnsembleModel, fit, k_step_errors
 from yieldrl.imagination.fitting import Best, split
+from yieldrl.imagination.outcomes import LOG_VAR, soft_clamp
 
 STATES, PUSHES = Box(-np.inf, np.inf, (2,)), Box(-1, 1, (1,))
 A = torch.tensor([[0.9, 0.2], [-0.2, 0.9]])
@@ -121,8 +122,9 @@ class TestLoss:
             for weight in world.network.weights:
                 weight.zero_()
             # Outputs: means 1 and -1, variances 1 and e, no end, a reward of .5.
-            bias = torch.tensor([1.0, -1.0, 0.0, 1.0, 9.0, -9.0, 0.5])
-            world.network.biases[0].copy_(bias.expand(2, 1, 7))
+            # with a variance of 1.
+            bias = torch.tensor([1.0, -1.0, 0.0, 1.0, 9.0, -9.0, 0.5, 0.0])
+            world.network.biases[0].copy_(bias.expand(2, 1, 8))
             world.max_log_var.fill_(30.0)
             world.min_log_var.fill_(-30.0)
         data = TensorDict(
@@ -136,8 +138,10 @@ class TestLoss:
             [2, 1],
         )
         loss, logs = world.loss(data)
-        first = 0.5 * (4 + (1 / math.e + 1)) / 2 + 0.5
+        reward = soft_clamp(torch.tensor(0.0), *LOG_VAR).item()
+        first = 0.5 * (4 + (1 / math.e + 1)) / 2 + 0.5 * math.exp(-reward)
         second = 0.5 * 1 / 2
+        first, second = first + 0.5 * reward, second + 0.5 * reward
         mean = (first + second) / 2
         assert logs["model_loss"].item() == pytest.approx(mean, abs=1e-6)
         assert loss.item() == pytest.approx(first + second + 0.01 * 120, abs=1e-4)
