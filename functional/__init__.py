@@ -1,4 +1,4 @@
-"""Pure functions of tensors: advantages, returns, off-policy correction, schedules."""
+"""Pure functions of tensors: advantages, returns, corrections, schedules, sampling."""
 
 from yieldrl.functional.clipping import clipped_gain
 from yieldrl.functional.gae import gae
@@ -10,6 +10,7 @@ from yieldrl.functional.returns import (
     explained_variance,
     n_step_returns,
 )
+from yieldrl.functional.sampling import tempered
 from yieldrl.functional.schedules import linear, updates_due
 from yieldrl.functional.vtrace import vtrace
 
@@ -25,6 +26,7 @@ __all__ = [
     "n_step_returns",
     "project",
     "share_above",
+    "tempered",
     "updates_due",
     "vtrace",
 ]

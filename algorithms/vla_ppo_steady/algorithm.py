@@ -1,7 +1,6 @@
 """The mathematics of PPO for vision-language-action policies, steadied."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -12,6 +11,7 @@ from yieldrl.abstractions import Logs
 from yieldrl.algorithms import vla_ppo
 from yieldrl.algorithms.vla_ppo.algorithm import joint
 from yieldrl.functional import clipped_gain
+from yieldrl.runtime import frozen
 from yieldrl.runtime.acting_record import CHUNK
 
 from .config import Config
@@ -84,16 +84,3 @@ class Algorithm(vla_ppo.Algorithm):
         warming = self.counters.learn_step < self.config.critic_warmup_steps
         with frozen(self.others) if warming else nullcontext():
             return super().learn(data)
-
-
-@contextmanager
-def frozen(parameters: list[nn.Parameter]) -> Iterator[None]:
-    """Parameters that learn nothing meanwhile."""
-    learning = [p for p in parameters if p.requires_grad]
-    for parameter in learning:
-        parameter.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for parameter in learning:
-            parameter.requires_grad_(True)
