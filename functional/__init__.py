@@ -9,6 +9,7 @@ from yieldrl.functional.returns import (
     discounted_returns,
     explained_variance,
     n_step_returns,
+    returns_within,
 )
 from yieldrl.functional.sampling import tempered
 from yieldrl.functional.schedules import linear, updates_due
@@ -25,6 +26,7 @@ __all__ = [
     "linear",
     "n_step_returns",
     "project",
+    "returns_within",
     "share_above",
     "tempered",
     "updates_due",

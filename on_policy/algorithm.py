@@ -14,6 +14,7 @@ from yieldrl.foundations import derive_seed, mean_and_std, means, ranks, spaces
 from yieldrl.foundations.foreign_names import check_entries
 from yieldrl.networks import RewardScaler, train_mode_concern
 from yieldrl.on_policy.config import OnPolicyConfig
+from yieldrl.on_policy.tokens import joint
 from yieldrl.runtime.acting_record import CHUNK
 
 
@@ -29,6 +30,9 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
 
     takes_ratio: ClassVar[bool] = True
     """Whether steps go by the ratio of a policy in train mode to the one that acted."""
+
+    reads_next_obs: ClassVar[bool] = True
+    """Whether `prepare` asks for next observations, as a critic's bootstrap does."""
 
     def __init__(self, model: Policy, config: OnPolicyConfig) -> None:
         super().__init__(model, config)
@@ -197,4 +201,5 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
         version = torch.full_like(ended, now, dtype=torch.int64)
         rollout.setdefault("log_prob", log_prob.unflatten(0, rollout.batch_size))
         rollout.setdefault("policy_version", version)
+        entropy = joint(entropy, rollout.flatten(0, 1))
         return rollout.set("entropy", entropy.view(rollout.batch_size))
