@@ -87,7 +87,7 @@ def waited(sync: float, success: float = 0.8) -> list[dict[str, Any]]:
 
 
 def critics(gain: float = 0.2) -> list[dict[str, Any]]:
-    curve = [(0, 0.5, 1.0, 0.0, 0.0, 0.0), (99, 0.7, 0.9, 0.1, 0.5, 3.0)]
+    curve = [(0, 0.5, 0.4, 1.0, 0, 0, 0), (99, 0.7, 0.6, 0.9, 0.1, 0.5, 3.0)]
     ends = dict(zip(seeing.NAMES, curve[1], strict=True))
     side = {"begin": ends, "halfway": ends, "end": ends, "curve": curve}
     side |= {"improved": {"success": 0.5 + gain}}

@@ -13,6 +13,7 @@ from torch import Tensor
 from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks.claim import Run, constants
 from yieldrl.benchmarks.style import COLORS, line
+from yieldrl.collectors import evaluate
 
 from .learning import cloned, curve_of, look
 
@@ -20,8 +21,8 @@ WORLD, CLONE, BOTH, OWN, SIDES = constants(
     "vla/seeing", "WORLD", "CLONE", "BOTH", "OWN", "SIDES"
 )
 SETTINGS = {**WORLD, **BOTH, "clone": CLONE, "own": OWN}
-NAMES = ("step", "success", "entropy", "kl", "informative", "seconds")
-STARTS = 512  # first looks, the same ones every time
+NAMES = ("step", "success", "drawn", "entropy", "kl", "informative", "seconds")
+STARTS = 512  # first looks, and episodes, the same ones every time
 
 
 def train(seed: int) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def improved(
     informative = seconds = 0.0
     with module.Trainer(config) as trainer:
         trainer.model.load_state_dict(weights)
-        moved = Moved(trainer.model)
+        moved = Moved(trainer)
         curve = [(0, success, *moved(), informative, seconds)]
         begin = time.process_time()
         for log in trainer():
@@ -62,25 +63,32 @@ def improved(
 
 
 class Moved:
-    """How far a policy has moved from what it was, at first looks of 512 episodes."""
+    """What a policy is beside what it was, at the starts of 512 episodes."""
 
-    def __init__(self, policy: Any) -> None:
+    def __init__(self, trainer: Any) -> None:
         kwargs = {"num_envs": STARTS, **WORLD["env_kwargs"]}
         envs = gymnasium.make_vec(WORLD["env_id"], **kwargs)
-        self.obs, _ = envs.reset(seed=20_000)
-        self.policy, self.clone = policy, copy.deepcopy(policy)
+        self.envs = trainer.wrap_envs(envs)
+        self.policy, self.clone = trainer.model, copy.deepcopy(trainer.model)
 
     @torch.no_grad()
-    def __call__(self) -> tuple[float, float]:
-        """Its entropy, and its divergence from the clone (the mean of log-ratios), of a
-        chunk, in nats."""
-        generator = torch.Generator().manual_seed(1)
-        action, said = self.policy.sample(self.obs, generator)
-        entropy = self.policy.evaluate_actions(self.obs, action)[1]
-        before = self.clone.evaluate_actions(self.obs, action)[0]
+    def __call__(self) -> tuple[float, float, float]:
+        """How often it succeeds where its actions are drawn, as in training; its
+        entropy, and its divergence from the clone (the mean of log-ratios), of a chunk
+        at the first look, in nats."""
+        self.generator = torch.Generator().manual_seed(1)
+        drawn = evaluate(self, self.envs, STARTS, seed=20_000).logs()["success_rate"]
+        obs, _ = self.envs.reset(seed=20_000)
+        action, said = self.policy.sample(obs, self.generator)
+        entropy = self.policy.evaluate_actions(obs, action)[1]
+        before = self.clone.evaluate_actions(obs, action)[0]
         sums = entropy, said["log_prob"] - before
         entropy, kl = (float(of.flatten(1).sum(1).mean()) for of in sums)
-        return entropy, kl
+        return drawn, entropy, kl
+
+    def predict(self, obs: Any) -> Tensor:
+        """Drawn actions, for an evaluation that would take the most likely ones."""
+        return self.policy.sample(obs, self.generator)[0]
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
