@@ -51,14 +51,14 @@ class Algorithm(vla_ppo.Algorithm):
             return prepared
         obs = self.model.inputs(prepared).flatten(0, 1).split(CHUNK)
         action = prepared["action"].flatten(0, 1).split(CHUNK)
-        parts = zip(obs, action, strict=True)
-        said = zip(*(self.say(*part) for part in parts), strict=True)
-        now, _, value = (torch.cat(x).unflatten(0, rollout.shape) for x in said)
+        said = [self.say(*part) for part in zip(obs, action, strict=True)]
         if self.config.decoupled:
-            prepared["proximal"] = now
+            now = torch.cat([of[0] for of in said])
+            prepared["proximal"] = now.unflatten(0, rollout.batch_size)
         if self.by_action:
             known = prepared["returns"], rollout["rewards"], self.config.gamma
             prepared["action_returns"] = found = returns_within(*known)
+            value = torch.cat([of[2] for of in said]).unflatten(0, rollout.batch_size)
             prepared["action_value"] = value
             if value.shape != found.shape:
                 remedy = "the model has one of a look: choose value_per='chunk'"
