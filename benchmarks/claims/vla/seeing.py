@@ -92,7 +92,8 @@ class Moved:
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    inside = axes.inset_axes((0.62, 0.12, 0.36, 0.36))
+    axes.set_ylim(0, 1)
+    inside = axes.inset_axes((0.64, 0.13, 0.35, 0.3))
     inside.set_xlabel("seconds of one processor", fontsize=7)
     inside.tick_params(labelsize=7)
     for color, (side, label) in zip(COLORS, SIDES.items(), strict=False):
