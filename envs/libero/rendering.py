@@ -5,6 +5,7 @@ import ctypes
 import ctypes.util
 import os
 import sys
+from typing import Any
 
 RENDERERS = ("egl", "osmesa")
 NO_RENDERER = "disabled"
@@ -40,6 +41,14 @@ def missing_renderer() -> str:
         " there: apt-get install libegl1 libgl1-mesa-dri libosmesa6, or set cameras=()"
         " for states alone"
     )
+
+
+def release_context() -> None:
+    """Leave EGL's context, so that another thread can take it."""
+    module: Any = sys.modules.get("robosuite.renderers.context.egl_context")
+    if module is not None and module.EGL_DISPLAY is not None:
+        egl, none = module.EGL, module.EGL.EGL_NO_SURFACE
+        egl.eglMakeCurrent(module.EGL_DISPLAY, none, none, egl.EGL_NO_CONTEXT)
 
 
 def _has_egl_device(egl: ctypes.CDLL) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.envs.libero.rendering import NO_RENDERER, missing_renderer
+from yieldrl.envs.libero.rendering import NO_RENDERER, missing_renderer, release_context
 from yieldrl.envs.libero.starting import import_benchmark, renderer
 from yieldrl.envs.libero.suites import Task
 
@@ -78,6 +78,7 @@ class Simulator:
         for camera in self.cameras:
             self._look_on_demand(f"{camera}_image")
         _OPEN.add(self)
+        release_context()
         # Last, so as to run before EGL ends: then contexts could no more be freed.
         atexit.unregister(_close_all)
         atexit.register(_close_all)
@@ -91,29 +92,23 @@ class Simulator:
         wait until what was dropped lies still, and look around."""
         for robot in self.domain.robots:
             robot.gripper.current_action = np.zeros(robot.gripper.dof)
-        with self._own_numbers():
-            for attempt in range(ATTEMPTS):
-                try:
-                    # Not the benchmark's reset around it, which swallows all errors.
-                    self.domain.reset()
-                    break
-                except self._no_room:
-                    if attempt == ATTEMPTS - 1:
-                        raise
-        self._looking = waiting_steps == 0
-        if state is None:
-            obs = self.domain._get_observations(force_update=True)
-        else:
-            obs = self.control.set_init_state(state)
-        for i in range(waiting_steps):
-            self._looking = i == waiting_steps - 1
-            obs, *_ = self.domain.step(WAITING)
+        with self._painting():
+            self._place()
+            self._looking = waiting_steps == 0
+            if state is None:
+                obs = self.domain._get_observations(force_update=True)
+            else:
+                obs = self.control.set_init_state(state)
+            for i in range(waiting_steps):
+                self._looking = i == waiting_steps - 1
+                obs, *_ = self.domain.step(WAITING)
         self._looking = True
         return obs
 
     def step(self, action: np.ndarray) -> tuple[Observations, float, bool]:
         """What the benchmark observes, its reward, and whether the task is done."""
-        obs, reward, done, _ = self.domain.step(action)
+        with self._painting():
+            obs, reward, done, _ = self.domain.step(action)
         return obs, float(reward), bool(done)
 
     @property
@@ -134,37 +129,55 @@ class Simulator:
 
     def render(self, size: int, camera: str = "agentview") -> np.ndarray:
         """A picture as people see it, uint8 `[size, size, 3]`."""
-        self._take_context()
         sim = self.domain.sim
-        return sim.render(width=size, height=size, camera_name=camera)[::-1].copy()
+        with self._painting():
+            return sim.render(width=size, height=size, camera_name=camera)[::-1].copy()
 
     def close(self) -> None:
         """Free its memory."""
         _OPEN.discard(self)
         if self.domain is not None:
-            self._take_context()
-            self.domain = None
-            self.control.close()
+            with self._painting():
+                self.domain = None
+                self.control.close()
+
+    def _place(self) -> None:
+        """Place everything at random, as often as it takes."""
+        self._looking = False
+        with self._own_numbers():
+            for attempt in range(ATTEMPTS):
+                try:
+                    # Not the benchmark's reset around it, which swallows all errors.
+                    self.domain.reset()
+                    break
+                except self._no_room:
+                    if attempt == ATTEMPTS - 1:
+                        raise
 
     def _look_on_demand(self, name: str) -> None:
         """Paint only what is seen: not while an episode begins."""
         see = self.domain._observables[name]._sensor
 
         def look(cache: Any) -> np.ndarray:
-            if not self._looking:
-                return self._blank
-            self._take_context()
-            return see(cache)
+            return see(cache) if self._looking else self._blank
 
         vars(look)["__modality__"] = see.__modality__
         self.domain.modify_observable(name, "sensor", look)
 
-    def _take_context(self) -> None:
-        """Each simulator in a process has an OpenGL context: what is painted or freed
-        in another's would be wrong, and destroy that one's pictures."""
+    @contextlib.contextmanager
+    def _painting(self) -> Iterator[None]:
+        """Each simulator has an OpenGL context of its own. What is painted or freed in
+        another's would be wrong, and one that is held cannot be taken by a thread that
+        steps it later."""
         context = self.domain.sim._render_context_offscreen
-        if context is not None:
-            context.gl_ctx.make_current()
+        if context is None:
+            yield
+            return
+        context.gl_ctx.make_current()
+        try:
+            yield
+        finally:
+            release_context()
 
     @contextlib.contextmanager
     def _own_numbers(self) -> Iterator[None]:

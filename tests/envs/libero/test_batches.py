@@ -1,11 +1,14 @@
 """Several tasks in one batch."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
 
 from yieldrl import envs as environments
 from yieldrl.envs.libero import LiberoEnvChunk, tasks_of
+from yieldrl.envs.wrappers.chunks import longest_episode
 from yieldrl.foundations import Config
 from yieldrl.foundations.text import decode
 from yieldrl.vla.observations import ObservationReader, vla_space
@@ -26,12 +29,14 @@ def test_each_environment_plays_its_own_task(batch):
     obs, info = batch.reset(seed=0)
     assert info["task"].tolist() == [4, 7]
     assert info["initial_state"].tolist() == [0, 0]
+    assert longest_episode(batch) == 280
     tasks = tasks_of(SUITE)
     assert decode(obs["language"]) == [tasks[4].sentence, tasks[7].sentence]
     pictures = obs["rgb"]["agentview"].copy()
     assert not np.array_equal(*pictures)
-    # Each paints with its own context, also after the other one did.
-    first, _ = batch.envs[0].reset(seed=0)
+    # Each paints with its own context, also after the other one did, in any thread.
+    with ThreadPoolExecutor(1) as pool:
+        first, _ = pool.submit(batch.envs[0].reset, seed=0).result()
     np.testing.assert_array_equal(first["rgb"]["agentview"], pictures[0])
 
 
