@@ -3,8 +3,10 @@
 import contextlib
 import ctypes
 import ctypes.util
+import importlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 RENDERERS = ("egl", "osmesa")
@@ -43,12 +45,42 @@ def missing_renderer() -> str:
     )
 
 
+@contextlib.contextmanager
+def painting(sim: Any) -> Iterator[None]:
+    """Take the context of a simulation of robosuite, if it has one.
+
+    Each simulation has its own. What is painted or freed in another's would be wrong,
+    and one that is held cannot be taken by a thread that steps it later.
+    """
+    context = sim._render_context_offscreen
+    if context is None:
+        yield
+        return
+    context.gl_ctx.make_current()
+    try:
+        yield
+    finally:
+        release_context()
+
+
 def release_context() -> None:
     """Leave EGL's context, so that another thread can take it."""
     module: Any = sys.modules.get("robosuite.renderers.context.egl_context")
     if module is not None and module.EGL_DISPLAY is not None:
         egl, none = module.EGL, module.EGL.EGL_NO_SURFACE
         egl.eglMakeCurrent(module.EGL_DISPLAY, none, none, egl.EGL_NO_CONTEXT)
+
+
+def paint_roughly(sim: Any) -> None:
+    """Let a simulation of robosuite, whose context is current, paint without shadows,
+    reflections and smooth edges."""
+    mujoco: Any = importlib.import_module("mujoco")
+    context = sim._render_context_offscreen
+    sim.model.vis.quality.offsamples = 0
+    context.con.free()
+    context._set_mujoco_context_and_buffers()
+    for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
+        context.scn.flags[flag] = 0
 
 
 def _has_egl_device(egl: ctypes.CDLL) -> bool:

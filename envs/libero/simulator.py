@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.envs.libero.rendering import NO_RENDERER, missing_renderer, release_context
+from yieldrl.envs.libero.rendering import (
+    NO_RENDERER,
+    missing_renderer,
+    paint_roughly,
+    painting,
+    release_context,
+)
 from yieldrl.envs.libero.starting import import_benchmark, renderer
 from yieldrl.envs.libero.suites import Task
 
@@ -38,6 +44,7 @@ class Simulator:
         size: Pixels of their sides.
         steps: The most steps of an episode.
         rendering: Whether `render` is called.
+        shadows: Whether pictures have shadows and smooth edges, as the benchmark's.
 
     Raises:
         ImportError: If the benchmark, or what renders, is missing.
@@ -50,6 +57,7 @@ class Simulator:
         size: int,
         steps: int,
         rendering: bool = False,
+        shadows: bool = True,
     ) -> None:
         benchmark = import_benchmark()
         errors = importlib.import_module("robosuite.utils.errors")
@@ -77,6 +85,8 @@ class Simulator:
         self.domain.object_property_initializers *= 2
         for camera in self.cameras:
             self._look_on_demand(f"{camera}_image")
+        if offscreen and not shadows:
+            paint_roughly(self.domain.sim)
         _OPEN.add(self)
         release_context()
         # Last, so as to run before EGL ends: then contexts could no more be freed.
@@ -92,7 +102,7 @@ class Simulator:
         wait until what was dropped lies still, and look around."""
         for robot in self.domain.robots:
             robot.gripper.current_action = np.zeros(robot.gripper.dof)
-        with self._painting():
+        with painting(self.domain.sim):
             self._place()
             self._looking = waiting_steps == 0
             if state is None:
@@ -107,7 +117,7 @@ class Simulator:
 
     def step(self, action: np.ndarray) -> tuple[Observations, float, bool]:
         """What the benchmark observes, its reward, and whether the task is done."""
-        with self._painting():
+        with painting(self.domain.sim):
             obs, reward, done, _ = self.domain.step(action)
         return obs, float(reward), bool(done)
 
@@ -130,14 +140,14 @@ class Simulator:
     def render(self, size: int, camera: str = "agentview") -> np.ndarray:
         """A picture as people see it, uint8 `[size, size, 3]`."""
         sim = self.domain.sim
-        with self._painting():
+        with painting(self.domain.sim):
             return sim.render(width=size, height=size, camera_name=camera)[::-1].copy()
 
     def close(self) -> None:
         """Free its memory."""
         _OPEN.discard(self)
         if self.domain is not None:
-            with self._painting():
+            with painting(self.domain.sim):
                 self.domain = None
                 self.control.close()
 
@@ -163,21 +173,6 @@ class Simulator:
 
         vars(look)["__modality__"] = see.__modality__
         self.domain.modify_observable(name, "sensor", look)
-
-    @contextlib.contextmanager
-    def _painting(self) -> Iterator[None]:
-        """Each simulator has an OpenGL context of its own. What is painted or freed in
-        another's would be wrong, and one that is held cannot be taken by a thread that
-        steps it later."""
-        context = self.domain.sim._render_context_offscreen
-        if context is None:
-            yield
-            return
-        context.gl_ctx.make_current()
-        try:
-            yield
-        finally:
-            release_context()
 
     @contextlib.contextmanager
     def _own_numbers(self) -> Iterator[None]:

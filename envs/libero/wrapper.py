@@ -61,6 +61,9 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         mirrored: Whether pictures are turned by 180 degrees, which exchanges left and
             right, as OpenVLA, openpi and LeRobot show them to what they train; if not
             they are as people see the table. Up is up in both.
+        shadows: Whether pictures have shadows and smooth edges, as the benchmark's.
+            Without them painting takes a third of the time, and pictures differ: for
+            policies that see no others.
         waiting_steps: Steps of waiting after a reset.
         horizon: Steps of an episode, instead of the suite's.
         render_mode: None, or "rgb_array" for large pictures from `render`.
@@ -93,6 +96,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         seed: int = 0,
         initial_state: int | str = "ordered",
         mirrored: bool = True,
+        shadows: bool = True,
         waiting_steps: int = 10,
         horizon: int | None = None,
         render_mode: str | None = None,
@@ -107,7 +111,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         self.episodes = Episodes(find_tasks(suite, task), initial_state)
         self.cameras = (cameras,) if isinstance(cameras, str) else tuple(cameras)
         self.size, self.waiting_steps = size, waiting_steps
-        self.render_mode = render_mode
+        self.render_mode, self.shadows = render_mode, shadows
         self.horizon = horizon_of(suite) if horizon is None else horizon
         self.simulator: Simulator | None = None
         self.steps = 0  # of this episode
@@ -186,5 +190,6 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
             names = [readings.CAMERAS.get(camera, camera) for camera in self.cameras]
             steps = self.horizon + self.waiting_steps + 1
             large = self.render_mode is not None
-            self.simulator = Simulator(task, names, self.size, steps, large)
+            given = task, names, self.size, steps, large, self.shadows
+            self.simulator = Simulator(*given)
         return self.simulator

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from yieldrl import envs as environments
-from yieldrl.envs.libero import LiberoEnvChunk, tasks_of
+from yieldrl.envs.libero import LiberoEnvChunk, LiberoEnvWrapper, tasks_of
 from yieldrl.envs.wrappers.chunks import longest_episode
 from yieldrl.foundations import Config
 from yieldrl.foundations.text import decode
@@ -38,6 +38,30 @@ def test_each_environment_plays_its_own_task(batch):
     with ThreadPoolExecutor(1) as pool:
         first, _ = pool.submit(batch.envs[0].reset, seed=0).result()
     np.testing.assert_array_equal(first["rgb"]["agentview"], pictures[0])
+
+
+def test_pictures_without_shadows(batch):
+    """The same things at the same places, in other colours."""
+    obs, _ = batch.reset(seed=0)
+    plain = batch.envs[0].unwrapped
+    rough = LiberoEnvWrapper(
+        suite=SUITE,
+        task=4,
+        size=32,
+        cameras=plain.cameras,
+        waiting_steps=1,
+        shadows=False,
+        render_mode="rgb_array",
+    )
+    other, _ = rough.reset(seed=0)
+    np.testing.assert_array_equal(other["proprio"], obs["proprio"][0])
+    seen, expected = other["rgb"]["agentview"], obs["rgb"]["agentview"][0]
+    difference = np.abs(seen.astype(int) - expected)
+    assert 0 < difference.mean() < 20
+    picture = rough.render()
+    assert picture.shape == (512, 512, 3)
+    assert picture.std() > 20
+    rough.close()
 
 
 def test_a_vla_reads_it_without_an_adapter(batch):
