@@ -2,7 +2,7 @@
 that `make libero` sets up.
 
 Both simulate the same episode with the same actions, in turns of some steps, so that
-what differs is what is put around the simulation.
+what differs is what is put around the simulation. Seconds are those of processors.
 """
 
 import os
@@ -24,13 +24,6 @@ ROUNDS, STEPS, SIZE, SIDES, WAYS = constants(
 SETTINGS = {"suite": "libero_spatial", "task": 0, "size": SIZE, "steps": STEPS}
 
 CASES = [{"way": way} for way in WAYS]
-
-NOTHING: dict[str, Any] = {
-    **{side: [] for side in SIDES},
-    "megabytes": [],
-    "reset_seconds": {"yieldrl": [], "benchmark": []},
-}
-"""What is not measured of several processes."""
 
 Sides = dict[str, Callable[[], float]]
 
@@ -63,13 +56,14 @@ def begin_published(env: Any) -> None:
 
 
 def seconds(action: Callable[[], object]) -> float:
-    begin = time.perf_counter()
+    """Of all processors: what else runs on the machine makes no difference."""
+    begin = time.process_time()
     action()
-    return time.perf_counter() - begin
+    return time.process_time() - begin
 
 
 def steps_per_second(step: Callable[[Any], object], actions: Any) -> float:
-    """Of one call for each action."""
+    """Of a processor, one call for each action."""
 
     def play() -> None:
         for action in actions:
@@ -113,6 +107,7 @@ def against_published(
         resets["benchmark"] = round(seconds(partial(begin_published, own)), 2)
     speeds = {side: [round(x, 2) for x in taken] for side, taken in found.items()}
     return {
+        "without shadows": [],
         **speeds,
         "start_seconds": round(start, 1),
         "megabytes": round(memory),
@@ -120,36 +115,13 @@ def against_published(
     }
 
 
-def in_processes(cameras: Sequence[str], steps: int) -> dict[str, Any]:
-    """Steps per second of two environments in processes of their own, together."""
-    import numpy as np
-
-    from yieldrl import envs as environments
-    from yieldrl.foundations import Config
-
-    kwargs = {"size": SIZE, "cameras": cameras, "horizon": 900}
-    config = Config(num_envs=2, env_kwargs=kwargs, vectorization="async")
-    envs = environments.make("yieldrl/LIBERO-v1", config)
-    start = seconds(partial(envs.reset, seed=0))
-    actions = np.random.default_rng(0).uniform(-0.3, 0.3, (steps, 2, 7))
-    play = partial(steps_per_second, envs.step, actions.astype(np.float32))
-    play()
-    speeds = [round(2 * play(), 2) for _ in range(ROUNDS // 2)]
-    envs.close()
-    return {"yieldrl": speeds, "start_seconds": round(start, 1)}
-
-
 def measure_way(way: str, seed: int) -> dict[str, Any]:
-    renderer, workers, shadows = WAYS[way]
+    renderer, shadows = WAYS[way]
     if renderer:
         os.environ["MUJOCO_GL"] = renderer
     cameras = ("agentview", "wrist") if renderer else ()
     steps = STEPS["pictures" if renderer else "states"]
-    if workers > 1:
-        found = in_processes(cameras, steps)
-    else:
-        found = against_published(cameras, steps, shadows)
-    return {"seed": seed, "way": way, **NOTHING, **found}
+    return {"seed": seed, "way": way, **against_published(cameras, steps, shadows)}
 
 
 def ratios(runs: Sequence[Run]) -> list[float]:
@@ -157,7 +129,6 @@ def ratios(runs: Sequence[Run]) -> list[float]:
     return [
         ours / theirs
         for run in runs
-        if run["benchmark"]
         for ours, theirs in zip(run["yieldrl"], run["benchmark"], strict=True)
     ]
 
