@@ -89,9 +89,7 @@ class Simulator:
             paint_roughly(self.domain.sim)
         _OPEN.add(self)
         release_context()
-        # Last, so as to run before EGL ends: then contexts could no more be freed.
-        atexit.unregister(_close_all)
-        atexit.register(_close_all)
+        _close_at_exit()
 
     def seed(self, seed: int) -> None:
         """Seed where things are placed."""
@@ -186,6 +184,13 @@ class Simulator:
 
 
 _OPEN: weakref.WeakSet[Simulator] = weakref.WeakSet()
+
+
+def _close_at_exit() -> None:
+    """Before EGL ends, whose function was registered earlier, and after which contexts
+    cannot be freed."""
+    atexit.unregister(_close_all)
+    atexit.register(_close_all)
 
 
 def _close_all() -> None:
