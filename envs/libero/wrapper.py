@@ -45,8 +45,8 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
     `seed % len(task)`, so that each environment of a batch plays its own, and of the 50
     first states number `seed // len(task)`; without a seed the task stays and the next
     first state follows. The simulation of a task is built at the reset that first needs
-    it (10 s, 1.9 GB with cameras), kept from then on, and replaced if a seed or an
-    option asks for another task. `options` are `task`, its place among those given, and
+    it, which takes seconds, and gigabytes with cameras. It is kept from then on, and
+    replaced if a seed or an option asks for another task. `options` are `task`, its place among those given, and
     `initial_state`.
 
     Args:
@@ -62,7 +62,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
             right, as OpenVLA, openpi and LeRobot show them to what they train; if not
             they are as people see the table. Up is up in both.
         shadows: Whether pictures have shadows and smooth edges, as the benchmark's.
-            Without them painting takes a third of the time, and pictures differ: for
+            Without them painting is several times faster, and pictures differ: for
             policies that see no others.
         waiting_steps: Steps of waiting after a reset.
         horizon: Steps of an episode, instead of the suite's.
