@@ -46,8 +46,8 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
     first states number `seed // len(task)`; without a seed the task stays and the next
     first state follows. The simulation of a task is built at the reset that first needs
     it, which takes seconds, and gigabytes with cameras. It is kept from then on, and
-    replaced if a seed or an option asks for another task. `options` are `task`, its place among those given, and
-    `initial_state`.
+    replaced if a seed or an option asks for another task. `options` are `task`, its
+    place among those given, and `initial_state`.
 
     Args:
         suite: One of `SUITES`.
