@@ -13,7 +13,10 @@ from gymnasium.spaces import Box, Dict
 from tensordict import TensorDict
 
 from yieldrl.buffers.demonstrations import Demonstrations
+from yieldrl.buffers.robot_episodes import DataSet
 from yieldrl.foundations import spaces, text
+
+_META = "metadata.json"
 
 
 def write_dataset(
@@ -59,30 +62,29 @@ def write_dataset(
         return place.rename(folder)
 
 
-def read_dataset(
+def open_dataset(
     source: str | Path,
     observation_space: gym.Space[Any] | None = None,
     action_space: gym.Space[Any] | None = None,
-    **options: Any,
-) -> Demonstrations:
-    """All episodes of a Minari data set, one after the other: `[T, 1]`.
+) -> DataSet:
+    """The episodes of a Minari data set.
 
     Args:
         source: A folder, or the id of a data set that Minari holds on this machine;
-            FileNotFoundError if there is none, ValueError if it has no episode.
+            FileNotFoundError if there is none.
         observation_space: Space of one observation, as the data set's; or ValueError.
         action_space: Space of one action, likewise; by default the data set's.
-        options: Arguments of `Demonstrations`: `chunk_length`, `gamma`, ...
     """
     data = _open(source)
     observed = _agreed(source, "observation", data.observation_space, observation_space)
     acted = _agreed(source, "action", data.action_space, action_space)
-    if data.total_steps == 0:
-        raise ValueError(f"{source}: the data set has no episode, there is no example")
-    result = Demonstrations(data.total_steps, observed, acted, num_envs=1, **options)
-    for episode in data:
-        result.extend(_from_minari(episode, observed).unsqueeze(1))
-    return result
+    episodes = (_from_minari(episode, observed) for episode in data)
+    return DataSet(observed, acted, int(data.total_steps), episodes)
+
+
+def is_folder(folder: Path) -> bool:
+    """Whether a Minari data set lies there."""
+    return any((place / _META).is_file() for place in (folder / "data", folder))
 
 
 def _from_minari(episode: Any, observed: gym.Space[Any]) -> TensorDict:
@@ -136,15 +138,16 @@ def _open(source: str | Path) -> Any:
     minari = _minari()
     folder = Path(source)
     for place in (folder / "data", folder):
-        if (place / "metadata.json").is_file():
+        if (place / _META).is_file():
             return minari.MinariDataset(place)
     try:
         return minari.load_dataset(str(source))
     except (FileNotFoundError, ValueError) as reason:
         raise FileNotFoundError(
             f"{str(source)!r} is neither a folder with a Minari data set nor the id of"
-            f" one on this machine ({reason}): write one with save_demonstrations, or"
-            " fetch one with `minari download`"
+            f" one on this machine ({reason}), and no data set of LIBERO or LeRobot:"
+            " write one with save_demonstrations, or fetch one with `minari download`"
+            " or `hf download --repo-type dataset OWNER/NAME --local-dir FOLDER`"
         ) from None
 
 

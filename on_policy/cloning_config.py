@@ -29,7 +29,12 @@ class CloningConfig(OnPolicyConfig):
     demonstrations: str = "expert"
     """Whom to clone: `expert` is the environment's own (its method `expert`),
     `my_module:function` makes actions of the environments and their observations, and
-    anything else is the folder or the id of a Minari data set, read as a whole."""
+    anything else is a data set, read as a whole: the folder or the id of one of Minari,
+    a folder of LeRobot's (version 3), or an HDF5 file or a folder of them of LIBERO."""
+
+    skip_no_ops: bool = False
+    """Leave out a data set's steps in which a robot does nothing, as OpenVLA does: all
+    of its action is zero but for the last number, the gripper's, which is as before."""
 
     expert_noise: UnitInterval = 0.0
     """Probability of executing a random action in place of the expert's, which is
@@ -70,7 +75,7 @@ class CloningConfig(OnPolicyConfig):
         if self.demonstration_steps == 0:
             return None
         same: tuple[str, ...] = "env_id", "num_envs", "seed", "device", "threads"
-        same += "demonstrations", "demonstration_steps", "expert_noise"
+        same += "demonstrations", "demonstration_steps", "expert_noise", "skip_no_ops"
         same += "gamma", "max_grad_norm", "value_coef"
         values: dict[str, Any] = {name: getattr(self, name) for name in same}
         return self.cloning_class(

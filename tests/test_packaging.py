@@ -66,8 +66,8 @@ def test_everything_installs_everything():
     extras = PROJECT["project"]["optional-dependencies"]
     assert set(extras) >= {"wandb", "mujoco", "atari", "box2d", "docs", "dev", "all"}
     assert extras["all"] == [
-        "yieldrl[atari,box2d,deepspeed,docs,minari,mujoco,notebook,onnx,ray,vla,wandb,"
-        "warp]"
+        "yieldrl[atari,box2d,deepspeed,demonstrations,docs,minari,mujoco,notebook,onnx,"
+        "ray,vla,wandb,warp]"
     ]
 
 

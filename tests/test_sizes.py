@@ -45,6 +45,11 @@ LATER |= {"algorithms/vla_ppo_steady": 200, "imagination": 1_300}
 LATER |= {"algorithms/mbpo": 200, "on_policy/action_values.py": 33}
 LATER |= {"envs/libero": 990}
 LATER |= {"buffers/ring_sequences.py": 160, "buffers/imagination.py": 100}
+LATER |= {"buffers/robot_episodes.py": 182}
+LATER |= {"buffers/libero_data.py": 162}
+LATER |= {"buffers/lerobot_data.py": 199}
+LATER |= {"buffers/pictures.py": 64}
+LATER |= {"buffers/datasets.py": 63}
 """Most lines of rooms that came later."""
 
 

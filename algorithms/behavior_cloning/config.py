@@ -35,11 +35,16 @@ class Config(SyncOnly, ActorCriticConfig):
     demonstrations: str = "expert"
     """Whom to clone: `expert` is the environment's own (its method `expert`),
     `my_module:function` makes actions of the environments and their observations, and
-    anything else is the folder or the id of a Minari data set, read as a whole."""
+    anything else is a data set, read as a whole: the folder or the id of one of Minari,
+    a folder of LeRobot's (version 3), or an HDF5 file or a folder of them of LIBERO."""
 
     demonstration_steps: Annotated[int, Range(1, MAX_TRANSITIONS)] = 5_000
     """Environment steps that the expert takes, over all environments (rounded up to
     whole steps of all); a data set has its own. More show it in more situations."""
+
+    skip_no_ops: bool = False
+    """Leave out a data set's steps in which a robot does nothing, as OpenVLA does: all
+    of its action is zero but for the last number, the gripper's, which is as before."""
 
     expert_noise: UnitInterval = 0.0
     """Probability of executing a random action in place of the expert's, which is

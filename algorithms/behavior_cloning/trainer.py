@@ -111,6 +111,7 @@ class Trainer(abstractions.Trainer):
             "seed": derive_seed(config.seed, "buffer"),
         }
         if find_rule(config.demonstrations, envs) is None:
+            options["skip_no_ops"] = config.skip_no_ops
             return read_dataset(config.demonstrations, *spaces, **options)
         steps = -(-config.demonstration_steps // envs.num_envs)
         return Demonstrations(steps, *spaces, num_envs=envs.num_envs, **options)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import h5py
 import minari
 import numpy as np
 import pytest
@@ -289,6 +290,17 @@ def balance_tensors(envs: Any, obs: Any) -> Any:
     return torch.from_numpy(balance(envs, obs.numpy()))
 
 
+class Arm(gym.Env[Any, Any]):
+    """Shows the proprioception of `yieldrl/LIBERO-v1` alone."""
+
+    observation_space = Box(-np.inf, np.inf, (8,), np.float32)
+    action_space = Box(-1, 1, (7,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+
 class TestDataSets:
     def test_what_an_expert_did_is_saved_and_learned_from(self, tmp_path: Path) -> None:
         folder = str(tmp_path / "cart-v0")
@@ -324,6 +336,25 @@ class TestDataSets:
             assert (trainer.agent.sample_step, trainer.agent.learn_step) == (40, 10)
         minari_data = minari.MinariDataset(tmp_path / "demos/cart-v0/data")
         assert minari_data.env_spec.id == "yieldrl/CartPole-v1"
+
+    def test_a_robot_that_rests_is_not_cloned(self, tmp_path: Path) -> None:
+        """Of a file of LIBERO, whose two pictures the environment does not show."""
+        file, length = tmp_path / "open_it_demo.hdf5", 12
+        action = np.random.default_rng(0).uniform(-1, 1, (length, 7))
+        action[3:6, :6], action[:, 6] = 0, -1
+        with h5py.File(file, "w") as opened:
+            demo = opened.create_group("data/demo_0")
+            demo["actions"] = action
+            for name in ("rewards", "dones"):
+                demo[name] = np.arange(length) == length - 1
+            for name, size in (("ee_pos", 3), ("ee_ori", 3), ("gripper_states", 2)):
+                demo[f"obs/{name}"] = np.ones((length, size))
+        options = {"demonstrations": str(file), "eval_every": 0}
+        for skip, steps in ((False, 12), (True, 9)):
+            config = config_of(skip_no_ops=skip, **options)
+            trainer = behavior_cloning.Trainer(config, envs=Arm)
+            log = next(trainer())
+            assert (log["sample_step"], trainer.buffer.full) == (steps, True)
 
     def test_what_is_not_there_is_said_at_once(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError, match="neither a folder"):

@@ -1,0 +1,199 @@
+"""Demonstrations in LeRobot's format, version 3, of a folder on this machine."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box
+
+from yieldrl.buffers import pictures
+from yieldrl.buffers.robot_episodes import DataSet, Recording, action_space, entries_of
+from yieldrl.foundations import Utf8Text
+
+INFO = "meta/info.json"
+
+
+def open_folder(
+    folder: Path,
+    observation_space: gym.Space[Any] | None = None,
+    acted: gym.Space[Any] | None = None,
+) -> DataSet:
+    """The episodes of a LeRobotDataset v3.
+
+    `observation.state` is read as `proprio`, `observation.images.NAME` as a picture of
+    `rgb`, uint8 `[H, W, C]`, from a video or from the tables, any other
+    `observation.NAME` as `NAME`, and the task's sentence as `language`. Rewards are
+    `next.reward`, or zero. An episode ended by itself where its last `next.success`
+    (without one, its last `next.done`) is true, and was cut where it is not.
+
+    Args:
+        folder: It has `meta/info.json`.
+        observation_space: Of the environment; by default all that the data set holds.
+        acted: Space of its actions, as many numbers.
+
+    Raises:
+        ImportError: Without pyarrow or av.
+        FileNotFoundError: If a file that the data set names is not there.
+        ValueError: If it is of another version, or does not fit the environment.
+    """
+    files = _Files(folder)
+    found = files.spaces()
+    space, entries = entries_of(folder, found, observation_space)
+    if "action" not in files.features:
+        raise ValueError(f"{folder} has no feature 'action': it demonstrates nothing")
+    width = tuple(files.features["action"]["shape"])
+    wanted = action_space(folder, Box(-np.inf, np.inf, width, np.float32), acted)
+    wants = set(entries.values())
+    ends = [files.terminates(row) for row in files.episodes]
+    count = sum(int(r["length"]) for r in files.episodes) - ends.count(False)
+
+    def episodes() -> Iterator[Any]:
+        for row, terminated in zip(files.episodes, ends, strict=True):
+            recording = files.recording(row, wants, terminated)
+            yield recording.transitions(space, entries)
+
+    return DataSet(space, wanted, count, episodes())
+
+
+class _Files:
+    """The files of a data set: tables in Parquet, pictures in them or in videos."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.info: dict[str, Any] = json.loads((folder / INFO).read_text())
+        version = str(self.info.get("codebase_version", "none"))
+        if not version.startswith("v3"):
+            raise ValueError(
+                f"{folder} is a LeRobot data set of version {version}, and v3 is read:"
+                " of v2.1 LeRobot makes one, python -m"
+                " lerobot.scripts.convert_dataset_v21_to_v30 --repo-id=OWNER/NAME"
+            )
+        self.features: dict[str, Any] = self.info["features"]
+        self._table: tuple[Path, Any] | None = None
+
+    def spaces(self) -> dict[str, gym.Space[Any]]:
+        """Name -> space of what can be observed."""
+        found: dict[str, gym.Space[Any]] = {}
+        for name, key in self.names.items():
+            shape = tuple(self.features[key]["shape"])
+            if self.features[key]["dtype"] in ("image", "video"):
+                found[name] = Box(0, 255, pictures.channels_last(shape), np.uint8)
+            else:
+                found[name] = Box(-np.inf, np.inf, shape, np.float32)
+        if any(self.tasks.values()):
+            longest = max(len(task.encode()) for task in self.tasks.values())
+            found["language"] = Utf8Text(longest)
+        return found
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """What is observed -> the feature of it."""
+        found = {}
+        for key, feature in self.features.items():
+            if key.startswith("observation.") and feature["dtype"] != "string":
+                name = key.removeprefix("observation.")
+                name = name.replace("images.", "rgb.", 1)
+                found[{"state": "proprio", "image": "rgb"}.get(name, name)] = key
+        return found
+
+    @cached_property
+    def tasks(self) -> dict[int, str]:
+        """Number -> sentence."""
+        columns = self._read("meta/tasks.parquet").to_pydict()
+        name = "task" if "task" in columns else "__index_level_0__"
+        return dict(zip(columns["task_index"], columns[name], strict=True))
+
+    @cached_property
+    def episodes(self) -> list[dict[str, Any]]:
+        """A row for each, in their order: where they lie."""
+        found = sorted((self.folder / "meta/episodes").glob("*/*.parquet"))
+        if not found:
+            raise FileNotFoundError(f"{self.folder}/meta/episodes has no table")
+        rows = []
+        for path in found:
+            table = self._read(path.relative_to(self.folder))
+            kept = [name for name in table.column_names if "stats/" not in name]
+            rows += table.select(kept).to_pylist()
+        return sorted(rows, key=lambda row: row["episode_index"])
+
+    def terminates(self, row: Mapping[str, Any]) -> bool:
+        """Whether the last step of an episode ended it."""
+        names = [n for n in ("next.success", "next.done") if n in self.features]
+        return bool(names) and bool(self._column(row, names[0])[-1].any())
+
+    def recording(
+        self, row: Mapping[str, Any], wants: set[str], terminated: bool
+    ) -> Recording:
+        """One episode, with the observations of these names."""
+        seen = {n: self._seen(row, key) for n, key in self.names.items() if n in wants}
+        action = self._column(row, "action").astype(np.float32)
+        if "language" in wants:
+            numbers = self._column(row, "task_index").ravel().tolist()
+            seen["language"] = [self.tasks[number] for number in numbers]
+        reward = np.zeros(len(action), np.float32)
+        if "next.reward" in self.features:
+            reward = self._column(row, "next.reward").reshape(-1).astype(np.float32)
+        return Recording(seen, action, reward, terminated)
+
+    def _seen(self, row: Mapping[str, Any], key: str) -> Any:
+        feature, length = self.features[key], int(row["length"])
+        shape = tuple(feature["shape"])
+        if feature["dtype"] not in ("image", "video"):
+            return self._column(row, key).astype(np.float32)
+        if feature["dtype"] == "image":
+            seen = pictures.decoded(self._rows(row)[key].to_pylist())
+        else:
+            file = self._named("video_path", row, f"videos/{key}", video_key=key)
+            start = float(row[f"videos/{key}/from_timestamp"])
+            seen = pictures.of_video(file, start, length, float(self.info["fps"]))
+        if seen.shape[1:] != pictures.channels_last(shape):
+            raise ValueError(
+                f"{self.folder}: {key} is said to be of {shape}, and is of"
+                f" {seen.shape[1:]}"
+            )
+        return seen
+
+    def _column(self, row: Mapping[str, Any], key: str) -> np.ndarray:
+        """A feature of an episode, `[K, ...]` of its own shape."""
+        values = np.asarray(self._rows(row)[key].to_pylist())
+        shape = tuple(self.features[key]["shape"])
+        if values[0].size != np.prod(shape, dtype=int):
+            raise ValueError(
+                f"{self.folder}: {key} is said to be of {shape}, and is of"
+                f" {values.shape[1:]}"
+            )
+        return values.reshape(len(values), *shape)
+
+    def _rows(self, row: Mapping[str, Any]) -> Any:
+        """The rows of an episode in its table, of which the last one read is kept."""
+        path = self._named("data_path", row, "data")
+        if self._table is None or self._table[0] != path:
+            self._table = path, self._read(path.relative_to(self.folder))
+        table, number = self._table[1], row["episode_index"]
+        place = np.flatnonzero(table["episode_index"].to_numpy() == number)
+        if len(place) != row["length"]:
+            raise ValueError(
+                f"{path} has {len(place)} steps of episode {number}, and"
+                f" {row['length']} are announced: it was not written to its end"
+            )
+        return table.slice(place[0], len(place))
+
+    def _named(self, kind: str, row: Mapping[str, Any], at: str, **more: str) -> Path:
+        """The file of an episode, by the pattern of its kind."""
+        numbers = {n: row[f"{at}/{n}"] for n in ("chunk_index", "file_index")}
+        return self.folder / self.info[kind].format(**numbers, **more)
+
+    def _read(self, path: str | Path) -> Any:
+        try:
+            from pyarrow import parquet
+        except ImportError as reason:
+            raise ImportError(pictures.MISSING.format(reason)) from None
+        if not (self.folder / path).is_file():
+            raise FileNotFoundError(
+                f"{self.folder / path} is not there: the data set was not fetched whole"
+            )
+        return parquet.read_table(self.folder / path)

@@ -1,0 +1,162 @@
+"""Demonstrations of LIBERO, in the HDF5 files that its authors publish."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box
+
+from yieldrl.buffers.pictures import MISSING
+from yieldrl.buffers.robot_episodes import DataSet, Recording, action_space, entries_of
+from yieldrl.foundations import Utf8Text
+
+_CAMERAS = {"rgb.agentview": "agentview_rgb", "rgb.wrist": "eye_in_hand_rgb"}
+_PROPRIO = ("ee_pos", "ee_ori", "gripper_states")
+
+
+def files_of(source: Path) -> list[Path]:
+    """The HDF5 file, or those of a folder, sorted by name."""
+    if source.suffix in (".hdf5", ".h5"):
+        return [source] if source.is_file() else []
+    return sorted(source.glob("*.hdf5")) if source.is_dir() else []
+
+
+def open_files(
+    files: list[Path],
+    observation_space: gym.Space[Any] | None = None,
+    acted: gym.Space[Any] | None = None,
+) -> DataSet:
+    """The demonstrations of tasks, a file each, as `yieldrl/LIBERO-v1` shows them.
+
+    In a file, `data/demo_k` is an episode of `actions [K, 7]`, `rewards`, `dones` and
+    `obs`. Observations are a Dict of `rgb`, of the cameras `agentview` and `wrist`,
+    which are upside down in the files; `proprio [8]`, the hand's position (3), its
+    rotation as axis-angle (3) and the two fingers (2); and `language`. Actions are as
+    the environment takes them: the gripper opens at -1 and closes at 1.
+
+    LIBERO's own files (their demonstrations say `num_samples`) hold what each action
+    led to; there the K - 1 later actions are paired with what was seen before them.
+    Files that were recorded anew, as OpenVLA's, hold what each action was chosen at.
+
+    Args:
+        files: At least one.
+        observation_space: Of the environment; by default all that the files hold.
+        acted: Space of its actions, 7 numbers.
+
+    Raises:
+        ImportError: Without h5py.
+        ValueError: If a file is of another layout, or does not fit the environment.
+    """
+    counts, sentences, shapes = 0, [], {}
+    for file in files:
+        with _h5py().File(file) as opened:
+            demos = _demos(file, opened)
+            counts += sum(_check(file, demo) for demo in demos)
+            sentences.append(_sentence(file, opened["data"]))
+            for name, key in _CAMERAS.items():
+                if key in demos[0]["obs"]:
+                    shapes[name] = demos[0]["obs"][key].shape[1:]
+    longest = max(len(sentence.encode()) for sentence in sentences)
+    found: dict[str, Any] = {n: Box(0, 255, s, np.uint8) for n, s in shapes.items()}
+    found["proprio"] = Box(-np.inf, np.inf, (8,), np.float32)
+    found["language"] = Utf8Text(longest)
+    where = files[0] if len(files) == 1 else files[0].parent
+    space, entries = entries_of(where, found, observation_space)
+    wanted = action_space(where, Box(-1, 1, (7,), np.float32), acted)
+    wants = set(entries.values())
+
+    def episodes() -> Iterator[Any]:
+        for file, sentence in zip(files, sentences, strict=True):
+            with _h5py().File(file) as opened:
+                for demo in _demos(file, opened):
+                    yield _recording(demo, sentence, wants).transitions(space, entries)
+
+    return DataSet(space, wanted, counts, episodes())
+
+
+def upright(pictures: np.ndarray) -> np.ndarray:
+    """Pictures `[K, H, W, 3]` of the simulator turned by 180 degrees, as OpenVLA shows
+    them, and `yieldrl/LIBERO-v1` (`mirrored`) too."""
+    return pictures[:, ::-1, ::-1]
+
+
+def _recording(demo: Any, sentence: str, wants: set[str]) -> Recording:
+    late, obs = _late(demo), demo["obs"]
+    length = len(demo["actions"])
+    seen: dict[str, Any] = {
+        name: np.ascontiguousarray(upright(obs[key][()]))
+        for name, key in _CAMERAS.items()
+        if name in wants
+    }
+    if "proprio" in wants:
+        parts = [obs[name][()] for name in _PROPRIO]
+        seen["proprio"] = np.concatenate(parts, axis=1).astype(np.float32)
+    if "language" in wants:
+        seen["language"] = [sentence] * length
+    action, reward = (demo[name][()][late:] for name in ("actions", "rewards"))
+    return Recording(seen, action, reward, _ends(demo))
+
+
+def _late(demo: Any) -> int:
+    """1 if the observations are what actions led to, as LIBERO's script writes."""
+    return int("num_samples" in demo.attrs)
+
+
+def _ends(demo: Any) -> bool:
+    """Whether a demonstration ends with the task done."""
+    return bool(demo["dones"][-1]) and bool(demo["rewards"][-1] > 0)
+
+
+def _demos(file: Path, opened: Any) -> list[Any]:
+    """The episodes of a file in their order; ValueError if there is none."""
+    data = opened.get("data", {})
+    names = [name for name in data if name.startswith("demo_")]
+    if not names:
+        raise ValueError(f"{file} holds no data/demo_0: it is no data set of LIBERO")
+    return [data[name] for name in sorted(names, key=lambda n: int(n[5:]))]
+
+
+def _check(file: Path, demo: Any) -> int:
+    """The transitions that a demonstration has as it lies there; or ValueError."""
+    needed = ["actions", "rewards", "dones", *(f"obs/{name}" for name in _PROPRIO)]
+    if missing := [name for name in needed if name not in demo]:
+        raise ValueError(f"{file}: {demo.name} lacks {missing}, which LIBERO's have")
+    cameras = [f"obs/{key}" for key in _CAMERAS.values() if f"obs/{key}" in demo]
+    lengths = {name: len(demo[name]) for name in [*needed, *cameras]}
+    widths = [demo[name].shape[1:] for name in (needed[0], *needed[3:])]
+    if len(set(lengths.values())) > 1 or widths != [(7,), (3,), (3,), (2,)]:
+        raise ValueError(
+            f"{file}: {demo.name} has entries of different lengths {lengths}, or not 7"
+            f" actions, 3, 3 and 2 numbers of {_PROPRIO}, but {widths}: it was not"
+            " written to its end, or by another robot"
+        )
+    gripper = demo["actions"][:, -1]
+    if gripper.size and gripper.min() >= 0:
+        raise ValueError(
+            f"{file}: {demo.name} never opens the gripper at -1: its last action is of"
+            " [0, 1], as policies learn it, not as the environment takes it; write"
+            " 1 - 2 x in its place where 1 opens"
+        )
+    whole = _ends(demo) and not _late(demo)
+    return lengths["actions"] - (not whole)
+
+
+def _sentence(file: Path, data: Any) -> str:
+    """What the task says: an attribute, or else the words of the file's name."""
+    told = json.loads(data.attrs.get("problem_info", "{}")).get("language_instruction")
+    if told:
+        return "".join(told)
+    words = file.stem.removesuffix("_demo").split("_")
+    scenes = [i for i, word in enumerate(words) if word.startswith("SCENE")]
+    return " ".join(words[scenes[-1] + 1 if scenes else 0 :])
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError as reason:
+        raise ImportError(MISSING.format(reason)) from None
+    return h5py

@@ -1,0 +1,182 @@
+"""Recorded episodes of robots as transitions, in the observations that are wanted."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Dict
+from tensordict import TensorDict
+
+from yieldrl.foundations import Utf8Text, spaces, text
+from yieldrl.foundations.spaces import Path
+
+NO_OP = 1e-4
+"""Norm of an action, without the gripper's number, below which nothing moves."""
+
+_OF_CAMERAS = {
+    "image": ("agentview", "agentview_rgb", "pixels", "rgb"),
+    "wrist": ("eye_in_hand_rgb", "image2", "wrist_image"),
+}
+_SAME = {other: name for name, others in _OF_CAMERAS.items() for other in others}
+
+
+class DataSet(NamedTuple):
+    """What is in a data set, and its episodes, to be read once."""
+
+    observation_space: gym.Space[Any]
+    action_space: gym.Space[Any]
+    num_steps: int  # transitions of all episodes
+    episodes: Iterable[TensorDict]  # transitions `[K]` each, the last of which ends it
+
+
+Entries = Mapping[Path, str]
+"""Where in a space -> the name in a recording."""
+
+
+class Recording(NamedTuple):
+    """One episode as it was recorded: K actions, what was seen before each of them, and
+    in some data sets what was seen after the last."""
+
+    obs: Mapping[str, Any]  # name -> array `[K, ...]` or `[K + 1, ...]`, or sentences
+    action: np.ndarray  # `[K, A]`
+    reward: np.ndarray  # `[K]`
+    terminated: bool  # whether the last action ended it
+
+    def transitions(self, space: gym.Space[Any], entries: Entries) -> TensorDict:
+        """K transitions; K - 1 of an episode that was cut and has K observations, whose
+        last one is what the action before led to. Where it terminated, `next_obs` is
+        the last one again: no value is taken of it."""
+        cpu, count = torch.device("cpu"), len(self.action)
+        seen = _nested({path: self.obs[name] for path, name in entries.items()})
+        seen = spaces.to_tensor(text.encoded(space, seen), cpu)
+        length = len(self.obs[next(iter(entries.values()))])
+        obs = TensorDict({"obs": seen}, [length])["obs"]
+        if length == count and not self.terminated:
+            count -= 1
+        ahead = torch.arange(1, count + 1).clamp(max=length - 1)
+        ends = torch.arange(1, count + 1) == count
+        steps = {
+            "obs": obs[:count],
+            "next_obs": obs[ahead],
+            "action": torch.as_tensor(self.action[:count]).float(),
+            "reward": torch.as_tensor(self.reward[:count]).float(),
+            "terminated": ends & self.terminated,
+            "truncated": ends & (not self.terminated),
+        }
+        return TensorDict(steps, [count])
+
+
+def entries_of(
+    source: Any, found: Mapping[str, gym.Space[Any]], wanted: gym.Space[Any] | None
+) -> tuple[gym.Space[Any], Entries]:
+    """The space of observations, and which recorded ones are in it.
+
+    An observation is recognised by its kind (picture, sentence, numbers), then by its
+    name, where there are several; cameras have several names. Dots lead into Dicts.
+    What is not wanted is left out, and without `wanted` nothing is.
+
+    Raises:
+        ValueError: If a wanted one is missing, or of another shape.
+    """
+    if wanted is None:
+        entries = {tuple(name.split(".")): name for name in found}
+        return _dict({path: found[name] for path, name in entries.items()}), entries
+    leaves, entries = list(spaces.leaves(wanted)), dict[Path, str]()
+    for path, leaf in leaves:
+        alike = [name for name in found if _kind(found[name]) == _kind(leaf)]
+        named = [name for name in alike if path and _same(name) == _same(path[-1])]
+        only = sum(_kind(other) == _kind(leaf) for _, other in leaves) == 1
+        chosen = named or (alike if only else [])
+        if len(chosen) != 1 or not _fits(found[chosen[0]], leaf):
+            raise ValueError(
+                f"{source}: the environment's observation {'.'.join(path)!r} is of"
+                f" {leaf}, the data set has {dict(found)}: take the environment,"
+                " cameras and image size that it was recorded with"
+            )
+        entries[path] = chosen[0]
+    return wanted, entries
+
+
+def action_space(source: Any, found: Box, wanted: gym.Space[Any] | None) -> Any:
+    """The wanted space of actions, if it has as many numbers; else ValueError."""
+    if wanted is not None and (
+        not isinstance(wanted, Box) or wanted.shape != found.shape
+    ):
+        raise ValueError(
+            f"{source}: the data set's actions are {found.shape[0]} numbers, those of"
+            f" the environment are of {wanted}: take the environment that it was"
+            " recorded in"
+        )
+    return found if wanted is None else wanted
+
+
+def without_no_ops(episode: TensorDict) -> TensorDict:
+    """Transitions `[K]` without those in which a robot does nothing.
+
+    It does nothing if all numbers of its action but for the last, the gripper's, are
+    near zero, and the gripper's is that of the last step that is kept. The step before
+    is followed by what comes after, and gets the rewards and the end of what is left
+    out; before the first one they are lost. From Kim et al. 2024, "OpenVLA",
+    arXiv:2406.09246, whose data sets leave them out so that clones do not stand still.
+    """
+    action = episode["action"].numpy()
+    moves = np.linalg.norm(action[:, :-1], axis=1) >= NO_OP
+    kept: list[int] = []
+    for t in range(len(action)):
+        if moves[t] or (kept and action[t, -1] != action[kept[-1], -1]):
+            kept.append(t)
+    if not kept:
+        return episode[:0]
+    last = torch.tensor([*kept[1:], len(action)]) - 1
+    result = episode[torch.tensor(kept)]
+    result["next_obs"] = episode["next_obs"][last]
+    for name in ("reward", "terminated", "truncated"):
+        total = episode[name][kept[0] :].float().cumsum(0)[last - kept[0]]
+        total = total.diff(prepend=total.new_zeros(1))
+        result[name] = total.to(episode[name].dtype)
+    return result
+
+
+def _nested(leaves: Mapping[Path, Any]) -> Any:
+    if () in leaves:
+        return leaves[()]
+    result: dict[str, Any] = {}
+    for path, value in leaves.items():
+        inner = result
+        for name in path[:-1]:
+            inner = inner.setdefault(name, {})
+        inner[path[-1]] = value
+    return result
+
+
+def _dict(leaves: Mapping[Path, gym.Space[Any]]) -> gym.Space[Any]:
+    nested = _nested(leaves)
+
+    def dict_of(child: Any) -> Any:
+        if isinstance(child, gym.Space):
+            return child
+        return Dict({name: dict_of(inner) for name, inner in child.items()})
+
+    return dict_of(nested)
+
+
+def _same(name: str) -> str:
+    """A camera's own name, of the last part of any of its names."""
+    last = name.split(".")[-1]
+    return _SAME.get(last, last)
+
+
+def _kind(space: gym.Space[Any]) -> str:
+    if isinstance(space, Utf8Text):
+        return "sentence"
+    return "picture" if spaces.is_image(space) else "numbers"
+
+
+def _fits(found: gym.Space[Any], wanted: gym.Space[Any]) -> bool:
+    """Whether what is recorded is of the wanted shape and kind of numbers."""
+    if isinstance(wanted, Utf8Text):
+        return True
+    same = found.shape == wanted.shape and isinstance(wanted, Box)
+    return same and spaces.tensor_dtype(found) == spaces.tensor_dtype(wanted)
