@@ -6,7 +6,7 @@ TYPES  := .cache/types/yieldrl
 # One version of each package, so that a newer one is a change that somebody made.
 PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: setup train test test-fast libero lint format docs browser bench clean
+.PHONY: setup train test test-fast libero robots lint format docs browser bench clean
 .DEFAULT_GOAL := setup
 
 # Two stamps, so that training needs neither pytest nor mkdocs.
@@ -54,6 +54,18 @@ libero: $(LIBERO)/.dev
 	@.ci/install $(PAINTS)
 	$(LIBERO)/bin/python -m pytest -n auto --dist loadfile tests/envs/libero
 
+# Meta-World pins an old mujoco, and so robots of others have an environment of their own.
+ROBOTS := .venv-robots
+PIP_ROBOTS := $(ROBOTS)/bin/python -m pip install --quiet -c constraints-robots.txt
+
+$(ROBOTS)/.dev: pyproject.toml constraints-robots.txt
+	test -x $(ROBOTS)/bin/python || $(PYTHON) -m venv $(ROBOTS)
+	$(PIP_ROBOTS) -e '.[robots]' hypothesis pytest
+	touch $@
+
+robots: $(ROBOTS)/.dev
+	$(ROBOTS)/bin/python -m pytest tests/envs/test_robots.py
+
 # The built site in Chromium, which the system has to have.
 browser: docs
 	YIELDRL_SITE=site $(PYTEST) tests/browser
@@ -75,4 +87,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks peers --quick
 
 clean:
-	rm -rf $(VENV) $(LIBERO) .cache build dist site *.egg-info
+	rm -rf $(VENV) $(LIBERO) $(ROBOTS) .cache build dist site *.egg-info

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy")
 BASELINES = ("stable-baselines3", "sb3-contrib", "mujoco", "mujoco-warp", "box2d")
 BASELINES += ("minatar", "envpool", "gymnax", "jax", "robosuite")
+BASELINES += ("metaworld", "gym-pusht", "gym-aloha", "gymnasium-robotics")
 
 
 def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, Any]:

@@ -118,6 +118,17 @@ def test_libero_has_the_same_versions_but_for_mujoco():
     }
 
 
+def test_robots_have_the_same_versions_but_for_mujoco():
+    pinned, ours = constraints("constraints-robots.txt"), constraints()
+    for requirement in declared("robots"):
+        name = canonicalize_name(requirement.name)
+        assert requirement.specifier.contains(pinned[name]), requirement
+    assert pinned.pop("mujoco") == "3.3.0"
+    shared = pinned.keys() & ours.keys()
+    assert len(shared) > 40
+    assert {n: pinned[n] for n in shared} == {n: ours[n] for n in shared}
+
+
 def test_whatever_those_need_is_pinned_too():
     """Where `make` has installed it: what is there is what the file says."""
     if Path(sys.prefix) != ROOT / ".venv":
@@ -166,12 +177,15 @@ def test_every_python_from_the_oldest_to_the_newest_is_named():
 
 def test_what_make_and_ci_install_is_constrained():
     make = (ROOT / "Makefile").read_text()
-    pip, libero = (line for line in make.splitlines() if "pip install" in line)
+    pip, libero, robots = (line for line in make.splitlines() if "pip install" in line)
     assert re.fullmatch(r"PIP +:= .* -c constraints\.txt", pip)
     assert re.fullmatch(r"PIP_LIBERO := .* -c constraints-libero\.txt", libero)
     assert make.count("$(PIP) -e ") == 2
+    assert re.fullmatch(r"PIP_ROBOTS +:= .* -c constraints-robots\.txt", robots)
+    assert make.count("$(PIP_ROBOTS) -e ") == 1
     assert make.count("$(PIP_LIBERO) -e ") == 1
     assert "$(VENV)/.core: pyproject.toml constraints.txt\n" in make
+    assert "$(ROBOTS)/.dev: pyproject.toml constraints-robots.txt\n" in make
     assert "$(LIBERO)/.dev: pyproject.toml constraints-libero.txt\n" in make
     assert "install" not in (ROOT / ".ci" / "run").read_text()
 
