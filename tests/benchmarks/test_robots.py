@@ -1,0 +1,74 @@
+"""What is measured of robots of other packages, with worlds that need none of them."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import pytest
+
+from yieldrl.benchmarks.claims.robots import reach, speed
+from yieldrl.benchmarks.registry import CLAIMS
+from yieldrl.benchmarks.tasks import make_config
+
+
+class WellDone(gym.Wrapper):
+    def step(self, action):
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        return obs, reward, terminated, truncated, {**info, "success": True}
+
+
+def test_steps_of_a_task(monkeypatch):
+    monkeypatch.setattr(speed, "SECONDS", 0.01)
+    monkeypatch.setitem(speed.TASKS, "Push-T", {"env_id": "CartPole-v1"})
+    run = speed.rate("Push-T", seed=2)
+    assert (run["task"], run["seed"]) == ("Push-T", 2)
+    assert run["steps_per_second"] >= 100
+
+
+def test_every_task_has_a_row_and_what_must_be_fast_is_judged():
+    rate = dict.fromkeys(speed.TASKS, 5.0)
+    rate |= {"Meta-World reach": 1_500.0, "Push-T": 900.0}
+    runs = [
+        {"task": name, "steps_per_second": of, "seconds_to_make": 1}
+        for name, of in rate.items()
+    ]
+    claim = CLAIMS["robots"]["speed"]
+    header, rows = claim.table(runs)
+    assert header[:2] == ["task", "steps per second"]
+    assert [row[0] for row in rows] == list(speed.TASKS)
+    assert [verdict.holds for verdict in claim.judge(runs)] == [True, False]
+
+
+def test_a_seed_of_the_task(monkeypatch):
+    """The tuned file's settings in the world that SAC has by default, for a moment."""
+    config = make_config("sac", None, {"total_steps": 40, "eval_every": 20})
+
+    def small(algorithm, tuned, fields):
+        assert (algorithm, tuned) == ("sac", "reach")
+        return type(config)(
+            total_steps=40,
+            eval_every=20,
+            eval_episodes=1,
+            learning_starts=39,
+            hidden_sizes=(8,),
+            wrappers=(f"{__name__}:WellDone",),
+            **fields,
+        )
+
+    monkeypatch.setattr(reach, "make_config", small)
+    monkeypatch.setattr(reach, "EPISODES", 2)
+    run = reach.train(seed=3)
+    assert run["seed"] == 3
+    assert [point["sample_step"] for point in run["curve"]] == [20, 40]
+    assert run["final"]["success_rate"] == 1.0
+    assert run["processor_seconds"] > 0
+    runs = [run, {**run, "final": {**run["final"], "success_rate": 0.5}}]
+    claim = CLAIMS["robots"]["reach"]
+    assert [verdict.value for verdict in claim.judge(runs)] == [0.5, 0.75]
+    assert claim.table(runs)[1][0][:2] == ["2", "0.750 (0.50 to 1.00)"]
+
+
+def test_the_file_is_the_wrapped_task():
+    config = make_config("sac", "reach", {})
+    assert config.env_kwargs["terminate_on_success"] is True
+    assert config.wrappers == ("yieldrl.envs.robots:MetaWorld",)
+    assert pytest.approx(0.9) == config.gamma
