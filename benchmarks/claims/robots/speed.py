@@ -15,7 +15,7 @@ from yieldrl.foundations import Config
 
 (TASKS,) = constants("robots/speed", "TASKS")
 
-SECONDS = 3.0
+SECONDS = 2.0
 SETTINGS: dict[str, Any] = {"seconds": SECONDS, "num_envs": 1}
 
 
