@@ -36,12 +36,10 @@ class Algorithm(abstractions.Algorithm):
                 " memory, as that of PPO, because steps are learned out of their order"
             )
         super().__init__(model, config)
-        self.optimizer = torch.optim.Adam(
-            [p for p in self.model.parameters() if p.requires_grad],
-            lr=config.learning_rate,
-            betas=(0.9, 0.95),  # transformers from scratch leave their plateau earlier
-            fused=True,
-        )
+        learned = [p for p in self.model.parameters() if p.requires_grad]
+        options: dict[str, Any] = {"lr": config.learning_rate, "fused": True}
+        options["betas"] = (0.9, 0.95)  # transformers from scratch leave plateaus early
+        self.optimizer = torch.optim.Adam(learned, **options)
 
     @property
     def learns_values(self) -> bool:
@@ -64,10 +62,8 @@ class Algorithm(abstractions.Algorithm):
         log_prob, entropy, value = model.evaluate_actions(data["obs"], data["action"])
         log_likelihood = self.log_likelihood(log_prob, data)
         loss = -log_likelihood
-        logs = {
-            "log_likelihood": log_likelihood,
-            "entropy": joint(entropy, data).mean(),
-        }
+        entropy = joint(entropy, data).mean()
+        logs = {"log_likelihood": log_likelihood, "entropy": entropy}
         if value is not None and self.learns_values:
             value_loss = logs["value_loss"] = self.value_loss(value, data)
             loss = loss + self.config.value_coef * value_loss

@@ -43,8 +43,7 @@ class Config(SyncOnly, ActorCriticConfig):
     whole steps of all); a data set has its own. More show it in more situations."""
 
     skip_no_ops: bool = False
-    """Leave out a data set's steps in which a robot does nothing, as OpenVLA does: all
-    of its action is zero but for the last number, the gripper's, which is as before."""
+    """Leave out a data set's steps in which a robot does nothing, as OpenVLA does."""
 
     expert_noise: UnitInterval = 0.0
     """Probability of executing a random action in place of the expert's, which is
@@ -95,10 +94,9 @@ class Config(SyncOnly, ActorCriticConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, remedy in (
-            ("demonstrations", "say 'expert', or name a data set"),
-            ("save_demonstrations", "give a folder, or None"),
-        ):
+        remedies = {"demonstrations": "say 'expert', or name a data set"}
+        remedies |= {"save_demonstrations": "give a folder, or None"}
+        for name, remedy in remedies.items():
             if getattr(self, name) == "":
                 raise self.error(name, remedy)
             if getattr(self, name) is not None:
