@@ -108,6 +108,12 @@ def find_tasks(suite: str, task: int | str | Iterable[int | str] | None) -> list
     return chosen
 
 
+def one_by_one(suite: str) -> dict[str, dict[str, Any]]:
+    """Name -> arguments of an environment with the fixed first states, by task."""
+    ordered = {"suite": suite, "initial_state": "ordered"}
+    return {one.name: {**ordered, "task": one.number} for one in tasks_of(suite)}
+
+
 def horizon_of(suite: str) -> int:
     """Steps of an episode of a suite; LIBERO-PRO's are those of LIBERO's."""
     base = max((name for name in HORIZONS if suite.startswith(name)), key=len)

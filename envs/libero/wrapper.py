@@ -11,8 +11,9 @@ from gymnasium import spaces
 from yieldrl.envs.arrays import ResetResult, StepResult
 from yieldrl.envs.libero import readings, starting
 from yieldrl.envs.libero.episodes import Episodes
+from yieldrl.envs.libero.expert import expert_action
 from yieldrl.envs.libero.simulator import Simulator
-from yieldrl.envs.libero.suites import find_tasks, horizon_of
+from yieldrl.envs.libero.suites import find_tasks, horizon_of, one_by_one
 
 LARGE = 512  # pixels of pictures for people
 
@@ -85,6 +86,8 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012
+
+    tasks_of_suite = staticmethod(one_by_one)
 
     def __init__(
         self,
@@ -169,6 +172,13 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         truncated = not done and self.steps >= self.horizon
         seen = self._look(obs, self.simulator.objects, self.instruction)
         return seen, reward, done, truncated, {"success": done}
+
+    def expert(self) -> np.ndarray:
+        """What a script would do that knows where things are, float32 `[7]`; see
+        `expert_action`. RuntimeError before the first reset."""
+        if self.simulator is None:
+            raise RuntimeError("expert() before reset(): begin an episode first")
+        return expert_action(self.simulator)
 
     def render(self) -> np.ndarray | None:
         """The table as people see it: uint8 `[512, 512, 3]`."""

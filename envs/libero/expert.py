@@ -1,0 +1,127 @@
+"""A script that puts a thing where it belongs, by the simulator's poses."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from yieldrl.envs.libero.simulator import Simulator
+
+REACH = 0.05  # m, what the hand moves by at most in a step
+GAIN = 2.0  # of the way to a point, what is asked for in a step
+GRASP = 0.07  # m, the widest that goes between the fingers
+DEEP = 0.045  # m, how far fingers reach down over what they take in the middle
+RIM, LOW = 0.008, 0.015  # m, from the edge and the top of what is wider
+NEAR, OVER = 0.012, 0.02  # m, from the right place, above the thing and its goal
+ABOVE, CLEAR = 0.08, 0.04  # m, of the hand over a thing, and of a thing over its goal
+
+OPEN, CLOSE = -1.0, 1.0
+
+
+class Box(NamedTuple):
+    """What a thing takes up, parallel to the axes: corners `[3]` in m."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    @property
+    def middle(self) -> np.ndarray:
+        return (self.low + self.high) / 2
+
+    def distance(self, point: np.ndarray) -> float:
+        """From a point, in m, seen from above."""
+        outside = np.maximum(self.low - point, point - self.high)[:2]
+        return float(np.linalg.norm(outside.clip(min=0.0)))
+
+
+def expert_action(simulator: Simulator) -> np.ndarray:
+    """What to do now, float32 `[7]`.
+
+    It has no memory: what comes next is read off the scene, so that it also goes on
+    from where somebody else has brought the arm. The hand keeps its rotation.
+
+    Raises:
+        ValueError: If the task is something else than to put one thing on or into
+            another one.
+    """
+    domain = simulator.domain
+    verb, name, place = _goal(domain)
+    robot = domain.robots[0]
+    hand = np.array(domain.sim.data.site_xpos[robot.eef_site_id])
+    thing, goal = _box(domain, name), _box(domain, place)
+    held = domain._check_grasp(robot.gripper, domain.get_object(name))
+    if held:
+        way, gripper = _carry(thing, goal, into=verb == "in")
+    else:
+        others = [_box(domain, one) for one in domain.objects_dict if one != name]
+        way, gripper = _take(_grip(thing, others) - hand, hand, thing, goal)
+    move = np.clip(GAIN * way / REACH, -1.0, 1.0)
+    return np.array([*move, 0.0, 0.0, 0.0, gripper], np.float32)
+
+
+def _take(
+    way: np.ndarray, hand: np.ndarray, thing: Box, goal: Box
+) -> tuple[np.ndarray, float]:
+    """How to move, `[3]` in m, to have a thing in the hand, if `way` leads to where it
+    is held; and the gripper."""
+    apart = np.linalg.norm((goal.middle - thing.middle)[:2])
+    if apart < OVER and thing.low[2] < goal.high[2]:
+        return np.array([0.0, 0.0, ABOVE]), OPEN  # it is there
+    if np.linalg.norm(way[:2]) > NEAR:
+        way[2] = thing.high[2] + ABOVE - hand[2]
+        if hand[2] < thing.high[2] + ABOVE / 2:
+            way[:2] = 0.0  # up first, so that nothing is knocked over
+        return way, OPEN
+    return way, CLOSE if abs(way[2]) < NEAR / 1.5 else OPEN
+
+
+def _carry(thing: Box, goal: Box, *, into: bool) -> tuple[np.ndarray, float]:
+    """Likewise, to bring it to its goal and let it go."""
+    way = goal.middle - thing.middle
+    if np.linalg.norm(way[:2]) > OVER:
+        way[2] = goal.high[2] + CLEAR - thing.low[2]
+        if way[2] > OVER:
+            way[:2] = 0.0
+        return way, CLOSE
+    release = goal.high[2] - OVER if into else goal.low[2] + OVER
+    if thing.low[2] <= release:
+        return np.zeros(3), OPEN
+    way[2] = -REACH
+    return way, CLOSE
+
+
+def _grip(thing: Box, others: Sequence[Box]) -> np.ndarray:
+    """Where to hold a thing, `[3]`: in its middle, or, if it is too wide for that, by
+    the one of two edges that is farther from all else."""
+    point, (_, width, height) = thing.middle, thing.high - thing.low
+    if width <= GRASP:
+        point[2] = max(thing.high[2] - DEEP, thing.low[2] + min(height / 2, 0.015))
+        return point
+    point[2] = thing.high[2] - LOW
+    edges = thing.low[1] + RIM, thing.high[1] - RIM
+    sides = [np.array([point[0], edge, point[2]]) for edge in edges]
+    return max(sides, key=lambda at: min(other.distance(at) for other in others))
+
+
+def _goal(domain: Any) -> tuple[str, str, str]:
+    """`"on"` or `"in"`, what, and where."""
+    goals = domain.parsed_problem["goal_state"]
+    if len(goals) == 1 and len(goals[0]) == 3:
+        verb, name, place = goals[0]
+        place = place.removesuffix("_contain_region")
+        if verb in ("on", "in") and {name, place} <= domain.objects_dict.keys():
+            return verb, name, place
+    raise ValueError(
+        f"the expert puts one thing on or into another one, and the goal is {goals}:"
+        " take a task of libero_spatial or libero_object, or other demonstrations"
+    )
+
+
+def _box(domain: Any, name: str) -> Box:
+    """What the parts of a thing that touch others take up."""
+    model, data = domain.sim.model, domain.sim.data
+    geoms = [model.geom_name2id(geom) for geom in domain.get_object(name).contact_geoms]
+    turned = np.abs(data.geom_xmat[geoms].reshape(-1, 3, 3))
+    half = (turned @ model.geom_size[geoms][..., None])[..., 0]
+    middle = data.geom_xpos[geoms]
+    return Box((middle - half).min(0), (middle + half).max(0))

@@ -1,0 +1,126 @@
+"""The script that puts a thing where it belongs: its rules, and what it does."""
+
+import types
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from yieldrl.envs.libero import expert
+from yieldrl.envs.libero.expert import Box
+
+CAN = Box(np.array([0.0, 0.0, 0.0]), np.array([0.06, 0.06, 0.1]))
+BOWL = Box(np.array([0.0, 0.0, 0.0]), np.array([0.1, 0.1, 0.05]))
+PLATE = Box(np.array([0.2, 0.2, 0.0]), np.array([0.3, 0.3, 0.02]))
+
+
+def test_what_fits_between_the_fingers_is_held_in_its_middle():
+    """4.5 cm below the top, or 1.5 cm over the ground, or the middle of thin ones."""
+    assert expert._grip(CAN, []) == pytest.approx([0.03, 0.03, 0.055])
+    low = CAN._replace(high=np.array([0.06, 0.06, 0.04]))
+    assert expert._grip(low, []) == pytest.approx([0.03, 0.03, 0.015])
+    thin = CAN._replace(high=np.array([0.06, 0.06, 0.02]))
+    assert expert._grip(thin, []) == pytest.approx([0.03, 0.03, 0.01])
+
+
+def test_what_is_wider_is_held_by_the_edge_that_is_free():
+    left = Box(np.array([0.0, -0.1, 0.0]), np.array([0.1, -0.02, 0.1]))
+    right = Box(np.array([0.0, 0.11, 0.0]), np.array([0.1, 0.2, 0.1]))
+    assert expert._grip(BOWL, [left]) == pytest.approx([0.05, 0.092, 0.035])
+    assert expert._grip(BOWL, [left, right]) == pytest.approx([0.05, 0.008, 0.035])
+
+
+def test_distances_are_seen_from_above():
+    assert CAN.distance(np.array([0.03, 0.03, 9.0])) == 0
+    assert CAN.distance(np.array([-0.03, 0.1, 0.0])) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("hand", "way", "gripper"),
+    [
+        # far above: sideways, and to 8 cm over it
+        ([0.13, 0.03, 0.3], [-0.1, 0.0, -0.12], -1),
+        # low beside it: up first
+        ([0.13, 0.03, 0.05], [0.0, 0.0, 0.13], -1),
+        # over it: down
+        ([0.03, 0.03, 0.18], [0.0, 0.0, -0.125], -1),
+        # around it: close
+        ([0.03, 0.031, 0.06], [0.0, -0.001, -0.005], 1),
+    ],
+)
+def test_taking(hand, way, gripper):
+    hand = np.array(hand)
+    found = expert._take(expert._grip(CAN, []) - hand, hand, CAN, PLATE)
+    assert found[0] == pytest.approx(way)
+    assert found[1] == gripper
+
+
+def moved(thing, x, y, z):
+    shift = np.array([x, y, z])
+    return Box(thing.low + shift, thing.high + shift)
+
+
+@pytest.mark.parametrize(
+    ("place", "way", "gripper"),
+    [
+        ((0, 0, 0), [0.0, 0.0, 0.06], 1),  # up, until its ground is 4 cm over the goal
+        ((0, 0, 0.05), [0.22, 0.22, 0.01], 1),  # then sideways
+        ((0.21, 0.22, 0.06), [0.01, 0.0, -0.05], 1),  # over it: down
+        ((0.21, 0.22, 0.02), [0.0, 0.0, 0.0], -1),  # there: open
+    ],
+)
+def test_carrying_on_something(place, way, gripper):
+    found = expert._carry(moved(CAN, *place), PLATE, into=False)
+    assert found[0] == pytest.approx(way)
+    assert found[1] == gripper
+
+
+def test_into_something_it_is_dropped_from_its_edge():
+    basket = PLATE._replace(high=np.array([0.3, 0.3, 0.15]))
+    assert expert._carry(moved(CAN, 0.22, 0.22, 0.12), basket, into=True)[1] == -1
+    assert expert._carry(moved(CAN, 0.22, 0.22, 0.14), basket, into=True)[1] == 1
+
+
+def test_what_lies_there_is_left_alone():
+    """Also from right over it, where the hand would else take it again."""
+    there = moved(CAN, 0.22, 0.22, 0.01)
+    hand = there.middle
+    found = expert._take(np.zeros(3), hand, there, PLATE)
+    assert found[0] == pytest.approx([0, 0, 0.08])
+    assert found[1] == -1
+
+
+@pytest.mark.parametrize(
+    "goals",
+    [
+        [["open", "drawer_1"]],
+        [["on", "can_1", "stove_1_cook_region"]],
+        [["on", "can_1", "plate_1"], ["on", "cup_1", "plate_1"]],
+    ],
+)
+def test_other_tasks_are_refused(goals):
+    domain = types.SimpleNamespace(
+        parsed_problem={"goal_state": goals},
+        objects_dict={"can_1": None, "cup_1": None, "plate_1": None},
+    )
+    with pytest.raises(ValueError, match=r"libero_spatial or libero_object"):
+        expert._goal(domain)
+
+
+def test_it_does_a_task_from_a_fixed_first_state(installed):
+    env = gym.make("yieldrl/LIBERO-v1", suite="libero_spatial", task=2, cameras=())
+    try:
+        with pytest.raises(RuntimeError, match="before reset"):
+            env.unwrapped.expert()
+        env.reset(seed=0)
+        steps, terminated = 0, False
+        while not terminated:
+            action = env.unwrapped.expert()
+            assert env.action_space.contains(action)
+            _, reward, terminated, truncated, info = env.step(action)
+            assert not truncated
+            steps += 1
+        assert (reward, info["success"]) == (1, True)
+        assert steps < 70
+    finally:
+        env.close()
