@@ -34,7 +34,7 @@ LONGER_FILES = {
 LONGER_FUNCTIONS = {}
 LINES = 39_807
 """Of the product but for `LATER`, which are to become 34 000."""
-LATER = {"distributed": 4_350, "language": 1_080, "envs/writing": 270}
+LATER = {"distributed": 4_600, "language": 1_080, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
 LATER |= {"algorithms/grpo": 320, "algorithms/rloo": 51, "algorithms/reinforce_pp": 56}
 LATER |= {"algorithms/dr_grpo": 56, "algorithms/dapo": 132, "algorithms/gspo": 71}
@@ -51,6 +51,11 @@ LATER |= {"buffers/lerobot_data.py": 199}
 LATER |= {"buffers/pictures.py": 64}
 LATER |= {"buffers/datasets.py": 63}
 LATER |= {"envs/robots.py": 68}
+LATER |= {"experiments/suite_evaluation.py": 200}
+LATER |= {"experiments/suite_results.py": 130}
+LATER |= {"cli/evaluating_suites.py": 110}
+LATER |= {"envs/suites.py": 70}
+LATER |= {"collectors/pace.py": 80}
 """Most lines of rooms that came later."""
 
 

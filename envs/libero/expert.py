@@ -10,8 +10,8 @@ from yieldrl.envs.libero.simulator import Simulator
 REACH = 0.05  # m, what the hand moves by at most in a step
 GAIN = 2.0  # of the way to a point, what is asked for in a step
 GRASP = 0.07  # m, the widest that goes between the fingers
-DEEP = 0.045  # m, how far fingers reach down over what they take in the middle
-RIM, LOW = 0.008, 0.015  # m, from the edge and the top of what is wider
+DEEP = 0.03  # m, how far fingers reach down over what they take in the middle
+RIM, LOW = 0.008, 0.015  # m, from the edge of what is wider; and from top or ground
 NEAR, OVER = 0.012, 0.02  # m, from the right place, above the thing and its goal
 ABOVE, CLEAR = 0.08, 0.04  # m, of the hand over a thing, and of a thing over its goal
 
@@ -34,16 +34,19 @@ class Box(NamedTuple):
         return float(np.linalg.norm(outside.clip(min=0.0)))
 
 
-def expert_action(simulator: Simulator) -> np.ndarray:
+def expert_action(simulator: Simulator | None) -> np.ndarray:
     """What to do now, float32 `[7]`.
 
     It has no memory: what comes next is read off the scene, so that it also goes on
     from where somebody else has brought the arm. The hand keeps its rotation.
 
     Raises:
+        RuntimeError: Before the first reset.
         ValueError: If the task is something else than to put one thing on or into
             another one.
     """
+    if simulator is None:
+        raise RuntimeError("expert() before reset(): begin an episode first")
     domain = simulator.domain
     verb, name, place = _goal(domain)
     robot = domain.robots[0]
@@ -93,9 +96,9 @@ def _carry(thing: Box, goal: Box, *, into: bool) -> tuple[np.ndarray, float]:
 def _grip(thing: Box, others: Sequence[Box]) -> np.ndarray:
     """Where to hold a thing, `[3]`: in its middle, or, if it is too wide for that, by
     the one of two edges that is farther from all else."""
-    point, (_, width, height) = thing.middle, thing.high - thing.low
+    point, width = thing.middle, (thing.high - thing.low)[1]
     if width <= GRASP:
-        point[2] = max(thing.high[2] - DEEP, thing.low[2] + min(height / 2, 0.015))
+        point[2] = max(thing.high[2] - DEEP, thing.low[2] + LOW)
         return point
     point[2] = thing.high[2] - LOW
     edges = thing.low[1] + RIM, thing.high[1] - RIM

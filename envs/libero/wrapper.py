@@ -86,7 +86,6 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012
-
     tasks_of_suite = staticmethod(one_by_one)
 
     def __init__(
@@ -174,10 +173,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         return seen, reward, done, truncated, {"success": done}
 
     def expert(self) -> np.ndarray:
-        """What a script would do that knows where things are, float32 `[7]`; see
-        `expert_action`. RuntimeError before the first reset."""
-        if self.simulator is None:
-            raise RuntimeError("expert() before reset(): begin an episode first")
+        """What a script would do that knows where things are: see `expert_action`."""
         return expert_action(self.simulator)
 
     def render(self) -> np.ndarray | None:
@@ -199,7 +195,6 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
             self.close()
             names = [readings.CAMERAS.get(camera, camera) for camera in self.cameras]
             steps = self.horizon + self.waiting_steps + 1
-            large = self.render_mode is not None
-            given = task, names, self.size, steps, large, self.shadows
-            self.simulator = Simulator(*given)
+            given = task, names, self.size, steps, self.render_mode is not None
+            self.simulator = Simulator(*given, self.shadows)
         return self.simulator
