@@ -18,6 +18,12 @@ def evaluate(
     device: str | None = None,
     video: str | None = None,
     in_order: bool = False,
+    suite: str | None = None,
+    episodes_per_task: int = 50,
+    workers: int = 0,
+    ray: bool = False,
+    films: int = 1,
+    out: str | None = None,
 ) -> None:
     """Play whole episodes with a trained agent, deterministically.
 
@@ -29,7 +35,23 @@ def evaluate(
         device: Instead of the device that it was trained on: `cpu`, `cuda`, ...
         video: Record the first episode to this file, for example `episode.mp4`.
         in_order: Play each episode from a start of its own: of `seed`, `seed + 1`, ...
+        suite: Play several tasks: what the environment calls a suite
+            (`libero_spatial`), or a file of tasks and their `env_kwargs`. The same
+            command goes on where it was interrupted.
+        episodes_per_task: Episodes of each task of a suite.
+        workers: Processes that play a suite side by side, each with its own copy of
+            policy and environment; 0 plays in this one.
+        ray: Let actors on Ray be the workers of a suite.
+        films: Failures to record, of each task of a suite.
+        out: File of a suite's episodes, by default `evaluations/SUITE.json` in the
+            folder of the run; films lie beside it.
     """
+    if suite is not None:
+        from yieldrl.cli import evaluating_suites
+
+        played = episodes_per_task, seed, workers, ray, films
+        evaluating_suites.evaluate(run, checkpoint, device, suite, out, *played)
+        return
     with usage_errors():
         from yieldrl.cli import restoring
         from yieldrl.experiments import run_files

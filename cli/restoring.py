@@ -49,13 +49,18 @@ def _load(path: Path, total_steps: int | None) -> tuple[Trainer, RunSpec]:
     return cls.load(path, config=config, **spec.parts()), spec
 
 
-def player(path: Path, episodes: int, device: str | None) -> Trainer:
+def player(
+    path: Path, episodes: int, device: str | None, *, alone: bool = False
+) -> Trainer:
     """A trainer with the agent of a checkpoint and its counters, to evaluate it.
 
-    Nothing else is restored, so a checkpoint of a GPU plays on a CPU.
+    Nothing else is restored, so a checkpoint of a GPU plays on a CPU. What plays alone
+    starts no other processes, and needs no demonstrations.
     """
     agent, cls, config = _read(path)
-    changes = {} if device is None else {"device": device}
+    changes: dict[str, Any] = {} if device is None else {"device": device}
+    if alone:
+        config, changes["vectorization"] = config.to_play(), "sync"
     config = dataclasses.replace(config, eval_episodes=episodes, **changes)
     trainer = cls(config, **_spec(cls, path).parts())
     try:

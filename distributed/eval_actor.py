@@ -1,6 +1,7 @@
 """An actor that plays episodes of evaluations, with the numbers of a single process."""
 
 import pickle
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
 from yieldrl import envs as environments
 from yieldrl.collectors.evaluation import Evaluation, evaluate
+from yieldrl.collectors.pace import Pace
 from yieldrl.distributed.recipes import wrapped
 from yieldrl.distributed.weights import Signature, load
 from yieldrl.envs.batched.tree import tree_map
@@ -53,11 +55,15 @@ class Share:
 
 
 class EvalActor:
-    """Plays shares of evaluations with a copy of the policy of its own."""
+    """Plays shares of evaluations with a copy of the policy of its own.
 
-    def __init__(self) -> None:
+    Args:
+        agent: What acts before `play` or `take` is given another one.
+    """
+
+    def __init__(self, agent: Any = None) -> None:
         torch.set_num_threads(1)  # actors share the cores
-        self._agent: Any = None
+        self._agent: Any = agent
         self._recipe = b""  # of that
         self._shares: dict[bytes, tuple[Share, Any]] = {}
 
@@ -95,6 +101,39 @@ class EvalActor:
         load(self._agent.model, weights, signature)
         acts = _AmongOthers(self._agent, own, envs.num_envs)
         return evaluate(acts, envs, episodes, seed + own.first)
+
+    def take(self, agent: bytes, config: Config) -> None:
+        """Act by an agent from here on: an `AgentRecipe`, pickled, with its weights."""
+        self._agent = pickle.loads(agent).make(config)
+
+    def play_one(self, share: bytes, seed: int) -> tuple[Evaluation, float]:
+        """Play one episode of a task that is not shared; and how long that took, in s.
+
+        Environments of another task are closed first: some take much memory.
+        """
+        began = time.monotonic()
+        result = evaluate(self._agent, self._alone(share), 1, seed)
+        return result, time.monotonic() - began
+
+    def pace(self, share: bytes, seed: int) -> Pace:
+        """How long an episode of such a task may take."""
+        return Pace.of(self._agent, lambda: self._alone(share), seed)
+
+    def close(self) -> None:
+        """Close all environments."""
+        for _, envs in self._shares.values():
+            if envs is not None:
+                envs.close()
+        self._shares.clear()
+
+    def _alone(self, share: bytes) -> VectorEnv[Any, Any, Any]:
+        if share not in self._shares:
+            self.close()
+            own: Share = pickle.loads(share)
+            self._shares[share] = own, own.make()
+        envs = self._shares[share][1]
+        assert envs is not None
+        return envs
 
 
 class _AmongOthers:

@@ -1,7 +1,7 @@
 """The base of every algorithm's config: typed, frozen, validated, loadable."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from yieldrl.foundations.config_places import PlacesConfig
 from yieldrl.foundations.files import wrong_name
@@ -118,6 +118,10 @@ class Config(PlacesConfig):
             self._check_folder("run_name")
             if (wrong := wrong_name(self.run_name)) is not None:
                 raise self.error("run_name", wrong)
+
+    def to_play(self) -> Self:
+        """This config without what only training needs: processes, demonstrations."""
+        return self.in_one_process() if self.collection == "ray" else self
 
     def planned_learn_steps(self) -> int:
         """Gradient steps that a whole run takes; 0 where nobody can say it before."""

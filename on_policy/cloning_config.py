@@ -1,7 +1,7 @@
 """Hyper-parameters of the cloning that comes before a policy improves by itself."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
 
 from yieldrl.foundations import (
     BatchSize,
@@ -88,6 +88,9 @@ class CloningConfig(OnPolicyConfig):
             speed="eager",
             eval_every=0,
         )
+
+    def to_play(self) -> Self:
+        return replace(super().to_play(), demonstration_steps=0)
 
     def improved_share(self, fraction_done: float) -> float:
         """How far improving is, from 0 to 1, when so much of all steps is taken."""

@@ -1,0 +1,109 @@
+"""What a policy reached in a suite of tasks: a file that grows by episodes."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from yieldrl.collectors.outcomes import Evaluation
+from yieldrl.loggers.files import write_atomically
+
+
+class Outcome(NamedTuple):
+    """One episode of a suite.
+
+    Attributes:
+        task: The name of its task.
+        number: Which of the task's episodes it is, from 0.
+        success: Whether the task was done; None if nothing says it.
+        episode_return: Its sum of rewards.
+        length: Its steps.
+        seconds: How long it took to play.
+    """
+
+    task: str
+    number: int
+    success: bool | None
+    episode_return: float
+    length: int
+    seconds: float
+
+
+class SuiteResults:
+    """The episodes so far, in a JSON file that is whole after each of them.
+
+    Args:
+        path: The file; it is read if it is there.
+        about: What the numbers depend on: checkpoint, suite, seed ...
+
+    Raises:
+        ValueError: If the file is of something else.
+    """
+
+    def __init__(self, path: str | Path, about: Mapping[str, Any]) -> None:
+        self.path, self.about = Path(path), json.loads(json.dumps(about))
+        self.outcomes: dict[tuple[str, int], Outcome] = {}
+        if not self.path.is_file():
+            return
+        found = json.loads(self.path.read_text())
+        outcomes = found.pop("episodes", [])
+        if found != self.about:
+            names = {**found, **self.about}
+            wrong = [n for n in names if found.get(n) != self.about.get(n)]
+            raise ValueError(
+                f"{path} is of another evaluation: {', '.join(wrong)} was"
+                f" {[found.get(n) for n in wrong]}, and is"
+                f" {[self.about.get(n) for n in wrong]}; name another file with --out,"
+                " or delete this one"
+            )
+        for outcome in (Outcome(**values) for values in outcomes):
+            self.outcomes[outcome.task, outcome.number] = outcome
+
+    def add(self, outcome: Outcome) -> None:
+        """Keep an episode, here and in the file, where they are in their order."""
+        self.outcomes[outcome.task, outcome.number] = outcome
+        tasks = [*self.about["tasks"]]
+        ordered = sorted(
+            self.outcomes.values(), key=lambda o: (tasks.index(o.task), o.number)
+        )
+        values = {**self.about, "episodes": [one._asdict() for one in ordered]}
+        write_atomically(self.path, json.dumps(values, indent=1) + "\n")
+
+    def evaluation(self, task: str | None = None) -> Evaluation | None:
+        """Of all episodes, or of a task's; None if there are none."""
+        some = [o for o in self.outcomes.values() if task in (None, o.task)]
+        if not some:
+            return None
+        said = [o.success for o in some if o.success is not None]
+        return Evaluation(
+            np.array([o.episode_return for o in some]),
+            np.array([o.length for o in some]),
+            np.array(said) if len(said) == len(some) else None,
+        )
+
+    def failures(self, task: str) -> list[Outcome]:
+        """Episodes of a task that were no success, in their order."""
+        failed = [o for o in self.outcomes.values() if o.success is False]
+        return sorted(o for o in failed if o.task == task)
+
+    def report(self) -> str:
+        """A line for each task, and the last one for all."""
+        names = [*self.about["tasks"]]
+        rows = [(name, self.evaluation(name)) for name in names]
+        rows.append((f"{self.about['suite']}, {len(names)} tasks", self.evaluation()))
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:{width}}  {_said(of)}" for name, of in rows)
+
+
+def _said(of: Evaluation | None) -> str:
+    """The success rate with its interval; without one the mean return."""
+    if of is None:
+        return "not played"
+    count = len(of.returns)
+    if of.successes is None:
+        return f"return {of.returns.mean():.2f} +- {of.returns.std():.2f} of {count}"
+    low, high = (f"{bound:.1%}" for bound in of.success_interval())
+    reached, rate = int(of.successes.sum()), of.successes.mean()
+    return f"{rate:6.1%}  {reached} of {count}, 95 % interval {low} to {high}"

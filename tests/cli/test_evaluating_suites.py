@@ -1,0 +1,67 @@
+"""`yieldrl evaluate --suite`: what it prints, writes, and goes on with."""
+
+import json
+
+import pytest
+
+from yieldrl.cli import main
+from yieldrl.cli.evaluating_suites import _duration
+
+
+@pytest.fixture
+def run(train):
+    with open("weights.yaml", "w") as file:
+        file.write("light: {gravity: 3.0}\nheavy: {gravity: 20.0}\n")
+    return train("--env-id", "yieldrl/CartPole-v1", "--env-kwargs", "length=0.7")
+
+
+def test_it_goes_on_where_it_was_and_reports(run, capsys):
+    capsys.readouterr()
+    words = ["evaluate", str(run), "--suite", "weights.yaml", "--seed", "5"]
+    main([*words, "--episodes-per-task", "1"])
+    first, file, plan, *episodes, light, heavy, suite = capsys.readouterr().out.split(
+        "\n"
+    )[:-1]
+    assert first == f"checkpoint: {run}/checkpoints/step_000000256.pt"
+    path = run / "evaluations" / "weights.json"
+    assert file == f"episodes: {path}"
+    assert plan.startswith("2 episodes to play, of at most 500 decisions, each 0.0")
+    assert [line.partition(":")[0] for line in episodes] == [
+        "1/2 light 0",
+        "2/2 heavy 0",
+    ]
+    assert suite.startswith("weights, 2 tasks  return ")
+    found = json.loads(path.read_text())
+    assert found["sample_step"] == 256
+    assert found["tasks"]["heavy"] == {"length": 0.7, "gravity": 20.0}
+    one, other = found["episodes"]
+    assert light == f"light             return {one['length']:.2f} +- 0.00 of 1"
+    assert heavy == f"heavy             return {other['length']:.2f} +- 0.00 of 1"
+
+    main([*words, "--episodes-per-task", "2"])
+    again = capsys.readouterr().out.splitlines()
+    assert again[2].startswith("2 episodes to play")
+    assert [line.partition(":")[0] for line in again[3:5]] == [
+        "1/2 light 1",
+        "2/2 heavy 1",
+    ]
+    assert json.loads(path.read_text())["episodes"][0] == one
+
+
+def test_what_does_not_fit_is_said_in_a_line(run, refused):
+    words = "evaluate", str(run), "--suite"
+    said = refused(*words, "libero_spatial")
+    assert said.startswith(
+        "suite = 'libero_spatial': yieldrl/CartPole-v1 has no suites"
+    )
+    main([*words, "weights.yaml", "--episodes-per-task", "1"])
+    said = refused(*words, "weights.yaml", "--seed", "6")
+    assert "another evaluation: seed was [1000000], and is [6]" in said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(4.2, "5 s"), (60, "1 min"), (3_601, "1 h 1 min"), (20_000, "5 h 34 min")],
+)
+def test_durations(seconds, said):
+    assert _duration(seconds) == said

@@ -1,0 +1,182 @@
+"""Success by task: the same numbers in process and in processes, and gone on with."""
+
+import os
+import signal
+
+import gymnasium as gym
+import pytest
+from imageio_ffmpeg import count_frames_and_secs
+
+from yieldrl.algorithms import ppo
+from yieldrl.collectors import evaluate
+from yieldrl.distributed.answers import WorkerError
+from yieldrl.experiments.suite_evaluation import SuiteEvaluation
+from yieldrl.experiments.suite_results import SuiteResults
+
+TASKS = {"few": {"num_objects": 2}, "many": {"num_objects": 6}}
+SIZE = {"height": 4, "width": 4}
+
+
+@pytest.fixture(scope="module")
+def trainer():
+    """A policy that has never learned, and fails now and then."""
+    config = ppo.Config(
+        env_id="yieldrl/GoTo-v1",
+        env_kwargs={**SIZE, "max_episode_steps": 9},
+        hidden_sizes=(8,),
+        eval_every=0,
+        device="cpu",
+        seed=2,
+    )
+    with ppo.Trainer(config) as trainer:
+        yield trainer
+
+
+@pytest.fixture
+def begin(trainer, tmp_path):
+    """Begins evaluations that go on in one file, and ends those who play."""
+    begun = []
+
+    def begin(episodes=4, tasks=TASKS, name="a", **options):
+        about = {"suite": "crowds", "tasks": tasks}
+        results = SuiteResults(tmp_path / f"{name}.json", about)
+        parts = trainer, tasks, results, episodes
+        begun.append(SuiteEvaluation(*parts, **{"seed": 3, **options}))
+        return begun[-1]
+
+    yield begin
+    for evaluation in begun:
+        evaluation.close()
+
+
+def numbers(evaluation):
+    return {
+        key: one._replace(seconds=0) for key, one in evaluation.results.outcomes.items()
+    }
+
+
+def test_an_episode_is_that_of_one_environment_and_its_seed(trainer, begin):
+    evaluation = begin()
+    outcomes = [*evaluation]
+    assert [(one.task, one.number) for one in outcomes] == [
+        (task, number) for task in TASKS for number in range(4)
+    ]
+    assert len({one.length for one in outcomes}) > 2
+    assert {one.success for one in outcomes} == {True, False}
+    for one in outcomes:
+        kwargs = {**SIZE, **TASKS[one.task], "max_episode_steps": 9}
+        envs = gym.make_vec("yieldrl/GoTo-v1", num_envs=1, **kwargs)
+        expected = evaluate(trainer.agent, envs, 1, 3 + one.number)
+        assert one.episode_return == expected.returns[0]
+        assert one.length == expected.lengths[0]
+        assert one.success == expected.successes[0]
+
+
+def test_processes_have_the_numbers_of_this_one(begin):
+    alone = begin()
+    assert len([*alone]) == 8
+    beside = begin(name="b", workers=2)
+    assert len([*beside]) == 8
+    assert numbers(beside) == numbers(alone)
+    assert beside.players.count == 2
+
+
+def test_what_was_played_is_not_played_again(begin):
+    expected = begin(name="b")
+    assert expected.planned == len([*expected]) == 8
+    cut = begin()
+    for number, _ in enumerate(cut, 1):
+        if number == 3:
+            break
+    again = begin()
+    assert again.planned == 5
+    assert [(o.task, o.number) for o in again] == [
+        ("few", 3),
+        *[("many", number) for number in range(4)],
+    ]
+    assert numbers(again) == numbers(expected)
+    more = begin(episodes=5)
+    assert [(o.task, o.number) for o in more] == [("few", 4), ("many", 4)]
+    assert [*begin(episodes=5)] == []
+
+
+def test_a_loop_that_was_left_goes_on(begin):
+    evaluation = begin()
+    assert next(iter(evaluation)).number == 0
+    rest = [*evaluation]
+    assert len(rest) == 7
+    assert numbers(evaluation).keys() == {(t, k) for t in TASKS for k in range(4)}
+
+
+def test_the_estimate_is_what_is_left_at_its_longest(begin):
+    evaluation = begin()
+    pace = evaluation.pace()
+    assert pace.decisions == 9
+    pace = pace._replace(making=10, beginning=1, deciding=0.5)
+    assert pace.episode == 1 + 9 * 0.5
+    assert evaluation.seconds(pace) == 2 * 10 + 8 * 5.5
+    [*_] = evaluation
+    assert evaluation.pace() is None
+
+
+def test_a_film_shows_the_failure(begin, tmp_path):
+    evaluation = begin()
+    failed = [one for one in evaluation if not one.success]
+    own = evaluation.trainer.config
+    films = [*evaluation.films(tmp_path / "films", most=1)]
+    first = {task: next(o for o in failed if o.task == task) for task in TASKS}
+    expected = [f"{task}_{one.number:03d}.mp4" for task, one in first.items()]
+    assert [film.name for film in films] == expected
+    for film, one in zip(films, first.values(), strict=True):
+        frames, _ = count_frames_and_secs(str(film))
+        assert frames == one.length + 1  # with the last
+    assert evaluation.trainer.config is own
+    assert [*evaluation.films(tmp_path / "films", most=1)] == []
+
+
+class Bad(gym.Env):
+    """Fails, or its process is killed, at the first step."""
+
+    observation_space = gym.spaces.Box(-1, 1, (1,))
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, killed=False):
+        self.killed = killed
+
+    def reset(self, *, seed=None, options=None):
+        return self.observation_space.low, {}
+
+    def step(self, action):
+        if self.killed:
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise ValueError("the goal is gone")
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "said"),
+    [
+        ({}, "evaluation worker 0: ValueError: the goal is gone"),
+        (
+            {"killed": True},
+            r"has ended \(exit code -9\).*the same command goes on",
+        ),
+    ],
+)
+def test_a_worker_that_fails_says_so(tmp_path, kwargs, said):
+    config = ppo.Config(hidden_sizes=(8,), eval_every=0, device="cpu", num_envs=1)
+    results = SuiteResults(tmp_path / "a.json", {"tasks": {"bad": kwargs}})
+    with ppo.Trainer(config, envs=Bad) as trainer:
+        parts = trainer, {"bad": kwargs}, results, 1
+        evaluation = SuiteEvaluation(*parts, workers=1)
+        try:
+            with pytest.raises(WorkerError, match=said):
+                next(iter(evaluation))
+        finally:
+            evaluation.close()
+    assert results.outcomes == {}
+
+
+@pytest.mark.parametrize("options", [{"episodes": 0}, {"workers": -1}])
+def test_counts_are_checked(begin, options):
+    with pytest.raises(ValueError, match="at least 1 and 0"):
+        begin(**options)
