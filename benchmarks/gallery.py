@@ -59,7 +59,7 @@ def shoot(name: str, seed: int = 1, folder: Path = FOLDER) -> Iterator[Path]:
     if film.width is not None:
         narrow(path, film.width)
     yield path
-    yield _still(path)
+    yield still(path)
     described = path.with_suffix(".json")
     write_atomically(described, json.dumps(notes, indent=1) + "\n")
     yield described
@@ -84,7 +84,7 @@ def narrow(path: Path, width: int) -> None:
     part.replace(path)
 
 
-def _still(path: Path) -> Path:
+def still(path: Path) -> Path:
     """A picture of the most typical frame of a film, by ffmpeg's histograms."""
     from PIL import Image
 

@@ -81,7 +81,7 @@ def _play(evaluation: Any) -> None:
         said = {None: f"return {one.episode_return:g}", True: "success"}
         print(
             f"{number}/{count} {one.task} {one.number}:"
-            f" {said.get(one.success, 'failure')}, {one.length} steps,"
+            f" {said.get(one.success, 'failure')}, {one.length} decisions,"
             f" {one.seconds:.1f} s",
             flush=True,
         )

@@ -19,7 +19,7 @@ class Outcome(NamedTuple):
         number: Which of the task's episodes it is, from 0.
         success: Whether the task was done; None if nothing says it.
         episode_return: Its sum of rewards.
-        length: Its steps.
+        length: Its decisions: steps, or chunks of them.
         seconds: How long it took to play.
     """
 

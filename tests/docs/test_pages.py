@@ -284,7 +284,8 @@ def parse_options(name: str, words: list[str]) -> None:
         words = words[:at] + words[at + 2 :]
     words = ["1" if word == "$seed" else word for word in words]
     config = options.parse(trainer, words, "yieldrl").config
-    gymnasium.make(config.env_id).close()
+    if gymnasium.spec(config.env_id).name != "LIBERO":  # has its own environment
+        gymnasium.make(config.env_id).close()
 
 
 def test_unknown_commands_are_noticed():

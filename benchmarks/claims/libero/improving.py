@@ -1,0 +1,75 @@
+"""A tiny policy on a task of LIBERO: as it begins, cloned from the script, and after a
+few rollouts of PPO on Ray."""
+
+import inspect
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from yieldrl.algorithms import vla_ppo
+from yieldrl.benchmarks.claim import Run, constants
+from yieldrl.benchmarks.style import COLORS
+from yieldrl.experiments.suite_evaluation import SuiteEvaluation, find_suite
+from yieldrl.experiments.suite_results import SuiteResults
+from yieldrl.foundations.files import read_file
+
+(EPISODES,) = constants("libero/improving", "EPISODES")
+TUNED = Path(inspect.getfile(vla_ppo)).parent / "configs" / "libero.yaml"
+# as users get it by `yieldrl train vla_ppo --config libero`
+LIBERO: dict[str, Any] = {**read_file(TUNED), "device": "cpu", "threads": 1}
+SETTINGS = {**LIBERO, "episodes": EPISODES}
+STAGES = {"new": "random weights", "cloned": "cloned", "improved": "after PPO"}
+
+
+def train(seed: int) -> dict[str, Any]:
+    """Success from the first fixed first states, at three points of a run."""
+    found: dict[str, Any] = {}
+    begun = time.perf_counter()
+    with vla_ppo.Trainer(vla_ppo.Config(**LIBERO, seed=seed)) as trainer:
+        found["new"] = successes(trainer, "new")
+        for log in trainer():
+            if "cloned" not in found and log["logs"]["phase"] == 1.0:
+                found["cloned"] = successes(trainer, "cloned")
+        found["improved"] = successes(trainer, "improved")
+        size = sum(parameter.numel() for parameter in trainer.model.parameters())
+    minutes = round((time.perf_counter() - begun) / 60, 1)
+    return {"seed": seed, **found, "parameters": size, "minutes": minutes}
+
+
+def successes(trainer: Any, stage: str) -> dict[str, Any]:
+    """How many episodes are successes, and the interval."""
+    own = trainer.config
+    suite = find_suite(own.env_kwargs["suite"], own.env_id)
+    name = [*suite][own.env_kwargs["task"]]
+    trainer.config = own.to_play()
+    with tempfile.TemporaryDirectory() as folder:
+        results = SuiteResults(f"{folder}/{stage}.json", {"tasks": {name: suite[name]}})
+        parts = trainer, {name: suite[name]}, results, EPISODES
+        evaluation = SuiteEvaluation(*parts)
+        for outcome in evaluation:
+            print(stage, outcome, flush=True)
+        evaluation.close()
+        trainer.config, result = own, results.evaluation()
+    assert result is not None
+    assert result.successes is not None
+    low, high = result.success_interval()
+    return {
+        "successes": int(result.successes.sum()),
+        "episodes": EPISODES,
+        "rate": float(result.successes.mean()),
+        "low": round(low, 4),
+        "high": round(high, 4),
+        "lengths": result.lengths.tolist(),
+    }
+
+
+def draw(axes: Any, runs: Sequence[Run]) -> None:
+    run = runs[0]
+    for place, (stage, color) in enumerate(zip(STAGES, COLORS, strict=False)):
+        of = run[stage]
+        beside = [[of["rate"] - of["low"]], [of["high"] - of["rate"]]]
+        axes.bar(place, of["rate"], color=color, width=0.6)
+        axes.errorbar(place, of["rate"], beside, color="gray", capsize=4)
+    axes.set_xticks(range(len(STAGES)), STAGES.values())
