@@ -32,7 +32,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_807
+LINES = 39_841
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_600, "language": 1_080, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
@@ -43,7 +43,7 @@ LATER |= {"loggers/answers.py": 43, "algorithms/dpo": 320}
 LATER |= {"envs/wrappers/judged.py": 100, "algorithms/vla_grpo": 200}
 LATER |= {"algorithms/vla_ppo_steady": 200, "imagination": 1_300}
 LATER |= {"algorithms/mbpo": 200, "on_policy/action_values.py": 33}
-LATER |= {"envs/libero": 990}
+LATER |= {"envs/libero": 1_120}
 LATER |= {"buffers/ring_sequences.py": 160, "buffers/imagination.py": 100}
 LATER |= {"buffers/robot_episodes.py": 182}
 LATER |= {"buffers/libero_data.py": 162}
