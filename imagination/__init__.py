@@ -1,5 +1,8 @@
 """Models of the world, and what is imagined with them."""
 
+from yieldrl.imagination.latent import LatentModel
+from yieldrl.imagination.latent_config import LatentConfig
+from yieldrl.imagination.mirror import Mirror, make_mirror
 from yieldrl.imagination.outcomes import (
     Outcome,
     OutcomeHead,
@@ -26,6 +29,9 @@ __all__ = [
     "GOES_ON",
     "SUCCESS",
     "BalancedClasses",
+    "LatentConfig",
+    "LatentModel",
+    "Mirror",
     "Outcome",
     "OutcomeHead",
     "Prediction",
@@ -38,6 +44,7 @@ __all__ = [
     "encode_reward_termination",
     "imagine",
     "imagined_return",
+    "make_mirror",
     "outcome_head",
     "recall_of_ends",
     "symexp",

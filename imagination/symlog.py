@@ -47,7 +47,7 @@ class TwoHot(nn.Module):
         low, high = self.bins[above - 1], self.bins[above]
         share = ((x - low) / (high - low)).unsqueeze(-1)
         above = above.unsqueeze(-1)
-        coded = torch.zeros(*x.shape, len(self.bins), device=x.device)
+        coded = x.new_zeros(*x.shape, len(self.bins))
         return coded.scatter(-1, above - 1, 1 - share).scatter(-1, above, share)
 
     def loss(self, logits: Tensor, x: Tensor) -> Tensor:

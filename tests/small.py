@@ -9,15 +9,19 @@ SMALL = {
     "batch_size": 8,
     "demonstration_steps": 64,
     "group_size": 2,
+    "groups": 2,
     "hidden_sizes": (8,),
+    "horizon": 3,
     "learning_starts": 8,
     "lstm_size": 4,
+    "memory_size": 4,
     "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
     "num_envs": 2,
     "num_episodes": 2,
     "num_epochs": 2,
     "num_minibatches": 2,
     "num_steps": 8,
+    "sequence_length": 4,
     "target_every": 2,
     "total_steps": 400,
     "device": "cpu",
@@ -32,6 +36,8 @@ def config_of(module: Any, **options: Any) -> Any:
     if known & {"group_size", "judge"}:  # all groups differ, and end with the rollout
         limit = {"max_episode_steps": 8}
         options = {"env_id": "Pendulum-v1", "env_kwargs": limit, **options}
+    if module.__name__.endswith("dreamer"):
+        options = {"env_id": "CartPole-v1", **options}
     if module.__name__.endswith("vla_grpo"):
         options = {"observation_keys": {"proprio": "obs"}, "action_bins": 8, **options}
     known -= options.keys()

@@ -15,8 +15,8 @@ PRODUCT = [
     if (top := file.relative_to(ROOT).parts[0]) not in OTHERS and top[0] != "."
 ]
 
-ROOTS = ["a2c", "ddpg", "dpo", "dqn", "grpo", "ppo", "q_learning", "reinforce"]
-ROOTS += ["sac"]
+ROOTS = ["a2c", "ddpg", "dpo", "dqn", "dreamer", "grpo", "ppo", "q_learning"]
+ROOTS += ["reinforce", "sac"]
 """Algorithms that are complete by themselves: at most 320 lines. Others are differences
 to their parents: at most 200."""
 
@@ -32,7 +32,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_605
+LINES = 39_609
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_350, "language": 1_080, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
@@ -41,8 +41,9 @@ LATER |= {"algorithms/dr_grpo": 56, "algorithms/dapo": 132, "algorithms/gspo": 7
 LATER |= {"on_policy/episode_rows.py": 62, "on_policy/group_algorithm.py": 68}
 LATER |= {"loggers/answers.py": 43, "algorithms/dpo": 320}
 LATER |= {"envs/wrappers/judged.py": 100, "algorithms/vla_grpo": 200}
-LATER |= {"algorithms/vla_ppo_steady": 170, "imagination": 700}
+LATER |= {"algorithms/vla_ppo_steady": 170, "imagination": 1_040}
 LATER |= {"buffers/ring_sequences.py": 160, "buffers/imagination.py": 100}
+LATER |= {"algorithms/dreamer": 320}
 """Most lines of rooms that came later."""
 
 
