@@ -86,12 +86,10 @@ class Algorithm(abstractions.Algorithm):
         entropy, log_prob = policy.entropy(), policy.log_prob(segment["action"])
         gain = segment["advantage"] * log_prob + self.config.entropy_coef * entropy
         actor_loss = -(reached * gain).mean()
-        of_critic = self.model.returns.loss(
-            self.model.critic(state), segment["returns"]
-        )
-        critic_loss = (reached * of_critic).mean()
+        bins, returns = self.model.critic(state), segment["returns"]
+        critic_loss = (reached * self.model.returns.loss(bins, returns)).mean()
         logs = {"actor_loss": actor_loss, "critic_loss": critic_loss}
-        logs |= {"entropy": entropy.mean(), "value": segment["returns"].mean()}
+        logs |= {"entropy": entropy.mean(), "value": returns.mean()}
         logs = {name: metric.detach() for name, metric in logs.items()}
         return actor_loss + critic_loss, logs
 
@@ -105,6 +103,12 @@ class Algorithm(abstractions.Algorithm):
         logs["imagined_return"] = imagined_return(segment).mean()
         steps, optimizer = segment.flatten(), self.behavior_optimizer
         return self.minimize(self.behavior_loss, steps, optimizer, norm) | logs
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """A gradient step on a whole rollout `[T, N]`, as sequences."""
+        logs = self.train_step(rollout.to(self.device))
+        self.sync_if_due(self.config.target_every)
+        return logs
 
     def sync_target(self) -> None:
         """Move the target critic: `theta' += tau (theta - theta')`."""

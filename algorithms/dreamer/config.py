@@ -3,14 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from yieldrl.foundations import (
-    Coefficient,
-    LearningRate,
-    Positive,
-    Range,
-    UnitInterval,
-    Widths,
-)
+from yieldrl.foundations import Coefficient, LearningRate, Positive, Range, UnitInterval
 from yieldrl.imagination import LatentConfig
 from yieldrl.off_policy import OffPolicyConfig
 
@@ -53,7 +46,7 @@ class Config(OffPolicyConfig, LatentConfig):
     """Weight of the policy's entropy beside the returns. Higher explores more."""
 
     tau: float = 0.02
-    hidden_sizes: Widths = (128,)
+    hidden_sizes: tuple[int, ...] = (128,)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -27,6 +27,12 @@ CASES = {
     "ppo_masked": PASSES,
 }
 OFF_POLICY = {"hidden_sizes": (8,), "num_envs": ENVS}
+DREAMS = {
+    "env_id": "CartPole-v1",
+    "sequence_length": 4,
+    "horizon": 2,
+    "memory_size": 8,
+}
 OTHERS = {
     "dqn": OFF_POLICY,
     "double_dqn": OFF_POLICY,
@@ -39,6 +45,7 @@ OTHERS = {
     "td3": {**OFF_POLICY, "env_id": "Pendulum-v1"},
     "sac": {**OFF_POLICY, "env_id": "Pendulum-v1"},
     "sac_discrete": OFF_POLICY,
+    "dreamer": {**OFF_POLICY, **DREAMS},
     "q_learning": {},
     "sarsa": {},
     "reinforce": {"num_envs": ENVS, "num_episodes": 2, "hidden_sizes": (8,)},
@@ -457,6 +464,7 @@ ONE_BY_ONE = {
     "td3": CONTINUOUS,
     "sac": CONTINUOUS,
     "sac_discrete": REPLAY,
+    "dreamer": {**REPLAY, **DREAMS, "num_envs": ENVS},
     "q_learning": {"num_envs": ENVS},
     "sarsa": {"num_envs": ENVS},
 }
