@@ -50,6 +50,8 @@ class Config(OffPolicyConfig, LatentConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.replay_actor:
+            raise self.error("replay_actor", "it draws no sequences: leave it out")
         if self.sequence_length > (rows := self.buffer_size // self.num_envs):
             few = f"the buffer holds {rows} steps of an environment"
             remedy = "choose shorter ones or a larger buffer_size"

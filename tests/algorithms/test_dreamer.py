@@ -246,6 +246,10 @@ class TestActing:
         with pytest.raises(ValueError, match=r"sequence_length = 9.* holds 8 steps"):
             dreamer.Config(num_envs=2, buffer_size=17, sequence_length=9)
 
+    def test_its_buffer_is_in_this_process(self):
+        with pytest.raises(ValueError, match=r"replay_actor = True.*no sequences"):
+            dreamer.Config(collection="ray", replay_actor=True)
+
 
 def rng(seed):
     return torch.Generator().manual_seed(seed)
