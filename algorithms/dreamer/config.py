@@ -10,7 +10,7 @@ from yieldrl.off_policy import OffPolicyConfig
 
 @dataclass(frozen=True, kw_only=True)
 class Config(OffPolicyConfig, LatentConfig):
-    """A small Dreamer; the defaults learn MinAtar's Breakout on two cores."""
+    """A small Dreamer; the defaults are for MinAtar's Breakout, on a CPU."""
 
     uncompiled: ClassVar[str | None] = "its loops over time take minutes to compile"
 
