@@ -6,7 +6,7 @@ TYPES  := .cache/types/yieldrl
 # One version of each package, so that a newer one is a change that somebody made.
 PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: setup train test test-fast lint format docs browser bench clean
+.PHONY: setup train test test-fast libero lint format docs browser bench clean
 .DEFAULT_GOAL := setup
 
 # Two stamps, so that training needs neither pytest nor mkdocs.
@@ -39,6 +39,21 @@ test-fast: $(VENV)/.dev
 	$(PYTEST) --ignore tests/distributed -m 'not slow'
 	$(PYTEST_RAY) -m 'not slow'
 
+# LIBERO needs mujoco < 4, and so an environment of its own.
+LIBERO := .venv-libero
+PIP_LIBERO := $(LIBERO)/bin/python -m pip install --quiet -c constraints-libero.txt
+# What paints without a screen, of Debian and Ubuntu.
+PAINTS := libegl1 libgl1-mesa-dri libgles2 libopengl0 libglx-mesa0 libgl1 libosmesa6
+
+$(LIBERO)/.dev: pyproject.toml constraints-libero.txt
+	test -x $(LIBERO)/bin/python || $(PYTHON) -m venv $(LIBERO)
+	$(PIP_LIBERO) -e '.[libero]' hypothesis pytest pytest-xdist
+	touch $@
+
+libero: $(LIBERO)/.dev
+	@.ci/install $(PAINTS)
+	$(LIBERO)/bin/python -m pytest -n auto --dist loadfile tests/envs/libero
+
 # The built site in Chromium, which the system has to have.
 browser: docs
 	YIELDRL_SITE=site $(PYTEST) tests/browser
@@ -60,4 +75,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks peers --quick
 
 clean:
-	rm -rf $(VENV) .cache build dist site *.egg-info
+	rm -rf $(VENV) $(LIBERO) .cache build dist site *.egg-info

@@ -14,7 +14,7 @@ import psutil
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy")
 BASELINES = ("stable-baselines3", "sb3-contrib", "mujoco", "mujoco-warp", "box2d")
-BASELINES += ("minatar", "envpool", "gymnax", "jax")
+BASELINES += ("minatar", "envpool", "gymnax", "jax", "robosuite")
 
 
 def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, Any]:

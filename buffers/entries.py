@@ -49,6 +49,7 @@ class Entries:
         self.rows, self.num_envs, self.device = rows, num_envs, device
         self._spec, self._size = spec, {"field": field, "value": value}
         self._required = frozenset(path[0] for path in spec)
+        self._omitted = {"next_obs"} - self._required  # of a transition that has it
         self._check_memory(entry_bytes(spec) + beside)
         self._keep({path: self._leaf(path, *layout) for path, layout in spec.items()})
 

@@ -56,8 +56,7 @@ class EpisodeBuffer:
                 f" {num_envs} environments: choose at least as many episodes"
             )
         self.device = torch.device(device)
-        spec = transition_spec(observation_space, action_space)
-        spec = {p: layout for p, layout in spec.items() if p[0] != "next_obs"}
+        spec = transition_spec(observation_space, action_space, next_obs=False)
         self._names = {path[0] for path in spec}
         spec["valid",] = ((), torch.bool)
         size = {"field": "num_envs", "value": num_envs}

@@ -73,6 +73,7 @@ class RolloutBuffer:
         num_envs: `N`, environments.
         device: Where the tensors live; MemoryError if less is free than a rollout and
             the shuffled copy of an epoch need.
+        next_obs: Whether they are kept, as a critic needs them: half of all images.
     """
 
     num_segments: int = 1  # rollouts that the memory holds
@@ -89,11 +90,12 @@ class RolloutBuffer:
         *,
         num_envs: int,
         device: torch.device | str = "cpu",
+        next_obs: bool = True,
     ) -> None:
         check_at_least_one(num_steps=num_steps)
         self.num_steps, self.num_envs = num_steps, num_envs
-        self.device = torch.device(device)
-        spec = transition_spec(observation_space, action_space)
+        self.device, self.keeps_next_obs = torch.device(device), next_obs
+        spec = transition_spec(observation_space, action_space, next_obs=next_obs)
         drawn = {path: spec[path] for path in spec if path[0] in ("obs", "action")}
         # The copy of an epoch has log_prob, value, advantage, returns and an order.
         copied = entry_bytes(drawn) + 4 * 4 + 8

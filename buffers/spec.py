@@ -21,11 +21,14 @@ CONTAINERS = (
 
 
 def transition_spec(
-    observation_space: gym.Space[Any], action_space: gym.Space[Any]
+    observation_space: gym.Space[Any],
+    action_space: gym.Space[Any],
+    *,
+    next_obs: bool = True,
 ) -> Spec:
     """The leaves of a transition: obs, next_obs, action, reward and both flags."""
     spec: Spec = {}
-    for key in ("obs", "next_obs"):
+    for key in ("obs", "next_obs") if next_obs else ("obs",):
         for path, leaf in spaces.leaves(observation_space):
             spec[(key, *path)] = (spaces.shape_of(leaf), spaces.tensor_dtype(leaf))
     # A Gaussian chooses real numbers, even where the environment wants bytes.

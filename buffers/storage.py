@@ -26,6 +26,9 @@ class Storage(Entries):
         ValueError if an entry is missing, is new, or has another shape: an exception
         leaves the row incomplete, so only count it after this returns.
         """
+        if self._omitted:
+            kept = transition.keys() - self._omitted
+            transition = {name: transition[name] for name in kept}
         if transition.keys() != self.entries:
             self._settle(row, transition, first)
         plain = self._plain

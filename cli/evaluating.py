@@ -17,6 +17,7 @@ def evaluate(
     checkpoint: str = "best",
     device: str | None = None,
     video: str | None = None,
+    in_order: bool = False,
 ) -> None:
     """Play whole episodes with a trained agent, deterministically.
 
@@ -27,6 +28,7 @@ def evaluate(
         checkpoint: `best` (the last, if none was the best), `last`, or a file.
         device: Instead of the device that it was trained on: `cpu`, `cuda`, ...
         video: Record the first episode to this file, for example `episode.mp4`.
+        in_order: Play each episode from a start of its own: of `seed`, `seed + 1`, ...
     """
     with usage_errors():
         from yieldrl.cli import restoring
@@ -40,7 +42,8 @@ def evaluate(
             refuse_video(trainer)
     with trainer:
         print(f"checkpoint: {path}")
-        print(report(trainer, episodes, seed, every_episode=True))
+        how = {"every_episode": True, "in_order": in_order}
+        print(report(trainer, episodes, seed, **how))
         if video is not None:
             with usage_errors():
                 print(f"video: {record_video(trainer, video, seed=seed)}")
@@ -52,11 +55,13 @@ def report(
     seed: int = SEED,
     *,
     every_episode: bool = False,
+    in_order: bool = False,
 ) -> str:
     """Play episodes deterministically and say how well they went, or each of them."""
-    from yieldrl.collectors import evaluate
+    from yieldrl.collectors import evaluate, play_in_order
 
-    result = evaluate(trainer.agent, trainer.eval_envs, episodes, seed)
+    play = play_in_order if in_order else evaluate
+    result = play(trainer.agent, trainer.eval_envs, episodes, seed)
     returns, lengths = result.returns, result.lengths
     summary = (
         f"{trainer.name} on {trainer.config.env_id}, {episodes} episodes:"

@@ -7,6 +7,7 @@ from yieldrl.collectors.evaluation import (
     Evaluator,
     evaluate,
     evaluate_in_order,
+    play_in_order,
 )
 from yieldrl.collectors.fused import FusedCollector
 from yieldrl.collectors.protocols import Buffer, Collector
@@ -24,6 +25,7 @@ __all__ = [
     "evaluate",
     "evaluate_in_order",
     "mean_episode",
+    "play_in_order",
 ]
 
 __getattr__ = moved_names(

@@ -101,6 +101,15 @@ def evaluate_in_order(
     return Evaluation.joined(parts)
 
 
+def play_in_order(
+    agent: Any, envs: VectorEnv[Any, Any, Any], episodes: int, seed: int
+) -> Evaluation:
+    """`evaluate_in_order` from the starts of `seed`, `seed + 1` and so on."""
+    if episodes < 1:
+        raise ValueError(f"episodes = {episodes}: play at least one")
+    return evaluate_in_order(agent, envs, range(seed, seed + episodes))
+
+
 class Evaluator:
     """Evaluates an agent in environments that are made when they are first needed.
 
@@ -158,8 +167,9 @@ class Evaluator:
 
     def play(self, agent: Any, episodes: int, seed: int) -> Evaluation:
         """Play so many episodes of each task."""
+        how = play_in_order if self._config.eval_in_order else evaluate
         parts = [
-            evaluate(agent, envs, episodes, seed).of_task(name)
+            how(agent, envs, episodes, seed).of_task(name)
             for name, envs in self.made.items()
         ]
         return Evaluation.joined(parts)

@@ -45,6 +45,7 @@ class FusedCollector(SyncCollector):
             type(other) is SyncCollector
             and fused.fits(other.envs)
             and type(other.buffer) is RolloutBuffer
+            and other.buffer.keeps_next_obs
             and not other.has_memory
         )
 

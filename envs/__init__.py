@@ -106,3 +106,6 @@ gymnasium.register(
     max_episode_steps=50,
     reward_threshold=-3.75,
 )
+gymnasium.register(
+    id="yieldrl/LIBERO-v1", entry_point="yieldrl.envs.libero:LiberoEnvWrapper"
+)

@@ -91,6 +91,11 @@ class Config(PlacesConfig):
     """Episodes of each evaluation. More make the mean return less noisy and take
     longer."""
 
+    eval_in_order: bool = False
+    """Play each episode of an evaluation from a start of its own, fixed by a seed. By
+    default an environment goes on where its last episode left its random numbers, so
+    that later starts may depend on the policy."""
+
     run_root: str = "runs"
     """Folder that holds the folders of all runs."""
 
@@ -101,6 +106,8 @@ class Config(PlacesConfig):
     def __post_init__(self) -> None:
         self._check_fields()
         self._check_places()
+        if self.eval_in_order and self.eval_actors:
+            raise self.error("eval_in_order", "actors have none: choose eval_actors=0")
         if not self.env_id:
             raise self.error("env_id", "name an environment, e.g. 'CartPole-v1'")
         if self.speed in ("compile", "cudagraph") and self.uncompiled is not None:

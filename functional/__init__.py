@@ -1,4 +1,4 @@
-"""Pure functions of tensors: advantages, returns, off-policy correction, schedules."""
+"""Pure functions of tensors: advantages, returns, corrections, schedules, sampling."""
 
 from yieldrl.functional.clipping import clipped_gain
 from yieldrl.functional.gae import gae
@@ -9,7 +9,9 @@ from yieldrl.functional.returns import (
     discounted_returns,
     explained_variance,
     n_step_returns,
+    returns_within,
 )
+from yieldrl.functional.sampling import tempered
 from yieldrl.functional.schedules import linear, updates_due
 from yieldrl.functional.vtrace import vtrace
 
@@ -24,7 +26,9 @@ __all__ = [
     "linear",
     "n_step_returns",
     "project",
+    "returns_within",
     "share_above",
+    "tempered",
     "updates_due",
     "vtrace",
 ]

@@ -138,3 +138,26 @@ def _masked_means(rows: Tensor, kept: Tensor | None) -> Tensor:
         rows, count = torch.where(kept, rows, 0.0), kept.sum(0, keepdim=True)
     total = ranks().all_reduce_sum(torch.cat([rows.sum(1), count]))
     return total[:-1] / total[-1]
+
+
+def returns_within(returns: Tensor, rewards: Tensor, gamma: float) -> Tensor:
+    """Returns from each of the actions of a chunk on, from that of its first one.
+
+    `G_l = sum_{l <= i < k} gamma^(i-l) r_i + gamma^(k-l) W`, with `W` what comes after
+    the k actions, of which `G_0` has its share: `G_{l+1} = (G_l - r_l) / gamma`.
+
+    Args:
+        returns: `G_0`, `[...]`.
+        rewards: `r_i` of the L actions, `[..., L]`.
+        gamma: Discount of a single action, above 0.
+
+    Returns:
+        `G_l`, `[..., L]`; of use for the first k, those that were executed.
+
+    >>> returns_within(torch.tensor([4.0]), torch.tensor([[1.0, 0.5, 2.0]]), 0.5)
+    tensor([[ 4.,  6., 11.]])
+    """
+    found = [returns]
+    for reward in rewards.unbind(-1)[:-1]:
+        found.append((found[-1] - reward) / gamma)
+    return torch.stack(found, -1)

@@ -1,5 +1,15 @@
 """Models of the world, and what is imagined with them."""
 
+from yieldrl.imagination.config import ImaginationConfig
+from yieldrl.imagination.diagnostics import (
+    ExploitationWatch,
+    calibration_error,
+    k_step_errors,
+    outcome_errors,
+)
+from yieldrl.imagination.ensemble import EnsembleModel
+from yieldrl.imagination.fitting import fit
+from yieldrl.imagination.imagination import Imagination
 from yieldrl.imagination.latent import LatentModel
 from yieldrl.imagination.latent_config import LatentConfig
 from yieldrl.imagination.mirror import Mirror, make_mirror
@@ -29,6 +39,10 @@ __all__ = [
     "GOES_ON",
     "SUCCESS",
     "BalancedClasses",
+    "EnsembleModel",
+    "ExploitationWatch",
+    "Imagination",
+    "ImaginationConfig",
     "LatentConfig",
     "LatentModel",
     "Mirror",
@@ -39,12 +53,16 @@ __all__ = [
     "ThreeClasses",
     "TwoHot",
     "WorldModel",
+    "calibration_error",
     "class_weights",
     "decode_reward_termination",
     "encode_reward_termination",
+    "fit",
     "imagine",
     "imagined_return",
+    "k_step_errors",
     "make_mirror",
+    "outcome_errors",
     "outcome_head",
     "recall_of_ends",
     "symexp",

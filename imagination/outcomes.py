@@ -1,10 +1,11 @@
 """What a step brings, its reward and whether it ends: heads of a world model."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
 from yieldrl.imagination.symlog import TwoHot
 from yieldrl.imagination.three_classes import (
@@ -37,6 +38,10 @@ class OutcomeHead(nn.Module, ABC):
     @abstractmethod
     def loss(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
         """How wrong the numbers are about steps `[...]`, each."""
+
+    def error(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
+        """How good the best guess is, `[...]`, to compare fits by; never negative."""
+        return self.loss(raw, reward, terminated)
 
     @abstractmethod
     def forward(self, raw: Tensor) -> Outcome:
@@ -71,8 +76,9 @@ class ThreeClasses(OutcomeHead):
 class RewardAndEnd(OutcomeHead):
     """A reward of any size and, apart from it, whether the step ends.
 
-    The reward is learned by squared error, in units of its standard deviation; or with
-    `two_hot` as a distribution over bins, for rewards of very different sizes.
+    The reward is a Gaussian, in units of the rewards' standard deviation, so that it is
+    learned as finely as it can be beside other Gaussians; or with `two_hot` a
+    distribution over bins, for rewards of very different sizes.
     """
 
     mean: Tensor
@@ -81,7 +87,7 @@ class RewardAndEnd(OutcomeHead):
     def __init__(self, two_hot: TwoHot | None = None) -> None:
         super().__init__()
         self.two_hot, self.ends = two_hot, BalancedClasses(2)
-        self.outputs = 2 + (1 if two_hot is None else len(two_hot.bins))
+        self.outputs = 2 + (2 if two_hot is None else len(two_hot.bins))
         self.register_buffer("mean", torch.zeros((), dtype=torch.float32))
         self.register_buffer("std", torch.ones((), dtype=torch.float32))
 
@@ -92,12 +98,20 @@ class RewardAndEnd(OutcomeHead):
         self.std.copy_(std.where(std > 1e-6, 1.0))
 
     def loss(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
-        """Half the squared error, or the cross-entropy, beside the end's, `[...]`."""
+        """Of the Gaussian, or the cross-entropy of bins, beside the end's, `[...]`."""
         of_end = self.ends.loss(raw[..., :2], terminated.long())
         if self.two_hot is not None:
             return of_end + self.two_hot.loss(raw[..., 2:], reward)
-        error = (reward - self.mean) / self.std - raw[..., 2]
-        return of_end + 0.5 * error.square()
+        log_var = soft_clamp(raw[..., 3], *LOG_VAR)
+        square = self._square(raw, reward)
+        return of_end + 0.5 * (square * (-log_var).exp() + log_var)
+
+    def error(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
+        """The squared error of a Gaussian's mean, whatever its variance, `[...]`."""
+        if self.two_hot is not None:
+            return self.loss(raw, reward, terminated)
+        of_end = self.ends.loss(raw[..., :2], terminated.long())
+        return of_end + self._square(raw, reward)
 
     def forward(self, raw: Tensor) -> Outcome:
         end = self.ends.probabilities(raw[..., :2])[..., 1]
@@ -106,6 +120,19 @@ class RewardAndEnd(OutcomeHead):
         else:
             reward = self.two_hot.mean(raw[..., 2:])
         return Outcome(reward, end, end > 0.5, reward)
+
+    def _square(self, raw: Tensor, reward: Tensor) -> Tensor:
+        return ((reward - self.mean) / self.std - raw[..., 2]).square()
+
+
+LOG_VAR = (-10.0, 0.5)
+"""Of a reward, in standardized units; a network that is sure must not divide by 0."""
+
+
+def soft_clamp(x: Tensor, low: Any, high: Any) -> Tensor:
+    """`x` where it is well within the bounds, and never beyond them (PETS, A.1)."""
+    x = high - softplus(high - x)
+    return low + softplus(x - low)
 
 
 def outcome_head(kind: str) -> OutcomeHead:

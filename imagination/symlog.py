@@ -42,7 +42,7 @@ class TwoHot(nn.Module):
 
     def encode(self, x: Tensor) -> Tensor:
         """Probabilities `[..., bins]` with the mean `x [...]`, of the two beside it."""
-        x = x.float().clamp(self.bins[0], self.bins[-1])
+        x = x.to(self.bins).clamp(self.bins[0], self.bins[-1])
         above = torch.searchsorted(self.bins, x.contiguous()).clamp(min=1)
         low, high = self.bins[above - 1], self.bins[above]
         share = ((x - low) / (high - low)).unsqueeze(-1)

@@ -7,7 +7,6 @@ from yieldrl.language.interface import LanguageModel, Tokenizer
 from yieldrl.language.loading import policy_for, writer_or
 from yieldrl.language.policy import Answer, TokenPolicy
 from yieldrl.language.reward_model import RewardModel
-from yieldrl.language.sampling import tempered
 from yieldrl.language.transformer import Transformer
 
 __all__ = [
@@ -22,6 +21,5 @@ __all__ = [
     "Tokenizer",
     "Transformer",
     "policy_for",
-    "tempered",
     "writer_or",
 ]

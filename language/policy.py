@@ -11,7 +11,8 @@ from torch.nn.functional import pad
 
 from yieldrl.abstractions import Model, Policy
 from yieldrl.foundations import Utf8Text
-from yieldrl.language.sampling import drawn, entropy_of, tempered, until_end
+from yieldrl.functional import tempered
+from yieldrl.language.sampling import drawn, entropy_of, until_end
 
 
 class Answer(NamedTuple):

@@ -5,6 +5,7 @@ Here are the fields of their configs, networks of actors and critics around one 
 what learning asks of a whole rollout before it begins, and the schedule around that.
 """
 
+from yieldrl.on_policy.action_values import judged_by_action, of_actions
 from yieldrl.on_policy.actor import Actor
 from yieldrl.on_policy.adaptive_rate import check_desired_kl, follow_kl
 from yieldrl.on_policy.agents import RememberingAgent, SamplingAgent
@@ -16,7 +17,13 @@ from yieldrl.on_policy.episode_rows import alike, joined
 from yieldrl.on_policy.group_algorithm import GroupAlgorithm
 from yieldrl.on_policy.mlp_actor import MLPActor
 from yieldrl.on_policy.model import ActorCritic
-from yieldrl.on_policy.tokens import executed, in_rows, tokens_taken
+from yieldrl.on_policy.tokens import (
+    executed,
+    in_rows,
+    joint,
+    tokens_taken,
+    where_taken,
+)
 from yieldrl.on_policy.trainer import OnPolicyTrainer
 
 __all__ = [
@@ -38,5 +45,9 @@ __all__ = [
     "follow_kl",
     "in_rows",
     "joined",
+    "joint",
+    "judged_by_action",
+    "of_actions",
     "tokens_taken",
+    "where_taken",
 ]

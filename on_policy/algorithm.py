@@ -14,6 +14,7 @@ from yieldrl.foundations import derive_seed, mean_and_std, means, ranks, spaces
 from yieldrl.foundations.foreign_names import check_entries
 from yieldrl.networks import RewardScaler, train_mode_concern
 from yieldrl.on_policy.config import OnPolicyConfig
+from yieldrl.on_policy.tokens import joint
 from yieldrl.runtime.acting_record import CHUNK
 
 
@@ -27,8 +28,8 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
     config: OnPolicyConfig
     model: Policy
 
-    takes_ratio: ClassVar[bool] = True
-    """Whether steps go by the ratio of a policy in train mode to the one that acted."""
+    takes_ratio: ClassVar[bool] = True  # steps go by that to the policy that acted
+    reads_next_obs: ClassVar[bool] = True  # as a critic's bootstrap does
 
     def __init__(self, model: Policy, config: OnPolicyConfig) -> None:
         super().__init__(model, config)
@@ -164,8 +165,7 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
     def values(self, obs: Any) -> Tensor:
         """`V(s)` of observations `[B, ...]`, `[B]`; zeros without a critic."""
         if not self.model.has_critic:
-            size = spaces.batch_size(obs)
-            return torch.zeros(size, dtype=torch.float32, device=self.device)
+            return torch.zeros(spaces.batch_size(obs), device=self.device).float()
         return torch.cat([self.model.get_value(part) for part in obs.split(CHUNK)])
 
     def normalized(self, advantage: Tensor) -> Tensor:
@@ -193,8 +193,8 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
         inputs = self.model.inputs(rollout).flatten(0, 1)
         action = rollout["action"].flatten(0, 1)
         log_prob, entropy, _ = self.model.evaluate_actions(inputs, action)
-        now, ended = self.counters.policy_version, rollout["terminated"]
-        version = torch.full_like(ended, now, dtype=torch.int64)
-        rollout.setdefault("log_prob", log_prob.unflatten(0, rollout.batch_size))
+        now, size = self.counters.policy_version, rollout.batch_size
+        version = torch.full_like(rollout["terminated"], now, dtype=torch.int64)
+        rollout.setdefault("log_prob", log_prob.unflatten(0, size))
         rollout.setdefault("policy_version", version)
-        return rollout.set("entropy", entropy.view(rollout.batch_size))
+        return rollout.set("entropy", joint(entropy, rollout.flatten(0, 1)).view(size))

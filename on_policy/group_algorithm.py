@@ -24,6 +24,8 @@ class GroupAlgorithm(OnPolicyAlgorithm):
 
     config: Any
 
+    reads_next_obs = False
+
     def anneal(self, fraction_done: float) -> None:
         """Let the learning rate fall linearly, from the end of demonstrations on."""
         super().anneal(self.config.improved_share(fraction_done))
@@ -57,7 +59,7 @@ class GroupAlgorithm(OnPolicyAlgorithm):
 
 
 def asked(model: Policy, steps: TensorDict) -> tuple[Tensor, Tensor]:
-    """What a policy says of steps `[S]`: `log_prob [S, ...]` and `entropy [S]`."""
+    """What a policy says of steps `[S]`: `log_prob` and `entropy`, `[S, ...]`."""
     return model.evaluate_actions(model.inputs(steps), steps["action"])[:2]
 
 

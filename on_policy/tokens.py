@@ -33,6 +33,24 @@ def tokens_taken(model: Any, steps: TensorDict, log_prob: Tensor) -> Tensor:
     return executed(log_prob, steps)
 
 
+def joint(values: Tensor, data: TensorDict) -> Tensor:
+    """Sums over executed tokens, `[B]`, of what was said of tokens `[B, L, ...]`.
+
+    Of log-probabilities it is that of all of them together. What was said of whole
+    chunks, `[B]`, stays.
+    """
+    if values.ndim == 1:
+        return values
+    return values.where(executed(values, data), 0.0).flatten(1).sum(1)
+
+
+def where_taken(values: Tensor, mask: Tensor) -> Tensor:
+    """Values `[B, T, K]` of tokens that the `mask [B, T, K]` has, 0 elsewhere; of whole
+    steps, `[B, T, 1]`, those of which it has any."""
+    whole = values.shape[2] == 1
+    return values * (mask.any(2, keepdim=True) if whole else mask)
+
+
 def in_rows(values: Tensor, valid: Tensor) -> Tensor:
     """What was said of steps `[S, ...]` where episodes `[B, T]` have them, `[B, T, K]`.
 

@@ -30,7 +30,8 @@ class OnPolicyTrainer(abstractions.Trainer):
         return self.buffer.full and not self.buffer.exhausted
 
     def make_buffer(self) -> RolloutBuffer:
-        config, parts = self.config, self.transition_parts
+        config, reads = self.config, self.algorithm.reads_next_obs
+        parts = {**self.transition_parts, "next_obs": reads}
         if config.collection != "async":
             return RolloutBuffer(config.num_steps, **parts)
         ahead = config.max_policy_lag + 2  # one is learned from, one is written

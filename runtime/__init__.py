@@ -10,7 +10,7 @@ from yieldrl.runtime.averaging import averaged
 from yieldrl.runtime.compiled_step import CompiledStep
 from yieldrl.runtime.gradient_step import GradientStep, Loss
 from yieldrl.runtime.learner import Learner
-from yieldrl.runtime.learning_mode import LearningMode
+from yieldrl.runtime.learning_mode import LearningMode, frozen
 from yieldrl.runtime.precision import Precision, in_precision
 from yieldrl.runtime.runtime import Runtime
 
@@ -26,5 +26,6 @@ __all__ = [
     "Precision",
     "Runtime",
     "averaged",
+    "frozen",
     "in_precision",
 ]

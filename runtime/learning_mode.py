@@ -1,6 +1,8 @@
-"""A context in which a model is in train mode, and a check that its loss is finite."""
+"""Contexts of learning: train mode, and parameters that do not learn meanwhile."""
 
 import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -81,6 +83,19 @@ class LearningMode:
             f" {broken or 'none yet'}. Lower the learning rate, or look for extreme"
             " observations and rewards in the environment"
         )
+
+
+@contextmanager
+def frozen(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
+    """Inside, these parameters require no gradients; then those do that did before."""
+    learning = [p for p in parameters if p.requires_grad]
+    for parameter in learning:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in learning:
+            parameter.requires_grad_(True)
 
 
 def _ignores_mode(part: nn.Module) -> bool:

@@ -45,8 +45,8 @@ ALLOWED = {
         "functional",
         "networks",
     },
-    "vla": {"abstractions", "foundations", "networks"},
-    "language": {"abstractions", "foundations", "vla"},
+    "vla": {"abstractions", "foundations", "functional", "networks"},
+    "language": {"abstractions", "foundations", "functional", "vla"},
     "algorithms": {
         "abstractions",
         "buffers",

@@ -71,9 +71,9 @@ def test_everything_installs_everything():
     ]
 
 
-def constraints():
+def constraints(file="constraints.txt"):
     """Package -> the one version that `make` and CI install."""
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    lines = (ROOT / file).read_text().splitlines()
     lines = [line for line in lines if line and not line.startswith("#")]
     assert lines == sorted(lines, key=lambda x: canonicalize_name(x.split("==")[0]))
     for line in lines:  # no addresses, no files, no builds that one index alone has
@@ -103,6 +103,19 @@ def test_one_version_of_everything_is_pinned_within_its_bounds():
         name = canonicalize_name(requirement.name)
         assert name in pinned, f"{name} has no line in constraints.txt"
         assert requirement.specifier.contains(pinned[name]), requirement
+
+
+def test_libero_has_the_same_versions_but_for_mujoco():
+    pinned, ours = constraints("constraints-libero.txt"), constraints()
+    for requirement in declared("libero"):
+        name = canonicalize_name(requirement.name)
+        assert requirement.specifier.contains(pinned[name]), requirement
+    assert pinned.pop("mujoco") == "3.17.0"
+    without = {"mujoco", "mujoco-core", "mujoco-studio", "mujoco-warp", "warp-lang"}
+    shared = ours.keys() - without
+    assert {name: ours[name] for name in shared} == {
+        name: pinned.get(name) for name in shared
+    }
 
 
 def test_whatever_those_need_is_pinned_too():
@@ -153,10 +166,13 @@ def test_every_python_from_the_oldest_to_the_newest_is_named():
 
 def test_what_make_and_ci_install_is_constrained():
     make = (ROOT / "Makefile").read_text()
-    (pip,) = (line for line in make.splitlines() if "pip install" in line)
+    pip, libero = (line for line in make.splitlines() if "pip install" in line)
     assert re.fullmatch(r"PIP +:= .* -c constraints\.txt", pip)
+    assert re.fullmatch(r"PIP_LIBERO := .* -c constraints-libero\.txt", libero)
     assert make.count("$(PIP) -e ") == 2
+    assert make.count("$(PIP_LIBERO) -e ") == 1
     assert "$(VENV)/.core: pyproject.toml constraints.txt\n" in make
+    assert "$(LIBERO)/.dev: pyproject.toml constraints-libero.txt\n" in make
     assert "install" not in (ROOT / ".ci" / "run").read_text()
 
 

@@ -21,10 +21,10 @@ ROOTS += ["reinforce", "sac"]
 to their parents: at most 200."""
 
 LONGER_FOLDERS = {
-    "behavior_cloning": 446,
+    "behavior_cloning": 450,
     "ppo_lstm": 217,
     "ppo_roa": 879,
-    "vla_ppo": 270,
+    "vla_ppo": 278,
 }
 LONGER_FILES = {
     "abstractions.py": 284,
@@ -32,16 +32,18 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_609
+LINES = 39_802
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_350, "language": 1_080, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
 LATER |= {"algorithms/grpo": 320, "algorithms/rloo": 51, "algorithms/reinforce_pp": 56}
 LATER |= {"algorithms/dr_grpo": 56, "algorithms/dapo": 132, "algorithms/gspo": 71}
-LATER |= {"on_policy/episode_rows.py": 62, "on_policy/group_algorithm.py": 68}
+LATER |= {"on_policy/episode_rows.py": 62, "on_policy/group_algorithm.py": 70}
 LATER |= {"loggers/answers.py": 43, "algorithms/dpo": 320}
 LATER |= {"envs/wrappers/judged.py": 100, "algorithms/vla_grpo": 200}
-LATER |= {"algorithms/vla_ppo_steady": 170, "imagination": 1_040}
+LATER |= {"algorithms/vla_ppo_steady": 200, "imagination": 1_640}
+LATER |= {"algorithms/mbpo": 200, "on_policy/action_values.py": 33}
+LATER |= {"envs/libero": 990}
 LATER |= {"buffers/ring_sequences.py": 160, "buffers/imagination.py": 100}
 LATER |= {"algorithms/dreamer": 320}
 """Most lines of rooms that came later."""

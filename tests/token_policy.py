@@ -65,7 +65,7 @@ class Tokens(Policy):
     def evaluate_actions(self, obs: Any, action: Tensor) -> Any:
         log_probs, value = self._look(obs)
         tokens = action.view(len(action), self.length, 1, 1)
-        entropy = -(log_probs.exp() * log_probs).flatten(1).sum(1)
+        entropy = -(log_probs.exp() * log_probs).sum(-1)
         return log_probs.gather(-1, tokens).squeeze(-1), entropy, value
 
     def get_value(self, obs: Any) -> Tensor:

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from yieldrl.foundations import LogStd, Range
 from yieldrl.foundations.config_blocks import nearest
@@ -114,8 +114,10 @@ class VLAConfig(Checked):
     third more time."""
 
     log_prob_per: Literal["token", "chunk"] = "token"
-    """Whether the policy tells log-probabilities of every token, `[B, L, D]`, or their
-    sum over the chunk, `[B]`."""
+    """Whether the policy tells log-probabilities and entropies of every token,
+    `[B, L, D]`, or their sums over the chunk, `[B]`."""
+
+    value_per: ClassVar[Any] = "chunk"  # or "action": what the value head has one of
 
     def __post_init__(self) -> None:
         self._check_fields()

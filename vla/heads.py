@@ -165,7 +165,7 @@ ActionHead = BinsHead | GaussianHead
 
 
 class AttentionPool(nn.Module):
-    """The value of a state from the hidden states of its prompt.
+    """The value of a state, or several of it, from the hidden states of its prompt.
 
     A learned query `[W]` weighs the positions, `softmax(q . norm(h_i) / sqrt(W))`, and
     an MLP reads their weighted mean. The query is zero at first: a plain mean. Touvron
@@ -173,14 +173,15 @@ class AttentionPool(nn.Module):
     arXiv:2112.13692, section 3.
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, values: int = 1) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
         self.query = nn.Parameter(torch.zeros(width))
-        self.mlp = MLP([width, width, 1], last_gain=1.0)
+        self.mlp = MLP([width, width, values], last_gain=1.0)
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """Values `[B]`, float32, of hidden states `[B, S, W]` that are not masked."""
+        """Values `[B]`, of several `[B, values]`, float32, of hidden states `[B, S, W]`
+        that are not masked."""
         # What padding holds must not even reach a product: 0 * NaN is NaN.
         states = self.norm(hidden.float().masked_fill(~mask.unsqueeze(-1), 0))
         score = states @ self.query * len(self.query) ** -0.5

@@ -14,8 +14,10 @@ class VLAOutput(NamedTuple):
         action: Chunks `[B, L, D]` of `L` actions of `D` numbers, in the environment's
             units (float32), or of choices (int64).
         log_prob: Logarithm of every token's probability (density), `[B, L, D]`.
-        entropy: Sum over the tokens of a chunk, in nats, `[B]`.
-        value: Of the state, `[B]`.
+        entropy: Of every token's distribution, in nats, `[B, L, D]`; or of a whole
+            chunk, `[B]`.
+        value: Of the state, `[B]`; or what is to be expected from each of the chunk's
+            actions on, `[B, L]`, of which that is the first.
     """
 
     action: Tensor
@@ -64,7 +66,7 @@ class VLAModelInterface(Protocol):
     def evaluate_actions(
         self, observations: Any, actions: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Log-probability `[B]`, or of every token `[B, L, D]`, and entropy `[B]`.
+        """Log-probability and entropy, `[B]` or of every token `[B, L, D]`.
 
         Actions are `[B, D]`, or chunks `[B, L, D]` of more than one.
         """

@@ -84,7 +84,7 @@ class OnePassModule(FrozenInEval, ABC):
     def evaluate_actions(
         self, observations: Any, actions: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Log-probability of every token `[B, L, D]`, and entropy `[B]`."""
+        """Log-probability and entropy of every token, `[B, L, D]`."""
         output = self.evaluate(observations, actions)
         return output.log_prob, output.entropy
 
@@ -152,7 +152,8 @@ class VLAModel(OnePassModule):
         elif decoding is None:
             decoding = ParallelDecoding(layout.tokens, backbone.width)
         self.decoding = decoding
-        self.value_head = AttentionPool(backbone.width)
+        values = layout.length if config.value_per == "action" else 1
+        self.value_head = AttentionPool(backbone.width, values)
 
     @property
     def action_statistics(self) -> ActionStatistics | None:
@@ -169,15 +170,16 @@ class VLAModel(OnePassModule):
             actions = self.head.action(decoded.tokens)
         else:
             decoded = self.decoding.evaluate(*parts, self.head.tokens(actions))
-        log_prob = self.layout.inside(decoded.log_prob)
+        inside = self.layout.inside
+        log_prob, entropy = inside(decoded.log_prob), inside(decoded.entropy)
         value = self.value_head(decoded.hidden, prompt.mask)
-        return VLAOutput(actions, log_prob, decoded.entropy.sum(-1), value)
+        return VLAOutput(actions, log_prob, entropy, value)
 
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`, from a pass over the prompt alone."""
         prompt = self._prompt(observations)
         hidden = self.decoding.prompt_hidden(self.backbone, prompt)
-        return self.value_head(hidden, prompt.mask).unsqueeze(-1)
+        return self.value_head(hidden, prompt.mask).view(len(hidden), -1)[:, :1]
 
     def metrics(self) -> dict[str, Tensor]:
         """A Gaussian head's mean standard deviation, `policy_std`, of half a range."""

@@ -48,7 +48,8 @@ def act(
     deterministic: bool,
     generator: torch.Generator | None,
 ) -> VLAOutput:
-    """What a model does; `log_prob` is `[B]` of models that know only whole chunks."""
+    """What a model does; `log_prob` and `entropy` are `[B]` of models that know only
+    whole chunks."""
     batch = spaces.batch_size(observations)
     if _in_one_pass(model):
         output = model.act(observations, deterministic, generator)
@@ -64,7 +65,7 @@ def act(
 def evaluate(
     model: Any, layout: ActionLayout, observations: Any, chunks: Tensor
 ) -> VLAOutput:
-    """What a model says of chunks `[B, L, D]`; `log_prob` as in `act`."""
+    """What a model says of chunks `[B, L, D]`, as in `act`."""
     if _in_one_pass(model):
         output = model.evaluate(observations, chunks)
     else:
@@ -85,12 +86,18 @@ def _in_shape(output: VLAOutput, layout: ActionLayout, batch: int) -> VLAOutput:
     """Answers in the shapes of `act`: a wrong one would be broadcast in silence."""
     action, log_prob, entropy, values = output
     action = _chunks(action, layout, batch)
-    if log_prob.numel() == batch * layout.tokens and log_prob.ndim > 1:
-        log_prob = layout.inside(log_prob).float()
-    else:
-        log_prob = _per_state("log_prob", log_prob, batch)
-    entropy = _per_state("entropy", entropy, batch)
+    log_prob = _per_token("log_prob", log_prob, layout, batch)
+    entropy = _per_token("entropy", entropy, layout, batch)
+    if values.shape == (batch, layout.length):
+        return VLAOutput(action, log_prob, entropy, values.float())
     return VLAOutput(action, log_prob, entropy, _per_state("value", values, batch))
+
+
+def _per_token(name: str, answer: Tensor, layout: ActionLayout, batch: int) -> Tensor:
+    """An answer of every token as `[B, L, D]`, or of states as `[B]`, float32."""
+    if answer.numel() == batch * layout.tokens and answer.ndim > 1:
+        return layout.inside(answer).float()
+    return _per_state(name, answer, batch)
 
 
 def _in_one_pass(model: Any) -> bool:

@@ -12,7 +12,6 @@ from yieldrl.abstractions import Logs, Policy
 from yieldrl.vla import model_calls
 from yieldrl.vla.actions import action_layout
 from yieldrl.vla.config import vla_config_of
-from yieldrl.vla.interface import VLAOutput
 from yieldrl.vla.observations import ObservationReader, vla_space
 from yieldrl.vla.parameter_groups import FrozenInEval
 
@@ -31,8 +30,8 @@ class VLAPolicy(FrozenInEval, Policy):
         model: The model, an `nn.Module`.
         observation_keys: See `VLAConfig.observation_keys`.
         instruction: What to do, where observations hold no sentence.
-        log_prob_per: `token` tells log-probabilities `[B, L, D]` (of models that know
-            no tokens `[B]`), `chunk` their sum `[B]`, which is what PPO takes.
+        log_prob_per: `token` tells log-probabilities and entropies `[B, L, D]` (of
+            models that know no tokens `[B]`), `chunk` sums `[B]`, as PPO takes them.
         chunk_length: `L`; by default the model's `chunk_length`, and without one the
             first of two axes of the action space.
         centre_crop: See `VLAConfig.centre_crop`.
@@ -119,10 +118,17 @@ class VLAPolicy(FrozenInEval, Policy):
         return action, {"log_prob": log_prob, "value": value}
 
     def evaluate_actions(self, obs: Any, action: Tensor) -> Answer:
-        """Of given actions `log_prob`, as `forward` has it, `entropy` and `value`."""
+        """Of given actions `log_prob` and `entropy` in one shape, and `value [B]`."""
+        log_prob, entropy, values = self.evaluate_each(obs, action)
+        return log_prob, entropy, values[:, 0]
+
+    def evaluate_each(self, obs: Any, action: Tensor) -> Answer:
+        """As `evaluate_actions`, with the values of all actions that the model has them
+        of: `[B, L]`, or `[B, 1]`."""
         observations, chunks = self.reader(obs), self.layout.inside(action)
         output = model_calls.evaluate(self.model, self.layout, observations, chunks)
-        return self._log_prob(output), output.entropy, output.value
+        log_prob, entropy = self._per(output.log_prob), self._per(output.entropy)
+        return log_prob, entropy, output.value.reshape(len(chunks), -1)
 
     def get_value(self, obs: Any) -> Tensor:
         """The state's `value [B]` alone."""
@@ -177,9 +183,10 @@ class VLAPolicy(FrozenInEval, Policy):
         parts = self.model, self.layout, self.reader(obs)
         output = model_calls.act(*parts, deterministic, generator)
         action = self.layout.outside(output.action)
-        return action, self._log_prob(output), output.value
+        value = output.value.reshape(len(action), -1)[:, 0]
+        return action, self._per(output.log_prob), value
 
-    def _log_prob(self, output: VLAOutput) -> Tensor:
-        log_prob = output.log_prob
-        whole = self.log_prob_per == "chunk" and log_prob.ndim > 1
-        return log_prob.flatten(1).sum(1) if whole else log_prob
+    def _per(self, of_tokens: Tensor) -> Tensor:
+        """What was said of tokens, or its sum over those of a chunk."""
+        whole = self.log_prob_per == "chunk" and of_tokens.ndim > 1
+        return of_tokens.flatten(1).sum(1) if whole else of_tokens

@@ -6,6 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from yieldrl.functional import tempered
 from yieldrl.networks import Categorical
 
 
@@ -22,16 +23,15 @@ class TopK(Categorical):
 
     def __init__(self, logits: Tensor, k: int) -> None:
         super().__init__(logits)
-        least = logits.topk(min(k, logits.shape[-1])).values[..., -1:]
-        self.kept = logits.masked_fill(logits < least, -torch.inf)
+        self.k = k
+        self.kept = tempered(logits, top_k=k)
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         return Categorical(self.kept).sample(generator)
 
     def log_prob(self, action: Tensor) -> Tensor:
-        index = action.long().unsqueeze(-1)
-        own = self.logits.gather(-1, index)
-        return Categorical(self.kept.scatter(-1, index, own)).log_prob(action)
+        among = tempered(self.logits, top_k=self.k, taken=action.long())
+        return Categorical(among).log_prob(action)
 
     def entropy(self) -> Tensor:
         return Categorical(self.kept).entropy()
@@ -48,4 +48,4 @@ def drawn_from(
     if temperature == 1 and top_k is None:
         return Categorical
     kind = Categorical if top_k is None else partial(TopK, k=top_k)
-    return lambda logits: kind(logits / temperature)
+    return lambda logits: kind(tempered(logits, temperature))

@@ -10,6 +10,7 @@ from torch import Tensor
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import Windows, actions_taken
+from yieldrl.on_policy import joint
 
 from .config import Config
 
@@ -63,7 +64,10 @@ class Algorithm(abstractions.Algorithm):
         log_prob, entropy, value = model.evaluate_actions(data["obs"], data["action"])
         log_likelihood = self.log_likelihood(log_prob, data)
         loss = -log_likelihood
-        logs = {"log_likelihood": log_likelihood, "entropy": entropy.mean()}
+        logs = {
+            "log_likelihood": log_likelihood,
+            "entropy": joint(entropy, data).mean(),
+        }
         if value is not None and self.learns_values:
             value_loss = logs["value_loss"] = self.value_loss(value, data)
             loss = loss + self.config.value_coef * value_loss

@@ -9,7 +9,7 @@ from torch import Tensor
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import EpisodeGroups
 from yieldrl.functional import centred, group_mean
-from yieldrl.on_policy import GroupAlgorithm, alike, in_rows
+from yieldrl.on_policy import GroupAlgorithm, alike, in_rows, where_taken
 from yieldrl.on_policy.group_algorithm import asked, log_prob_of
 
 from .config import Config
@@ -87,7 +87,7 @@ class Algorithm(GroupAlgorithm):
         ratio = self.shared(log_ratio, mask).exp()
         gain = self.gain(ratio, data["advantage"][:, :1, None])
         policy_loss = -self.mean(gain, data)
-        entropy = (entropy * mask.any(2, keepdim=True)).sum() / data["steps"].sum()
+        entropy = where_taken(entropy, mask).sum() / data["steps"].sum()
         loss = policy_loss - config.entropy_coef * entropy
         logs = {"policy_loss": policy_loss, "entropy": entropy}
         logs["approx_kl"] = self.kl(log_ratio, data)

@@ -6,19 +6,19 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
-from yieldrl.on_policy import executed
+from yieldrl.on_policy import executed, joint
 from yieldrl.vla.parameter_groups import optimizer_groups
 
 from .config import Config
 
 
 class Algorithm(ppo.Algorithm):
-    """PPO with one ratio per token, or one per chunk of actions.
+    """PPO with one ratio per token, one per action, or one per chunk of actions.
 
     A policy may tell the log-probability of every token, `[B, L, D]`: of `D` numbers of
     each of a chunk's `L` actions. Tokens of actions that were not executed, because the
-    episode ended or the next look came first, have no part in the ratio. A policy that
-    tells one number, `[B]`, is trained as PPO trains it.
+    episode ended or the next look came first, have no part in the ratio, nor in the
+    entropy. A policy that tells one number, `[B]`, is trained as PPO trains it.
     """
 
     config: Config
@@ -42,36 +42,50 @@ class Algorithm(ppo.Algorithm):
 
     def measured(self, data: TensorDict) -> TensorDict:
         """A minibatch `[B]` with what micro batches would not take alike: normalised
-        advantages and `tokens [B]`, the mean number of executed tokens."""
+        advantages and `parts [B]`, the mean number of ratios of a decision."""
         data = data.copy()
         data["advantage"] = self.normalized(data["advantage"])
         if data["log_prob"].ndim > 1:
-            count = executed(data["log_prob"], data).flatten(1).sum(1).float().mean()
-            data["tokens"] = count.expand(len(data))
+            mask = executed(self.parts(data["log_prob"]), data)
+            data["parts"] = mask.flatten(1).sum(1).float().mean().expand(len(data))
         return data
+
+    def objective(
+        self, data: TensorDict, log_prob: Tensor, entropy: Tensor, value: Tensor | None
+    ) -> tuple[Tensor, Logs]:
+        """PPO's, with the entropy of executed tokens alone."""
+        return super().objective(data, log_prob, joint(entropy, data), value)
 
     def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
         """The policy's part of the loss, and how far it has moved.
 
-        `approx_kl` is of whole chunks at both levels, `clip_fraction` of the ratios.
+        `approx_kl` is of whole chunks at all levels, `clip_fraction` of the ratios.
         """
-        if log_prob.ndim > 1 and self.config.ratio_level == "token":
-            return self.token_surrogate(data, log_prob)
+        if log_prob.ndim > 1 and self.config.ratio_level != "chunk":
+            return self.parts_surrogate(data, log_prob)
         whole = data.copy().set("log_prob", joint(data["log_prob"], data))
         return super().surrogate(whole, joint(log_prob, data))
 
-    def token_surrogate(
+    def parts(self, log_prob: Tensor) -> Tensor:
+        """Of tokens `[B, L, D]` what has a ratio: they, or their actions `[B, L]`."""
+        by_action = self.config.ratio_level == "action"
+        return log_prob.flatten(2).sum(2) if by_action else log_prob
+
+    def parts_surrogate(
         self, data: TensorDict, log_prob: Tensor
     ) -> tuple[Tensor, Logs]:
-        """With a ratio for every token `[B, L, D]`, of executed actions alone.
+        """With a ratio for every token, or every action, of those executed alone.
 
-        Every token has the advantage of its chunk, and counts alike.
+        Each has the advantage of its decision, and counts alike.
         """
-        mask = executed(log_prob, data)
-        log_ratio = (log_prob - data["log_prob"]).where(mask, 0.0)
-        ratio, rows = log_ratio.exp(), (-1, *[1] * (log_prob.ndim - 1))
-        share = mask / data["tokens"].view(rows)
-        gain = self.gain(ratio, data["advantage"].view(rows))
+        now, before = self.parts(log_prob), self.parts(data["log_prob"])
+        mask = executed(now, data)
+        log_ratio = (now - before).where(mask, 0.0)
+        ratio = log_ratio.exp()
+        share = mask / data["parts"].view(-1, *[1] * (now.ndim - 1))
+        advantage = data["advantage"]  # [B], or of each action, [B, L]
+        more = [1] * (now.ndim - advantage.ndim)
+        gain = self.gain(ratio, advantage.view(*advantage.shape, *more))
         with torch.no_grad():
             approx_kl = (ratio - 1 - log_ratio).flatten(1).sum(1).mean()
             clipped = (ratio - 1).abs() > self.config.clip_coef
@@ -82,10 +96,3 @@ class Algorithm(ppo.Algorithm):
     def policy_loss(self, ratio: Tensor, advantage: Tensor) -> Tensor:
         """The surrogate with its sign turned; advantages are normalised before."""
         return -self.gain(ratio, advantage).mean()
-
-
-def joint(log_prob: Tensor, data: TensorDict) -> Tensor:
-    """The logarithm of the probability of all executed tokens together, `[B]`."""
-    if log_prob.ndim == 1:
-        return log_prob
-    return log_prob.where(executed(log_prob, data), 0.0).flatten(1).sum(1)

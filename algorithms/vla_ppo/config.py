@@ -64,10 +64,10 @@ class Config(VLAConfig, CloningConfig, ppo.Config):
     """Share of every weight that AdamW takes away per step, times the learning rate.
     Higher keeps weights smaller."""
 
-    ratio_level: Literal["token", "chunk"] = "chunk"
+    ratio_level: Literal["token", "action", "chunk"] = "chunk"
     """What the clipped probability ratio is of: `chunk`, all executed tokens of a
-    decision together, as in PPO's theory; `token`, each of them, which leaves long
-    chunks of many numbers less clipped."""
+    decision together, as in PPO's theory; `action`, those of an action; `token`, each
+    of them. Smaller parts leave long chunks of many numbers less clipped."""
 
     micro_batches: Count = 1
     """Parts in which a minibatch goes through the model. More take less memory and
@@ -84,7 +84,7 @@ class Config(VLAConfig, CloningConfig, ppo.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.ratio_level == "token" and self.log_prob_per != "token":
+        if self.ratio_level != "chunk" and self.log_prob_per != "token":
             raise self.error(
                 "ratio_level",
                 "the ratio of a token needs its log-probability: choose 'chunk', or"

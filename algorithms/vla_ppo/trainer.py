@@ -42,5 +42,6 @@ class Trainer(ClonesFirst, ppo.Trainer):
         config, length = self.config, self.config.chunk_length
         if length == 1:
             return envs
-        options = {"execute": config.execute_steps, "gamma": config.gamma}
+        each = {"each_reward": config.value_per == "action"}
+        options = {"execute": config.execute_steps, "gamma": config.gamma, **each}
         return ActionChunks(envs, length, **options)

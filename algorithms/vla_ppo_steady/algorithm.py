@@ -1,7 +1,6 @@
 """The mathematics of PPO for vision-language-action policies, steadied."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -10,8 +9,9 @@ from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import vla_ppo
-from yieldrl.algorithms.vla_ppo.algorithm import joint
-from yieldrl.functional import clipped_gain
+from yieldrl.functional import clipped_gain, returns_within
+from yieldrl.on_policy import joint, judged_by_action, of_actions
+from yieldrl.runtime import frozen
 from yieldrl.runtime.acting_record import CHUNK
 
 from .config import Config
@@ -30,6 +30,7 @@ class Algorithm(vla_ppo.Algorithm):
 
     def __init__(self, model: Any, config: Config) -> None:
         super().__init__(model, config)
+        self.by_action = config.value_per == "action"
         groups = getattr(model, "parameter_groups", dict)()
         critic = {id(parameter) for parameter in groups.get("value", ())}
         self.others = [p for p in model.parameters() if id(p) not in critic]
@@ -39,15 +40,36 @@ class Algorithm(vla_ppo.Algorithm):
 
     @torch.no_grad()
     def prepare(self, rollout: TensorDict) -> TensorDict:
-        """As PPO, and `proximal`, the `log_prob` by the policy of now."""
-        prepared = super().prepare(rollout)
-        if not self.config.decoupled:
+        """As PPO, and `proximal`, the `log_prob` by the policy of now; by action also
+        `action_value` and `action_returns` `[T, N, L]`.
+
+        Values in a chunk are of one look and know of none of its actions: there lambda
+        is 1, so that what an action led to is counted.
+        """
+        prepared = super().prepare(rollout).exclude("rewards")
+        if not (self.config.decoupled or self.by_action):
             return prepared
         obs = self.model.inputs(prepared).flatten(0, 1).split(CHUNK)
         action = prepared["action"].flatten(0, 1).split(CHUNK)
-        parts = zip(obs, action, strict=True)
-        said = torch.cat([self.model.evaluate_actions(*part)[0] for part in parts])
-        return prepared.set("proximal", said.unflatten(0, prepared.batch_size))
+        said = [self.say(*part) for part in zip(obs, action, strict=True)]
+        if self.config.decoupled:
+            now = torch.cat([of[0] for of in said])
+            prepared["proximal"] = now.unflatten(0, rollout.batch_size)
+        if self.by_action:
+            known = prepared["returns"], rollout["rewards"], self.config.gamma
+            prepared["action_returns"] = found = returns_within(*known)
+            value = torch.cat([of[2] for of in said]).unflatten(0, rollout.batch_size)
+            prepared["action_value"] = value
+            if value.shape != found.shape:
+                remedy = "the model has one of a look: choose value_per='chunk'"
+                raise self.config.error("value_per", remedy)
+        return prepared
+
+    def say(self, inputs: Any, action: Tensor) -> tuple[Tensor, ...]:
+        """What the policy says of actions `[B, ...]`, with values `[B]` or `[B, L]`."""
+        model: Any = self.model
+        ask = model.evaluate_each if self.by_action else model.evaluate_actions
+        return ask(inputs, action)
 
     def measured(self, data: TensorDict) -> TensorDict:
         """As vla_ppo; decoupled, with `pi_prox / pi_behav A` for the advantage.
@@ -56,11 +78,18 @@ class Algorithm(vla_ppo.Algorithm):
         arXiv:2110.00641, equation 5: the ratio that is clipped is then to `pi_prox`.
         """
         data = super().measured(data)
+        if self.by_action:
+            data = judged_by_action(data, self.normalized)
         if not self.config.decoupled:
             return data
         near, acted = (joint(data[name], data) for name in ("proximal", "log_prob"))
-        data["advantage"] = (near - acted).exp() * data["advantage"]
+        rows = (-1, *[1] * (data["advantage"].ndim - 1))
+        data["advantage"] = (near - acted).exp().view(rows) * data["advantage"]
         return data.set("log_prob", data["proximal"])
+
+    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """The loss of a minibatch `[B]`, and what to log of it."""
+        return self.objective(data, *self.say(self.model.inputs(data), data["action"]))
 
     def gain(self, ratio: Tensor, advantage: Tensor) -> Tensor:
         """The surrogate with a clip of two sides and a bound, to be maximised."""
@@ -69,7 +98,11 @@ class Algorithm(vla_ppo.Algorithm):
         return clipped_gain(ratio, advantage, *bounds)
 
     def value_loss(self, value: Tensor, data: TensorDict) -> Tensor:
-        """Huber's loss of values, clipped if the config says so (Huber 1964)."""
+        """Huber's loss of values, clipped if the config says so (Huber 1964); of values
+        `[B, L]` the mean over executed actions."""
+        if value.ndim > 1:
+            known, share = of_actions(value, data)
+            return self.value_loss(value.flatten(), known) / share
         delta, clip = self.config.huber_delta, self.config.clip_value
         if delta is None:
             return super().value_loss(value, data)
@@ -84,16 +117,3 @@ class Algorithm(vla_ppo.Algorithm):
         warming = self.counters.learn_step < self.config.critic_warmup_steps
         with frozen(self.others) if warming else nullcontext():
             return super().learn(data)
-
-
-@contextmanager
-def frozen(parameters: list[nn.Parameter]) -> Iterator[None]:
-    """Parameters that learn nothing meanwhile."""
-    learning = [p for p in parameters if p.requires_grad]
-    for parameter in learning:
-        parameter.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for parameter in learning:
-            parameter.requires_grad_(True)

@@ -1,7 +1,7 @@
 """Hyper-parameters of PPO for vision-language-action policies, steadied."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from yieldrl.algorithms import vla_ppo
 from yieldrl.foundations import Positive, Range, StepsOrZero
@@ -11,7 +11,7 @@ from yieldrl.foundations import Positive, Range, StepsOrZero
 class Config(vla_ppo.Config):
     """PPO for vision-language-action policies, with a clip of two sides and a bound, a
     robust value loss, a critic that learns first, and a policy to stay near to that is
-    not the one that acted. Each can be turned off."""
+    not the one that acted. Each can be turned off. Values may be of single actions."""
 
     clip_high: Positive | None = 0.28
     """How far the ratio may rise above 1, where `clip_coef` says how far it may fall
@@ -35,3 +35,16 @@ class Config(vla_ppo.Config):
     critic_warmup_steps: StepsOrZero = 0
     """Gradient steps in the beginning in which the value head alone learns. More help
     where it is new beside a policy that is good already."""
+
+    value_per: Literal["chunk", "action"] = "chunk"
+    """What there is a value of: a `chunk`, by whose return all its actions are judged;
+    or each `action`, judged by what came from it on, for a ratio of actions or tokens.
+    Cloning teaches the first one's."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        chunks = self.ratio_level != "chunk" and self.chunk_length > 1
+        fits = chunks and self.gamma > 0 and not self.normalize_reward
+        if self.value_per == "action" and not fits:
+            remedy = "have chunks, ratio_level='action' or 'token', gamma > 0, and"
+            raise self.error("value_per", f"{remedy} normalize_reward=False")

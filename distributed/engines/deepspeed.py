@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from yieldrl.distributed.engines.base import Engine
-from yieldrl.distributed.engines.losses import Compute, clip, frozen
+from yieldrl.distributed.engines.losses import Compute, clip
 from yieldrl.distributed.engines.zero_part import ZeroPart
 from yieldrl.foundations import Config
+from yieldrl.runtime import frozen
 
 
 class DeepSpeedEngine(Engine):

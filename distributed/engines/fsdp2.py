@@ -13,8 +13,9 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.optim import Optimizer
 
 from yieldrl.distributed.engines.base import Engine
-from yieldrl.distributed.engines.losses import Compute, LossModule, clip, frozen
+from yieldrl.distributed.engines.losses import Compute, LossModule, clip
 from yieldrl.foundations import Config, ranks
+from yieldrl.runtime import frozen
 
 
 class FSDP2Engine(Engine):
@@ -56,7 +57,7 @@ class FSDP2Engine(Engine):
     ) -> dict[str, Any]:
         trained = {id(p) for p in self.trained(optimizer)}
         others = [p for p in self.parameters if id(p) not in trained]
-        with frozen([p for p in others if p.requires_grad]):
+        with frozen(others):
             loss, logs = self.root(compute)
             (loss * scale).backward()
         return logs

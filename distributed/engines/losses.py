@@ -1,7 +1,6 @@
 """Losses as modules, and what is done with their gradients."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -47,15 +46,3 @@ def clip(gradients: Sequence[Tensor], max_grad_norm: float) -> Tensor:
         for gradient in (*shares, *rest):
             gradient.mul_(factor)
     return norm
-
-
-@contextmanager
-def frozen(parameters: Sequence[nn.Parameter]) -> Iterator[None]:
-    """Inside, these parameters require no gradients."""
-    for parameter in parameters:
-        parameter.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for parameter in parameters:
-            parameter.requires_grad_(True)

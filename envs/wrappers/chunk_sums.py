@@ -14,12 +14,14 @@ from yieldrl.envs.autoreset import Step
 class ChunkSums:
     """Sums over the steps of a chunk, of those environments that are still running.
 
-    `reward` and `discounted` `[N]` are the sums of `r_i` and of `gamma^i r_i`,
-    `num_steps` int64 `[N]` the steps that count; `next_obs` and `info` are the latest.
+    `reward` and `discounted` `[N]` are the sums of `r_i` and of `gamma^i r_i`, `each`
+    all `r_i`; `num_steps` int64 `[N]` the steps that count; `next_obs` and `info` are
+    the latest.
     """
 
     def __init__(self, step: Step, running: Tensor) -> None:
         self.reward = self.discounted = step.reward.masked_fill(~running, 0)
+        self.each = [self.reward]
         self.num_steps = running.long()
         self.terminated = step.terminated & running
         self.truncated = step.truncated & running
@@ -43,10 +45,16 @@ class ChunkSums:
             self.num_steps = self.num_steps + running
             self.next_obs = replaced(self.next_obs, step.next_obs, running)
             self.info = _latest(self.info, step.info, running)
+        self.each.append(reward)
         self.reward = self.reward + reward
         self.discounted = torch.add(self.discounted, reward, alpha=discount)
         self.terminated = self.terminated | terminated
         self.truncated = self.truncated | truncated
+
+    def rewards(self, length: int) -> Tensor:
+        """All `r_i`, `[N, length]`: 0 of steps that do not count, or were not taken."""
+        none = [torch.zeros_like(self.reward)] * (length - len(self.each))
+        return torch.stack([*self.each, *none], 1)
 
     def as_step(self, obs: Any, valid: Tensor | None, discounts: Tensor) -> Step:
         """The chunk as one step, with `discounts` by the number of steps that count."""

@@ -50,6 +50,8 @@ class ActionChunks(BatchWrapper):
         execute: How many of them are executed; None for all (open loop). Fewer look at
             the world more often (receding horizon).
         gamma: Discount of a single step.
+        each_reward: Whether `info` has the `rewards` of all actions, `[N, L]`, too, 0
+            of those that were not executed; for values of each.
 
     Raises:
         ValueError: If an argument is out of its range, or the environments take chunks
@@ -76,6 +78,7 @@ class ActionChunks(BatchWrapper):
         *,
         execute: int | None = None,
         gamma: float = 1.0,
+        each_reward: bool = False,
     ) -> None:
         super().__init__(envs)
         execute = length if execute is None else execute
@@ -90,6 +93,9 @@ class ActionChunks(BatchWrapper):
                 envs, "set execute=1, or vectorize single environments by SyncVectorEnv"
             )
         self.length, self.execute, self.gamma = length, execute, gamma
+        self.each_reward = each_reward
+        if each_reward:
+            self.recorded_info = (*self.recorded_info, "rewards")
         self.single_action_space = _chunk_of(envs.single_action_space, length)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         if "render_fps" in envs.metadata:  # a picture for each chunk
@@ -132,6 +138,8 @@ class ActionChunks(BatchWrapper):
             sums.add(step, None if all_run else running, self.gamma**i)
         obs = step.obs if self.resets_at_once else sums.next_obs
         answer = sums.as_step(obs, valid, self._discounts)
+        if self.each_reward:
+            answer.info["rewards"] = sums.rewards(self.length)
         if self._by_caller or self.execute == 1:  # there, the right one resets in time
             return answer
         # First observations, after what was left of a chunk in discarded episodes.

@@ -68,6 +68,33 @@ def episodes(own: vla_grpo.Algorithm) -> TensorDict:
     return TensorDict(data, list(size))
 
 
+@pytest.mark.parametrize("collection", ["sync", "async"])
+def test_nobody_misses_the_next_observations_that_are_not_kept(collection: str) -> None:
+    runs = []
+    for keeps in (False, True):
+        lag = {"collection": collection, "max_policy_lag": 0}
+        with trainer(num_steps=4, total_steps=128, num_minibatches=1, **lag) as run:
+            kept = run.buffer.keeps_next_obs
+            if keeps:  # in another trainer with a buffer of its own
+                buffer = type(run.buffer)(4, **run.transition_parts)
+                run = vla_grpo.Trainer(run.config, buffer=buffer)
+            runs.append([numbers(log) for log in run() if log["log_type"] == "train"])
+        assert not kept
+    assert len(runs[0]) >= 4
+    assert runs[0] == runs[1]
+
+
+def test_the_entropy_of_a_step_is_that_of_its_executed_tokens() -> None:
+    own = algorithm()
+    data = own.measured(episodes(own))
+    steps = data[data["valid"]]
+    with torch.no_grad():
+        said = own.model.evaluate_actions(steps["obs"], steps["action"])[1].squeeze(-1)
+    wanted = (said[0].sum() + said[1, 0] + said[2, :2].sum()) / 3  # of 3, 1 and 2
+    logs = own.loss(data)[1]
+    assert float(logs["entropy"]) == pytest.approx(float(wanted))
+
+
 def test_a_group_sees_one_picture_and_reads_one_instruction() -> None:
     """At the beginning of every episode, in environments that take chunks."""
     run = trainer(num_steps=16, total_steps=256)

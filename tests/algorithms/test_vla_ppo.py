@@ -15,8 +15,8 @@ from worlds import Counter
 
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import appo, behavior_cloning, ppo, vla_ppo
-from yieldrl.algorithms.vla_ppo.algorithm import executed, joint
 from yieldrl.buffers import gae
+from yieldrl.on_policy import executed, joint
 from yieldrl.runtime import AccumulatedStep
 
 SMALL = {
@@ -127,6 +127,19 @@ class TestRatios:
         assert loss == pytest.approx(-(1.5 - 1.1) / 2)
         assert logs["clip_fraction"] == pytest.approx(1 / 2)
 
+    def test_of_actions_of_several_tokens(self) -> None:
+        """Two chunks of two actions of two tokens; the second executed one action."""
+        own = algorithm(ratio_level="action", normalize_advantage=False)
+        ratio = torch.tensor([[[1.5, 0.8], [0.5, 0.5]], [[2.0, 0.6], [7.0, 7.0]]])
+        before = torch.full((2, 2, 2), -1.0)
+        data = own.measured(self.DATA.copy().set("log_prob", before))
+        loss, logs = own.surrogate(data, ratio.log() - 1.0)
+        # of 1.2 and 0.25 with 2, and of 1.2 with -1
+        gains = min(1.2 * 2, 1.2 * 2) + min(0.25 * 2, 0.8 * 2) + min(-1.2, -1.2)
+        assert float(loss) == pytest.approx(-gains / 3)
+        k3 = [r - 1 - math.log(r) for r in (1.2, 0.25, 1.2)]
+        assert float(logs["approx_kl"]) == pytest.approx(sum(k3) / 2)
+
     def test_both_levels_tell_the_divergence_of_whole_chunks(self) -> None:
         def k3(ratio: float) -> float:
             return ratio - 1 - math.log(ratio)
@@ -136,6 +149,18 @@ class TestRatios:
         assert token["approx_kl"] == pytest.approx(tokens)
         assert chunk["approx_kl"] == pytest.approx((k3(0.75) + k3(1.1)) / 2)
 
+    def test_the_entropy_is_that_of_executed_tokens(self) -> None:
+        own = algorithm(entropy_coef=0.5, value_coef=0.0)
+        entropy = torch.tensor([[[1.0], [2.0]], [[4.0], [8.0]]], requires_grad=True)
+        data = own.measured(self.DATA)
+        loss, logs = own.objective(data, data["log_prob"], entropy, None)
+        assert float(logs["entropy"]) == (1 + 2 + 4) / 2
+        (grad,) = torch.autograd.grad(loss, entropy)
+        assert grad.flatten().tolist() == [-0.25, -0.25, -0.25, 0]
+        whole = torch.tensor([3.0, 12.0])  # of a policy that tells it of chunks
+        _, logs = own.objective(data, data["log_prob"], whole, None)
+        assert float(logs["entropy"]) == 7.5
+
     def test_of_single_tokens_the_levels_are_one(self) -> None:
         torch.manual_seed(0)
         model = Tokens(Box(-9, 9, (4,)), Discrete(2))
@@ -143,11 +168,12 @@ class TestRatios:
         data["action"], data["num_steps"] = data["action"][:, 0], torch.ones(5).long()
         data["log_prob"] = data["log_prob"][:, :1]
         losses = []
-        for level in ("token", "chunk"):
+        for level in ("token", "action", "chunk"):
             own = vla_ppo.Algorithm(model, config(ratio_level=level))
             loss, logs = own.loss(own.measured(data))
             losses.append([float(loss.detach()), *map(float, logs.values())])
-        assert losses[0] == pytest.approx(losses[1])
+        assert losses[0] == pytest.approx(losses[2])
+        assert losses[1] == pytest.approx(losses[2])
 
     def test_one_number_per_action_is_trained_as_by_ppo(self) -> None:
         for level in ("token", "chunk"):
@@ -173,13 +199,14 @@ class TestRatios:
     def test_levels_that_do_not_fit_are_refused(
         self, options: dict[str, Any], message: str
     ) -> None:
-        with pytest.raises(ValueError, match=message):
-            config(ratio_level="token", **options)
+        for level in ("token", "action"):
+            with pytest.raises(ValueError, match=message):
+                config(ratio_level=level, **options)
         assert config(ratio_level="chunk", **options)
 
 
 class TestMicroBatches:
-    @pytest.mark.parametrize("level", ["token", "chunk"])
+    @pytest.mark.parametrize("level", ["token", "action", "chunk"])
     @pytest.mark.parametrize("parts", [2, 3, 5, 9])
     def test_they_give_the_step_of_the_whole_minibatch(
         self, level: str, parts: int
@@ -206,7 +233,7 @@ class TestMicroBatches:
         assert measured.std().item() == pytest.approx(1, abs=1e-4)
         own.learn(data)
         assert torch.equal(data["advantage"], before)
-        assert "tokens" not in data.keys()  # noqa: SIM118
+        assert "parts" not in data.keys()  # noqa: SIM118
 
 
 class TestGroups:
@@ -443,7 +470,7 @@ class Choice(Counter):
         return torch.ones(4).numpy()
 
 
-@pytest.mark.parametrize("level", ["token", "chunk"])
+@pytest.mark.parametrize("level", ["token", "action", "chunk"])
 def test_it_learns_chunks_of_choices(level: str) -> None:
     options = {"learning_rate": 0.03, "total_steps": 768, "num_epochs": 4}
     options |= {"ratio_level": level, "chunk_length": 3, "execute_steps": 2}
@@ -456,7 +483,7 @@ def test_it_learns_chunks_of_choices(level: str) -> None:
         after = run.model._look(torch.ones(1, 4))[0].exp().flatten()[1::2]
     assert (after[:2] > 0.9).all()
     assert (before[:2] < 0.9).all()
-    assert float(after[2]) < 0.9  # it is never executed: only its entropy counts
+    assert torch.equal(after[2], before[2]), "it is never executed"
 
 
 TINY = {

@@ -87,8 +87,9 @@ def waited(sync: float, success: float = 0.8) -> list[dict[str, Any]]:
 
 
 def critics(gain: float = 0.2) -> list[dict[str, Any]]:
-    ends = {"step": 9, "entropy": 1.0, "informative": 0.5, "seconds": 3.0}
-    side = {"begin": ends, "end": ends, "curve": [(9, 0.5), (99, 0.7)]}
+    curve = [(0, 0.5, 0.4, 1.0, 0, 0, 0), (99, 0.7, 0.6, 0.9, 0.1, 0.5, 3.0)]
+    ends = dict(zip(seeing.NAMES, curve[1], strict=True))
+    side = {"begin": ends, "halfway": ends, "end": ends, "curve": curve}
     side |= {"improved": {"success": 0.5 + gain}}
     both = dict.fromkeys(seeing.SIDES, side)
     return [{"seed": n, "cloned": {"success": 0.5}, **both} for n in (1, 2)]
@@ -260,12 +261,16 @@ def test_with_and_without_a_critic_go_on_from_one_clone(
     monkeypatch.setattr(seeing, "CLONE", {**clone, "eval_every": 0})
     monkeypatch.setattr(seeing, "BOTH", {**seeing.BOTH, **tried})
     monkeypatch.setattr(seeing, "WORLD", {**seeing.WORLD, "num_envs": 16})
+    monkeypatch.setattr(seeing, "STARTS", 8)
     monkeypatch.setattr(learning, "EPISODES", 4)
     run = seeing.train(1)
     assert run["ppo"]["end"]["informative"] == 0 < run["grpo"]["end"]["informative"]
     for side in seeing.SIDES:
         steps = [row[0] for row in run[side]["curve"]]
-        assert steps == [128, 256]
+        assert steps == [0, 128, 256]
+        kl = [row[seeing.NAMES.index("kl")] for row in run[side]["curve"]]
+        assert kl[0] == pytest.approx(0, abs=1e-4), "it is the clone"
+        assert kl[2] != kl[0]
         assert 0 < run[side]["begin"]["seconds"] < run[side]["end"]["seconds"]
     assert not any(v.holds for v in judged("seeing", critics(0.0))[:1])
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete
 
-from yieldrl.buffers import Minibatches, RolloutBuffer, transitions
+from yieldrl.buffers import CircularBuffer, Minibatches, RolloutBuffer, transitions
 
 VECTOR = Box(-np.inf, np.inf, (2,))
 NESTED = Dict(
@@ -46,6 +46,23 @@ def begin(buffer, epochs=3, minibatches=2, seed=0):
     rollout = buffer.rollout()
     rollout["advantage"] = rollout["reward"] * 10
     buffer.begin(Minibatches(transitions(rollout), epochs, minibatches, seed))
+
+
+@pytest.mark.parametrize("kind", [RolloutBuffer, CircularBuffer])
+def test_without_next_observations_it_takes_half_of_the_images(kind):
+    """uint8 `[T, N, 3, 6, 6]` and the rest of a row, counted."""
+    space, (steps, num_envs) = Box(0, 255, (3, 6, 6), np.uint8), (4, 3)
+    image = np.zeros((num_envs, 3, 6, 6), np.uint8)
+    for keeps in (True, False):
+        buffer = kind(steps, space, Discrete(2), num_envs=num_envs, next_obs=keeps)
+        for row in range(steps):
+            seen = {"obs": image + row, "next_obs": image + row + 1}
+            buffer.add({**transition(row, num_envs), **seen})
+        rollout = buffer.rollout()
+        assert ("next_obs" in set(rollout.keys())) == keeps
+        entry = (1 + keeps) * 3 * 6 * 6 + 8 + 4 + 1 + 1  # action, reward, flags
+        assert sum(leaf.nbytes for leaf in rollout.values()) == steps * num_envs * entry
+        assert rollout["obs"][:, 0, 0, 0, 0].tolist() == [0, 1, 2, 3]
 
 
 def draw(buffer):

@@ -41,6 +41,20 @@ def test_evaluate_prints_every_episode(
     assert [*episodes, summary] == expected.splitlines()
 
 
+def test_evaluate_in_order_plays_each_start_once(
+    train: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train()
+    with ppo.Trainer.load(run / "checkpoints" / "step_000000256.pt") as trainer:
+        alone = [trainer.evaluate(1, seed=seed)["logs"] for seed in (7, 8, 9)]
+    capsys.readouterr()
+    main(["evaluate", str(run), "--episodes", "3", "--seed", "7", "--in-order"])
+    _, *episodes, _ = capsys.readouterr().out.splitlines()
+    assert [float(line.split()[-1]) for line in episodes] == [
+        logs["episode_length"] for logs in alone
+    ]
+
+
 def test_evaluate_takes_the_best_or_any_other(
     train: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:

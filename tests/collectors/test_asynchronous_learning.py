@@ -37,6 +37,13 @@ DREAMS = {
     "memory_size": 8,
 }
 NO_PAIRS = {"group_size", "num_minibatches"}  # fields that DPO has not
+IMAGINED = {
+    "gradient_steps": 1,
+    "num_branches": 16,
+    "model_batch_size": 8,
+    "model_epochs": 1,
+    "model_hidden_sizes": (8,),
+}
 CASES = {
     "a2c": {**ON_POLICY, "num_envs": 2},
     "appo": PASSES,
@@ -68,6 +75,7 @@ CASES = {
     "td3": CONTINUOUS,
     "sac": CONTINUOUS,
     "sac_discrete": OFF_POLICY,
+    "mbpo": {**CONTINUOUS, **IMAGINED},
     "dreamer": DREAMS,
     "q_learning": {},
 }

@@ -257,20 +257,39 @@ def test_a_success_rate_has_an_interval(successes, count, low, high):
     assert found == pytest.approx((low, high), abs=1e-4)
 
 
+class Drawn(Counter):
+    """Its episodes are as long as a reset draws."""
+
+    def reset(self, *, seed=None, options=None):
+        answer = super().reset(seed=seed)
+        self.length = int(self.np_random.integers(1, 50))
+        return answer
+
+
+def drawn(seeds):
+    """Lengths of the episodes that begin from these seeds."""
+    return [np.random.default_rng(seed).integers(1, 50) for seed in seeds]
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_fixed_starts_are_played_once_each_in_their_order(count):
     """Whatever the number of environments: of five, the last batch is not full."""
     seeds = [11, 3, 7, 3, 5]
 
-    class Drawn(Counter):
-        def reset(self, *, seed=None, options=None):
-            answer = super().reset(seed=seed)
-            self.length = int(self.np_random.integers(1, 50))
-            return answer
-
     envs = SerialVectorEnv([lambda: Drawn(1)] * count)
     found = evaluate_in_order(Idle(), envs, seeds)
-    wanted = [np.random.default_rng(seed).integers(1, 50) for seed in seeds]
-    assert found.lengths.tolist() == wanted
+    assert found.lengths.tolist() == drawn(seeds)
     with pytest.raises(ValueError, match="seeds are empty"):
         evaluate_in_order(Idle(), envs, [])
+
+
+def test_a_trainers_evaluations_may_be_in_order():
+    for in_order in (True, False):
+        config = ppo.Config(eval_episodes=2, eval_in_order=in_order)
+        evaluator = Evaluator(lambda: Drawn(1), config, "cpu")
+        found = evaluator.play(Idle(), 5, seed=3).lengths.tolist()
+        assert (sorted(found) == sorted(drawn(range(3, 8)))) == in_order
+    with pytest.raises(ValueError, match="episodes = 0: play at least one"):
+        evaluator.play(Idle(), 0, seed=3)
+    with pytest.raises(ValueError, match="eval_in_order = True: actors have none"):
+        ppo.Config(collection="ray", eval_actors=1, eval_in_order=True)

@@ -33,6 +33,13 @@ DREAMS = {
     "horizon": 2,
     "memory_size": 8,
 }
+IMAGINED = {
+    "gradient_steps": 1,
+    "num_branches": 16,
+    "model_batch_size": 8,
+    "model_epochs": 1,
+    "model_hidden_sizes": (8,),
+}
 OTHERS = {
     "dqn": OFF_POLICY,
     "double_dqn": OFF_POLICY,
@@ -45,6 +52,7 @@ OTHERS = {
     "td3": {**OFF_POLICY, "env_id": "Pendulum-v1"},
     "sac": {**OFF_POLICY, "env_id": "Pendulum-v1"},
     "sac_discrete": OFF_POLICY,
+    "mbpo": {**OFF_POLICY, "env_id": "Pendulum-v1", **IMAGINED},
     "dreamer": {**OFF_POLICY, **DREAMS},
     "q_learning": {},
     "sarsa": {},
@@ -464,6 +472,7 @@ ONE_BY_ONE = {
     "td3": CONTINUOUS,
     "sac": CONTINUOUS,
     "sac_discrete": REPLAY,
+    "mbpo": {**CONTINUOUS, **IMAGINED},
     "dreamer": {**REPLAY, **DREAMS, "num_envs": ENVS},
     "q_learning": {"num_envs": ENVS},
     "sarsa": {"num_envs": ENVS},

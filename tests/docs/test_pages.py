@@ -259,6 +259,8 @@ def check(words: list[str]) -> None:
             assert used <= known, words
         case ["python", "-m", "benchmarks", *rest]:
             benchmarks.parse(rest)
+        case [".venv-libero/bin/pip" | ".venv-libero/bin/yieldrl" | "apt-get", *_]:
+            pass  # another environment, or the system
         case [".venv/bin/yieldrl" | ".venv/bin/pip" as program, *rest]:
             check([program.rpartition("/")[2], *rest])
         case ["ray", "job", "submit", *rest]:

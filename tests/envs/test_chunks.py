@@ -147,6 +147,20 @@ def test_ends_in_mid_chunk(kind: str) -> None:
 
 
 @EACH
+def test_it_tells_the_reward_of_each_action_if_asked(kind: str) -> None:
+    """Three are executed of four: stopped at the first, at none, and cut."""
+    options = {"execute": 3, "gamma": 0.5, "each_reward": True}
+    envs = chunked(kind, 2, SAME_STEP, 4, **options)
+    chunks = [[[9, 1, 9, 9], [1, 2, 3, 4]], [[1, 1, 1, 1], [4, 5, 6, 7]]]
+    a, b = played(envs, chunks)
+    assert listed(a.info["rewards"]) == [[9, 0, 0, 0], [1, 2, 3, 0]]
+    assert listed(b.info["rewards"]) == [[1, 1, 1, 0], [4, 5, 0, 0]]
+    if kind != "blind":
+        assert envs.recorded_info[-1] == "rewards"
+        assert "rewards" not in ActionChunks.recorded_info
+
+
+@EACH
 def test_the_answers_are_of_the_kinds_and_dtypes_that_were_promised(kind: str) -> None:
     envs = chunked(kind, 2, SAME_STEP, 2, gamma=0.9)
     step = played(envs, [[[1, 2], [9, 2]]])[0]

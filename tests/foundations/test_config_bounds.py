@@ -188,6 +188,7 @@ UNUSED = {
     "vla_ppo": "actor_obs critic_obs",
     "sac": "exploration_noise policy_noise noise_clip",
     "sac_discrete": "exploration_noise policy_noise noise_clip",
+    "mbpo": "exploration_noise policy_noise noise_clip",
 }
 
 

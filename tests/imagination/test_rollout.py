@@ -30,7 +30,7 @@ class Line(WorldModel):
     def predict(self, obs, action, generator=None):
         after = obs + action
         end = (after - 2.5) * self.sharpness
-        raw = torch.cat([-end / 2, end / 2, after], 1)
+        raw = torch.cat([-end / 2, end / 2, after, 0 * after], 1)
         return Prediction(after, raw, torch.full((len(obs),), 0.25))
 
 

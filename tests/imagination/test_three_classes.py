@@ -1,6 +1,7 @@
 """The three classes on every combination, their weights, and symlog two-hot."""
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -20,6 +21,7 @@ from yieldrl.imagination import (
     symexp,
     symlog,
 )
+from yieldrl.imagination.outcomes import LOG_VAR, soft_clamp
 
 CLASSES = {(0.0, False): 0, (0.0, True): 1, (1.0, True): 2}
 
@@ -164,6 +166,12 @@ class TestSymlog:
 
 
 class TestHeads:
+    def test_a_soft_clamp(self):
+        x = torch.tensor([-1e3, -5.0, 1e3, 0.5])
+        found = soft_clamp(x, -10.0, 0.5).tolist()
+        middle = 0.5 - math.log1p(1)
+        assert found == pytest.approx([-10, -5, 0.5, middle], abs=0.02)
+
     def test_three_classes(self):
         head = ThreeClasses()
         head.fit_to(torch.tensor([0.0, 0, 1]), torch.tensor([False, True, True]))
@@ -187,19 +195,27 @@ class TestHeads:
         reward = torch.tensor([1.0, 5.0])
         head.fit_to(reward, torch.tensor([False, True]))
         assert (head.mean.item(), head.std.item()) == (3.0, 2.0)
-        raw = torch.tensor([[0.0, 0.0, 0.5], [0.0, 1.0, 1.0]])
+        raw = torch.tensor([[0.0, 0.0, 0.5, 0.0], [0.0, 1.0, 1.0, -math.log(2)]])
         found = head(raw)
         assert found.reward.tolist() == [4.0, 5.0]
         assert found.end.tolist() == pytest.approx([0.5, 0.7310586])
         assert found.terminated.tolist() == [False, True]
-        loss = head.loss(raw, reward, torch.tensor([False, True]))
+        ended = torch.tensor([False, True])
         # (1 - 3) / 2 = -1 and .5 predicted; log 2 and -log .731 of the ends.
-        assert loss.tolist() == pytest.approx([0.6931472 + 1.125, 0.3132617])
+        found = head.error(raw, reward, ended)
+        assert found.tolist() == pytest.approx([0.6931472 + 2.25, 0.3132617])
+        low, high = (soft_clamp(raw[i, 3], *LOG_VAR).item() for i in (0, 1))
+        expected = [
+            0.6931472 + 0.5 * (2.25 * math.exp(-low) + low),
+            0.3132617 + high / 2,
+        ]
+        found = head.loss(raw, reward, ended)
+        assert found.tolist() == pytest.approx(expected)
 
     def test_a_reward_that_never_varies(self):
         head = RewardAndEnd()
         head.fit_to(torch.ones(3), torch.zeros(3).bool())
-        assert head(torch.zeros(1, 3)).reward.tolist() == [1.0]
+        assert head(torch.zeros(1, 4)).reward.tolist() == [1.0]
 
     def test_symlog(self):
         head = outcome_head("symlog")

@@ -9,7 +9,7 @@ from torch import nn
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.networks import frozen_parts, set_train_mode
-from yieldrl.runtime import LearningMode
+from yieldrl.runtime import LearningMode, frozen
 
 
 class ReadsTheMode(nn.Module):
@@ -51,6 +51,20 @@ def test_it_is_eval_mode_again_after_an_error():
     with pytest.raises(ZeroDivisionError), LearningMode(model):
         raise ZeroDivisionError
     assert not model[0].training
+
+
+def test_what_was_frozen_before_stays_so_afterwards_even_after_an_error():
+    model = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
+    model[1].requires_grad_(False)
+
+    def learn():
+        with frozen(model.parameters()):
+            assert not any(p.requires_grad for p in model.parameters())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        learn()
+    assert [p.requires_grad for p in model.parameters()] == [True] * 2 + [False] * 2
 
 
 STATISTICAL = {

@@ -186,7 +186,7 @@ class TestTheEntryOfAnActionOfOne:
         log_prob = logits.log_softmax(0)
         torch.testing.assert_close(said.log_prob.flatten(), log_prob)
         entropy = -(log_prob.exp() * log_prob).sum()
-        torch.testing.assert_close(said.entropy, entropy.expand(33))
+        torch.testing.assert_close(said.entropy.flatten(), entropy.expand(33))
 
     def test_teacher_forcing_reads_its_embedding(self, folder, source):
         model = load(folder, decoding="autoregressive")

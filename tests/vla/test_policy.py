@@ -113,7 +113,7 @@ class TestShapes:
         said, entropy, again = policy.evaluate_actions(obs, action)
         torch.testing.assert_close(said, log_prob, rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(again, value, rtol=1e-5, atol=1e-5)
-        assert entropy.shape == (4,)
+        assert entropy.shape == log_prob.shape
         chosen, extras = policy.sample(obs, torch.Generator().manual_seed(0))
         assert chosen.shape == action.shape
         assert set(extras) == {"log_prob", "value"}

@@ -63,8 +63,9 @@ class ChunkVLA(OnePassModule):
             actions = self.action_statistics.denormalize(self.layout.inside(tokens))
         else:
             tokens = self.action_statistics.normalize(actions).flatten(1)
-        log_prob = self.layout.inside(policy.log_prob(tokens))
-        return VLAOutput(actions, log_prob, policy.entropy().sum(-1), value)
+        inside = self.layout.inside
+        log_prob, entropy = inside(policy.log_prob(tokens)), inside(policy.entropy())
+        return VLAOutput(actions, log_prob, entropy, value)
 
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`."""

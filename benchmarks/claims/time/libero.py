@@ -1,0 +1,145 @@
+"""LIBERO's tasks as environments, against the benchmark's own loop, in the environment
+that `make libero` sets up.
+
+Both simulate the same episode with the same actions, in turns of some steps, so that
+what differs is what is put around the simulation. Seconds are those of processors.
+"""
+
+import os
+import resource
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from yieldrl.benchmarks.claim import Run, constants, values
+from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.timing import in_turns
+
+ROUNDS, STEPS, SIZE, SIDES, WAYS = constants(
+    "time/libero", "ROUNDS", "STEPS", "SIZE", "SIDES", "WAYS"
+)
+
+SETTINGS = {"suite": "libero_spatial", "task": 0, "size": SIZE, "steps": STEPS}
+
+CASES = [{"way": way} for way in WAYS]
+
+Sides = dict[str, Callable[[], float]]
+
+
+def published(cameras: Sequence[str]) -> Any:
+    """The benchmark's environment, as OpenVLA-OFT makes it, at the first state."""
+    from yieldrl.envs.libero import starting, tasks_of
+
+    benchmark, task = starting.import_benchmark(), tasks_of(SETTINGS["suite"])[0]
+    env = benchmark.env_wrapper.ControlEnv(
+        bddl_file_name=str(task.file),
+        use_camera_obs=bool(cameras),
+        has_offscreen_renderer=bool(cameras),
+        camera_heights=SIZE,
+        camera_widths=SIZE,
+    )
+    begin_published(env)
+    return env
+
+
+def begin_published(env: Any) -> None:
+    from yieldrl.envs.libero import tasks_of
+    from yieldrl.envs.libero.simulator import WAITING
+
+    env.seed(0)
+    env.reset()
+    env.set_init_state(tasks_of(SETTINGS["suite"])[0].states()[0])
+    for _ in range(10):
+        env.step(WAITING)
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Of all processors: what else runs on the machine makes no difference."""
+    begin = time.process_time()
+    action()
+    return time.process_time() - begin
+
+
+def steps_per_second(step: Callable[[Any], object], actions: Any) -> float:
+    """Of a processor, one call for each action."""
+
+    def play() -> None:
+        for action in actions:
+            step(action)
+
+    return len(actions) / seconds(play)
+
+
+def against_published(
+    cameras: Sequence[str], steps: int, shadows: Sequence[bool]
+) -> dict[str, Any]:
+    """Steps per second of both, in turns, and seconds of a reset."""
+    import numpy as np
+
+    from yieldrl.envs.libero import LiberoEnvWrapper
+    from yieldrl.envs.libero.rendering import painting
+
+    actions = np.random.default_rng(0).uniform(-0.3, 0.3, (steps, 7)).astype(np.float32)
+    whole = {"horizon": 900, "size": SIZE, "cameras": cameras}
+    envs = [LiberoEnvWrapper(**whole, shadows=shaded) for shaded in shadows]
+    start = seconds(envs[0].reset)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    resets = {"yieldrl": round(seconds(partial(envs[0].reset, seed=0)), 2)}
+    for env in envs[1:]:
+        env.reset()
+    own = published(cameras)
+
+    def of_published(action: Any) -> None:
+        own.step(action.tolist())
+
+    def play_published() -> float:
+        with painting(own.sim):
+            return steps_per_second(of_published, actions)
+
+    sides: Sides = {"benchmark": play_published}
+    for env, shaded in zip(envs, shadows, strict=True):
+        name = "yieldrl" if shaded else "without shadows"
+        sides[name] = partial(steps_per_second, env.step, actions)
+    found = in_turns(sides, ROUNDS)
+    with painting(own.sim):
+        resets["benchmark"] = round(seconds(partial(begin_published, own)), 2)
+    speeds = {side: [round(x, 2) for x in taken] for side, taken in found.items()}
+    return {
+        "without shadows": [],
+        **speeds,
+        "start_seconds": round(start, 1),
+        "megabytes": round(memory),
+        "reset_seconds": resets,
+    }
+
+
+def measure_way(way: str, seed: int) -> dict[str, Any]:
+    renderer, shadows = WAYS[way]
+    if renderer:
+        os.environ["MUJOCO_GL"] = renderer
+    cameras = ("agentview", "wrist") if renderer else ()
+    steps = STEPS["pictures" if renderer else "states"]
+    return {"seed": seed, "way": way, **against_published(cameras, steps, shadows)}
+
+
+def ratios(runs: Sequence[Run]) -> list[float]:
+    """Of the benchmark's speed that is left, turn by turn."""
+    return [
+        ours / theirs
+        for run in runs
+        for ours, theirs in zip(run["yieldrl"], run["benchmark"], strict=True)
+    ]
+
+
+def draw(axes: Any, runs: Sequence[Run]) -> None:
+    for color, (side, label) in zip(COLORS, SIDES.items(), strict=False):
+        places, medians = [], []
+        for place, way in enumerate(reversed(WAYS)):
+            found = [x for taken in values(runs, side, way=way) for x in taken]
+            if found:
+                places.append(place + 0.12 * (1 - [*SIDES].index(side)))
+                medians.append(statistics.median(found))
+        axes.plot(medians, places, "o", color=color, label=label)
+    axes.set_yticks(range(len(WAYS)), [*reversed(WAYS)])

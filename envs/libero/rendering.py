@@ -1,0 +1,102 @@
+"""What paints pictures on a machine without a screen."""
+
+import contextlib
+import ctypes
+import ctypes.util
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+RENDERERS = ("egl", "osmesa")
+NO_RENDERER = "disabled"
+
+_DEVICE_PLATFORM = 0x313F  # EGL_PLATFORM_DEVICE_EXT
+
+
+def choose_renderer() -> str:
+    """The renderer that `MUJOCO_GL` names, or else EGL, or else OSMesa, whichever is
+    there; `"disabled"` if none is. On systems other than Linux it is MuJoCo's own."""
+    named = os.environ.get("MUJOCO_GL", "").lower()
+    if sys.platform != "linux":
+        return named or "native"
+    candidates = (named,) if named in RENDERERS else RENDERERS
+    return next(filter(has_renderer, candidates), NO_RENDERER)
+
+
+def has_renderer(name: str) -> bool:
+    """Whether the system can paint with `"egl"` or `"osmesa"`."""
+    if name == "osmesa":
+        return ctypes.util.find_library("OSMesa") is not None
+    with contextlib.suppress(OSError, AttributeError):
+        return _has_egl_device(ctypes.CDLL("libEGL.so.1"))
+    return False
+
+
+def missing_renderer() -> str:
+    """The sentence that says what to install."""
+    named = os.environ.get("MUJOCO_GL", "")
+    tried = f"MUJOCO_GL={named} does not work" if named else "EGL, OSMesa: neither is"
+    return (
+        f"LIBERO's cameras need a renderer, and of this system's libraries {tried}"
+        " there: apt-get install libegl1 libgl1-mesa-dri libosmesa6, or set cameras=()"
+        " for states alone"
+    )
+
+
+@contextlib.contextmanager
+def painting(sim: Any) -> Iterator[None]:
+    """Take the context of a simulation of robosuite, if it has one.
+
+    Each simulation has its own. What is painted or freed in another's would be wrong,
+    and one that is held cannot be taken by a thread that steps it later.
+    """
+    context = sim._render_context_offscreen
+    if context is None:
+        yield
+        return
+    context.gl_ctx.make_current()
+    try:
+        yield
+    finally:
+        release_context()
+
+
+def release_context() -> None:
+    """Leave EGL's context, so that another thread can take it."""
+    module: Any = sys.modules.get("robosuite.renderers.context.egl_context")
+    if module is not None and module.EGL_DISPLAY is not None:
+        egl, none = module.EGL, module.EGL.EGL_NO_SURFACE
+        egl.eglMakeCurrent(module.EGL_DISPLAY, none, none, egl.EGL_NO_CONTEXT)
+
+
+def paint_roughly(sim: Any) -> None:
+    """Let a simulation of robosuite, whose context is current, paint without shadows,
+    reflections and smooth edges."""
+    mujoco: Any = importlib.import_module("mujoco")
+    context = sim._render_context_offscreen
+    sim.model.vis.quality.offsamples = 0
+    context.con.free()
+    context._set_mujoco_context_and_buffers()
+    for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
+        context.scn.flags[flag] = 0
+
+
+def _has_egl_device(egl: ctypes.CDLL) -> bool:
+    """Whether a device of EGL can be initialized, as MuJoCo does it."""
+    find = egl.eglGetProcAddress
+    find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
+    addresses = [find(b"eglQueryDevicesEXT"), find(b"eglGetPlatformDisplayEXT")]
+    if not all(addresses):
+        return False
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    query = ctypes.CFUNCTYPE(number, number, pointer, pointer)(addresses[0])
+    display_of = ctypes.CFUNCTYPE(pointer, number, pointer, pointer)(addresses[1])
+    devices, found = (pointer * 16)(), number()
+    query(len(devices), ctypes.addressof(devices), ctypes.addressof(found))
+    egl.eglInitialize.argtypes = [pointer, pointer, pointer]
+    displays = (
+        display_of(_DEVICE_PLATFORM, device, None) for device in devices[: found.value]
+    )
+    return any(shown and egl.eglInitialize(shown, None, None) for shown in displays)

@@ -1,0 +1,198 @@
+"""One task of LIBERO, built once and begun anew as often as one likes."""
+
+import atexit
+import contextlib
+import importlib
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from yieldrl.envs.libero.rendering import (
+    NO_RENDERER,
+    missing_renderer,
+    paint_roughly,
+    painting,
+    release_context,
+)
+from yieldrl.envs.libero.starting import import_benchmark, renderer
+from yieldrl.envs.libero.suites import Task
+
+WAITING = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
+"""The action that waits, as OpenVLA-OFT has it: no motion, the gripper open."""
+
+ATTEMPTS = 100  # to place objects so that they do not touch
+
+Observations = dict[str, np.ndarray]
+
+
+class Simulator:
+    """The benchmark's own simulation of a task.
+
+    LIBERO's evaluation builds the whole model anew for each episode, which takes
+    seconds. This one keeps it, and puts back what the benchmark's reset forgets: the
+    gripper's command. An episode equals, bit by bit, the first one of a new process
+    that was given the same seed.
+
+    A first state says where things that move are; where furniture stands is drawn by
+    NumPy's global generator, of which this has a state of its own.
+
+    Args:
+        task: The task.
+        cameras: The benchmark's cameras that observations have.
+        size: Pixels of their sides.
+        steps: The most steps of an episode.
+        rendering: Whether `render` is called.
+        shadows: Whether pictures have shadows and smooth edges, as the benchmark's.
+
+    Raises:
+        ImportError: If the benchmark, or what renders, is missing.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        cameras: Sequence[str],
+        size: int,
+        steps: int,
+        rendering: bool = False,
+        shadows: bool = True,
+    ) -> None:
+        benchmark = import_benchmark()
+        errors = importlib.import_module("robosuite.utils.errors")
+        self._no_room: type[Exception] = errors.RandomizationError
+        offscreen = bool(cameras) or rendering
+        if offscreen and renderer() == NO_RENDERER:
+            raise ImportError(missing_renderer())
+        self.task, self.cameras = task, tuple(cameras)
+        self._looking = False
+        self._blank = np.zeros((size, size, 3), np.uint8)
+        self._numbers = np.random.RandomState(0).get_state()
+        with self._own_numbers():
+            self.control: Any = benchmark.env_wrapper.ControlEnv(
+                bddl_file_name=str(task.file),
+                use_camera_obs=bool(cameras),
+                has_offscreen_renderer=offscreen,
+                camera_names=list(cameras) or "agentview",
+                camera_heights=size,
+                camera_widths=size,
+                horizon=steps,
+                hard_reset=False,
+            )
+        self.domain: Any = self.control.env
+        # The reset of a model that is built anew would know them twice, and draw twice.
+        self.domain.object_property_initializers *= 2
+        for camera in self.cameras:
+            self._look_on_demand(f"{camera}_image")
+        if offscreen and not shadows:
+            paint_roughly(self.domain.sim)
+        _OPEN.add(self)
+        release_context()
+        _close_at_exit()
+
+    def seed(self, seed: int) -> None:
+        """Seed where things are placed."""
+        self._numbers = np.random.RandomState(seed % 2**32).get_state()
+
+    def reset(self, state: np.ndarray | None, waiting_steps: int) -> Observations:
+        """Begin an episode in a first state, or where everything is placed at random;
+        wait until what was dropped lies still, and look around."""
+        for robot in self.domain.robots:
+            robot.gripper.current_action = np.zeros(robot.gripper.dof)
+        with painting(self.domain.sim):
+            self._place()
+            self._looking = waiting_steps == 0
+            if state is None:
+                obs = self.domain._get_observations(force_update=True)
+            else:
+                obs = self.control.set_init_state(state)
+            for i in range(waiting_steps):
+                self._looking = i == waiting_steps - 1
+                obs, *_ = self.domain.step(WAITING)
+        self._looking = True
+        return obs
+
+    def step(self, action: np.ndarray) -> tuple[Observations, float, bool]:
+        """What the benchmark observes, its reward, and whether the task is done."""
+        with painting(self.domain.sim):
+            obs, reward, done, _ = self.domain.step(action)
+        return obs, float(reward), bool(done)
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """Names of things that can be moved."""
+        return tuple(thing.name for thing in self.domain.objects)
+
+    def poses(self) -> dict[str, np.ndarray]:
+        """Where all things are now, furniture too, by name: float64 `[7]`, position (m)
+        and quaternion (x, y, z, w)."""
+        data = self.domain.sim.data
+        return {
+            name: np.concatenate(
+                (data.body_xpos[body], np.roll(data.body_xquat[body], -1))
+            )
+            for name, body in self.domain.obj_body_id.items()
+        }
+
+    def render(self, size: int, camera: str = "agentview") -> np.ndarray:
+        """A picture as people see it, uint8 `[size, size, 3]`."""
+        sim = self.domain.sim
+        with painting(self.domain.sim):
+            return sim.render(width=size, height=size, camera_name=camera)[::-1].copy()
+
+    def close(self) -> None:
+        """Free its memory."""
+        _OPEN.discard(self)
+        if self.domain is not None:
+            with painting(self.domain.sim):
+                self.domain = None
+                self.control.close()
+
+    def _place(self) -> None:
+        """Place everything at random, as often as it takes."""
+        self._looking = False
+        with self._own_numbers():
+            for attempt in range(ATTEMPTS):
+                try:
+                    # Not the benchmark's reset around it, which swallows all errors.
+                    self.domain.reset()
+                    break
+                except self._no_room:
+                    if attempt == ATTEMPTS - 1:
+                        raise
+
+    def _look_on_demand(self, name: str) -> None:
+        """Paint only what is seen: not while an episode begins."""
+        see = self.domain._observables[name]._sensor
+
+        def look(cache: Any) -> np.ndarray:
+            return see(cache) if self._looking else self._blank
+
+        vars(look)["__modality__"] = see.__modality__
+        self.domain.modify_observable(name, "sensor", look)
+
+    @contextlib.contextmanager
+    def _own_numbers(self) -> Iterator[None]:
+        theirs = np.random.get_state()
+        np.random.set_state(self._numbers)
+        try:
+            yield
+        finally:
+            self._numbers = np.random.get_state()
+            np.random.set_state(theirs)
+
+
+_OPEN: weakref.WeakSet[Simulator] = weakref.WeakSet()
+
+
+def _close_at_exit() -> None:
+    """Before EGL ends, whose function was registered earlier, and after which contexts
+    cannot be freed."""
+    atexit.unregister(_close_all)
+    atexit.register(_close_all)
+
+
+def _close_all() -> None:
+    for simulator in list(_OPEN):
+        simulator.close()

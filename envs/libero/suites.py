@@ -1,0 +1,138 @@
+"""LIBERO's suites of tasks: their sentences, their horizons, their first states."""
+
+import functools
+import importlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from yieldrl.envs.libero.starting import check_installed
+
+HORIZONS = {
+    "libero_spatial": 220,
+    "libero_object": 280,
+    "libero_goal": 300,
+    "libero_10": 520,
+    "libero_90": 400,
+}
+"""Steps of an episode, by suite, as OpenVLA-OFT evaluates (`run_libero_eval.py`; of the
+longest demonstrations in each: 193, 254, 270, 505 and 373 steps)."""
+
+PERTURBED = ("lan", "object", "swap", "task")
+"""LIBERO-PRO's: other words, objects of other looks, places exchanged, other tasks."""
+
+SUITES = (
+    *HORIZONS,
+    *(f"{suite}_{kind}" for suite in [*HORIZONS][:4] for kind in PERTURBED),
+)
+"""Suites of LIBERO and of LIBERO-PRO, of which all tasks have all that they need."""
+
+LONGEST_SENTENCE = 96  # characters
+
+
+class Task(NamedTuple):
+    """A task of a suite.
+
+    Attributes:
+        suite: The suite's name.
+        number: Its place in the suite.
+        name: What its files are called.
+        sentence: What the robot is told.
+        file: The task in BDDL, the language of its definition.
+        states_file: Its first states, in NPZ.
+        num_objects: How many things can be moved.
+    """
+
+    suite: str
+    number: int
+    name: str
+    sentence: str
+    file: Path
+    states_file: Path
+    num_objects: int
+
+    def states(self) -> np.ndarray:
+        """Its fixed first states, float64 `[50, S]`: time, positions, velocities."""
+        with np.load(self.states_file, allow_pickle=False) as arrays:
+            return arrays["states"]
+
+
+@functools.cache
+def tasks_of(suite: str) -> tuple[Task, ...]:
+    """The tasks of a suite, in its own order; nothing is simulated.
+
+    What a task is called and told are LIBERO's, `task.language`; where LIBERO-PRO
+    tells something else, in its suites `_lan` and `_task`, that is in the file.
+
+    Raises:
+        ValueError: If there is no such suite.
+        ImportError: If the benchmark is not installed.
+    """
+    if suite not in SUITES:
+        raise ValueError(f"suite = {suite!r}: there are {', '.join(SUITES)}")
+    check_installed()
+    libero: Any = importlib.import_module("libero.libero")
+    benchmark: Any = importlib.import_module("libero.libero.benchmark")
+    files = Path(libero.get_libero_path("bddl_files"), suite)
+    states = Path(libero.get_libero_path("init_states"), suite)
+    return tuple(
+        _task(suite, number, files, states, task)
+        for number, task in enumerate(benchmark.task_maps[suite].values())
+    )
+
+
+def find_tasks(suite: str, task: int | str | Iterable[int | str] | None) -> list[Task]:
+    """Tasks by number or name, one or several; None for all of the suite.
+
+    Raises:
+        ValueError: If there is no such task.
+    """
+    known = tasks_of(suite)
+    if task is None:
+        return list(known)
+    wanted = [task] if isinstance(task, int | str | np.integer) else list(task)
+    by_name = {one.name: one for one in known}
+    found = [
+        by_name.get(one) if isinstance(one, str) else dict(enumerate(known)).get(one)
+        for one in wanted
+    ]
+    chosen = [one for one in found if one is not None]
+    if not chosen or len(chosen) < len(found):
+        raise ValueError(
+            f"task = {task!r}: {suite} has the tasks 0 to {len(known) - 1}; name some"
+            " of them, or None for all"
+        )
+    return chosen
+
+
+def horizon_of(suite: str) -> int:
+    """Steps of an episode of a suite; LIBERO-PRO's are those of LIBERO's."""
+    base = max((name for name in HORIZONS if suite.startswith(name)), key=len)
+    return HORIZONS[base]
+
+
+def _task(suite: str, number: int, files: Path, states: Path, task: Any) -> Task:
+    file = files / task.bddl_file
+    text = file.read_text(encoding="utf-8")
+    told = suite.endswith(("_lan", "_task"))
+    sentence = _part(text, "language") if told else task.language
+    sentence = sentence.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lower()
+    lines = [line.split(" - ")[0] for line in _part(text, "objects").splitlines()]
+    return Task(
+        suite=suite,
+        number=number,
+        name=task.name,
+        sentence=sentence,
+        file=file,
+        states_file=states / f"{task.init_states_file}.npz",
+        num_objects=sum(len(line.split()) for line in lines),
+    )
+
+
+def _part(text: str, name: str) -> str:
+    """What a file says of itself, of that name."""
+    found = re.search(rf"\(:{name}\s+(.*?)\)", text, re.DOTALL)
+    return found.group(1).strip() if found else ""

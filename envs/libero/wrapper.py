@@ -1,0 +1,195 @@
+"""LIBERO's tasks as a Gymnasium environment."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from yieldrl.envs.arrays import ResetResult, StepResult
+from yieldrl.envs.libero import readings, starting
+from yieldrl.envs.libero.episodes import Episodes
+from yieldrl.envs.libero.simulator import Simulator
+from yieldrl.envs.libero.suites import find_tasks, horizon_of
+
+LARGE = 512  # pixels of pictures for people
+
+
+class LiberoEnvWrapper(gym.Env[Any, Any]):
+    """Moves things on a table with a robot's arm, as it is told (extra `[libero]`).
+
+    Liu et al. 2023, "LIBERO", arXiv:2306.03310, and its perturbed suites, Zhou et al.
+    2025, "LIBERO-PRO", arXiv:2510.03827, as OpenVLA-OFT (arXiv:2502.19645) evaluates in
+    them: 10 steps of waiting after each reset, which nobody counts, episodes cut after
+    so many steps as the suite has (`HORIZONS`), the benchmark's own reward, 1 when the
+    task is done and 0 before, and the end of the episode with it.
+
+    An action is float32 `[7]` in [-1, 1], at 20 Hz: how the hand moves (up to 5 cm) and
+    turns (axis-angle, up to 0.5 rad), and the gripper, which a positive number closes
+    and a negative one opens. Observations are a Dict of
+
+    - `rgb`, of each camera uint8 `[size, size, 3]`;
+    - `proprio`, float32 `[8]`: position of the hand (m), its rotation as axis-angle,
+      positions of the two fingers (m);
+    - `language`, the sentence.
+
+    With `cameras=()` nothing is painted, and there are `proprio` and `objects`, float32
+    `[K, 7]`: of everything that can be moved position and quaternion (x, y, z, w), and
+    zeros up to the K things of the task that has most.
+
+    `info` has `success` at each step, and at a reset `task` and `initial_state`.
+
+    A seed names the episode that a reset begins. Of several tasks it takes number
+    `seed % len(task)`, so that each environment of a batch plays its own, and of the 50
+    first states number `seed // len(task)`; without a seed the task stays and the next
+    first state follows. The simulation of a task is built at the reset that first needs
+    it, which takes seconds, and gigabytes with cameras. It is kept from then on, and
+    replaced if a seed or an option asks for another task. `options` are `task`, its
+    place among those given, and `initial_state`.
+
+    Args:
+        suite: One of `SUITES`.
+        task: A number or name of the suite's tasks, or several of them; None for all.
+        cameras: `"agentview"` and `"wrist"`, or the benchmark's names of others.
+        size: Pixels of the pictures' sides; OpenVLA-OFT takes 256.
+        seed: Of the first reset, if that has none: by default 0, as published.
+        initial_state: `"ordered"` takes the fixed first states one after the other,
+            `"drawn"` at random, a number always that one; `"placed"` takes none, and
+            puts things where chance does within the task's bounds.
+        mirrored: Whether pictures are turned by 180 degrees, which exchanges left and
+            right, as OpenVLA, openpi and LeRobot show them to what they train; if not
+            they are as people see the table. Up is up in both.
+        shadows: Whether pictures have shadows and smooth edges, as the benchmark's.
+            Without them painting is several times faster, and pictures differ: for
+            policies that see no others.
+        waiting_steps: Steps of waiting after a reset.
+        horizon: Steps of an episode, instead of the suite's.
+        render_mode: None, or "rgb_array" for large pictures from `render`.
+
+    Raises:
+        ValueError: If an argument is not as above.
+        ImportError: If the benchmark is missing, or one of its versions wrong; at the
+            first reset, if nothing renders.
+
+    Attributes:
+        episodes: Which task and first state the current episode has.
+        simulator: Of the current task; None before the first reset.
+
+    Example:
+        ```python
+        env = gymnasium.make("yieldrl/LIBERO-v1", suite="libero_object", task=3)
+        obs, info = env.reset(seed=0)
+        ```
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012
+
+    def __init__(
+        self,
+        *,
+        suite: str = "libero_spatial",
+        task: int | str | Sequence[int | str] | None = 0,
+        cameras: Sequence[str] = ("agentview", "wrist"),
+        size: int = 256,
+        seed: int = 0,
+        initial_state: int | str = "ordered",
+        mirrored: bool = True,
+        shadows: bool = True,
+        waiting_steps: int = 10,
+        horizon: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"render_mode = {render_mode!r}: None or 'rgb_array'")
+        if size < 16 or waiting_steps < 0 or (horizon is not None and horizon < 1):
+            raise ValueError(
+                f"size = {size}, waiting_steps = {waiting_steps}, horizon = {horizon}:"
+                " at least 16, 0 and 1"
+            )
+        self.episodes = Episodes(find_tasks(suite, task), initial_state)
+        self.cameras = (cameras,) if isinstance(cameras, str) else tuple(cameras)
+        self.size, self.waiting_steps = size, waiting_steps
+        self.render_mode, self.shadows = render_mode, shadows
+        self.horizon = horizon_of(suite) if horizon is None else horizon
+        self.simulator: Simulator | None = None
+        self.steps = 0  # of this episode
+        self._first_seed: int | None = seed
+        self._spec: Any = None
+        self.action_space = spaces.Box(-1, 1, (7,), np.float32)
+        rows = max(one.num_objects for one in self.episodes.tasks)
+        self._look = readings.Look(self.cameras, size, mirrored, rows)
+        self.observation_space = self._look.space
+
+    @property
+    def spec(self) -> Any:
+        """What it was registered as, with the time limit of its suite."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: Any) -> None:
+        limit = {"max_episode_steps": self.horizon}
+        self._spec = None if spec is None else dataclasses.replace(spec, **limit)
+
+    @property
+    def instruction(self) -> str:
+        """The sentence of the current task."""
+        return self.episodes.task.sentence
+
+    @property
+    def renderer(self) -> str:
+        """What paints: `"egl"`, `"osmesa"`, or `"disabled"`."""
+        return starting.renderer()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> ResetResult:
+        seed, self._first_seed = self._first_seed if seed is None else seed, None
+        super().reset(seed=seed)
+        self.episodes.begin(seed, options or {}, self.np_random)
+        simulator = self._simulator()
+        if seed is not None:
+            simulator.seed(seed)
+        obs = simulator.reset(self.episodes.state, self.waiting_steps)
+        self.steps = 0
+        info: dict[str, Any] = {"task": self.episodes.task.number, "success": False}
+        if self.episodes.number is not None:
+            info["initial_state"] = self.episodes.number
+        return self._look(obs, simulator.objects, self.instruction), info
+
+    def step(self, action: Any) -> StepResult:
+        if self.simulator is None:
+            raise RuntimeError("step() before reset(): begin an episode first")
+        given = np.asarray(action, np.float64)
+        if given.shape != (7,) or not np.isfinite(given).all():
+            raise ValueError(f"action {action!r}: give 7 finite numbers in [-1, 1]")
+        obs, reward, done = self.simulator.step(given)
+        self.steps += 1
+        truncated = not done and self.steps >= self.horizon
+        seen = self._look(obs, self.simulator.objects, self.instruction)
+        return seen, reward, done, truncated, {"success": done}
+
+    def render(self) -> np.ndarray | None:
+        """The table as people see it: uint8 `[512, 512, 3]`."""
+        if self.render_mode is None or self.simulator is None:
+            return None
+        return self.simulator.render(LARGE)
+
+    def close(self) -> None:
+        """Free the simulation; the next reset builds it anew."""
+        if self.simulator is not None:
+            self.simulator.close()
+            self.simulator = None
+
+    def _simulator(self) -> Simulator:
+        """Of this episode's task."""
+        task = self.episodes.task
+        if self.simulator is None or self.simulator.task is not task:
+            self.close()
+            names = [readings.CAMERAS.get(camera, camera) for camera in self.cameras]
+            steps = self.horizon + self.waiting_steps + 1
+            large = self.render_mode is not None
+            given = task, names, self.size, steps, large, self.shadows
+            self.simulator = Simulator(*given)
+        return self.simulator

