@@ -1,6 +1,6 @@
 """Steps in a row out of a ring, which never cross an episode's end."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -26,6 +26,7 @@ class RingSequences:
     first: int
     count: int
     length: int
+    crossing: bool = False  # whether episodes may end on the way
 
     def draw(self, batch_size: int, generator: torch.Generator) -> Tensor:
         """Flat positions `[T, B]`, their starts uniform over all that there are.
@@ -60,8 +61,11 @@ class RingSequences:
     def whole(self, start: Tensor) -> Tensor:
         """Whether no episode ends before the last step, and no step only resets."""
         path = self.positions(start)
-        ended = self._flag("terminated")[path] | self._flag("truncated")[path]
-        whole = ~ended[:-1].any(0)
+        if self.crossing:
+            whole = torch.ones_like(start, dtype=torch.bool)
+        else:
+            ended = self._flag("terminated")[path] | self._flag("truncated")[path]
+            whole = ~ended[:-1].any(0)
         if "valid" in self.storage:
             whole = whole & self._flag("valid")[path].all(0)
         return whole
@@ -103,18 +107,25 @@ class SequenceDraws:
     check_batch: Any
 
     def sequences(
-        self, batch_size: int, length: int, newest: int | None = None
+        self,
+        batch_size: int,
+        length: int,
+        newest: int | None = None,
+        *,
+        crossing: bool = False,
     ) -> TensorDict:
         """Single steps in a row, `[T, B]`, drawn uniformly over where they may begin.
 
-        No sequence crosses an episode's end: its last step alone may be one. `newest`
-        draws of the latest so many rows alone. RuntimeError if no episode has so many
-        steps; ValueError if a size is less than 1, MemoryError if the batch takes more
-        than is free.
+        No sequence crosses an episode's end: its last step alone may be one; with
+        `crossing` the next episode follows it, so that every step is as likely, however
+        short episodes are. `newest` draws of the latest so many rows alone.
+        RuntimeError if no episode has so many steps; ValueError if a size is less than
+        1, MemoryError if the batch takes more than is free.
         """
         check_at_least_one(batch_size=batch_size, length=length, newest=newest)
         self.check_batch(batch_size * length)
-        index = self._rows(length, newest).draw(batch_size, self.generator)
+        rows = replace(self._rows(length, newest), crossing=crossing)
+        index = rows.draw(batch_size, self.generator)
         return self._single_steps(index.flatten()).view(length, batch_size)
 
     def every_step(self, newest: int | None = None) -> TensorDict:

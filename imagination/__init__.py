@@ -10,6 +10,9 @@ from yieldrl.imagination.diagnostics import (
 from yieldrl.imagination.ensemble import EnsembleModel
 from yieldrl.imagination.fitting import fit
 from yieldrl.imagination.imagination import Imagination
+from yieldrl.imagination.latent import LatentModel
+from yieldrl.imagination.latent_config import LatentConfig
+from yieldrl.imagination.mirror import Mirror, make_mirror
 from yieldrl.imagination.outcomes import (
     Outcome,
     OutcomeHead,
@@ -40,6 +43,9 @@ __all__ = [
     "ExploitationWatch",
     "Imagination",
     "ImaginationConfig",
+    "LatentConfig",
+    "LatentModel",
+    "Mirror",
     "Outcome",
     "OutcomeHead",
     "Prediction",
@@ -55,6 +61,7 @@ __all__ = [
     "imagine",
     "imagined_return",
     "k_step_errors",
+    "make_mirror",
     "outcome_errors",
     "outcome_head",
     "recall_of_ends",

@@ -146,9 +146,13 @@ class NatureCNN(Encoder):
         # It follows from the space: no part of a checkpoint.
         self.register_buffer("scale", scale.contiguous(), persistent=False)
 
-    def forward(self, obs: Tensor) -> Tensor:
+    def pixels(self, obs: Tensor) -> Tensor:
+        """What the first convolution reads: images `[B, C, H, W]` in [-1, 1]."""
         image = obs.permute(0, 3, 1, 2) if self.channels_last else obs
-        maps = self.convolutions(image.float() * self.scale)
+        return image.float() * self.scale
+
+    def forward(self, obs: Tensor) -> Tensor:
+        maps = self.convolutions(self.pixels(obs))
         if self.channels_last:
             maps = maps.permute(0, 2, 3, 1)
         return self.head(maps.flatten(1))

@@ -10,7 +10,9 @@ SMALL = {
     "demonstration_steps": 64,
     "gradient_steps": 1,
     "group_size": 2,
+    "groups": 2,
     "hidden_sizes": (8,),
+    "horizon": 3,
     "learning_starts": 8,
     "lstm_size": 4,
     "members": 3,
@@ -18,6 +20,7 @@ SMALL = {
     "model_epochs": 1,
     "model_every": 8,
     "model_hidden_sizes": (8,),
+    "memory_size": 4,
     "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
     "num_branches": 16,
     "num_envs": 2,
@@ -25,6 +28,7 @@ SMALL = {
     "num_epochs": 2,
     "num_minibatches": 2,
     "num_steps": 8,
+    "sequence_length": 4,
     "target_every": 2,
     "total_steps": 400,
     "device": "cpu",
@@ -39,6 +43,8 @@ def config_of(module: Any, **options: Any) -> Any:
     if known & {"group_size", "judge"}:  # all groups differ, and end with the rollout
         limit = {"max_episode_steps": 8}
         options = {"env_id": "Pendulum-v1", "env_kwargs": limit, **options}
+    if module.__name__.endswith("dreamer"):
+        options = {"env_id": "CartPole-v1", **options}
     if module.__name__.endswith("vla_grpo"):
         options = {"observation_keys": {"proprio": "obs"}, "action_bins": 8, **options}
     known -= options.keys()

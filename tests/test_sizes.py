@@ -15,8 +15,8 @@ PRODUCT = [
     if (top := file.relative_to(ROOT).parts[0]) not in OTHERS and top[0] != "."
 ]
 
-ROOTS = ["a2c", "ddpg", "dpo", "dqn", "grpo", "ppo", "q_learning", "reinforce"]
-ROOTS += ["sac"]
+ROOTS = ["a2c", "ddpg", "dpo", "dqn", "dreamer", "grpo", "ppo", "q_learning"]
+ROOTS += ["reinforce", "sac"]
 """Algorithms that are complete by themselves: at most 320 lines. Others are differences
 to their parents: at most 200."""
 
@@ -32,7 +32,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_841
+LINES = 39_845
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_600, "language": 1_080, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
@@ -41,7 +41,7 @@ LATER |= {"algorithms/dr_grpo": 56, "algorithms/dapo": 132, "algorithms/gspo": 7
 LATER |= {"on_policy/episode_rows.py": 62, "on_policy/group_algorithm.py": 70}
 LATER |= {"loggers/answers.py": 43, "algorithms/dpo": 320}
 LATER |= {"envs/wrappers/judged.py": 100, "algorithms/vla_grpo": 200}
-LATER |= {"algorithms/vla_ppo_steady": 200, "imagination": 1_300}
+LATER |= {"algorithms/vla_ppo_steady": 200, "imagination": 1_640}
 LATER |= {"algorithms/mbpo": 200, "on_policy/action_values.py": 33}
 LATER |= {"envs/libero": 1_120}
 LATER |= {"buffers/ring_sequences.py": 160, "buffers/imagination.py": 100}
@@ -56,6 +56,7 @@ LATER |= {"experiments/suite_results.py": 130}
 LATER |= {"cli/evaluating_suites.py": 110}
 LATER |= {"envs/suites.py": 70}
 LATER |= {"collectors/pace.py": 80}
+LATER |= {"algorithms/dreamer": 320}
 """Most lines of rooms that came later."""
 
 

@@ -204,3 +204,25 @@ def test_sizes_are_at_least_one(sizes):
 def test_an_empty_ring_has_none():
     with pytest.raises(RuntimeError, match="no episode has 1 steps"):
         buffer_of(4, 1).sequences(1, 1)
+
+
+@FEW
+@given(histories(), st.integers(1, 5))
+def test_those_that_cross_ends_are_all_in_a_row(history, length):
+    """But for steps that only reset: every step of every episode is in some."""
+    num_envs, rows, steps = history
+    buffer = buffer_of(num_envs * rows, num_envs)
+    for one in steps:
+        buffer.add(one)
+    goes_on = [
+        s | {k: np.zeros(num_envs, bool) for k in ("terminated", "truncated")}
+        for s in steps
+    ]
+    there = expected(goes_on, num_envs, rows, length)
+    if not there:
+        with pytest.raises(RuntimeError, match=f"has {length} steps in a row"):
+            buffer.sequences(4, length, crossing=True)
+        return
+    reward = buffer.sequences(400, length, crossing=True)["reward"].long()
+    assert {*map(tuple, reward.T.tolist())} <= there
+    assert len(there) > 20 or {*map(tuple, reward.T.tolist())} == there

@@ -28,6 +28,14 @@ GROUPS = {
     "num_envs": 4,
     "group_size": 2,
 }
+DREAMS = {
+    **OFF_POLICY,
+    "env_id": "CartPole-v1",
+    "num_envs": 4,
+    "sequence_length": 4,
+    "horizon": 2,
+    "memory_size": 8,
+}
 NO_PAIRS = {"group_size", "num_minibatches"}  # fields that DPO has not
 IMAGINED = {
     "gradient_steps": 1,
@@ -68,6 +76,7 @@ CASES = {
     "sac": CONTINUOUS,
     "sac_discrete": OFF_POLICY,
     "mbpo": {**CONTINUOUS, **IMAGINED},
+    "dreamer": DREAMS,
     "q_learning": {},
 }
 

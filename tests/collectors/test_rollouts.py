@@ -27,6 +27,12 @@ CASES = {
     "ppo_masked": PASSES,
 }
 OFF_POLICY = {"hidden_sizes": (8,), "num_envs": ENVS}
+DREAMS = {
+    "env_id": "CartPole-v1",
+    "sequence_length": 4,
+    "horizon": 2,
+    "memory_size": 8,
+}
 IMAGINED = {
     "gradient_steps": 1,
     "num_branches": 16,
@@ -47,6 +53,7 @@ OTHERS = {
     "sac": {**OFF_POLICY, "env_id": "Pendulum-v1"},
     "sac_discrete": OFF_POLICY,
     "mbpo": {**OFF_POLICY, "env_id": "Pendulum-v1", **IMAGINED},
+    "dreamer": {**OFF_POLICY, **DREAMS},
     "q_learning": {},
     "sarsa": {},
     "reinforce": {"num_envs": ENVS, "num_episodes": 2, "hidden_sizes": (8,)},
@@ -466,6 +473,7 @@ ONE_BY_ONE = {
     "sac": CONTINUOUS,
     "sac_discrete": REPLAY,
     "mbpo": {**CONTINUOUS, **IMAGINED},
+    "dreamer": {**REPLAY, **DREAMS, "num_envs": ENVS},
     "q_learning": {"num_envs": ENVS},
     "sarsa": {"num_envs": ENVS},
 }

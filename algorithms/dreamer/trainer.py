@@ -1,0 +1,39 @@
+"""The schedule of Dreamer."""
+
+from yieldrl.abstractions import Logs
+from yieldrl.off_policy import OffPolicyTrainer
+
+from .agent import Agent
+from .algorithm import Algorithm
+from .config import Config
+from .model import Model
+
+
+class Trainer(OffPolicyTrainer):
+    """After steps into the replay buffer, learn from sequences of it.
+
+    >>> fields = {"env_id": "CartPole-v1", "learning_starts": 200, "eval_every": 0}
+    >>> trainer = Trainer(Config(total_steps=240, horizon=3, **fields))
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"], log["learn_step"]
+    ('train', 240, 6)
+    """
+
+    config: Config
+    agent: Agent
+    config_class = Config
+    model_class = Model
+    algorithm_class = Algorithm
+    agent_class = Agent
+
+    @property
+    def learning_due(self) -> bool:
+        """Whether steps call for it, and are as many in a row as a sequence takes."""
+        rows = len(self.buffer) // self.envs.num_envs
+        return rows >= self.config.sequence_length and super().learning_due
+
+    def _replay(self) -> Logs:
+        """One gradient step on sequences `[T, B]`, which go over ends of episodes."""
+        size, length = self.config.batch_size, self.config.sequence_length
+        return self.agent.learn(self.buffer.sequences(size, length, crossing=True))

@@ -1,0 +1,87 @@
+"""The figure of a game of Breakout, as it was and as a world model imagines it.
+
+Nothing is trained here: the boards are those of the first seed in
+`benchmarks/results/imagination-breakout.json`, which
+`benchmarks/claims/imagination/breakout.py` recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from yieldrl.benchmarks import results
+from yieldrl.benchmarks.claims.imagination.breakout import SEEN
+
+from . import drawing as svg
+from .drawing import Frame
+
+CELL, SIZE, LEFT, TOP = 18, 10, 20, 30  # pixels; cells of a side
+SIDES = {"real": LEFT, "imagined": LEFT + 12 * CELL}
+THINGS = {"1": "blue", "2": "red", "3": "axis", "4": "ink"}
+"""Number of a channel -> how a cell of it looks."""
+CAPTION = f"""\
+A game of MinAtar's Breakout. Left as it was, right as the model paints its own state,
+under the actions of the game. It sees the first {SEEN} steps; from then on it imagines,
+and nobody tells it where the ball is. Paddle blue, ball red, its trail thin, bricks
+dark. The first seed of the run, in the game that went on for longest."""
+
+
+def figure() -> dict[str, Any]:
+    """All frames, one a step."""
+    runs = results.load(results.FOLDER / "imagination-breakout.json")["runs"]
+    return drawn(next(run["film"] for run in runs if "film" in run))
+
+
+def drawn(film: dict[str, Sequence[str]]) -> dict[str, Any]:
+    """The figure of a film: boards `[T]` of each side, a number for every cell."""
+    steps = range(len(film["real"]))
+    return svg.figure(
+        title="A game of Breakout, real and imagined",
+        caption=CAPTION,
+        size=(LEFT + 23 * CELL, TOP + 11 * CELL + 20),
+        svg=boards(),
+        controls={"step": svg.labelled([step + 1 for step in steps])},
+        start=("1",),
+        frame=lambda step: frame(film, step - 1),
+    )
+
+
+def boards() -> str:
+    """Two empty boards, and a path for every kind of thing on each."""
+    edge = SIZE * CELL
+    return svg.parts(
+        *(
+            svg.label(x + edge / 2, TOP - 10, name, "middle")
+            + svg.box("axis", x, TOP, edge, edge)
+            + "".join(
+                svg.line(f"{name}-{kind} {look} line") for kind, look in THINGS.items()
+            )
+            for name, x in SIDES.items()
+        ),
+        svg.label(LEFT, TOP + edge + 24, class_="says"),
+    )
+
+
+def frame(film: dict[str, Sequence[str]], step: int) -> Frame:
+    """Both boards at a step, from 0 on."""
+    ahead = step - SEEN + 1
+    said = "It sees the game." if ahead < 1 else f"It imagines: step {ahead} ahead."
+    return {
+        **{
+            f"{name}-{kind} d": cells(film[name][step], kind, x)
+            for name, x in SIDES.items()
+            for kind in THINGS
+        },
+        "says text": said,
+    }
+
+
+def cells(board: str, kind: str, left: int) -> str:
+    """The outline of all cells of a kind, as a path."""
+    inner = CELL - 4
+    places = (divmod(i, SIZE) for i, cell in enumerate(board) if cell == kind)
+    return "".join(
+        f"M{left + x * CELL + 2} {TOP + y * CELL + 2}h{inner}v{inner}h-{inner}z"
+        for y, x in places
+    )

@@ -1,0 +1,178 @@
+"""A model of a world that is seen in part: it imagines what it would remember."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+import torch
+from gymnasium.spaces import Box
+from tensordict import TensorDict
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
+
+from yieldrl.foundations.logs import Logs
+from yieldrl.imagination.latent_config import LatentConfig
+from yieldrl.imagination.mirror import make_mirror
+from yieldrl.imagination.outcomes import RewardAndEnd
+from yieldrl.imagination.symlog import TwoHot, symlog
+from yieldrl.imagination.three_classes import recall_of_ends
+from yieldrl.imagination.world_model import Prediction, WorldModel
+from yieldrl.networks import MLP, Categorical, make_encoder
+
+UNIFORM = 0.01
+"""Share of a uniform distribution in every categorical, so that no KL is infinite."""
+
+
+REPRESENTATION = 0.1
+"""What it counts that the posterior nears the prior, beside 1 for the other way."""
+
+
+class Seen(NamedTuple):
+    """What was seen in sequences `[T, B]`."""
+
+    state: Tensor  # [T, B, S]
+    log_p: Tensor  # of the posterior [T, B, G, C]
+    memory: Tensor  # before each step [T, B, M]
+    after: Tensor  # after each, whether or not its episode ended [T, B, M]
+
+
+class LatentModel(WorldModel):
+    """A recurrent state-space model with discrete latents.
+
+    Hafner et al. 2021, "Mastering Atari with Discrete World Models", arXiv:2010.02193;
+    Hafner et al. 2023 (DreamerV3), arXiv:2301.04104, equations 1 to 5:
+
+        h_t = GRU(h_{t-1}, z_{t-1}, a_{t-1})    the memory, zero where episodes begin
+        z_t ~ q(z | h_t, x_t)                   what is seen, the posterior
+        z_t ~ p(z | h_t)                        what is expected, the prior
+        r_t, end_t  from  h_{t+1}
+        x_t         from  h_t, z_t
+
+    A state `[B, S]` is `h_t` beside `z_t`, `groups` one-hot choices of `classes` each.
+
+    Differs from the papers: reward and end follow from a state and an action, not from
+    the state after them, so no observation after the last is needed.
+
+    Args:
+        observation_space: Of one observation; sentences are a TypeError.
+        action_space: A Box, Discrete or MultiDiscrete; TypeError if it is another.
+        config: Says how large `h` and `z` are.
+        hidden_sizes: Widths of the hidden layers of all parts.
+    """
+
+    low: Tensor
+    high: Tensor
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        config: LatentConfig,
+        hidden_sizes: Sequence[int] = (128,),
+    ) -> None:
+        super().__init__(observation_space, action_space)
+        self.memory_size = memory_size = config.memory_size
+        self.groups, self.classes = config.groups, config.classes
+        self.free_nats = config.free_nats
+        code, hidden = config.groups * config.classes, [*hidden_sizes]
+        self.size = memory_size + code
+        self.encoder = make_encoder(observation_space)
+        self.decoder = make_mirror(observation_space, self.encoder, self.size, hidden)
+        self.acted = make_encoder(action_space)
+        if isinstance(action_space, Box):  # what lies beyond does what the bound does
+            for name in ("low", "high"):
+                bound = torch.from_numpy(getattr(action_space, name)).float()
+                self.register_buffer(name, bound, persistent=False)
+        self.core = nn.GRUCell(code + self.acted.size, memory_size)
+        self.prior = MLP([memory_size, *hidden, code], "relu")
+        seen = memory_size + self.encoder.size
+        self.posterior = MLP([seen, *hidden, code], "relu")
+        self.outcome = RewardAndEnd(TwoHot())
+        # It begins at 0: any other guess over bins that far apart is a large reward.
+        sizes = [memory_size, *hidden, self.outcome.outputs]
+        self.head = MLP(sizes, "relu", last_gain=0.0)
+
+    def features(self, obs: Any) -> Tensor:
+        """What is seen in observations `[B, ...]`, `[B, E]`."""
+        return symlog(self.encoder(obs))
+
+    def see(
+        self, memory: Tensor, seen: Tensor, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """States `[B, S]` of what is seen, and log-probabilities `[B, G, C]` of `z`."""
+        log_p = self._log_p(self.posterior(torch.cat([memory, seen], -1)))
+        return self._state(memory, log_p, generator), log_p
+
+    def remember(self, state: Tensor, action: Tensor) -> Tensor:
+        """The memory `[B, M]` after actions `[B, ...]` in states `[B, S]`."""
+        if isinstance(self.action_space, Box):
+            action = action.clamp(self.low, self.high)
+        memory, code = state.split([self.memory_size, self.size - self.memory_size], -1)
+        return self.core(torch.cat([code, self.acted(action)], -1), memory)
+
+    def predict(
+        self, obs: Tensor, action: Tensor, generator: torch.Generator | None = None
+    ) -> Prediction:
+        memory = self.remember(obs, action)
+        state = self._state(memory, self._log_p(self.prior(memory)), generator)
+        return Prediction(state, self.head(memory), torch.zeros_like(state[:, 0]))
+
+    def unroll(
+        self, data: TensorDict, generator: torch.Generator | None = None
+    ) -> Seen:
+        """What is seen in sequences `[T, B]`, from the `memory` before them on.
+
+        They have `obs`, `action`, `memory [T, B, M]`, and bool `first`, where episodes
+        begin and nothing is remembered.
+        """
+        seen = self.features(data["obs"].flatten(0, 1)).unflatten(0, data.batch_size)
+        memory, goes_on, rows = data["memory"][0], ~data["first"].unsqueeze(-1), []
+        for now, remembered, action in zip(seen, goes_on, data["action"], strict=True):
+            before = memory * remembered
+            state, log_p = self.see(before, now, generator)
+            memory = self.remember(state, action)
+            rows.append((state, log_p, before, memory))
+        return Seen(*map(torch.stack, zip(*rows, strict=True)))
+
+    def loss(
+        self, data: TensorDict, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor, Logs]:
+        """How wrong the model is about sequences `[T, B]`; equations 4 and 5.
+
+        Returns:
+            The loss, 0-dim; the states `[T, B, S]`, detached; and what to log.
+        """
+        seen = self.unroll(data, generator)
+        obs = data["obs"].flatten(0, 1)
+        picture = self.decoder.loss(seen.state.flatten(0, 1), obs).mean()
+        raw = self.head(seen.after)
+        outcome = self.outcome.loss(raw, data["reward"], data["terminated"]).mean()
+        prior = self._log_p(self.prior(seen.memory))
+        kl = _kl(seen.log_p.detach(), prior)
+        dynamics = kl.clamp(min=self.free_nats).mean()
+        expected = _kl(seen.log_p, prior.detach())
+        representation = expected.clamp(min=self.free_nats).mean()
+        loss = picture + outcome + dynamics + REPRESENTATION * representation
+        recall = recall_of_ends(self.outcome(raw.detach()).end, data["terminated"])
+        logs = {"picture_loss": picture, "outcome_loss": outcome, "kl": kl.mean()}
+        logs |= {"recall_of_ends": recall.nan_to_num(nan=1.0)}  # where there was none
+        logs = {name: metric.detach() for name, metric in logs.items()}
+        return loss, seen.state.detach(), logs
+
+    def _log_p(self, logits: Tensor) -> Tensor:
+        p = logits.float().unflatten(-1, (self.groups, self.classes)).softmax(-1)
+        return (p * (1 - UNIFORM) + UNIFORM / self.classes).log()
+
+    def _state(
+        self, memory: Tensor, log_p: Tensor, generator: torch.Generator | None
+    ) -> Tensor:
+        """With a draw of each choice, or the likeliest; gradients go through to `p`."""
+        choice = Categorical(log_p)
+        drawn = choice.mode() if generator is None else choice.sample(generator)
+        code, p = one_hot(drawn, self.classes).float(), log_p.exp()
+        return torch.cat([memory, (code + p - p.detach()).flatten(-2)], -1)
+
+
+def _kl(log_p: Tensor, log_q: Tensor) -> Tensor:
+    """`KL(p || q)` of all choices together, `[...]`, from `[..., G, C]`."""
+    return (log_p.exp() * (log_p - log_q)).sum((-2, -1))
