@@ -1,5 +1,15 @@
 """Models of the world, and what is imagined with them."""
 
+from yieldrl.imagination.config import ImaginationConfig
+from yieldrl.imagination.diagnostics import (
+    ExploitationWatch,
+    calibration_error,
+    k_step_errors,
+    outcome_errors,
+)
+from yieldrl.imagination.ensemble import EnsembleModel
+from yieldrl.imagination.fitting import fit
+from yieldrl.imagination.imagination import Imagination
 from yieldrl.imagination.outcomes import (
     Outcome,
     OutcomeHead,
@@ -26,6 +36,10 @@ __all__ = [
     "GOES_ON",
     "SUCCESS",
     "BalancedClasses",
+    "EnsembleModel",
+    "ExploitationWatch",
+    "Imagination",
+    "ImaginationConfig",
     "Outcome",
     "OutcomeHead",
     "Prediction",
@@ -33,11 +47,15 @@ __all__ = [
     "ThreeClasses",
     "TwoHot",
     "WorldModel",
+    "calibration_error",
     "class_weights",
     "decode_reward_termination",
     "encode_reward_termination",
+    "fit",
     "imagine",
     "imagined_return",
+    "k_step_errors",
+    "outcome_errors",
     "outcome_head",
     "recall_of_ends",
     "symexp",

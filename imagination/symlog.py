@@ -42,12 +42,12 @@ class TwoHot(nn.Module):
 
     def encode(self, x: Tensor) -> Tensor:
         """Probabilities `[..., bins]` with the mean `x [...]`, of the two beside it."""
-        x = x.float().clamp(self.bins[0], self.bins[-1])
+        x = x.to(self.bins).clamp(self.bins[0], self.bins[-1])
         above = torch.searchsorted(self.bins, x.contiguous()).clamp(min=1)
         low, high = self.bins[above - 1], self.bins[above]
         share = ((x - low) / (high - low)).unsqueeze(-1)
         above = above.unsqueeze(-1)
-        coded = torch.zeros(*x.shape, len(self.bins), device=x.device)
+        coded = x.new_zeros(*x.shape, len(self.bins))
         return coded.scatter(-1, above - 1, 1 - share).scatter(-1, above, share)
 
     def loss(self, logits: Tensor, x: Tensor) -> Tensor:

@@ -12,6 +12,8 @@ from yieldrl.networks.layers import ACTIVATIONS
 class EnsembleMLP(nn.Module):
     """`K` MLPs that read the same input, `[B, sizes[0]] -> [K, B, sizes[-1]]`.
 
+    Or each an input of its own, `[K, B, sizes[0]]`.
+
     Each layer of all members is one batched product, and the optimizer sees as many
     tensors as for one network. Every member is initialised on its own, as `nn.Linear`.
     `weights` are `[K, inputs, outputs]` of each layer, `biases` `[K, 1, outputs]`.
@@ -35,7 +37,7 @@ class EnsembleMLP(nn.Module):
             self.biases.append(nn.Parameter(bias.unsqueeze(1)))
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.expand(self.members, *x.shape)
+        x = x.expand(self.members, *x.shape) if x.ndim == 2 else x
         *weights, last_weight = self.weights
         *biases, last_bias = self.biases
         for weight, bias in zip(weights, biases, strict=True):

@@ -6,10 +6,12 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import silu
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh_,  # in place: nobody else needs what a linear layer returned
     "relu": torch.relu_,
+    "silu": silu,
 }
 
 
@@ -32,7 +34,7 @@ class MLP(nn.Module):
 
     Args:
         sizes: Input width, hidden widths, output width.
-        activation: `tanh` or `relu`, between the `layers`; none after the last.
+        activation: `tanh`, `relu` or `silu`, between the `layers`; none after the last.
         last_gain: With a number, all layers are orthogonal, the last one with this
             gain. Without, they keep PyTorch's initialisation.
     """

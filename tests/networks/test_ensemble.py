@@ -30,6 +30,14 @@ def test_it_is_its_members(sizes, activation):
     torch.testing.assert_close(ensemble.first(x), y[0])
 
 
+def test_each_may_read_an_input_of_its_own():
+    ensemble = EnsembleMLP(3, [2, 8, 1], "silu")
+    x = torch.randn(3, 5, 2)
+    y = ensemble(x)
+    for i in range(3):
+        torch.testing.assert_close(y[i], ensemble(x[i])[i])
+
+
 def test_gradients_stay_with_their_member():
     ensemble = EnsembleMLP(2, [3, 8, 1])
     ensemble(torch.randn(5, 3))[0].sum().backward()

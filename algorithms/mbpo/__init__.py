@@ -1,0 +1,9 @@
+"""Model-based policy optimization (Janner et al. 2019, arXiv:1906.08253)."""
+
+from yieldrl.algorithms.sac import Agent, Model
+
+from .algorithm import Algorithm
+from .config import Config
+from .trainer import Trainer
+
+__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

@@ -1,0 +1,83 @@
+"""The mathematics of MBPO.
+
+Janner et al. 2019, "When to Trust Your Model: Model-Based Policy Optimization",
+arXiv:1906.08253, algorithm 2.
+"""
+
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Generator, Tensor
+
+from yieldrl.abstractions import Logs
+from yieldrl.algorithms import sac
+from yieldrl.imagination import EnsembleModel, fit, imagine
+from yieldrl.networks.dtypes import in_float32
+
+from .config import Config
+
+
+class Algorithm(sac.Algorithm):
+    """SAC, beside a model of the world that it is fitted to, and imagined in.
+
+    Differs from the paper: ends are learned, where the authors wrote them down; the
+    model's batches are drawn with replacement.
+    """
+
+    config: Config
+    model: sac.Model
+
+    def __init__(self, model: sac.Model, config: Config) -> None:
+        super().__init__(model, config)
+        world = self.make_world().to(self.device).eval()
+        self.world: Any = in_float32(world)
+        rate = config.model_learning_rate
+        self.world_optimizer = torch.optim.Adam(
+            self.world.parameters(), lr=rate, fused=True
+        )
+
+    def make_world(self) -> Any:
+        """The model of the world, of the model's spaces."""
+        config = self.config
+        return EnsembleModel(
+            self.model.observation_space,
+            self.model.action_space,
+            members=config.members,
+            elites=config.elites,
+            hidden_sizes=config.model_hidden_sizes,
+            outcome=config.outcome,
+        )
+
+    def world_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """That of the model on batches `[K, b]`, one for each of its members."""
+        return self.world.loss(data)
+
+    def fit_world(self, data: TensorDict, generator: Generator) -> Logs:
+        """Fit the model to all transitions `[B]`, until validation says enough."""
+        config = self.config
+        return fit(
+            self.world,
+            data,
+            lambda batch: self.minimize(self.world_loss, batch, self.world_optimizer),
+            batch_size=config.model_batch_size,
+            patience=config.model_patience,
+            max_epochs=config.model_epochs,
+            generator=generator,
+        )
+
+    @torch.no_grad()
+    def imagine(
+        self, obs: Any, horizon: int, generator: Generator, model_version: int
+    ) -> TensorDict:
+        """Steps `[H, B]` of the policy of now, imagined from real states `[B, D]`."""
+        return imagine(
+            self.world,
+            lambda state, drawn: {"action": self.model.policy(state).sample(drawn)},
+            obs,
+            horizon,
+            gamma=self.config.gamma,
+            generator=generator,
+            model_version=model_version,
+            policy_version=self.counters.policy_version,
+        )

@@ -1,0 +1,17 @@
+"""Hyper-parameters of MBPO."""
+
+from dataclasses import dataclass
+
+from yieldrl.algorithms import sac
+from yieldrl.imagination import ImaginationConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(sac.Config, ImaginationConfig):
+    """SAC that mostly learns from imagined steps; the defaults learn Pendulum-v1."""
+
+    total_steps: int = 5_000
+
+    learning_starts: int = 500
+
+    gradient_steps: int = 10

@@ -1,0 +1,51 @@
+"""The schedule of MBPO: step, fit the model, imagine, and learn from both."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from yieldrl.abstractions import LogData, Logs
+from yieldrl.algorithms import sac
+from yieldrl.imagination import Imagination
+
+from .algorithm import Algorithm
+from .config import Config
+
+
+class Trainer(sac.Trainer):
+    """SAC's, with a model that is fitted to all real steps every `model_every` of them.
+
+    >>> trainer = Trainer(Config(total_steps=505, eval_every=0, num_branches=256))
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"], log["learn_step"]
+    ('train', 505, 60)
+    """
+
+    config: Config
+    config_class = Config
+    algorithm_class = Algorithm
+    imagination: Imagination
+
+    def _make_parts(self, *args: Any, **kwargs: Any) -> None:
+        super()._make_parts(*args, **kwargs)
+        parts = self.agent.algorithm, self.buffer
+        self.imagination = Imagination(*parts, **self.transition_parts)
+
+    def _run_train(self) -> LogData:
+        now, logs = self.agent.sample_step, {}
+        if self.imagination.due(now):
+            logs = self.imagination.refresh(now)
+        log = super()._run_train()
+        log["logs"] |= logs
+        return log
+
+    def _replay(self) -> Logs:
+        """One gradient step on a batch that is real in part."""
+        return self.agent.learn(self.imagination.sample(self.config.batch_size))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "imagination": self.imagination.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.imagination.load_state_dict(state["imagination"])

@@ -1,0 +1,95 @@
+"""Hyper-parameters of a model of the world, and of what is imagined with it."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from yieldrl import foundations
+from yieldrl.foundations import (
+    BatchSize,
+    Count,
+    LearningRate,
+    Range,
+    Steps,
+    UnitInterval,
+    Widths,
+)
+from yieldrl.functional import linear
+
+Horizon = Annotated[int, Range(1, 1_000)]
+Members = Annotated[int, Range(1, 100)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImaginationConfig(foundations.Config):
+    """What algorithms have that imagine branches with an ensemble."""
+
+    model_every: Steps = 250
+    """Environment steps between fits of the model, after each of which branches are
+    imagined anew. Fewer keep the model and what it imagines up to date, and take
+    longer."""
+
+    horizon_start: Horizon = 1
+    """Steps of an imagined branch in the beginning. Longer ones go further from what
+    was seen, and add up the model's errors."""
+
+    horizon_end: Horizon = 1
+    """Steps of an imagined branch once the schedule has ended."""
+
+    horizon_fraction: UnitInterval = 1.0
+    """Share of `total_steps` over which the horizon goes linearly from `horizon_start`
+    to `horizon_end`, in whole steps."""
+
+    num_branches: Annotated[int, Range(1, 2**20)] = 10_000
+    """Branches imagined after each fit, each from a real state on. More vary what is
+    learned from until the next fit, and take memory and time."""
+
+    real_share: UnitInterval = 0.05
+    """Share of each batch that is real; the rest is imagined. Higher trusts the model
+    less; with 1 nothing imagined is learned from."""
+
+    model_learning_rate: LearningRate = 1e-3
+    """Learning rate of the model's Adam. Too high diverges."""
+
+    model_batch_size: BatchSize = 256
+    """Transitions of each member's batch in a gradient step of the model."""
+
+    model_patience: Count = 5
+    """Epochs without a better error in validation before a fit ends. More fit the data
+    closer, and take longer."""
+
+    model_epochs: Steps = 50
+    """Most epochs of a fit."""
+
+    model_hidden_sizes: Widths = (128, 128)
+    """Widths of the hidden layers of each of the model's members. Wider ones can
+    represent more and take longer to fit."""
+
+    members: Members = 5
+    """Networks of the model. Where they disagree, there are few data."""
+
+    elites: Members = 3
+    """How many of them, the best in validation, imagine."""
+
+    outcome: Literal["number", "symlog", "three_classes"] = "number"
+    """How the model predicts rewards: `number` by squared error, `symlog` as a
+    distribution over bins of very different sizes, `three_classes` together with the
+    end, for rewards of 1 that end an episode and no others."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.elites > self.members:
+            raise self.error("elites", f"choose at most members = {self.members}")
+        if self.replay_actor:
+            said = "each fit of the model reads all transitions, in this process"
+            raise self.error("replay_actor", f"{said}: choose False")
+
+    def horizon(self, sample_step: int) -> int:
+        """Steps of a branch that is imagined at an environment step."""
+        steps = self.horizon_fraction * self.total_steps
+        ends = self.horizon_start, self.horizon_end
+        return round(linear(*ends, sample_step, steps))
+
+    @property
+    def imagined_size(self) -> int:
+        """Imagined steps that are kept, at least those since the latest fit."""
+        return self.num_branches * max(self.horizon_start, self.horizon_end)

@@ -1,0 +1,101 @@
+"""How good a model of the world is, and whether a policy lives in its mistakes."""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.foundations.logs import Logs
+from yieldrl.imagination.three_classes import recall_of_ends
+from yieldrl.imagination.world_model import WorldModel
+
+
+@torch.no_grad()
+def k_step_errors(world: WorldModel, real: TensorDict) -> Tensor:
+    """How far off predictions are after 1, 2, ... T steps of real actions, `[T]`.
+
+    The model goes on from its own predictions. Of each number of steps it is the root
+    mean square, in units of the standard deviation of the real observations.
+
+    Args:
+        world: A model that predicts observations `[B, D]`.
+        real: Steps in a row, `[T, B]`, as of `ReplayBuffer.sequences`.
+    """
+    scale = real["obs"].flatten(0, 1).std(0, correction=0)
+    scale = scale.where(scale > 1e-6, 1.0)
+    state, errors = world.begin(real["obs"][0]), []
+    for row in real.unbind(0):
+        state = world.predict(state, row["action"]).next_obs
+        error = (state - row["next_obs"]) / scale
+        errors.append(error.square().mean().sqrt())
+    return torch.stack(errors)
+
+
+def calibration_error(end: Tensor, terminated: Tensor, bins: int = 10) -> Tensor:
+    """How far predicted probabilities of an end are from how often it comes, 0-dim.
+
+    Guo et al. 2017, "On Calibration of Modern Neural Networks", arXiv:1706.04599: the
+    mean over steps of `|predicted - observed|`, both means over the steps whose
+    predictions lie in a bin of the same width.
+    """
+    end, ended = end.flatten(), terminated.flatten().float()
+    index = (end * bins).long().clamp(max=bins - 1)
+    apart = end.new_zeros(bins).index_add(0, index, end - ended)
+    return apart.abs().sum() / len(end)
+
+
+@torch.no_grad()
+def outcome_errors(world: WorldModel, data: TensorDict) -> Logs:
+    """What the model says of reward and end of real steps `[B]`, against them.
+
+    `reward_error` is the mean absolute one; `end_calibration` see `calibration_error`;
+    `end_recall` is there if a step ended at all.
+    """
+    found = world.predict(world.begin(data["obs"]), data["action"])
+    outcome, ended = world.outcome(found.outcome), data["terminated"]
+    logs: Logs = {
+        "reward_error": (outcome.reward - data["reward"]).abs().mean(),
+        "end_calibration": calibration_error(outcome.end, ended),
+    }
+    if bool(ended.any()):
+        logs["end_recall"] = recall_of_ends(outcome.end, ended)
+    return logs
+
+
+class ExploitationWatch:
+    """Looks out for a policy that gets better in imagination and worse in the world.
+
+    It compares the latest `span` pairs of returns with the `span` before them. The
+    policy exploits the model if imagined returns have risen and real ones fallen, both
+    by more than `errors` standard errors of the difference.
+    """
+
+    def __init__(self, span: int = 5, errors: float = 2.0) -> None:
+        self.span, self.errors = span, errors
+        self.pairs: deque[tuple[float, float]] = deque(maxlen=2 * span)
+        self.warned = False
+
+    def add(self, imagined: float, real: float) -> bool:
+        """Note the returns of one policy; whether it exploits the model."""
+        self.pairs.append((imagined, real))
+        if len(self.pairs) < 2 * self.span:
+            return False
+        before, after = torch.tensor([*self.pairs], dtype=torch.float64).split(
+            self.span
+        )
+        spread = ((before.var(0) + after.var(0)) / self.span).sqrt()
+        risen = (after.mean(0) - before.mean(0)) / spread.clamp(min=1e-12)
+        return bool(risen[0] > self.errors) and bool(risen[1] < -self.errors)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The returns so far."""
+        return {"pairs": [list(pair) for pair in self.pairs], "warned": self.warned}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self.pairs.clear()
+        self.pairs.extend((imagined, real) for imagined, real in state["pairs"])
+        self.warned = state["warned"]

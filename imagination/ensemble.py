@@ -1,0 +1,187 @@
+"""A model of a world of vectors: several networks, which disagree where they guess."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+import torch
+from gymnasium.spaces import Box, Discrete
+from tensordict import TensorDict
+from torch import Tensor, nn
+from torch.nn.functional import one_hot, softplus
+
+from yieldrl.foundations.logs import Logs
+from yieldrl.imagination.outcomes import outcome_head
+from yieldrl.imagination.world_model import Prediction, WorldModel
+from yieldrl.networks import EnsembleMLP
+
+BOUND_COEF = 0.01
+"""Of the pull that draws the bounds of the variance together, as in PETS' code."""
+
+
+class Raw(NamedTuple):
+    """What the networks say of steps, in standardized units."""
+
+    mean: Tensor  # of the change of the observation [K, B, D]
+    log_var: Tensor  # its log-variance [K, B, D]; zeros of a squared error
+    outcome: Tensor  # numbers of reward and end [K, B, outputs]
+
+
+class EnsembleModel(WorldModel):
+    """`K` networks, each a Gaussian over what a step changes, beside reward and end.
+
+    Chua et al. 2018, "Deep Reinforcement Learning in a Handful of Trials using
+    Probabilistic Dynamics Models" (PETS), arXiv:1805.12114; Janner et al. 2019, "When
+    to Trust Your Model" (MBPO), arXiv:1906.08253. Inputs and changes are standardized.
+    The members begin apart and see other batches, so they agree on what the data say,
+    and only there. Predictions are those of the `elites`, the best in validation; a
+    drawn one is of a random elite, anew for each state and step.
+
+    Differs from the papers: whether a step ends is learned too; the reward is its mean.
+
+    Args:
+        observation_space: A Box of one axis; TypeError if it is another.
+        action_space: A Box, or Discrete.
+        members: `K`.
+        elites: How many of them predict, at most `K`.
+        hidden_sizes: Widths of each one's hidden layers.
+        gaussian: Whether variances are learned; else all errors count alike.
+        outcome: `number`, `symlog` or `three_classes`, see `outcome_head`.
+    """
+
+    input_mean: Tensor
+    input_std: Tensor
+    change_mean: Tensor
+    change_std: Tensor
+    elite: Tensor
+    low: Tensor
+    high: Tensor
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        *,
+        members: int = 5,
+        elites: int = 3,
+        hidden_sizes: Sequence[int] = (128, 128),
+        gaussian: bool = True,
+        outcome: str = "number",
+    ) -> None:
+        if not isinstance(observation_space, Box) or len(observation_space.shape) != 1:
+            raise TypeError(
+                f"this model imagines vectors, a Box of one axis, not"
+                f" {observation_space}: flatten observations with a wrapper"
+            )
+        super().__init__(observation_space, action_space)
+        if not 1 <= elites <= members:
+            raise ValueError(f"elites = {elites}: choose 1 to members = {members}")
+        size = observation_space.shape[0]
+        self.size, self.gaussian = size, gaussian
+        inputs = size + _width(action_space)
+        self.outcome = outcome_head(outcome)
+        outputs = (2 if gaussian else 1) * size + self.outcome.outputs
+        self.network = EnsembleMLP(members, [inputs, *hidden_sizes, outputs], "silu")
+        floats: Any = {"dtype": torch.float32}
+        self.max_log_var = nn.Parameter(torch.full((size,), 0.5, **floats))
+        self.min_log_var = nn.Parameter(torch.full((size,), -10.0, **floats))
+        for name, width in (("input", inputs), ("change", size)):
+            self.register_buffer(f"{name}_mean", torch.zeros(width, **floats))
+            self.register_buffer(f"{name}_std", torch.ones(width, **floats))
+        self.register_buffer("elite", torch.arange(elites))
+        self.register_buffer("low", torch.from_numpy(observation_space.low).float())
+        self.register_buffer("high", torch.from_numpy(observation_space.high).float())
+
+    def fit_to(self, data: TensorDict) -> None:
+        """Take means and standard deviations from transitions `[B]`, before learning.
+
+        ValueError if the kind of outcome does not fit them.
+        """
+        self.outcome.fit_to(data["reward"], data["terminated"])
+        inputs = self._inputs(data["obs"], data["action"])
+        changes = data["next_obs"] - data["obs"]
+        for name, values in (("input", inputs), ("change", changes)):
+            std, mean = torch.std_mean(values, dim=0, correction=0)
+            getattr(self, f"{name}_mean").copy_(mean)
+            getattr(self, f"{name}_std").copy_(std.where(std > 1e-6, 1.0))
+
+    def raw(self, obs: Tensor, action: Tensor) -> Raw:
+        """Of states `[B, D]` that all members see, or `[K, B, D]` of each its own."""
+        inputs = (self._inputs(obs, action) - self.input_mean) / self.input_std
+        found, size = self.network(inputs), self.size
+        mean, outcome = found[..., :size], found[..., -self.outcome.outputs :]
+        if not self.gaussian:
+            return Raw(mean, torch.zeros_like(mean), outcome)
+        log_var = found[..., size : 2 * size]
+        log_var = self.max_log_var - softplus(self.max_log_var - log_var)
+        log_var = self.min_log_var + softplus(log_var - self.min_log_var)
+        return Raw(mean, log_var, outcome)
+
+    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """The members' losses on batches `[K, B]`, added up; and what to log.
+
+        That of a Gaussian is `0.5 ((x - mean)^2 / var + log var)`, its mean over the
+        entries of an observation.
+        """
+        raw = self.raw(data["obs"], data["action"])
+        error = (self._target(data) - raw.mean).square()
+        of_change = 0.5 * (error * (-raw.log_var).exp() + raw.log_var).mean(-1)
+        of_outcome = self.outcome.loss(raw.outcome, data["reward"], data["terminated"])
+        loss = (of_change + of_outcome).mean(1).sum()
+        logs = {"model_loss": loss.detach() / len(raw.mean)}
+        width = (self.max_log_var - self.min_log_var).sum()
+        return loss + BOUND_COEF * width * self.gaussian, logs
+
+    @torch.no_grad()
+    def errors(self, data: TensorDict) -> Tensor:
+        """Each member's squared error and loss of the outcome on `[B]`: `[K]`."""
+        raw = self.raw(data["obs"], data["action"])
+        error = (self._target(data) - raw.mean).square().mean(-1)
+        real = (data[name].expand(error.shape) for name in ("reward", "terminated"))
+        return (error + self.outcome.loss(raw.outcome, *real)).mean(1)
+
+    def choose_elites(self, errors: Tensor) -> None:
+        """Let those predict whose errors `[K]` are least."""
+        self.elite.copy_(errors.argsort()[: len(self.elite)])
+
+    def predict(
+        self, obs: Tensor, action: Tensor, generator: torch.Generator | None = None
+    ) -> Prediction:
+        """As `WorldModel.predict`; without a generator the elites' mean.
+
+        Disagreement is the elites' standard deviation about the change, in units of the
+        data's, the mean over the entries of an observation.
+        """
+        mean, log_var, outcome = (part[self.elite] for part in self.raw(obs, action))
+        disagreement = mean.std(0, correction=0).mean(-1)
+        if generator is None:
+            change, outcome = mean.mean(0), outcome.mean(0)
+        else:
+            like = {"generator": generator, "device": mean.device}
+            row = torch.arange(len(obs), device=mean.device)
+            chosen = torch.randint(len(self.elite), (len(obs),), **like), row
+            noise = torch.randn(obs.shape, dtype=mean.dtype, **like) * self.gaussian
+            change = mean[chosen] + (0.5 * log_var[chosen]).exp() * noise
+            outcome = outcome[chosen]
+        after = obs + self.change_mean + self.change_std * change
+        return Prediction(after.clamp(self.low, self.high), outcome, disagreement)
+
+    def _target(self, data: TensorDict) -> Tensor:
+        return (data["next_obs"] - data["obs"] - self.change_mean) / self.change_std
+
+    def _inputs(self, obs: Tensor, action: Tensor) -> Tensor:
+        if isinstance(self.action_space, Discrete):
+            count = int(self.action_space.n)
+            acted = one_hot(action - int(self.action_space.start), count)
+        else:
+            acted = action.flatten(obs.ndim - 1)
+        return torch.cat([obs, acted.to(obs.dtype)], -1)
+
+
+def _width(action_space: gymnasium.Space[Any]) -> int:
+    """How many numbers an action is to a network."""
+    if isinstance(action_space, Discrete):
+        return int(action_space.n)
+    assert action_space.shape is not None
+    return math.prod(action_space.shape)

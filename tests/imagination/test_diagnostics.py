@@ -1,0 +1,85 @@
+"""Calibration, errors of outcomes, and the watch for exploitation, by hand."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box
+from tensordict import TensorDict
+
+from yieldrl.imagination import (
+    ExploitationWatch,
+    Prediction,
+    RewardAndEnd,
+    WorldModel,
+    calibration_error,
+    outcome_errors,
+)
+
+
+def test_calibration_by_hand():
+    end = torch.tensor([0.05, 0.05, 0.95, 0.95, 1.0])
+    ended = torch.tensor([False, True, True, True, False])
+    # In the first bin .1 expected and 1 observed, in the last 2.9 and 2.
+    assert calibration_error(end, ended).item() == pytest.approx((0.9 + 0.9) / 5)
+    assert calibration_error(ended.float(), ended) == 0
+
+
+class Told(WorldModel):
+    """The action says the reward, and the first entry of the state the end."""
+
+    def __init__(self):
+        super().__init__(Box(-9, 9, (2,)), Box(-1, 1, (1,)))
+        self.outcome = RewardAndEnd()
+
+    def predict(self, obs, action, generator=None):
+        raw = torch.cat([torch.zeros_like(action), obs[:, :1], action], 1)
+        return Prediction(obs, raw, torch.zeros(len(obs)))
+
+
+def test_outcome_errors():
+    data = TensorDict(
+        {
+            "obs": torch.tensor([[9.0, 0], [-9.0, 0], [-9.0, 0]]),
+            "action": torch.tensor([[1.0], [2.0], [3.0]]),
+            "reward": torch.tensor([1.0, 1.0, 1.0]),
+            "terminated": torch.tensor([True, True, False]),
+        },
+        [3],
+    )
+    found = outcome_errors(Told(), data)
+    assert found["reward_error"] == 1.0
+    assert found["end_recall"] == 0.5
+    assert float(found["end_calibration"]) == pytest.approx(1 / 3, abs=1e-3)
+    assert "end_recall" not in outcome_errors(Told(), data[2:])
+
+
+class TestWatch:
+    def warned(self, pairs, span=3):
+        watch = ExploitationWatch(span)
+        return [watch.add(*pair) for pair in pairs]
+
+    def test_it_warns_where_one_rises_and_the_other_falls(self):
+        before = [(1.0, 5.0), (1.1, 5.1), (0.9, 4.9)]
+        after = [(3.0, 2.0), (3.1, 2.1), (2.9, 1.9)]
+        assert self.warned(before + after) == [False] * 5 + [True]
+
+    @pytest.mark.parametrize("later", [(3.0, 8.0), (0.0, 2.0), (1.0, 2.0), (3.0, 5.0)])
+    def test_it_does_not_where_both_go_the_same_way_or_one_stays(self, later):
+        rng = np.random.default_rng(0)
+        pairs = [(1.0, 5.0)] * 3 + [later] * 3
+        noisy = [tuple(np.array(pair) + rng.normal(0, 0.1, 2)) for pair in pairs]
+        assert not any(self.warned(noisy))
+
+    def test_noise_alone_does_not(self):
+        rng = np.random.default_rng(0)
+        watch = ExploitationWatch()
+        found = [watch.add(*rng.normal(size=2)) for _ in range(1000)]
+        assert sum(found) < 15
+
+    def test_a_saved_one_goes_on(self):
+        one, two = ExploitationWatch(2), ExploitationWatch(2)
+        for pair in [(0.0, 5.0), (0.1, 5.1), (3.0, 1.0)]:
+            assert not one.add(*pair)
+        two.load_state_dict(one.state_dict())
+        assert one.add(3.1, 0.9)
+        assert two.add(3.1, 0.9)

@@ -1,0 +1,245 @@
+"""The ensemble on a linear world whose answer is known, its losses and its choices."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete
+from tensordict import TensorDict
+
+from yieldrl.imagination import EnsembleModel, fit, k_step_errors
+from yieldrl.imagination.fitting import Best, split
+
+STATES, PUSHES = Box(-np.inf, np.inf, (2,)), Box(-1, 1, (1,))
+A = torch.tensor([[0.9, 0.2], [-0.2, 0.9]])
+B = torch.tensor([[0.0, 0.5]])
+
+
+def step_of(obs, action):
+    """`s' = A s + B a`, the reward `s_0 - a`, and the end where `s'_0 > 1`."""
+    after = obs @ A.T + action @ B
+    reward = obs[..., 0] - action[..., 0]
+    return after, reward, after[..., 0] > 1
+
+
+def steps_of(count, seed=0):
+    torch.manual_seed(seed)
+    obs, action = torch.randn(count, 2), torch.rand(count, 1) * 2 - 1
+    after, reward, ended = step_of(obs, action)
+    data = {"obs": obs, "action": action, "next_obs": after, "reward": reward}
+    data |= {"terminated": ended, "number": torch.arange(count)}
+    return TensorDict(data, [count])
+
+
+def world_of(**options):
+    torch.manual_seed(1)
+    return EnsembleModel(STATES, PUSHES, **{"hidden_sizes": (32,), **options})
+
+
+def fitted(world, data, epochs=60, rate=3e-3):
+    optimizer = torch.optim.Adam(world.parameters(), rate)
+
+    def step(batch):
+        loss, logs = world.loss(batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return logs
+
+    generator = torch.Generator().manual_seed(3)
+    sizes = {"batch_size": 64, "patience": 10, "max_epochs": epochs}
+    return fit(world, data, step, **sizes, generator=generator)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    world = world_of(members=3, elites=2)
+    return world, fitted(world, steps_of(1500)), steps_of(400, seed=9)
+
+
+class TestLinearWorld:
+    def test_it_predicts_what_it_has_not_seen(self, learned):
+        world, _, other = learned
+        found = world.predict(other["obs"], other["action"])
+        error = (found.next_obs - other["next_obs"]).square().mean().sqrt()
+        assert error < 0.03
+        outcome = world.outcome(found.outcome)
+        assert (outcome.reward - other["reward"]).square().mean().sqrt() < 0.05
+        assert (outcome.terminated == other["terminated"]).float().mean() > 0.95
+
+    def test_drawn_ones_scatter_as_little_as_the_world_does(self, learned):
+        world, _, other = learned
+        generator = torch.Generator().manual_seed(0)
+        found = world.predict(other["obs"], other["action"], generator)
+        again = world.predict(other["obs"], other["action"], generator)
+        assert not torch.equal(found.next_obs, again.next_obs)
+        assert (found.next_obs - other["next_obs"]).square().mean().sqrt() < 0.15
+
+    def test_members_disagree_where_there_were_no_data(self, learned):
+        world, _, other = learned
+        near = world.predict(other["obs"], other["action"]).disagreement
+        far = world.predict(8 * other["obs"], other["action"]).disagreement
+        assert near.shape == (400,)
+        assert far.mean() > 5 * near.mean()
+
+    def test_what_a_fit_logs(self, learned):
+        world, logs, _ = learned
+        assert logs["model_error"] < 0.1
+        assert logs["model_steps"] % (1200 // 64) == 0
+        errors = world.errors(split(steps_of(1500))[1])
+        chosen = errors[world.elite]
+        assert chosen.max() <= errors.sort().values[1]
+        assert chosen.mean() == pytest.approx(float(logs["model_error"]), rel=1e-4)
+
+
+class Exact(EnsembleModel):
+    """Predicts `s + a`, twice too much."""
+
+    def predict(self, obs, action, generator=None):
+        found = super().predict(obs, action)
+        return found._replace(next_obs=obs + 2 * action)
+
+
+def test_k_step_errors_by_hand():
+    line = Box(-np.inf, np.inf, (1,))
+    world = Exact(line, PUSHES, hidden_sizes=())
+    obs = torch.tensor([[[0.0], [4.0]], [[1.0], [5.0]], [[2.0], [6.0]]])
+    real = TensorDict(
+        {"obs": obs, "action": torch.ones_like(obs), "next_obs": obs + 1}, [3, 2]
+    )
+    # After k steps it is k too far; the standard deviation of 0 to 2 and 4 to 6 is
+    # sqrt(4 + 2 / 3).
+    expected = [k / math.sqrt(4 + 2 / 3) for k in (1, 2, 3)]
+    assert k_step_errors(world, real).tolist() == pytest.approx(expected)
+
+
+class TestLoss:
+    def test_of_a_gaussian_by_hand(self):
+        world = world_of(members=2, elites=1, hidden_sizes=())
+        with torch.no_grad():
+            for weight in world.network.weights:
+                weight.zero_()
+            # Outputs: means 1 and -1, variances 1 and e, no end, a reward of .5.
+            bias = torch.tensor([1.0, -1.0, 0.0, 1.0, 9.0, -9.0, 0.5])
+            world.network.biases[0].copy_(bias.expand(2, 1, 7))
+            world.max_log_var.fill_(30.0)
+            world.min_log_var.fill_(-30.0)
+        data = TensorDict(
+            {
+                "obs": torch.zeros(2, 1, 2),
+                "action": torch.zeros(2, 1, 1),
+                "next_obs": torch.tensor([[[3.0, 0.0]], [[1.0, -1.0]]]),
+                "reward": torch.tensor([[1.5], [0.5]]),
+                "terminated": torch.zeros(2, 1).bool(),
+            },
+            [2, 1],
+        )
+        loss, logs = world.loss(data)
+        first = 0.5 * (4 + (1 / math.e + 1)) / 2 + 0.5
+        second = 0.5 * 1 / 2
+        mean = (first + second) / 2
+        assert logs["model_loss"].item() == pytest.approx(mean, abs=1e-6)
+        assert loss.item() == pytest.approx(first + second + 0.01 * 120, abs=1e-4)
+
+    @pytest.mark.parametrize("gaussian", [True, False])
+    @pytest.mark.parametrize("outcome", ["number", "symlog"])
+    def test_gradients_by_finite_differences(self, gaussian, outcome):
+        world = world_of(
+            members=2, elites=1, hidden_sizes=(4,), gaussian=gaussian, outcome=outcome
+        ).double()
+        data = steps_of(12).exclude("number")
+        world.fit_to(data)
+        data = data.apply(lambda x: x.double() if x.is_floating_point() else x)
+        batch = torch.stack([data, data.flip(0)])
+        loss, _ = world.loss(batch)
+        parameters = list(world.parameters())
+        gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            if gradient is None:
+                assert not gaussian
+                continue
+            entries = parameter.detach().view(-1)
+            for i in range(0, len(entries), 1 + len(entries) // 5):
+                kept = entries[i].item()
+                around = []
+                for moved in (kept + 1e-5, kept - 1e-5):
+                    entries[i] = moved
+                    around.append(world.loss(batch)[0].item())
+                entries[i] = kept
+                slope = (around[0] - around[1]) / 2e-5
+                found = gradient.view(-1)[i].item()
+                assert found == pytest.approx(slope, abs=1e-4, rel=1e-4)
+
+    def test_members_learn_of_their_own_batches_alone(self):
+        world = world_of(members=2, elites=1)
+        data = steps_of(16).exclude("number")
+        one = torch.stack([data[:8], data[8:]])
+        other = torch.stack([data[:8], data[:8]])
+        gradients = []
+        for batch in (one, other):
+            weight = world.network.weights[0]
+            (gradient,) = torch.autograd.grad(world.loss(batch)[0], weight)
+            gradients.append(gradient)
+        assert torch.equal(gradients[0][0], gradients[1][0])
+        assert not torch.equal(gradients[0][1], gradients[1][1])
+
+
+class TestChoices:
+    def test_elites_are_the_best(self):
+        world = world_of(members=4, elites=2)
+        world.choose_elites(torch.tensor([0.4, 0.1, 0.3, 0.2]))
+        assert world.elite.tolist() == [1, 3]
+
+    def test_each_member_is_kept_as_it_was_best(self):
+        world = world_of(members=2, elites=1)
+        weight = world.network.weights[0]
+        with torch.no_grad():
+            weight.fill_(1.0)
+            best = Best(world, torch.tensor([1.0, 1.0]))
+            weight.fill_(2.0)
+            assert best.keep(torch.tensor([0.5, 2.0]))
+            weight.fill_(3.0)
+            assert not best.keep(torch.tensor([0.6, 0.999]))  # less than one percent
+        best.restore()
+        assert (weight[0] == 2).all()
+        assert (weight[1] == 3).all()
+        assert world.elite.tolist() == [0]
+
+    def test_validation_is_of_steps_that_were_never_learned_from(self):
+        early, late = steps_of(50), steps_of(80)
+        train, _ = split(early)
+        _, validation = split(late)
+        assert len(validation) == 16
+        assert not set(train["number"].tolist()) & set(validation["number"].tolist())
+
+    def test_of_too_few_all_are_both(self):
+        train, validation = split(steps_of(4))
+        assert len(train) == len(validation) == 4
+
+
+class TestSpaces:
+    def test_predictions_stay_in_the_space(self):
+        world = EnsembleModel(Box(-1, 1, (2,)), PUSHES, hidden_sizes=())
+        world.change_std.fill_(1e3)
+        obs = torch.tensor([[0.9, -0.9]])
+        assert world.predict(obs, torch.zeros(1, 1)).next_obs.abs().max() == 1
+
+    def test_actions_that_are_choices(self):
+        world = EnsembleModel(STATES, Discrete(3, start=-1), hidden_sizes=())
+        action = torch.tensor([-1, 0, 1])
+        obs = torch.zeros(3, 2)
+        found = world.predict(obs, action).next_obs
+        for i, a in enumerate(action):
+            alone = world.predict(obs[:1], a.view(1)).next_obs[0]
+            torch.testing.assert_close(found[i], alone)
+        assert len({tuple(row.tolist()) for row in found}) == 3
+
+    @pytest.mark.parametrize("space", [Dict(a=STATES), Box(0, 1, (8, 8, 3))])
+    def test_vectors_alone(self, space):
+        with pytest.raises(TypeError, match="imagines vectors"):
+            EnsembleModel(space, PUSHES)
+
+    def test_elites_are_members(self):
+        with pytest.raises(ValueError, match="elites = 3: choose 1 to members = 2"):
+            world_of(members=2, elites=3)
