@@ -19,12 +19,16 @@ SMALL = {
     "model_every": 8,
     "model_hidden_sizes": (8,),
     "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
+    "model_steps": 1,
+    "model_warmup_steps": 2,
     "num_branches": 16,
     "num_envs": 2,
     "num_episodes": 2,
     "num_epochs": 2,
     "num_minibatches": 2,
     "num_steps": 8,
+    "outcome": "number",
+    "refreshes": 2,
     "target_every": 2,
     "total_steps": 400,
     "device": "cpu",
@@ -39,7 +43,7 @@ def config_of(module: Any, **options: Any) -> Any:
     if known & {"group_size", "judge"}:  # all groups differ, and end with the rollout
         limit = {"max_episode_steps": 8}
         options = {"env_id": "Pendulum-v1", "env_kwargs": limit, **options}
-    if module.__name__.endswith("vla_grpo"):
+    if module.__name__.endswith(("vla_grpo", "grpo_imagined")):
         options = {"observation_keys": {"proprio": "obs"}, "action_bins": 8, **options}
     known -= options.keys()
     return module.Config(**{k: v for k, v in SMALL.items() if k in known}, **options)

@@ -32,7 +32,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_609
+LINES = 39_675
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_350, "language": 1_080, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
@@ -41,8 +41,12 @@ LATER |= {"algorithms/dr_grpo": 56, "algorithms/dapo": 132, "algorithms/gspo": 7
 LATER |= {"on_policy/episode_rows.py": 62, "on_policy/group_algorithm.py": 68}
 LATER |= {"loggers/answers.py": 43, "algorithms/dpo": 320}
 LATER |= {"envs/wrappers/judged.py": 100, "algorithms/vla_grpo": 200}
-LATER |= {"algorithms/vla_ppo_steady": 170, "imagination": 1_300}
+LATER |= {"algorithms/vla_ppo_steady": 170, "imagination": 1_400}
 LATER |= {"algorithms/mbpo": 200}
+LATER |= {"algorithms/ppo_imagined": 130, "algorithms/grpo_imagined": 130}
+LATER |= {"on_policy/imagining.py": 200, "on_policy/imagining_config.py": 80}
+LATER |= {"on_policy/world_learning.py": 145, "runtime/joint_step.py": 45}
+LATER |= {"vla/latents.py": 60}
 LATER |= {"buffers/ring_sequences.py": 160, "buffers/imagination.py": 100}
 """Most lines of rooms that came later."""
 
