@@ -1,0 +1,1 @@
+"""Algorithms that imagine, beside those that do not."""
