@@ -3,7 +3,14 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from yieldrl.foundations import BatchSize, Count, LearningRate, Range, UnitInterval
+from yieldrl.foundations import (
+    BatchSize,
+    Count,
+    LearningRate,
+    Range,
+    StepsOrZero,
+    UnitInterval,
+)
 from yieldrl.foundations.validation import Checked
 
 
@@ -48,11 +55,11 @@ class ImaginesTooConfig(Checked):
     model_batch_size: BatchSize = 256
     """Transitions of each gradient step of the model, where it learns by itself."""
 
-    model_warmup_steps: Annotated[int, Range(0)] = 300
+    model_warmup_steps: StepsOrZero = 300
     """Gradient steps of the model on the first rollout, before anything is imagined.
     More imagine better at first."""
 
-    model_steps: Annotated[int, Range(0)] = 100
+    model_steps: StepsOrZero = 100
     """Gradient steps of the model on each later rollout, with 2 stages. More fit what
     was seen better."""
 

@@ -86,3 +86,15 @@ def test_it_resumes_to_the_bit(stages: int, tmp_path: Any) -> None:
     other = grpo_imagined.Trainer.load(run.save(tmp_path / "run.pt"))
     found += [numbers(log) for log in other()]
     assert found == whole
+
+
+def test_chunks_are_imagined_as_they_are_executed() -> None:
+    """Two actions a token, of which both are executed; a step is discounted twice."""
+    options = {"chunk_length": 2, "outcome": "number", "num_steps": 2}
+    run = trainer(num_envs=32, **options)
+    until_learning(run)
+    own: Any = run.algorithm
+    found = own.imagined(own.starts())
+    assert found["action"].shape == (3, 16, 2)
+    assert (found["discount"] == 0.25).all()
+    assert own.executed == 2
