@@ -151,7 +151,7 @@ class CircularBuffer(RolloutBuffer):
         begin = 0 if now.claimed == NONE else now.place(now.claimed)
         return self._storage.tensordict(begin + now.row, begin + now.taken)
 
-    def begin(self, passes: Minibatches) -> None:
+    def begin(self, passes: Minibatches | None) -> None:
         self._change(passes=passes)
 
     def clear(self) -> None:

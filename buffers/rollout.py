@@ -169,8 +169,8 @@ class RolloutBuffer:
         """The rollout so far `[T, N]`, sharing the buffer's memory."""
         return self._storage.tensordict(len(self))
 
-    def begin(self, passes: Minibatches) -> None:
-        """Keep the minibatches of this rollout until `clear`."""
+    def begin(self, passes: Minibatches | None) -> None:
+        """Keep the minibatches of this rollout until `clear`; None for others yet."""
         self._progress.passes = passes
 
     def clear(self) -> None:

@@ -114,8 +114,12 @@ class OnPolicyTrainer(abstractions.Trainer):
         if not minibatches.exhausted:  # as it is at once where all steps only reset
             logs |= self.algorithm.learn_from(minibatches, self.agent.learn)
         if minibatches.exhausted:
-            self.buffer.clear()
+            self.end_passes()
         return self._log("train", logs)
+
+    def end_passes(self) -> None:
+        """Forget the rollout, of which all minibatches were learned from."""
+        self.buffer.clear()
 
 
 def judged(rollout: TensorDict) -> Logs:

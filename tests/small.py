@@ -22,12 +22,16 @@ SMALL = {
     "model_hidden_sizes": (8,),
     "memory_size": 4,
     "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
+    "model_steps": 1,
+    "model_warmup_steps": 2,
     "num_branches": 16,
     "num_envs": 2,
     "num_episodes": 2,
     "num_epochs": 2,
     "num_minibatches": 2,
     "num_steps": 8,
+    "outcome": "number",
+    "refreshes": 2,
     "sequence_length": 4,
     "target_every": 2,
     "total_steps": 400,
@@ -45,7 +49,7 @@ def config_of(module: Any, **options: Any) -> Any:
         options = {"env_id": "Pendulum-v1", "env_kwargs": limit, **options}
     if module.__name__.endswith("dreamer"):
         options = {"env_id": "CartPole-v1", **options}
-    if module.__name__.endswith("vla_grpo"):
+    if module.__name__.endswith(("vla_grpo", "grpo_imagined")):
         options = {"observation_keys": {"proprio": "obs"}, "action_bins": 8, **options}
     known -= options.keys()
     return module.Config(**{k: v for k, v in SMALL.items() if k in known}, **options)

@@ -34,8 +34,10 @@ ALLOWED = {
         "buffers",
         "collectors",
         "foundations",
+        "imagination",
         "networks",
         "runtime",
+        "vla",
     },
     "off_policy": {"abstractions", "buffers", "foundations", "functional"},
     "imagination": {
@@ -44,6 +46,7 @@ ALLOWED = {
         "foundations",
         "functional",
         "networks",
+        "vla",
     },
     "vla": {"abstractions", "foundations", "functional", "networks"},
     "language": {"abstractions", "foundations", "functional", "vla"},

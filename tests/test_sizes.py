@@ -32,7 +32,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_845
+LINES = 39_911
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_600, "language": 1_080, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
@@ -41,7 +41,7 @@ LATER |= {"algorithms/dr_grpo": 56, "algorithms/dapo": 132, "algorithms/gspo": 7
 LATER |= {"on_policy/episode_rows.py": 62, "on_policy/group_algorithm.py": 70}
 LATER |= {"loggers/answers.py": 43, "algorithms/dpo": 320}
 LATER |= {"envs/wrappers/judged.py": 100, "algorithms/vla_grpo": 200}
-LATER |= {"algorithms/vla_ppo_steady": 200, "imagination": 1_640}
+LATER |= {"algorithms/vla_ppo_steady": 200, "imagination": 1_710}
 LATER |= {"algorithms/mbpo": 200, "on_policy/action_values.py": 33}
 LATER |= {"envs/libero": 1_120}
 LATER |= {"buffers/ring_sequences.py": 160, "buffers/imagination.py": 100}
@@ -57,6 +57,13 @@ LATER |= {"cli/evaluating_suites.py": 110}
 LATER |= {"envs/suites.py": 70}
 LATER |= {"collectors/pace.py": 80}
 LATER |= {"algorithms/dreamer": 320}
+LATER |= {"algorithms/ppo_imagined": 130}
+LATER |= {"algorithms/grpo_imagined": 130}
+LATER |= {"on_policy/imagining.py": 200}
+LATER |= {"on_policy/imagining_config.py": 85}
+LATER |= {"on_policy/world_learning.py": 145}
+LATER |= {"runtime/joint_step.py": 45}
+LATER |= {"vla/latents.py": 60}
 """Most lines of rooms that came later."""
 
 

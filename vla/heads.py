@@ -173,18 +173,21 @@ class AttentionPool(nn.Module):
     arXiv:2112.13692, section 3.
     """
 
-    def __init__(self, width: int, values: int = 1) -> None:
+    def __init__(self, width: int, outputs: int = 1) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
         self.query = nn.Parameter(torch.zeros(width))
-        self.mlp = MLP([width, width, values], last_gain=1.0)
+        self.mlp = MLP([width, width, outputs], last_gain=1.0)
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """Values `[B]`, of several `[B, values]`, float32, of hidden states `[B, S, W]`
-        that are not masked."""
+        """Values `[B]`, of several `[B, outputs]`, float32, of hidden states
+        `[B, S, W]` that are not masked."""
+        return self.mlp(self.pooled(hidden, mask)).squeeze(-1)
+
+    def pooled(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """The weighted mean of the normalised hidden states, `[B, W]` float32."""
         # What padding holds must not even reach a product: 0 * NaN is NaN.
         states = self.norm(hidden.float().masked_fill(~mask.unsqueeze(-1), 0))
         score = states @ self.query * len(self.query) ** -0.5
         weight = score.masked_fill(~mask, -torch.inf).softmax(-1)
-        pooled = (weight.unsqueeze(-1) * states).sum(1)
-        return self.mlp(pooled).squeeze(-1)
+        return (weight.unsqueeze(-1) * states).sum(1)

@@ -102,6 +102,10 @@ class Backbone(Protocol):
     `cache=`, gets the embeddings of new positions alone, `[B, k, W]`, with the `mask`
     of all, and returns the new ones' hidden states.
 
+    One on whose embeddings a model of the world can be put has a method
+    `embed_parts(observations)` besides: what `embed` returns, and `[B, S]` bool, True
+    where the prompt is what is seen and felt, and may change from step to step.
+
     Attributes:
         width: `W`, of embeddings and of hidden states.
         vocab_size: Entries of the vocabulary, the last of which become actions.

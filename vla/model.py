@@ -21,6 +21,7 @@ from yieldrl.vla.decoding import (
 )
 from yieldrl.vla.heads import ActionHead, AttentionPool, BinsHead, GaussianHead
 from yieldrl.vla.interface import Backbone, VLAOutput
+from yieldrl.vla.latents import PROMPT, is_latent
 from yieldrl.vla.parallel import ParallelDecoding
 from yieldrl.vla.parameter_groups import FrozenInEval
 from yieldrl.vla.sampling import drawn_from
@@ -187,10 +188,15 @@ class VLAModel(OnePassModule):
             return {}
         return {"policy_std": self.head.log_std.exp().mean()}
 
-    def _prompt(self, observations: Any) -> Prompt:
-        """Observations as the language model reads them."""
+    def in_units(self, observations: Any) -> Any:
+        """Observations with the proprioception normalised."""
         if self.proprio_statistics is not None:
             proprio = self.proprio_statistics.normalize(observations["proprio"])
             observations = observations.copy()
             observations["proprio"] = proprio
-        return Prompt(*self.backbone.embed(observations))
+        return observations
+
+    def _prompt(self, observations: Any) -> Prompt:
+        if is_latent(observations):
+            return Prompt(observations[PROMPT], observations["mask"])
+        return Prompt(*self.backbone.embed(self.in_units(observations)))

@@ -13,6 +13,7 @@ from yieldrl.foundations import Utf8Text, spaces
 from yieldrl.foundations.spaces import Path
 from yieldrl.vla.config import OBSERVATIONS
 from yieldrl.vla.crops import centre_cropped
+from yieldrl.vla.latents import is_latent
 from yieldrl.vla.sources import Source
 
 
@@ -100,7 +101,12 @@ class ObservationReader(nn.Module):
         self.register_buffer("instruction", torch.from_numpy(encoded), persistent=False)
 
     def forward(self, obs: Any) -> TensorDict:
-        """Observations `[B, ...]` of the environment as those of a model, `[B]`."""
+        """Observations `[B, ...]` of the environment as those of a model, `[B]`.
+
+        Latents stay as they are.
+        """
+        if is_latent(obs):
+            return obs
         batch = spaces.batch_size(obs)
         read = TensorDict({}, batch_size=[batch])
         for path, source in self.sources.items():

@@ -12,6 +12,7 @@ from yieldrl.abstractions import Logs, Policy
 from yieldrl.vla import model_calls
 from yieldrl.vla.actions import action_layout
 from yieldrl.vla.config import vla_config_of
+from yieldrl.vla.latents import latents_of
 from yieldrl.vla.observations import ObservationReader, vla_space
 from yieldrl.vla.parameter_groups import FrozenInEval
 
@@ -133,6 +134,10 @@ class VLAPolicy(FrozenInEval, Policy):
     def get_value(self, obs: Any) -> Tensor:
         """The state's `value [B]` alone."""
         return model_calls.value(self.model, self.reader(obs))
+
+    def latents(self, obs: Any) -> TensorDict:
+        """What all else takes in place of observations, see `latents_of`."""
+        return latents_of(self.model, self.reader(obs))
 
     def value(self, obs: Any, action: Tensor | None = None) -> Tensor:
         """`V(s)`, `[B]`."""

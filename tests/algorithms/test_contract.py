@@ -23,8 +23,10 @@ EVALUATED = [
     "dr_grpo",
     "gipo",
     "grpo",
+    "grpo_imagined",
     "gspo",
     "ppo",
+    "ppo_imagined",
     "ppo_lstm",
     "ppo_masked",
     "ppo_roa",
@@ -35,6 +37,7 @@ EVALUATED = [
     "vla_ppo_steady",
 ]
 IN_FLOAT32 = {"q_learning", "sarsa", "vla_grpo", "vla_ppo", "vla_ppo_steady"}
+IN_FLOAT32 |= {"grpo_imagined", "ppo_imagined"}
 SAMPLED = ["dpo"]
 """They write down log-probabilities only where another thread acts, and need none."""
 

@@ -84,7 +84,7 @@ RECORDING = {"a2c", "appo", "gipo", "ppo", "ppo_lstm", "ppo_masked", "ppo_roa"}
 RECORDING |= {name for name, options in CASES.items() if "group_size" in options}
 ALWAYS_SYNC = {"behavior_cloning", "reinforce", "sarsa"}
 # which need another model here
-BY_ITSELF = {"vla_grpo", "vla_ppo", "vla_ppo_steady"}
+BY_ITSELF = {"grpo_imagined", "ppo_imagined", "vla_grpo", "vla_ppo", "vla_ppo_steady"}
 
 
 def module_of(name):

@@ -1,5 +1,6 @@
 """Passes through the decoder of a language model of transformers."""
 
+import copy
 from abc import abstractmethod
 from typing import Any
 
@@ -72,6 +73,36 @@ class DecoderBackbone(nn.Module):
         enable = getattr(network, "activation_checkpointing_enable", None)
         (enable or network.gradient_checkpointing_enable)()
         self.recomputes = True
+
+
+class Trunk(DecoderBackbone):
+    """A copy of another backbone's layers alone, without what embeds and what answers.
+
+    Raises:
+        TypeError: If that is no `DecoderBackbone`.
+    """
+
+    def __init__(self, backbone: Any) -> None:
+        super().__init__()
+        if not isinstance(backbone, DecoderBackbone):
+            raise TypeError(
+                f"the backbone is a {type(backbone).__qualname__}, whose layers cannot"
+                " be copied: take a tiny model, or one of OpenVLA's"
+            )
+        self.layers = copy.deepcopy(backbone.decoder)
+        self.layers.get_input_embeddings().requires_grad_(False)  # it reads no words
+
+    @property
+    def causal_model(self) -> Any:
+        return self.layers
+
+    @property
+    def decoder(self) -> Any:
+        return self.layers
+
+    def sync(self, backbone: Any) -> None:
+        """Take the other's weights again."""
+        self.layers.load_state_dict(backbone.decoder.state_dict())
 
 
 def visible(mask: Tensor, bidirectional_from: int | None) -> Tensor:

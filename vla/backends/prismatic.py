@@ -57,6 +57,10 @@ class PrismaticBackbone(DecoderBackbone):
         self.proprio_projector = gelu_mlp(size, self.width, self.width)
 
     def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
+        return self.embed_parts(observations)[:2]
+
+    def embed_parts(self, observations: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """As `embed`, and where the prompt is what is seen and felt, `[B, S]` bool."""
         ids, mask = self.tokenizer(observations["language"])
         text = self.token_embeddings(ids)
         parts = [text[:, :1]]
@@ -68,7 +72,10 @@ class PrismaticBackbone(DecoderBackbone):
         seen = sum(part.shape[1] for part in parts)
         embeddings = torch.cat([*parts, text[:, 1:]], dim=1)
         shown = mask.new_ones(len(mask), seen)
-        return embeddings, torch.cat([shown, mask[:, 1:]], dim=1)
+        whole = torch.cat([shown, mask[:, 1:]], dim=1)
+        here = torch.arange(whole.shape[1], device=whole.device)
+        changing = (here > 0) & (here < seen)
+        return embeddings, whole, changing.expand(whole.shape)
 
     def vision_parameters(self) -> Iterable[nn.Parameter]:
         return self.vision_backbone.parameters()

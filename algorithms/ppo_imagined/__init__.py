@@ -1,0 +1,9 @@
+"""PPO for vision-language-action policies, on real and on imagined rollouts."""
+
+from yieldrl.algorithms.vla_ppo import Agent, Model
+
+from .algorithm import Algorithm
+from .config import Config
+from .trainer import Trainer
+
+__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

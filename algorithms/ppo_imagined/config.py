@@ -1,0 +1,50 @@
+"""Hyper-parameters of PPO on real and on imagined rollouts."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from yieldrl.algorithms import vla_ppo
+from yieldrl.algorithms.vla_grpo.config import SMALL
+from yieldrl.on_policy.imagining_config import ImaginesTooConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(ImaginesTooConfig, vla_ppo.Config):
+    """PPO for vision-language-action policies beside a model of the world; the defaults
+    let a tiny one, on a small grid, go on from a weak clone."""
+
+    normalize_reward: ClassVar[bool] = False  # the model foresees them as they are
+
+    env_kwargs: dict[str, Any] = field(default_factory=lambda: {**SMALL})
+    """Arguments of the environment."""
+
+    total_steps: int = 20_000
+    """Environment steps to train for, the expert's and those after. What is imagined
+    does not count. The learning rate falls to zero over the real ones."""
+
+    collection: Literal["sync", "async", "ray"] = "sync"
+    """`async` steps the environments in a background thread, with a copy of what is
+    trained of the policy, while the learner learns; `sync` does both in turn."""
+
+    demonstration_steps: int = 1_024
+    """Environment steps of an expert that is cloned first; 0 begins without it. What
+    the clone sees by, it keeps."""
+
+    clone_steps: int | None = 200
+    """Gradient steps of cloning, in place of `clone_epochs`; None takes as many as
+    these take."""
+
+    num_envs: int = 256
+    """Number of environments stepped side by side. More give a large model fuller
+    batches, and each update more varied data."""
+
+    num_steps: int = 4
+    """Chunks of actions that every environment executes for a rollout (T). More give
+    better estimates of the advantage and fewer updates."""
+
+    num_epochs: int = 2
+    """Passes over each rollout and what was imagined beside it. More move the policy
+    further from the one that acted; `clip_coef` and `target_kl` limit that."""
+
+    num_minibatches: int = 4
+    """Minibatches of each pass, with one gradient step on each. More are noisier."""

@@ -1,0 +1,200 @@
+"""A model of the world over the layers of a vision-language-action model."""
+
+from typing import Any, Literal
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor, nn
+from torch.nn import functional
+
+from yieldrl.foundations.logs import Logs
+from yieldrl.imagination.outcomes import outcome_head
+from yieldrl.imagination.world_model import Prediction, WorldModel
+from yieldrl.networks import MLP
+from yieldrl.vla.actions import ActionLayout
+from yieldrl.vla.backends.decoder import Trunk
+from yieldrl.vla.decoding import Prompt
+from yieldrl.vla.heads import AttentionPool
+from yieldrl.vla.latents import PROMPT
+from yieldrl.vla.parameter_groups import inner_model
+
+MOST_STEPS = 64
+"""Steps of an episode that are told apart."""
+
+
+class ActionToken(nn.Module):
+    """A chunk of actions as one token, `[B, W]`, from its numbers or from its bins."""
+
+    def __init__(self, model: Any, width: int, kind: str) -> None:
+        super().__init__()
+        self.layout: ActionLayout = model.layout
+        self.head = [model.head]  # in a list: it is no part of this module
+        self.binned = kind == "bins" or self.layout.counts is not None
+        if self.binned and not hasattr(model.head, "bins"):
+            raise ValueError(
+                "action_token = 'bins': the policy has a gaussian head and no bins;"
+                " choose 'numbers', or action_head='bins'"
+            )
+        self.count = model.head.bins.count if self.binned else 1
+        size = self.layout.tokens * self.count
+        self.mlp = MLP([size, width, width], "relu")
+
+    def forward(self, action: Tensor) -> Tensor:
+        chunks = self.layout.inside(action)
+        if self.binned:
+            tokens = functional.one_hot(self.head[0].tokens(chunks), self.count)
+        else:
+            tokens = self.head[0].statistics.normalize(chunks)
+        return self.mlp(tokens.flatten(1).float())
+
+
+class TrunkWorld(WorldModel):
+    """Predicts the next embeddings of what a policy sees, not pixels.
+
+    A state is a latent of `yieldrl.vla.latents`, and `step [B]`, how many steps of its
+    episode came before. A copy of the policy's trunk reads it, and the chunk of actions
+    as one token behind it, with attention in all directions; what is seen and felt
+    changes by what a head says at its place. Reward and end are read off the hidden
+    states by attention pooling, with an embedding of the step.
+
+    The policy's embeddings must stand still from the first `fit_to` on, as they do
+    where it learns from latents alone.
+
+    Args:
+        policy: A `VLAPolicy` around a model with a backbone and one action head.
+        outcome: See `outcome_head`.
+        action_token: What is read of actions that are numbers, these or their bins.
+
+    Raises:
+        TypeError: If the policy has no backbone to put it on.
+        ValueError: If there are no bins to read.
+    """
+
+    change_std: Tensor
+    fitted: Tensor
+    version: Tensor
+
+    def __init__(
+        self,
+        policy: Any,
+        outcome: str = "three_classes",
+        action_token: Literal["numbers", "bins"] = "numbers",
+    ) -> None:
+        super().__init__(policy.observation_space, policy.action_space)
+        model: Any = inner_model(policy)
+        if not hasattr(policy, "latents") or not hasattr(model, "backbone"):
+            raise TypeError(
+                f"{type(model).__qualname__} has no backbone for a model of the world"
+                " to stand on: take backend='tiny', or a model of OpenVLA's"
+            )
+        self.latents, self.backbone = policy.latents, [model.backbone]
+        self.trunk, width = Trunk(model.backbone), model.backbone.width
+        self.action_token = ActionToken(model, width, action_token)
+        self.change = nn.Linear(width, width)
+        nn.init.zeros_(self.change.weight)  # at first nothing ever changes
+        nn.init.zeros_(self.change.bias)
+        self.outcome = outcome_head(outcome)
+        self.step = nn.Embedding(MOST_STEPS + 1, width)
+        nn.init.zeros_(self.step.weight)
+        self.pool = AttentionPool(width, self.outcome.outputs)
+        self.register_buffer("change_std", torch.ones((), dtype=torch.float32))
+        self.register_buffer("fitted", torch.tensor(False))
+        self.register_buffer("version", torch.zeros((), dtype=torch.int64))
+
+    def sync(self) -> None:
+        """Take the weights of the policy's trunk."""
+        self.trunk.sync(self.backbone[0])
+
+    @torch.no_grad()
+    def begin(self, obs: Any) -> TensorDict:
+        """Latents of observations `[B, ...]`, at the first step of their episodes."""
+        state = self.latents(obs)
+        if "step" in set(state.keys()):
+            return state
+        return state.copy().set("step", torch.zeros_like(state["mask"][:, 0]).long())
+
+    def predict(
+        self, obs: Any, action: Tensor, generator: torch.Generator | None = None
+    ) -> Prediction:
+        """What comes of chunks of actions `[B, ...]`; the best guess, in any case."""
+        before, size = obs[PROMPT], obs["mask"].shape[1]
+        prompt = Prompt(before, obs["mask"]).followed_by(
+            self.action_token(action)[:, None]
+        )
+        hidden = self.trunk.hidden(*prompt, bidirectional_from=0)
+        change = self.change(hidden[:, :size]) * self.change_std
+        after = before + change.where(obs["changing"].unsqueeze(-1), 0.0)
+        pooled = self.pool.pooled(hidden, prompt.mask)
+        raw = self.pool.mlp(pooled + self.step(obs["step"].clamp(max=MOST_STEPS)))
+        state = obs.copy().update({PROMPT: after, "step": obs["step"] + 1})
+        return Prediction(state, raw, torch.zeros_like(raw[:, 0]))
+
+    @torch.no_grad()
+    def fit_to(self, data: TensorDict) -> None:
+        """Weigh the outcomes as rare as they are in transitions `[B]`.
+
+        At the first time also measure by how much embeddings change.
+        """
+        self.outcome.fit_to(data["reward"], data["terminated"])
+        goes_on = data[~data["terminated"]]
+        if bool(self.fitted) or len(goes_on) == 0:
+            return
+        change = difference(goes_on["next_obs"], goes_on["obs"])
+        self.change_std.copy_(change.square().mean().sqrt().clamp(min=1e-6))
+        self.fitted.fill_(True)
+
+    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """Of transitions `[B]` between states: a mean over them, and what to log.
+
+        `model/change_loss` is the squared error of steps that do not end, as a share of
+        what a model has that says that nothing changes; an end has no next state.
+        """
+        found = self.predict(data["obs"], data["action"])
+        error = difference(found.next_obs, data["next_obs"]) / self.change_std
+        error = error.square().flatten(1).mean(1) * ~data["terminated"]
+        outcome = data["reward"], data["terminated"]
+        wrong = self.outcome.loss(found.outcome, *outcome).mean()
+        loss = error.mean() + wrong
+        logs = {"loss": loss, "change_loss": error.mean(), "outcome_loss": wrong}
+        return loss, {f"model/{k}": v.detach() for k, v in logs.items()}
+
+    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+        """What is trained: `model` is the trunk, `heads` all that was put on it."""
+        trunk = {id(p) for p in self.trunk.parameters()}
+        groups: dict[str, list[nn.Parameter]] = {"model": [], "heads": []}
+        for parameter in self.parameters():
+            if parameter.requires_grad:
+                own = "model" if id(parameter) in trunk else "heads"
+                groups[own].append(parameter)
+        return groups
+
+
+def difference(state: TensorDict, other: TensorDict) -> Tensor:
+    """Between the embeddings of what may change in states `[B]`, `[B, k, W]`."""
+    changing = state["changing"][0]
+    return state[PROMPT][:, changing] - other[PROMPT][:, changing]
+
+
+@torch.no_grad()
+def change_errors(world: TrunkWorld, real: TensorDict) -> Tensor:
+    """How far off states are after 1, 2, ... T steps of real actions, `[T]`.
+
+    The model goes on from its own predictions. It is the squared error as a share of
+    that of a model that says that nothing changes. NaN where all episodes have ended.
+
+    Args:
+        world: The model.
+        real: Steps in a row between states, `[T, B]`; after an end they are left out.
+    """
+    start = state = real["obs"][0]
+    goes_on, errors = torch.ones_like(real["terminated"][0]), []
+    for row in real.unbind(0):
+        goes_on = goes_on & ~row["terminated"]
+        state = world.predict(state, row["action"]).next_obs
+        wrong, still = (
+            difference(x, row["next_obs"])[goes_on].square().sum()
+            for x in (state, start)
+        )
+        errors.append(wrong / still)
+        goes_on = goes_on & ~row["truncated"]
+    return torch.stack(errors)

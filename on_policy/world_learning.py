@@ -1,0 +1,143 @@
+"""A model of the world that learns beside a policy, from the same rollouts."""
+
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.abstractions import Logs
+from yieldrl.buffers import ReplayBuffer, transitions
+from yieldrl.foundations import derive_seed
+from yieldrl.imagination.diagnostics import outcome_errors
+from yieldrl.imagination.past import Past
+from yieldrl.imagination.trunk import TrunkWorld, change_errors
+from yieldrl.networks.dtypes import in_float32
+from yieldrl.on_policy.algorithm import OnPolicyAlgorithm
+from yieldrl.runtime.gradient_step import GradientStep
+from yieldrl.runtime.joint_step import JointStep
+
+STEP = ("obs", "next_obs", "action", "reward", "terminated", "truncated", "valid")
+
+
+class LearnsWorld(OnPolicyAlgorithm):
+    """Base, before that of a policy, of algorithms with a model of the world too.
+
+    With one stage every gradient step of the policy is one of the model, by one
+    optimizer with groups for both; with two the model has an optimizer of its own.
+
+    Attributes:
+        world: The model.
+        experience: Real transitions that it learns from.
+        past: What is known of episodes under way.
+    """
+
+    config: Any
+    model: Any
+    world: TrunkWorld
+    world_optimizer: torch.optim.Optimizer
+
+    def __init__(self, model: Any, config: Any) -> None:
+        options = config.outcome, config.action_token
+        device = next(model.parameters()).device
+        self.world = TrunkWorld(model, *options).to(device).eval()
+        in_float32(self.world)
+        super().__init__(model, config)
+        self.world.to(self.device)
+        self.past = Past(config.num_envs).to(self.device)
+        spaces = model.observation_space, model.action_space
+        seed, envs = derive_seed(config.seed, "world"), config.num_envs
+        size: dict[str, Any] = {"num_envs": envs, "gamma": config.gamma, "seed": seed}
+        size["device"] = self.device
+        self.experience = ReplayBuffer(config.buffer_size, *spaces, **size)
+
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """The policy's; with one stage it has the model's parameters too."""
+        optimizer, config = super().make_optimizer(), self.config
+        groups = self.world.parameter_groups()
+        rates = {"model": config.model_learning_rate}
+        rates["heads"] = config.head_learning_rate
+        own = [{"params": groups[name], "lr": rates[name]} for name in rates]
+        if config.stages == 1:
+            for group in own:
+                optimizer.add_param_group(group)
+        else:
+            options = {"eps": 1e-5, "weight_decay": config.weight_decay, "fused": True}
+            self.world_optimizer = torch.optim.AdamW(own, **options)
+        return optimizer
+
+    def sync_target(self) -> None:
+        """As ever; and a model that has not learned yet begins with the policy's trunk
+        as it is now."""
+        super().sync_target()
+        if int(self.world.version) == 0:
+            self.world.sync()
+
+    def gradient_step(
+        self, loss: Any, optimizer: Any, max_grad_norm: float | None = None
+    ) -> GradientStep:
+        """The step of either loss, or with one stage that of both."""
+        config, options = self.config, (loss, optimizer, max_grad_norm)
+        if loss == self.world_loss:
+            parts = self.world, config.model_micro_batches
+            return self.runtime.gradient_step(*options, *parts)
+        if config.stages == 2:
+            return super().gradient_step(*options)
+        return JointStep(
+            *options,
+            micro_batches=config.micro_batches,
+            beside=self.world_loss,
+            entry="world",
+            parts=config.model_micro_batches,
+        )
+
+    def world_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """The model's, of real transitions `[B]`."""
+        return self.world.loss(data)
+
+    def world_step(self, data: TensorDict) -> Logs:
+        """A gradient step of the model alone, on transitions `[B]`."""
+        optimizer = self.optimizer if self.config.stages == 1 else self.world_optimizer
+        limit = self.config.max_grad_norm
+        logs = self.minimize(self.world_loss, data, optimizer, limit)
+        self.world.version += 1
+        return {k: v for k, v in logs.items() if k.startswith("model/")}
+
+    def forget_episodes(self) -> None:
+        super().forget_episodes()
+        self.past.forget()
+
+    def learn_world(self, rollout: TensorDict) -> Logs:
+        """Look how well a new rollout `[T, N]` was foreseen; then learn from it."""
+        new, config = len(self.experience) == 0, self.config
+        steps = rollout.select(*STEP, strict=False)
+        steps["step"] = self.past.follow(rollout)
+        logs = {} if new else self.foreseen(steps)
+        self.experience.add(steps)
+        self.world.fit_to(self.latent(transitions(steps)))
+        later = config.model_steps if config.stages == 2 else 0
+        for _ in range(config.model_warmup_steps if new else later):
+            logs |= self.world_step(self.drawn(config.model_batch_size))
+        return logs
+
+    def drawn(self, count: int) -> TensorDict:
+        """Real transitions `[count]` between states."""
+        return self.latent(self.experience.sample(count))
+
+    @torch.no_grad()
+    def latent(self, steps: TensorDict) -> TensorDict:
+        """Transitions `[B]` between states, of those between observations."""
+        steps = steps.copy()
+        for later, name in enumerate(("obs", "next_obs")):
+            state = self.world.begin(steps[name])
+            steps[name] = state.set("step", steps["step"] + later)
+        return steps
+
+    @torch.no_grad()
+    def foreseen(self, steps: TensorDict) -> Logs:
+        """How wrong the model is about real steps `[T, N]` that it has not seen."""
+        whole = self.latent(steps.flatten(0, 1)).view(steps.batch_size)
+        logs = outcome_errors(self.world, transitions(whole))
+        errors = change_errors(self.world, whole[: self.config.horizon])
+        logs |= {"error_1_step": errors[0], f"error_{len(errors)}_steps": errors[-1]}
+        return {f"model/{name}": value for name, value in logs.items()}

@@ -1,0 +1,136 @@
+"""PPO beside a model of the world: what is imagined, weighed, optimized and resumed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from imagining import TINY, numbers, until_learning
+
+from yieldrl.algorithms import ppo_imagined
+from yieldrl.functional import gae
+from yieldrl.vla.latents import PROMPT
+
+
+def trainer(**options: Any) -> ppo_imagined.Trainer:
+    return ppo_imagined.Trainer(ppo_imagined.Config(**{**TINY, **options}))
+
+
+def test_every_sample_says_what_it_was_made_with() -> None:
+    pieces = until_learning(trainer())
+    imagined = pieces["model_version"] >= 0
+    assert set(pieces["model_version"][imagined].tolist()) == {2}, "after the warm-up"
+    assert 0 < int(imagined.sum()) <= 24
+    assert (pieces["acted_version"] == 0).all()
+    assert set(pieces["model_version"][~imagined].tolist()) == {-1}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+def test_the_share_of_what_is_real(share: float) -> None:
+    """As many real transitions as make that share, rounded up, of 32."""
+    pieces = until_learning(trainer(real_share=share))
+    imagined = int((pieces["model_version"] >= 0).sum())
+    if share == 1:
+        assert (imagined, len(pieces)) == (0, 32)
+        return
+    real = min(32, -(-imagined * share // (1 - share)))
+    assert len(pieces) - imagined == real
+
+
+def test_the_horizon_bootstraps_and_an_end_does_not() -> None:
+    """Generalized advantages of a segment, with the critic's word on what is beyond."""
+    run = trainer()
+    own: Any = run.algorithm
+    until_learning(run)
+    segment = own.imagined(own.starts())
+    assert (segment["obs", "step"][1] == segment["obs", "step"][0] + 1).all()
+    with torch.no_grad():
+        rows = own.worth(segment.clone()).squeeze(1)
+        value = run.model.get_value(segment.flatten()["obs"]).view(3, 8)
+        after = run.model.get_value(segment.flatten()["next_obs"]).view(3, 8)
+    ends = segment["terminated"], segment["truncated"]
+    assert (ends[1][-1] == (segment["valid"][-1] & ~ends[0][-1])).all()
+    expected = gae(
+        segment["reward"], value, after, *ends, own.config.gamma, own.config.gae_lambda
+    )
+    found = expected[segment["valid"]]
+    torch.testing.assert_close(rows["advantage"], found, atol=1e-5, rtol=1e-5)
+    assert len(rows) == int(segment["valid"].sum())
+
+
+def test_two_stages_have_an_optimizer_each_and_one_has_groups() -> None:
+    rates = {"learning_rate": 1e-4, "value_learning_rate": 2e-4}
+    rates |= {"model_learning_rate": 3e-4, "head_learning_rate": 4e-4}
+    two: Any = trainer(**rates).algorithm
+    assert [g["lr"] for g in two.optimizer.param_groups] == [1e-4, 2e-4]
+    assert [g["lr"] for g in two.world_optimizer.param_groups] == [3e-4, 4e-4]
+    one: Any = trainer(stages=1, **rates).algorithm
+    assert [g["lr"] for g in one.optimizer.param_groups] == [1e-4, 2e-4, 3e-4, 4e-4]
+    assert not hasattr(one, "world_optimizer")
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_who_moves_with_a_policys_step(stages: int) -> None:
+    """With one stage the model too; what embeds pictures never."""
+    run = trainer(stages=stages, model_warmup_steps=0, micro_batches=21)
+    run.algorithm.sync_target()
+    parts: Any = {"model": run.model.state_dict(), "world": run.algorithm.world}
+    before = {k: v.clone() for k, v in run.model.state_dict().items()}
+    trunk = {k: v.clone() for k, v in parts["world"].state_dict().items()}
+    until_learning(run)
+    moved = {k for k, v in run.model.state_dict().items() if not v.equal(before[k])}
+    assert any("lm_head" in name for name in moved)
+    assert not any("vision" in k or "projector" in k for k in moved)
+    now = parts["world"].state_dict()
+    of_world = {k for k, v in now.items() if not v.equal(trunk[k])}
+    assert ("change.weight" in of_world) == (stages == 1)
+    assert int(now["version"]) == (stages == 1)
+
+
+def test_imagined_again_for_every_refresh() -> None:
+    """Three rollouts, of each two times two minibatches, and 2 + 1 + 1 model steps."""
+    run, logs = trainer(), []
+    for log in run():
+        logs.append(numbers(log))
+    train = [log for log in logs if log["log_type"] == "train"]
+    assert len(train) == 3 * 2 * 2
+    world: Any = run.algorithm.world
+    assert int(world.version) == 4
+    last = {k for log in train for k in log["logs"]}
+    assert {"model/loss", "model/end_calibration", "model/error_1_step"} <= last
+    assert {"imagined/return", "imagined/real_return", "model/error_3_steps"} <= last
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_it_resumes_to_the_bit(stages: int, tmp_path: Any) -> None:
+    """Also between two refreshes of one rollout."""
+    whole = [numbers(log) for log in trainer(stages=stages)()]
+    run = trainer(stages=stages)
+    found = []
+    for log in run():
+        found.append(numbers(log))
+        steps = [one["log_type"] for one in found]
+        if steps.count("train") == 3:
+            break
+    other = ppo_imagined.Trainer.load(run.save(tmp_path / "run.pt"))
+    found += [numbers(log) for log in other()]
+    assert found == whole
+
+
+def test_update_learns_from_a_rollout_of_ones_own() -> None:
+    run = trainer()
+    rollout = run.collector.collect(4)
+    logs = run.update(rollout)
+    assert run.algorithm.counters.learn_step == 4
+    assert float(logs["imagined/length"]) >= 1
+
+
+def test_pieces_are_latents_of_one_length() -> None:
+    pieces = until_learning(trainer())
+    assert pieces["obs", PROMPT].shape[2:] == (16,)
+
+
+def test_several_learners_are_refused() -> None:
+    with pytest.raises(ValueError, match="a model of the world of its own"):
+        trainer(collection="ray", learners=2)

@@ -1,0 +1,165 @@
+"""A model of the world over a policy's trunk: states, losses, groups, errors."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pytest
+import torch
+from gymnasium.spaces import Box
+from tensordict import TensorDict
+
+from yieldrl.envs.grid_world import GoToVectorEnv
+from yieldrl.imagination.past import Past
+from yieldrl.imagination.trunk import TrunkWorld, change_errors, difference
+from yieldrl.vla import VLAConfig, VLAPolicy
+
+SMALL = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}
+SMALL |= {"patch_contrast": 1.0}  # so that it sees where things are
+B = 64
+
+
+def grid() -> Any:
+    return GoToVectorEnv(B, height=2, width=2, num_objects=1, view="pixels")
+
+
+def world_of(envs: Any, seed: int = 0, **options: Any) -> TrunkWorld:
+    torch.manual_seed(seed)
+    spaces = envs.single_observation_space, envs.single_action_space
+    policy = VLAPolicy.from_config(*spaces, VLAConfig(model_config=SMALL))
+    return TrunkWorld(policy.eval(), **options).eval()
+
+
+def steps(envs: Any, world: TrunkWorld, rows: int = 1) -> TensorDict:
+    """Real steps between states, `[T, B]`, by actions at random."""
+    obs, _ = envs.reset(seed=1)
+    generator, found = torch.Generator().manual_seed(0), []
+    for _ in range(rows):
+        row: dict[str, Any] = {"obs": world.begin(obs)}
+        row["action"] = torch.randint(4, (B,), generator=generator)
+        obs, reward, ended, cut, info = envs.step(row["action"])
+        after = info.get("final_obs", obs)
+        row |= {"next_obs": world.begin(after), "reward": reward}
+        row |= {"terminated": ended, "truncated": cut}
+        found.append(TensorDict(row, [B]))
+    stacked: Any = torch.stack(found)
+    return stacked
+
+
+def test_at_first_nothing_changes_but_the_step() -> None:
+    world = world_of(grid())
+    data = steps(grid(), world)[0]
+    found = world.predict(data["obs"], data["action"])
+    assert torch.equal(found.next_obs["prompt"], data["obs"]["prompt"])
+    assert (found.next_obs["step"] == 1).all()
+    assert found.outcome.shape == (B, 3)
+    assert (found.disagreement == 0).all()
+
+
+def test_the_loss_by_hand() -> None:
+    """Steps that end have no next state: the change of the others, over all."""
+    world = world_of(grid())
+    data = steps(grid(), world)[0]
+    world.fit_to(data)
+    goes_on = ~data["terminated"]
+    assert 0 < int(goes_on.sum()) < B
+    change = difference(data["next_obs"], data["obs"])
+    variance = change[goes_on].square().mean()
+    torch.testing.assert_close(world.change_std.square(), variance)
+    _, logs = world.loss(data)
+    # Nothing is predicted to change yet, so of those that go on all is wrong.
+    torch.testing.assert_close(logs["model/change_loss"], goes_on.float().mean())
+    raw = world.predict(data["obs"], data["action"]).outcome
+    wrong = world.outcome.loss(raw, data["reward"], data["terminated"]).mean()
+    torch.testing.assert_close(logs["model/outcome_loss"], wrong)
+
+
+def test_what_is_said_stays_as_it_is() -> None:
+    world = world_of(grid())
+    torch.nn.init.normal_(world.change.weight)
+    data = steps(grid(), world)[0]
+    after = world.predict(data["obs"], data["action"]).next_obs
+    moved = (after["prompt"] != data["obs"]["prompt"]).any(-1)
+    assert torch.equal(moved, data["obs"]["changing"])
+
+
+def test_groups_are_the_trunk_and_what_is_put_on_it() -> None:
+    world = world_of(grid())
+    groups = world.parameter_groups()
+    trunk = {id(p) for p in world.trunk.parameters()}
+    assert {id(p) for p in groups["model"]} < trunk, "all but the words, which rest"
+    assert not trunk & {id(p) for p in groups["heads"]}
+    trained = sum(p.requires_grad for p in world.parameters())
+    assert sum(map(len, groups.values())) == trained
+
+
+def test_the_trunk_is_a_copy_until_it_learns() -> None:
+    world = world_of(grid())
+    policy = world.backbone[0]
+    own, other = world.trunk.decoder, policy.decoder
+    assert not {id(p) for p in own.parameters()} & {id(p) for p in other.parameters()}
+    with torch.no_grad():
+        other.layers[0].mlp.up_proj.weight.fill_(0.5)
+    world.sync()
+    assert (own.layers[0].mlp.up_proj.weight == 0.5).all()
+
+
+@pytest.mark.parametrize("kind", ["numbers", "bins"])
+def test_numbers_are_read_or_their_bins(
+    kind: Literal["numbers", "bins"],
+) -> None:
+    """Two numbers of one bin are one token only where bins are read."""
+    torch.manual_seed(0)
+    config = VLAConfig(model_config=SMALL, action_bins=4)
+    policy = VLAPolicy.from_config(Box(-1, 1, (3,)), Box(-2, 2, (2,)), config)
+    world = TrunkWorld(policy, "number", kind)
+    first, second = torch.tensor([[0.1, 1.9]]), torch.tensor([[0.9, 1.1]])
+    same = torch.equal(world.action_token(first), world.action_token(second))
+    assert same == (kind == "bins")
+
+
+def test_it_needs_a_backbone() -> None:
+    policy = SimpleNamespace(observation_space=None, action_space=None)
+    with pytest.raises(TypeError, match="no backbone for a model of the world"):
+        TrunkWorld(policy)
+
+
+def test_errors_are_shares_of_what_changes() -> None:
+    """A model that says that nothing changes has 1 after any number of steps."""
+    envs = grid()
+    world = world_of(envs)
+    real = steps(envs, world, rows=3)
+    torch.testing.assert_close(change_errors(world, real), torch.ones(3))
+
+
+def test_it_learns_a_small_grid() -> None:
+    """Where things will be and when they are reached, of grids of four cells."""
+    envs = grid()
+    world = world_of(envs)
+    data = steps(envs, world, rows=2).flatten()
+    world.fit_to(data)
+    optimizer = torch.optim.AdamW(world.parameters(), lr=5e-3)
+    logs: Any = {}
+    for _ in range(80):
+        optimizer.zero_grad()
+        loss, logs = world.loss(data)
+        loss.backward()
+        optimizer.step()
+    assert logs["model/change_loss"] < 0.8 * (~data["terminated"]).float().mean()
+    end = world.outcome(world.predict(data["obs"], data["action"]).outcome).end
+    assert ((end > 0.5) == data["terminated"]).float().mean() > 0.9
+
+
+def test_steps_are_counted_through_rollouts() -> None:
+    past = Past(2)
+    flags = {
+        "terminated": torch.tensor([[False, True], [False, False]]),
+        "truncated": torch.zeros(2, 2, dtype=torch.bool),
+        "valid": torch.tensor([[True, True], [True, False]]),
+    }
+    rollout = TensorDict(flags, [2, 2])
+    assert past.follow(rollout).tolist() == [[0, 0], [1, 0]]
+    assert past.follow(rollout).tolist() == [[2, 0], [3, 0]]
+    past.forget()
+    assert past.follow(rollout).tolist() == [[0, 0], [1, 0]]
