@@ -138,9 +138,8 @@ class VLAModel(OnePassModule):
             statistics = action_statistics(action_space, layout)
         self.head: ActionHead
         if config.action_head == "gaussian" and statistics is not None:
-            self.head = GaussianHead(
-                layout, backbone.width, statistics, config.log_std_init
-            )
+            known = layout, backbone.width, statistics
+            self.head = GaussianHead(*known, config.log_std_init)
         else:
             bins = bins or ActionBins(config.action_bins)
             if layout.counts is not None:
@@ -171,8 +170,7 @@ class VLAModel(OnePassModule):
             actions = self.head.action(decoded.tokens)
         else:
             decoded = self.decoding.evaluate(*parts, self.head.tokens(actions))
-        inside = self.layout.inside
-        log_prob, entropy = inside(decoded.log_prob), inside(decoded.entropy)
+        log_prob, entropy = map(self.layout.inside, (decoded.log_prob, decoded.entropy))
         value = self.value_head(decoded.hidden, prompt.mask)
         return VLAOutput(actions, log_prob, entropy, value)
 

@@ -22,6 +22,8 @@ class Algorithm(ImaginesToo, vla_grpo.Algorithm):
 
     config: Config
 
+    reads_next_obs = True  # the model of the world is fitted to them
+
     def starts(self) -> TensorDict:
         """Real transitions, each as often as a group is large."""
         size = self.config.group_size
