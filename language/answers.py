@@ -58,10 +58,10 @@ class AnswerCritic(AnswerPolicy):
     """A policy that writes beside a critic, which reads the prompt alone.
 
     For PPO: `ppo.Trainer(config, model=AnswerCritic(clone.model))`. The critic is a
-    copy of the transformer with one number in place of a next token, at first zero.
+    copy of the model with one number in place of a next token, at first zero.
 
     Raises:
-        TypeError: If the policy's model is no `Transformer`.
+        TypeError: If nothing is known of the model's head, as of `RewardModel`.
     """
 
     has_critic = True

@@ -65,6 +65,13 @@ class HuggingFaceModel(nn.Module):
         )
         return output.logits.float()
 
+    def replace_head(self, outputs: int) -> nn.Linear:
+        """A new head with so many numbers in the place of a logit for each token."""
+        like = self.backbone.get_output_embeddings().weight
+        head = nn.Linear(like.shape[1], outputs, bias=False).to(like)
+        self.backbone.set_output_embeddings(head)
+        return head
+
     def new_cache(self, length: int) -> Any:
         """A cache that grows with what is written."""
         return require("transformers").DynamicCache(config=self.backbone.config)

@@ -39,7 +39,7 @@ def policy_for(
         >>> obs, _ = envs.reset(seed=0)
         >>> tokens, log_prob, _ = policy(obs)
         >>> tokens.shape, log_prob.shape
-        (torch.Size([2, 4]), torch.Size([2, 4]))
+        (torch.Size([2, 3]), torch.Size([2, 3]))
     """
     own = language_config_of(config, options)
     spaces = observation_space, action_space

@@ -11,37 +11,39 @@ from torch.nn.functional import logsigmoid
 
 from yieldrl.abstractions import Logs
 from yieldrl.language.policy import TokenPolicy
-from yieldrl.language.transformer import Transformer
 
 
 class RewardModel(nn.Module):
-    """A score of an answer to a prompt, by a copy of the transformer that wrote it.
+    """A score of an answer to a prompt, by a copy of the model that wrote it.
 
     In place of the head that names the next token there is one with a single number,
     read after the answer's last token. Christiano et al. 2017, arXiv:1706.03741;
     Ouyang et al. 2022, arXiv:2203.02155, section 3.4.
 
-    Scores are known up to a number that is added to all of them.
+    Scores are known up to a number that is added to all of them. Of a model with
+    adapters these and the head are trained.
 
     Args:
-        policy: A policy whose model is a `Transformer`; it stays as it is.
+        policy: A policy of `policy_for`, with the small transformer or with a model of
+            Hugging Face by `model_path`; it stays as it is.
 
     Raises:
-        TypeError: If its model is another.
+        TypeError: If nothing is known of its model's head.
     """
 
     def __init__(self, policy: TokenPolicy) -> None:
         super().__init__()
-        if not isinstance(policy.model, Transformer):
+        if not hasattr(policy.model, "replace_head"):
             raise TypeError(
                 f"the policy's model is {type(policy.model).__name__}, whose head is"
-                " unknown: give RewardModel a policy of policy_for without model_path"
+                " unknown: give RewardModel a policy of policy_for, or the model a"
+                " method replace_head, as Transformer has it"
             )
         self.tokenizer = copy.deepcopy(policy.tokenizer)
-        self.model = copy.deepcopy(policy.model).requires_grad_(True)
-        like = self.model.head.weight
-        self.model.head = nn.Linear(like.shape[1], 1, bias=False).to(like)
-        nn.init.zeros_(self.model.head.weight)
+        self.model = copy.deepcopy(policy.model)
+        if not any(p.requires_grad for p in self.model.parameters()):
+            self.model.requires_grad_(True)  # a copy of what was frozen as a whole
+        nn.init.zeros_(self.model.replace_head(1).weight)
 
     def forward(self, obs: Any, action: Tensor) -> Tensor:
         """Scores `[B]` of answers, tokens `[B, L]`, to `obs["prompt"]`."""

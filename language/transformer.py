@@ -118,6 +118,12 @@ class Transformer(nn.Module):
         x = x if last is None else x[:, -last:]
         return self.head(self.norm(x)).float()
 
+    def replace_head(self, outputs: int) -> nn.Linear:
+        """A new head with so many numbers in the place of a logit for each token."""
+        like = self.head.weight
+        self.head = nn.Linear(like.shape[1], outputs, bias=False).to(like)
+        return self.head
+
     def new_cache(self, length: int) -> list[Cache]:
         """A cache for every layer."""
         return [Cache(length) for _ in self.blocks]

@@ -1,6 +1,7 @@
 """Causal models of Hugging Face, tiny and random, behind the same policy."""
 
 import copy
+import math
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from transformers import (
 from yieldrl.algorithms import behavior_cloning
 from yieldrl.foundations import Utf8Text
 from yieldrl.foundations.text import decode
-from yieldrl.language import policy_for
+from yieldrl.language import RewardModel, policy_for
 from yieldrl.language.hugging_face import HuggingFaceTokenizer
 from yieldrl.vla import load_adapters, save_adapters
 
@@ -177,6 +178,47 @@ def test_adapters_are_trained_alone(folders):
     found.sum().backward()
 
 
+def compared(model, better, worse):
+    """Pairs `[B, 2, 1]` of answers to one prompt."""
+    size = (len(better), 2, 1)
+    answers = [text for pair in zip(better, worse, strict=True) for text in pair]
+    text = torch.from_numpy(SPACES[1].encode(answers))
+    data = {
+        "obs": TensorDict(asked(["1+2="] * len(answers)), len(answers)).view(size),
+        "action": model.tokenizer.to_tokens(text).view(*size, -1),
+        "valid": torch.ones(size, dtype=torch.bool),
+    }
+    return TensorDict(data, size)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_reward_model_is_made_of_one(folders, kind):
+    """GPT-2 names the next token by the weights that it reads tokens by."""
+    writer = policy(folders[kind])
+    before = {k: v.clone() for k, v in writer.state_dict().items()}
+    model = RewardModel(writer)
+    pairs = compared(writer, ["3", "3", "3"], ["4", "12", "7"])
+    loss, _ = model.loss(pairs)
+    assert loss.item() == pytest.approx(math.log(2))
+    logs = list(model.fit(pairs, num_epochs=40, batch_size=3, learning_rate=1e-2))
+    assert float(logs[-1]["loss"]) < 0.1
+    three, four = torch.from_numpy(SPACES[1].encode(["3", "4"])).unsqueeze(1)
+    assert model.judge(asked(["1+2="]), three) > model.judge(asked(["1+2="]), four)
+    together = model.judge(asked(["1+2=", "17+25="]), three.expand(2, -1))
+    alone = model.judge(asked(["1+2="]), three)
+    torch.testing.assert_close(together[:1], alone)
+    assert all(torch.equal(writer.state_dict()[k], v) for k, v in before.items())
+
+
+def test_a_reward_model_trains_adapters_and_its_head(folders):
+    writer = policy(folders["llama"], lora_rank=2, lora_targets=("q_proj",))
+    trained = {n for n, p in RewardModel(writer).named_parameters() if p.requires_grad}
+    assert len(trained) == 2 * 1 * 2 + 1  # layers, targets, A and B, and the head
+    assert sum("lora_" in name for name in trained) == 4
+    frozen = RewardModel(policy(folders["llama"]).requires_grad_(False))
+    assert all(p.requires_grad for p in frozen.parameters())
+
+
 def test_it_is_cloned_as_every_policy(folders):
     config = behavior_cloning.Config(
         env_id="yieldrl/Sums-v1",
@@ -197,7 +239,7 @@ def test_it_is_cloned_as_every_policy(folders):
     likelihood = [float(log["log_likelihood"]) for log in logs]
     assert likelihood[-1] > likelihood[0] + 5
     answer = trainer.agent.predict({"prompt": ["17+25=", "1+2="]})
-    assert answer.shape == (2, 4)
+    assert answer.shape == (2, 3)
     assert answer.dtype.name == "uint8"
 
 
