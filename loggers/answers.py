@@ -1,13 +1,29 @@
 """What a policy that writes has written last."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 LONGEST = 200
 """Most characters of an answer that are shown."""
 
+PER_RUN = 100
+"""Most answers that are written down in a run."""
 
-def latest_answer(trainer: Any) -> str | None:
-    """The newest answer in a trainer's buffer: `'17+25=' -> '42', reward 1`.
+
+class Shown(NamedTuple):
+    """An answer as it is shown, cut where it is long."""
+
+    prompt: str
+    answer: str
+    reward: float
+
+    def __str__(self) -> str:
+        """`'17+25=' -> '42', reward 1`."""
+        return f"{self.prompt!r} -> {self.answer!r}, reward {self.reward:g}"
+
+
+def latest_answer(trainer: Any) -> Shown | None:
+    """The newest answer in a trainer's buffer.
 
     None where actions are no text, and while nothing is collected.
     """
@@ -23,7 +39,25 @@ def latest_answer(trainer: Any) -> str | None:
     [prompt] = decode(row["obs", "prompt"])
     [answer] = decode(trainer.agent.border.actions.to_env(row["action"]))
     said = answer if len(answer) <= LONGEST else f"{answer[:LONGEST]}..."
-    return f"{prompt!r} -> {said!r}, reward {float(row['reward']):g}"
+    return Shown(prompt, said, float(row["reward"]))
+
+
+def now_and_then(trainer: Any) -> Callable[[], dict[str, Any] | None]:
+    """A function that gives the newest answer, the fields of `Shown`, at most `PER_RUN`
+    times in a run; at other times, and where nothing is written, None."""
+    every = max(1, trainer.config.total_steps // PER_RUN)
+    passed = trainer.agent.sample_step // every
+
+    def due() -> dict[str, Any] | None:
+        nonlocal passed
+        now = trainer.agent.sample_step // every
+        found = latest_answer(trainer) if now > passed else None
+        if found is None:
+            return None
+        passed = now
+        return found._asdict()
+
+    return due
 
 
 def writes(trainer: Any) -> bool:
@@ -39,5 +73,5 @@ def refuse_video(trainer: Any) -> None:
     if writes(trainer):
         raise ValueError(
             f"{trainer.config.env_id} is text and draws no pictures: leave the video"
-            " out, the progress bar shows answers"
+            " out, the progress bar and TensorBoard show answers"
         )

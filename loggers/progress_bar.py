@@ -90,10 +90,10 @@ class _Bar:
         if not self.tqdm.update(min(step, self.total) - self.tqdm.n):
             self.tqdm.refresh()
 
-    def show(self, line: str | None) -> None:
+    def show(self, line: Any) -> None:
         """Print a line above the bar, if there is one."""
         if line is not None:
-            self.tqdm.write(line, file=sys.stderr)
+            self.tqdm.write(str(line), file=sys.stderr)
 
     def _short(self, number: float) -> str:
         """Three digits, with k, M or G for thousands, as the bar has them."""

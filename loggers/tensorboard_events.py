@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.loggers import arguments, files
+from yieldrl.loggers.answers import Shown
 from yieldrl.loggers.windowed_means import Row
 from yieldrl.loggers.write_errors import refuse_file
 from yieldrl.loggers.writer import Writer
@@ -26,9 +27,12 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
     """Write event files: `tensorboard --logdir runs` shows all runs.
 
     Tags are `train/loss`, `collect/episode_return`, `evaluate/episode_return` and so
-    on, over environment steps; the config is under Text. When a run goes on from a
-    checkpoint, points that were written after it leave the files.
+    on, over environment steps; the config is under Text, and where actions are text
+    some answers with their prompts and rewards. When a run goes on from a checkpoint,
+    points that were written after it leave the files.
     """
+
+    shows_answers = True
 
     log_dir: str | Path | None = None
     """The folder, of one trainer alone; by default `tensorboard` in
@@ -48,17 +52,15 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
             # What was written for the next step and later ones does not count.
             first = _event(step + 1, session_log={"status": "START"})
         else:
-            from torch.utils.tensorboard.summary import text
-
             config = json.dumps(trainer.config.to_dict(), indent=2, default=str)
-            first = _event(step, summary=text("config", f"```json\n{config}\n```"))
+            first = _text(step, "config", f"```json\n{config}\n```")
         # TensorBoard reads files in the order of their names.
         number = f"{os.getpid()}.{next(_numbers):06}"
         name = f"{time.time():.0f}.{socket.gethostname()}.{number}"
         path = folder / _FILES.replace("*", name)
         # Without the thread of a `SummaryWriter`: a full disk is an error here.
         files.append(path, _records([_event(0, file_version="brain.Event:2"), first]))
-        yield lambda rows: files.append(path, _records(_scalars(rows)))
+        yield lambda rows: files.append(path, _records(_points(rows)))
 
     def position(self, trainer: Any) -> dict[str, int]:
         """The size of every event file in bytes."""
@@ -79,11 +81,21 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
         return files.place(trainer, self.log_dir, "tensorboard")
 
 
-def _scalars(rows: list[Row]) -> Iterator[Any]:
+def _points(rows: list[Row]) -> Iterator[Any]:
     for row in rows:
+        if row["log_type"] == "answer":
+            said = f"```\n{Shown(**row['logs'])}\n```"
+            yield _text(row["sample_step"], "answer", said)
+            continue
         for name, value in row["logs"].items():
             point = {"tag": f"{row['log_type']}/{name}", "simple_value": value}
             yield _event(row["sample_step"], summary={"value": [point]})
+
+
+def _text(step: int, tag: str, markdown: str) -> Any:
+    from torch.utils.tensorboard.summary import text
+
+    return _event(step, summary=text(tag, markdown))
 
 
 def _event(step: int, **content: Any) -> Any:

@@ -17,7 +17,8 @@ Mode = Literal["online", "offline", "disabled", "shared"]
 class wandb(Writer):  # noqa: N801 (used like a function)
     """Log to Weights & Biases; `mode="offline"` needs no account and no network.
 
-    Metrics are `train/loss`, `collect/episode_return` and so on, over `sample_step`.
+    Metrics are `train/loss`, `collect/episode_return` and so on, over `sample_step`;
+    where actions are text, `answer` is a table of one with its prompt and its reward.
     The run's id is kept in `wandb_id.txt` in the run's folder, so that every later
     loop, and a resumed run, goes on with the same run (`resume="allow"`). Offline each
     loop leaves a folder of its own: `wandb sync --append` joins them. ImportError if
@@ -30,6 +31,8 @@ class wandb(Writer):  # noqa: N801 (used like a function)
         every: Environment steps that one point averages over; 0 logs every log.
         init_kwargs: Further arguments of `wandb.init`: `name`, `group`, `tags`, ...
     """
+
+    shows_answers = True
 
     def __init__(
         self,
@@ -73,6 +76,9 @@ class wandb(Writer):  # noqa: N801 (used like a function)
         def write(rows: list[Row]) -> None:
             for row in rows:
                 logs = {f"{row['log_type']}/{k}": v for k, v in row["logs"].items()}
+                if row["log_type"] == "answer":
+                    said = row["logs"]
+                    logs = {"answer": sdk.Table([*said], [[*said.values()]])}
                 steps = {name: row[name] for name in ("sample_step", "learn_step")}
                 run.log({**logs, **steps})
 

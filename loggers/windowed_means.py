@@ -21,12 +21,12 @@ _CHUNK = 1024  # logs that wait before they are summed up, in a window that is l
 
 
 class Row(TypedDict):
-    """A row to write: a `LogData` whose values are floats."""
+    """A row to write: a `LogData` whose values are floats, but those of an answer."""
 
     log_type: str
     sample_step: int
     learn_step: int
-    logs: dict[str, float]
+    logs: dict[str, Any]
 
 
 class WindowedMeans:

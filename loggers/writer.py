@@ -6,9 +6,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from yieldrl.loggers import arguments
+from yieldrl.loggers.answers import now_and_then
 from yieldrl.loggers.base import Logger, Stream
 from yieldrl.loggers.windowed_means import Row, WindowedMeans
 
@@ -26,6 +27,10 @@ class Writer(Logger):
     go back to it in `rewind`, writes in several loops, and after being killed and
     resumed, what one long loop would have written.
     """
+
+    shows_answers: ClassVar[bool] = False
+    """Whether rows of log type "answer" come too, where actions are text, now and then:
+    their logs are a `prompt`, an `answer` and its `reward`."""
 
     _: KW_ONLY
 
@@ -62,8 +67,12 @@ class Writer(Logger):
                     account.position = self.position(trainer)
 
             settle()
+            answer = now_and_then(trainer) if self.shows_answers else lambda: None
             try:
                 for log in logs:
+                    if (said := answer()) is not None:
+                        account.due.append({**log, "log_type": "answer", "logs": said})
+                        settle()
                     if log["logs"]:
                         account.take(log)
                         settle()

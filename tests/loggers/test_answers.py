@@ -15,7 +15,12 @@ from yieldrl.algorithms import behavior_cloning, grpo, ppo
 from yieldrl.foundations.text import decode
 from yieldrl.language import policy_for
 from yieldrl.loggers import progress_bar
-from yieldrl.loggers.answers import LONGEST, latest_answer
+from yieldrl.loggers.answers import (
+    LONGEST,
+    PER_RUN,
+    latest_answer,
+    now_and_then,
+)
 
 SMALL = functools.partial(policy_for, d_model=16, num_layers=1, num_heads=2)
 SUMS = {"env_id": "yieldrl/Sums-v1", "eval_every": 0, "device": "cpu", "num_envs": 16}
@@ -34,14 +39,14 @@ def test_it_is_the_newest_step_in_the_words_of_the_world() -> None:
     prompt = decode(rollout["obs", "prompt"][0, 0])[0]
     tokens = rollout["action"][0, :1]
     [answer] = decode(trainer.model.tokenizer.to_bytes(tokens, trainer.model.length))
-    assert latest_answer(trainer) == f"{prompt!r} -> {answer!r}, reward 0"
+    assert str(latest_answer(trainer)) == f"{prompt!r} -> {answer!r}, reward 0"
     right = f"{eval(prompt[:-1])}"
     spelled = torch.tensor([[*right.encode()]], dtype=torch.uint8)
     tokens = trainer.model.tokenizer.to_tokens(spelled)
     rollout["action"][0, 0] = 0
     rollout["action"][0, 0, : len(right)] = tokens[0]
     rollout["reward"][0, 0] = 1.0
-    assert latest_answer(trainer) == f"{prompt!r} -> {right!r}, reward 1"
+    assert str(latest_answer(trainer)) == f"{prompt!r} -> {right!r}, reward 1"
 
 
 def test_a_long_one_is_cut() -> None:
@@ -50,8 +55,7 @@ def test_a_long_one_is_cut() -> None:
     trainer.agent.border.actions.to_env = lambda _: torch.full(
         (1, 300), ord("7"), dtype=torch.uint8
     )
-    said = latest_answer(trainer)
-    assert said is not None
+    said = str(latest_answer(trainer))
     assert f"-> '{LONGEST * '7'}...'" in said
 
 
@@ -85,6 +89,37 @@ def test_the_bar_shows_one_every_ten_seconds(
 
     list(loggers.progress().run(trainer, logs()))
     assert capsys.readouterr().err.count(", reward 0") == lines
+
+
+def test_tensorboard_has_some_with_prompt_and_reward(tmp_path: Path) -> None:
+    """One for each hundredth of a run, of 16 rollouts here, but for its beginning."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    trainer = writer(total_steps=16 * 16, num_epochs=1, num_minibatches=1)
+    stack = loggers.tensorboard(tmp_path, every=16)(trainer)
+    seen = {}
+    for log in stack():
+        if trainer.buffer.full:
+            seen.setdefault(log["sample_step"], str(latest_answer(trainer)))
+    events = EventAccumulator(str(tmp_path), size_guidance={"tensors": 0})
+    events.Reload()
+    found = {
+        event.step: event.tensor_proto.string_val[0].decode()
+        for event in events.Tensors("answer/text_summary")
+    }
+    assert len(found) > 10
+    assert all(said == f"```\n{seen[step]}\n```" for step, said in found.items())
+
+
+def test_there_are_at_most_a_hundred_in_a_run() -> None:
+    trainer = writer(total_steps=16 * 2000)
+    next(log for log in trainer() if trainer.buffer.full)
+    due, given = now_and_then(trainer), []
+    for step in range(16, 16 * 2000 + 1, 16):
+        trainer.agent.sample_step = step
+        given.append(due() is not None)
+    assert sum(given) == PER_RUN
+    assert not any(given[:18])
 
 
 def test_there_is_no_video_of_text(tmp_path: Path) -> None:
