@@ -1,6 +1,5 @@
 """Experts: rules that choose the actions of demonstrations."""
 
-import importlib
 import re
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from torch import Tensor
 
 from yieldrl import envs as environments
+from yieldrl.envs.names import find_function
 from yieldrl.envs.wrappers import ActionChunks
 from yieldrl.foundations import spaces
 
@@ -27,14 +27,7 @@ def find_rule(name: str, envs: VectorEnv[Any, Any, Any]) -> Rule | None:
         return lambda envs, obs: ask()
     if not re.fullmatch(r"[\w.]+:[\w.]*\w", name):
         return None
-    module, _, attribute = name.partition(":")
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except (AttributeError, ImportError) as reason:
-        raise ValueError(
-            f"demonstrations = {name!r}: no such function ({reason}); name"
-            " my_module:function, which is called with (envs, obs)"
-        ) from None
+    return find_function("demonstrations", name, "(envs, obs)")
 
 
 def expert_envs(envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:

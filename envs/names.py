@@ -20,6 +20,22 @@ def resolve(source: str) -> Any:
         return source  # as an id it is refused, with the reason
 
 
+def find_function(field: str, name: str, called_with: str) -> Any:
+    """The function that `my_module:function`, the value of a field, stands for.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (AttributeError, ImportError, ValueError) as reason:
+        raise ValueError(
+            f"{field} = {name!r}: no such function ({reason}); name my_module:function,"
+            f" which is called with {called_with}"
+        ) from None
+
+
 def find_spec(env_id: str) -> EnvSpec:
     """The registered spec of an id, `Name-v0` or `module:Name-v0`; ValueError if there
     is none, ImportError if a game needs ale-py."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from tensordict import TensorDict
 
 from yieldrl.abstractions import LogData, Trainer
+from yieldrl.foundations import ranks
 from yieldrl.on_policy.cloning_config import CloningConfig
 from yieldrl.on_policy.trainer import OnPolicyTrainer
 
@@ -60,18 +61,26 @@ class ClonesFirst(OnPolicyTrainer):
 
     @property
     def envs_to_clone(self) -> Any:
-        """Environments that the expert acts in."""
-        return self.envs_here
+        """Environments that the expert acts in, where nobody waits for a group."""
+        envs = self.envs_here
+        return getattr(envs, "ungrouped", envs)
 
     def make_cloning(self) -> Trainer | None:
         """The trainer that clones, if there are demonstrations.
 
         Raises:
-            ValueError: If there is no expert, or a data set of another size.
+            ValueError: If there is no expert, or a data set of another size, or several
+                processes were to clone.
         """
         config = self.config.cloning_config()
         if config is None:
             return None
+        if ranks().count > 1:
+            raise self.config.error(
+                "demonstration_steps",
+                f"{ranks().count} processes cannot clone together: clone in one alone,"
+                " and give the model to all of them, with 0 here",
+            )
         parts = {"envs": self.envs_to_clone, "model": self.model}
         try:
             cloning = self.cloning_class(config, **parts)

@@ -6,7 +6,8 @@ from gymnasium.vector import VectorEnv
 
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import behavior_cloning
-from yieldrl.envs.wrappers import GroupStarts, JudgedReward, find_judge
+from yieldrl.envs.names import find_function
+from yieldrl.envs.wrappers import GroupStarts, JudgedReward
 from yieldrl.language import writer_or
 from yieldrl.on_policy import ClonesFirst, MLPActor
 
@@ -42,14 +43,9 @@ class Trainer(ClonesFirst):
         """Where actions are text, a policy that writes."""
         return writer_or(super().default_model, self.envs)
 
-    @property
-    def envs_to_clone(self) -> VectorEnv:
-        """Those in which nobody waits for another."""
-        envs: Any = self.envs_here
-        return envs.env
-
     def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:
         """Let the judge score actions, and pairs of environments begin together."""
         if self.config.judge != "reward":
-            envs = JudgedReward(envs, find_judge(self.config.judge))
+            judge = find_function("judge", self.config.judge, "(obs, action)")
+            envs = JudgedReward(envs, judge)
         return GroupStarts(envs, 2, self.config.num_steps)

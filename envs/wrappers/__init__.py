@@ -9,7 +9,7 @@ from yieldrl.envs.wrappers.episodes import EpisodeStatistics, TimeLimit
 from yieldrl.envs.wrappers.frames import FrameStack
 from yieldrl.envs.wrappers.groups import GroupStarts
 from yieldrl.envs.wrappers.hidden import HiddenParameters
-from yieldrl.envs.wrappers.judged import JudgedReward, find_judge
+from yieldrl.envs.wrappers.judged import JudgedReward
 from yieldrl.envs.wrappers.normalize import NormalizeObservation, NormalizeReward
 from yieldrl.envs.wrappers.success import SuccessReward
 from yieldrl.envs.wrappers.waiting import WaitingSteps
@@ -33,5 +33,4 @@ __all__ = [
     "TimeLimit",
     "TorchToNumpy",
     "WaitingSteps",
-    "find_judge",
 ]

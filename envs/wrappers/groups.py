@@ -53,6 +53,7 @@ class GroupStarts(BatchWrapper):
     Attributes:
         horizon: Steps after which every episode has ended, as `max_episode_steps` says;
             None if it is unknown: then each round has one episode.
+        ungrouped: The environments inside, in which nobody waits for another.
 
     Example:
         >>> import gymnasium, yieldrl.envs
@@ -78,7 +79,7 @@ class GroupStarts(BatchWrapper):
             )
         remedy = "vectorize single environments by SyncVectorEnv"
         check_resets_in_part(envs, remedy)
-        self.group_size, self.num_steps = group_size, num_steps
+        self.group_size, self.num_steps, self.ungrouped = group_size, num_steps, envs
         self.horizon = longest_episode(envs)
         self._by_caller = self.autoreset_mode is AutoresetMode.DISABLED
         self.autoreset_mode, self._resets = AutoresetMode.SAME_STEP, None

@@ -1,6 +1,5 @@
 """Rewards by somebody else's judgement: a rule's, or a model's."""
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -17,18 +16,6 @@ from yieldrl.foundations.text import encoded
 
 Judge = Callable[[Any, Tensor], Tensor]
 """From observations `[N, ...]` and the actions on them `[N, ...]` to scores `[N]`."""
-
-
-def find_judge(name: str) -> Judge:
-    """The function that `my_module:function` names; ValueError if it is not there."""
-    module, _, attribute = name.partition(":")
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except (AttributeError, ImportError, ValueError) as reason:
-        raise ValueError(
-            f"judge = {name!r}: no such function ({reason}); name my_module:function,"
-            " which is called with (obs, action)"
-        ) from None
 
 
 class JudgedReward(BatchWrapper):
@@ -48,7 +35,7 @@ class JudgedReward(BatchWrapper):
 
     Example:
         >>> import gymnasium, yieldrl.envs
-        >>> envs = gymnasium.make_vec("yieldrl/Sums-v1", num_envs=2)
+        >>> envs = gymnasium.make_vec("yieldrl/Sums-v1", num_envs=2, max_operand=99)
         >>> length = lambda obs, answer: (answer != 0).sum(1).float()
         >>> judged = JudgedReward(envs, length)
         >>> _ = judged.reset(seed=0)  # 49+8= and 76+13=

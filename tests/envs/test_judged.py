@@ -14,7 +14,8 @@ from worlds import Lasting
 
 from yieldrl.algorithms import ppo, sac
 from yieldrl.envs import make_eval
-from yieldrl.envs.wrappers import GroupStarts, JudgedReward, TorchToNumpy, find_judge
+from yieldrl.envs.names import find_function
+from yieldrl.envs.wrappers import GroupStarts, JudgedReward, TorchToNumpy
 from yieldrl.foundations import Config
 
 
@@ -99,10 +100,10 @@ def test_any_algorithm_learns_on_it(module: Any) -> None:
 
 
 def test_a_judge_is_found_by_its_name() -> None:
-    assert find_judge("judges:upright") is not None
+    assert find_function("judge", "judges:upright", "(obs, action)") is not None
     for name in ("judges:nobody", "upright", ":", "no_such_module:f"):
         with pytest.raises(ValueError, match="name my_module:function"):
-            find_judge(name)
+            find_function("judge", name, "(obs, action)")
 
 
 def test_strings_reach_it_as_bytes() -> None:
@@ -116,4 +117,4 @@ def test_strings_reach_it_as_bytes() -> None:
     obs, _ = envs.reset(seed=0)
     envs.step(["57", "1"])
     assert torch.equal(seen[0][0], obs["prompt"])
-    assert seen[0][1].tolist() == [[53, 55, 0, 0], [49, 0, 0, 0]]
+    assert seen[0][1].tolist() == [[53, 55, 0], [49, 0, 0]]

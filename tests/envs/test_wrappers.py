@@ -851,7 +851,7 @@ def test_evaluation_makes_what_is_inside_again() -> None:
 
 def test_all_of_them_are_tried_here() -> None:
     elsewhere = {"BatchWrapper", "Step", "HiddenParameters", "GroupStarts"}
-    elsewhere |= {"JudgedReward", "SuccessReward", "WaitingSteps", "find_judge"}
+    elsewhere |= {"JudgedReward", "SuccessReward", "WaitingSteps"}
     assert set(wrappers.__all__) - elsewhere <= set(globals())
 
 
