@@ -26,7 +26,7 @@ class Config(LanguageConfig, CloningConfig):
     """Id of a registered environment, such as `yieldrl/Steps-v1`. A tuned file is for
     episodes of many steps, `--config grpo/cartpole`."""
 
-    total_steps: int = 120_000
+    total_steps: int = 60_000
     """Environment steps to train for, the expert's and the policy's, counted over all
     environments. The learning rate falls to zero over the policy's."""
 
@@ -43,11 +43,11 @@ class Config(LanguageConfig, CloningConfig):
     another episode only if the longest would still end. Choose at least the longest
     episode's; more leave a smaller share of steps in which members wait."""
 
-    clone_batch_size: int = 128
+    clone_batch_size: int = 64
     """Transitions of each gradient step of cloning. Larger batches have less noise, and
     take more memory."""
 
-    clone_steps: int | None = 450
+    clone_steps: int | None = 250
     """Gradient steps of cloning. More begin with a policy that is right more often;
     None takes as many as `clone_epochs` does."""
 

@@ -7,6 +7,7 @@ from gymnasium.vector import VectorEnv
 
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import behavior_cloning
+from yieldrl.collectors import Collector, SyncCollector
 from yieldrl.envs.wrappers import GroupStarts
 from yieldrl.language import writer_or
 from yieldrl.on_policy import ClonesFirst, MLPActor
@@ -40,11 +41,12 @@ class Trainer(ClonesFirst):
         """Where actions are text, a policy that writes."""
         return writer_or(super().default_model, self.envs)
 
-    @property
-    def envs_to_clone(self) -> VectorEnv:
-        """Those without groups, which would show everything several times."""
-        envs = self.envs_here
-        return envs.env if isinstance(envs, GroupStarts) else envs
+    def make_collector(self) -> Collector:
+        """It reports the episodes of every rollout, however few steps that has."""
+        collector = super().make_collector()
+        if isinstance(collector, SyncCollector):
+            collector.report_every = min(128, self.config.num_steps)
+        return collector
 
     def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:
         """Let groups of environments begin together, once a rollout or oftener."""

@@ -1,4 +1,4 @@
-"""Sums: a prompt such as `17+25=`, and an answer that is right or wrong."""
+"""Sums: a prompt such as `17+15=`, and an answer that is right or wrong."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class SumsVectorEnv(TorchVectorEnv):
     """Write the sum of two numbers, N sums at once on a device.
 
     An observation is a Dict with the `prompt`, bytes of UTF-8 with zeros after them,
-    uint8 `[N, P]`: `17+25=`. An action is the whole answer, `42`, as bytes `[N, L]`, or
+    uint8 `[N, P]`: `17+15=`. An action is the whole answer, `32`, as bytes `[N, L]`, or
     as N strings. It ends the episode, so that a step is an episode: the reward is 1 if
     every character is right, and 0 otherwise. `info["success"]`, bool `[N]`, says so
     too.
@@ -38,7 +38,7 @@ class SumsVectorEnv(TorchVectorEnv):
 
     Example:
         >>> from yieldrl.foundations.text import decode
-        >>> envs = SumsVectorEnv(2)
+        >>> envs = SumsVectorEnv(2, max_operand=99)
         >>> obs, _ = envs.reset(seed=0)
         >>> decode(obs["prompt"]), decode(envs.expert())
         (['49+8=', '76+13='], ['57', '89'])
@@ -49,7 +49,7 @@ class SumsVectorEnv(TorchVectorEnv):
     noise_size = 2
 
     def __init__(
-        self, num_envs: int = 1, *, max_operand: int = 99, **kwargs: Any
+        self, num_envs: int = 1, *, max_operand: int = 19, **kwargs: Any
     ) -> None:
         if not 1 <= max_operand <= MOST:
             raise ValueError(

@@ -87,9 +87,9 @@ def test_agents_explore_in_tokens_and_act_in_bytes():
     obs, _ = made.envs.reset(seed=0)
     action, extras = made.agent.sample(obs)
     assert action.dtype == torch.uint8
-    assert (extras["action"].dtype, extras["action"].shape) == (torch.int64, (16, 4))
-    assert extras["log_prob"].shape == (16, 4)
-    spelled = made.model.tokenizer.to_bytes(extras["action"], 4)
+    assert (extras["action"].dtype, extras["action"].shape) == (torch.int64, (16, 3))
+    assert extras["log_prob"].shape == (16, 3)
+    spelled = made.model.tokenizer.to_bytes(extras["action"], 3)
     assert torch.equal(action, spelled)
     arrays = {"prompt": obs["prompt"].numpy()}
     assert made.agent.sample(arrays)[0].dtype.name == "uint8"
