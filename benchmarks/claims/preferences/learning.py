@@ -1,4 +1,4 @@
-"""Sums from comparisons: DPO with three judges, and GRPO on a reward model."""
+"""Sums from comparisons: DPO with three judges; GRPO and PPO on a reward model."""
 
 import functools
 import math
@@ -9,14 +9,15 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from yieldrl.algorithms import dpo, grpo
+from yieldrl.algorithms import dpo, grpo, ppo
 from yieldrl.benchmarks.claim import Options, Run
+from yieldrl.benchmarks.claims.preferences.judges import right
 from yieldrl.benchmarks.scores import curve
 from yieldrl.benchmarks.style import COLORS, line
 from yieldrl.benchmarks.subprocesses import each
 from yieldrl.buffers import EpisodeGroups
 from yieldrl.envs.wrappers import JudgedReward
-from yieldrl.language import RewardModel, policy_for
+from yieldrl.language import AnswerCritic, RewardModel, policy_for
 
 MODEL = {"d_model": 64, "num_layers": 2}
 DPO: dict[str, Any] = {
@@ -31,18 +32,19 @@ REWARD_MODEL: dict[str, Any] = {"num_epochs": 120, "learning_rate": 3e-4}
 PAIRS = 400
 """Of which the reward model learns; the others say how well."""
 
-GRPO: dict[str, Any] = {
+COMMON: dict[str, Any] = {
     "num_envs": 256,
     "num_steps": 1,
-    "demonstration_steps": 0,
     "total_steps": 256 * 40,
-    "num_epochs": 1,
-    "learning_rate": 3e-4,
+    "num_epochs": 4,
+    "learning_rate": 1e-4,
     "anneal_learning_rate": False,
     "eval_every": 0,
     "device": "cpu",
     "threads": 1,
 }
+GRPO = {**COMMON, "demonstration_steps": 0}
+PPO = {**COMMON, "gamma": 1.0, "entropy_coef": 0.0, "normalize_reward": False}
 EPISODES = 500
 
 HERE = "yieldrl.benchmarks.claims.preferences.judges"
@@ -52,13 +54,16 @@ JUDGES = {
     "DPO, longest": f"{HERE}:longest",
 }
 PENALTIES = {f"reward model, KL {coef:g}": coef for coef in (0.0, 0.5)}
-SIDES = ("clone", *JUDGES, *PENALTIES)
+TRUE, WITH_CRITIC = "true reward", "reward model, PPO"
+IMPROVED = (TRUE, *PENALTIES, WITH_CRITIC)
+SIDES = ("clone", *JUDGES, *IMPROVED)
 
 SETTINGS = {
     "model": MODEL,
     "dpo": DPO,
     "reward_model": {**REWARD_MODEL, "pairs": PAIRS},
     "grpo": GRPO,
+    "ppo": PPO,
     "episodes": EPISODES,
 }
 
@@ -86,22 +91,30 @@ def train(seed: int) -> dict[str, Any]:
     for _ in reward_model.fit(pairs[:PAIRS], seed=seed, **REWARD_MODEL):
         pass
     held = float(reward_model.loss(pairs[PAIRS:])[1]["accuracy"])
-    for side, coef in PENALTIES.items():
-        run = judged(reward_model, coef, clone, seed)
+    for side in IMPROVED:
+        run = improved(side, reward_model, clone, seed)
         runs.append({"side": side, "held_out": round(held, 4), **run})
     return {"runs": [{"seed": seed, **run} for run in runs]}
 
 
-def judged(
-    reward_model: RewardModel, coef: float, clone: dict[str, Any], seed: int
+def improved(
+    side: str, reward_model: RewardModel, clone: dict[str, Any], seed: int
 ) -> dict[str, Any]:
-    """GRPO on the scores of a reward model, from the clone on."""
-    sums = gymnasium.make_vec("yieldrl/Sums-v1", num_envs=256, **DPO["env_kwargs"])
-    config = grpo.Config(**GRPO, kl_coef=coef, seed=seed)
-    model = functools.partial(policy_for, **MODEL)
-    envs = JudgedReward(sums, reward_model.judge)
-    trainer = grpo.Trainer(config, envs=envs, model=model)
-    restart(trainer, clone)
+    """GRPO or PPO from the clone on: what the judge gave, and what was right."""
+    sums: Any = gymnasium.make_vec("yieldrl/Sums-v1", num_envs=256, **DPO["env_kwargs"])
+    judge = right if side == TRUE else reward_model.judge
+    envs = JudgedReward(sums, judge)
+    policy = policy_for(
+        sums.single_observation_space, sums.single_action_space, **MODEL
+    )
+    policy.load_state_dict(clone)
+    trainer: Any
+    if side == WITH_CRITIC:
+        config: Any = ppo.Config(**PPO, seed=seed)
+        trainer = ppo.Trainer(config, envs=envs, model=AnswerCritic(policy))
+    else:
+        config = grpo.Config(**GRPO, kl_coef=PENALTIES.get(side, 0.0), seed=seed)
+        trainer = grpo.Trainer(config, envs=envs, model=policy)
     points = []
     for log in trainer():
         if "true_reward" in log["logs"]:
@@ -135,13 +148,12 @@ def preferred(points: Sequence[Sequence[float]]) -> list[float]:
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    for color, (side, coef) in zip(COLORS, PENALTIES.items(), strict=False):
+    for color, side in zip(COLORS, IMPROVED, strict=False):
         curves = [run["curve"] for run in runs if run["side"] == side]
         steps = np.array([step for step, *_ in curves[0]])
-        lines = {
-            f"learned reward, KL {coef:g}": ([*map(preferred, curves)], "--"),
-            f"true reward, KL {coef:g}": ([[p[2] for p in c] for c in curves], "-"),
-        }
+        lines = {f"{side}: right": ([[p[2] for p in c] for c in curves], "-")}
+        if side != TRUE:
+            lines[f"{side}: preferred"] = ([*map(preferred, curves)], "--")
         for label, (values, style) in lines.items():
             line(axes, replace(curve(label, values), steps=steps), color, style)
 
@@ -149,7 +161,20 @@ def draw(axes: Any, runs: Sequence[Run]) -> None:
 def turned(runs: Sequence[Run]) -> list[float]:
     """What became of the true reward while the learned one rose, without a penalty: the
     mean of the last five batches less the first."""
-    side = next(iter(PENALTIES))
+    return became(runs, next(iter(PENALTIES)))
+
+
+def with_critic(runs: Sequence[Run]) -> list[float]:
+    """What became of it by PPO on the same reward model."""
+    return became(runs, WITH_CRITIC)
+
+
+def rose(runs: Sequence[Run]) -> list[float]:
+    """What became of it where it was learned from itself."""
+    return became(runs, TRUE)
+
+
+def became(runs: Sequence[Run], side: str) -> list[float]:
     return [lost(run["curve"]) for run in runs if run["side"] == side]
 
 
