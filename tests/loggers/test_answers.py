@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -95,13 +96,14 @@ def test_tensorboard_has_some_with_prompt_and_reward(tmp_path: Path) -> None:
     """One for each hundredth of a run, of 16 rollouts here, but for its beginning."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    trainer = writer(total_steps=16 * 16, num_epochs=1, num_minibatches=1)
-    stack = loggers.tensorboard(tmp_path, every=16)(trainer)
+    options = {"num_epochs": 1, "run_root": str(tmp_path / "runs")}
+    trainer = writer(total_steps=16 * 16, **options)
+    stack = loggers.tensorboard(tmp_path / "events", every=16)(trainer)
     seen = {}
     for log in stack():
         if trainer.buffer.full:
             seen.setdefault(log["sample_step"], str(latest_answer(trainer)))
-    events = EventAccumulator(str(tmp_path), size_guidance={"tensors": 0})
+    events = EventAccumulator(str(tmp_path / "events"), size_guidance={"tensors": 0})
     events.Reload()
     found = {
         event.step: event.tensor_proto.string_val[0].decode()
@@ -109,6 +111,24 @@ def test_tensorboard_has_some_with_prompt_and_reward(tmp_path: Path) -> None:
     }
     assert len(found) > 10
     assert all(said == f"```\n{seen[step]}\n```" for step, said in found.items())
+
+
+def test_weights_and_biases_have_them_as_tables(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import wandb
+
+    logged: list[Any] = []
+    run = SimpleNamespace(
+        define_metric=lambda *_, **__: None, log=logged.append, finish=lambda: None
+    )
+    monkeypatch.setattr(wandb, "init", lambda **_: run)
+    trainer = writer(total_steps=16 * 4, run_root=str(tmp_path))
+    list(loggers.wandb(mode="offline", every=16)(trainer)())
+    tables = [one["answer"] for one in logged if "answer" in one]
+    assert len(tables) >= 3
+    assert tables[0].columns == ["prompt", "answer", "reward"]
+    assert all(len(table.data) == 1 for table in tables)
 
 
 def test_there_are_at_most_a_hundred_in_a_run() -> None:
