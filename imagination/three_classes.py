@@ -4,8 +4,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-GOES_ON, ENDED, SUCCESS = range(3)
-"""The step goes on without a reward, ended without one, or ended with a reward of 1."""
+GOES_ON = 0
+"""The class of a step that goes on, without a reward."""
+
+ENDED = 1
+"""The class of a step that ends without a reward."""
+
+SUCCESS = 2
+"""The class of a step that ends with a reward of 1."""
 
 MOST_WEIGHT = 20.0
 """Of a class: however rare an end is, a single one is not the whole loss."""

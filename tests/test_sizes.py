@@ -32,14 +32,14 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_909
+LINES = 39_953
 """Of the product but for `LATER`, which are to become 34 000."""
-LATER = {"distributed": 4_600, "language": 1_080, "envs/writing": 270}
+LATER = {"distributed": 4_600, "language": 1_095, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
 LATER |= {"algorithms/grpo": 320, "algorithms/rloo": 51, "algorithms/reinforce_pp": 56}
 LATER |= {"algorithms/dr_grpo": 56, "algorithms/dapo": 132, "algorithms/gspo": 71}
 LATER |= {"on_policy/episode_rows.py": 62, "on_policy/group_algorithm.py": 70}
-LATER |= {"loggers/answers.py": 43, "algorithms/dpo": 320}
+LATER |= {"loggers/answers.py": 77, "algorithms/dpo": 320}
 LATER |= {"envs/wrappers/judged.py": 100, "algorithms/vla_grpo": 200}
 LATER |= {"algorithms/vla_ppo_steady": 200, "imagination": 1_710}
 LATER |= {"algorithms/mbpo": 200, "on_policy/action_values.py": 33}
