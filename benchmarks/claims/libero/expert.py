@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from yieldrl.benchmarks.claim import Run, constants
+from yieldrl.benchmarks.style import COLORS
 from yieldrl.collectors.outcomes import Evaluation
 
 EPISODES, TASKS = constants("libero/expert", "EPISODES", "TASKS")
@@ -43,3 +44,9 @@ def train(seed: int, suite: str, task: int) -> dict[str, Any]:
 
 def sentence(runs: Sequence[Run]) -> str:
     return runs[0]["sentence"]
+
+
+def draw(axes: Any, runs: Sequence[Run]) -> None:
+    for run, color in zip(runs, COLORS, strict=False):
+        axes.plot(run["steps"], "o", color=color, alpha=0.6, label=run["place"])
+    axes.legend()
