@@ -94,7 +94,8 @@ class RolloutWorkerActor:
         seed += own.index * count
         if own.life:
             seed = derive_seed(seed, f"life {own.life}")
-        self._collector = SyncCollector(self.envs, self._actor, self._rows, seed=seed)
+        options = {"seed": seed, "report_every": config.report_every}
+        self._collector = SyncCollector(self.envs, self._actor, self._rows, **options)
         self._collector.stepper = self._stepper = NotingStepper(self.envs)
         if state is not None:
             self._actor.agent.load_state_dict(state["actor"])

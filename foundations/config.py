@@ -20,6 +20,7 @@ class Config(PlacesConfig):
     with field, value and remedy, if a value has the wrong type or range.
     """
 
+    report_every: ClassVar[Any] = 128  # steps between reports of tensor environments
     uncompiled: ClassVar[str | None] = None
     """Why gradient steps cannot be compiled; None where they can."""
 

@@ -17,6 +17,7 @@ class Config(LanguageConfig, CloningConfig):
     cloning_class: ClassVar[Any] = behavior_cloning.Config
     uncompiled: ClassVar[str | None] = "episodes of every rollout have other lengths"
     critic_obs: ClassVar[tuple[str, ...]] = ()  # there is no critic
+    report_every: ClassVar[Any] = property(lambda self: min(128, self.num_steps))
     gae_lambda: ClassVar[float] = 1.0
     value_coef: ClassVar[float] = 0.0
     normalize_advantage: ClassVar[bool] = False  # a group does

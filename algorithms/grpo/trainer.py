@@ -7,7 +7,7 @@ from gymnasium.vector import VectorEnv
 
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import behavior_cloning
-from yieldrl.collectors import Collector, SyncCollector
+from yieldrl.collectors import AsyncCollector, Collector, SyncCollector
 from yieldrl.envs.wrappers import GroupStarts
 from yieldrl.language import writer_or
 from yieldrl.on_policy import ClonesFirst, MLPActor
@@ -41,12 +41,11 @@ class Trainer(ClonesFirst):
         """Where actions are text, a policy that writes."""
         return writer_or(super().default_model, self.envs)
 
-    def make_collector(self) -> Collector:
+    def _collector_of(self, kind: type[Any], **options: Any) -> Collector:
         """It reports the episodes of every rollout, however few steps that has."""
-        collector = super().make_collector()
-        if isinstance(collector, SyncCollector):
-            collector.report_every = min(128, self.config.num_steps)
-        return collector
+        if issubclass(kind, SyncCollector | AsyncCollector):
+            options["report_every"] = self.config.report_every
+        return super()._collector_of(kind, **options)
 
     def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:
         """Let groups of environments begin together, once a rollout or oftener."""

@@ -163,4 +163,5 @@ def rewarded(model):
     envs = Even(512)
     obs, _ = envs.reset(seed=0)
     action, _ = model.sample(obs, torch.Generator().manual_seed(1))
-    return envs.step(model.tokenizer.to_bytes(action, 4))[1].mean().item()
+    length = envs.single_action_space.shape[-1]
+    return envs.step(model.tokenizer.to_bytes(action, length))[1].mean().item()

@@ -31,7 +31,7 @@ def train(seed: int) -> dict[str, Any]:
         "seed": seed,
         "curve": curve,
         "final": final,
-        "processor_seconds": round(processor, 1),
+        "processor_seconds": round(processor, 2),
         "train_seconds": round(seconds, 1),
     }
 
