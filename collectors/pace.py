@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 from gymnasium.vector import VectorEnv
 
 from yieldrl.collectors.stepping import Stepper
+from yieldrl.envs.wrappers.chunks import longest_episode
 
 STEPS = 3  # that are timed
 
@@ -47,21 +48,9 @@ class Pace(NamedTuple):
         making, beginning, deciding = (
             later - sooner for sooner, later in itertools.pairwise(times)
         )
-        return cls(making, beginning, deciding / STEPS, most_decisions(envs))
+        return cls(making, beginning, deciding / STEPS, longest_episode(envs))
 
     @property
     def episode(self) -> float:
         """Seconds of the longest one; without a limit, of one of 1 000 decisions."""
         return self.beginning + self.deciding * (self.decisions or 1_000)
-
-
-def most_decisions(envs: Any) -> int | None:
-    """The most decisions of an episode: its time limit, of chunks fewer."""
-    size, inside = 1, envs
-    while hasattr(inside, "env"):
-        size *= getattr(inside, "execute", 1)
-        inside = inside.env
-    limit = getattr(inside, "max_episode_steps", None)
-    for one in getattr(inside, "envs", [])[:1]:
-        limit = one.spec and one.spec.max_episode_steps
-    return None if limit is None else -(-limit // size)

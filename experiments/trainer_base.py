@@ -142,11 +142,11 @@ class TrainingRun(OnRay):
         return self._collector_of(SyncCollector if sync else AsyncCollector)
 
     def _collector_of(self, kind: type[Any], **options: Any) -> Collector:
-        config = self.config
-        options["seed"] = ranks().derive_seed(config.seed, "envs")
+        names = ["report_every"] if kind is SyncCollector else []
         if issubclass(kind, AsyncCollector):
-            options["max_policy_lag"] = config.max_policy_lag
-            options["when_stale"] = config.when_stale
+            names = ["report_every", "max_policy_lag", "when_stale"]
+        options |= {name: getattr(self.config, name) for name in names}
+        options["seed"] = ranks().derive_seed(self.config.seed, "envs")
         return kind(self.envs, self.agent, self.buffer, **options)
 
     def _make_envs(self, source: Any, config: Config, device: str) -> Any:

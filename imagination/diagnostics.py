@@ -1,5 +1,6 @@
 """How good a model of the world is, and whether a policy lives in its mistakes."""
 
+import warnings
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
@@ -83,12 +84,19 @@ class ExploitationWatch:
         self.pairs.append((imagined, real))
         if len(self.pairs) < 2 * self.span:
             return False
-        before, after = torch.tensor([*self.pairs], dtype=torch.float64).split(
-            self.span
-        )
+        pairs = torch.tensor([*self.pairs], dtype=torch.float64)
+        before, after = pairs.split(self.span)
         spread = ((before.var(0) + after.var(0)) / self.span).sqrt()
         risen = (after.mean(0) - before.mean(0)) / spread.clamp(min=1e-12)
         return bool(risen[0] > self.errors) and bool(risen[1] < -self.errors)
+
+    def look(self, imagined: float, real: float, warning: str) -> bool:
+        """`add`, and a UserWarning when the policy exploits the model at first."""
+        exploits = self.add(imagined, real)
+        if exploits and not self.warned:
+            self.warned = True
+            warnings.warn(warning, stacklevel=2)
+        return exploits
 
     def state_dict(self) -> dict[str, Any]:
         """The returns so far."""

@@ -1,7 +1,7 @@
 """The imagined side of a training: when a model is fitted, and what comes of it."""
 
-import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -65,8 +65,7 @@ class Imagination:
         logs |= self.algorithm.fit_world(self.real.every_step(), self.generator)
         start = self.real.sample(self.config.num_branches)["obs"]
         horizon = self.config.horizon(sample_step)
-        branches = start, horizon, self.generator, self.fits + 1
-        segment = self.algorithm.imagine(*branches)
+        segment = self.algorithm.imagine(start, horizon, self.generator, self.fits + 1)
         self.branches.add(segment)
         self.fitted_at, self.fits = sample_step, self.fits + 1
         taken = segment["disagreement"][segment["valid"]]
@@ -87,19 +86,14 @@ class Imagination:
         imagined = imagined_return(self.algorithm.imagine(*branches)).mean()
         gained = real["reward"].sum(0).mean()
         logs |= {"imagined_return": imagined, "real_return": gained}
-        exploits = self.watch.add(float(imagined), float(gained))
-        if exploits and not self.watch.warned:
-            self.watch.warned = True
-            warnings.warn(EXPLOITED, UserWarning, stacklevel=2)
+        exploits = self.watch.look(float(imagined), float(gained), EXPLOITED)
         return {**logs, "exploits_model": float(exploits)}
 
     def latest(self, rows: int) -> TensorDict:
         """Steps in a row `[T, B]` of the latest rows, as long as episodes are."""
         for length in range(min(max(LOOKS), rows), 1, -1):
-            try:
+            with suppress(RuntimeError):  # no episode has so many
                 return self.real.sequences(256, length, rows)
-            except RuntimeError:  # no episode has so many
-                continue
         return self.real.sequences(256, 1, rows)
 
     def sample(self, batch_size: int) -> TensorDict:

@@ -1,7 +1,6 @@
 """Learning from imagined rollouts beside real ones."""
 
 import math
-import warnings
 from abc import abstractmethod
 from typing import Any
 
@@ -18,6 +17,11 @@ from yieldrl.on_policy.episode_rows import joined
 from yieldrl.on_policy.trainer import OnPolicyTrainer
 from yieldrl.on_policy.world_learning import LearnsWorld
 from yieldrl.vla.latents import padded
+
+EXPLOITED = (
+    "imagined returns rise and real ones fall: the policy exploits the model of the"
+    " world; lower horizon or refreshes, or raise model_steps or real_share"
+)
 
 
 class ImaginesToo(LearnsWorld):
@@ -160,12 +164,7 @@ class ImaginesToo(LearnsWorld):
         logs["imagined/length"] = segment["valid"].float().sum(0).mean()
         if int(self.past.refreshed) > 0 or int(ends) == 0:
             return logs
-        exploits = self.watch.add(float(own), float(real))
-        if exploits and not self.watch.warned:
-            self.watch.warned = True
-            said = "imagined returns rise and real ones fall: the policy exploits the"
-            remedy = "lower horizon or refreshes, or raise model_steps or real_share"
-            warnings.warn(f"{said} model of the world; {remedy}", stacklevel=2)
+        exploits = self.watch.look(float(own), float(real), EXPLOITED)
         logs["imagined/exploits"] = torch.tensor(float(exploits))
         return logs
 

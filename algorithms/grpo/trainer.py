@@ -7,7 +7,6 @@ from gymnasium.vector import VectorEnv
 
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import behavior_cloning
-from yieldrl.collectors import AsyncCollector, Collector, SyncCollector
 from yieldrl.envs.wrappers import GroupStarts
 from yieldrl.language import writer_or
 from yieldrl.on_policy import ClonesFirst, MLPActor
@@ -40,12 +39,6 @@ class Trainer(ClonesFirst):
     def default_model(self) -> Any:
         """Where actions are text, a policy that writes."""
         return writer_or(super().default_model, self.envs)
-
-    def _collector_of(self, kind: type[Any], **options: Any) -> Collector:
-        """It reports the episodes of every rollout, however few steps that has."""
-        if issubclass(kind, SyncCollector | AsyncCollector):
-            options["report_every"] = self.config.report_every
-        return super()._collector_of(kind, **options)
 
     def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:
         """Let groups of environments begin together, once a rollout or oftener."""

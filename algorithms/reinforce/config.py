@@ -1,7 +1,7 @@
 """Hyper-parameters of REINFORCE."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from yieldrl import foundations
 from yieldrl.foundations import LearningRate, UnitInterval, Widths
@@ -12,6 +12,7 @@ class Config(foundations.SyncOnly, foundations.Config):
     """REINFORCE; the defaults learn CartPole-v1 in 100 000 steps."""
 
     uncompiled: ClassVar[str | None] = "every batch of episodes has another size"
+    report_every: ClassVar[Any] = 1  # a batch may begin with a reset, which loses some
 
     num_envs: int = 1
     """Number of environments stepped side by side, at most `num_episodes`. More than

@@ -3,8 +3,6 @@
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData
 from yieldrl.buffers import EpisodeBuffer
-from yieldrl.collectors import Collector, SyncCollector
-from yieldrl.foundations import derive_seed
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -38,12 +36,6 @@ class Trainer(abstractions.Trainer):
 
     def make_buffer(self) -> EpisodeBuffer:
         return EpisodeBuffer(self.config.num_episodes, **self.transition_parts)
-
-    def make_collector(self) -> Collector:
-        # A batch may begin with a reset, before which every episode must be reported.
-        seed = derive_seed(self.config.seed, "envs")
-        parts = self.envs, self.agent, self.buffer
-        return SyncCollector(*parts, seed=seed, report_every=1)
 
     def _run_collect(self) -> LogData:
         again = len(self.buffer) == 0 and self.agent.learn_step > 0

@@ -6,8 +6,9 @@ import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from yieldrl.collectors import pace
-from yieldrl.collectors.pace import Pace, most_decisions
+from yieldrl.collectors.pace import Pace
 from yieldrl.envs.wrappers import ActionChunks
+from yieldrl.envs.wrappers.chunks import longest_episode
 
 
 class Clock:
@@ -65,10 +66,10 @@ def test_what_is_timed(monkeypatch):
 @pytest.mark.parametrize(("execute", "expected"), [(None, 13), (2, 25), (1, 50)])
 def test_chunks_are_one_decision(execute, expected):
     envs = gym.make_vec("yieldrl/GoTo-v1", num_envs=1)
-    assert most_decisions(envs) == 50
-    assert most_decisions(ActionChunks(envs, 4, execute=execute)) == expected
+    assert longest_episode(envs) == 50
+    assert longest_episode(ActionChunks(envs, 4, execute=execute)) == expected
     without = gym.make_vec("yieldrl/GoTo-v1", num_envs=1, max_episode_steps=None)
-    assert most_decisions(without) is None
+    assert longest_episode(without) is None
 
 
 def test_the_policy_and_its_environments_are_as_they_were():
