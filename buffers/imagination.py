@@ -1,11 +1,16 @@
 """Storage for imagined segments, from which transitions are drawn too."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import torch
+from gymnasium.spaces import Box, Dict, MultiDiscrete
 from tensordict import TensorDict
+from torch import Tensor
 
 from yieldrl.buffers.replay import ReplayBuffer
 
@@ -45,6 +50,17 @@ class ImaginationBuffer(ReplayBuffer):
         spaces = observation_space, action_space
         super().__init__(capacity, *spaces, num_envs=num_branches, **options)
         self.latest = 0  # rows of the newest segment
+
+    @classmethod
+    def of(cls, segment: TensorDict) -> ImaginationBuffer:
+        """One for a single segment `[H, B]`, of states and actions like that one's.
+
+        Samples carry the segment's own `discount`.
+        """
+        observed, acted = (_space_of(segment.get(name)) for name in ("obs", "action"))
+        rows, device = segment.numel(), segment["reward"].device
+        options = {"gamma": 1.0, "device": device, "num_branches": segment.shape[1]}
+        return cls(rows, observed, acted, **options)
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write a segment `[H, B]`, as `yieldrl.imagination.imagine` returns it.
@@ -93,3 +109,16 @@ class ImaginationBuffer(ReplayBuffer):
                 f"a segment of {len(segment)} rows does not fit into {self.rows}:"
                 f" choose a capacity of {len(segment) * self.num_envs} or more"
             )
+
+
+def _space_of(values: Any) -> gym.Space[Any]:
+    """A space of which these are elements, `[H, B, ...]` each, nested or not."""
+    if not isinstance(values, Tensor):
+        return Dict({name: _space_of(leaf) for name, leaf in values.items()})
+    shape = tuple(values.shape[2:])
+    if values.dtype == torch.int64:
+        return MultiDiscrete(np.full(shape, np.iinfo(np.int64).max))
+    if values.dtype == torch.bool:
+        flags: Any = np.bool_
+        return Box(0, 1, shape, flags)
+    return Box(-np.inf, np.inf, shape, np.float32)

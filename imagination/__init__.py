@@ -20,6 +20,7 @@ from yieldrl.imagination.outcomes import (
     ThreeClasses,
     outcome_head,
 )
+from yieldrl.imagination.replayed import ReplayedImagination
 from yieldrl.imagination.rollout import imagine, imagined_return
 from yieldrl.imagination.symlog import TwoHot, symexp, symlog
 from yieldrl.imagination.three_classes import (
@@ -49,6 +50,7 @@ __all__ = [
     "Outcome",
     "OutcomeHead",
     "Prediction",
+    "ReplayedImagination",
     "RewardAndEnd",
     "ThreeClasses",
     "TwoHot",

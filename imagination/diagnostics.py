@@ -2,7 +2,7 @@
 
 import warnings
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -13,25 +13,47 @@ from yieldrl.foundations.logs import Logs
 from yieldrl.imagination.three_classes import recall_of_ends
 from yieldrl.imagination.world_model import WorldModel
 
+EXPLOITED = (
+    "imagined returns rise and real ones fall: the policy exploits the mistakes of the"
+    " model of the world; shorten the horizon, raise real_share, or let the model learn"
+    " more often"
+)
+
+
+def followed(
+    world: WorldModel, real: TensorDict
+) -> Iterator[tuple[Any, TensorDict, Tensor]]:
+    """The model beside real steps in a row `[T, B]`, by the same actions.
+
+    It goes on from its own predictions. Of each row come the state `[B, ...]` that is
+    predicted after it, the row `[B]`, and where it is still in the episode that it
+    began in, bool `[B]`.
+    """
+    state = world.begin(real["obs"][0])
+    goes_on = torch.ones_like(real["terminated"][0])
+    for row in real.unbind(0):
+        state = world.predict(state, row["action"]).next_obs
+        yield state, row, goes_on
+        goes_on = goes_on & ~(row["terminated"] | row["truncated"])
+
 
 @torch.no_grad()
 def k_step_errors(world: WorldModel, real: TensorDict) -> Tensor:
     """How far off predictions are after 1, 2, ... T steps of real actions, `[T]`.
 
     The model goes on from its own predictions. Of each number of steps it is the root
-    mean square, in units of the standard deviation of the real observations.
+    mean square, in units of the standard deviation of the real observations. What comes
+    after an episode's end is left out; NaN where all have ended.
 
     Args:
         world: A model that predicts observations `[B, D]`.
         real: Steps in a row, `[T, B]`, as of `ReplayBuffer.sequences`.
     """
-    scale = real["obs"].flatten(0, 1).std(0, correction=0)
+    scale, errors = real["obs"].flatten(0, 1).std(0, correction=0), []
     scale = scale.where(scale > 1e-6, 1.0)
-    state, errors = world.begin(real["obs"][0]), []
-    for row in real.unbind(0):
-        state = world.predict(state, row["action"]).next_obs
+    for state, row, goes_on in followed(world, real):
         error = (state - row["next_obs"]) / scale
-        errors.append(error.square().mean().sqrt())
+        errors.append(error[goes_on].square().mean().sqrt())
     return torch.stack(errors)
 
 
@@ -90,12 +112,12 @@ class ExploitationWatch:
         risen = (after.mean(0) - before.mean(0)) / spread.clamp(min=1e-12)
         return bool(risen[0] > self.errors) and bool(risen[1] < -self.errors)
 
-    def look(self, imagined: float, real: float, warning: str) -> bool:
+    def look(self, imagined: float, real: float) -> bool:
         """`add`, and a UserWarning when the policy exploits the model at first."""
         exploits = self.add(imagined, real)
         if exploits and not self.warned:
             self.warned = True
-            warnings.warn(warning, stacklevel=2)
+            warnings.warn(EXPLOITED, stacklevel=2)
         return exploits
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,125 +1,74 @@
-"""The imagined side of a training: when a model is fitted, and what comes of it."""
+"""What is imagined from real states: where, how it is kept, and whether to trust it."""
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from tensordict import TensorDict
+from torch import Generator, Tensor
 
-from yieldrl.buffers import ImaginationBuffer, ReplayBuffer
-from yieldrl.foundations import derive_seed, restore_generator
-from yieldrl.foundations.logs import Logs
-from yieldrl.imagination.diagnostics import (
-    ExploitationWatch,
-    k_step_errors,
-    outcome_errors,
-)
-from yieldrl.imagination.rollout import imagined_return
+from yieldrl.buffers import ImaginationBuffer
+from yieldrl.imagination.diagnostics import ExploitationWatch
 
-LEARNED = "obs", "next_obs", "action", "reward", "terminated", "truncated", "discount"
-"""What real and imagined transitions have in common."""
-
-LOOKS = 1, 5, 15
-"""After how many steps the errors of predictions are logged."""
-
-EXPLOITED = (
-    "returns rise in imagination and fall in the world, so the policy exploits the"
-    " model's mistakes: shorten the horizon, raise real_share, or fit more often"
-)
+Segments = list[TensorDict]
 
 
 class Imagination:
-    """Fits a model to a replay buffer now and then, and imagines branches with it.
+    """Imagines segments `[H, B]` with an algorithm, and keeps the latest.
+
+    Schedules add when the model of the world learns, and what is learned of segments:
+    `ReplayedImagination` beside a replay buffer, `ImaginesToo` beside rollouts.
 
     Args:
-        algorithm: Has `fit_world(data, generator)`, `imagine(obs, horizon, generator,
-            model_version)`, and the model, `world`.
-        real: What the environments have given.
-        parts: `observation_space`, `action_space`, `num_envs` and `device`.
+        algorithm: Has `imagine(starts, horizon, generator, model_version)`, which
+            returns a segment that begins in real transitions `[B]`.
+        alike: Makes segments alike in size that were imagined apart.
 
     Attributes:
-        branches: The imagined steps `[H, B]` since the latest fit.
-        fits: How often the model was fitted, which is its version.
-        generator: What fits and branches are drawn from.
+        branches: The latest segments; None until something is imagined.
+        elsewhere: Imagines in place of the algorithm, such as actors on Ray; it returns
+            segments `[H, b]`, or None where they are not there yet.
+        watch: Compares imagined with real returns.
     """
 
-    def __init__(self, algorithm: Any, real: ReplayBuffer, **parts: Any) -> None:
-        config = self.config = algorithm.config
-        self.algorithm, self.real = algorithm, real
-        self.num_envs = parts.pop("num_envs")
-        seed = derive_seed(config.seed, "imagination")
-        self.generator = torch.Generator(parts["device"]).manual_seed(seed)
-        parts |= {"num_branches": config.num_branches, "gamma": config.gamma}
-        self.branches = ImaginationBuffer(config.imagined_size, seed=seed, **parts)
+    branches: ImaginationBuffer | None = None
+    elsewhere: Callable[..., Segments | None] | None = None
+
+    def __init__(
+        self, algorithm: Any, alike: Callable[[Segments], Segments] = list
+    ) -> None:
+        self.algorithm, self.alike = algorithm, alike
         self.watch = ExploitationWatch()
-        self.fits = self.fitted_at = 0
+        self._shapes: list[torch.Size] = []  # of what `branches` is made for
 
-    def due(self, sample_step: int) -> bool:
-        """Whether `model_every` steps were taken since the latest fit."""
-        return self.fits == 0 or sample_step >= self.fitted_at + self.config.model_every
+    def imagine(
+        self, starts: TensorDict, horizon: int, generator: Generator, version: int
+    ) -> TensorDict | None:
+        """A segment `[H, B]` by the model of this version, kept in `branches` too.
 
-    def refresh(self, sample_step: int) -> Logs:
-        """Look at how good the model was, fit it, and imagine with it; what to log."""
-        logs = self.look(sample_step) if self.fits > 0 else {}
-        logs |= self.algorithm.fit_world(self.real.every_step(), self.generator)
-        start = self.real.sample(self.config.num_branches)["obs"]
-        horizon = self.config.horizon(sample_step)
-        segment = self.algorithm.imagine(start, horizon, self.generator, self.fits + 1)
-        self.branches.add(segment)
-        self.fitted_at, self.fits = sample_step, self.fits + 1
-        taken = segment["disagreement"][segment["valid"]]
-        return {**logs, "disagreement": taken.mean(), "horizon": float(horizon)}
-
-    def look(self, sample_step: int) -> Logs:
-        """What the model says of the steps since its fit, which it has not seen.
-
-        `real_return` is that of as many steps as `imagined_return`, from the same
-        states, by the policies that took them.
+        Args:
+            starts: Real transitions `[B]`.
+            horizon: `H`.
+            generator: What actions and predictions are drawn from.
+            version: How often the model has learned.
         """
-        rows = max(1, (sample_step - self.fitted_at) // self.num_envs)
-        real, world = self.latest(rows), self.algorithm.world
-        errors = k_step_errors(world, real)
-        logs = {f"model_error_{k}": errors[k - 1] for k in LOOKS if k <= len(errors)}
-        logs |= outcome_errors(world, self.real.every_step(rows))
-        branches = real["obs"][0], len(real), self.generator, self.fits
-        imagined = imagined_return(self.algorithm.imagine(*branches)).mean()
-        gained = real["reward"].sum(0).mean()
-        logs |= {"imagined_return": imagined, "real_return": gained}
-        exploits = self.watch.look(float(imagined), float(gained), EXPLOITED)
-        return {**logs, "exploits_model": float(exploits)}
+        asked = starts, horizon, generator, version
+        if self.elsewhere is None:
+            return self.kept(self.algorithm.imagine(*asked))
+        if (parts := self.elsewhere(*asked)) is None:
+            return None
+        alike: Any = self.alike(parts) if len(parts) > 1 else parts
+        whole: Any = torch.cat(alike, 1)
+        return self.kept(whole)
 
-    def latest(self, rows: int) -> TensorDict:
-        """Steps in a row `[T, B]` of the latest rows, as long as episodes are."""
-        for length in range(min(max(LOOKS), rows), 1, -1):
-            with suppress(RuntimeError):  # no episode has so many
-                return self.real.sequences(256, length, rows)
-        return self.real.sequences(256, 1, rows)
+    def kept(self, segment: TensorDict) -> TensorDict:
+        """A segment, which is put into `branches`."""
+        shapes = [leaf.shape for leaf in segment.values(True, True)]
+        if self.branches is None or shapes != self._shapes:
+            self.branches, self._shapes = ImaginationBuffer.of(segment), shapes
+        self.branches.add(segment)
+        return segment
 
-    def sample(self, batch_size: int) -> TensorDict:
-        """A batch `[B]`, of which the config's `real_share` is real."""
-        real = round(self.config.real_share * batch_size)
-        parts: Any = [
-            buffer.sample(count).select(*LEARNED)
-            for buffer, count in ((self.real, real), (self.branches, batch_size - real))
-            if count > 0
-        ]
-        both: Any = torch.cat(parts) if len(parts) > 1 else parts[0]
-        return both
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything that it needs to go on; the model is the algorithm's."""
-        return {
-            "branches": self.branches.state_dict(),
-            "fits": self.fits,
-            "fitted_at": self.fitted_at,
-            "generator": self.generator.get_state(),
-            "watch": self.watch.state_dict(),
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
-        self.branches.load_state_dict(state["branches"])
-        self.fits, self.fitted_at = state["fits"], state["fitted_at"]
-        restore_generator(self.generator, state["generator"])
-        self.watch.load_state_dict(state["watch"])
+    def exploits(self, imagined: Tensor, real: Tensor) -> float:
+        """1 where the returns of a policy say that it exploits the model, else 0."""
+        return float(self.watch.look(float(imagined), float(real)))

@@ -1,6 +1,7 @@
 """From a latent back to what an encoder read: how a world model is told what it saw."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -14,16 +15,16 @@ from yieldrl.networks import MLP, DictEncoder, NatureCNN
 from yieldrl.networks.encoder import Encoder
 
 
-class Mirror(nn.Module):
+class Mirror(nn.Module, ABC):
     """A decoder: what an encoder of observations read, from latents `[B, F]`."""
 
+    @abstractmethod
     def forward(self, latent: Tensor) -> Any:
         """The reconstruction: as `target` of an observation."""
-        raise NotImplementedError
 
+    @abstractmethod
     def target(self, obs: Any) -> Any:
         """What is to be reconstructed of observations `[B, ...]`."""
-        raise NotImplementedError
 
     def loss(self, latent: Tensor, obs: Any) -> Tensor:
         """The squared error, summed over an observation's numbers, `[B]`."""
@@ -106,10 +107,14 @@ class _Parts(Mirror):
         self.parts = nn.ModuleList(mirrors)
 
     def forward(self, latent: Tensor) -> dict[str, Any]:
-        parts = zip(self.names, self.parts, strict=True)
-        return {name: part(latent) for name, part in parts}
+        return {name: part(latent) for name, part in self._named()}
+
+    def target(self, obs: Any) -> dict[str, Any]:
+        return {name: part.target(obs[name]) for name, part in self._named()}
 
     def loss(self, latent: Tensor, obs: Any) -> Tensor:
-        parts: Any = zip(self.names, self.parts, strict=True)
-        losses = [part.loss(latent, obs[name]) for name, part in parts]
+        losses = [part.loss(latent, obs[name]) for name, part in self._named()]
         return torch.stack(losses).sum(0)
+
+    def _named(self) -> Iterable[tuple[str, Any]]:
+        return zip(self.names, self.parts, strict=True)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from yieldrl.foundations.logs import Logs
+from yieldrl.imagination.diagnostics import followed
 from yieldrl.imagination.outcomes import outcome_head
 from yieldrl.imagination.world_model import Prediction, WorldModel
 from yieldrl.networks import MLP
@@ -184,17 +185,13 @@ def change_errors(world: TrunkWorld, real: TensorDict) -> Tensor:
 
     Args:
         world: The model.
-        real: Steps in a row between states, `[T, B]`; after an end they are left out.
+        real: Steps in a row between states, `[T, B]`; from an end on they are left out.
     """
-    start = state = real["obs"][0]
-    goes_on, errors = torch.ones_like(real["terminated"][0]), []
-    for row in real.unbind(0):
-        goes_on = goes_on & ~row["terminated"]
-        state = world.predict(state, row["action"]).next_obs
+    start, errors = real["obs"][0], []
+    for state, row, goes_on in followed(world, real):
+        here = goes_on & ~row["terminated"]  # after an end there is no state
         wrong, still = (
-            difference(x, row["next_obs"])[goes_on].square().sum()
-            for x in (state, start)
+            difference(x, row["next_obs"])[here].square().sum() for x in (state, start)
         )
         errors.append(wrong / still)
-        goes_on = goes_on & ~row["truncated"]
     return torch.stack(errors)

@@ -32,5 +32,11 @@ def until_learning(run: Any) -> TensorDict:
     return run.buffer.passes.pieces
 
 
+def imagined(own: Any, count: int | None = None) -> TensorDict:
+    """A segment from real states on, of all of an algorithm's starts or the first."""
+    asked = own.config.horizon, own.drawing("imagined"), int(own.world.version)
+    return own.imagine(own.starts()[:count], *asked)
+
+
 def numbers(log: Any) -> Any:
     return {**log, "logs": {k: float(v) for k, v in log["logs"].items()}}

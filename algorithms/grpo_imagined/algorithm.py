@@ -5,8 +5,8 @@ from tensordict import TensorDict
 
 from yieldrl.algorithms import vla_grpo
 from yieldrl.functional import discounted_returns
+from yieldrl.imagination.imagining import ImaginesToo
 from yieldrl.on_policy.group_algorithm import log_prob_of
-from yieldrl.on_policy.imagining import ImaginesToo
 
 from .config import Config
 
@@ -25,9 +25,14 @@ class Algorithm(ImaginesToo, vla_grpo.Algorithm):
     reads_next_obs = True  # the model of the world is fitted to them
 
     def starts(self) -> TensorDict:
-        """Real transitions, each as often as a group is large."""
-        size = self.config.group_size
-        chosen = self.drawn(self.config.num_branches // size)
+        """A real transition for each group."""
+        return self.experience.sample(
+            self.config.num_branches // self.config.group_size
+        )
+
+    def states(self, starts: TensorDict) -> TensorDict:
+        """Their first states, each as often as a group is large."""
+        size, chosen = self.config.group_size, super().states(starts)
         return chosen[torch.arange(len(chosen)).repeat_interleave(size)]
 
     def rows(self, prepared: TensorDict) -> TensorDict:

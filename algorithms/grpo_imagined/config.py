@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from yieldrl.algorithms import vla_grpo
-from yieldrl.on_policy.imagining_config import ImaginesTooConfig
+from yieldrl.imagination.imagining_config import ImaginesTooConfig
 
 
 @dataclass(frozen=True, kw_only=True)

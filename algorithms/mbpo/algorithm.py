@@ -68,13 +68,13 @@ class Algorithm(sac.Algorithm):
 
     @torch.no_grad()
     def imagine(
-        self, obs: Any, horizon: int, generator: Generator, model_version: int
+        self, starts: TensorDict, horizon: int, generator: Generator, model_version: int
     ) -> TensorDict:
-        """Steps `[H, B]` of the policy of now, imagined from real states `[B, D]`."""
+        """Steps `[H, B]` of the policy of now, imagined from real transitions `[B]`."""
         return imagine(
             self.world,
             lambda state, drawn: {"action": self.model.policy(state).sample(drawn)},
-            obs,
+            starts["obs"],
             horizon,
             gamma=self.config.gamma,
             generator=generator,

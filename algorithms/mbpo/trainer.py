@@ -5,7 +5,7 @@ from typing import Any
 
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.algorithms import sac
-from yieldrl.imagination import Imagination
+from yieldrl.imagination import ReplayedImagination
 
 from .algorithm import Algorithm
 from .config import Config
@@ -24,12 +24,12 @@ class Trainer(sac.Trainer):
     config: Config
     config_class = Config
     algorithm_class = Algorithm
-    imagination: Imagination
+    imagination: ReplayedImagination
 
     def _make_parts(self, *args: Any, **kwargs: Any) -> None:
         super()._make_parts(*args, **kwargs)
         parts = self.agent.algorithm, self.buffer
-        self.imagination = Imagination(*parts, **self.transition_parts)
+        self.imagination = ReplayedImagination(*parts, **self.transition_parts)
 
     def _run_train(self) -> LogData:
         now, logs = self.agent.sample_step, {}

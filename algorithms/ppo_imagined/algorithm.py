@@ -8,7 +8,7 @@ from tensordict import TensorDict
 
 from yieldrl.algorithms import vla_ppo
 from yieldrl.buffers import transitions
-from yieldrl.on_policy.imagining import ImaginesToo
+from yieldrl.imagination.imagining import ImaginesToo
 
 from .config import Config
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from yieldrl.algorithms import vla_ppo
 from yieldrl.algorithms.vla_grpo.config import SMALL
-from yieldrl.on_policy.imagining_config import ImaginesTooConfig
+from yieldrl.imagination.imagining_config import ImaginesTooConfig
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from imagining import TINY, numbers, until_learning
+from imagining import TINY, imagined, numbers, until_learning
 from tensordict import TensorDict
 
 from yieldrl.algorithms import grpo_imagined
@@ -21,7 +21,7 @@ def trainer(**options: Any) -> grpo_imagined.Trainer:
 
 def segment(own: Any) -> TensorDict:
     """Three steps of two groups of four: one wins at steps 1 and 2, the other never."""
-    found = own.imagined(own.starts()[:8])
+    found = imagined(own, 2)
     reward = torch.zeros(3, 8)
     reward[0, 0] = reward[1, 1] = 1
     ended = reward.cumsum(0) > 0
@@ -51,7 +51,7 @@ def test_a_group_begins_in_one_real_state() -> None:
     run = trainer(num_envs=32)
     until_learning(run)
     own: Any = run.algorithm
-    starts = own.starts()["obs", PROMPT].unflatten(0, (4, 4))
+    starts = own.states(own.starts())[PROMPT].unflatten(0, (4, 4))
     assert (starts == starts[:, :1]).all()
     assert len(starts[:, 0].flatten(1).unique(dim=0)) > 1
 
@@ -67,8 +67,8 @@ def test_imagined_branches_lie_beside_real_episodes() -> None:
     real = until_learning(run)
     own: Any = run.algorithm
     rows = own.beside(real, [own.worth(segment(own))])
-    imagined = rows["model_version"][:, 0] >= 0
-    assert imagined.tolist() == [False] * 4 + [True] * 4
+    dreamt = rows["model_version"][:, 0] >= 0
+    assert dreamt.tolist() == [False] * 4 + [True] * 4
     assert (rows["advantage"][rows["used"]] != 0).all()
     assert torch.equal(rows["valid"], rows["used"])
     assert "reference" in set(rows.keys())
@@ -94,7 +94,7 @@ def test_chunks_are_imagined_as_they_are_executed() -> None:
     run = trainer(num_envs=32, **options)
     until_learning(run)
     own: Any = run.algorithm
-    found = own.imagined(own.starts())
+    found = imagined(own)
     assert found["action"].shape == (3, 16, 2)
     assert (found["discount"] == 0.25).all()
     assert own.executed == 2

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from imagining import TINY, numbers, until_learning
+from imagining import TINY, imagined, numbers, until_learning
 
 from yieldrl.algorithms import ppo_imagined
 from yieldrl.functional import gae
@@ -19,23 +19,23 @@ def trainer(**options: Any) -> ppo_imagined.Trainer:
 
 def test_every_sample_says_what_it_was_made_with() -> None:
     pieces = until_learning(trainer())
-    imagined = pieces["model_version"] >= 0
-    assert set(pieces["model_version"][imagined].tolist()) == {2}, "after the warm-up"
-    assert 0 < int(imagined.sum()) <= 24
+    dreamt = pieces["model_version"] >= 0
+    assert set(pieces["model_version"][dreamt].tolist()) == {2}, "after the warm-up"
+    assert 0 < int(dreamt.sum()) <= 24
     assert (pieces["acted_version"] == 0).all()
-    assert set(pieces["model_version"][~imagined].tolist()) == {-1}
+    assert set(pieces["model_version"][~dreamt].tolist()) == {-1}
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
 def test_the_share_of_what_is_real(share: float) -> None:
     """As many real transitions as make that share, rounded up, of 32."""
     pieces = until_learning(trainer(real_share=share))
-    imagined = int((pieces["model_version"] >= 0).sum())
+    dreamt = int((pieces["model_version"] >= 0).sum())
     if share == 1:
-        assert (imagined, len(pieces)) == (0, 32)
+        assert (dreamt, len(pieces)) == (0, 32)
         return
-    real = min(32, -(-imagined * share // (1 - share)))
-    assert len(pieces) - imagined == real
+    real = min(32, -(-dreamt * share // (1 - share)))
+    assert len(pieces) - dreamt == real
 
 
 def test_the_horizon_bootstraps_and_an_end_does_not() -> None:
@@ -43,7 +43,7 @@ def test_the_horizon_bootstraps_and_an_end_does_not() -> None:
     run = trainer()
     own: Any = run.algorithm
     until_learning(run)
-    segment = own.imagined(own.starts())
+    segment = imagined(own)
     assert (segment["obs", "step"][1] == segment["obs", "step"][0] + 1).all()
     with torch.no_grad():
         rows = own.worth(segment.clone()).squeeze(1)

@@ -106,13 +106,28 @@ def test_k_step_errors_by_hand():
     line = Box(-np.inf, np.inf, (1,))
     world = Exact(line, PUSHES, hidden_sizes=())
     obs = torch.tensor([[[0.0], [4.0]], [[1.0], [5.0]], [[2.0], [6.0]]])
+    no = torch.zeros(3, 2, dtype=torch.bool)
     real = TensorDict(
-        {"obs": obs, "action": torch.ones_like(obs), "next_obs": obs + 1}, [3, 2]
+        {
+            "obs": obs,
+            "action": torch.ones_like(obs),
+            "next_obs": obs + 1,
+            "terminated": no,
+            "truncated": no.clone(),
+        },
+        [3, 2],
     )
     # After k steps it is k too far; the standard deviation of 0 to 2 and 4 to 6 is
     # sqrt(4 + 2 / 3).
     expected = [k / math.sqrt(4 + 2 / 3) for k in (1, 2, 3)]
     assert k_step_errors(world, real).tolist() == pytest.approx(expected)
+    # What comes after an end, here of another episode, does not count.
+    real["next_obs"][2, 1] = 77.0
+    for name in ("terminated", "truncated"):
+        real[name][1, 1] = True
+        assert k_step_errors(world, real).tolist() == pytest.approx(expected)
+        real[name][1, 1] = False
+    assert k_step_errors(world, real)[2] > 10
 
 
 class TestLoss:

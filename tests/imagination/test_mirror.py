@@ -61,6 +61,7 @@ def test_entries_of_a_dict_add_up():
         "b": (1, 3),
     }
     assert mirror.loss(torch.zeros(1, 6), obs).item() == pytest.approx(np.log(2) ** 2)
+    assert mirror.target(obs)["b"].tolist() == [[0, 0, pytest.approx(np.log(2))]]
 
 
 def test_the_encoder_is_no_part_of_it():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box
+from tensordict import TensorDict
 
 from yieldrl.buffers import ImaginationBuffer
 from yieldrl.functional import discounted_returns, gae
@@ -210,6 +211,22 @@ class TestBuffer:
         buffer.add(segment)
         found = buffer.sample(100)["discount"].unique().tolist()
         assert found == pytest.approx([0.1, 0.2, 0.3])
+
+    def test_one_for_a_segment_of_latents(self):
+        """Of whatever entries and dtypes; of all that acting has kept, too."""
+        segment = segment_of(horizon=2)
+        size = segment.batch_size
+        state = {"prompt": torch.rand(*size, 4, 5), "step": torch.ones(*size).long()}
+        state |= {"mask": torch.rand(*size, 4) < 0.5}
+        for name in ("obs", "next_obs"):
+            segment[name] = TensorDict(state, size)
+        segment["action"] = torch.randint(4, (*size, 2))
+        buffer = ImaginationBuffer.of(segment)
+        buffer.add(segment)
+        found = buffer.segment()
+        assert (found == segment).all()
+        assert found["obs", "mask"].dtype == torch.bool
+        assert "value" in set(found.keys())
 
     def test_a_saved_one_goes_on(self):
         one, two = buffer_of(seed=1), buffer_of(seed=2)

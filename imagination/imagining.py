@@ -1,4 +1,4 @@
-"""Learning from imagined rollouts beside real ones."""
+"""Imagination beside rollouts: a policy learns from both at once."""
 
 import math
 from abc import abstractmethod
@@ -11,17 +11,12 @@ from torch import Generator, Tensor
 from yieldrl.abstractions import Logs
 from yieldrl.buffers import Minibatches
 from yieldrl.foundations import derive_seed
-from yieldrl.imagination import imagine, imagined_return
-from yieldrl.imagination.diagnostics import ExploitationWatch
+from yieldrl.imagination.imagination import Imagination
+from yieldrl.imagination.rollout import imagine, imagined_return
+from yieldrl.imagination.rows import alike_in_entries
+from yieldrl.imagination.world_learning import LearnsWorld
 from yieldrl.on_policy.episode_rows import joined
 from yieldrl.on_policy.trainer import OnPolicyTrainer
-from yieldrl.on_policy.world_learning import LearnsWorld
-from yieldrl.vla.latents import padded
-
-EXPLOITED = (
-    "imagined returns rise and real ones fall: the policy exploits the model of the"
-    " world; lower horizon or refreshes, or raise model_steps or real_share"
-)
 
 
 class ImaginesToo(LearnsWorld):
@@ -35,12 +30,17 @@ class ImaginesToo(LearnsWorld):
 
     Differs from what it follows: a policy learns from latents, of what is real too, so
     what embeds pictures and words stands still once cloning is over.
+
+    Attributes:
+        imagination: Its `branches` are those of the latest segment.
+        fresh: Whether these are to be learned from.
     """
 
     def __init__(self, model: Any, config: Any) -> None:
         super().__init__(model, config)
-        self.watch = ExploitationWatch()
-        self.segment: TensorDict | None = None  # what was imagined last
+        self.imagination = Imagination(self, alike_in_entries)
+        self.watch = self.imagination.watch  # so that it is saved
+        self.fresh = False
 
     @abstractmethod
     def rows(self, prepared: TensorDict) -> TensorDict:
@@ -51,8 +51,12 @@ class ImaginesToo(LearnsWorld):
         """Rows of an imagined segment `[H, B]`, with advantages."""
 
     def starts(self) -> TensorDict:
-        """Real transitions `[B]`, in whose first states branches begin."""
-        return self.drawn(self.config.num_branches)
+        """Real transitions `[b]`, in whose first states branches begin."""
+        return self.experience.sample(self.config.num_branches)
+
+    def states(self, starts: TensorDict) -> TensorDict:
+        """The states `[B]` in which branches begin, of real transitions `[b]`."""
+        return self.world.begin(starts["obs"]).set("step", starts["step"])
 
     def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
         """As ever, of real and imagined samples; the model learns before."""
@@ -63,14 +67,19 @@ class ImaginesToo(LearnsWorld):
         rollout["model_version"] = now
         now = torch.full_like(now, self.counters.policy_version)
         rollout["acted_version"] = rollout.get("policy_version", now)
-        if self.config.real_share < 1:
-            self.segment = self.imagined(self.starts())
-            logs |= self.comparison(rollout, self.segment)
-            if "num_steps" in set(rollout.keys()):  # all that are executed of a chunk
-                taken = torch.full_like(self.segment["acted_version"], self.executed)
-                self.segment["num_steps"] = taken
+        segment = self.branched()
+        self.fresh = segment is not None
+        if segment is not None:
+            logs |= self.comparison(rollout, segment)
         minibatches, found = super().begin(rollout)
         return minibatches, {**logs, **found}
+
+    def branched(self) -> TensorDict | None:
+        """A new segment `[H, B]`; None where all is real, or none is there yet."""
+        if self.config.real_share == 1:
+            return None
+        asked = self.config.horizon, self.drawing("imagined"), int(self.world.version)
+        return self.imagination.imagine(self.starts(), *asked)
 
     def learn_from(self, minibatches: Minibatches, learn: Any) -> Logs:
         logs = super().learn_from(minibatches, learn)
@@ -94,8 +103,8 @@ class ImaginesToo(LearnsWorld):
     @torch.no_grad()
     def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
         """Over rows of what is real and of what is imagined."""
-        imagined = [] if self.segment is None else [self.worth(self.segment)]
-        self.segment = None
+        own: Any = self.imagination.branches
+        imagined = [self.worth(own.segment())] if self.fresh else []
         return super().passes(self.beside(self.rows(prepared), imagined), seed)
 
     @property
@@ -104,19 +113,24 @@ class ImaginesToo(LearnsWorld):
         return self.config.execute_steps or self.config.chunk_length
 
     @torch.no_grad()
-    def imagined(self, starts: TensorDict) -> TensorDict:
-        """A segment `[H, B]` from real states on, by policy and model as they are."""
+    def imagine(
+        self, starts: TensorDict, horizon: int, generator: Generator, model_version: int
+    ) -> TensorDict:
+        """A segment `[H, B]` from real transitions `[b]` on, by the weights of now."""
         segment = imagine(
             self.world,
             self.act,
-            starts["obs"],
-            self.config.horizon,
+            self.states(starts),
+            horizon,
             gamma=self.config.gamma**self.executed,
-            generator=self.drawing("imagined"),
-            model_version=int(self.world.version),
+            generator=generator,
+            model_version=model_version,
             policy_version=self.counters.policy_version,
         )
-        return segment.set("acted_version", segment["policy_version"])
+        segment["acted_version"] = version = segment["policy_version"]
+        if self.config.chunk_length > 1:
+            segment["num_steps"] = torch.full_like(version, self.executed)
+        return segment
 
     def act(self, state: TensorDict, generator: Generator) -> dict[str, Tensor]:
         """A random `action [B, ...]` of the policy, and what is kept of it."""
@@ -164,22 +178,9 @@ class ImaginesToo(LearnsWorld):
         logs["imagined/length"] = segment["valid"].float().sum(0).mean()
         if int(self.past.refreshed) > 0 or int(ends) == 0:
             return logs
-        exploits = self.watch.look(float(own), float(real), EXPLOITED)
-        logs["imagined/exploits"] = torch.tensor(float(exploits))
+        exploits = self.imagination.exploits(own, real)
+        logs["imagined/exploits"] = torch.tensor(exploits)
         return logs
-
-
-def alike_in_entries(parts: list[TensorDict]) -> list[TensorDict]:
-    """Rows `[E, T]` between states, with the entries that all have, and as long
-    prompts."""
-    names = set.intersection(*(set(part.keys()) for part in parts))
-    found = [part.select(*names) for part in parts]
-    if "prompt" in set(found[0].get("obs").keys()):
-        size = max(part["obs", "mask"].shape[-1] for part in found)
-        for part in found:
-            state = padded(part["obs"].reshape(-1), size)
-            part["obs"] = state.view(part.batch_size)
-    return found
 
 
 class RefreshesImagination(OnPolicyTrainer):
