@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from yieldrl.distributed.envs import RemoteEnvs
     from yieldrl.distributed.eval_actor import EvalActor
     from yieldrl.distributed.evaluation import RemoteEvaluator
+    from yieldrl.distributed.imagination_actor import ImaginationRolloutActor
+    from yieldrl.distributed.imagination_pool import ImaginationPool
     from yieldrl.distributed.inference import InferenceActor
     from yieldrl.distributed.learners import DeadLearnerError, LearnerError, Learners
     from yieldrl.distributed.pool import WorkerPool
@@ -29,6 +31,8 @@ __all__ = [
     "Cluster",
     "DeadLearnerError",
     "EvalActor",
+    "ImaginationPool",
+    "ImaginationRolloutActor",
     "InferenceActor",
     "LearnerError",
     "Learners",
@@ -52,6 +56,8 @@ _MODULES = {
     "Cluster": "cluster",
     "DeadLearnerError": "learners",
     "EvalActor": "eval_actor",
+    "ImaginationPool": "imagination_pool",
+    "ImaginationRolloutActor": "imagination_actor",
     "InferenceActor": "inference",
     "LearnerError": "learners",
     "Learners": "learners",

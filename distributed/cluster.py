@@ -143,8 +143,8 @@ class Cluster:
 def places(config: Config) -> dict[str, list[dict[str, float]]]:
     """What the actors of a run need, by the config field that says how many.
 
-    Learners and inference actors take a GPU each where the cluster is to have some:
-    where the config's `device` names one.
+    Learners, and actors for inference and imagination, take a GPU each where the
+    cluster is to have some: where the config's `device` names one.
     """
     gpus = 1.0 if config.device.startswith("cuda") else 0.0
     heavy = {"CPU": 1.0, "GPU": gpus} if gpus else {"CPU": 1.0}
@@ -152,9 +152,10 @@ def places(config: Config) -> dict[str, list[dict[str, float]]]:
         "rollout_workers": {"CPU": 1.0},
         "inference_actors": heavy,
         "learners": heavy,
+        "imagination_actors": heavy,
         "eval_actors": {"CPU": 1.0},
     }
-    return {role: [one] * getattr(config, role) for role, one in needed.items()}
+    return {role: [one] * getattr(config, role, 0) for role, one in needed.items()}
 
 
 def import_ray() -> Any:

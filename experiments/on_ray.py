@@ -82,6 +82,15 @@ class OnRay(TrainerState):
         own = {"pool": self.envs.pool, "trainer_class": type(self)}
         return RemoteEvaluator(*args, **own, **options)
 
+    def _make_imagination(self, *, ahead: int = 0) -> Any:
+        """Actors that imagine in place of this process; None without them."""
+        if not getattr(self.config, "imagination_actors", 0):
+            return None
+        from yieldrl.distributed import ImaginationPool
+
+        parts = self.envs.pool.cluster, self.algorithm, self.config
+        return ImaginationPool(*parts, ahead=ahead)
+
     def _in_actor(self, buffer_class: Any, *args: Any, **options: Any) -> Any:
         """A replay buffer in an actor on Ray."""
         from yieldrl.distributed import RemoteReplay

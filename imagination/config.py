@@ -14,13 +14,14 @@ from yieldrl.foundations import (
     Widths,
 )
 from yieldrl.functional import linear
+from yieldrl.imagination.places import ImaginesElsewhere
 
 Horizon = Annotated[int, Range(1, 1_000)]
 Members = Annotated[int, Range(1, 100)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImaginationConfig(foundations.Config):
+class ImaginationConfig(ImaginesElsewhere, foundations.Config):
     """What algorithms have that imagine branches with an ensemble."""
 
     model_every: Steps = 250

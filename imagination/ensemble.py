@@ -90,8 +90,8 @@ class EnsembleModel(WorldModel):
             self.register_buffer(f"{name}_mean", torch.zeros(width, **floats))
             self.register_buffer(f"{name}_std", torch.ones(width, **floats))
         self.register_buffer("elite", torch.arange(elites))
-        self.register_buffer("low", torch.from_numpy(observation_space.low).float())
-        self.register_buffer("high", torch.from_numpy(observation_space.high).float())
+        self.register_buffer("low", torch.tensor(observation_space.low).float())
+        self.register_buffer("high", torch.tensor(observation_space.high).float())
 
     def fit_to(self, data: TensorDict) -> None:
         """Take means and standard deviations from transitions `[B]`, before learning.

@@ -26,13 +26,13 @@ class Imagination:
 
     Attributes:
         branches: The latest segments; None until something is imagined.
-        elsewhere: Imagines in place of the algorithm, such as actors on Ray; it returns
-            segments `[H, b]`, or None where they are not there yet.
+        elsewhere: What imagines in place of the algorithm, such as an `ImaginationPool`
+            on Ray: it returns segments `[H, b]`, or None where none are there yet.
         watch: Compares imagined with real returns.
     """
 
     branches: ImaginationBuffer | None = None
-    elsewhere: Callable[..., Segments | None] | None = None
+    elsewhere: Any = None
 
     def __init__(
         self, algorithm: Any, alike: Callable[[Segments], Segments] = list

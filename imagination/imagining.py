@@ -16,7 +16,6 @@ from yieldrl.imagination.rollout import imagine, imagined_return
 from yieldrl.imagination.rows import alike_in_entries
 from yieldrl.imagination.world_learning import LearnsWorld
 from yieldrl.on_policy.episode_rows import joined
-from yieldrl.on_policy.trainer import OnPolicyTrainer
 
 
 class ImaginesToo(LearnsWorld):
@@ -181,14 +180,3 @@ class ImaginesToo(LearnsWorld):
         exploits = self.imagination.exploits(own, real)
         logs["imagined/exploits"] = torch.tensor(exploits)
         return logs
-
-
-class RefreshesImagination(OnPolicyTrainer):
-    """The schedule of `ImaginesToo`: several times passes, with other branches each."""
-
-    def end_passes(self) -> None:
-        algorithm: Any = self.algorithm
-        if algorithm.goes_on():
-            self.buffer.begin(None)
-        else:
-            super().end_passes()

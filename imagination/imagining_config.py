@@ -11,11 +11,11 @@ from yieldrl.foundations import (
     StepsOrZero,
     UnitInterval,
 )
-from yieldrl.foundations.validation import Checked
+from yieldrl.imagination.places import ImaginesElsewhere
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImaginesTooConfig(Checked):
+class ImaginesTooConfig(ImaginesElsewhere):
     """What is imagined beside real rollouts, and how the model of the world learns.
 
     It stands before the config of an algorithm, whose fields then follow.
@@ -73,8 +73,7 @@ class ImaginesTooConfig(Checked):
     """Learning rate of what is put on the model's trunk, and is always new."""
 
     def __post_init__(self) -> None:
-        super_init: Any = getattr(super(), "__post_init__", lambda: None)
-        super_init()
+        super().__post_init__()
         if getattr(self, "learners", 0):
             config: Any = self
             raise config.error(

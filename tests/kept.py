@@ -6,6 +6,7 @@ from typing import Any
 import ray
 
 KEPT = {"EvalActor", "ReplayBufferActor", "RolloutWorkerActor", "StatsActor"}
+KEPT |= {"ImaginationRolloutActor"}
 KEPT_ASYNC = {"InferenceActor"}
 
 

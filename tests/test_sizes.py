@@ -32,16 +32,16 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_947
+LINES = 39_956
 """Of the product but for `LATER`, which are to become 34 000."""
-LATER = {"distributed": 4_600, "language": 1_095, "envs/writing": 270}
+LATER = {"distributed": 4_887, "language": 1_095, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
 LATER |= {"algorithms/grpo": 320, "algorithms/rloo": 51, "algorithms/reinforce_pp": 56}
 LATER |= {"algorithms/dr_grpo": 56, "algorithms/dapo": 132, "algorithms/gspo": 71}
 LATER |= {"on_policy/episode_rows.py": 62, "on_policy/group_algorithm.py": 70}
 LATER |= {"loggers/answers.py": 77, "algorithms/dpo": 320}
 LATER |= {"envs/wrappers/judged.py": 100, "algorithms/vla_grpo": 200}
-LATER |= {"algorithms/vla_ppo_steady": 200, "imagination": 2_260}
+LATER |= {"algorithms/vla_ppo_steady": 200, "imagination": 2_320}
 LATER |= {"algorithms/mbpo": 200, "on_policy/action_values.py": 33}
 LATER |= {"envs/libero": 1_120}
 LATER |= {"buffers/ring_sequences.py": 160, "buffers/imagination.py": 125}

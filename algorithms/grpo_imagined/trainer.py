@@ -1,7 +1,7 @@
 """The schedule of GRPO with groups that are imagined."""
 
 from yieldrl.algorithms import vla_grpo
-from yieldrl.imagination.imagining import RefreshesImagination
+from yieldrl.imagination.refreshing import RefreshesImagination
 
 from .algorithm import Algorithm
 from .config import Config

@@ -30,6 +30,7 @@ class Trainer(sac.Trainer):
         super()._make_parts(*args, **kwargs)
         parts = self.agent.algorithm, self.buffer
         self.imagination = ReplayedImagination(*parts, **self.transition_parts)
+        self.imagination.elsewhere = self._make_imagination()
 
     def _run_train(self) -> LogData:
         now, logs = self.agent.sample_step, {}

@@ -1,7 +1,7 @@
 """The schedule of PPO on real and on imagined rollouts."""
 
 from yieldrl.algorithms import vla_ppo
-from yieldrl.imagination.imagining import RefreshesImagination
+from yieldrl.imagination.refreshing import RefreshesImagination
 
 from .algorithm import Algorithm
 from .config import Config

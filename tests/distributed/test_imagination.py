@@ -1,0 +1,187 @@
+"""Imagined in actors, branches are those that would be imagined in process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import ray
+import torch
+from imagining import TINY, numbers, until_learning
+from small import config_of
+from tensordict import TensorDict
+
+from yieldrl.algorithms import grpo_imagined, mbpo, ppo_imagined
+from yieldrl.distributed import (
+    Cluster,
+    ImaginationPool,
+    SignatureError,
+    WorkerError,
+)
+
+GROUPS = {"group_size": 4, "num_branches": 16, "num_envs": 16, "num_steps": 3}
+ALGORITHMS: Any = {"ppo": ppo_imagined, "grpo": grpo_imagined, "mbpo": mbpo}
+ON_RAY = {"collection": "ray", "rollout_workers": 1, "threads": 1}
+
+
+def trainer(name: str, **options: Any) -> Any:
+    module = ALGORITHMS[name]
+    if name == "mbpo":
+        config = config_of(mbpo, eval_every=0, total_steps=24, **options)
+    else:
+        own = GROUPS if name == "grpo" else {}
+        config = module.Config(**{**TINY, **own, **options})
+    return module.Trainer(config)
+
+
+def learned(name: str) -> tuple[Any, tuple[Any, ...]]:
+    """An algorithm whose model has learned; starts, horizon and version."""
+    run = trainer(name)
+    if name == "mbpo":
+        for _ in run():
+            pass
+        return run.algorithm, (run.buffer.sample(8), 2, run.imagination.fits)
+    until_learning(run)
+    algorithm = run.algorithm
+    version = int(algorithm.world.version)
+    return algorithm, (algorithm.starts(), 3, version)
+
+
+def pool_of(algorithm: Any, count: int = 1) -> ImaginationPool:
+    config: Any = algorithm.config
+    object.__setattr__(config, "imagination_actors", count)
+    cluster = Cluster("", {"imagination_actors": [{"CPU": 1}] * count})
+    return ImaginationPool(cluster, algorithm, config)
+
+
+def drawing(seed: int = 3) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def equal(one: TensorDict, other: TensorDict) -> bool:
+    return one.keys() == other.keys() and bool((one == other).all())
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_one_actor_imagines_to_the_bit_what_this_process_would(name: str) -> None:
+    """Also after weights have changed; and the generator goes on alike."""
+    algorithm, (starts, horizon, version) = learned(name)
+    pool, here, there = pool_of(algorithm), drawing(), drawing()
+    for changed in range(2):
+        expected = algorithm.imagine(starts, horizon, here, version + changed)
+        found = pool(starts, horizon, there, version + changed)
+        assert found is not None
+        assert len(found) == 1
+        assert equal(found[0], expected)
+        assert (found[0]["model_version"] == version + changed).all()
+        now = algorithm.counters.policy_version
+        assert (found[0]["policy_version"] == now).all()
+        assert torch.equal(here.get_state(), there.get_state())
+        with torch.no_grad():
+            for module in (algorithm.model, algorithm.world):
+                for parameter in module.parameters():
+                    if parameter.requires_grad:
+                        parameter += 0.1
+        algorithm.counters.policy_version += 1
+    pool.cluster.close()
+
+
+def test_two_actors_imagine_half_each_by_draws_of_their_own() -> None:
+    algorithm, (starts, horizon, version) = learned("grpo")
+    pool = pool_of(algorithm, 2)
+    first, second = pool(starts, horizon, drawing(), version) or []
+    assert equal(first, algorithm.imagine(starts[:2], horizon, drawing(), version))
+    same = algorithm.imagine(starts[2:], horizon, drawing(), version)
+    assert (second["obs"][0] == same["obs"][0]).all(), "its share of the starts"
+    assert (second["log_prob"] != same["log_prob"]).any()
+    algorithm.imagination.elsewhere = pool
+    whole = algorithm.imagination.imagine(starts, horizon, drawing(), version)
+    assert equal(algorithm.imagination.branches.segment(), whole)
+    assert whole.batch_size == (3, 16)
+    pool.cluster.close()
+
+
+@pytest.mark.own_processes("ImaginationRolloutActor")
+def test_one_that_dies_is_asked_again() -> None:
+    algorithm, (starts, horizon, version) = learned("ppo")
+    pool = pool_of(algorithm)
+    (before,) = pool(starts, horizon, drawing(), version) or []
+    ray.kill(pool.actors[0])
+    (after,) = pool(starts, horizon, drawing(), version) or []
+    assert equal(before, after)
+    assert pool.lives == [1]
+    pool.cluster.close()
+
+
+def test_weights_of_another_model_are_refused() -> None:
+    algorithm, (starts, horizon, version) = learned("ppo")
+    pool = pool_of(algorithm)
+    pool(starts, horizon, drawing(), version)
+    algorithm.world.change = torch.nn.Linear(16, 8)
+    with pytest.raises(WorkerError, match=r"change.bias was sent as") as error:
+        pool(starts, horizon, drawing(), version)
+    assert isinstance(error.value.__cause__.cause, SignatureError)  # type: ignore
+    pool.cluster.close()
+
+
+def plain(log: Any) -> Any:
+    told = {"policy_lag", "policy_lag_max", "workers", "segments_waiting", "weights_mb"}
+    logs = {k: v for k, v in numbers(log)["logs"].items() if k not in told}
+    return {**log, "logs": logs}
+
+
+@pytest.mark.parametrize(("name", "refreshes"), [("ppo", 1), ("grpo", 2)])
+def test_a_run_learns_what_it_learns_in_one_process(name: str, refreshes: int) -> None:
+    """Real steps of a worker and imagined ones of an actor, without a lag.
+
+    PPO takes newer values of real steps on Ray when it imagines again.
+    """
+    own: Any = {"threads": 1, "refreshes": refreshes}
+    expected = [plain(log) for log in trainer(name, **own)()]
+    options: Any = {**ON_RAY, "max_policy_lag": 0, "imagination_actors": 1}
+    with trainer(name, **{**own, **options}) as run:
+        found = [plain(log) for log in run()]
+        assert type(run.algorithm.imagination.elsewhere) is ImaginationPool
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert one["logs"] == pytest.approx(other["logs"], rel=1e-3, abs=1e-5)
+
+
+def test_mbpo_learns_what_it_learns_in_one_process() -> None:
+    expected = [plain(log) for log in trainer("mbpo")()]
+    with trainer("mbpo", **ON_RAY, max_policy_lag=0, imagination_actors=1) as run:
+        found = [plain(log) for log in run()]
+    assert [log["logs"] for log in found] == [
+        pytest.approx(log["logs"], rel=1e-3, abs=1e-5) for log in expected
+    ]
+
+
+def test_ahead_the_next_branches_are_imagined_while_it_learns(tmp_path: Any) -> None:
+    """They are by the policy of one refresh before; a checkpoint has them."""
+    options: Any = {**ON_RAY, "max_policy_lag": 1, "imagination_actors": 1}
+    whole, versions = [], []
+    with trainer("ppo", **options) as run:
+        for log in run():
+            whole.append(plain(log))
+            if len(whole) == 9:
+                path = run.save(tmp_path / "run.pt")
+            if run.buffer.passes is not None and log["log_type"] == "train":
+                pieces = run.buffer.passes.pieces
+                versions.append(int(pieces["model_version"].max()))
+    # Of each rollout two refreshes of two steps; the first finds nothing yet.
+    assert versions[0] == -1
+    assert max(versions) > 0
+    with ppo_imagined.Trainer.load(path) as other:
+        found = [plain(log) for log in other()]
+    assert repr(found) == repr(whole[9:])
+
+
+def test_actors_are_for_ray() -> None:
+    with pytest.raises(
+        ValueError, match=r"imagination_actors = 1: it is for processes"
+    ):
+        trainer("ppo", imagination_actors=1)
+    with pytest.raises(
+        ValueError, match=r"imagination_actors = 1: it is for processes"
+    ):
+        trainer("mbpo", imagination_actors=1)
