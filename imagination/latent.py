@@ -13,8 +13,8 @@ from torch.nn.functional import one_hot
 from yieldrl.foundations.logs import Logs
 from yieldrl.imagination.latent_config import LatentConfig
 from yieldrl.imagination.mirror import make_mirror
-from yieldrl.imagination.outcomes import RewardAndEnd
-from yieldrl.imagination.symlog import TwoHot, symlog
+from yieldrl.imagination.outcomes import outcome_head
+from yieldrl.imagination.symlog import symlog
 from yieldrl.imagination.three_classes import recall_of_ends
 from yieldrl.imagination.world_model import Prediction, WorldModel
 from yieldrl.networks import MLP, Categorical, make_encoder
@@ -81,13 +81,13 @@ class LatentModel(WorldModel):
         self.acted = make_encoder(action_space)
         if isinstance(action_space, Box):  # what lies beyond does what the bound does
             for name in ("low", "high"):
-                bound = torch.from_numpy(getattr(action_space, name)).float()
+                bound = torch.tensor(getattr(action_space, name)).float()
                 self.register_buffer(name, bound, persistent=False)
         self.core = nn.GRUCell(code + self.acted.size, memory_size)
         self.prior = MLP([memory_size, *hidden, code], "relu")
         seen = memory_size + self.encoder.size
         self.posterior = MLP([seen, *hidden, code], "relu")
-        self.outcome = RewardAndEnd(TwoHot())
+        self.outcome = outcome_head(config.outcome)
         # It begins at 0: any other guess over bins that far apart is a large reward.
         sizes = [memory_size, *hidden, self.outcome.outputs]
         self.head = MLP(sizes, "relu", last_gain=0.0)
@@ -141,12 +141,16 @@ class LatentModel(WorldModel):
 
         Returns:
             The loss, 0-dim; the states `[T, B, S]`, detached; and what to log.
+
+        Raises:
+            ValueError: If rewards are such as `outcome` cannot predict.
         """
         seen = self.unroll(data, generator)
         obs = data["obs"].flatten(0, 1)
         picture = self.decoder.loss(seen.state.flatten(0, 1), obs).mean()
-        raw = self.head(seen.after)
-        outcome = self.outcome.loss(raw, data["reward"], data["terminated"]).mean()
+        raw, brought = self.head(seen.after), (data["reward"], data["terminated"])
+        self.outcome.check(*brought)
+        outcome = self.outcome.loss(raw, *brought).mean()
         prior = self._log_p(self.prior(seen.memory))
         kl = _kl(seen.log_p.detach(), prior)
         dynamics = kl.clamp(min=self.free_nats).mean()

@@ -1,7 +1,7 @@
 """Hyper-parameters of a latent world model."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from yieldrl import foundations
 from yieldrl.foundations import Coefficient, Count, Range
@@ -29,3 +29,8 @@ class LatentConfig(foundations.Config):
     sequence_length: Annotated[int, Range(2, 1_000)] = 16
     """Steps of a sequence from the buffer: so far the gradient flows back in time.
     Longer ones teach to remember longer, and take longer."""
+
+    outcome: Literal["symlog", "three_classes"] = "symlog"
+    """How reward and end are predicted: `symlog` as a distribution over bins for
+    rewards of any size, beside the end; `three_classes` as one question, for rewards of
+    1 that end an episode and no others."""

@@ -35,6 +35,9 @@ class OutcomeHead(nn.Module, ABC):
     def fit_to(self, reward: Tensor, terminated: Tensor) -> None:
         """Take scales and weights from steps `[B]`, before learning from them."""
 
+    def check(self, reward: Tensor, terminated: Tensor) -> None:
+        """ValueError if it cannot predict what such steps `[...]` bring."""
+
     @abstractmethod
     def loss(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
         """How wrong the numbers are about steps `[...]`, each."""
@@ -61,9 +64,12 @@ class ThreeClasses(OutcomeHead):
         """Weigh the classes; ValueError if a step has none of the three."""
         self.classes.fit_to(encode_reward_termination(reward, terminated))
 
+    def check(self, reward: Tensor, terminated: Tensor) -> None:
+        encode_reward_termination(reward, terminated)
+
     def loss(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
-        """Cross-entropy, in which each class counts alike, `[...]`."""
-        classes = terminated.long() + (reward > 0.5).long()  # `fit_to` has looked
+        """Cross-entropy, in which each class counts alike after `fit_to`, `[...]`."""
+        classes = terminated.long() + (reward > 0.5).long()  # `check` has looked
         return self.classes.loss(raw, classes)
 
     def forward(self, raw: Tensor) -> Outcome:

@@ -48,7 +48,7 @@ def config_of(module: Any, **options: Any) -> Any:
         limit = {"max_episode_steps": 8}
         options = {"env_id": "Pendulum-v1", "env_kwargs": limit, **options}
     if module.__name__.endswith("dreamer"):
-        options = {"env_id": "CartPole-v1", **options}
+        options = {"env_id": "CartPole-v1", "outcome": "symlog", **options}
     if module.__name__.endswith(("vla_grpo", "grpo_imagined")):
         options = {"observation_keys": {"proprio": "obs"}, "action_bins": 8, **options}
     known -= options.keys()

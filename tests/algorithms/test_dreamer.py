@@ -256,8 +256,11 @@ def rng(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_it_learns_from_what_it_imagines(seed):
+@pytest.mark.parametrize(
+    ("seed", "outcome"),
+    [(1, "symlog"), (2, "symlog"), (3, "symlog"), (1, "three_classes")],
+)
+def test_it_learns_from_what_it_imagines(seed, outcome):
     """Every step to the end is right; the critic knows how far that is."""
     config = dreamer.Config(
         gamma=GAMMA,
@@ -274,6 +277,7 @@ def test_it_learns_from_what_it_imagines(seed):
         learning_rate=3e-3,
         behavior_rate=3e-3,
         free_nats=1.0,
+        outcome=outcome,
         eval_every=0,
         device="cpu",
         threads=1,

@@ -146,3 +146,31 @@ class TestLoss:
         bins = len(model.outcome.two_hot.bins)
         expected = math.log(bins) + math.log(2)
         assert logs["outcome_loss"].item() == pytest.approx(expected, rel=1e-5)
+
+
+class TestThreeClasses:
+    """Reward and end as one question."""
+
+    def data(self):
+        data = sequences([[YES, YES], [NO, NO]])
+        data["terminated"] = torch.tensor([[NO, NO], [YES, YES]])
+        data["reward"] = torch.tensor([[0.0, 0.0], [1.0, 0.0]])
+        return data
+
+    def test_at_first_all_three_are_as_likely(self):
+        model, rng = model_of(outcome="three_classes"), torch.Generator()
+        _, state, logs = model.loss(self.data(), rng)
+        assert float(logs["outcome_loss"]) == pytest.approx(math.log(3))
+        found = model.predict(state[0], torch.tensor([0, 1]))
+        outcome = model.outcome(found.outcome)
+        assert outcome.reward.tolist() == pytest.approx([1 / 3] * 2)
+        assert outcome.end.tolist() == pytest.approx([2 / 3] * 2)
+
+    def test_other_rewards_are_refused(self):
+        model, data = model_of(outcome="three_classes"), self.data()
+        data["reward"][1, 0] = 2.0
+        with pytest.raises(ValueError, match="rewards of 0 and 1 alone, got 2"):
+            model.loss(data, torch.Generator())
+        data["reward"][:, 0] = torch.tensor([1.0, 0.0])
+        with pytest.raises(ValueError, match="none of the three classes"):
+            model.loss(data, torch.Generator())
