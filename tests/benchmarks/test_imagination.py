@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from yieldrl.benchmarks import style
-from yieldrl.benchmarks.claims.imagination import pendulum
+from yieldrl.benchmarks.claims.imagination import goto, horizons, pendulum
 from yieldrl.benchmarks.registry import CLAIMS
 
 CLAIM = CLAIMS["imagination"]["pendulum"]
@@ -80,3 +80,34 @@ def test_verdict_and_figure(tmp_path):
     assert len(rows) == len(pendulum.SIDES)
     assert rows[0][1] == "250"
     style.save_figure(lambda axes: CLAIM.draw(axes, runs), tmp_path / "a.svg")
+
+
+TINY = {
+    "env_kwargs": {"height": 2, "width": 2, "num_objects": 1, "max_episode_steps": 3},
+    "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
+    "num_envs": 8,
+    "demonstration_steps": 32,
+    "clone_steps": 3,
+    "total_steps": 96,
+    "eval_every": 64,
+    "eval_episodes": 4,
+}
+FEW = {"refreshes": 2, "num_branches": 8, "model_warmup_steps": 2, "model_steps": 1}
+
+
+def test_horizons_have_as_many_gradient_steps_of_the_policy(tmp_path, monkeypatch):
+    """Of two rollouts twice two passes in two parts; the model's by the stages: two
+    and one, or two and each of the policy's."""
+    for name, value in TINY.items():
+        monkeypatch.setitem(goto.WORLD, name, value)
+    for name, value in FEW.items():
+        monkeypatch.setitem(goto.IMAGINED, name, value)
+    sides = "horizon 15", "horizon 5, one stage"
+    runs = [horizons.train(side, 1) for side in sides]
+    assert [run["gradient_steps"]["policy"] for run in runs] == [16, 16]
+    assert [run["gradient_steps"]["model"] for run in runs] == [3, 18]
+    claim = CLAIMS["imagination"]["horizons"]
+    runs = [{**runs[0], "side": side} for side in horizons.SIDES]
+    _, rows = claim.table(runs)
+    assert [row[0] for row in rows] == [*horizons.SIDES]
+    style.save_figure(lambda axes: claim.draw(axes, runs), tmp_path / "a.svg")
