@@ -12,6 +12,10 @@ class Config(sac.Config, ImaginationConfig):
 
     total_steps: int = 5_000
 
+    horizon_start: int = 5
+
+    horizon_end: int = 5
+
     learning_starts: int = 500
 
     gradient_steps: int = 10

@@ -57,7 +57,7 @@ class TestSchedule:
         assert trainer.imagination.fits == 4
         assert "model_error_1" not in logs[0]
         assert {"model_error_1", "model_error_5", "imagined_return"} <= {*logs[10]}
-        assert logs[10]["horizon"] == 1.0
+        assert logs[10]["horizon"] == 5.0
 
     def test_versions_are_on_every_imagined_step(self):
         trainer = trainer_of(model_every=10, total_steps=30, num_envs=1)
@@ -95,7 +95,12 @@ class TestSchedule:
 
 class TestCheckpoints:
     def test_it_goes_on_to_the_bit(self, tmp_path):
-        options = {"model_every": 8, "total_steps": 60, "horizon_end": 3}
+        options = {
+            "model_every": 8,
+            "total_steps": 60,
+            "horizon_start": 1,
+            "horizon_end": 3,
+        }
         options |= {"env_id": "yieldrl/Pendulum-v1"}  # whose state can be saved
         whole = trainer_of(**options)
         expected = trained(whole)

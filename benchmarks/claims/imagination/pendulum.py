@@ -86,7 +86,7 @@ def of(runs: Sequence[Run], side: str) -> list[Run]:
 
 def share_of_steps(runs: Sequence[Run]) -> float:
     """Real steps of MBPO to the goal, in those of SAC."""
-    return reached(of(runs, "mbpo, horizon 1")) / reached(of(runs, "sac"))
+    return reached(of(runs, "mbpo, horizon 5")) / reached(of(runs, "sac"))
 
 
 def at_the_end(runs: Sequence[Run]) -> list[float]:
