@@ -15,6 +15,7 @@ from yieldrl.imagination.three_classes import (
     decode_reward_termination,
     encode_reward_termination,
 )
+from yieldrl.networks import Categorical
 
 
 class Outcome(NamedTuple):
@@ -47,8 +48,8 @@ class OutcomeHead(nn.Module, ABC):
         return self.loss(raw, reward, terminated)
 
     @abstractmethod
-    def forward(self, raw: Tensor) -> Outcome:
-        """What the numbers say of steps `[...]`."""
+    def forward(self, raw: Tensor, generator: torch.Generator | None = None) -> Outcome:
+        """What the numbers say of steps `[...]`; with a generator it may be drawn."""
 
 
 class ThreeClasses(OutcomeHead):
@@ -72,9 +73,16 @@ class ThreeClasses(OutcomeHead):
         classes = terminated.long() + (reward > 0.5).long()  # `check` has looked
         return self.classes.loss(raw, classes)
 
-    def forward(self, raw: Tensor) -> Outcome:
+    def forward(self, raw: Tensor, generator: torch.Generator | None = None) -> Outcome:
+        """The likeliest class, or one that is drawn.
+
+        Where success is rare it is never the likeliest, and a policy would learn that
+        nothing succeeds.
+        """
         probability = self.classes.probabilities(raw)
-        reward, terminated = decode_reward_termination(probability.argmax(-1))
+        classes = Categorical(probability.log())
+        found = classes.mode() if generator is None else classes.sample(generator)
+        reward, terminated = decode_reward_termination(found)
         expected = probability[..., SUCCESS]
         return Outcome(expected, 1 - probability[..., GOES_ON], terminated, reward)
 
@@ -119,7 +127,8 @@ class RewardAndEnd(OutcomeHead):
         of_end = self.ends.loss(raw[..., :2], terminated.long())
         return of_end + self._square(raw, reward)
 
-    def forward(self, raw: Tensor) -> Outcome:
+    def forward(self, raw: Tensor, generator: torch.Generator | None = None) -> Outcome:
+        """An end where it is likelier than not: that of a task that ends by a rule."""
         end = self.ends.probabilities(raw[..., :2])[..., 1]
         if self.two_hot is None:
             reward = self.mean + self.std * raw[..., 2]

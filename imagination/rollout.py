@@ -60,7 +60,7 @@ def imagine(
     for _ in range(horizon):
         acted = act(state, generator)
         found = world.predict(state, acted["action"], generator)
-        outcome = world.outcome(found.outcome)
+        outcome = world.outcome(found.outcome, None if soft else generator)
         reached = torch.ones_like(outcome.reward) if reached is None else reached
         told = _softly if soft else _surely
         row, goes_on = told(outcome, reached, gamma)

@@ -186,6 +186,15 @@ class TestHeads:
         loss = head.loss(raw, reward, ended)
         torch.testing.assert_close(loss, -torch.tensor([0.5, 0.6]).log())
 
+    def test_classes_are_drawn_as_often_as_they_come(self):
+        head = ThreeClasses()
+        raw = torch.tensor([0.7, 0.1, 0.2]).log().expand(20_000, 3)
+        assert not head(raw).certain_reward.any()
+        found = head(raw, torch.Generator().manual_seed(0))
+        assert found.certain_reward.mean().item() == pytest.approx(0.2, abs=0.01)
+        assert found.terminated.float().mean().item() == pytest.approx(0.3, abs=0.01)
+        assert found.terminated[found.certain_reward > 0].all()
+
     def test_three_classes_refuse_other_rewards_before_learning(self):
         with pytest.raises(ValueError, match="got 3: choose"):
             ThreeClasses().fit_to(torch.tensor([3.0]), torch.tensor([False]))
