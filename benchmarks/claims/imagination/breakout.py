@@ -71,16 +71,7 @@ def foreseen(trainer: Any, seed: int) -> dict[str, Any]:
     longest, real and imagined: numbers of channels from 1 on, cell by cell.
     """
     obs, action, lives = games(trainer, seed)
-    world = trainer.model.world
-    memory = torch.zeros(BOARDS, world.memory_size)
-    painted = []
-    for t in range(SEEN + AHEAD):
-        if t < SEEN:
-            state, _ = world.see(memory, world.features(obs[t]))
-        else:
-            state = world.predict(state, action[t - 1]).next_obs
-        memory = world.remember(state, action[t])
-        painted.append(world.decoder(state).permute(0, 2, 3, 1))
+    painted = paint(trainer.model.world, obs, action, SEEN)
     ball = []
     for t in range(SEEN, SEEN + AHEAD):
         real, imagined = (where(x[t][lives[t]]) for x in (obs.float(), painted))
@@ -91,6 +82,28 @@ def foreseen(trainer: Any, seed: int) -> dict[str, Any]:
         for name, x in (("real", obs.float()), ("imagined", painted))
     }
     return {"ball": [b if b == b else None for b in ball], "film": film}
+
+
+@torch.no_grad()
+def paint(world: Any, obs: Tensor, action: Tensor, seen: int) -> list[Tensor]:
+    """What a model makes of games, boards `[N, 10, 10, C]` of every step.
+
+    Args:
+        world: The model, of latents.
+        obs: The games' boards `[T, N, 10, 10, C]`, of which it sees the first ones.
+        action: What was done on each, `[T, N]`.
+        seen: How many boards it sees before it imagines.
+    """
+    memory, state = torch.zeros(obs.shape[1], world.memory_size), torch.empty(0)
+    painted = []
+    for t in range(len(obs)):
+        if t < seen:
+            state, _ = world.see(memory, world.features(obs[t]))
+        else:
+            state = world.predict(state, action[t - 1]).next_obs
+        memory = world.remember(state, action[t])
+        painted.append(world.decoder(state).permute(0, 2, 3, 1))
+    return painted
 
 
 def games(trainer: Any, seed: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -111,9 +124,9 @@ def games(trainer: Any, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     return boards, actions, all_lives
 
 
-def where(boards: Tensor) -> Tensor:
-    """The cell `[N]` in which the ball most probably is, of boards `[N, 10, 10, C]`."""
-    return boards[..., BALL].flatten(1).argmax(1)
+def where(boards: Tensor, channel: int = BALL) -> Tensor:
+    """The cell `[N]` in which a thing most probably is, of boards `[N, 10, 10, C]`."""
+    return boards[..., channel].flatten(1).argmax(1)
 
 
 def board(cells: Tensor) -> str:
