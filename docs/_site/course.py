@@ -42,6 +42,7 @@ CHAPTERS = (
     "Your own algorithm",
     "Policies that write: from REINFORCE to GRPO",
     "Preferences",
+    "Worlds inside",
 )
 WORDS_A_MINUTE = 200
 

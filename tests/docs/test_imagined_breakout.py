@@ -1,7 +1,7 @@
 """The figure of an imagined game shows the boards that were recorded."""
 
-from yieldrl.benchmarks.claims.imagination.breakout import SEEN
 from yieldrl.docs.course.figures import imagined_breakout
+from yieldrl.docs.course.figures.imagined_breakout import SEEN
 
 
 def test_every_step_is_a_frame_of_both_boards():

@@ -1,8 +1,8 @@
-"""The figure of a game of Breakout, as it was and as a world model imagines it.
+"""Chapter 20's figure: a game of Breakout, as it was and as a world model imagines it.
 
 Nothing is trained here: the boards are those of the first seed in
-`benchmarks/results/imagination-breakout.json`, which
-`benchmarks/claims/imagination/breakout.py` recorded.
+`benchmarks/results/imagination-film.json`, which
+`benchmarks/claims/imagination/film.py` recorded.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from yieldrl.benchmarks import results
-from yieldrl.benchmarks.claims.imagination.breakout import SEEN
+from yieldrl.benchmarks.claims.imagination.film import LOOK
 
 from . import drawing as svg
 from .drawing import Frame
@@ -20,17 +20,21 @@ CELL, SIZE, LEFT, TOP = 18, 10, 20, 30  # pixels; cells of a side
 SIDES = {"real": LEFT, "imagined": LEFT + 12 * CELL}
 THINGS = {"1": "blue", "2": "red", "3": "axis", "4": "ink"}
 """Number of a channel -> how a cell of it looks."""
+FAINT = dict(zip("abcd", THINGS.values(), strict=True))
+"""Letter of what is there perhaps -> how its cell looks, smaller."""
+LOOKS = THINGS | FAINT
+SEEN = LOOK["seen"]
 CAPTION = f"""\
 A game of MinAtar's Breakout. Left as it was, right as the model paints its own state,
-under the actions of the game. It sees the first {SEEN} steps; from then on it imagines,
-and nobody tells it where the ball is. Paddle blue, ball red, its trail thin, bricks
-dark. The first seed of the run, in the game that went on for longest."""
+under the actions of the game. It sees the first {SEEN} boards; from then on it
+imagines, and nobody tells it where the ball is. Paddle blue, ball red, its trail thin,
+bricks dark; small, what is painted faintly."""
 
 
 def figure() -> dict[str, Any]:
     """All frames, one a step."""
-    runs = results.load(results.FOLDER / "imagination-breakout.json")["runs"]
-    return drawn(next(run["film"] for run in runs if "film" in run))
+    runs = results.load(results.FOLDER / "imagination-film.json")["runs"]
+    return drawn(runs[0]["film"])
 
 
 def drawn(film: dict[str, Sequence[str]]) -> dict[str, Any]:
@@ -42,7 +46,7 @@ def drawn(film: dict[str, Sequence[str]]) -> dict[str, Any]:
         size=(LEFT + 23 * CELL, TOP + 11 * CELL + 20),
         svg=boards(),
         controls={"step": svg.labelled([step + 1 for step in steps])},
-        start=("1",),
+        start=(f"{len(steps) - 1}",),
         frame=lambda step: frame(film, step - 1),
     )
 
@@ -55,7 +59,7 @@ def boards() -> str:
             svg.label(x + edge / 2, TOP - 10, name, "middle")
             + svg.box("axis", x, TOP, edge, edge)
             + "".join(
-                svg.line(f"{name}-{kind} {look} line") for kind, look in THINGS.items()
+                svg.line(f"{name}-{kind} {look} line") for kind, look in LOOKS.items()
             )
             for name, x in SIDES.items()
         ),
@@ -71,7 +75,7 @@ def frame(film: dict[str, Sequence[str]], step: int) -> Frame:
         **{
             f"{name}-{kind} d": cells(film[name][step], kind, x)
             for name, x in SIDES.items()
-            for kind in THINGS
+            for kind in LOOKS
         },
         "says text": said,
     }
@@ -79,9 +83,10 @@ def frame(film: dict[str, Sequence[str]], step: int) -> Frame:
 
 def cells(board: str, kind: str, left: int) -> str:
     """The outline of all cells of a kind, as a path."""
-    inner = CELL - 4
+    edge = 6 if kind in FAINT else 2
+    inner = CELL - 2 * edge
     places = (divmod(i, SIZE) for i, cell in enumerate(board) if cell == kind)
     return "".join(
-        f"M{left + x * CELL + 2} {TOP + y * CELL + 2}h{inner}v{inner}h-{inner}z"
+        f"M{left + x * CELL + edge} {TOP + y * CELL + edge}h{inner}v{inner}h-{inner}z"
         for y, x in places
     )
