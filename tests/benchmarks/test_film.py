@@ -55,7 +55,7 @@ def test_a_perfect_model_is_right_in_every_game(monkeypatch):
     monkeypatch.setattr(film, "paint", lambda world, obs, *_: [*obs.float()])
     generator = torch.Generator().manual_seed(1)
     data = film.games(3, 3, 1, generator)
-    found = film.looked(None, data)
+    found = film.looked(None, data)  # type: ignore[arg-type]
     assert found["ball"] == found["paddle"] == found["wall"] == {"1": 1.0, "2": 1.0}
     assert found["film"]["real"] == found["film"]["imagined"]
 

@@ -80,7 +80,9 @@ def test_the_exercises_errors_are_those_of_the_library():
     scale = obs.flatten(0, 1).std(0, correction=0)
     mine = solution.k_step_errors(
         lambda state, action: world.predict(state, action).next_obs,
-        *row.values(),
+        obs,
+        row["action"],
+        next_obs,
         scale,
     )
     assert torch.allclose(mine, k_step_errors(world, TensorDict(row, [5, 6])))
