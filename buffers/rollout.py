@@ -10,8 +10,9 @@ import gymnasium as gym
 import torch
 from tensordict import TensorDict
 
+from yieldrl.buffers.linked import LinkedStorage
 from yieldrl.buffers.minibatches import Minibatches
-from yieldrl.buffers.spec import check_at_least_one, entry_bytes, transition_spec
+from yieldrl.buffers.spec import check_at_least_one, copied, transition_spec
 from yieldrl.buffers.storage import Storage, add_rollout
 from yieldrl.foundations.foreign_names import CalledHere
 
@@ -71,9 +72,9 @@ class RolloutBuffer:
         observation_space: Space of one observation.
         action_space: Space of one action.
         num_envs: `N`, environments.
-        device: Where the tensors live; MemoryError if less is free than a rollout and
-            the shuffled copy of an epoch need.
-        next_obs: Whether they are kept, as a critic needs them: half of all images.
+        device: Of the tensors; MemoryError if a rollout and an epoch's copy do not fit.
+        next_obs: Whether they are there, as a critic needs them: half of all images.
+        linked: Whether they are taken from the row after, so that images are kept once.
     """
 
     num_segments: int = 1  # rollouts that the memory holds
@@ -91,17 +92,16 @@ class RolloutBuffer:
         num_envs: int,
         device: torch.device | str = "cpu",
         next_obs: bool = True,
+        linked: bool = False,
     ) -> None:
         check_at_least_one(num_steps=num_steps)
         self.num_steps, self.num_envs = num_steps, num_envs
-        self.device, self.keeps_next_obs = torch.device(device), next_obs
+        self.device, self.keeps_next_obs = torch.device(device), next_obs and not linked
         spec = transition_spec(observation_space, action_space, next_obs=next_obs)
-        drawn = {path: spec[path] for path in spec if path[0] in ("obs", "action")}
-        # The copy of an epoch has log_prob, value, advantage, returns and an order.
-        copied = entry_bytes(drawn) + 4 * 4 + 8
-        rows, beside = num_steps * self.num_segments, -(-copied // self.num_segments)
+        rows, beside = num_steps * self.num_segments, copied(spec, self.num_segments)
         size = {"field": "num_steps", "value": num_steps, "beside": beside}
-        self._storage = Storage(rows, num_envs, spec, self.device, **size)
+        kind = LinkedStorage if next_obs and linked else Storage
+        self._storage = kind(rows, num_envs, spec, self.device, **size)
         self._progress = self._empty()
 
     def __len__(self) -> int:

@@ -47,6 +47,14 @@ def entry_bytes(spec: Spec) -> int:
     return sum(math.prod(shape) * dtype.itemsize for shape, dtype in spec.values())
 
 
+def copied(spec: Spec, segments: int) -> int:
+    """Bytes of the shuffled copy of an epoch, of one of so many `segments`, that there
+    are for each transition of all of them."""
+    drawn = {path: spec[path] for path in spec if path[0] in ("obs", "action")}
+    # The copy has log_prob, value, advantage, returns and an order.
+    return -(-(entry_bytes(drawn) + 4 * 4 + 8) // segments)
+
+
 def check_at_least_one(**sizes: int | None) -> None:
     """Raise ValueError if an argument, given by its name, is less than 1."""
     for name, size in sizes.items():

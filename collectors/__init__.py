@@ -9,7 +9,7 @@ from yieldrl.collectors.evaluation import (
     evaluate_in_order,
     play_in_order,
 )
-from yieldrl.collectors.fused import FusedCollector
+from yieldrl.collectors.fused import FusedCollector, observed_once
 from yieldrl.collectors.protocols import Buffer, Collector
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.foundations.foreign_names import moved_names
@@ -25,6 +25,7 @@ __all__ = [
     "evaluate",
     "evaluate_in_order",
     "mean_episode",
+    "observed_once",
     "play_in_order",
 ]
 

@@ -11,6 +11,7 @@ from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.envs.batched import fused
 from yieldrl.envs.batched.tree import tree_map
+from yieldrl.foundations import spaces
 from yieldrl.speed import CompiledCall
 
 
@@ -100,6 +101,15 @@ class FusedCollector(SyncCollector):
         }
         with _in_compiled_form():
             return call.by_code(inputs, self.agent.generator)
+
+
+def observed_once(envs: Any, *, compiled: bool) -> bool:
+    """Whether a rollout of environments is to keep observations once, not as next ones
+    too: if they are pictures, a look at which episodes have ended waits for no device,
+    and no step is `compiled`, so that it would write whole rows."""
+    on_cpu = torch.device(getattr(envs, "device", "cpu")).type == "cpu"
+    looked_at = on_cpu and not (compiled and fused.fits(envs))
+    return looked_at and spaces.has_images(envs.single_observation_space)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from tensordict import TensorDict
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import CircularBuffer, Minibatches, RolloutBuffer
-from yieldrl.collectors import Collector, FusedCollector
+from yieldrl.collectors import Collector, FusedCollector, observed_once
 from yieldrl.foundations.foreign_names import check_entries
 from yieldrl.on_policy.config import OnPolicyConfig
 
@@ -31,7 +31,9 @@ class OnPolicyTrainer(abstractions.Trainer):
 
     def make_buffer(self) -> RolloutBuffer:
         config, reads = self.config, self.algorithm.reads_next_obs
-        parts = {**self.transition_parts, "next_obs": reads}
+        compiled = config.uncompiled is None and config.collection == "sync"
+        once = observed_once(self.envs, compiled=compiled)
+        parts = {**self.transition_parts, "next_obs": reads, "linked": once}
         if config.collection != "async":
             return RolloutBuffer(config.num_steps, **parts)
         ahead = config.max_policy_lag + 2  # one is learned from, one is written
@@ -103,7 +105,7 @@ class OnPolicyTrainer(abstractions.Trainer):
 
     def _run_train(self) -> LogData:
         if self.learners is not None:
-            rollout, continues = self.buffer.rollout(), self.buffer.continues
+            rollout, continues = self.buffer.rollout, self.buffer.continues
             logs = self.learners.step(rollout, continues=continues)
             if self.learners.done:
                 self.buffer.clear()

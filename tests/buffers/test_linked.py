@@ -1,0 +1,188 @@
+"""Rows that hold observations once are, to the reader, those that hold them twice."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete
+
+from yieldrl.buffers import CircularBuffer, RolloutBuffer
+
+STEPS, ENVS = 5, 3
+PICTURES = Box(0, 255, (3, 6, 6), np.uint8)
+NESTED = Dict(camera=PICTURES, body=Dict(joints=Box(-9, 9, (2,))))
+KINDS = [RolloutBuffer, CircularBuffer]
+
+
+def buffer_of(kind=RolloutBuffer, space=NESTED, linked=True):
+    parts = {"num_envs": ENVS, "linked": linked}
+    return kind(STEPS, space, Discrete(2), **parts)
+
+
+class World:
+    """Steps of episodes that end by chance, with what a collector writes of them."""
+
+    def __init__(self, space=NESTED, ends=0.3, seed=0):
+        self.rng, self.ends = np.random.default_rng(seed), ends
+        self.space = space
+        self.space.seed(seed)
+        self.obs = self.look()
+
+    def look(self):
+        found = [self.space.sample() for _ in range(ENVS)]
+        if not isinstance(self.space, Dict):
+            return np.stack(found)
+        return {
+            "camera": np.stack([one["camera"] for one in found]),
+            "body": {"joints": np.stack([one["body"]["joints"] for one in found])},
+        }
+
+    def step(self, extras=()):
+        last, begun = self.look(), self.look()
+        flags = self.rng.random((2, ENVS)) < self.ends
+        row = {
+            "obs": self.obs,
+            "next_obs": last,
+            "action": self.rng.integers(0, 2, ENVS),
+            "reward": self.rng.random(ENVS),
+            "terminated": flags[0],
+            "truncated": flags[1] & ~flags[0],
+        }
+        self.obs = chosen(flags.any(0), begun, last)
+        return {**row, **dict(extras)}
+
+
+def chosen(where, new, old):
+    if isinstance(new, dict):
+        return {name: chosen(where, new[name], old[name]) for name in new}
+    return np.where(where.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+
+def check_equal(one, other):
+    one, other = one.flatten_keys(), other.flatten_keys()
+    assert set(one.keys()) == set(other.keys())
+    for name, tensor in one.items():
+        assert tensor.dtype == other[name].dtype
+        assert torch.equal(tensor, other[name]), name
+
+
+def saved_and_loaded(state):
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+@pytest.mark.parametrize("space", [PICTURES, NESTED])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_rollout_is_that_of_a_buffer_that_stores_both(kind, space):
+    """After every row of several segments, with episodes that are given up too."""
+    world = World(space)
+    linked, plain = (buffer_of(kind, space, linked=once) for once in (True, False))
+    for number in range(4 * STEPS):
+        if number in (3, 10, 12):  # other episodes begin in this row
+            world.obs = world.look()
+            linked.end_episodes()
+            plain.end_episodes()
+        row = world.step()
+        linked.add(row)
+        plain.add(row)
+        check_equal(linked.rollout(), plain.rollout())
+        if linked.full:
+            linked.clear()
+            plain.clear()
+
+
+@pytest.mark.parametrize("ends", [0.0, 0.1])
+def test_pictures_take_half_of_the_bytes(ends):
+    """uint8 `[T, N, 3, 6, 6]` once, the last row's, and those of ended episodes."""
+    world, buffer = World(PICTURES, ends), buffer_of(space=PICTURES)
+    rows = [world.step() for _ in range(STEPS)]
+    for row in rows:
+        buffer.add(row)
+    ended = sum((row["terminated"] | row["truncated"]).sum() for row in rows[:-1])
+    assert (ended > 0) == (ends > 0)
+    picture, rest = 3 * 6 * 6, 8 + 4 + 1 + 1  # action, reward, flags
+    storage = buffer._storage
+    stored = sum(leaf.tensor.nbytes for leaf in storage._leaves.values())
+    assert stored == STEPS * ENVS * (picture + rest)
+    assert storage.kept_bytes == (ENVS + ended) * picture
+    assert not buffer.keeps_next_obs
+
+
+@pytest.mark.parametrize("rows", [2, STEPS])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_state_is_that_of_a_buffer_that_stores_both(kind, rows):
+    world = World()
+    linked, plain = (buffer_of(kind, linked=once) for once in (True, False))
+    for _ in range(rows):
+        row = world.step()
+        for buffer in (linked, plain):
+            buffer.add(row)
+    state = saved_and_loaded(linked.state_dict())
+    for once in (True, False):  # each takes what the other saved
+        other = buffer_of(kind, linked=once)
+        other.load_state_dict(state if once else plain.state_dict())
+        check_equal(other.rollout(), plain.rollout())
+        swapped = buffer_of(kind, linked=once)
+        swapped.load_state_dict(plain.state_dict() if once else state)
+        check_equal(swapped.rollout(), plain.rollout())
+    other = buffer_of(kind)
+    other.load_state_dict(state)
+    assert other._storage.kept_bytes == linked._storage.kept_bytes
+    while not plain.full:
+        row = world.step()
+        other.add(row)
+        plain.add(row)
+    check_equal(other.rollout(), plain.rollout())
+
+
+def test_rows_that_wait_in_a_ring_are_whole():
+    """Whether the row after them is there or not, and segments out of their order."""
+    world, ring = World(), buffer_of(CircularBuffer)
+    rows = []
+    for _ in range(2 * STEPS):
+        rows.append(world.step())
+        ring.write(rows[-1])
+    again = buffer_of(CircularBuffer)
+    ring.claim()
+    again.load_state_dict(saved_and_loaded(ring.state_dict()))
+    for row in rows:
+        seen = again.peek()
+        for path in (("camera",), ("body", "joints")):
+            for name in ("obs", "next_obs"):
+                got, wanted = seen[name], row[name]
+                for key in path:
+                    got, wanted = got[key], wanted[key]
+                assert np.array_equal(got, wanted)
+        again.hand_over()
+        if again.used_up:
+            again.clear()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, r"lacks \['next_obs'\]"),
+        ({"next_obs": np.zeros((ENVS, 3, 6, 5), np.uint8)}, r"\(3, 3, 6, 5\) in"),
+        ({"next_obs": {"camera": np.zeros((ENVS, 3, 6, 6), np.uint8)}}, "nothing in"),
+    ],
+)
+def test_a_transition_whose_next_observations_do_not_fit_is_refused(change, said):
+    buffer, world = buffer_of(space=PICTURES), World(PICTURES)
+    buffer.add(world.step())
+    row = world.step()
+    del row["next_obs"]
+    with pytest.raises(ValueError, match=said):
+        buffer.add({**row, **change})
+    assert len(buffer) == 1
+
+
+def test_a_state_without_next_observations_is_refused():
+    buffer = buffer_of()
+    buffer.add(World().step())
+    state = buffer.state_dict()
+    del state["storage"]["next_obs"]
+    with pytest.raises(ValueError, match="'next_obs' is not what the checkpoint has"):
+        buffer_of().load_state_dict(state)

@@ -1,0 +1,116 @@
+"""The schedule around a rollout: what of observations it keeps."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+
+from yieldrl.algorithms import ppo, vla_ppo, vla_ppo_steady
+from yieldrl.buffers import CircularBuffer
+from yieldrl.collectors import observed_once
+
+TINY = {
+    "env_kwargs": {"max_episode_steps": 6},
+    "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
+    "num_envs": 4,
+    "num_steps": 8,
+    "num_epochs": 1,
+    "num_minibatches": 2,
+    "demonstration_steps": 0,
+    "chunk_length": 2,
+    "total_steps": 128,
+    "eval_every": 0,
+    "device": "cpu",
+}
+
+
+class Pictures(gym.Env[Any, Any]):
+    """Noise of 36 x 36 pixels, for episodes of chance lengths up to 5."""
+
+    observation_space = Box(0, 255, (1, 36, 36), np.uint8)
+    action_space = Discrete(2)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return self.look(), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        ends = bool(self.np_random.random() < 0.1)
+        return self.look(), float(action), ends, self.steps == 5, {}
+
+    def look(self) -> Any:
+        return self.np_random.integers(0, 256, (1, 36, 36), np.uint8)
+
+
+def of_pictures(**parts: Any) -> Any:
+    names = "num_envs", "num_steps", "num_epochs", "num_minibatches", "total_steps"
+    few = {name: TINY[name] for name in names}
+    config = ppo.Config(**few, eval_every=0, device="cpu")
+    return ppo.Trainer(config, envs=Pictures, **parts)
+
+
+def of_tokens(module: Any, **options: Any) -> Any:
+    def made(**parts: Any) -> Any:
+        return module.Trainer(module.Config(**{**TINY, **options}), **parts)
+
+    return made
+
+
+MAKERS = {
+    "ppo": of_pictures,
+    "vla_ppo": of_tokens(vla_ppo, collection="sync"),
+    "vla_ppo_steady": of_tokens(
+        vla_ppo_steady, ratio_level="action", value_per="action", max_policy_lag=0
+    ),
+}
+
+
+def numbers(log: Any) -> Any:
+    return {name: float(value) for name, value in log["logs"].items()}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_pictures_are_kept_once_and_learning_is_the_same_to_the_bit(name: str) -> None:
+    runs = []
+    for once in (True, False):
+        with MAKERS[name]() as run:
+            assert not run.buffer.keeps_next_obs
+            if not once:
+                own = run.buffer
+                rows = {"num_segments": own.num_segments}
+                rows = rows if isinstance(own, CircularBuffer) else {}
+                buffer = type(own)(own.num_steps, **run.transition_parts, **rows)
+                run = MAKERS[name](buffer=buffer)
+                assert run.buffer.keeps_next_obs
+            cut, logs = 0, []
+            for log in run():
+                if log["log_type"] == "train":
+                    logs.append(numbers(log))
+                elif run.buffer.full:
+                    cut += int(run.buffer.rollout()["truncated"][:-1].sum())
+            assert cut > 0
+            runs.append((logs, [p.detach().clone() for p in run.model.parameters()]))
+    assert len(runs[0][0]) >= 8
+    assert runs[0][0] == runs[1][0]
+    assert all(map(torch.equal, runs[0][1], runs[1][1]))
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "yieldrl/CartPole-v1"])
+def test_numbers_are_kept_twice(env_id: str) -> None:
+    few = {"total_steps": 64, "eval_every": 0, "device": "cpu"}
+    config = ppo.Config(env_id=env_id, num_envs=4, num_steps=4, **few)
+    assert ppo.Trainer(config).buffer.keeps_next_obs
+
+
+@pytest.mark.parametrize(("compiled", "once"), [(True, False), (False, True)])
+def test_compiled_steps_of_worlds_write_whole_rows(compiled: bool, once: bool) -> None:
+    """So pictures of such a world are kept twice there, and there alone."""
+    envs = gym.make_vec("yieldrl/MinAtar-Breakout-v1", num_envs=2)
+    assert observed_once(envs, compiled=compiled) == once
+    serial = gym.vector.SyncVectorEnv([Pictures])
+    assert observed_once(serial, compiled=compiled)
