@@ -12,6 +12,7 @@ import torch
 from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks import plot, results, style
 from yieldrl.benchmarks.claims.vla import (
+    actions,
     adapters,
     chunks,
     elsewhere,
@@ -86,12 +87,12 @@ def waited(sync: float, success: float = 0.8) -> list[dict[str, Any]]:
     ]
 
 
-def critics(gain: float = 0.2) -> list[dict[str, Any]]:
+def critics(gain: float = 0.2, sides: Any = seeing.SIDES) -> list[dict[str, Any]]:
     curve = [(0, 0.5, 0.4, 1.0, 0, 0, 0), (99, 0.7, 0.6, 0.9, 0.1, 0.5, 3.0)]
     ends = dict(zip(seeing.NAMES, curve[1], strict=True))
     side = {"begin": ends, "halfway": ends, "end": ends, "curve": curve}
     side |= {"improved": {"success": 0.5 + gain}}
-    both = dict.fromkeys(seeing.SIDES, side)
+    both = dict.fromkeys(sides, side)
     return [{"seed": n, "cloned": {"success": 0.5}, **both} for n in (1, 2)]
 
 
@@ -115,6 +116,7 @@ RUNS = {
     "chunks": sides_of(chunks.SIDES),
     "adapters": sides_of(adapters.SIDES),
     "seeing": critics(),
+    "actions": critics(sides=actions.SIDES),
     "elsewhere": waited(19.0),
     "imports": started([]),
 }
@@ -273,6 +275,31 @@ def test_with_and_without_a_critic_go_on_from_one_clone(
         assert kl[2] != kl[0]
         assert 0 < run[side]["begin"]["seconds"] < run[side]["end"]["seconds"]
     assert not any(v.holds for v in judged("seeing", critics(0.0))[:1])
+
+
+def test_values_of_actions_begin_as_those_of_chunks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clone = {"total_steps": 128, "demonstration_steps": 64, "clone_steps": 2}
+    tried = {"total_steps": 384, "eval_every": 128, "eval_episodes": 4}
+    tried |= {"critic_warmup_steps": 16}  # the first of three rollouts
+    world = {**actions.WORLD, "num_envs": 32}
+    monkeypatch.setattr(actions, "CLONE", {**clone, "eval_every": 0})
+    monkeypatch.setattr(actions, "BOTH", {**actions.BOTH, **tried})
+    monkeypatch.setattr(actions, "WORLD", world)
+    monkeypatch.setattr(seeing, "STARTS", 8)
+    monkeypatch.setattr(learning, "EPISODES", 4)
+    run = actions.train(1)
+    for side in actions.SIDES:
+        kl = [row[seeing.NAMES.index("kl")] for row in run[side]["curve"]]
+        assert kl[:2] == pytest.approx([0, 0], abs=1e-4), "it is the clone"
+        assert kl[-1] != kl[0]
+    assert run["chunk"]["end"] != run["action"]["end"]
+    assert actions.better([run]) == [
+        run["action"]["improved"]["success"] - run["chunk"]["improved"]["success"]
+    ]
+    few = critics(0.05, actions.SIDES)
+    assert not any(v.holds for v in judged("actions", few))
 
 
 def test_both_sides_go_on_from_one_clone(

@@ -3,7 +3,7 @@
 import copy
 import importlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -27,24 +27,41 @@ STARTS = 512  # first looks, and episodes, the same ones every time
 
 def train(seed: int) -> dict[str, Any]:
     """A clone, and what each side makes of it in as many steps of the environments."""
-    weights, first = cloned(vla_ppo.Config(**WORLD, **CLONE, seed=seed), look)
-    run = {side: improved(side, weights, seed, first["success"]) for side in SIDES}
+    return compared(seed, WORLD, CLONE, BOTH, OWN)
+
+
+def compared(
+    seed: int,
+    world: dict[str, Any],
+    clone: dict[str, Any],
+    both: dict[str, Any],
+    own: dict[str, dict[str, Any]],
+) -> dict[str, Any]:
+    """A clone, and what becomes of it by the settings of each side, and of `both`."""
+    weights, first = cloned(vla_ppo.Config(**world, **clone, seed=seed), look)
+    run = {
+        side: improved({**world, **both, **only}, weights, seed, first["success"])
+        for side, only in own.items()
+    }
     return {"seed": seed, "cloned": first, **run}
 
 
 def improved(
-    side: str, weights: dict[str, Tensor], seed: int, success: float
+    settings: dict[str, Any], weights: dict[str, Tensor], seed: int, success: float
 ) -> dict[str, Any]:
     """`curve` has rows of `NAMES`, the first one of the clone: the share of informative
     groups is 0 without groups, and `seconds` are of one processor, spent on collecting
     and learning. The row after that, the middle and the last are `begin`, `halfway` and
     `end`."""
-    own = dict(OWN[side])
-    module = importlib.import_module(f"yieldrl.algorithms.{own.pop('algorithm')}")
-    config = module.Config(**{**WORLD, **BOTH, **own}, seed=seed)
+    fields = dict(settings)
+    module = importlib.import_module(f"yieldrl.algorithms.{fields.pop('algorithm')}")
+    config = module.Config(**fields, seed=seed)
     informative = seconds = 0.0
     with module.Trainer(config) as trainer:
-        trainer.model.load_state_dict(weights)
+        like = trainer.model.state_dict()
+        # Where there is a value of each action, all begin as that of the chunk.
+        each = {name: x.expand_as(like[name]) for name, x in weights.items()}
+        trainer.model.load_state_dict(each)
         moved = Moved(trainer)
         curve = [(0, success, *moved(), informative, seconds)]
         begin = time.process_time()
@@ -66,8 +83,8 @@ class Moved:
     """What a policy is beside what it was, at the starts of 512 episodes."""
 
     def __init__(self, trainer: Any) -> None:
-        kwargs = {"num_envs": STARTS, **WORLD["env_kwargs"]}
-        envs = gymnasium.make_vec(WORLD["env_id"], **kwargs)
+        kwargs = {"num_envs": STARTS, **trainer.config.env_kwargs}
+        envs = gymnasium.make_vec(trainer.config.env_id, **kwargs)
         self.envs = trainer.wrap_envs(envs)
         self.policy, self.clone = trainer.model, copy.deepcopy(trainer.model)
 
@@ -92,11 +109,16 @@ class Moved:
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
+    draw_sides(axes, runs, SIDES)
+
+
+def draw_sides(axes: Any, runs: Sequence[Run], sides: Mapping[str, str]) -> None:
+    """Learning curves of sides, which have these words, and their time inside."""
     axes.set_ylim(0, 1)
     inside = axes.inset_axes((0.64, 0.13, 0.35, 0.3))
     inside.set_xlabel("seconds of one processor", fontsize=7)
     inside.tick_params(labelsize=7)
-    for color, (side, label) in zip(COLORS, SIDES.items(), strict=False):
+    for color, (side, label) in zip(COLORS, sides.items(), strict=False):
         curves = [run[side]["curve"] for run in runs]
         line(axes, curve_of(label, [run[side] for run in runs]), color)
         last = NAMES.index("seconds")
