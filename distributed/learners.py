@@ -1,7 +1,7 @@
 """The learners of a run, as its trainer sees them: one call for each rollout."""
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict
 from typing import Any
@@ -56,22 +56,21 @@ class Learners:
         """Whether no gradient step waits to be handed out."""
         return not self._steps
 
-    def step(
-        self, rollout: Callable[[], TensorDict], *, continues: bool
-    ) -> dict[str, float]:
+    def step(self, rollout: TensorDict | None, *, continues: bool) -> dict[str, float]:
         """Metrics of the next gradient step on a rollout `[T, N]`.
 
         The first call learns all that there is to learn from it.
 
         Args:
-            rollout: Returns it, with all that acting wrote down.
+            rollout: With all that acting wrote down; only where they are `done`.
             continues: Whether its episodes go on from the rollout before.
 
         Raises:
             LearnerError: If a learner fails. All have ended then.
         """
         if self.done:
-            self._update(rollout(), continues)
+            assert rollout is not None
+            self._update(rollout, continues)
         if self.done:  # its rows only reset
             return {}
         with defer_keyboard_interrupt():
@@ -80,9 +79,9 @@ class Learners:
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:
         """Learn all there is to learn from a rollout; means over gradient steps."""
-        found = [self.step(lambda: rollout, continues=True)]
+        found = [self.step(rollout, continues=True)]
         while not self.done:
-            found.append(self.step(lambda: rollout, continues=True))
+            found.append(self.step(rollout, continues=True))
         return means(found)
 
     def mirror(self) -> None:

@@ -59,9 +59,13 @@ class OnPolicyTrainer(abstractions.Trainer):
             self.agent.acted_version = None
         return logs
 
-    def begin_learning(self) -> tuple[Minibatches, Logs]:
-        """The minibatches of the buffer's rollout, in the buffer too; logs of it."""
-        rollout = self.agent.annotated(self.buffer.rollout())
+    def rollout_due(self) -> tuple[TensorDict | None, Logs]:
+        """The rollout `[T, N]` to learn from now; or None, so that another one is
+        collected by the same policy, and what to log of that."""
+        return self.agent.annotated(self.buffer.rollout()), {}
+
+    def begin_learning(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
+        """The minibatches of a rollout, in the buffer too; logs of it."""
         if not self.buffer.continues:
             self.algorithm.forget_episodes()
         minibatches, logs = self.algorithm.begin(rollout)
@@ -104,15 +108,21 @@ class OnPolicyTrainer(abstractions.Trainer):
             self.learners.load_state_dict(state.get("learners", {"steps": []}))
 
     def _run_train(self) -> LogData:
-        if self.learners is not None:
-            rollout, continues = self.buffer.rollout, self.buffer.continues
-            logs = self.learners.step(rollout, continues=continues)
-            if self.learners.done:
+        minibatches, learners, rollout = self.buffer.passes, self.learners, None
+        if minibatches is None if learners is None else learners.done:
+            rollout, logs = self.rollout_due()
+            if rollout is None:
                 self.buffer.clear()
+                return self._log("train", logs)
+        if learners is not None:
+            logs = learners.step(rollout, continues=self.buffer.continues)
+            if learners.done:
+                self.end_passes()
             return self._log("train", logs)
-        minibatches, logs = self.buffer.passes, {}
-        if minibatches is None:  # advantages first, for the whole rollout
-            minibatches, logs = self.begin_learning()
+        logs = {}
+        if rollout is not None:  # advantages first, for the whole of it
+            minibatches, logs = self.begin_learning(rollout)
+        assert minibatches is not None
         if not minibatches.exhausted:  # as it is at once where all steps only reset
             logs |= self.algorithm.learn_from(minibatches, self.agent.learn)
         if minibatches.exhausted:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tensordict import TensorDict
+
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import grpo
-from yieldrl.buffers import Minibatches
 from yieldrl.foundations import mean_of_all
-from yieldrl.on_policy import joined
 
 from .algorithm import Algorithm
 from .config import Config
@@ -20,7 +20,7 @@ class Trainer(grpo.Trainer):
     rollout learns from that one alone.
 
     Attributes:
-        kept: Of the rollouts since the latest gradient step, what is to be learned.
+        kept: The rollouts `[T, N]` since the latest gradient step.
     """
 
     config: Config
@@ -29,28 +29,30 @@ class Trainer(grpo.Trainer):
 
     def __init__(self, config: Any = None, **parts: Any) -> None:
         super().__init__(config, **parts)
-        self.kept: list[Minibatches] = []
+        self.kept: list[TensorDict] = []
 
-    def begin_learning(self) -> tuple[Minibatches, Logs]:
-        """The minibatches of all rollouts that are kept, if they are enough; or none,
-        so that another rollout is collected by the same policy."""
-        latest, logs = super().begin_learning()
+    def rollout_due(self) -> tuple[TensorDict | None, Logs]:
+        """All rollouts that are kept side by side, `[T, K * N]`, if they are enough."""
+        latest, _ = super().rollout_due()
+        assert latest is not None
         kept, config = [*self.kept, latest], self.config
-        pieces = joined([one.pieces for one in kept])
-        found = mean_of_all(pieces["used"].any(1).sum().view(1))
-        enough = float(found) >= (config.batch_episodes or config.num_envs)
-        learns = enough or len(kept) >= config.max_rollouts or self.collecting_done
-        chosen = pieces if learns else pieces[:0]
-        minibatches = self.algorithm.passes(chosen, latest.seed)
-        self.kept = [] if learns else kept
-        self.buffer.begin(minibatches)
-        return minibatches, logs
+        algorithm: Any = self.algorithm
+        rollout = TensorDict.cat(kept, 1)
+        _, used = algorithm.compared(rollout)
+        found = float(mean_of_all(used.sum().view(1)))
+        enough = found >= (config.batch_episodes or config.num_envs)
+        if enough or len(kept) >= config.max_rollouts or self.collecting_done:
+            self.kept = []
+            return rollout, {}
+        self.kept = [*self.kept, latest.clone()]
+        return None, algorithm.rollout_logs(rollout, rollout)
 
     def state_dict(self) -> dict[str, Any]:
         """The whole trainer, and what was kept of earlier rollouts."""
-        return {**super().state_dict(), "kept": [x.state_dict() for x in self.kept]}
+        return {**super().state_dict(), "kept": [x.to_dict() for x in self.kept]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
+        size = self.config.num_steps, self.config.num_envs
         device = self.agent.device
-        self.kept = [Minibatches.from_state(x, device) for x in state["kept"]]
+        self.kept = [TensorDict(x, size).to(device) for x in state["kept"]]

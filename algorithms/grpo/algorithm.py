@@ -49,21 +49,26 @@ class Algorithm(GroupAlgorithm):
         They are whole, and of groups that differ and were played by one policy. An
         error if that changed in a group though collecting and learning take turns.
         """
-        groups = EpisodeGroups.of(rollout, self.config.group_size, self.config.gamma)
+        groups, used = self.compared(rollout)
         if self.config.collection == "sync" and groups.mixed.any():
             remedy = "collect each rollout as a whole before you learn from it"
             raise ValueError(f"several policies acted in one group: {remedy}")
-        whole = groups.whole & ~groups.mixed.unsqueeze(1)
-        advantage = self.relative(groups.returns, whole)
-        rollout["advantage"] = groups.spread(advantage)
         rollout["returns"] = groups.spread(groups.returns)
-        used = whole & (advantage != 0).any(1, keepdim=True)
         unused = "next_obs", "reward", "terminated", "truncated", "policy_version"
         steps = rollout.exclude(*unused)
         episodes = alike(groups.episodes(steps, used), spare=steps[0])
         if self.reference is not None and len(episodes) > 0:
             episodes["reference"] = log_prob_of(self.reference, episodes)
         return episodes
+
+    def compared(self, rollout: TensorDict) -> tuple[EpisodeGroups, Tensor]:
+        """The groups of a rollout `[T, N]`, which gets their `advantage`, and of which
+        of their episodes there is to be learned, bool `[K, G]`."""
+        groups = EpisodeGroups.of(rollout, self.config.group_size, self.config.gamma)
+        whole = groups.whole & ~groups.mixed.unsqueeze(1)
+        advantage = self.relative(groups.returns, whole)
+        rollout["advantage"] = groups.spread(advantage)
+        return groups, whole & (advantage != 0).any(1, keepdim=True)
 
     def relative(self, returns: Tensor, counted: Tensor) -> Tensor:
         """Advantages `(R - mean(R)) / std(R)` of each group, `[K, G]`, section 4.1.2.

@@ -10,7 +10,7 @@ import pytest
 import ray
 import torch
 
-from yieldrl.algorithms import dqn, grpo, ppo, ppo_roa
+from yieldrl.algorithms import dapo, dqn, grpo, ppo, ppo_roa
 from yieldrl.distributed import DeadLearnerError, LearnerError, Learners
 
 OPTIONS = {
@@ -192,8 +192,9 @@ def test_who_cannot_learn_together_is_refused(module, options, said):
         module.Trainer(module.Config(**{**own, **options}))
 
 
-def test_two_learners_of_groups_take_the_step_of_all_groups():
-    """Of one rollout, whose groups they share; to rounding."""
+@pytest.mark.parametrize("module", [grpo, dapo])
+def test_two_learners_of_groups_take_the_step_of_all_groups(module):
+    """Of one rollout, or of all that wait for it, whose groups they share."""
     options = {
         "env_id": "yieldrl/Pendulum-v1",
         "env_kwargs": {"max_episode_steps": 8},
@@ -203,16 +204,19 @@ def test_two_learners_of_groups_take_the_step_of_all_groups():
         "demonstration_steps": 0,
         "total_steps": 128,
     }
-    sync = grpo.Trainer(grpo.Config(**OPTIONS | options))
+    waits = {"batch_episodes": 12} if module is dapo else {}
+    options |= waits  # for a second rollout
+    sync = module.Trainer(module.Config(**OPTIONS | options))
     sync.agent.records_log_prob = True
     ray = {"collection": "ray", "learners": 2}
-    with grpo.Trainer(grpo.Config(**OPTIONS | options | ray)) as trainer:
+    with module.Trainer(module.Config(**OPTIONS | options | ray)) as trainer:
         found, expected = (
-            [float(log["logs"]["loss"]) for log in filter(trained, one())]
-            for one in (trainer, sync)
+            [log["logs"] for log in filter(trained, one())] for one in (trainer, sync)
         )
-        assert len(found) == 4
-        assert found == pytest.approx(expected, rel=1e-3, abs=1e-6)
+        steps = ["loss" in logs for logs in found]
+        assert steps == ([False, True, True] if waits else [True] * 4)
+        own, theirs = ([x.get("loss", 0) for x in logs] for logs in (found, expected))
+        assert own == pytest.approx([float(x) for x in theirs], rel=1e-3, abs=1e-6)
         pairs = zip(sync.model.parameters(), trainer.model.parameters(), strict=True)
         for one, other in pairs:
             torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
