@@ -69,18 +69,11 @@ class ClonesFirst(OnPolicyTrainer):
         """The trainer that clones, if there are demonstrations.
 
         Raises:
-            ValueError: If there is no expert, or a data set of another size, or several
-                processes were to clone.
+            ValueError: If there is no expert, or a data set of another size.
         """
         config = self.config.cloning_config()
         if config is None:
             return None
-        if ranks().count > 1:
-            raise self.config.error(
-                "demonstration_steps",
-                f"{ranks().count} processes cannot clone together: clone in one alone,"
-                " and give the model to all of them, with 0 here",
-            )
         parts = {"envs": self.envs_to_clone, "model": self.model}
         try:
             cloning = self.cloning_class(config, **parts)
@@ -109,7 +102,7 @@ class ClonesFirst(OnPolicyTrainer):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         cloning, agent = state["cloning"], state["agent"]
         config, steps = self.config, agent["sample_step"]
-        if steps < config.demonstration_steps + config.num_envs:
+        if steps < config.demonstration_steps + config.num_envs * ranks().count:
             steps = 0  # improving has not begun: its seed is none of what was cloned
         super().load_state_dict({**state, "agent": {**agent, "sample_step": steps}})
         self.agent.restore_counters(agent)

@@ -22,6 +22,13 @@ SETTINGS = {
     "eval_every": 0,
     "device": "cpu",
 }
+CLONING = {
+    "demonstration_steps": 64,
+    "clone_steps": 4,
+    "clone_batch_size": 16,
+    "clone_warmup_steps": 0,
+    "total_steps": 128,
+}
 SMALL = functools.partial(policy_for, d_model=16, num_layers=1, num_heads=2)
 
 
@@ -65,6 +72,23 @@ def a_run():
         return {"logs": logs, "after": trainer.model.state_dict()}
 
 
+def a_clone():
+    """Cloning of an expert's sums, its first gradient step, and groups from there."""
+    with trainer_of("grpo", **CLONING) as trainer:
+        cloning, found = trainer.cloning, {}
+        found["before"] = {k: v.clone() for k, v in trainer.model.state_dict().items()}
+        for log in cloning():
+            if log["learn_step"] == 1:
+                weights = trainer.model.state_dict().items()
+                found["stepped"] = {k: v.clone() for k, v in weights}
+                break
+        size = cloning.config.batch_size
+        found["data"] = cloning.buffer.windows.minibatch(0, size, values=False)
+        found["count"] = len(cloning.buffer), trainer.agent.sample_step
+        found["logs"] = [floats(log) for log in trainer()]
+        return {**found, "after": trainer.model.state_dict()}
+
+
 def close(one, other, tolerance):
     """Whether two sets of weights are the same, to a relative tolerance."""
     pairs = ((one[name], other[name]) for name in one)
@@ -73,6 +97,7 @@ def close(one, other, tolerance):
 
 def main(folder):
     found = {name: one_step(name) for name in NAMES} | {"run": a_run()}
+    found["clone"] = a_clone()
     torch.save(found, Path(folder) / f"{ranks().rank}.pt")
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
 from yieldrl.buffers import actions_taken
+from yieldrl.foundations import mean_of_all
 
 from .algorithm import Algorithm
 
@@ -41,8 +42,7 @@ class Agent(abstractions.Agent):
         action = self.border.actions.to_env(self.algorithm.predict(data["obs"]))
         right = (action == data["action"]).float()
         num_steps = data.get("num_steps", None)
-        if num_steps is None:
-            return {"accuracy": right.mean()}
-        exists = actions_taken(num_steps, right.shape[1])
-        each = right.flatten(2).mean(2) if right.ndim > 2 else right
-        return {"accuracy": (each * exists).sum() / exists.sum()}
+        if num_steps is not None:
+            each = right.flatten(2).mean(2) if right.ndim > 2 else right
+            right = each[actions_taken(num_steps, right.shape[1])]
+        return {"accuracy": mean_of_all(right.flatten())}

@@ -15,7 +15,7 @@ from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
 from yieldrl.collectors import Collector, SyncCollector
 from yieldrl.collectors.expert import Expert, expert_envs, find_rule
 from yieldrl.envs.wrappers import ActionChunks
-from yieldrl.foundations import derive_seed
+from yieldrl.foundations import ranks
 from yieldrl.language import writer_or
 
 from .agent import Agent
@@ -28,8 +28,7 @@ ACCURACY_EVERY = 10  # gradient steps: looking takes about half as long as learn
 class Trainer(abstractions.Trainer):
     """Let an expert act, or read what one did; then learn to do as it does.
 
-    In `ActionChunks` the expert acts step by step, and the policy learns the next L
-    actions at every step.
+    In `ActionChunks` the expert acts step by step; cloned are the next L actions.
 
     >>> config = Config(demonstration_steps=400, num_epochs=5, eval_every=0)
     >>> trainer = Trainer(config)
@@ -47,6 +46,7 @@ class Trainer(abstractions.Trainer):
     model_class = Model
     algorithm_class = Algorithm
     agent_class = Agent
+    parallel = True
 
     @property
     def collecting_done(self) -> bool:
@@ -68,16 +68,16 @@ class Trainer(abstractions.Trainer):
         if config.learn_steps is not None:
             return config.learn_steps
         windows, size = self.buffer.windows, config.batch_size
+        if ranks().count > 1:  # alike in all, though each has other episodes
+            return config.num_epochs * -(-len(self.buffer) // size)
         return config.num_epochs * windows.num_minibatches(size, whole=self.whole)
 
     def share_of_rate(self, learn_step: int) -> float:
         """The learning rate of a gradient step, in units of the config's."""
-        config, share = self.config, 1.0
-        if learn_step < config.warmup_steps:
-            share = (learn_step + 1) / config.warmup_steps
-        if config.anneal_learning_rate:
-            share *= 1 - learn_step / self.learn_steps
-        return share
+        config = self.config
+        share = min(1.0, (learn_step + 1) / max(1, config.warmup_steps))
+        left = 1 - learn_step / self.learn_steps
+        return share * left if config.anneal_learning_rate else share
 
     @cached_property
     def whole(self) -> bool:
@@ -92,8 +92,7 @@ class Trainer(abstractions.Trainer):
 
     @property
     def evaluation_due(self) -> bool:
-        step = self.agent.learn_step
-        return self.evaluator.due(step, lambda: self.training_done)
+        return self.evaluator.due(self.agent.learn_step, lambda: self.training_done)
 
     @property
     def default_model(self) -> Any:
@@ -108,12 +107,12 @@ class Trainer(abstractions.Trainer):
             "chunk_length": self.envs.length if chunked else None,
             "gamma": config.gamma,
             "device": self.agent.device,
-            "seed": derive_seed(config.seed, "buffer"),
+            "seed": ranks().derive_seed(config.seed, "buffer"),
         }
         if find_rule(config.demonstrations, envs) is None:
             options["skip_no_ops"] = config.skip_no_ops
             return read_dataset(config.demonstrations, *spaces, **options)
-        steps = -(-config.demonstration_steps // envs.num_envs)
+        steps = -(-config.demonstration_steps // (envs.num_envs * ranks().count))
         return Demonstrations(steps, *spaces, num_envs=envs.num_envs, **options)
 
     def make_collector(self) -> Collector:
@@ -122,15 +121,16 @@ class Trainer(abstractions.Trainer):
         acts: Any = self.agent  # which is never asked, where all is there already
         if rule is not None:
             acts = Expert(rule, envs, self.agent, config.expert_noise)
-        seed, every = derive_seed(config.seed, "envs"), min(128, self.buffer.num_steps)
-        return SyncCollector(envs, acts, self.buffer, seed=seed, report_every=every)
+        seed, rows = ranks().derive_seed(config.seed, "envs"), self.buffer.num_steps
+        options = {"seed": seed, "report_every": min(128, rows)}
+        return SyncCollector(envs, acts, self.buffer, **options)
 
     def _run_collect(self) -> LogData:
-        folder, step = self.config.save_demonstrations, self.agent.sample_step
+        folder = self.config.save_demonstrations if ranks().first else None
         if self.buffer.full:  # as it is from the beginning, where it was read
-            self.agent.count_steps(len(self.buffer) - step)
+            self.agent.counters.sample_step = len(self.buffer)
             return self._log("collect", self.buffer.statistics())
-        if folder is not None and step == 0 and Path(folder).exists():
+        if folder and self.agent.sample_step == 0 and Path(folder).exists():
             raise FileExistsError(
                 f"save_demonstrations = {folder!r} is there already: name a folder that"
                 " is not, or learn from it with demonstrations"
@@ -138,13 +138,12 @@ class Trainer(abstractions.Trainer):
         return super()._run_collect()
 
     def _run_train(self) -> LogData:
-        config, agent = self.config, self.agent
+        agent, size = self.agent, self.config.batch_size
         if agent.learn_step == 0:
             self._prepare()
         self.algorithm.anneal(1 - self.share_of_rate(agent.learn_step))
         options = {"whole": self.whole, "values": self.algorithm.learns_values}
-        windows = self.buffer.windows
-        data = windows.minibatch(agent.learn_step, config.batch_size, **options)
+        data = self.buffer.windows.minibatch(agent.learn_step, size, **options)
         accuracy_due = agent.learn_step % ACCURACY_EVERY == 0
         logs = agent.accuracy(data) if accuracy_due else {}
         return self._log("train", {**agent.learn(data), **logs})
@@ -156,7 +155,7 @@ class Trainer(abstractions.Trainer):
 
     def _prepare(self) -> None:
         """Write the demonstrations, and fit the model's statistics to them."""
-        folder = self.config.save_demonstrations
+        folder = self.config.save_demonstrations if ranks().first else None
         if folder is not None and not Path(folder).exists():
             spec = copy.deepcopy(gymnasium.registry.get(self.config.env_id))
             if spec is not None:
@@ -164,3 +163,4 @@ class Trainer(abstractions.Trainer):
             write_dataset(folder, self.buffer, env_spec=spec)
         self.agent.policy_version += 1
         self.model.update_normalization(self.buffer.rollout())
+        ranks().broadcast_module(self.model)

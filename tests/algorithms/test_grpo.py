@@ -30,9 +30,8 @@ from yieldrl.cli import presets
 from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.wrappers import ActionChunks, GroupStarts
 from yieldrl.envs.writing import SumsVectorEnv
-from yieldrl.foundations.ranks import Ranks
 from yieldrl.language import TokenPolicy
-from yieldrl.on_policy import cloned_first, tokens_taken
+from yieldrl.on_policy import tokens_taken
 
 ALL = [grpo, rloo, reinforce_pp, dr_grpo, dapo, gspo]
 PENDULUM = {
@@ -626,15 +625,6 @@ def test_the_clone_is_made_of_single_prompts_and_is_the_reference() -> None:
     trainer.algorithm.anneal(0.625)  # half way from 128 to 512 steps
     [group] = trainer.algorithm.optimizer.param_groups
     assert group["lr"] == pytest.approx(0.5e-4)
-
-
-def test_several_processes_are_told_to_clone_in_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cloned_first, "ranks", lambda: Ranks(rank=0, count=2))
-    with pytest.raises(ValueError, match="2 processes cannot clone together"):
-        on_the_way()
-    assert on_the_way(demonstration_steps=0).cloning is None
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

@@ -103,3 +103,22 @@ def test_whole_runs_go_on_together_and_resample_together(two: Any) -> None:
     waited = [log["learn_step"] == 0 for log in one["logs"]]
     assert 0 < sum(waited) < 8, "rollouts before the first gradient step"
     assert len(waited) > 8
+
+
+@pytest.mark.slow
+def test_two_processes_clone_what_both_experts_did(two: Any) -> None:
+    """Each in environments of its own, a half of the demonstrations; and go on."""
+    one, other = (found["clone"] for found in two)
+    assert one["count"] == other["count"] == (32, 64)
+    assert not torch.equal(one["data"]["action"], other["data"]["action"])
+    trainer = groups_together.trainer_of("grpo", **groups_together.CLONING)
+    cloning = trainer.cloning
+    assert cloning is not None
+    trainer.model.load_state_dict(one["before"])
+    cloning.algorithm.anneal(1 - cloning.share_of_rate(0))
+    cloning.agent.learn(torch.cat([one["data"], other["data"]]))
+    assert groups_together.close(trainer.model.state_dict(), one["stepped"], 1e-5)
+    assert one["logs"] == other["logs"]
+    assert groups_together.close(one["after"], other["after"], 0)
+    phases = [log["logs"]["phase"] for log in one["logs"]]
+    assert (phases[0], phases[-1]) == (0, 1)
