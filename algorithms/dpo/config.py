@@ -34,7 +34,8 @@ class Config(CloningConfig):
     """Id of a registered environment, in which episodes can begin in pairs."""
 
     env_kwargs: dict[str, Any] = field(default_factory=lambda: {"max_operand": 9})
-    """Keyword arguments for the environment's constructor."""
+    """Keyword arguments for the environment's constructor. Sums end at 9 + 9 here, not
+    at 19 + 19 as elsewhere, so that one rollout has many answers to each of them."""
 
     total_steps: int = 16_384
     """Environment steps, the expert's and those of one rollout of answers, counted over
