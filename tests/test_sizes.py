@@ -32,9 +32,9 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_956
+LINES = 39_980
 """Of the product but for `LATER`, which are to become 34 000."""
-LATER = {"distributed": 4_887, "language": 1_095, "envs/writing": 270}
+LATER = {"distributed": 4_890, "language": 1_095, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
 LATER |= {"algorithms/grpo": 320, "algorithms/rloo": 51, "algorithms/reinforce_pp": 56}
 LATER |= {"algorithms/dr_grpo": 56, "algorithms/dapo": 134, "algorithms/gspo": 71}
@@ -49,6 +49,7 @@ LATER |= {"buffers/robot_episodes.py": 182}
 LATER |= {"buffers/libero_data.py": 162}
 LATER |= {"buffers/lerobot_data.py": 199}
 LATER |= {"buffers/pictures.py": 64}
+LATER |= {"buffers/linked.py": 140}
 LATER |= {"buffers/datasets.py": 63}
 LATER |= {"envs/robots.py": 68}
 LATER |= {"experiments/suite_evaluation.py": 200}
