@@ -11,6 +11,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWra
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.make import make
+from yieldrl.envs.names import class_of
 from yieldrl.envs.vectorize import check, find_wrappers, games_inside, vectorize
 from yieldrl.envs.wrappers import BatchWrapper
 from yieldrl.foundations import Config, derive_seed
@@ -25,8 +26,12 @@ def make_eval(
     render_mode: str | None = None,
 ) -> VectorEnv:
     """Environments apart from the training ones, made from a source as `make` takes it;
-    ValueError if it is an object of which no second can be made."""
-    count = min(config.eval_episodes, 16) if num_envs is None else num_envs
+    ValueError if it is an object of which no second can be made.
+
+    By default there is one for each episode and at most 16, or as many as the
+    environment's `metadata["most_eval_envs"]` says, if each takes much memory.
+    """
+    count = min(config.eval_episodes, _most(source)) if num_envs is None else num_envs
     # Processes draw other numbers than those of the training.
     config = dataclasses.replace(config, seed=derive_seed(config.seed, "evaluation"))
     if isinstance(source, TorchVectorEnv):
@@ -42,6 +47,13 @@ def make_eval(
         kwargs = {**config.env_kwargs, **atari.RAW}
         config = dataclasses.replace(config, env_kwargs=kwargs)
     return make(source, config, **given)
+
+
+def _most(source: Any) -> int:
+    """How many environments of a source play side by side, at most."""
+    kind = class_of(source) if isinstance(source, str) else source
+    known = getattr(kind, "metadata", None)
+    return known.get("most_eval_envs", 16) if isinstance(known, dict) else 16
 
 
 def _another(

@@ -5,7 +5,7 @@ import importlib
 from typing import Any
 
 import gymnasium as gym
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from yieldrl.envs import atari
@@ -52,6 +52,20 @@ def find_spec(env_id: str) -> EnvSpec:
             f"env_id = {env_id!r}: no such environment ({reason});"
             f" near names: {near or 'none'}. Register it, or pass a class as envs="
         ) from None
+
+
+def class_of(env_id: str) -> Any:
+    """The class or function that makes the environments of an id, or `module:Class`.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    source = resolve(env_id)
+    if not isinstance(source, str):
+        return source
+    spec = find_spec(env_id)
+    maker = spec.entry_point or spec.vector_entry_point
+    return load_env_creator(maker) if isinstance(maker, str) else maker
 
 
 def name_of(source: Any) -> str:

@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gymnasium.envs.registration import load_env_creator
-
-from yieldrl.envs.names import find_spec, resolve
+from yieldrl.envs.names import class_of
 from yieldrl.foundations.files import SUFFIXES, read_file
 
 Tasks = dict[str, dict[str, Any]]
@@ -35,7 +33,7 @@ def find_suite(name: str, env_id: str) -> Tasks:
     if Path(name).suffix in SUFFIXES:
         tasks: Mapping[str, Any] = read_file(name)
     else:
-        tasks_of_suite = getattr(_class_of(env_id), "tasks_of_suite", None)
+        tasks_of_suite = getattr(class_of(env_id), "tasks_of_suite", None)
         if tasks_of_suite is None:
             raise ValueError(
                 f"suite = {name!r}: {env_id} has no suites of its own; name a file of"
@@ -50,12 +48,3 @@ def find_suite(name: str, env_id: str) -> Tasks:
     if wrong:
         raise ValueError(f"suite = {name!r}: {wrong}")
     return {str(task): dict(kwargs) for task, kwargs in tasks.items()}
-
-
-def _class_of(env_id: str) -> Any:
-    source = resolve(env_id)
-    if not isinstance(source, str):
-        return source
-    spec = find_spec(env_id)
-    maker = spec.entry_point or spec.vector_entry_point
-    return load_env_creator(maker) if isinstance(maker, str) else maker

@@ -45,10 +45,9 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
     A seed names the episode that a reset begins. Of several tasks it takes number
     `seed % len(task)`, so that each environment of a batch plays its own, and of the 50
     first states number `seed // len(task)`; without a seed the task stays and the next
-    first state follows. The simulation of a task is built at the reset that first needs
-    it, which takes seconds, and gigabytes with cameras. It is kept from then on, and
-    replaced if a seed or an option asks for another task. `options` are `task`, its
-    place among those given, and `initial_state`.
+    first state follows. A task's simulation is built at the reset that first needs it,
+    which takes seconds, and gigabytes with cameras, and kept until another one is asked
+    for. `options` are `task`, its place among those given, and `initial_state`.
 
     Args:
         suite: One of `SUITES`.
@@ -86,6 +85,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012
+    metadata["most_eval_envs"] = 1  # each takes gigabytes
     tasks_of_suite = staticmethod(one_by_one)
 
     def __init__(

@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Dict, Discrete, Text, Tuple
 from gymnasium.spaces import Sequence as SequenceSpace
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
@@ -430,6 +431,21 @@ def test_evaluation_can_be_watched(name):
 def test_at_most_sixteen():
     assert make_eval(Corridor, config_of(eval_episodes=100)).num_envs == 16
     assert make_eval(Corridor, config_of(eval_episodes=100), num_envs=20).num_envs == 20
+
+
+class Large(Corridor):
+    metadata = {**Corridor.metadata, "most_eval_envs": 2}  # noqa: RUF012
+
+
+@pytest.mark.parametrize("kind", ["class", "id", "batch"])
+def test_an_environment_says_how_many_may_play_at_once(kind, monkeypatch):
+    monkeypatch.setitem(gym.registry, "Large-v0", EnvSpec("Large-v0", Large))
+    sources: Any = {"class": Large, "id": "Large-v0"}
+    sources["batch"] = SyncVectorEnv([Large] * 3, autoreset_mode=SAME_STEP)
+    source = sources[kind]
+    assert make_eval(source, config_of(eval_episodes=100)).num_envs == 2
+    assert make_eval(source, config_of(eval_episodes=1)).num_envs == 1
+    assert make_eval(source, config_of(), num_envs=3).num_envs == 3
 
 
 def test_evaluation_of_an_environment_keeps_its_arguments_and_wrappers():
