@@ -54,14 +54,14 @@ def player(
 ) -> Trainer:
     """A trainer with the agent of a checkpoint and its counters, to evaluate it.
 
-    Nothing else is restored, so a checkpoint of a GPU plays on a CPU. What plays alone
-    starts no other processes, and needs no demonstrations.
+    Nothing else is restored, so a checkpoint of a GPU plays on a CPU, without rollout
+    workers and demonstrations. What plays `alone` starts no processes at all.
     """
     agent, cls, config = _read(path)
     changes: dict[str, Any] = {} if device is None else {"device": device}
     if alone:
-        config, changes["vectorization"] = config.to_play(), "sync"
-    config = dataclasses.replace(config, eval_episodes=episodes, **changes)
+        changes["vectorization"] = "sync"
+    config = dataclasses.replace(config.to_play(), eval_episodes=episodes, **changes)
     trainer = cls(config, **_spec(cls, path).parts())
     try:
         trainer.algorithm.load_state_dict(agent["algorithm"])

@@ -44,6 +44,13 @@ def expert_envs(envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
     return envs
 
 
+def nobody(envs: VectorEnv[Any, Any, Any], obs: Any) -> Any:
+    """The rule of who only plays, and is shown nothing; RuntimeError if it is asked."""
+    raise RuntimeError(
+        "this trainer was made to play, and is shown nothing: train again"
+    )
+
+
 class Expert:
     """Acts by a rule, or with probability `noise` at random, in place of an agent."""
 

@@ -62,7 +62,7 @@ class Picture(NamedTuple):
 
 
 def _float32(array: np.ndarray) -> Tensor:
-    return torch.from_numpy(np.asarray(array, np.float32))
+    return torch.from_numpy(np.array(array, np.float32))
 
 
 class Source(NamedTuple):

@@ -54,8 +54,9 @@ class RangeStatistics(nn.Module):
         Raises:
             ValueError: If they are of another size, or not in order.
         """
-        lower = torch.as_tensor(np.asarray(low, np.float32), device=self.low.device)
-        upper = torch.as_tensor(np.asarray(high, np.float32), device=self.low.device)
+        # Copies: Ray's workers read bounds of a space where nobody may write.
+        lower = torch.tensor(np.asarray(low, np.float32), device=self.low.device)
+        upper = torch.tensor(np.asarray(high, np.float32), device=self.low.device)
         if lower.shape != self.low.shape or upper.shape != self.low.shape:
             raise ValueError(
                 f"statistics of {lower.numel()} numbers for {self.low.numel()}: take"

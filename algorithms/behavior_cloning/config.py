@@ -1,8 +1,8 @@
 """Hyper-parameters of behaviour cloning."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from yieldrl.foundations import (
     MAX_TRANSITIONS,
@@ -46,13 +46,12 @@ class Config(SyncOnly, ActorCriticConfig):
     """Leave out a data set's steps in which a robot does nothing, as OpenVLA does."""
 
     expert_noise: UnitInterval = 0.0
-    """Probability of executing a random action in place of the expert's, which is
-    recorded all the same (Laskey et al. 2017, arXiv:1703.09327). Higher demonstrates
-    more recoveries, from where the expert would not get, and less of the task."""
+    """Probability of executing a random action, but recording the expert's (Laskey et
+    al. 2017, arXiv:1703.09327). Higher shows more recoveries, and less of the task."""
 
     save_demonstrations: str | None = None
-    """Folder, not there yet, into which the demonstrations are written as a Minari data
-    set, for `demonstrations` of later runs; by default nothing is written."""
+    """New folder of a Minari data set, or new file NAME.hdf5 of LIBERO's, into which
+    the demonstrations are written for later runs; by default nothing is written."""
 
     num_epochs: Annotated[int, Range(1, 10**6)] = 20
     """Passes over the demonstrations. More fit them more closely, in the end also what
@@ -80,13 +79,12 @@ class Config(SyncOnly, ActorCriticConfig):
     prevents large updates and slows learning from rare large errors."""
 
     value_coef: Coefficient = 0.5
-    """Weight of the critic's loss, half the squared error to the demonstrations'
-    returns, so that further training begins with a critic. Higher matters where actor
-    and critic share layers; 0 leaves the critic as it is."""
+    """Weight of the critic's loss, half the squared error to the returns. Higher counts
+    where actor and critic share layers; 0 leaves the critic as it is."""
 
     gamma: UnitInterval = 0.99
-    """Discount of future rewards in the returns that the critic learns, from 0 (only
-    the next one counts) to 1 (all count alike). The policy does not depend on it."""
+    """Discount of future rewards in the critic's returns, from 0 (only the next one
+    counts) to 1 (all count alike). The policy does not depend on it."""
 
     eval_every: int = 200
     """Gradient steps between evaluations; there is another one at the end, and 0 means
@@ -94,13 +92,16 @@ class Config(SyncOnly, ActorCriticConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        remedies = {"demonstrations": "say 'expert', or name a data set"}
-        remedies |= {"save_demonstrations": "give a folder, or None"}
+        remedies = {"demonstrations": "say 'expert'", "save_demonstrations": "say None"}
         for name, remedy in remedies.items():
             if getattr(self, name) == "":
                 raise self.error(name, remedy)
             if getattr(self, name) is not None:
                 self._check_folder(name)
+
+    def to_play(self) -> Self:
+        nobody = "yieldrl.collectors.expert:nobody"  # a data set may be gone
+        return replace(super().to_play(), demonstrations=nobody, demonstration_steps=1)
 
     def planned_learn_steps(self) -> int:
         """Gradient steps of a whole run, but for what the episodes' ends leave out."""

@@ -144,8 +144,7 @@ class Trainer(abstractions.Trainer):
         self.algorithm.anneal(1 - self.share_of_rate(agent.learn_step))
         options = {"whole": self.whole, "values": self.algorithm.learns_values}
         data = self.buffer.windows.minibatch(agent.learn_step, size, **options)
-        accuracy_due = agent.learn_step % ACCURACY_EVERY == 0
-        logs = agent.accuracy(data) if accuracy_due else {}
+        logs = {} if agent.learn_step % ACCURACY_EVERY else agent.accuracy(data)
         return self._log("train", {**agent.learn(data), **logs})
 
     def _run_evaluate(self) -> LogData:

@@ -41,6 +41,19 @@ def test_evaluate_prints_every_episode(
     assert [*episodes, summary] == expected.splitlines()
 
 
+def test_a_clone_is_evaluated_without_its_data_set(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    steps = "--demonstration-steps", "50", "--num-epochs", "1", "--eval-every", "0"
+    main(["train", "behavior_cloning", *steps, "--save-demonstrations", "shown-v0"])
+    given = "--demonstrations", "shown-v0", "--run-name", "clone", *steps[2:]
+    main(["train", "behavior_cloning", *given])
+    shutil.rmtree("shown-v0")
+    capsys.readouterr()
+    main(["evaluate", "runs/clone", "--episodes", "2", "--seed", "7"])
+    assert len(capsys.readouterr().out.splitlines()) == 4
+
+
 def test_evaluate_in_order_plays_each_start_once(
     train: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,16 @@ class TestActions:
         action = own.denormalize(bins.decode(ids))
         assert torch.equal(bins.encode(own.normalize(action)), ids)
 
+    def test_bounds_may_be_read_only_as_on_ray(self) -> None:
+        low, high = np.float32([0, -10]), np.float32([4, -8])
+        low.flags.writeable = high.flags.writeable = False
+        own = ActionStatistics(2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            own.from_bounds(low, high)
+        assert own.low.tolist() == [0.0, -10.0]
+        assert own.high.tolist() == [4.0, -8.0]
+
     def test_nobody_knows_the_units_of_unbounded_actions(self) -> None:
         own = ActionStatistics(2).from_bounds(np.full(2, -np.inf), np.ones(2))
         assert not own.fitted
