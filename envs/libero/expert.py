@@ -15,6 +15,9 @@ RIM, LOW = 0.008, 0.015  # m, from the edge of what is wider; and from top or gr
 NEAR, OVER = 0.012, 0.02  # m, from the right place, above the thing and its goal
 ABOVE, CLEAR = 0.08, 0.04  # m, of the hand over a thing, and of a thing over its goal
 
+TURN = 0.5  # rad, what the hand turns by at most
+DOWN = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]])  # of a hand, fingers along y
+
 OPEN, CLOSE = -1.0, 1.0
 
 
@@ -38,7 +41,7 @@ def expert_action(simulator: Simulator | None) -> np.ndarray:
     """What to do now, float32 `[7]`.
 
     It has no memory: what comes next is read off the scene, so that it also goes on
-    from where somebody else has brought the arm. The hand keeps its rotation.
+    from where somebody else has brought the arm. The hand points down.
 
     Raises:
         RuntimeError: Before the first reset.
@@ -51,6 +54,7 @@ def expert_action(simulator: Simulator | None) -> np.ndarray:
     verb, name, place = _goal(domain)
     robot = domain.robots[0]
     hand = np.array(domain.sim.data.site_xpos[robot.eef_site_id])
+    turn = _turn(domain.sim.data.site_xmat[robot.eef_site_id].reshape(3, 3))
     thing, goal = _box(domain, name), _box(domain, place)
     held = domain._check_grasp(robot.gripper, domain.get_object(name))
     if held:
@@ -59,7 +63,15 @@ def expert_action(simulator: Simulator | None) -> np.ndarray:
         others = [_box(domain, one) for one in domain.objects_dict if one != name]
         way, gripper = _take(_grip(thing, others) - hand, hand, thing, goal)
     move = np.clip(GAIN * way / REACH, -1.0, 1.0)
-    return np.array([*move, 0.0, 0.0, 0.0, gripper], np.float32)
+    return np.array([*move, *turn, gripper], np.float32)
+
+
+def _turn(hand: np.ndarray) -> np.ndarray:
+    """How to turn a hand of rotation `[3, 3]` down again, `[3]` in units of `TURN`."""
+    rest = DOWN @ hand.T
+    axis = np.array([rest[2, 1], rest[0, 2], rest[1, 0]])
+    axis = (axis - [rest[1, 2], rest[2, 0], rest[0, 1]]) / 2  # sine of angle times axis
+    return np.clip(GAIN * axis / TURN, -1.0, 1.0)
 
 
 def _take(

@@ -88,6 +88,21 @@ def test_what_lies_there_is_left_alone():
     assert found[1] == -1
 
 
+def test_a_hand_that_was_turned_is_turned_back():
+    """About the world's axes, in halves of a rad, and twice what is missing."""
+    assert expert._turn(expert.DOWN) == pytest.approx([0, 0, 0])
+    for axis in range(3):
+        s, c = np.sin(0.1), np.cos(0.1)
+        turned = np.insert(np.insert([[c, -s], [s, c]], axis, 0, 0), axis, 0, 1)
+        turned[axis, axis] = 1
+        turned = turned.T if axis == 1 else turned  # z to x is the positive way
+        wanted = np.zeros(3)
+        wanted[axis] = -4 * s
+        assert expert._turn(turned @ expert.DOWN) == pytest.approx(wanted)
+    upright = np.diag([1.0, -1, -1]) @ expert.DOWN
+    assert np.abs(expert._turn(upright)).max() <= 1
+
+
 @pytest.mark.parametrize(
     "goals",
     [
@@ -103,6 +118,23 @@ def test_other_tasks_are_refused(goals):
     )
     with pytest.raises(ValueError, match=r"libero_spatial or libero_object"):
         expert._goal(domain)
+
+
+def test_it_goes_on_where_the_hand_was_turned_and_pushed(installed):
+    kwargs = {"suite": "libero_spatial", "task": 2, "cameras": ()}
+    env = gym.make("yieldrl/LIBERO-v1", **kwargs)
+    try:
+        env.reset(seed=0)
+        for step in range(120):
+            action = env.unwrapped.expert()
+            if step in (10, 11, 12):
+                action = np.array([0.5, -0.5, 0.5, 0.8, -0.6, 0.7, 1.0], np.float32)
+            *_, terminated, truncated, info = env.step(action)
+            if terminated or truncated:
+                break
+        assert info["success"]
+    finally:
+        env.close()
 
 
 def test_it_does_a_task_from_a_fixed_first_state(installed):
