@@ -1,12 +1,11 @@
 """Storage for transitions: rollouts, replay buffers, demonstrations."""
 
 from yieldrl.buffers.action_chunks import Windows, actions_taken
-from yieldrl.buffers.datasets import read_dataset
+from yieldrl.buffers.datasets import read_dataset, write_dataset
 from yieldrl.buffers.demonstrations import Demonstrations
 from yieldrl.buffers.episodes import EpisodeBuffer
 from yieldrl.buffers.groups import EpisodeGroups
 from yieldrl.buffers.imagination import ImaginationBuffer
-from yieldrl.buffers.minari_data import write_dataset
 from yieldrl.buffers.minibatches import Minibatches, sequences, transitions
 from yieldrl.buffers.n_step import NStepReplayBuffer
 from yieldrl.buffers.prioritized import (

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
 
-from yieldrl.buffers import lerobot_data, libero_data, minari_data
+from yieldrl.buffers import lerobot_data, libero_data, libero_writing, minari_data
 from yieldrl.buffers.demonstrations import Demonstrations
 from yieldrl.buffers.robot_episodes import DataSet, without_no_ops
 
@@ -51,6 +52,28 @@ def read_dataset(
     for episode in episodes:
         result.extend(episode.unsqueeze(1))
     return result
+
+
+def write_dataset(
+    path: str | Path,
+    demonstrations: Demonstrations,
+    *,
+    env_spec: EnvSpec | None = None,
+    algorithm_name: str = "expert",
+) -> Path:
+    """Write demonstrations, completely or not at all, as `read_dataset` reads them.
+
+    Args:
+        path: A new folder for a data set of Minari, or a new file `NAME.hdf5` for one
+            task of LIBERO; it is returned, or FileExistsError if it is there.
+        demonstrations: The demonstrations.
+        env_spec: Their environment, if it can be made again from its spec; Minari's.
+        algorithm_name: Name of the policy that acted; Minari's.
+    """
+    if Path(path).suffix in libero_data.SUFFIXES:
+        return libero_writing.write_file(path, demonstrations)
+    about = {"env_spec": env_spec, "algorithm_name": algorithm_name}
+    return minari_data.write_dataset(path, demonstrations, **about)
 
 
 def _open(source: str | Path, observed: Any, acted: Any) -> DataSet:

@@ -13,13 +13,16 @@ from yieldrl.buffers.pictures import MISSING
 from yieldrl.buffers.robot_episodes import DataSet, Recording, action_space, entries_of
 from yieldrl.foundations import Utf8Text
 
-_CAMERAS = {"rgb.agentview": "agentview_rgb", "rgb.wrist": "eye_in_hand_rgb"}
+CAMERAS = {"rgb.agentview": "agentview_rgb", "rgb.wrist": "eye_in_hand_rgb"}
+"""Names of observations, here and in the files."""
+
+SUFFIXES = (".hdf5", ".h5")
 _PROPRIO = ("ee_pos", "ee_ori", "gripper_states")
 
 
 def files_of(source: Path) -> list[Path]:
     """The HDF5 file, or those of a folder, sorted by name."""
-    if source.suffix in (".hdf5", ".h5"):
+    if source.suffix in SUFFIXES:
         return [source] if source.is_file() else []
     return sorted(source.glob("*.hdf5")) if source.is_dir() else []
 
@@ -52,11 +55,11 @@ def open_files(
     """
     counts, sentences, shapes = 0, [], {}
     for file in files:
-        with _h5py().File(file) as opened:
+        with import_h5py().File(file) as opened:
             demos = _demos(file, opened)
             counts += sum(_check(file, demo) for demo in demos)
             sentences.append(_sentence(file, opened["data"]))
-            for name, key in _CAMERAS.items():
+            for name, key in CAMERAS.items():
                 if key in demos[0]["obs"]:
                     shapes[name] = demos[0]["obs"][key].shape[1:]
     longest = max(len(sentence.encode()) for sentence in sentences)
@@ -70,7 +73,7 @@ def open_files(
 
     def episodes() -> Iterator[Any]:
         for file, sentence in zip(files, sentences, strict=True):
-            with _h5py().File(file) as opened:
+            with import_h5py().File(file) as opened:
                 for demo in _demos(file, opened):
                     yield _recording(demo, sentence, wants).transitions(space, entries)
 
@@ -88,7 +91,7 @@ def _recording(demo: Any, sentence: str, wants: set[str]) -> Recording:
     length = len(demo["actions"])
     seen: dict[str, Any] = {
         name: np.ascontiguousarray(upright(obs[key][()]))
-        for name, key in _CAMERAS.items()
+        for name, key in CAMERAS.items()
         if name in wants
     }
     if "proprio" in wants:
@@ -124,7 +127,7 @@ def _check(file: Path, demo: Any) -> int:
     needed = ["actions", "rewards", "dones", *(f"obs/{name}" for name in _PROPRIO)]
     if missing := [name for name in needed if name not in demo]:
         raise ValueError(f"{file}: {demo.name} lacks {missing}, which LIBERO's have")
-    cameras = [f"obs/{key}" for key in _CAMERAS.values() if f"obs/{key}" in demo]
+    cameras = [f"obs/{key}" for key in CAMERAS.values() if f"obs/{key}" in demo]
     lengths = {name: len(demo[name]) for name in [*needed, *cameras]}
     widths = [demo[name].shape[1:] for name in (needed[0], *needed[3:])]
     if len(set(lengths.values())) > 1 or widths != [(7,), (3,), (3,), (2,)]:
@@ -154,7 +157,8 @@ def _sentence(file: Path, data: Any) -> str:
     return " ".join(words[scenes[-1] + 1 if scenes else 0 :])
 
 
-def _h5py() -> Any:
+def import_h5py() -> Any:
+    """The package h5py; ImportError that says what to install."""
     try:
         import h5py
     except ImportError as reason:
