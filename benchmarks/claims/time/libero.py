@@ -3,15 +3,20 @@ that `make libero` sets up.
 
 Both simulate the same episode with the same actions, in turns of some steps, so that
 what differs is what is put around the simulation. Seconds are those of processors.
+
+Then one worker and two, processes of a batch, take turns with the benchmark's loop in
+this one. There seconds are those of the clock: two workers share the machine.
 """
 
 import os
-import resource
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from yieldrl.benchmarks.claim import Run, constants, values
 from yieldrl.benchmarks.style import COLORS
@@ -72,23 +77,71 @@ def steps_per_second(step: Callable[[Any], object], actions: Any) -> float:
     return len(actions) / seconds(play)
 
 
+def some_actions(steps: int) -> np.ndarray:
+    """Small random ones, `[steps, 7]`."""
+    rng = np.random.default_rng(0)
+    return rng.uniform(-0.3, 0.3, (steps, 7)).astype(np.float32)
+
+
+def of_workers(cameras: Sequence[str], steps: int) -> dict[str, Any]:
+    """Steps per second of the clock of one worker, of two, and of the benchmark's loop
+    in this process, in turns; and what two take to start, in s and MB each."""
+    from yieldrl.envs.libero import LiberoEnvWrapper
+    from yieldrl.envs.libero.rendering import painting
+    from yieldrl.envs.vectorize import vectorize
+
+    def make() -> Any:
+        return LiberoEnvWrapper(horizon=900, size=SIZE, cameras=cameras)
+
+    begin = time.perf_counter()
+    two: Any = vectorize(make, 2, "async")
+    two.reset(seed=0)
+    start = time.perf_counter() - begin
+    memory = [peak_megabytes(process.pid) for process in two.processes]
+    one: Any = vectorize(make, 1, "async")
+    one.reset(seed=0)
+    own, actions = published(cameras), some_actions(steps)
+
+    def play(step: Callable[[Any], object], workers: int) -> float:
+        begin = time.perf_counter()
+        with painting(own.sim):
+            for action in actions:
+                step(action)
+        return round(workers * steps / (time.perf_counter() - begin), 2)
+
+    sides = {
+        "benchmark": partial(play, lambda action: own.step(action.tolist()), 1),
+        "one": partial(play, lambda action: one.step(action[None]), 1),
+        "two": partial(play, lambda action: two.step(np.stack([action] * 2)), 2),
+    }
+    found = in_turns(sides, ROUNDS)
+    two.close()
+    one.close()
+    with painting(own.sim):
+        own.close()
+    return {**found, "start_seconds": round(start, 1), "megabytes": max(memory)}
+
+
+def peak_megabytes(process: int) -> int:
+    """The most memory that a process has had, of Linux."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    kilobytes = next(line.split()[1] for line in lines if line.startswith("VmHWM"))
+    return round(int(kilobytes) / 2**10)
+
+
 def against_published(
     cameras: Sequence[str], steps: int, shadows: Sequence[bool]
 ) -> dict[str, Any]:
     """Steps per second of both, in turns, and seconds of a reset."""
-    import numpy as np
-
     from yieldrl.envs.libero import LiberoEnvWrapper
     from yieldrl.envs.libero.rendering import painting
 
-    actions = np.random.default_rng(0).uniform(-0.3, 0.3, (steps, 7)).astype(np.float32)
+    actions = some_actions(steps)
     whole = {"horizon": 900, "size": SIZE, "cameras": cameras}
     envs = [LiberoEnvWrapper(**whole, shadows=shaded) for shaded in shadows]
-    start = seconds(envs[0].reset)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-    resets = {"yieldrl": round(seconds(partial(envs[0].reset, seed=0)), 2)}
-    for env in envs[1:]:
+    for env in envs:
         env.reset()
+    resets = {"yieldrl": round(seconds(partial(envs[0].reset, seed=0)), 2)}
     own = published(cameras)
 
     def of_published(action: Any) -> None:
@@ -106,13 +159,7 @@ def against_published(
     with painting(own.sim):
         resets["benchmark"] = round(seconds(partial(begin_published, own)), 2)
     speeds = {side: [round(x, 2) for x in taken] for side, taken in found.items()}
-    return {
-        "without shadows": [],
-        **speeds,
-        "start_seconds": round(start, 1),
-        "megabytes": round(memory),
-        "reset_seconds": resets,
-    }
+    return {"without shadows": [], **speeds, "reset_seconds": resets}
 
 
 def measure_way(way: str, seed: int) -> dict[str, Any]:
@@ -121,7 +168,9 @@ def measure_way(way: str, seed: int) -> dict[str, Any]:
         os.environ["MUJOCO_GL"] = renderer
     cameras = ("agentview", "wrist") if renderer else ()
     steps = STEPS["pictures" if renderer else "states"]
-    return {"seed": seed, "way": way, **against_published(cameras, steps, shadows)}
+    workers = of_workers(cameras, steps)
+    found = against_published(cameras, steps, shadows)
+    return {"seed": seed, "way": way, **found, "workers": workers}
 
 
 def ratios(runs: Sequence[Run]) -> list[float]:
