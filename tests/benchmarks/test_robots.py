@@ -5,7 +5,7 @@ from __future__ import annotations
 import gymnasium as gym
 import pytest
 
-from yieldrl.benchmarks.claims.robots import reach, speed
+from yieldrl.benchmarks.claims.robots import learning, speed
 from yieldrl.benchmarks.registry import CLAIMS
 from yieldrl.benchmarks.tasks import make_config
 
@@ -54,10 +54,11 @@ def test_a_seed_of_the_task(monkeypatch):
             **fields,
         )
 
-    monkeypatch.setattr(reach, "make_config", small)
-    monkeypatch.setattr(reach, "EPISODES", 2)
-    run = reach.train(seed=3)
+    monkeypatch.setattr(learning, "make_config", small)
+    monkeypatch.setattr(learning, "EPISODES", 2)
+    run = learning.train(seed=3, **CLAIMS["robots"]["reach"].arguments)
     assert run["seed"] == 3
+    assert run["first"]["success_rate"] == 1.0
     assert [point["sample_step"] for point in run["curve"]] == [20, 40]
     assert run["final"]["success_rate"] == 1.0
     assert run["processor_seconds"] > 0
@@ -65,6 +66,17 @@ def test_a_seed_of_the_task(monkeypatch):
     claim = CLAIMS["robots"]["reach"]
     assert [verdict.value for verdict in claim.judge(runs)] == [0.5, 0.75]
     assert claim.table(runs)[1][0][:2] == ["2", "0.750 (0.50 to 1.00)"]
+
+
+def test_what_is_gained_in_push_t_is_judged():
+    claim = CLAIMS["robots"]["push_t"]
+    found = {"success_rate": 0.0, "episode_return": 30.0}
+    run = {"first": found, "final": {**found, "episode_return": 55.0}}
+    runs = [{**run, "seed": seed, "processor_seconds": 90.0} for seed in (1, 2)]
+    assert [(v.value, v.holds) for v in claim.judge(runs)] == [(25.0, True)]
+    assert claim.table(runs)[1] == [["2", "30", "55 (55 to 55)", "0.000", "90"]]
+    config = make_config(claim.arguments["algorithm"], claim.arguments["tuned"], {})
+    assert config.wrappers == ("yieldrl.envs.robots:PushT",)
 
 
 def test_the_file_is_the_wrapped_task():

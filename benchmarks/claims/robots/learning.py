@@ -1,27 +1,34 @@
-"""SAC in a task of Meta-World, seed by seed, judged by its success in 100 episodes."""
+"""A tuned file for a robot's task, seed by seed, judged in 100 episodes at the end."""
 
+import importlib
 import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from yieldrl.algorithms import sac
 from yieldrl.benchmarks.claim import Run
 from yieldrl.benchmarks.style import COLORS, line
 from yieldrl.benchmarks.tasks import make_config
 from yieldrl.experiments.plot import aggregate
 
-TUNED = "reach"
 EPISODES = 100
-SETTINGS: dict[str, Any] = {"tuned": TUNED, "episodes": EPISODES}
 
 
-def train(seed: int) -> dict[str, Any]:
-    """Train one seed with the tuned file's settings, and evaluate it."""
+def settings(algorithm: str, tuned: str, shown: str) -> dict[str, Any]:
+    return {"algorithm": algorithm, "tuned": tuned, "episodes": EPISODES}
+
+
+def train(seed: int, algorithm: str, tuned: str, shown: str) -> dict[str, Any]:
+    """Train one seed with the tuned file's settings, and evaluate it.
+
+    `first` is how well it does untrained, `shown` which metric is drawn.
+    """
     curve: list[dict[str, float]] = []
-    begin, began = time.perf_counter(), time.process_time()
-    with sac.Trainer(make_config("sac", TUNED, {"seed": seed})) as trainer:
+    trainer_class = importlib.import_module(f"yieldrl.algorithms.{algorithm}").Trainer
+    with trainer_class(make_config(algorithm, tuned, {"seed": seed})) as trainer:
+        first = _found(trainer.evaluate(EPISODES))
+        begin, began = time.perf_counter(), time.process_time()
         for log in trainer():
             if log["log_type"] == "evaluate":
                 curve.append({"sample_step": log["sample_step"], **_found(log)})
@@ -29,6 +36,9 @@ def train(seed: int) -> dict[str, Any]:
         final = _found(trainer.evaluate(EPISODES))
     return {
         "seed": seed,
+        "algorithm": algorithm,
+        "shown": shown,
+        "first": first,
         "curve": curve,
         "final": final,
         "processor_seconds": round(processor, 2),
@@ -40,11 +50,13 @@ def draw(axes: Any, runs: Sequence[Run]) -> None:
     points = [
         (
             np.array([point["sample_step"] for point in run["curve"]]),
-            np.array([point["success_rate"] for point in run["curve"]]),
+            np.array([point[run["shown"]] for point in run["curve"]]),
         )
         for run in runs
     ]
-    line(axes, aggregate(f"sac, {len(runs)} seeds", points), COLORS[0])
+    line(
+        axes, aggregate(f"{runs[0]['algorithm']}, {len(runs)} seeds", points), COLORS[0]
+    )
 
 
 def _found(log: Any) -> dict[str, float]:
