@@ -39,6 +39,9 @@ class ClonesFirst(OnPolicyTrainer):
                 for log in logs:
                     yield {**log, "logs": {**log["logs"], "phase": 0.0}}
             self.cloning = None  # with all demonstrations
+            if self.envs_here is not self.envs:  # nobody else steps them
+                self.envs_here.close()
+                del self.envs_here
             self.algorithm.sync_target()  # what is kept of the start is the clone
         yield from super().__call__()
 

@@ -63,6 +63,7 @@ def test_it_is_cloned_here_and_improved_on_ray():
                     break
             run.load_state_dict(run.state_dict())
         found += [plain(log) for log in run()]
+        assert "envs_here" not in vars(run)  # the expert's: simulators take memory
     assert repr(found) == repr(expected)
 
 
