@@ -32,7 +32,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_980
+LINES = 40_016
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_890, "language": 1_095, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
@@ -43,15 +43,15 @@ LATER |= {"loggers/answers.py": 77, "algorithms/dpo": 320}
 LATER |= {"envs/wrappers/judged.py": 100, "algorithms/vla_grpo": 200}
 LATER |= {"algorithms/vla_ppo_steady": 200, "imagination": 2_330}
 LATER |= {"algorithms/mbpo": 200, "on_policy/action_values.py": 33}
-LATER |= {"envs/libero": 1_120}
+LATER |= {"envs/libero": 1_131}
 LATER |= {"buffers/ring_sequences.py": 160, "buffers/imagination.py": 125}
 LATER |= {"buffers/robot_episodes.py": 182}
 LATER |= {"buffers/libero_data.py": 166, "buffers/libero_writing.py": 103}
 LATER |= {"buffers/lerobot_data.py": 199}
 LATER |= {"buffers/pictures.py": 64}
 LATER |= {"buffers/linked.py": 140}
-LATER |= {"buffers/datasets.py": 63}
-LATER |= {"envs/robots.py": 68}
+LATER |= {"buffers/datasets.py": 86}
+LATER |= {"envs/robots.py": 111}
 LATER |= {"experiments/suite_evaluation.py": 200}
 LATER |= {"experiments/suite_results.py": 130}
 LATER |= {"cli/evaluating_suites.py": 110}
