@@ -77,6 +77,8 @@ def test_the_exercises_errors_are_those_of_the_library():
     world = EnsembleModel(Box(-9, 9, (3,)), Box(-1, 1, (2,)), hidden_sizes=(8,)).eval()
     obs, next_obs = torch.randn(2, 5, 6, 3)
     row = {"obs": obs, "action": torch.rand(5, 6, 2), "next_obs": next_obs}
+    goes_on = torch.zeros(5, 6, dtype=torch.bool)
+    row |= {"terminated": goes_on, "truncated": goes_on}
     scale = obs.flatten(0, 1).std(0, correction=0)
     mine = solution.k_step_errors(
         lambda state, action: world.predict(state, action).next_obs,
