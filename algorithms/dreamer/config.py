@@ -18,7 +18,7 @@ class Config(OffPolicyConfig, LatentConfig):
     num_envs: int = 8
     total_steps: int = 50_000
     buffer_size: int = 100_000
-    train_every: int = 8
+    train_every: int = 4
 
     batch_size: int = 16
     """Sequences drawn for each gradient step. More give gradients with less noise, and
@@ -31,7 +31,7 @@ class Config(OffPolicyConfig, LatentConfig):
     learning_rate: LearningRate = 1e-3
     """Learning rate of Adam, of the world model. Too high diverges."""
 
-    behavior_rate: LearningRate = 3e-4
+    behavior_rate: LearningRate = 1e-3
     """Learning rate of Adam, of actor and critic. Higher follows the model sooner, and
     its mistakes too."""
 
