@@ -170,8 +170,8 @@ def ball_15(runs: Sequence[Run]) -> float | None:
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
     for color, side in zip(COLORS, SIDES, strict=False):
-        some = [run for run in of(runs, side) if len(run["curve"]) > 1]
-        if some:
+        some = of(runs, side)
+        if some and "total_steps" not in SIDES[side]:
             curves = [np.array(run["curve"]).T for run in some]
             drawn = [(points[0], points[1]) for points in curves]
             line(axes, aggregate(f"{side}, {len(some)} seeds", drawn), color)
