@@ -1,4 +1,4 @@
-"""`python -m yieldrl.algorithms.sac --help`; a copied folder runs the same way."""
+"""`python -m yieldrl.algorithms.dreamer --help`; a copied folder runs the same way."""
 
 from yieldrl.cli import train_command
 
