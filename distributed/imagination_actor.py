@@ -11,8 +11,6 @@ from yieldrl.distributed.remote_agent import as_array
 from yieldrl.distributed.weights import Signature, load
 from yieldrl.envs.batched.tree import tree_map
 
-Weights = tuple[Signature, Mapping[str, Any]]
-
 
 class ImaginationRolloutActor:
     """Lets the policy act in the model of the world, from real transitions on.

@@ -26,9 +26,9 @@ class RefreshesImagination(OnPolicyTrainer):
 
     def state_dict(self) -> dict[str, Any]:
         state, elsewhere = super().state_dict(), self.algorithm.imagination.elsewhere
-        return (
-            state if elsewhere is None else {**state, "ahead": elsewhere.state_dict()}
-        )
+        if elsewhere is None:
+            return state
+        return {**state, "ahead": elsewhere.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)

@@ -108,8 +108,10 @@ class OnPolicyTrainer(abstractions.Trainer):
             self.learners.load_state_dict(state.get("learners", {"steps": []}))
 
     def _run_train(self) -> LogData:
-        minibatches, learners, rollout = self.buffer.passes, self.learners, None
-        if minibatches is None if learners is None else learners.done:
+        minibatches: Any = self.buffer.passes
+        learners, rollout, logs = self.learners, None, {}
+        begins = minibatches is None if learners is None else learners.done
+        if begins:
             rollout, logs = self.rollout_due()
             if rollout is None:
                 self.buffer.clear()
@@ -119,10 +121,8 @@ class OnPolicyTrainer(abstractions.Trainer):
             if learners.done:
                 self.end_passes()
             return self._log("train", logs)
-        logs = {}
         if rollout is not None:  # advantages first, for the whole of it
             minibatches, logs = self.begin_learning(rollout)
-        assert minibatches is not None
         if not minibatches.exhausted:  # as it is at once where all steps only reset
             logs |= self.algorithm.learn_from(minibatches, self.agent.learn)
         if minibatches.exhausted:

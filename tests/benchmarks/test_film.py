@@ -1,5 +1,7 @@
 """The claim about a film of Breakout: what a run records, and how it is drawn."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -55,7 +57,8 @@ def test_a_perfect_model_is_right_in_every_game(monkeypatch):
     monkeypatch.setattr(film, "paint", lambda world, obs, *_: [*obs.float()])
     generator = torch.Generator().manual_seed(1)
     data = film.games(3, 3, 1, generator)
-    found = film.looked(None, data)  # type: ignore[arg-type]
+    no_model: Any = None  # `paint` asks none
+    found = film.looked(no_model, data)
     assert found["ball"] == found["paddle"] == found["wall"] == {"1": 1.0, "2": 1.0}
     assert found["film"]["real"] == found["film"]["imagined"]
 
