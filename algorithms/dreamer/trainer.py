@@ -17,7 +17,7 @@ class Trainer(OffPolicyTrainer):
     >>> for log in trainer():
     ...     pass
     >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 240, 6)
+    ('train', 240, 11)
     """
 
     config: Config
