@@ -157,5 +157,5 @@ def test_what_is_demanded_of_gradients(monkeypatch):
     header, rows = claim.table(runs)
     dr_grpo = dict(zip(header, rows[1], strict=True))
     assert (dr_grpo["length: G = 2"], dr_grpo["G = 6"]) == ("0.500", "0.833")
-    changed = [{**run, "ratio": 1.0, "error": 0.1, "best": 0.5} for run in runs]
+    changed = [{**run, "ratio": 1.0, "error": 0.1, "steps": 150} for run in runs]
     assert not any(verdict.holds for verdict in claim.judge(changed))

@@ -20,7 +20,7 @@ from yieldrl.experiments.plot import aggregate
 (SIDES,) = constants("writing/gradient", "SIDES")
 ARMS, SIZES = 4, range(2, 7)
 TOGETHER = {"reinforce_pp": 4}  # groups that have one mean and standard deviation
-STEPS, LENGTH = 60, 0.25  # of ascent, and how far the logits go in each
+STEPS, LENGTH = 150, 0.25  # of ascent at most, and how far the logits go in each
 SETTINGS = {"arms": ARMS, "sizes": [*SIZES], "together": TOGETHER}
 SETTINGS |= {"steps": STEPS, "length": LENGTH}
 
@@ -41,19 +41,20 @@ def train(seed: int) -> dict[str, Any]:
 
 
 def compared(groups: "Groups", logits: Tensor, rewards: Tensor) -> dict[str, float]:
-    """The mean gradient beside the exact one, and how probable the best arm becomes by
-    going its way."""
+    """The mean gradient beside the exact one, and after how many steps its way the best
+    arm has a probability of 0.99."""
     wanted, found = differences(logits, rewards), groups.gradient(logits)
-    for _ in range(STEPS):
+    steps, best = 0, rewards.argmax()
+    while logits.softmax(0)[best] < 0.99 and steps < STEPS:
         step = groups.gradient(logits)
-        logits = logits + LENGTH * step / step.norm()
+        logits, steps = logits + LENGTH * step / step.norm(), steps + 1
     numbers = {
         "ratio": found.norm() / wanted.norm(),
         "cosine": found @ wanted / found.norm() / wanted.norm(),
         "error": (found - wanted).norm() / wanted.norm(),
-        "best": logits.softmax(0)[rewards.argmax()],
     }
-    return {name: round(float(x), 6) for name, x in numbers.items()}
+    rounded = {name: round(float(x), 6) for name, x in numbers.items()}
+    return {**rounded, "steps": steps}
 
 
 def differences(logits: Tensor, rewards: Tensor) -> Tensor:
