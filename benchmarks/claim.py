@@ -2,7 +2,8 @@
 
 Its code is a module with these names; all but the first are optional:
 
-    train(seed, **case)     one run, in a process of its own; `run` may name another one
+    train(seed, **case)     one run, in a process of its own, or several as `runs`;
+                            `run` may name another function
     CASES                   what is run with every seed: keyword arguments of each run
     measure(options)        all runs, where they are not independent of each other
     SETTINGS                what all runs have in common, or settings(**arguments)

@@ -43,7 +43,10 @@ def each(
     jobs: int,
     outcome: Callable[[Any], str] = lambda _: "done",
 ) -> list[Any]:
-    """Call a function for every case, in processes of their own, `jobs` at a time."""
+    """Call a function for every case, in processes of their own, `jobs` at a time.
+
+    What it answers, in the order of cases; a dict with `runs` stands for each of them.
+    """
 
     def one(case: Mapping[str, Any]) -> Any:
         answer = call(function, 1, **case)
@@ -52,7 +55,13 @@ def each(
         return answer
 
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, cases))
+        answers = pool.map(one, cases)
+        return [run for answer in answers for run in _runs(answer)]
+
+
+def _runs(answer: Any) -> list[Any]:
+    several = isinstance(answer, dict) and "runs" in answer
+    return answer["runs"] if several else [answer]
 
 
 def main(module: str, function: str, arguments: str) -> None:

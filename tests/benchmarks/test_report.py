@@ -67,6 +67,9 @@ def test_every_case_has_a_process_of_its_own(
     assert subprocesses.each(dict, cases, jobs=2) == cases
     assert calls == [(dict, 1)] * 2
     assert "side sync, seed 1: done" in capsys.readouterr().out
+    several = [{"runs": [{"seed": 1}, {"seed": 2}]}, {"seed": 3}]
+    answers = [{"seed": seed} for seed in (1, 2, 3)]
+    assert subprocesses.each(dict, several, jobs=1) == answers
 
 
 @pytest.mark.parametrize(("timed", "jobs"), [(True, 1), (False, 3)])

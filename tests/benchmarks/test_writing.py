@@ -1,11 +1,12 @@
 """Claims about policies that write: what looks see, and what is demanded."""
 
 import functools
+import itertools
 
 import pytest
 import torch
 
-from yieldrl.benchmarks.claims.writing import lengths, sums, tokens
+from yieldrl.benchmarks.claims.writing import gradient, lengths, sums, tokens
 from yieldrl.benchmarks.registry import CLAIMS
 from yieldrl.language import policy_for
 
@@ -106,3 +107,55 @@ def test_both_sides_have_as_many_parameters():
     assert envs.answer_length == task["answer"]
     assert sum(p.numel() for p in model.parameters()) == 823_296
     assert model.model.places.weight.shape[0] == task["prompt"] + task["answer"]
+
+
+def bandit():
+    logits, rewards = torch.tensor([[0.3, -0.2, 0.5, 0.0], [1.0, -0.5, 0.25, 2.0]])
+    return logits, rewards
+
+
+def test_gradients_of_a_bandit_are_those_of_the_expected_return():
+    """RLOO's to rounding, Dr. GRPO's but for its length; and differences are right."""
+    logits, rewards = bandit()
+    exact = torch.func.grad(lambda x: x.softmax(0) @ rewards)(logits)
+    torch.testing.assert_close(gradient.differences(logits, rewards), exact)
+    for size in gradient.SIZES:
+        found = gradient.Groups("rloo", size, rewards).gradient(logits)
+        torch.testing.assert_close(found, exact)
+        shrunk = gradient.Groups("dr_grpo", size, rewards).gradient(logits)
+        torch.testing.assert_close(shrunk, exact * (size - 1) / size)
+
+
+@pytest.mark.parametrize("side", ["dapo", "gspo", "reinforce_pp"])
+def test_some_gradients_of_a_bandit_are_grpos(side, monkeypatch):
+    """With one prompt and one token; REINFORCE++'s if it has one group alone."""
+    monkeypatch.setattr(gradient, "TOGETHER", {})
+    logits, rewards = bandit()
+    expected = gradient.Groups("grpo", 3, rewards).gradient(logits)
+    found = gradient.Groups(side, 3, rewards).gradient(logits)
+    torch.testing.assert_close(found, expected)
+
+
+def test_a_gradient_of_grpo_is_the_mean_over_groups_in_any_order():
+    logits, rewards = bandit()
+    expected, log_p = torch.zeros(4), logits.log_softmax(0)
+    for arms in itertools.product(range(4), repeat=3):
+        own = rewards[[*arms]]
+        advantage = (own - own.mean()) / (own.std(correction=0) + 1e-6)
+        scores = torch.eye(4)[[*arms]] - log_p.exp()  # of log pi, by the logits
+        expected += log_p[[*arms]].sum().exp() * (advantage @ scores) / 3
+    found = gradient.Groups("grpo", 3, rewards).gradient(logits)
+    torch.testing.assert_close(found, expected)
+
+
+def test_what_is_demanded_of_gradients(monkeypatch):
+    monkeypatch.setattr(gradient, "SIZES", [2, 6])
+    monkeypatch.setitem(gradient.TOGETHER, "reinforce_pp", 2)
+    runs = gradient.train(1)["runs"]
+    claim = CLAIMS["writing"]["gradient"]
+    assert all(verdict.holds for verdict in claim.judge(runs))
+    header, rows = claim.table(runs)
+    dr_grpo = dict(zip(header, rows[1], strict=True))
+    assert (dr_grpo["length: G = 2"], dr_grpo["G = 6"]) == ("0.500", "0.833")
+    changed = [{**run, "ratio": 1.0, "error": 0.1, "steps": 150} for run in runs]
+    assert not any(verdict.holds for verdict in claim.judge(changed))

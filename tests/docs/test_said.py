@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import statistics
 
+import numpy as np
+import torch
 from site_logic import DOCS
 
 from yieldrl.benchmarks import results
@@ -66,3 +68,34 @@ def test_what_rainbows_page_says_of_its_parts_was_measured():
     assert soonest == "rainbow-corridor100"
     assert arrived["dqn"] == arrived["n_step_dqn"] == arrived["rainbow"] == 4
     assert arrived["c51"] == 5
+
+
+def test_what_chapter_19_says_of_the_best_of_n_was_measured():
+    text = " ".join((DOCS / "course/19-preferences.md").read_text("utf-8").split())
+    assert "Even the model of 1 200, which is right in nine of ten pairs that" in text
+    assert "has passed its top at $n = 32$" in text
+    assert "with few pairs below where it began" in text
+    runs = results.load(results.FOLDER / "preferences-best_of.json")["runs"]
+    sides = {run["side"]: [r for r in runs if r["side"] == run["side"]] for run in runs}
+    many = sides["1200 pairs"]
+    assert round(10 * statistics.mean(run["held_out"] for run in many)) == 9
+    mean = {name: np.mean([r["curve"] for r in of], 0) for name, of in sides.items()}
+    number, _, _, right = mean["1200 pairs"].T
+    assert number[right.argmax()] < 32
+    assert mean["50 pairs"][-1, 3] < mean["400 pairs"][-1, 3] < right[0] < right[-1]
+    assert "Where the best of $n$ by the model of 400 pairs has gained most" in text
+    _, kl, learned, right = mean["400 pairs"][mean["400 pairs"][:, 3].argmax()]
+    _, distance, judged, found = mean["400 pairs, GRPO"].T
+    assert np.interp(kl, distance, judged) < learned
+    assert np.interp(kl, distance, found) < found[0] < right
+
+
+def test_what_the_page_of_grpo_says_of_a_bandit_was_measured():
+    text = (DOCS / "algorithms/grpo.md").read_text("utf-8")
+    assert "whose best arm has a probability of 0.015 at first" in text
+    runs = results.load(results.FOLDER / "writing-gradient.json")["runs"]
+    most = max(runs, key=lambda run: run["steps"])
+    generator = torch.Generator().manual_seed(most["seed"])
+    logits, rewards = torch.randn(2, 4, generator=generator)
+    assert round(float(logits.softmax(0)[rewards.argmax()]), 3) == 0.015
+    assert most["side"] == "rloo"

@@ -10,16 +10,16 @@ import gymnasium
 import numpy as np
 
 from yieldrl.algorithms import dpo, grpo, ppo
-from yieldrl.benchmarks.claim import Options, Run
+from yieldrl.benchmarks.claim import Run
 from yieldrl.benchmarks.claims.preferences.judges import right
 from yieldrl.benchmarks.scores import curve
 from yieldrl.benchmarks.style import COLORS, line
-from yieldrl.benchmarks.subprocesses import each
 from yieldrl.buffers import EpisodeGroups
 from yieldrl.envs.wrappers import JudgedReward
 from yieldrl.language import AnswerCritic, RewardModel, policy_for
 
 MODEL = {"d_model": 64, "num_layers": 2}
+WRITER = functools.partial(policy_for, **MODEL)
 DPO: dict[str, Any] = {
     "env_kwargs": {"max_operand": 9},
     "clone_steps": 150,
@@ -70,58 +70,75 @@ SETTINGS = {
 
 def train(seed: int) -> dict[str, Any]:
     """All sides, from one clone."""
-    model = functools.partial(policy_for, **MODEL)
-    cloning = dpo.Trainer(dpo.Config(**DPO, seed=seed), model=model)
-    for _ in cloning():
-        if cloning.buffer.full:  # the clone's answers are there
-            break
-    clone = {k: v.clone() for k, v in cloning.model.state_dict().items()}
+    cloning, pairs = cloned(seed)
+    clone = weights(cloning.model)
     runs = [{"side": "clone", "accuracy": accuracy(cloning)}]
     for side, judge in JUDGES.items():
         fields = {**DPO, "demonstration_steps": 0, "total_steps": 8192, "judge": judge}
-        trainer = dpo.Trainer(dpo.Config(**fields, seed=seed), model=model)
+        trainer = dpo.Trainer(dpo.Config(**fields, seed=seed), model=WRITER)
         restart(trainer, clone)
         logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
-        pairs = int(logs[0]["dpo/pairs"])
-        runs.append({"side": side, "accuracy": accuracy(trainer), "pairs": pairs})
-    rollout = cloning.buffer.rollout()
-    known = rollout.select("obs", "action")
-    pairs = EpisodeGroups.of(rollout, 2, 1.0).pairs(known)
-    reward_model = RewardModel(cloning.model)
-    for _ in reward_model.fit(pairs[:PAIRS], seed=seed, **REWARD_MODEL):
-        pass
-    held = float(reward_model.loss(pairs[PAIRS:])[1]["accuracy"])
+        compared = int(logs[0]["dpo/pairs"])
+        runs.append({"side": side, "accuracy": accuracy(trainer), "pairs": compared})
+    reward_model, held = fitted(cloning.model, pairs, PAIRS, seed)
     for side in IMPROVED:
         run = improved(side, reward_model, clone, seed)
-        runs.append({"side": side, "held_out": round(held, 4), **run})
+        runs.append({"side": side, "held_out": held, **run})
     return {"runs": [{"seed": seed, **run} for run in runs]}
+
+
+def cloned(seed: int) -> tuple[Any, Any]:
+    """A trainer of DPO when it has cloned, and the pairs `[P, 2, 1]` of answers of the
+    clone that it would learn from."""
+    cloning = dpo.Trainer(dpo.Config(**DPO, seed=seed), model=WRITER)
+    for _ in cloning():
+        if cloning.buffer.full:  # the clone's answers are there
+            break
+    rollout = cloning.buffer.rollout()
+    known = rollout.select("obs", "action")
+    return cloning, EpisodeGroups.of(rollout, 2, 1.0).pairs(known)
+
+
+def weights(model: Any) -> dict[str, Any]:
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def fitted(clone: Any, pairs: Any, count: int, seed: int) -> tuple[RewardModel, float]:
+    """A reward model of the first pairs, and its share of right ones of the others."""
+    reward_model = RewardModel(clone)
+    for _ in reward_model.fit(pairs[:count], seed=seed, **REWARD_MODEL):
+        pass
+    held = float(reward_model.loss(pairs[count:])[1]["accuracy"])
+    return reward_model, round(held, 4)
 
 
 def improved(
     side: str, reward_model: RewardModel, clone: dict[str, Any], seed: int
 ) -> dict[str, Any]:
-    """GRPO or PPO from the clone on: what the judge gave, and what was right."""
-    sums: Any = gymnasium.make_vec("yieldrl/Sums-v1", num_envs=256, **DPO["env_kwargs"])
-    judge = right if side == TRUE else reward_model.judge
-    envs = JudgedReward(sums, judge)
-    policy = policy_for(
-        sums.single_observation_space, sums.single_action_space, **MODEL
-    )
-    policy.load_state_dict(clone)
-    trainer: Any
-    if side == WITH_CRITIC:
-        config: Any = ppo.Config(**PPO, seed=seed)
-        trainer = ppo.Trainer(config, envs=envs, model=AnswerCritic(policy))
-    else:
-        config = grpo.Config(**GRPO, kl_coef=PENALTIES.get(side, 0.0), seed=seed)
-        trainer = grpo.Trainer(config, envs=envs, model=policy)
-    points = []
+    """From the clone on: what the judge gave, and what was right."""
+    trainer, points = improver(side, reward_model, clone, seed), []
     for log in trainer():
         if "true_reward" in log["logs"]:
             names = "judged_reward", "true_reward"
             found = [round(float(log["logs"][name]), 4) for name in names]
             points.append([log["sample_step"], *found])
     return {"accuracy": accuracy(trainer), "curve": points}
+
+
+def improver(
+    side: str, reward_model: RewardModel, clone: dict[str, Any], seed: int
+) -> Any:
+    """A trainer of GRPO or PPO that goes on from the clone."""
+    sums: Any = gymnasium.make_vec("yieldrl/Sums-v1", num_envs=256, **DPO["env_kwargs"])
+    judge = right if side == TRUE else reward_model.judge
+    envs = JudgedReward(sums, judge)
+    policy = WRITER(sums.single_observation_space, sums.single_action_space)
+    policy.load_state_dict(clone)
+    if side == WITH_CRITIC:
+        config: Any = ppo.Config(**PPO, seed=seed)
+        return ppo.Trainer(config, envs=envs, model=AnswerCritic(policy))
+    config = grpo.Config(**GRPO, kl_coef=PENALTIES.get(side, 0.0), seed=seed)
+    return grpo.Trainer(config, envs=envs, model=policy)
 
 
 def restart(trainer: Any, weights: dict[str, Any]) -> None:
@@ -136,59 +153,37 @@ def accuracy(trainer: Any) -> float:
     return round(float(found), 4)
 
 
-def measure(options: Options) -> list[dict[str, Any]]:
-    cases = [{"seed": seed} for seed in options.numbers]
-    return [run for case in each(train, cases, options.jobs) for run in case["runs"]]
-
-
 def preferred(points: Sequence[Sequence[float]]) -> list[float]:
     """How probably the reward model prefers the answers of now to those at the start,
     by their mean scores."""
-    return [1 / (1 + math.exp(points[0][1] - judged)) for _, judged, _ in points]
+    return [1 / (1 + math.exp(points[0][-2] - judged)) for *_, judged, _ in points]
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    for color, side in zip(COLORS, IMPROVED, strict=False):
+def draw(
+    axes: Any, runs: Sequence[Run], sides: Sequence[str] = IMPROVED, entry: int = 0
+) -> None:
+    """What is right and what is preferred, against an entry of each point, its mean."""
+    for color, side in zip(COLORS, sides, strict=False):
         curves = [run["curve"] for run in runs if run["side"] == side]
-        steps = np.array([step for step, *_ in curves[0]])
-        lines = {f"{side}: right": ([[p[2] for p in c] for c in curves], "-")}
+        steps = np.mean(curves, 0)[:, entry]
+        lines = {f"{side}: right": ([[p[-1] for p in c] for c in curves], "-")}
         if side != TRUE:
             lines[f"{side}: preferred"] = ([*map(preferred, curves)], "--")
         for label, (values, style) in lines.items():
             line(axes, replace(curve(label, values), steps=steps), color, style)
 
 
-def turned(runs: Sequence[Run]) -> list[float]:
-    """What became of the true reward while the learned one rose, without a penalty: the
-    mean of the last five batches less the first."""
-    return became(runs, next(iter(PENALTIES)))
-
-
-def with_critic(runs: Sequence[Run]) -> list[float]:
-    """What became of it by PPO on the same reward model."""
-    return became(runs, WITH_CRITIC)
-
-
-def rose(runs: Sequence[Run]) -> list[float]:
-    """What became of it where it was learned from itself."""
-    return became(runs, TRUE)
-
-
-def became(runs: Sequence[Run], side: str) -> list[float]:
-    return [lost(run["curve"]) for run in runs if run["side"] == side]
+def became(runs: Sequence[Run]) -> list[float]:
+    """What became of the true reward: the mean of the last five batches less the
+    first."""
+    curves = [[true for *_, true in run["curve"]] for run in runs]
+    return [sum(curve[-5:]) / len(curve[-5:]) - curve[0] for curve in curves]
 
 
 def kept(runs: Sequence[Run]) -> list[float]:
     """By how much more of the true reward is left with a penalty than without."""
-    free, held = ([r for r in runs if r["side"] == side] for side in PENALTIES)
-    return [
-        lost(b["curve"]) - lost(a["curve"]) for a, b in zip(free, held, strict=True)
-    ]
-
-
-def lost(points: Sequence[Sequence[float]]) -> float:
-    last = [true for *_, true in points[-5:]]
-    return sum(last) / len(last) - points[0][2]
+    sides = ([r for r in runs if r["side"] == side] for side in PENALTIES)
+    return [b - a for a, b in zip(*map(became, sides), strict=True)]
 
 
 def gained(runs: Sequence[Run]) -> list[float]:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from yieldrl.algorithms import vla_ppo
-from yieldrl.benchmarks.claim import Options, Run
-from yieldrl.benchmarks.subprocesses import each
+from yieldrl.benchmarks.claim import Run
 
 from .learning import CLONE, EPISODES, PPO, cloned, draw_success, learned, look
 
@@ -15,6 +14,7 @@ SETTINGS = {**CLONE, **PPO, "episodes": EPISODES}
 LENGTHS = {1: {"1": "chunk"}}
 # chunk length -> side -> what the ratio is of; for one action both are the same
 LENGTHS |= {n: {f"{n}, {of}": of for of in ("chunk", "token")} for n in (4, 8)}
+CASES = [{"length": length} for length in LENGTHS]
 
 SIDES = tuple(side for sides in LENGTHS.values() for side in sides)
 
@@ -28,11 +28,6 @@ def train(length: int, seed: int) -> dict[str, Any]:
         run = learned("vla", config, look, weights)
         runs.append({**run, "side": side, "seed": seed, "cloned": first})
     return {"runs": runs}
-
-
-def measure(options: Options) -> list[dict[str, Any]]:
-    cases = [{"length": n, "seed": seed} for seed in options.numbers for n in LENGTHS]
-    return [run for case in each(train, cases, options.jobs) for run in case["runs"]]
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:

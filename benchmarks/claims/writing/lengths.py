@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from yieldrl.benchmarks.claim import Options, Run, constants
+from yieldrl.benchmarks.claim import Run, constants
 
 from . import sums
 from .sums import last, right
@@ -18,10 +18,6 @@ __all__ = ["right"]
 
 def train(seed: int) -> dict[str, Any]:
     return sums.from_one_clone(seed, WORLD, CLONE, list(SIDES), **FIELDS)
-
-
-def measure(options: Options) -> list[dict[str, Any]]:
-    return sums.measure(options, train)
 
 
 def length(runs: Sequence[Run]) -> list[float]:

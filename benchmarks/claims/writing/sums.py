@@ -11,10 +11,9 @@ import numpy as np
 import torch
 
 from yieldrl.algorithms import behavior_cloning
-from yieldrl.benchmarks.claim import Options, Run, constants
+from yieldrl.benchmarks.claim import Run, constants
 from yieldrl.benchmarks.claims.vla.learning import rates
 from yieldrl.benchmarks.style import COLORS, line
-from yieldrl.benchmarks.subprocesses import each
 from yieldrl.experiments.plot import aggregate
 from yieldrl.language import AnswerCritic, AnswerPolicy, TokenPolicy, policy_for
 
@@ -106,11 +105,6 @@ def from_one_clone(
 
 def train(seed: int) -> dict[str, Any]:
     return from_one_clone(seed, WORLD, CLONE, list(SIDES))
-
-
-def measure(options: Options, of: Any = train) -> list[dict[str, Any]]:
-    cases = [{"seed": seed} for seed in options.numbers]
-    return [run for case in each(of, cases, options.jobs) for run in case["runs"]]
 
 
 def gained(runs: Sequence[Run]) -> list[float]:
