@@ -19,15 +19,22 @@ from yieldrl.foundations.files import read_file
 TUNED = Path(inspect.getfile(vla_ppo)).parent / "configs" / "libero.yaml"
 # as users get it by `yieldrl train vla_ppo --config libero`
 LIBERO: dict[str, Any] = {**read_file(TUNED), "device": "cpu", "threads": 1}
-SETTINGS = {**LIBERO, "episodes": EPISODES}
 STAGES = {"new": "random weights", "cloned": "cloned", "improved": "after PPO"}
 
 
-def train(seed: int) -> dict[str, Any]:
+def settings(**fields: Any) -> dict[str, Any]:
+    """Of the tuned file, but for the task and what that takes."""
+    env_kwargs = LIBERO["env_kwargs"] | fields.pop("env_kwargs", {})
+    return {**LIBERO, **fields, "env_kwargs": env_kwargs, "episodes": EPISODES}
+
+
+def train(seed: int, **fields: Any) -> dict[str, Any]:
     """Success from the first fixed first states, at three points of a run."""
+    config = settings(**fields, seed=seed)
+    del config["episodes"]
     found: dict[str, Any] = {}
     begun = time.perf_counter()
-    with vla_ppo.Trainer(vla_ppo.Config(**LIBERO, seed=seed)) as trainer:
+    with vla_ppo.Trainer(vla_ppo.Config(**config)) as trainer:
         found["new"] = successes(trainer, "new")
         for log in trainer():
             if "cloned" not in found and log["logs"]["phase"] == 1.0:
