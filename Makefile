@@ -64,7 +64,7 @@ $(ROBOTS)/.dev: pyproject.toml constraints-robots.txt
 	touch $@
 
 robots: $(ROBOTS)/.dev
-	$(ROBOTS)/bin/python -m pytest tests/envs/test_robots.py
+	$(ROBOTS)/bin/python -m pytest tests/envs/robots
 
 # The built site in Chromium, which the system has to have.
 browser: docs

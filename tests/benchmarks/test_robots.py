@@ -5,7 +5,7 @@ from __future__ import annotations
 import gymnasium as gym
 import pytest
 
-from yieldrl.benchmarks.claims.robots import learning, speed
+from yieldrl.benchmarks.claims.robots import experts, learning, speed
 from yieldrl.benchmarks.registry import CLAIMS
 from yieldrl.benchmarks.tasks import make_config
 
@@ -68,15 +68,33 @@ def test_a_seed_of_the_task(monkeypatch):
     assert claim.table(runs)[1][0][:2] == ["2", "0.750 (0.50 to 1.00)"]
 
 
-def test_what_is_gained_in_push_t_is_judged():
-    claim = CLAIMS["robots"]["push_t"]
-    found = {"success_rate": 0.0, "episode_return": 30.0}
-    run = {"first": found, "final": {**found, "episode_return": 55.0}}
-    runs = [{**run, "seed": seed, "processor_seconds": 90.0} for seed in (1, 2)]
-    assert [(v.value, v.holds) for v in claim.judge(runs)] == [(25.0, True)]
-    assert claim.table(runs)[1] == [["2", "30", "55 (55 to 55)", "0.000", "90"]]
-    config = make_config(claim.arguments["algorithm"], claim.arguments["tuned"], {})
-    assert config.wrappers == ("yieldrl.envs.robots:PushT",)
+class Walking(gym.Env):
+    """Ends well in the third step, if it is done as its expert does it."""
+
+    observation_space = action_space = gym.spaces.Discrete(4)
+
+    def reset(self, *, seed=None, options=None):
+        self.at = 0
+        return self.at, {}
+
+    def expert(self):
+        return self.at + 1
+
+    def step(self, action):
+        self.at = int(action)
+        return self.at, 0.0, self.at == 3, False, {}
+
+
+def test_episodes_of_an_expert(monkeypatch):
+    task = {"env_id": f"{__name__}:Walking"}
+    monkeypatch.setitem(experts.TASKS, "Push-T", task)
+    monkeypatch.setattr(experts, "EPISODES", 2)
+    run = experts.train(seed=4, task="Push-T")
+    assert run == {"seed": 4, "task": "Push-T", "success_rate": 1.0, "steps": [3, 3]}
+    runs = [{**run, "task": name, "success_rate": 0.9} for name in experts.TASKS]
+    claim = CLAIMS["robots"]["experts"]
+    assert [verdict.holds for verdict in claim.judge(runs)] == [False, True]
+    assert claim.table(runs)[1][0] == ["Push-T", "0.90", "3 (3 to 3)"]
 
 
 def test_the_file_is_the_wrapped_task():

@@ -1,0 +1,169 @@
+"""What a rule does in Push-T that knows where disk and T are: walk up to it, and push.
+
+Points are `[..., 2]`, float64, in pixels, and but for what the names say in the T's own
+frame, in which its bar is 120 x 30 and its stem 30 x 90. What does not depend on where
+the T lies is computed once.
+"""
+
+import numpy as np
+
+RADIUS = 15.0  # of the disk
+TABLE = 16.0, 496.0  # between which the disk's centre can be
+GOAL = np.array([256, 256, np.pi / 4])  # x and y on the table, and angle
+
+CORNERS = np.array(
+    [(-60, 0), (60, 0), (60, 30), (15, 30), (15, 120), (-15, 120), (-15, 30), (-60, 30)]
+).astype(np.float64)
+BOXES = CORNERS[[[0, 2], [6, 4]]]  # bar and stem, two opposite corners each
+CENTRE = np.array([0.0, 45.0])  # of gravity
+INERTIA = 2 * ((120**2 + 30**2) / 12 + 15**2)  # over mass, as the simulator has it
+
+DEPTHS = np.array([1, 2, 4, 7, 11, 16, 23, 32, 45, 60], np.float64)  # of pushes
+SPACING = 7.5  # between places to push at
+STAND_OFF = 6.0  # of the disk that is about to push
+ROOM = 19.0  # on either side, of a disk that walks around a corner
+TRAVEL = 0.01  # pixels of error that a pixel of the way there is worth
+LEAD = 1.6  # how much farther the disk is sent than it is to come in a step
+
+
+def place_to_push(disk: np.ndarray, pose: np.ndarray) -> np.ndarray:
+    """Where to send the disk now, float64 `[2]`, in pixels of the table.
+
+    Of all pushes the one is meant that brings the T's corners nearest to their places,
+    less `TRAVEL` of the way to it. It is chosen anew at every step.
+
+    Args:
+        disk: Where the disk's centre is on the table, `[2]`.
+        pose: x and y of the T on the table, and its angle in radians, `[3]`.
+    """
+    here, corners = to_frame(disk, pose), to_frame(to_table(CORNERS, GOAL), pose)
+    after = misplaced(OUTCOMES, corners)  # [depths, contacts]
+    clear_of_it = backed_off(here)
+    way, towards = ways_around(clear_of_it, pose)
+    touching = touched(here)
+    gained = -after.min(0) - TRAVEL * np.where(touching, 0, way)
+    best = np.where(on_table(to_table(DISKS, pose)), gained, -np.inf).argmax()
+    if touching[best]:
+        depth = DEPTHS[after[:, best].argmin()]
+        to = here + LEAD * (DISKS[best] + depth * NORMALS[best] - here)
+    elif distance(here) < RADIUS + 1:
+        to = here + 4 * (clear_of_it - here)
+    else:
+        to = towards[best]
+    return to_table(to, pose)
+
+
+def misplaced(corners: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """How far corners `[..., 8, 2]` are from where they belong, root mean square."""
+    return np.sqrt(((corners - wanted) ** 2).sum(-1).mean(-1))
+
+
+def touched(here: np.ndarray) -> np.ndarray:
+    """At which contacts a disk stands, or in front of which, bool `[contacts]`."""
+    gap = here - DISKS
+    deep = (gap * NORMALS).sum(1)
+    across = gap[:, 0] * NORMALS[:, 1] - gap[:, 1] * NORMALS[:, 0]
+    return (abs(across) < SPACING / 2) & (abs(deep) < RADIUS - 1)
+
+
+def backed_off(here: np.ndarray) -> np.ndarray:
+    """Where a disk is that lets go of the T; where it is, if it does not touch it."""
+    gaps = from_boxes(here)
+    lengths = np.linalg.norm(gaps, axis=-1)
+    near = lengths.min()
+    away = gaps[lengths.argmin()] if near > 0 else here - CENTRE + (0, 1e-6)
+    return here + away / np.linalg.norm(away) * max(RADIUS + 1.5 - near, 0)
+
+
+def ways_around(here: np.ndarray, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far it is to stand in front of each contact, `[contacts]`, and which point of
+    the way comes first, `[contacts, 2]`: shortest ways by the T's outer corners."""
+    barred = np.where(on_table(to_table(TURNS, pose)), 0, np.inf)
+    between = BETWEEN + barred
+    for turn in range(len(TURNS)):  # Floyd and Warshall
+        between = np.minimum(between, between[:, turn, None] + between[turn])
+    begin = straight(here, TURNS) + barred
+    by_turns = (begin[:, None, None] + between[..., None] + LAST).min(1)
+    ways = np.concatenate([straight(here, STANDS)[None], by_turns])
+    first = ways.argmin(0)
+    turns = np.concatenate([STANDS[None], np.repeat(TURNS[:, None], len(STANDS), 1)])
+    every = np.arange(len(STANDS))
+    return ways[first, every], turns[first, every]
+
+
+def straight(begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Lengths of straight ways, `[...]`; infinite where the disk would touch the T."""
+    share = np.linspace(0, 1, 24)[:, None]
+    points = begin[..., None, :] * (1 - share) + end[..., None, :] * share
+    clear = distance(points).min(-1) >= RADIUS + 1
+    return np.where(clear, np.linalg.norm(end - begin, axis=-1), np.inf)
+
+
+def pushed(contacts: np.ndarray, normals: np.ndarray, depths: np.ndarray) -> np.ndarray:
+    """Corners `[depths, contacts, 8, 2]` of the T after pushes along the normals.
+
+    Nothing slides on by itself here, and no friction drags the T along a side, so an
+    impulse `j` at the contact moves it by `j` along the normal and turns it by
+    `j * torque / INERTIA`; the contact gives way by `j * (1 + torque^2 / INERTIA)`.
+    """
+    arms = contacts - CENTRE
+    torque = arms[:, 0] * normals[:, 1] - arms[:, 1] * normals[:, 0]
+    impulse = depths[:, None] / (1 + torque**2 / INERTIA)
+    turned = rotated(CORNERS - CENTRE, impulse * torque / INERTIA) + CENTRE
+    return turned + (impulse[..., None] * normals)[..., None, :]
+
+
+def contacts() -> tuple[np.ndarray, np.ndarray]:
+    """Where the disk has room to push, and the directions inwards, `[contacts, 2]`."""
+    points, normals = [], []
+    for begin, end in zip(CORNERS, np.roll(CORNERS, -1, 0), strict=True):
+        length = np.linalg.norm(end - begin)
+        along = (end - begin) / length
+        inwards = np.array([-along[1], along[0]])
+        for way in np.arange(4.0, length - 3, SPACING):
+            point = begin + along * way
+            if distance(point - RADIUS * inwards) >= RADIUS - 1e-6:
+                points.append(point)
+                normals.append(inwards)
+    return np.array(points), np.array(normals)
+
+
+def distance(points: np.ndarray) -> np.ndarray:
+    """How far points are from the T, `[...]`; 0 inside of it."""
+    return np.linalg.norm(from_boxes(points), axis=-1).min(-1)
+
+
+def from_boxes(points: np.ndarray) -> np.ndarray:
+    """From the nearest points of bar and stem to points, `[..., 2, 2]`."""
+    points = points[..., None, :]
+    return points - points.clip(BOXES[:, 0], BOXES[:, 1])
+
+
+def on_table(places: np.ndarray) -> np.ndarray:
+    """Whether the disk can be at places on the table, `[...]`."""
+    return np.all((places > TABLE[0]) & (places < TABLE[1]), -1)
+
+
+def to_frame(places: np.ndarray, pose: np.ndarray) -> np.ndarray:
+    """Places on the table as points in the frame of a T with that pose."""
+    return rotated(places - pose[:2], -pose[2])
+
+
+def to_table(points: np.ndarray, pose: np.ndarray) -> np.ndarray:
+    """Points in the frame of a T with that pose as places on the table."""
+    return rotated(points, pose[2]) + pose[:2]
+
+
+def rotated(points: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """Points `[2]` or `[P, 2]` turned by angles `[...]`: `[..., 2]`, `[..., P, 2]`."""
+    cos, sin = np.cos(angle), np.sin(angle)
+    return points @ np.stack([np.stack([cos, sin], -1), np.stack([-sin, cos], -1)], -2)
+
+
+CONTACTS, NORMALS = contacts()
+DISKS = CONTACTS - RADIUS * NORMALS  # where the disk is that touches
+STANDS = DISKS - STAND_OFF * NORMALS
+OUTCOMES = pushed(CONTACTS, NORMALS, DEPTHS)
+OUTER = np.delete(CORNERS, (3, 6), 0)
+TURNS = OUTER + ROOM * np.sign(OUTER - (0, 20))  # where ways have a bend
+BETWEEN, LAST = straight(TURNS[:, None], TURNS), straight(TURNS[:, None], STANDS)
