@@ -33,13 +33,20 @@ def pytest_configure(config):
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(CACHE / "inductor"))
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     os.environ["OMP_NUM_THREADS"] = "1"  # of the programs that tests start
+    torch.set_num_threads(1)  # with which results are the same everywhere
     config.pluginmanager.register(Budget.of_run(config))
 
 
-def pytest_collection_finish():
-    """What was imported and collected stays; the garbage collector need not look."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is imported and collected stays; the garbage collector need not look."""
+    gc.disable()
+    result = yield
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20)  # graphs of compiled functions are large and stay
+    gc.enable()
+    return result
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -48,12 +55,6 @@ def pytest_xdist_auto_num_workers():
     is_linux = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if is_linux else os.cpu_count()
     return max(1, min(cores, psutil.virtual_memory().available // WORKER_MEMORY))
-
-
-@pytest.fixture(autouse=True, scope="session")
-def one_thread():
-    """Narrow networks are fastest, and results the same everywhere, on one thread."""
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -72,6 +73,18 @@ def compiles_nothing_on_the_way(monkeypatch):
     monkeypatch.setattr("yieldrl.foundations.compile_cache.read_note", lambda kind: {})
 
 
+def run_by(backend, monkeypatch):
+    """Let graphs be run by a backend of PyTorch that makes no code; the graphs."""
+    graphs = []
+
+    def run(graph, inputs):
+        graphs.append(graph)
+        return torch._dynamo.lookup_backend(backend)(graph, inputs)
+
+    monkeypatch.setattr(pytorch, "generator", lambda *, gpu: {"backend": run})
+    return graphs
+
+
 @pytest.fixture
 def traced(monkeypatch):
     """Functions are traced and guarded as ever, but run as graphs, without new code.
@@ -80,14 +93,16 @@ def traced(monkeypatch):
     generated code computes the same is seen once, in tests/speed and in test_ppo.
     Returns the graphs.
     """
-    graphs = []
+    return run_by("aot_eager", monkeypatch)
 
-    def backend(graph, inputs):
-        graphs.append(graph)
-        return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
 
-    monkeypatch.setattr(pytorch, "generator", lambda *, gpu: {"backend": backend})
-    return graphs
+@pytest.fixture
+def captured(monkeypatch):
+    """The same, without the passes over graphs that come before code is made.
+
+    It takes half the time, where such passes have been seen of the same steps.
+    """
+    return run_by("eager", monkeypatch)
 
 
 @pytest.fixture
