@@ -65,12 +65,14 @@ class Checked:
             raise self.error(name, "choose a finite number")
         try:
             value = plain(given)
-            typeguard.check_type(value, hint, collection_check_strategy=_ALL)
+            if type(value) is not hint:  # most are what they should be
+                typeguard.check_type(value, hint, collection_check_strategy=_ALL)
         except (NotPlainError, typeguard.TypeCheckError) as reason:
             raise self.error(name, f"wrong type: {reason}") from None
-        kinds = {hint, *typing.get_args(hint)}
-        if isinstance(value, bool) and kinds & {int, float} and bool not in kinds:
-            raise self.error(name, f"wrong type: it must be {hint}")
+        if isinstance(value, bool) and hint is not bool:
+            kinds = {hint, *typing.get_args(hint)}
+            if kinds & {int, float} and bool not in kinds:
+                raise self.error(name, f"wrong type: it must be {hint}")
         object.__setattr__(self, name, value)  # of a frozen dataclass
 
     def _check_range(
@@ -86,6 +88,7 @@ class Checked:
             raise self.error(name, wrong)
 
 
+@functools.lru_cache(maxsize=256)
 def plain_hints(cls: type[Any]) -> dict[str, Any]:
     """Field -> its type without constraints, where unions read as `float | None`."""
     hints = typing.get_type_hints(cls)
