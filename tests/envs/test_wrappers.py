@@ -670,13 +670,13 @@ WRAPPED = {
 def test_they_keep_the_promises(name: str, mode: AutoresetMode) -> None:
     wrap = WRAPPED[name]
     kwargs = {"num_envs": 4, "autoreset_mode": mode}
-    check(wrap(gym.make_vec("yieldrl/CartPole-v1", **kwargs)), steps=60)
+    check(wrap(gym.make_vec("yieldrl/CartPole-v1", **kwargs)), steps=40)
     one = lambda: gym.make("CartPole-v1", max_episode_steps=30)  # noqa: E731
-    check(wrap(SyncVectorEnv([one] * 3, autoreset_mode=mode)), steps=60)
+    check(wrap(SyncVectorEnv([one] * 3, autoreset_mode=mode)), steps=40)
     if mode is SAME_STEP:
-        check(wrap(SerialVectorEnv([one] * 3)), steps=60)
-    check(wrap(NumpyToTorch(SyncVectorEnv([one] * 3, autoreset_mode=mode))), steps=60)
-    check(TorchToNumpy(wrap(gym.make_vec("yieldrl/CartPole-v1", **kwargs))), steps=60)
+        check(wrap(SerialVectorEnv([one] * 3)), steps=40)
+    check(wrap(NumpyToTorch(SyncVectorEnv([one] * 3, autoreset_mode=mode))), steps=40)
+    check(TorchToNumpy(wrap(gym.make_vec("yieldrl/CartPole-v1", **kwargs))), steps=40)
 
 
 @ALL_MODES
