@@ -28,16 +28,22 @@ train: $(VENV)/.core
 
 # A process for each core; one that is done takes over tests of another.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
-# Processes of their own: one that has Ray must not fork, as other tests do.
-PYTEST_RAY := $(BIN)/python -m pytest -n auto --dist loadfile tests/distributed
+# The room of Ray waits much, and so it runs beside the others and speaks after them; in
+# a process of its own, as one that has Ray must not fork.
+RAY_SAID := .cache/tests_of_ray.txt
+define TESTS
+@mkdir -p .cache; \
+$(BIN)/python -m pytest -n 1 tests/distributed $(1) >$(RAY_SAID) 2>&1 & ray=$$!; \
+trap 'kill $$ray' INT TERM; \
+$(PYTEST) --ignore tests/distributed $(1); main=$$?; \
+wait $$ray; ray=$$?; cat $(RAY_SAID); exit $$((main | ray))
+endef
 
 test: $(VENV)/.dev
-	$(PYTEST) --ignore tests/distributed
-	$(PYTEST_RAY)
+	$(call TESTS)
 
 test-fast: $(VENV)/.dev
-	$(PYTEST) --ignore tests/distributed -m 'not slow'
-	$(PYTEST_RAY) -m 'not slow'
+	$(call TESTS,-m 'not slow')
 
 # LIBERO needs mujoco < 4, and so an environment of its own.
 LIBERO := .venv-libero
