@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.axes import Axes
 
 from yieldrl.benchmarks import plot, results, style
+from yieldrl.benchmarks.registry import CLAIMS
 from yieldrl.benchmarks.tasks import TASKS, Published, Task
 
 PAGES = {"light": (255, 255, 255), "dark": (30, 35, 43)}
@@ -182,3 +184,11 @@ def test_the_background_is_left_out(learned: dict[str, Any], tmp_path: Path) -> 
     svg = plot.draw(plot.draw_learning, learned, tmp_path / "a.svg").read_text()
     patch = svg.partition('<g id="patch_1">')[2].partition("</g>")[0]
     assert 'style="fill: none"' in patch
+
+
+@pytest.mark.parametrize("group", CLAIMS)
+def test_what_a_claim_says_of_its_figure_can_be_drawn(group: str) -> None:
+    """A comma in YAML's braces makes another entry of what was to be words."""
+    for name, claim in CLAIMS[group].items():
+        unknown = [of for of in claim.figure if not hasattr(Axes, f"set_{of}")]
+        assert not unknown, name
