@@ -73,18 +73,6 @@ def compiles_nothing_on_the_way(monkeypatch):
     monkeypatch.setattr("yieldrl.foundations.compile_cache.read_note", lambda kind: {})
 
 
-def run_by(backend, monkeypatch):
-    """Let graphs be run by a backend of PyTorch that makes no code; the graphs."""
-    graphs = []
-
-    def run(graph, inputs):
-        graphs.append(graph)
-        return torch._dynamo.lookup_backend(backend)(graph, inputs)
-
-    monkeypatch.setattr(pytorch, "generator", lambda *, gpu: {"backend": run})
-    return graphs
-
-
 @pytest.fixture
 def traced(monkeypatch):
     """Functions are traced and guarded as ever, but run as graphs, without new code.
@@ -93,16 +81,14 @@ def traced(monkeypatch):
     generated code computes the same is seen once, in tests/speed and in test_ppo.
     Returns the graphs.
     """
-    return run_by("aot_eager", monkeypatch)
+    graphs = []
 
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
 
-@pytest.fixture
-def captured(monkeypatch):
-    """The same, without the passes over graphs that come before code is made.
-
-    It takes half the time, where such passes have been seen of the same steps.
-    """
-    return run_by("eager", monkeypatch)
+    monkeypatch.setattr(pytorch, "generator", lambda *, gpu: {"backend": backend})
+    return graphs
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ SETTINGS = {
 
 def graphs(*, gpu):
     """Functions are traced and guarded as ever, but run as graphs, without new code."""
-    return {"backend": "eager"}
+    return {"backend": "aot_eager"}
 
 
 def floats(log):

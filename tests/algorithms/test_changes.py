@@ -33,9 +33,6 @@ COMPILED = [
     "sac_discrete",
     "td3",
 ]
-PASSED = {"dqn", "ppo", "sac"}
-"""Those whose graphs go through all passes; others take the steps of these."""
-
 OTHERS = {"clip_coef": 0.1, "entropy_coef": 0.2, "error_clip": 0.5, "value_coef": 0.1}
 
 
@@ -124,8 +121,7 @@ def trained(name: str, speed: str) -> tuple[list[float], dict[str, Any], list[st
 
 
 @pytest.mark.parametrize("name", COMPILED)
-def test_compiled_it_learns_the_same_whatever_changes(name: str, request: Any) -> None:
-    request.getfixturevalue("traced" if name in PASSED else "captured")
+def test_compiled_it_learns_the_same_whatever_changes(name: str, traced: Any) -> None:
     losses, weights, _ = trained(name, "eager")
     found, others, decisions = trained(name, "compile")
     assert len(losses) >= 2 * len(ORDER)
@@ -142,7 +138,7 @@ def test_compiled_it_learns_the_same_whatever_changes(name: str, request: Any) -
 )
 @pytest.mark.parametrize("what", ["network", "layer", "weight", "numbers"])
 def test_it_acts_with_the_layers_of_now(
-    name: str, module: str, speed: str, what: str, captured: Any
+    name: str, module: str, speed: str, what: str, traced: Any
 ) -> None:
     """Exploring or acting well, whether one observation or many."""
     package = importlib.import_module(f"yieldrl.algorithms.{name}")
