@@ -69,10 +69,9 @@ class Checked:
                 typeguard.check_type(value, hint, collection_check_strategy=_ALL)
         except (NotPlainError, typeguard.TypeCheckError) as reason:
             raise self.error(name, f"wrong type: {reason}") from None
-        if isinstance(value, bool) and hint is not bool:
-            kinds = {hint, *typing.get_args(hint)}
-            if kinds & {int, float} and bool not in kinds:
-                raise self.error(name, f"wrong type: it must be {hint}")
+        kinds = {hint, *typing.get_args(hint)}
+        if isinstance(value, bool) and kinds & {int, float} and bool not in kinds:
+            raise self.error(name, f"wrong type: it must be {hint}")
         object.__setattr__(self, name, value)  # of a frozen dataclass
 
     def _check_range(

@@ -36,8 +36,8 @@ def place_to_push(disk: np.ndarray, pose: np.ndarray) -> np.ndarray:
         disk: Where the disk's centre is on the table, `[2]`.
         pose: x and y of the T on the table, and its angle in radians, `[3]`.
     """
-    here, corners = to_frame(disk, pose), to_frame(to_table(CORNERS, GOAL), pose)
-    after = misplaced(OUTCOMES, corners)  # [depths, contacts]
+    here = to_frame(disk, pose)
+    after = misplaced(OUTCOMES, to_frame(PLACES, pose))  # [depths, contacts]
     clear_of_it = backed_off(here)
     way, towards = ways_around(clear_of_it, pose)
     touching = touched(here)
@@ -86,9 +86,8 @@ def ways_around(here: np.ndarray, pose: np.ndarray) -> tuple[np.ndarray, np.ndar
     by_turns = (begin[:, None, None] + between[..., None] + LAST).min(1)
     ways = np.concatenate([straight(here, STANDS)[None], by_turns])
     first = ways.argmin(0)
-    turns = np.concatenate([STANDS[None], np.repeat(TURNS[:, None], len(STANDS), 1)])
     every = np.arange(len(STANDS))
-    return ways[first, every], turns[first, every]
+    return ways[first, every], FIRST[first, every]
 
 
 def straight(begin: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -160,10 +159,12 @@ def rotated(points: np.ndarray, angle: np.ndarray) -> np.ndarray:
     return points @ np.stack([np.stack([cos, sin], -1), np.stack([-sin, cos], -1)], -2)
 
 
+PLACES = to_table(CORNERS, GOAL)  # of the corners, on the table
 CONTACTS, NORMALS = contacts()
 DISKS = CONTACTS - RADIUS * NORMALS  # where the disk is that touches
 STANDS = DISKS - STAND_OFF * NORMALS
 OUTCOMES = pushed(CONTACTS, NORMALS, DEPTHS)
 OUTER = np.delete(CORNERS, (3, 6), 0)
 TURNS = OUTER + ROOM * np.sign(OUTER - (0, 20))  # where ways have a bend
+FIRST = np.concatenate([STANDS[None], np.repeat(TURNS[:, None], len(STANDS), 1)])
 BETWEEN, LAST = straight(TURNS[:, None], TURNS), straight(TURNS[:, None], STANDS)
