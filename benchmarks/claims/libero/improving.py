@@ -23,18 +23,21 @@ STAGES = {"new": "random weights", "cloned": "cloned", "improved": "after PPO"}
 
 
 def settings(**fields: Any) -> dict[str, Any]:
-    """Of the tuned file, but for the task and what that takes."""
-    env_kwargs = LIBERO["env_kwargs"] | fields.pop("env_kwargs", {})
-    return {**LIBERO, **fields, "env_kwargs": env_kwargs, "episodes": EPISODES}
+    return {**with_task(**fields), "episodes": EPISODES}
+
+
+def with_task(env_kwargs: Any = None, **fields: Any) -> dict[str, Any]:
+    """Fields of the tuned file, but for the task and what that takes."""
+    env_kwargs = LIBERO["env_kwargs"] | (env_kwargs or {})
+    return {**LIBERO, **fields, "env_kwargs": env_kwargs}
 
 
 def train(seed: int, **fields: Any) -> dict[str, Any]:
     """Success from the first fixed first states, at three points of a run."""
-    config = settings(**fields, seed=seed)
-    del config["episodes"]
+    config = vla_ppo.Config(**with_task(**fields, seed=seed))
     found: dict[str, Any] = {}
     begun = time.perf_counter()
-    with vla_ppo.Trainer(vla_ppo.Config(**config)) as trainer:
+    with vla_ppo.Trainer(config) as trainer:
         found["new"] = successes(trainer, "new")
         for log in trainer():
             if "cloned" not in found and log["logs"]["phase"] == 1.0:

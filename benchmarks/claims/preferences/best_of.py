@@ -58,9 +58,10 @@ def best_of(prompt: Tensor, text: Tensor, judge: Callable[..., Tensor]) -> Any:
     prompt, text = rows.split(parts, 1)
     answers, place = ({"prompt": prompt}, text), place.view(-1, DRAWN)
     scores, points = judge(*answers).double(), []
+    before = chances(scores, place, 1)
     for n in NUMBERS:
         chance = chances(scores, place, n)
-        kl = torch.xlogy(chance, chance / chances(scores, place, 1)).sum()
+        kl = torch.xlogy(chance, chance / before).sum()
         means = kl, chance @ scores, chance @ right(*answers).double()
         points.append([n, *(round(float(x) / len(place), 4) for x in means)])
     return points
