@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import layer_norm
 
 from yieldrl.networks.layers import ACTIVATIONS
 
@@ -18,15 +19,23 @@ class EnsembleMLP(nn.Module):
     tensors as for one network. Every member is initialised on its own, as `nn.Linear`.
     `weights` are `[K, inputs, outputs]` of each layer, `biases` `[K, 1, outputs]`.
 
+    If it `normalizes`, what goes into an activation has mean 0 and variance 1 over the
+    layer (Ba et al. 2016, arXiv:1607.06450, without gains and biases of its own).
+
     >>> EnsembleMLP(2, [3, 8, 1])(torch.zeros(5, 3)).shape
     torch.Size([2, 5, 1])
     """
 
     def __init__(
-        self, members: int, sizes: Sequence[int], activation: str = "relu"
+        self,
+        members: int,
+        sizes: Sequence[int],
+        activation: str = "relu",
+        *,
+        normalizes: bool = False,
     ) -> None:
         super().__init__()
-        self.members = members
+        self.members, self.normalizes = members, normalizes
         self.activation = ACTIVATIONS[activation]
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         for inputs, outputs in pairwise(sizes):
@@ -41,7 +50,7 @@ class EnsembleMLP(nn.Module):
         *weights, last_weight = self.weights
         *biases, last_bias = self.biases
         for weight, bias in zip(weights, biases, strict=True):
-            x = self.activation(torch.baddbmm(bias, x, weight))
+            x = self._activated(torch.baddbmm(bias, x, weight))
         # Where few numbers come out, a batched product takes seven times as long.
         parts = zip(last_bias, x.unbind(), last_weight, strict=True)
         return torch.stack([torch.addmm(*part) for part in parts])
@@ -50,5 +59,8 @@ class EnsembleMLP(nn.Module):
         """The first member alone, `[B, sizes[-1]]`."""
         *hidden, (last_weight, last_bias) = zip(self.weights, self.biases, strict=True)
         for weight, bias in hidden:
-            x = self.activation(torch.addmm(bias[0], x, weight[0]))
+            x = self._activated(torch.addmm(bias[0], x, weight[0]))
         return torch.addmm(last_bias[0], x, last_weight[0])
+
+    def _activated(self, x: Tensor) -> Tensor:
+        return self.activation(layer_norm(x, x.shape[-1:]) if self.normalizes else x)

@@ -32,7 +32,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 40_018
+LINES = 40_040
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_890, "language": 1_095, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
@@ -51,7 +51,7 @@ LATER |= {"buffers/lerobot_data.py": 199}
 LATER |= {"buffers/pictures.py": 64}
 LATER |= {"buffers/linked.py": 140}
 LATER |= {"buffers/datasets.py": 86}
-LATER |= {"envs/robots": 326}
+LATER |= {"envs/robots": 447}
 LATER |= {"experiments/suite_evaluation.py": 200}
 LATER |= {"experiments/suite_results.py": 130}
 LATER |= {"cli/evaluating_suites.py": 110}

@@ -33,3 +33,8 @@ class Config(OffPolicyConfig):
     target_entropy: Annotated[float, Range(-1e6, 1e6)] | None = None
     """Entropy at which a learned temperature holds the policy, in nats, for actions in
     [-1, 1]. Higher keeps the policy more random; by default `-dim(A)`."""
+
+    normalize_critic: bool = False
+    """Normalise the hidden layers of the critics (Ball et al. 2023, arXiv:2302.02948).
+    Their values then go less far astray where there is little data; it takes a little
+    more time."""

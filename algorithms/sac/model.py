@@ -12,7 +12,9 @@ from yieldrl.networks import (
     SquashedGaussian,
     make_encoder,
 )
-from yieldrl.off_policy import BoxModel, OffPolicyConfig
+from yieldrl.off_policy import BoxModel
+
+from .config import Config
 
 LOG_STD = (-20.0, 2.0)
 
@@ -24,7 +26,7 @@ class Model(BoxModel):
         self,
         observation_space: gymnasium.Space[Any],
         action_space: gymnasium.Space[Any],
-        config: OffPolicyConfig,
+        config: Config,
     ) -> None:
         super().__init__(observation_space, action_space)
         size, hidden = self.action_size, config.hidden_sizes
@@ -32,7 +34,8 @@ class Model(BoxModel):
         outputs = MLP([encoder.size, *hidden, 2 * size], "relu")
         self.actor = nn.Sequential(encoder, outputs)
         encoder = make_encoder(observation_space)
-        heads = EnsembleMLP(2, [encoder.size + size, *hidden, 1], "relu")
+        sizes, normalizes = [encoder.size + size, *hidden, 1], config.normalize_critic
+        heads = EnsembleMLP(2, sizes, "relu", normalizes=normalizes)
         self.critic = ActionCritic(encoder, heads)
 
     def policy(self, obs: Any) -> SquashedGaussian:

@@ -34,7 +34,9 @@ class Model(abstractions.Model):
         sizes = [encoder.size, *config.hidden_sizes, self.num_actions]
         self.actor = nn.Sequential(encoder, MLP(sizes, "relu"))
         encoder = make_encoder(observation_space)
-        self.critic = nn.Sequential(encoder, EnsembleMLP(2, sizes, "relu"))
+        normalizes = config.normalize_critic
+        heads = EnsembleMLP(2, sizes, "relu", normalizes=normalizes)
+        self.critic = nn.Sequential(encoder, heads)
 
     def action(self, obs: Any) -> Tensor:
         """Logits, `[B, A]`."""

@@ -1,6 +1,7 @@
 """Robots of other packages, as learning wants them."""
 
-from yieldrl.envs.robots.meta_world import MetaWorld
+from yieldrl.envs.robots.meta_world import MetaWorld, MetaWorldRepeated
 from yieldrl.envs.robots.push_t import PushT
+from yieldrl.envs.robots.push_t_moves import PushTMoves
 
-__all__ = ["MetaWorld", "PushT"]
+__all__ = ["MetaWorld", "MetaWorldRepeated", "PushT", "PushTMoves"]

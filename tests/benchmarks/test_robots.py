@@ -59,13 +59,51 @@ def test_a_seed_of_the_task(monkeypatch):
     run = learning.train(seed=3, **CLAIMS["robots"]["reach"].arguments)
     assert run["seed"] == 3
     assert run["first"]["success_rate"] == 1.0
-    assert [point["sample_step"] for point in run["curve"]] == [20, 40]
+    assert [point["sample_step"] for point in run["curve"]] == [0, 20, 40]
     assert run["final"]["success_rate"] == 1.0
     assert run["processor_seconds"] > 0
     runs = [run, {**run, "final": {**run["final"], "success_rate": 0.5}}]
     claim = CLAIMS["robots"]["reach"]
     assert [verdict.value for verdict in claim.judge(runs)] == [0.5, 0.75]
     assert claim.table(runs)[1][0][:2] == ["2", "0.750 (0.50 to 1.00)"]
+
+
+def lean(envs, obs):
+    """A rule for CartPole: push to where the pole falls."""
+    return (obs[:, 2] + obs[:, 3] > 0).astype(int)
+
+
+def test_a_seed_that_clones_first(monkeypatch):
+    """PPO goes on with the network that behaviour cloning leaves, and not with one of
+    its own: it cannot be as good in a moment."""
+    small = {
+        "behavior_cloning": {"demonstrations": f"{__name__}:lean", "eval_every": 0},
+        "ppo": {"total_steps": 4, "num_envs": 1, "num_steps": 4, "num_minibatches": 1},
+    }
+
+    def on_cartpole(algorithm, tuned, fields):
+        assert tuned == "push_t"
+        world = {"env_id": "CartPole-v1", "wrappers": (f"{__name__}:WellDone",)}
+        return make_config(algorithm, None, {**world, **small[algorithm], **fields})
+
+    monkeypatch.setattr(learning, "make_config", on_cartpole)
+    monkeypatch.setattr(learning, "EPISODES", 2)
+    claim = CLAIMS["robots"]["push_t"]
+    run = learning.train(seed=1, **claim.arguments)
+    assert run["first"]["episode_return"] > 100  # untrained about 20
+    assert run["cloning_seconds"] > 0
+    worse = {**run, "first": {**run["first"], "episode_return": 30.0}}
+    worse["final"] = {**run["final"], "episode_return": 90.0}
+    assert [verdict.value for verdict in claim.judge([worse])] == [60.0]
+
+
+def test_files_of_a_clone_and_of_what_goes_on_with_it():
+    """The same world and networks; returns of the critic as PPO wants them."""
+    clone, after = (make_config(of, "push_t", {}) for of in ("behavior_cloning", "ppo"))
+    for name in ("env_id", "wrappers", "hidden_sizes", "gamma"):
+        assert getattr(clone, name) == getattr(after, name)
+    assert not after.normalize_reward
+    assert after.wrappers == ("yieldrl.envs.robots:PushTMoves",)
 
 
 class Walking(gym.Env):
@@ -102,3 +140,6 @@ def test_the_file_is_the_wrapped_task():
     assert config.env_kwargs["terminate_on_success"] is True
     assert config.wrappers == ("yieldrl.envs.robots:MetaWorld",)
     assert pytest.approx(0.9) == config.gamma
+    config = make_config("sac", "push", {})
+    assert config.env_kwargs["env_name"] == "push-v3"
+    assert config.wrappers == ("yieldrl.envs.robots:MetaWorldRepeated",)

@@ -30,6 +30,30 @@ def test_it_is_its_members(sizes, activation):
     torch.testing.assert_close(ensemble.first(x), y[0])
 
 
+def test_hidden_layers_are_normalized_where_it_is_asked():
+    """Scaling and shifting a first layer then changes nothing that comes out."""
+    ensemble = EnsembleMLP(2, [3, 16, 8, 1], "tanh", normalizes=True).double()
+    x = torch.randn(5, 3, dtype=torch.float64)
+    before = ensemble(x)
+    hidden = torch.tanh(
+        nn.functional.layer_norm(
+            x @ ensemble.weights[0][0] + ensemble.biases[0][0], [16]
+        )
+    )
+    hidden = torch.tanh(
+        nn.functional.layer_norm(
+            hidden @ ensemble.weights[1][0] + ensemble.biases[1][0], [8]
+        )
+    )
+    by_hand = hidden @ ensemble.weights[2][0] + ensemble.biases[2][0]
+    torch.testing.assert_close(before[0], by_hand)
+    torch.testing.assert_close(ensemble.first(x), by_hand)
+    with torch.no_grad():
+        ensemble.weights[0].mul_(7)
+        ensemble.biases[0].mul_(7).add_(3)
+    torch.testing.assert_close(ensemble(x), before, atol=1e-4, rtol=1e-3)
+
+
 def test_each_may_read_an_input_of_its_own():
     ensemble = EnsembleMLP(3, [2, 8, 1], "silu")
     x = torch.randn(3, 5, 2)

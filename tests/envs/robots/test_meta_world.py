@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 
-from yieldrl.envs.robots import MetaWorld
+from yieldrl.envs.robots import MetaWorld, MetaWorldRepeated
 from yieldrl.envs.robots.meta_world import scaled
 
 
@@ -53,3 +53,30 @@ def test_a_seed_chooses_the_goal():
 def test_other_observations_are_refused():
     with pytest.raises(ValueError, match="Meta-World's tasks 39"):
         MetaWorld(gym.make("CartPole-v1"))
+
+
+class Sliding(Table):
+    """Pays what the hand has come; the seventh step is the last."""
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return np.zeros(39), {}
+
+    def step(self, action):
+        self.steps += 1
+        obs = np.full(39, float(action[0]) * self.steps)
+        info = {"success": float(self.steps == 7)}
+        return obs, float(self.steps), self.steps == 7, False, info
+
+
+def test_an_action_is_taken_four_times():
+    env = MetaWorldRepeated(Sliding())
+    env.reset(seed=0)
+    right = np.array([1, 0, 0, 0], np.float32)
+    obs, *rest = env.step(right)
+    assert obs[3] == 4  # what is seen is the last of four
+    assert rest == [pytest.approx(2.5 / 10 - 1), False, False, {"success": 0.0}]
+    obs, *rest = env.step(right)  # and none is taken after the end
+    assert obs[3] == 7
+    assert rest == [pytest.approx(6 / 10 - 1), True, False, {"success": 1.0}]
+    assert env.unwrapped.steps == 7

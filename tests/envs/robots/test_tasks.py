@@ -21,8 +21,11 @@ PUSH_T = {
     "env_id": "gym_pusht:gym_pusht/PushT-v0",
     "wrappers": ("yieldrl.envs.robots:PushT",),
 }
+REPEATED = {**PUSH, "wrappers": ("yieldrl.envs.robots:MetaWorldRepeated",)}
+MOVES = {**PUSH_T, "wrappers": ("yieldrl.envs.robots:PushTMoves",)}
 TASKS = [
     REACH,
+    REPEATED,
     PUSH_T,
     {
         "env_id": "gym_pusht:gym_pusht/PushT-v0",
@@ -67,7 +70,8 @@ class TestTasks:
         assert np.array_equal(obs[0], obs[1])
 
     @pytest.mark.parametrize(
-        ("task", "steps"), [(REACH, 100), (PUSH, 120), (PUSH_T, 250)]
+        ("task", "steps"),
+        [(REACH, 100), (PUSH, 120), (REPEATED, 40), (PUSH_T, 250), (MOVES, 280)],
     )
     def test_the_experts_succeed(self, task, steps):
         """In each of ten environments, which begin differently."""
