@@ -1,11 +1,9 @@
-"""What `test_ranks.py` lets `torchrun` start twice: processes that are not alike.
+"""What `together.py` does at last, in two processes: they are not alike.
 
 Each case is tried in both, one after the other; what was said is written to a file.
 """
 
 import json
-import sys
-from pathlib import Path
 
 import gymnasium
 import torch
@@ -77,6 +75,7 @@ def cases(folder):
 
 def main(folder):
     found = {}
+    folder.mkdir(exist_ok=True)
     with made() as trainer:
         if not ranks().first:
             with torch.no_grad():
@@ -95,8 +94,3 @@ def main(folder):
         if name == "version":
             gymnasium.__version__ = "1.4.0"
     (folder / f"{ranks().rank}.json").write_text(json.dumps(found))
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    main(Path(sys.argv[1]))

@@ -1,4 +1,7 @@
-"""What `test_ranks.py` lets `torchrun` start twice: says in files what happened."""
+"""What `test_ranks.py` lets `torchrun` start twice: says in files what happened.
+
+The command line comes first, so that it is what joins the two processes.
+"""
 
 import atexit
 import os
@@ -7,12 +10,17 @@ import sys
 from pathlib import Path
 from unittest import mock
 
+import differing
 import torch
 
-from yieldrl import loggers
+from yieldrl import cli, loggers
 from yieldrl.algorithms import ppo
 from yieldrl.foundations import ranks
 
+COMMAND = (
+    "train ppo --env-id yieldrl/CartPole-v1 --total-steps 2048 --num-steps 32"
+    " --eval-every 1024 --speed eager --run-name both"
+)
 SETTINGS = {
     "env_id": "yieldrl/CartPole-v1",
     "num_envs": 4,
@@ -81,15 +89,17 @@ def note_what_is_left(path):
 
 def main(folder):
     # Called after what is registered later: when the group should have ended.
-    atexit.register(note_what_is_left, Path(folder) / f"{os.environ['RANK']}.left")
+    atexit.register(note_what_is_left, folder / f"{os.environ['RANK']}.left")
+    cli.main(COMMAND.split())
+    torch.set_num_threads(1)
     found = {"rank": ranks().rank, "step": one_step(), "run": a_run()}
     with mock.patch("yieldrl.speed.pytorch.generator", graphs):
         found["compiled"] = a_run(speed="compile")
         # One process goes over to compiled code, the other stays with eager steps.
         found["mixed"] = a_run(speed="compile" if ranks().first else "eager")
-    torch.save(found, Path(folder) / f"{ranks().rank}.pt")
+    torch.save(found, folder / f"{ranks().rank}.pt")
+    differing.main(folder / "differing")
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    main(sys.argv[1])
+    main(Path(sys.argv[1]))

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,11 +38,16 @@ def torchrun(*words, cwd=None, check=True):
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """Where both processes wrote down what happened."""
+def started(tmp_path_factory):
+    """Where both processes wrote down what happened, and what they printed."""
     folder = tmp_path_factory.mktemp("ranks")
-    torchrun(TESTS / "together.py", folder)
-    return folder
+    return folder, torchrun(TESTS / "together.py", folder, cwd=folder).stdout
+
+
+@pytest.fixture(scope="module")
+def written(started):
+    """Where both processes wrote down what happened."""
+    return started[0]
 
 
 @pytest.fixture(scope="module")
@@ -147,10 +153,10 @@ DIFFER = {
 
 
 @pytest.mark.slow
-def test_they_agree_before_the_first_step(tmp_path):
+def test_they_agree_before_the_first_step(written):
     """Different configs trained on with different weights, and nothing was said."""
-    torchrun(TESTS / "differing.py", tmp_path)
-    one, other = (json.loads((tmp_path / f"{i}.json").read_text()) for i in (0, 1))
+    files = [written / "differing" / f"{i}.json" for i in (0, 1)]
+    one, other = (json.loads(file.read_text()) for file in files)
     assert {k: v for k, v in one.items() if k != "checkpoint"} == {
         k: v for k, v in other.items() if k != "checkpoint"
     }
@@ -162,29 +168,26 @@ def test_they_agree_before_the_first_step(tmp_path):
 
 
 @pytest.mark.slow
-def test_one_writes_and_the_run_goes_on(tmp_path):
-    """One folder, one row a window, everything printed once; `resume` too."""
-    words = ["train", "ppo", "--env-id", "yieldrl/CartPole-v1", "--total-steps", "2048"]
-    words += ["--num-steps", "32", "--eval-every", "1024", "--speed", "eager"]
-    said = torchrun("-m", "yieldrl", *words, "--run-name", "both", cwd=tmp_path).stdout
+def test_one_writes(started):
+    """One folder, one row a window, everything printed once."""
+    folder, said = started
     assert said.count("run folder: runs/both") == 2  # at the beginning and at the end
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["both"]
-    run = tmp_path / "runs" / "both"
+    assert [path.name for path in (folder / "runs").iterdir()] == ["both"]
+    run = folder / "runs" / "both"
     rows = (run / "logs.csv").read_text().splitlines()[1:]
     assert len(rows) == len({row.rsplit(",", 1)[0] for row in rows})
     (*_, last) = sorted(path.name for path in list_checkpoints(run))
     assert last == "step_000002048.pt"
 
-    resumed = ["resume", "runs/both", "--total-steps", "4096"]
-    said = torchrun("-m", "yieldrl", *resumed, cwd=tmp_path).stdout
-    assert said.count("goes on from") == 1
-    assert (run / "checkpoints" / "step_000004096.pt").exists()
-
 
 @pytest.mark.slow
-def test_one_that_dies_ends_the_run_with_its_error(tmp_path):
+def test_a_run_goes_on_and_one_that_dies_ends_all_with_its_error(written, tmp_path):
+    """`resume` in two processes; after that one of them fails, and the other waits."""
+    shutil.copytree(written / "runs", tmp_path / "runs")
     script = tmp_path / "dies.py"
     script.write_text(
+        "from yieldrl import cli\n"
+        "cli.main(['resume', 'runs/both', '--total-steps', '4096'])\n"
         "from yieldrl.algorithms import ppo\n"
         "from yieldrl.foundations import ranks\n"
         "for log in ppo.Trainer(ppo.Config(total_steps=100_000, speed='eager'))():\n"
@@ -192,6 +195,9 @@ def test_one_that_dies_ends_the_run_with_its_error(tmp_path):
         "        raise ZeroDivisionError('the second one has had enough')\n"
     )
     found = torchrun(script, cwd=tmp_path, check=False)
+    assert found.stdout.count("goes on from") == 1
+    run = tmp_path / "runs" / "both"
+    assert (run / "checkpoints" / "step_000004096.pt").exists()
     assert found.returncode != 0
     assert "the second one has had enough" in found.stderr
 
