@@ -31,7 +31,7 @@ class PushT(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if env.observation_space.shape != (5,):
             raise ValueError(
                 f"{env} observes {env.observation_space}, and Push-T's state is 5"
-                " numbers: put PushT around it with obs_type='state'"
+                f" numbers: put {type(self).__name__} around it with obs_type='state'"
             )
         self.observation_space = Box(-1, 1, (6,), np.float32)
         self.action_space = Box(-1, 1, (2,), np.float32)
@@ -47,8 +47,8 @@ class PushT(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         obs, reward, terminated, truncated, info = self.env.step(place)
         return on_the_table(obs), reward, terminated, truncated, info
 
-    def expert(self) -> np.ndarray:
-        """Where a rule would send the disk that knows where all is: `place_to_push`."""
+    def expert(self) -> Any:
+        """Where the rule `place_to_push` would send the disk, float32 `[2]`."""
         world: Any = self.unwrapped
         disk, block = world.agent, world.block
         pose = np.array([*block.position, block.angle])

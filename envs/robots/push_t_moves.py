@@ -5,9 +5,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
-from gymnasium.utils import RecordConstructorArgs
 
 from yieldrl.envs.robots import push_t_expert as rule
+from yieldrl.envs.robots.push_t import PushT
 
 LENGTHS = 6.0, 20.0, 64.0  # of moves, in pixels
 DIRECTIONS = 12
@@ -16,7 +16,7 @@ PER_PIXEL = 0.1  # reward of a pixel of the corners' error that is gone
 SUCCESS = 10.0
 
 
-class PushTMoves(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+class PushTMoves(PushT):
     """Around Push-T: seen from the T, with moves to choose from.
 
     What brings the T home depends on where disk and goal are as seen from it, and not
@@ -39,13 +39,7 @@ class PushTMoves(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
-        RecordConstructorArgs.__init__(self)
-        gym.Wrapper.__init__(self, env)
-        if env.observation_space.shape != (5,):
-            raise ValueError(
-                f"{env} observes {env.observation_space}, and Push-T's state is 5"
-                " numbers: put PushTMoves around it with obs_type='state'"
-            )
+        super().__init__(env)
         self.observation_space = Box(-np.inf, np.inf, (8,), np.float32)
         self.action_space = Discrete(len(MOVES))
 
@@ -65,8 +59,8 @@ class PushTMoves(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         reward += SUCCESS * terminated
         return self._seen_from_the_t(), reward, terminated, truncated, info
 
-    def expert(self) -> np.int64:
-        """The move that is nearest to what the rule `place_to_push` would do."""
+    def expert(self) -> Any:
+        """Which move, int64, is nearest to what `place_to_push` would do."""
         disk, pose = self._state()
         move = rule.rotated(rule.place_to_push(disk, pose) - disk, -pose[2])
         move *= min(1, LENGTHS[-1] / max(float(np.linalg.norm(move)), 1e-6))
