@@ -49,11 +49,14 @@ class PushT(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def expert(self) -> Any:
         """Where the rule `place_to_push` would send the disk, float32 `[2]`."""
-        world: Any = self.unwrapped
-        disk, block = world.agent, world.block
-        pose = np.array([*block.position, block.angle])
-        place = place_to_push(np.array(disk.position), pose) / _HALF_TABLE - 1
+        place = place_to_push(*self._state()) / _HALF_TABLE - 1
         return place.clip(-1, 1).astype(np.float32)
+
+    def _state(self) -> tuple[np.ndarray, np.ndarray]:
+        """The disk's place and the T's pose, in pixels and radians."""
+        world: Any = self.unwrapped
+        block = world.block
+        return np.array(world.agent.position), np.array([*block.position, block.angle])
 
 
 def on_the_table(obs: np.ndarray) -> np.ndarray:

@@ -66,12 +66,6 @@ class PushTMoves(PushT):
         move *= min(1, LENGTHS[-1] / max(float(np.linalg.norm(move)), 1e-6))
         return np.int64(((MOVES - move) ** 2).sum(1).argmin())
 
-    def _state(self) -> tuple[np.ndarray, np.ndarray]:
-        """The disk's place and the T's pose, in pixels and radians."""
-        world: Any = self.unwrapped
-        block = world.block
-        return np.array(world.agent.position), np.array([*block.position, block.angle])
-
     def _misplaced(self) -> float:
         """How far the T's corners are from their places, in pixels."""
         _, pose = self._state()
