@@ -10,10 +10,11 @@ from yieldrl.envs.libero.simulator import Simulator
 REACH = 0.05  # m, what the hand moves by at most in a step
 GAIN = 2.0  # of the way to a point, what is asked for in a step
 GRASP = 0.07  # m, the widest that goes between the fingers
-DEEP = 0.03  # m, how far fingers reach down over what they take in the middle
+DEEP = 0.025  # m, how far fingers reach down over what they take in the middle
 RIM, LOW = 0.008, 0.015  # m, from the edge of what is wider; and from top or ground
 NEAR, OVER = 0.012, 0.02  # m, from the right place, above the thing and its goal
 ABOVE, CLEAR = 0.08, 0.04  # m, of the hand over a thing, and of a thing over its goal
+HAND = 0.1  # m, from the middle of the hand to its ends
 
 TURN = 0.5  # rad, what the hand turns by at most
 DOWN = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]])  # of a hand, fingers along y
@@ -60,8 +61,9 @@ def expert_action(simulator: Simulator | None) -> np.ndarray:
     if held:
         way, gripper = _carry(thing, goal, into=verb == "in")
     else:
-        others = [_box(domain, one) for one in domain.objects_dict if one != name]
-        way, gripper = _take(_grip(thing, others) - hand, hand, thing, goal)
+        grip = _grip(thing, others := _others(domain, name))
+        free = _height(hand, grip, [thing, *others]) + ABOVE
+        way, gripper = _take(grip - hand, hand[2] - free, thing, goal)
     move = np.clip(GAIN * way / REACH, -1.0, 1.0)
     return np.array([*move, *turn, gripper], np.float32)
 
@@ -75,16 +77,16 @@ def _turn(hand: np.ndarray) -> np.ndarray:
 
 
 def _take(
-    way: np.ndarray, hand: np.ndarray, thing: Box, goal: Box
+    way: np.ndarray, height: float, thing: Box, goal: Box
 ) -> tuple[np.ndarray, float]:
     """How to move, `[3]` in m, to have a thing in the hand, if `way` leads to where it
-    is held; and the gripper."""
+    is held and the hand is `height` above what could be in its way; and the gripper."""
     apart = np.linalg.norm((goal.middle - thing.middle)[:2])
     if apart < OVER and thing.low[2] < goal.high[2]:
         return np.array([0.0, 0.0, ABOVE]), OPEN  # it is there
     if np.linalg.norm(way[:2]) > NEAR:
-        way[2] = thing.high[2] + ABOVE - hand[2]
-        if hand[2] < thing.high[2] + ABOVE / 2:
+        way[2] = -height
+        if height < -ABOVE / 2:
             way[:2] = 0.0  # up first, so that nothing is knocked over
         return way, OPEN
     return way, CLOSE if abs(way[2]) < NEAR / 1.5 else OPEN
@@ -116,6 +118,19 @@ def _grip(thing: Box, others: Sequence[Box]) -> np.ndarray:
     edges = thing.low[1] + RIM, thing.high[1] - RIM
     sides = [np.array([point[0], edge, point[2]]) for edge in edges]
     return max(sides, key=lambda at: min(other.distance(at) for other in others))
+
+
+def _others(domain: Any, name: str) -> list[Box]:
+    """Whatever else stands on the table or beside it."""
+    names = [*domain.objects_dict, *domain.fixtures_dict]
+    return [_box(domain, one) for one in names if one != name]
+
+
+def _height(start: np.ndarray, end: np.ndarray, boxes: Sequence[Box]) -> float:
+    """The top, in m, of what a hand that moves straight could touch."""
+    low, high = np.minimum(start, end) - HAND, np.maximum(start, end) + HAND
+    met = [box for box in boxes if ((box.low < high) & (low < box.high))[:2].all()]
+    return max(box.high[2] for box in met)
 
 
 def _goal(domain: Any) -> tuple[str, str, str]:

@@ -8,9 +8,12 @@ from yieldrl.benchmarks.style import COLORS
 from yieldrl.collectors.outcomes import Evaluation
 
 EPISODES, TASKS = constants("libero/expert", "EPISODES", "TASKS")
-CASES = [{"suite": suite, "task": task} for suite, task in TASKS]
-PLACES = {f"{suite}, {task}": task for suite, task in TASKS}
+CASES = [
+    {"suite": suite, "task": n} for suite, count in TASKS.items() for n in range(count)
+]
+PLACES = [f"{case['suite']}, {case['task']}" for case in CASES]
 SETTINGS = {"episodes": EPISODES}
+RELIABLE = 0.9  # of the first states
 
 
 def train(seed: int, suite: str, task: int) -> dict[str, Any]:
@@ -38,8 +41,12 @@ def train(seed: int, suite: str, task: int) -> dict[str, Any]:
         "successes": sum(int(success) for _, _, success, _ in played),
         "low": round(low, 4),
         "high": round(high, 4),
-        "steps": result.lengths.tolist(),
+        "steps": [steps for _, steps, success, _ in played if success],
     }
+
+
+def reliable(runs: Sequence[Run]) -> int:
+    return sum(run["successes"] >= RELIABLE * EPISODES for run in runs)
 
 
 def sentence(runs: Sequence[Run]) -> str:
@@ -47,6 +54,7 @@ def sentence(runs: Sequence[Run]) -> str:
 
 
 def draw(axes: Any, runs: Sequence[Run]) -> None:
-    for run, color in zip(runs, COLORS, strict=False):
-        axes.plot(run["steps"], "o", color=color, alpha=0.6, label=run["place"])
-    axes.legend()
+    for height, run in enumerate(reversed(runs)):
+        steps = run["steps"]
+        axes.plot(steps, [height] * len(steps), "o", color=COLORS[0], alpha=0.4)
+    axes.set_yticks(range(len(runs)), [run["place"] for run in reversed(runs)])
