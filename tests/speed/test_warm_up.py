@@ -70,7 +70,9 @@ def test_it_compiles_what_somebody_wrote_and_measures_it(ended):
     process = ended(functions)
     found = process.found
     assert process.ended == ""
-    assert 19 in process.priorities  # it takes no core that training needs
+    # it takes no core that training needs, and is done although others need all
+    assert 10 in process.priorities
+    assert max(process.priorities) <= 10
     assert found.keys() == {"scaled", "branching"}
     gain, load = found["scaled"]
     assert isinstance(gain, float)
