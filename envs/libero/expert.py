@@ -10,7 +10,7 @@ from yieldrl.envs.libero.simulator import Simulator
 REACH = 0.05  # m, what the hand moves by at most in a step
 GAIN = 2.0  # of the way to a point, what is asked for in a step
 GRASP = 0.07  # m, the widest that goes between the fingers
-DEEP = 0.025  # m, how far fingers reach down over what they take in the middle
+DEEP = 0.03  # m, how far fingers reach down over what they take in the middle
 RIM, LOW = 0.008, 0.015  # m, from the edge of what is wider; and from top or ground
 NEAR, OVER = 0.012, 0.02  # m, from the right place, above the thing and its goal
 ABOVE, CLEAR = 0.08, 0.04  # m, of the hand over a thing, and of a thing over its goal
@@ -20,6 +20,7 @@ TURN = 0.5  # rad, what the hand turns by at most
 DOWN = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]])  # of a hand, fingers along y
 
 OPEN, CLOSE = -1.0, 1.0
+SIDES = "left", "right"  # of the hand, a finger each
 
 
 class Box(NamedTuple):
@@ -57,7 +58,8 @@ def expert_action(simulator: Simulator | None) -> np.ndarray:
     hand = np.array(domain.sim.data.site_xpos[robot.eef_site_id])
     turn = _turn(domain.sim.data.site_xmat[robot.eef_site_id].reshape(3, 3))
     thing, goal = _box(domain, name), _box(domain, place)
-    held = domain._check_grasp(robot.gripper, domain.get_object(name))
+    fingers = [robot.gripper.important_geoms[f"{side}_finger"] for side in SIDES]
+    held = domain._check_grasp(fingers, domain.get_object(name))
     if held:
         way, gripper = _carry(thing, goal, into=verb == "in")
     else:
