@@ -3,9 +3,11 @@
 import gc
 import math
 import os
+import random
 import signal
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 import torch
@@ -63,6 +65,14 @@ def interruptible():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """What a test draws does not depend on the tests that its worker ran before."""
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True)
