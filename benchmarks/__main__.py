@@ -51,6 +51,9 @@ def _measure(arguments: Sequence[str], kind: str, options: dict[str, Any]) -> No
     names, out = options.pop("names"), options.pop("out")
     folder, prefix = options.pop("out_folder"), COMMANDS[kind].prefix
     found: list[dict[str, Any]] = []
+    if not (out or folder):
+        hint = "printed, not kept: --out FILE or --out-folder FOLDER keeps the result"
+        print(hint, file=sys.stderr, flush=True)
     for name in names:
         own = Path(folder, f"{prefix}{name}.json") if folder else None
         path = own or (Path(out) if out else None)

@@ -152,6 +152,20 @@ def test_one_that_fails_does_not_stop_the_rest(
     assert [path.name for path in tmp_path.iterdir()] == ["ppo-cartpole.json"]
 
 
+def test_that_nothing_is_kept_is_said_before_the_first_run(
+    benchmarks: list[dict[str, Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["learning", "ppo-pendulum"])
+    said = capsys.readouterr().err
+    assert said.index("--out FILE or --out-folder") < said.index("it crashed")
+    words = ["learning", "ppo-cartpole", f"--out-folder={tmp_path}"]
+    command_line.main(words)
+    assert capsys.readouterr().err == ""
+
+
 def test_an_earlier_result_is_handed_over(
     benchmarks: list[dict[str, Any]], tmp_path: Path
 ) -> None:
