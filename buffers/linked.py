@@ -88,12 +88,6 @@ class LinkedStorage(Storage):
             if row % self._segment > 0:
                 self._narrow(row - 1)
 
-    @property
-    def kept_bytes(self) -> int:
-        """Bytes of next observations that are kept."""
-        found = [kept.leaves.values() for kept in self._kept if kept is not None]
-        return sum(tensor.nbytes for tensors in found for tensor in tensors)
-
     def _copies(self, transition: Mapping[str, Any]) -> dict[spaces.Path, Tensor]:
         """Next observations `[N, ...]` of a transition; ValueError if unfit."""
         if "next_obs" not in transition:

@@ -1,6 +1,6 @@
 """Trained policies as files that need nothing of this package, nor PyTorch.
 
-A student of ppo_roa has a memory, and writes its own file while it trains.
+A policy with a memory is written as a program of torch.export, by its agent.
 """
 
 from yieldrl.exports.json_file import describe, save, write_json

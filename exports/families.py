@@ -35,8 +35,8 @@ def refuse_memory(agent: Agent) -> None:
     if agent.has_memory:
         raise NotExportableError(
             f"{type(agent).__module__.split('.')[-2]} remembers its episode, and an"
-            " export has no memory: play it by `yieldrl evaluate`, or train ppo; of"
-            " ppo_roa, training writes the student as a program of torch.export"
+            " export has no memory: write it by `trainer.agent.export(FILE)`, which"
+            " makes a program of torch.export, or train ppo"
         )
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from gymnasium import Space
 from gymnasium.spaces import Dict
 from torch import Tensor, nn
 
@@ -18,6 +17,7 @@ from yieldrl.abstractions import Agent, Algorithm
 from yieldrl.exports.families import refuse_memory
 from yieldrl.exports.layers import NotExportableError
 from yieldrl.foundations import spaces
+from yieldrl.foundations.files import write_whole
 from yieldrl.foundations.trees import nest
 
 
@@ -42,7 +42,7 @@ def write_onnx(agent: Agent, path: str | Path) -> Path:
         space = spaces.part(space, agent.model.needed_obs)
     paths, leaves = zip(*spaces.leaves(space), strict=True)
     policy = _Policy(agent, paths).eval()
-    inputs = tuple(map(_two, leaves))
+    inputs = tuple(map(spaces.examples, leaves))
     batch = torch.export.Dim("batch")
     program: Any
     try:
@@ -61,12 +61,7 @@ def write_onnx(agent: Agent, path: str | Path) -> Path:
             f"PyTorch cannot follow {type(agent.model).__name__} to write it as ONNX"
             f" ({said[0]}): play it by `yieldrl evaluate`"
         ) from reason
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_bytes(program.model_proto.SerializeToString())
-    part.replace(path)  # never half a file
-    return path
+    return write_whole(Path(path), program.model_proto.SerializeToString())
 
 
 class _Policy(nn.Module):
@@ -86,13 +81,6 @@ class _Policy(nn.Module):
         paths, (first, *_) = self.paths, leaves
         obs: Any = nest(zip(paths, leaves, strict=True)) if paths[0] else first
         return self.actions.to_env(self.algorithm.predict(obs))
-
-
-def _two(space: Space[Any]) -> Tensor:
-    """Two observations of a leaf, to follow the policy with."""
-    start = getattr(space, "start", 0)
-    zeros = torch.zeros(2, *spaces.shape_of(space), dtype=spaces.tensor_dtype(space))
-    return zeros + torch.as_tensor(start, dtype=zeros.dtype)
 
 
 @contextlib.contextmanager

@@ -55,6 +55,18 @@ def _parse(text: str, suffix: str) -> Any:
         return json5.loads(text)
 
 
+def write_whole(path: Path, content: bytes) -> Path:
+    """Write a file, and the folder that it lies in; nobody ever sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(content)
+        return part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
 MAX_NAME_BYTES = (
     240  # bytes of a run's name: of 255 that fit, for a number may come behind
 )

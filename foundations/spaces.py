@@ -71,6 +71,14 @@ def shape_of(space: Space[Any]) -> tuple[int, ...]:
     return space.shape
 
 
+def examples(space: Space[Any]) -> Any:
+    """Two observations `[2, ...]` that a space may hold, to follow a policy with."""
+    if isinstance(space, Dict):
+        return {name: examples(child) for name, child in space.spaces.items()}
+    zeros = torch.zeros(2, *shape_of(space), dtype=tensor_dtype(space))
+    return zeros + torch.as_tensor(getattr(space, "start", 0), dtype=zeros.dtype)
+
+
 def is_image(space: Space[Any]) -> bool:
     """Whether a leaf is a picture: `[H, W, C]` or `[C, H, W]` with few channels."""
     if not isinstance(space, Box) or len(space.shape) != 3:

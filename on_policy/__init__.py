@@ -12,11 +12,17 @@ from yieldrl.on_policy.agents import RememberingAgent, SamplingAgent
 from yieldrl.on_policy.algorithm import OnPolicyAlgorithm
 from yieldrl.on_policy.cloned_first import ClonesFirst
 from yieldrl.on_policy.cloning_config import CloningConfig
-from yieldrl.on_policy.config import ActorCriticConfig, OnPolicyConfig
+from yieldrl.on_policy.config import (
+    ActorCriticConfig,
+    OnPolicyConfig,
+    check_whole_sequences,
+)
 from yieldrl.on_policy.episode_rows import alike, joined
 from yieldrl.on_policy.group_algorithm import GroupAlgorithm
 from yieldrl.on_policy.mlp_actor import MLPActor
 from yieldrl.on_policy.model import ActorCritic
+from yieldrl.on_policy.phased_trainer import PhasedAgent, PhasedTrainer
+from yieldrl.on_policy.phases import PhasedAlgorithm, PhasedConfig, PhasedModel
 from yieldrl.on_policy.tokens import (
     executed,
     in_rows,
@@ -37,10 +43,16 @@ __all__ = [
     "OnPolicyAlgorithm",
     "OnPolicyConfig",
     "OnPolicyTrainer",
+    "PhasedAgent",
+    "PhasedAlgorithm",
+    "PhasedConfig",
+    "PhasedModel",
+    "PhasedTrainer",
     "RememberingAgent",
     "SamplingAgent",
     "alike",
     "check_desired_kl",
+    "check_whole_sequences",
     "executed",
     "follow_kl",
     "in_rows",

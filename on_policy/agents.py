@@ -1,8 +1,8 @@
 """Agents that sample from their policy, and that remember their episodes."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -10,6 +10,7 @@ from torch import Tensor
 from yieldrl import abstractions
 from yieldrl.foundations import Config, spaces
 from yieldrl.networks import Memory
+from yieldrl.on_policy.program import write_program
 
 
 class SamplingAgent(abstractions.Agent):
@@ -27,14 +28,15 @@ class RememberingAgent(abstractions.Agent):
     """A memory for `sample` and another for `predict`, of `model.memory_size` numbers.
 
     `act` and `act_best` find the `memory [B, M]` from before the observations, and bool
-    `first [B]` where episodes begin, beside `obs`; the buffer keeps both. `act` answers
-    with the memory to keep, `remembered [B, M]`, too.
+    `first [B]` where episodes begin, beside `obs`; the buffer keeps both. By default
+    they ask `model.act` for the policy and the memory after these observations.
 
     Attributes:
         sampling: What it remembers of the episodes that it learns from.
         predicting: What it remembers of the episodes in which it acts well.
     """
 
+    algorithm: Any  # whose model remembers
     has_memory = True
 
     def __init__(self, algorithm: Any, config: Config) -> None:
@@ -62,9 +64,39 @@ class RememberingAgent(abstractions.Agent):
         self.predicting.keep(remembered)
         return action
 
-    @abstractmethod
+    def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
+        """A random action of the policy of `model.act`, and the memory after it."""
+        policy, remembered = self.algorithm.model.act(inputs)
+        action = policy.sample(generator)
+        chosen = {"action": action, "remembered": remembered}
+        if self.records_log_prob:
+            chosen["log_prob"] = policy.log_prob(action)
+        return chosen
+
     def act_best(self, inputs: Any) -> tuple[Tensor, Tensor]:
         """The most likely action `[B, ...]`, and the memory to keep."""
+        policy, remembered = self.algorithm.model.act(inputs)
+        return policy.mode(), remembered
+
+    def export(self, path: str | Path) -> None:
+        """Write the policy to a file that PyTorch loads without this package.
+
+        `torch.export.load(path).module()` is a function of observations `[B, ...]` that
+        the actor reads, `memory [B, M]` (zeros at first) and bool `first [B]`, where an
+        episode begins. It answers with the environment's action and the memory that
+        goes into the next call. M is `agent.model.memory_size`.
+
+        Raises:
+            RuntimeError: If PyTorch cannot trace the model.
+        """
+        write_program(self.to_export(), path)
+
+    def to_export(self) -> Self:
+        """An agent beside this one that only acts, without a critic in its model."""
+        agent = type(self)(self.algorithm.acting_copy(), self.config)
+        model = agent.algorithm.model
+        model.critic = model.critic_encoder = None
+        return agent
 
     def state_dict(self) -> dict[str, Any]:
         """Every agent's, and what is remembered of the episodes that it learns from."""

@@ -1,7 +1,7 @@
 """Hyper-parameters of actor-critic methods, and of those that learn from rollouts."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from yieldrl import foundations
 from yieldrl.foundations import (
@@ -123,3 +123,11 @@ class OnPolicyConfig(ActorCriticConfig):
     def minibatch_size(self) -> int:
         """Transitions of a minibatch (of the smallest, if they differ by one)."""
         return self.batch_size
+
+
+def check_whole_sequences(config: Any) -> None:
+    """An error if minibatches of whole environments' sequences would be empty."""
+    if config.num_minibatches > config.num_envs:
+        few = f"sequences stay whole, and there are only {config.num_envs}"
+        remedy = "choose fewer, or more num_envs"
+        raise config.error("num_minibatches", f"{few}: {remedy}")

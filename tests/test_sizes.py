@@ -22,8 +22,7 @@ to their parents: at most 200."""
 
 LONGER_FOLDERS = {
     "behavior_cloning": 450,
-    "ppo_lstm": 217,
-    "ppo_roa": 879,
+    "ppo_roa": 682,
     "vla_ppo": 278,
 }
 LONGER_FILES = {
@@ -32,7 +31,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_939
+LINES = 40_040
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_890, "language": 1_095, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 
 from yieldrl.algorithms import ppo
 from yieldrl.foundations import Range
+from yieldrl.on_policy import check_whole_sequences
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,4 @@ class Config(ppo.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.num_minibatches > self.num_envs:
-            few = f"sequences stay whole, and there are only {self.num_envs}"
-            remedy = "choose fewer, or more num_envs"
-            raise self.error("num_minibatches", f"{few}: {remedy}")
+        check_whole_sequences(self)

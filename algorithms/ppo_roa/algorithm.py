@@ -4,7 +4,8 @@ Fu, Cheng & Pathak 2022, "Deep Whole-Body Control", arXiv:2210.10044, section 3.
 the phases, modules and losses of the ROA that trains a teacher and a student apart.
 """
 
-from typing import Any
+import copy
+from typing import Any, Self
 
 import torch
 from tensordict import TensorDict
@@ -12,16 +13,17 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 
 from yieldrl.abstractions import Logs
+from yieldrl.algorithms import ppo
 from yieldrl.buffers import Minibatches, sequences, transitions
 from yieldrl.networks import set_train_mode
+from yieldrl.on_policy import PhasedAlgorithm
 
 from .config import Config
 from .model import Model
 from .phases import PHASES, Use
-from .schedule import PhasedAlgorithm
 
 
-class Algorithm(PhasedAlgorithm):
+class Algorithm(PhasedAlgorithm, ppo.Algorithm):
     """PPO of the actor that acts, then adaptation, on each rollout.
 
     With `z` what the encoder makes of the privileged observations and `z'` what the
@@ -57,6 +59,18 @@ class Algorithm(PhasedAlgorithm):
         self.adaptation_optimizer = self.optimizer_of(names, rate)
         self.regularizer = torch.zeros((), dtype=torch.float32, device=self.device)
         self.enter(config.phase_at(0))
+
+    def enter(self, phase: str) -> None:
+        """Begin a phase, if it is not the one of now; the average begins anew."""
+        if phase != self.phase:
+            super().enter(phase)
+            self.model.move_average(1.0)
+
+    def acting_copy(self) -> Self:
+        """One that only acts; its moving average is its own, for ours moves."""
+        acting, average = super().acting_copy(), copy.deepcopy(self.model.adapt_ema)
+        acting.model.adapt_ema = average.requires_grad_(False).eval()
+        return acting
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         return self.optimizer_of(PHASES["train"].trained("ppo"))

@@ -1,19 +1,23 @@
 """Hyper-parameters of PPO with regularized online adaptation."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from gymnasium.spaces import Dict
 
 from yieldrl.algorithms import ppo
 from yieldrl.foundations import Coefficient, LearningRate, Range
+from yieldrl.on_policy import PhasedConfig, check_whole_sequences
 
 from .phases import PHASES
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(ppo.Config):
+class Config(PhasedConfig, ppo.Config):
     """A teacher that is told what is hidden, and a student that infers it."""
+
+    phases: ClassVar[Mapping[str, int]] = dict(zip(PHASES, (6, 1, 3), strict=True))
 
     env_id: str = "yieldrl/HiddenPendulum-v1"
     """Environment whose Dict observations hold the `privileged_obs` beside all else."""
@@ -81,20 +85,10 @@ class Config(ppo.Config):
         if not 0 <= begin <= end <= 1:
             remedy = "choose two shares, 0 <= begin <= end <= 1"
             raise self.error("regularizer_ramp", remedy)
-        steps, total = self.phase_steps, self.total_steps
-        if steps and (len(steps) != len(PHASES) or min(steps) < 0):
-            remedy = f"give three numbers, 0 or more, for {', '.join(PHASES)}"
-            raise self.error("phase_steps", remedy)
-        if steps and sum(steps) != total:
-            differ = f"they add up to {sum(steps)}, and total_steps is {total}"
-            raise self.error("phase_steps", f"{differ}: choose the same for both")
         if not self.privileged_obs:
             nothing = "there is nothing to adapt to: name entries of the observation"
             raise self.error("privileged_obs", f"{nothing}, or take PPO")
-        if self.num_minibatches > self.num_envs:
-            few = f"sequences stay whole, and there are only {self.num_envs}"
-            remedy = "choose fewer, or more num_envs"
-            raise self.error("num_minibatches", f"{few}: {remedy}")
+        check_whole_sequences(self)
 
     def student_obs(self, space: Any) -> tuple[str, ...]:
         """Entries of observations that both actors read: by default all others.
@@ -118,22 +112,6 @@ class Config(ppo.Config):
         """Gradient steps of a run whose passes are all made, adaptation's too."""
         epochs = self.num_epochs + self.adaptation_epochs
         return super().planned_learn_steps() * epochs // self.num_epochs
-
-    def phase_lengths(self) -> dict[str, int]:
-        """Environment steps of each phase."""
-        total = self.total_steps
-        shares = (total * 6 // 10, total // 10)
-        default = (*shares, total - sum(shares))
-        return dict(zip(PHASES, self.phase_steps or default, strict=True))
-
-    def phase_at(self, sample_step: int) -> str:
-        """The phase of a rollout that begins after so many environment steps."""
-        end, lengths = 0, self.phase_lengths()
-        for name, length in lengths.items():
-            end += length
-            if sample_step < end:
-                return name
-        return [name for name, length in lengths.items() if length > 0][-1]
 
     def regularizer_at(self, sample_step: int) -> float:
         """The regulariser's weight after so many environment steps."""

@@ -12,12 +12,13 @@ from torch import Tensor, nn
 
 from yieldrl.algorithms import ppo
 from yieldrl.networks import GRU, MLP, History, TargetUpdate, WindowMLP, make_encoder
+from yieldrl.on_policy import PhasedModel
 
 from .config import Config
-from .phases import PHASES
+from .phases import MODULES, PHASES
 
 
-class Model(ppo.Model):
+class Model(PhasedModel, ppo.Model):
     """Two actors beside each other, and two ways to the latent that they read.
 
         encoder_priv  privileged observations -> latent z            [B, Z]
@@ -51,8 +52,6 @@ class Model(ppo.Model):
         self.action_code = make_encoder(action_space)
         self.adapt_module = self.make_adaptation(config)
         self.adapt_ema = copy.deepcopy(self.adapt_module)
-        first = _NAMES.index(config.phase_at(0))
-        self.register_buffer("phase_number", torch.tensor(first))
 
     def actor_size(self, config: Any) -> int:
         return super().actor_size(config) + config.latent_size
@@ -64,11 +63,6 @@ class Model(ppo.Model):
             return GRU(inputs, config.gru_size, config.latent_size)
         hidden, outputs = config.hidden_sizes, config.latent_size
         return WindowMLP(inputs, config.window, hidden, outputs, config.activation)
-
-    @property
-    def phase(self) -> str:
-        """The phase of now, which says who acts."""
-        return _NAMES[int(self.phase_number)]
 
     @property
     def teaches(self) -> bool:
@@ -84,13 +78,23 @@ class Model(ppo.Model):
     def enter(self, phase: str) -> None:
         """Begin a phase; a student that takes over explores as much as the teacher."""
         taught = self.teaches
-        self.phase_number.fill_(_NAMES.index(phase))
+        super().enter(phase)
         if not taught or self.teaches:
             return
         self.move_average(1.0)  # it infers with the newest weights
         if self.log_std is not None:
             assert self.log_std_adapt is not None
             self.log_std_adapt.copy_(self.log_std)
+
+    def forget_teacher(self) -> None:
+        """Keep what a student needs to act, and stay in its phase."""
+        for name in MODULES:
+            if getattr(PHASES["finetune"], name).rollout == "rest":
+                setattr(self, name, None)
+        self.critic_encoder = self.log_std = None
+        number = int(self.phase_number)  # a constant of an exported program
+        del self.phase_number
+        vars(self)["phase_number"] = number
 
     def move_average(self, share: float) -> None:
         """Move the moving average towards the adaptation module; by 1 it is a copy."""
@@ -179,16 +183,6 @@ class Model(ppo.Model):
         sizes = [self.adapt_ema.memory_size, self.action_code.size]
         history, last_action = memory.split(sizes, dim=-1)
         return history, last_action
-
-    def _apply(self, *args: Any, **kwargs: Any) -> Any:
-        # The phase stays on the CPU, for looking at it must not wait for a device.
-        phase = self.phase_number
-        super()._apply(*args, **kwargs)
-        self.phase_number = phase
-        return self
-
-
-_NAMES = tuple(PHASES)
 
 
 def _joined(features: Tensor, last_action: Tensor, first: Tensor) -> Tensor:

@@ -1,21 +1,18 @@
 """The schedule of PPO-ROA is that of PPO; rollouts move from phase to phase."""
 
-from yieldrl.abstractions import LogData, Logs, LogType
 from yieldrl.algorithms import ppo
+from yieldrl.on_policy import PhasedTrainer
 
 from .agent import Agent
 from .algorithm import Algorithm
 from .config import Config
 from .model import Model
-from .phases import PHASES
 
 
-class Trainer(ppo.Trainer):
+class Trainer(PhasedTrainer, ppo.Trainer):
     """PPO's, and after it, on each rollout, adaptation.
 
-    Logs say the `phase`: 0 for train, 1 for adapt, 2 for finetune. A phase begins with
-    the first rollout after the last step of the one before. A rollout that was begun in
-    another phase is dropped.
+    The `phase` in the logs is 0 for train, 1 for adapt, 2 for finetune.
 
     >>> trainer = Trainer(Config(total_steps=8192, eval_every=0))
     >>> for log in trainer():
@@ -30,29 +27,3 @@ class Trainer(ppo.Trainer):
     model_class = Model
     algorithm_class = Algorithm
     agent_class = Agent
-
-    def _run_collect(self) -> LogData:
-        algorithm = self.agent.algorithm
-        if len(self.buffer) > 0 and algorithm.outdated:  # give up what is there
-            self.buffer.clear()
-            if self.config.collection == "sync":
-                self.buffer.end_episodes()  # no row leads into the next rollout
-        if len(self.buffer) == 0 or self.buffer.exhausted:
-            algorithm.advance()  # it may have been loaded into a run of other phases
-            algorithm.rollout_since = algorithm.counters.policy_version
-        return super()._run_collect()
-
-    def _run_train(self) -> LogData:
-        if self.agent.algorithm.outdated:
-            return self._run_collect()
-        phase = self._phase  # the last step of a rollout may begin another
-        log = super()._run_train()
-        log["logs"]["phase"] = phase
-        return log
-
-    def _log(self, kind: LogType, logs: Logs) -> LogData:
-        return super()._log(kind, {**logs, "phase": self._phase})
-
-    @property
-    def _phase(self) -> float:
-        return float([*PHASES].index(self.agent.algorithm.phase))

@@ -5,6 +5,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector.utils import batch_space
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensordict import TensorDict
@@ -14,6 +15,7 @@ from yieldrl.abstractions import Agent
 from yieldrl.algorithms import ppo, ppo_lstm
 from yieldrl.collectors import SyncCollector, evaluate
 from yieldrl.envs.t_maze import TMazeVectorEnv
+from yieldrl.foundations import spaces
 
 SMALL = {
     "num_envs": 4,
@@ -278,6 +280,33 @@ class TestPredicting:
         agent.begin_episode(np.array([True, False, True]))
         agent.begin_episode()
         assert np.array_equal(agent.predict(seen), before)
+
+
+class TestExported:
+    @pytest.mark.parametrize(
+        ("observation", "action"),
+        [
+            (VECTOR, Discrete(2)),
+            (Dict(a=VECTOR, b=Discrete(3, start=1)), Box(-2, 2, (3,))),
+            (Box(0, 255, (16, 16, 3), np.uint8), Discrete(2)),
+        ],
+    )
+    def test_it_acts_as_the_agent_does(self, observation, action, tmp_path):
+        agent = agent_of(observation, action, normalize_observation=True)
+        agent.export(tmp_path / "made" / "policy.pt2")
+        program = torch.export.load(tmp_path / "made" / "policy.pt2").module()
+        assert not any("critic" in name for name in program.state_dict())
+        assert agent.model.critic is not None  # it is that of another model
+        for count in (1, 5):
+            seen = batch_space(observation, count)
+            seen.seed(0)
+            memory = torch.zeros(count, agent.model.memory_size)
+            for begins in (True, False, False, True, False):
+                obs = spaces.to_tensor(seen.sample(), agent.device)
+                if begins:
+                    agent.begin_episode()
+                found, memory = program(obs, memory, torch.full((count,), begins))
+                torch.testing.assert_close(found, agent.predict(obs))
 
 
 class TestGoingOn:

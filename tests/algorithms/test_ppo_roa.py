@@ -405,7 +405,7 @@ class TestConfig:
         ("options", "message"),
         [
             ({"phase_steps": (1, 2, 3)}, "phase_steps = .*: they add up to 6, and"),
-            ({"phase_steps": (-1, 0, 1)}, "phase_steps = .*: give three numbers"),
+            ({"phase_steps": (-1, 0, 1)}, "phase_steps = .*: give 3 numbers"),
             ({"regularizer_ramp": (0.5, 0.1)}, "regularizer_ramp = .*: choose two"),
             ({"privileged_obs": ()}, "privileged_obs = .*: there is nothing to adapt"),
             ({"num_envs": 2, "num_minibatches": 3}, "num_minibatches = 3: sequences"),

@@ -49,8 +49,8 @@ def test_boxes_and_bars_are_what_folders_define(links):
     longest = max(member.lines for _, member in ROWS)
     for depth, member in ROWS:
         link = links[member.name]
-        squares = [r for r in link.iter("rect") if r.get("width") == r.get("height")]
-        boxes = [square.get("class") for square in squares]
+        kinds = [rect.get("class") for rect in link.iter("rect")]
+        boxes = [kind for kind in kinds if kind in ("own", "inherited")]
         own = [c for c, kind in zip(drawn.CLASSES, boxes, strict=True) if kind == "own"]
         assert sorted(own) == sorted(member.changed)
         assert bar(link).get("class") == ("difference" if member.parents else "root")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from yieldrl.cli import presets
-from yieldrl.foundations.files import SUFFIXES, read_file
+from yieldrl.foundations.files import SUFFIXES, read_file, write_whole
 
 VALUES = {"trainer": {"seed": 3, "learning_rate": 3e-4}, "loggers": ["csv", "jsonl"]}
 TEXTS = {
@@ -72,3 +72,20 @@ def test_a_file_of_a_mark_alone_is_empty(tmp_path: Path) -> None:
         path = tmp_path / f"run{suffix}"
         path.write_bytes(b"\xef\xbb\xbf")
         assert read_file(path) == {}
+
+
+def test_a_file_is_written_whole_or_stays_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "made" / "policy.onnx"
+    assert write_whole(path, b"first") == path
+    write = Path.write_bytes
+
+    def interrupted(file: Path, content: bytes) -> int:
+        write(file, content[:2])
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "write_bytes", interrupted)
+    with pytest.raises(OSError, match="no space left"):
+        write_whole(path, b"second")
+    assert [file.read_bytes() for file in path.parent.iterdir()] == [b"first"]

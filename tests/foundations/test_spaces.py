@@ -22,6 +22,7 @@ from tensordict import TensorDict
 
 from yieldrl.foundations import Utf8Text, spaces
 from yieldrl.foundations.spaces import choice_ranges
+from yieldrl.foundations.trees import map_tensors
 
 CPU = torch.device("cpu")
 VECTOR = Box(-1, 1, (3,))
@@ -37,6 +38,17 @@ def test_leaves():
     assert set(found) == {("a",), ("b", "c"), ("b", "d")}
     assert found["b", "d"] is VECTOR
     assert list(spaces.leaves(VECTOR)) == [((), VECTOR)]
+
+
+def test_examples_are_two_observations_that_fit():
+    space = Dict(NESTED.spaces, f=Discrete(3, start=5), g=MultiDiscrete([2, 3]))
+    found = spaces.examples(space)
+    assert found["f"].tolist() == [5, 5]
+    assert found["b"]["d"].dtype == torch.float32
+    for row in range(2):
+        arrays = map_tensors(lambda leaf, row=row: leaf[row].numpy(), found)
+        arrays["f"], arrays["b"]["c"] = int(arrays["f"]), int(arrays["b"]["c"])
+        assert space.contains(arrays)
 
 
 @pytest.mark.parametrize(
