@@ -92,11 +92,11 @@ class RememberingAgent(abstractions.Agent):
         write_program(self.to_export(), path)
 
     def to_export(self) -> Self:
-        """An agent beside this one that only acts, without a critic in its model."""
-        agent = type(self)(self.algorithm.acting_copy(), self.config)
-        model = agent.algorithm.model
+        """An agent beside this one, on the CPU, that acts and has no critic."""
+        algorithm = self.algorithm.acting_copy()
+        algorithm.device, model = torch.device("cpu"), algorithm.model.cpu()
         model.critic = model.critic_encoder = None
-        return agent
+        return type(self)(algorithm, self.config)
 
     def state_dict(self) -> dict[str, Any]:
         """Every agent's, and what is remembered of the episodes that it learns from."""

@@ -34,7 +34,7 @@ def write_program(agent: Any, path: str | Path) -> None:
     memory = torch.zeros(2, model.memory_size, dtype=torch.float32)
     inputs = obs, memory, torch.ones(2, dtype=torch.bool)
     shapes: Any = map_tensors(lambda _: {0: batch}, obs), {0: batch}, {0: batch}
-    program, content = Program(agent).cpu().eval(), io.BytesIO()
+    program, content = Program(agent).eval(), io.BytesIO()
     with torch.no_grad():
         exported = torch.export.export(program, inputs, dynamic_shapes=shapes)
     torch.export.save(exported, content)

@@ -51,6 +51,6 @@ class Agent(RememberingAgent, PhasedAgent, ppo.Agent):
 
     def to_export(self) -> Self:
         """The student; what only a teacher has is taken out of its model."""
-        student = self.as_student()
-        student.algorithm.model.forget_teacher()
+        student = super().to_export()
+        student.algorithm.model.become_student()
         return student

@@ -86,13 +86,13 @@ class Model(PhasedModel, ppo.Model):
             assert self.log_std_adapt is not None
             self.log_std_adapt.copy_(self.log_std)
 
-    def forget_teacher(self) -> None:
-        """Keep what a student needs to act, and stay in its phase."""
+    def become_student(self) -> None:
+        """Keep what the student needs to act, and stay in its phase."""
+        self.enter("finetune")
         for name in MODULES:
             if getattr(PHASES["finetune"], name).rollout == "rest":
                 setattr(self, name, None)
-        self.critic_encoder = self.log_std = None
-        number = int(self.phase_number)  # a constant of an exported program
+        self.log_std, number = None, int(self.phase_number)  # a program's constant
         del self.phase_number
         vars(self)["phase_number"] = number
 

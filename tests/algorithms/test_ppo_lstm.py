@@ -308,6 +308,15 @@ class TestExported:
                 found, memory = program(obs, memory, torch.full((count,), begins))
                 torch.testing.assert_close(found, agent.predict(obs))
 
+    def test_it_is_written_on_the_cpu_wherever_it_was_trained(self, tmp_path):
+        agent = agent_of(action_space=Box(-2, 2, (3,)))
+        agent.algorithm.device = torch.device("meta")  # as if on a GPU, with its border
+        agent.export(tmp_path / "policy.pt2")
+        program = torch.export.load(tmp_path / "policy.pt2").module()
+        memory = torch.zeros(3, agent.model.memory_size)
+        action, _ = program(torch.zeros(3, 2), memory, torch.ones(3, dtype=torch.bool))
+        assert action.device == torch.device("cpu")
+
 
 class TestGoingOn:
     MAZE = {  # noqa: RUF012
