@@ -69,6 +69,8 @@ def closed_at_once(envs: Any) -> None:
     start = time.monotonic()
     envs.close()
     assert time.monotonic() - start < 30
+    for process in envs.processes:
+        process.join(20)  # what was killed is gone when the system comes to it
     assert not any(process.is_alive() for process in envs.processes)
 
 
