@@ -56,14 +56,17 @@ def _parse(text: str, suffix: str) -> Any:
 
 
 def write_whole(path: Path, content: bytes) -> Path:
-    """Write a file, and the folder that it lies in; nobody ever sees half of it."""
+    """Replace a file, in a folder that is made, completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
+    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        part.write_bytes(content)
-        return part.replace(path)
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        return temporary.replace(path)
     except BaseException:
-        part.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

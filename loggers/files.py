@@ -57,18 +57,11 @@ def append(path: Path, data: bytes, header: bytes = b"") -> None:
 
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file completely, or, killed or without room, not at all."""
+    from yieldrl.foundations.files import write_whole  # with it comes torch
+
     make_folder(path.parent)
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with naming_failures(path):
-            with temporary.open("wb") as file:
-                file.write(text.encode("utf-8", _KEEP))
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with naming_failures(path):
+        write_whole(path, text.encode("utf-8", _KEEP))
 
 
 def size(path: Path) -> int:
