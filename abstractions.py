@@ -13,8 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import Any, ClassVar
 
-import gymnasium
 import torch
+from gymnasium import Space
 from tensordict import TensorDict
 from torch import Tensor, nn
 
@@ -42,11 +42,7 @@ class Model(nn.Module):
     """Entries of a Dict observation without which the agent cannot act; `()` are all.
     Others may be missing where nothing is learned."""
 
-    def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-    ) -> None:
+    def __init__(self, observation_space: Space[Any], action_space: Space[Any]) -> None:
         super().__init__()
         self.observation_space = observation_space
         self.action_space = action_space

@@ -177,9 +177,7 @@ def check(chapter: Positional[str], file: str | None = None) -> None:
 @_app.command
 @usage_errors()
 def new(
-    name: Positional[str],
-    source: Annotated[str, arg(name="from")],
-    into: str = ".",
+    name: Positional[str], source: Annotated[str, arg(name="from")], into: str = "."
 ) -> None:
     """Copy an algorithm as the start of your own.
 

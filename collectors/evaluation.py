@@ -10,12 +10,7 @@ from gymnasium.vector import VectorEnv
 
 from yieldrl import envs as environments
 from yieldrl.collectors.checks import as_array
-from yieldrl.collectors.outcomes import (
-    Episode,
-    Evaluation,
-    successes,
-    task_names,
-)
+from yieldrl.collectors.outcomes import Episode, Evaluation, successes, task_names
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.foundations import Config, derive_seed
 

@@ -8,12 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, distributed, nn
 
-from yieldrl.distributed.weights import (
-    Signature,
-    SignatureError,
-    named_by,
-    tensors_of,
-)
+from yieldrl.distributed.weights import Signature, SignatureError, named_by, tensors_of
 
 c10d: Any = distributed  # whose types are not declared
 

@@ -5,11 +5,7 @@ from torch import Tensor
 
 
 def clipped_gain(
-    ratio: Tensor,
-    advantage: Tensor,
-    low: float,
-    high: float,
-    dual: float | None = None,
+    ratio: Tensor, advantage: Tensor, low: float, high: float, dual: float | None = None
 ) -> Tensor:
     """`min(r A, clip(r, 1 - low, 1 + high) A)`, to be maximised.
 

@@ -15,11 +15,7 @@ from yieldrl.networks.ensemble import EnsembleMLP
 from yieldrl.networks.history import GRU, History, WindowMLP
 from yieldrl.networks.layers import MLP, ActionCritic, orthogonal
 from yieldrl.networks.noisy import NoisyMLP, noise, noisy_layers
-from yieldrl.networks.normalizer import (
-    ObservationNormalizer,
-    RewardScaler,
-    RunningMean,
-)
+from yieldrl.networks.normalizer import ObservationNormalizer, RewardScaler, RunningMean
 from yieldrl.networks.recurrent import LSTM, Memory
 from yieldrl.networks.state_index import StateIndex
 from yieldrl.networks.target import TargetUpdate

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-import gymnasium
+from gymnasium import Space
 from gymnasium.spaces import Box
 
 from yieldrl import abstractions
@@ -18,11 +18,7 @@ class BoxModel(abstractions.Model):
 
     unit_box = True
 
-    def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-    ) -> None:
+    def __init__(self, observation_space: Space[Any], action_space: Space[Any]) -> None:
         if not isinstance(action_space, Box):
             raise TypeError(
                 f"the action space must be a Box, got {action_space}: take DQN,"

@@ -23,13 +23,7 @@ from yieldrl.on_policy.mlp_actor import MLPActor
 from yieldrl.on_policy.model import ActorCritic
 from yieldrl.on_policy.phased_trainer import PhasedAgent, PhasedTrainer
 from yieldrl.on_policy.phases import PhasedAlgorithm, PhasedConfig, PhasedModel
-from yieldrl.on_policy.tokens import (
-    executed,
-    in_rows,
-    joint,
-    tokens_taken,
-    where_taken,
-)
+from yieldrl.on_policy.tokens import executed, in_rows, joint, tokens_taken, where_taken
 from yieldrl.on_policy.trainer import OnPolicyTrainer
 
 __all__ = [

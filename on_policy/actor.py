@@ -3,8 +3,8 @@
 from abc import abstractmethod
 from typing import Any
 
-import gymnasium
 import torch
+from gymnasium import Space
 from tensordict import TensorDict
 from torch import Tensor, nn
 
@@ -39,8 +39,8 @@ class Actor(Policy):
 
     def __init__(
         self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
+        observation_space: Space[Any],
+        action_space: Space[Any],
         config: ActorCriticConfig,
     ) -> None:
         super().__init__(observation_space, action_space)
@@ -58,7 +58,7 @@ class Actor(Policy):
         """What the actor reads."""
         return self.actor_obs
 
-    def group(self, config: ActorCriticConfig, field: str) -> gymnasium.Space[Any]:
+    def group(self, config: ActorCriticConfig, field: str) -> Space[Any]:
         """The space of the entries of observations that a field of the config names."""
         try:
             return spaces.part(self.observation_space, getattr(config, field))

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import Any
 
-import gymnasium
+from gymnasium import Space
 from torch import Tensor, nn
 
 from yieldrl.networks import make_encoder
@@ -30,8 +30,8 @@ class ActorCritic(Actor):
 
     def __init__(
         self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
+        observation_space: Space[Any],
+        action_space: Space[Any],
         config: ActorCriticConfig,
     ) -> None:
         super().__init__(observation_space, action_space, config)

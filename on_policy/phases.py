@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import gymnasium
 import torch
+from gymnasium import Space
 from tensordict import TensorDict
 
 from yieldrl.abstractions import Logs
@@ -69,8 +69,8 @@ class PhasedModel(ActorCritic):
 
     def __init__(
         self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
+        observation_space: Space[Any],
+        action_space: Space[Any],
         config: PhasedConfig,
     ) -> None:
         super().__init__(observation_space, action_space, config)

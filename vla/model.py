@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from functools import partial
 from typing import Any
 
-import gymnasium
 import torch
+from gymnasium import Space
 from gymnasium.spaces import Box
 from torch import Tensor, nn
 
@@ -43,10 +43,7 @@ class OnePassModule(FrozenInEval, ABC):
     action_statistics: ActionStatistics | None
 
     def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        config: VLAConfig,
+        self, observation_space: Space[Any], action_space: Space[Any], config: VLAConfig
     ) -> None:
         super().__init__()
         self.layout = action_layout(action_space, config.chunk_length)
@@ -122,8 +119,8 @@ class VLAModel(OnePassModule):
     def __init__(
         self,
         backbone: Backbone,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
+        observation_space: Space[Any],
+        action_space: Space[Any],
         config: VLAConfig,
         *,
         bins: ActionBins | None = None,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import gymnasium
 import torch
+from gymnasium import Space
 from torch import Tensor, nn
 
 from yieldrl.algorithms import dqn
@@ -18,10 +18,7 @@ class Model(dqn.Model):
     atoms: Tensor
 
     def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        config: Config,
+        self, observation_space: Space[Any], action_space: Space[Any], config: Config
     ) -> None:
         super().__init__(observation_space, action_space, config)
         atoms = torch.linspace(config.v_min, config.v_max, config.num_atoms)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-import gymnasium
 import torch
+from gymnasium import Space
 from torch import Tensor, nn
 
 from yieldrl.networks import MLP, ActionCritic, make_encoder
@@ -17,10 +17,7 @@ class Model(BoxModel):
     """An actor `mu(s)` and a critic `Q(s, a)`, which share nothing."""
 
     def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        config: Config,
+        self, observation_space: Space[Any], action_space: Space[Any], config: Config
     ) -> None:
         super().__init__(observation_space, action_space)
         size, hidden = self.action_size, config.hidden_sizes

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-import gymnasium
+from gymnasium import Space
 from gymnasium.spaces import Discrete
 from torch import Tensor, nn
 
@@ -26,10 +26,7 @@ class Model(abstractions.Model):
     config: Config
 
     def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        config: Config,
+        self, observation_space: Space[Any], action_space: Space[Any], config: Config
     ) -> None:
         if not isinstance(action_space, Discrete):
             need = f"DQN needs a Discrete action space, got {action_space}"

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import gymnasium
 import torch
+from gymnasium import Space
 from gymnasium.spaces import Box
 from torch import Tensor, nn
 
@@ -26,8 +26,8 @@ class Model(ActorCritic):
 
     def __init__(
         self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
+        observation_space: Space[Any],
+        action_space: Space[Any],
         config: ActorCriticConfig,
     ) -> None:
         super().__init__(observation_space, action_space, config)

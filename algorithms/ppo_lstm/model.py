@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import gymnasium
 import torch
+from gymnasium import Space
 from tensordict import TensorDict
 from torch import Tensor
 
@@ -21,10 +21,7 @@ class Model(ppo.Model):
     """
 
     def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        config: Config,
+        self, observation_space: Space[Any], action_space: Space[Any], config: Config
     ) -> None:
         super().__init__(observation_space, action_space, config)
         self.lstm = LSTM(self.encoder.size, config.lstm_size)

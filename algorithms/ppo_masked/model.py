@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import gymnasium
 import torch
+from gymnasium import Space
 from gymnasium.spaces import Dict
 from torch import Tensor
 
@@ -27,10 +27,7 @@ class Model(ppo.Model):
     """
 
     def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        config: Config,
+        self, observation_space: Space[Any], action_space: Space[Any], config: Config
     ) -> None:
         options = sum(spaces.choices(action_space))
         entries = getattr(observation_space, "spaces", {})

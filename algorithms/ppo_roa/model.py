@@ -5,8 +5,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-import gymnasium
 import torch
+from gymnasium import Space
 from tensordict import TensorDict
 from torch import Tensor, nn
 
@@ -34,10 +34,7 @@ class Model(PhasedModel, ppo.Model):
     """
 
     def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        config: Config,
+        self, observation_space: Space[Any], action_space: Space[Any], config: Config
     ) -> None:
         seen = config.student_obs(observation_space)
         config = dataclasses.replace(config, actor_obs=seen)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import gymnasium
 import torch
+from gymnasium import Space
 from gymnasium.spaces import Discrete
 from torch import Tensor, nn
 
@@ -24,10 +24,7 @@ class Model(abstractions.Model):
     """
 
     def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        config: Config,
+        self, observation_space: Space[Any], action_space: Space[Any], config: Config
     ) -> None:
         if not isinstance(action_space, Discrete):
             need = f"a table needs a Discrete action space, got {action_space}"

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import gymnasium
 import torch
+from gymnasium import Space
 from gymnasium.spaces import Box
 from torch import Tensor, nn
 
@@ -27,10 +27,7 @@ class Model(abstractions.Model):
     """
 
     def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        config: Config,
+        self, observation_space: Space[Any], action_space: Space[Any], config: Config
     ) -> None:
         super().__init__(observation_space, action_space)
         self.encoder = make_encoder(observation_space)

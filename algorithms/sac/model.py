@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import gymnasium
+from gymnasium import Space
 from torch import Tensor, nn
 
 from yieldrl.networks import (
@@ -23,10 +23,7 @@ class Model(BoxModel):
     """A policy `pi(.|s)`; two critics as one batched network, `Q(s, a)`, `[2, B]`."""
 
     def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        config: Config,
+        self, observation_space: Space[Any], action_space: Space[Any], config: Config
     ) -> None:
         super().__init__(observation_space, action_space)
         size, hidden = self.action_size, config.hidden_sizes

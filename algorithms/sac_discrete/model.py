@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import gymnasium
+from gymnasium import Space
 from gymnasium.spaces import Discrete
 from torch import Tensor, nn
 
@@ -20,10 +20,7 @@ class Model(abstractions.Model):
     """
 
     def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        config: Config,
+        self, observation_space: Space[Any], action_space: Space[Any], config: Config
     ) -> None:
         if not isinstance(action_space, Discrete):
             got = f"the action space must be Discrete, got {action_space}"

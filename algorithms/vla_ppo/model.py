@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import gymnasium
+from gymnasium import Space
 
 from yieldrl.vla import VLAPolicy
 
@@ -13,10 +13,7 @@ class Model(VLAPolicy):
     """The vision-language-action policy that a config describes."""
 
     def __init__(
-        self,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        config: Config,
+        self, observation_space: Space[Any], action_space: Space[Any], config: Config
     ) -> None:
         spaces = observation_space, action_space
         model = VLAPolicy.from_config(*spaces, config).model

@@ -35,10 +35,7 @@ class VisionConfig:
     std: tuple[float, float, float] = (0.5, 0.5, 0.5)
 
 
-IMAGENET: dict[str, Any] = {
-    "mean": (0.485, 0.456, 0.406),
-    "std": (0.229, 0.224, 0.225),
-}
+IMAGENET: dict[str, Any] = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 """Mean and standard deviation of the pixels that DINOv2 was trained on."""
 
 
