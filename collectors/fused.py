@@ -12,7 +12,7 @@ from yieldrl.collectors.sync import SyncCollector
 from yieldrl.envs.batched import fused
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import spaces
-from yieldrl.speed import CompiledCall
+from yieldrl.runtime import CompiledCall
 
 
 class FusedCollector(SyncCollector):

@@ -11,10 +11,11 @@ from torch.optim import Optimizer
 
 from yieldrl.foundations import Config, Counters, ranks
 from yieldrl.runtime.accumulation import AccumulatedStep
+from yieldrl.runtime.compiled_call import CompiledCall
 from yieldrl.runtime.compiled_step import CompiledStep
 from yieldrl.runtime.gradient_step import GradientStep, Loss
 from yieldrl.runtime.precision import in_precision
-from yieldrl.speed import CompiledCall, Plan
+from yieldrl.speed import Plan
 
 
 class Runtime:

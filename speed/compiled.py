@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 from yieldrl.foundations import compile_cache
 from yieldrl.foundations.trees import map_tensors
 from yieldrl.speed import pytorch
+from yieldrl.speed.guards import Guards, NotCompiledError
 from yieldrl.speed.plan import Plan
 
 MAX_RECOMPILES, ROW = 8, 100
@@ -22,17 +24,14 @@ MAX_RECOMPILES, ROW = 8, 100
 _NUMBERS = itertools.count()
 
 
-class NotCompiledError(Exception):
-    """A function could not be compiled; nothing has been done."""
-
-
 class Compiled:
     """A function that PyTorch compiles when the plan says so.
 
     PyTorch guards all that the function read when it was compiled: attributes, globals,
-    closures, modules, shapes. Where one of these has changed, it compiles anew: a call
-    does what the function itself would do, to rounding. What cannot be compiled whole
-    (control flow by data, `.item()`, NumPy's random numbers) is left to the function.
+    closures, modules, shapes; `Guards` the rest. Where one of these has changed, it is
+    compiled anew: a call does what the function itself would do, to rounding. What
+    cannot be compiled whole (control flow by data, `.item()`, NumPy's random numbers),
+    or not guarded, is left to the function.
 
     Attributes:
         name: What the function does, for the log.
@@ -56,12 +55,13 @@ class Compiled:
         self.calls, self.closed = 0, False
         self.part_of: Compiled | None = None
         self._code: Callable[..., Any] | None = None
+        self._guards: Guards | None = None
         self._recompiles = self._latest = 0
         plan.functions.add(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies, which compile for themselves."""
-        return {**vars(self), "example": None, "_code": None}
+        return {**vars(self), "example": None, "_code": None, "_guards": None}
 
     def is_due(self, example: Callable[[], tuple[Any, ...]]) -> bool:
         """Whether to call the code now, with such arguments as `example` makes."""
@@ -82,12 +82,14 @@ class Compiled:
             NotCompiledError: If that is not possible.
             RuntimeError: The same at the first call, with `speed="compile"`.
         """
+        changed = "" if self._guards is None else self._guards.changed()
         if first := self._code is None:
             try:
                 where = compile_cache.prepare()
             except OSError as error:
                 raise NotCompiledError(f"its code has no place: {error}") from error
             self.plan.say(f"{self.name}: training waits while it is compiled; {where}")
+        if first or changed:
             self._code = self.compile()
         assert self._code is not None
         before, began = pytorch.graphs_compiled(), time.perf_counter()
@@ -96,7 +98,7 @@ class Compiled:
         try:
             found = pytorch.with_settings(self._code, *args)
         except pytorch.compile_error() as error:
-            said = pytorch.said_by(error)
+            said = (self._guards and self._guards.refused) or pytorch.said_by(error)
             if first and self.plan.strict:
                 raise RuntimeError(
                     f"speed={self.plan.mode!r}: the {self.name} cannot be compiled:"
@@ -104,13 +106,17 @@ class Compiled:
                 ) from error
             raise NotCompiledError(said) from error
         if pytorch.graphs_compiled() != before:
-            self._note(first, time.perf_counter() - began)
+            reason = f"{changed} was replaced" if changed else ""
+            self._note(first, time.perf_counter() - began, reason)
         # Copies: the next replay of a CUDA graph writes over its results.
         return map_tensors(torch.clone, found) if self.plan.gpu else found
 
     def compile(self) -> Callable[..., Any]:
         """The function under `torch.compile`, which compiles at its first call."""
-        function = self.function
+        function, gpu = self.function, self.plan.gpu
+        # Kernels are called from C++, or recorded: from Python, small ones take longer.
+        options = pytorch.OPTIONS | {"cpp_wrapper": not gpu, "triton.cudagraphs": gpu}
+        guards = self._guards = Guards(partial(pytorch.generated, **options))
 
         def call(*args: Any) -> Any:
             return function(*args)
@@ -122,7 +128,8 @@ class Compiled:
         return compiled(
             own,
             fullgraph=True,
-            **pytorch.generator(gpu=self.plan.gpu),
+            backend=guards.backend,
+            options={"guard_filter_fn": guards.look},
             recompile_limit=1_000,  # ours is reached before
             isolate_recompiles=True,
         )
@@ -130,9 +137,10 @@ class Compiled:
     def close(self, reason: str, level: int = logging.WARNING) -> None:
         """Leave it to the function itself from now on."""
         self.closed, self._code, self.example = True, None, None
+        self._guards = None
         self.plan.say(f"{self.name}: eager: {reason}", level)
 
-    def _note(self, first: bool, seconds: float) -> None:
+    def _note(self, first: bool, seconds: float, reason: str) -> None:
         """Say what was compiled, how long it took and why."""
         self.example = None
         compile_cache.write_checksums()
@@ -143,7 +151,7 @@ class Compiled:
         if self.calls - self._latest > ROW:
             self._recompiles = 1
         self._latest = self.calls
-        reason = in_plain_words(pytorch.recompile_reason())
+        reason = reason or in_plain_words(pytorch.recompile_reason())
         again = f"compiled again in {seconds:.1f} s: {reason}"
         self.plan.say(f"{self.name}: {again}", logging.WARNING)
         if self._recompiles >= MAX_RECOMPILES:

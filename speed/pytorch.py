@@ -3,10 +3,12 @@
 import threading
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
+from types import CodeType
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.modules.module import _has_any_global_hook
 from torch.optim.optimizer import (
     _global_optimizer_post_hooks,
     _global_optimizer_pre_hooks,
@@ -31,10 +33,19 @@ OPTIONS: dict[str, Any] = {
 """Of the code generator: names of `torch._inductor.config`."""
 
 
-def generator(*, gpu: bool) -> dict[str, Any]:
-    """What generates code, as arguments of `torch.compile`."""
-    # Kernels are called from C++, or recorded: from Python, narrow ones take longer.
-    return {"options": OPTIONS | {"cpp_wrapper": not gpu, "triton.cudagraphs": gpu}}
+def generated(graph: Any, inputs: Any, **options: Any) -> Callable[..., Any]:
+    """The code of a graph, by PyTorch's own generator with some options."""
+    from torch import _inductor
+
+    generate: Any = _inductor.compile
+    return generate(graph, inputs, options)
+
+
+def traced_code() -> list[CodeType]:
+    """Of all functions that became part of the graph that is compiled now."""
+    from torch._dynamo.utils import get_traced_code
+
+    return get_traced_code() or []
 
 
 def with_settings(function: Callable[..., Any], *args: Any) -> Any:
@@ -70,8 +81,11 @@ def recompile_reason() -> str:
 
 
 def is_watched() -> bool:
-    """Whether a mode looks at every operation: within it nothing can be compiled."""
-    return torch._C._len_torch_dispatch_stack() > 0
+    """Whether something looks at every operation or module, which code does not call.
+
+    Modes do the one, PyTorch's global hooks of modules the other.
+    """
+    return torch._C._len_torch_dispatch_stack() > 0 or bool(_has_any_global_hook())
 
 
 def settable(parameters: Sequence[Any]) -> bool:

@@ -93,11 +93,11 @@ def traced(monkeypatch):
     """
     graphs = []
 
-    def backend(graph, inputs):
+    def generated(graph, inputs, **options):
         graphs.append(graph)
         return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
 
-    monkeypatch.setattr(pytorch, "generator", lambda *, gpu: {"backend": backend})
+    monkeypatch.setattr(pytorch, "generated", generated)
     return graphs
 
 

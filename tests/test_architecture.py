@@ -11,13 +11,13 @@ ROOT = Path(__file__).parent.parent
 ALLOWED = {
     "foundations": set(),
     "functional": {"foundations"},
-    "envs": {"foundations"},
+    "envs": {"foundations", "speed"},
     "networks": {"foundations"},
     "buffers": {"foundations", "functional"},
     "loggers": {"envs", "foundations"},
     "speed": {"foundations"},
     "runtime": {"buffers", "foundations", "networks", "speed"},
-    "collectors": {"buffers", "envs", "foundations", "speed"},
+    "collectors": {"buffers", "envs", "foundations", "runtime"},
     "distributed": {"collectors", "envs", "foundations", "runtime"},
     "experiments": {
         "collectors",

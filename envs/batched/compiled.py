@@ -1,6 +1,7 @@
 """A step of a world compiled for its device."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -9,6 +10,8 @@ from torch import Tensor
 
 from yieldrl.envs.batched.tree import layout, tree_map
 from yieldrl.foundations import compile_cache
+from yieldrl.speed import pytorch
+from yieldrl.speed.guards import Guards
 
 _STATE = 0  # its position in the arguments and results of `pure_step`
 _FLAGS = (2, 5, 6)  # positions of bools in its results
@@ -17,22 +20,24 @@ _OBSERVATIONS = (3, 7)
 
 class CompiledStep:
     """`pure_step` of N worlds under `torch.compile`, separately for each instance.
-    PyTorch guards what the step reads, so changing a parameter later takes effect."""
+    What the step reads is guarded, so changing a parameter or a method later takes
+    effect."""
 
     def __init__(self, world: Any) -> None:
         self._step: Callable[..., Any] = world.pure_step
         self._cpp_wrapper = world.many_tensors and world.device.type == "cpu"
         self._num_envs, self._space = world.num_envs, world.single_observation_space
         self._code: Any = None
+        self._guards: Guards | None = None
         # Results that must be viewed as another dtype; None before the first step.
         self._views: list[tuple[int, Any]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For a copy, which compiles for itself."""
-        return {**vars(self), "_code": None, "_views": None}
+        return {**vars(self), "_code": None, "_guards": None, "_views": None}
 
     def __call__(self, *tensors: Any) -> list[Any]:
-        if self._code is None:
+        if self._guards is None or self._guards.changed():
             self._code = self._compiled()
         answer = self._code(*tensors)
         if self._views is None:
@@ -58,14 +63,22 @@ class CompiledStep:
         """The step with its flags as bytes, compiled at its first call."""
         compile_cache.prepare()
         pure_step = self._step
+        # The guards check the sizes already.
+        options = {"size_asserts": False, "cpp_wrapper": self._cpp_wrapper}
+        guards = self._guards = Guards(partial(pytorch.generated, **options))
 
         def step_in_bytes(*tensors: Any) -> list[Any]:
             return [tree_map(_in_bytes, part) for part in pure_step(*tensors)]
 
-        # The guards check the sizes already.
-        inductor = {"size_asserts": False, "cpp_wrapper": self._cpp_wrapper}
-        options: Any = {"options": inductor, "isolate_recompiles": True}
-        return torch.compile(step_in_bytes, fullgraph=True, dynamic=False, **options)
+        compiled: Any = torch.compile
+        return compiled(
+            step_in_bytes,
+            fullgraph=True,
+            dynamic=False,
+            backend=guards.backend,
+            options={"guard_filter_fn": guards.look},
+            isolate_recompiles=True,
+        )
 
 
 def _in_bytes(x: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -158,6 +159,34 @@ def test_an_error_in_the_dynamics_is_told() -> None:
     envs = Wrong(compile=True)
     envs.reset(seed=0)
     with pytest.raises(Exception, match=r"mat1|matmul|shapes"):
+        envs.step(torch.zeros(N))
+
+
+def test_a_method_that_is_replaced_takes_effect() -> None:
+    class Changed(Slide):
+        pass
+
+    def back(self: Any, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return state - action, state.sum(0), state[0].abs() > 9
+
+    both = blind(Changed()), Changed(compile=True)
+    for envs in both:
+        envs.reset(seed=0)
+    same_step(*both)
+    Changed.dynamics = back
+    same_step(*both)
+
+
+def test_random_numbers_of_python_cannot_be_compiled() -> None:
+    class Dice(Slide):
+        def dynamics(
+            self, state: Tensor, action: Tensor
+        ) -> tuple[Tensor, Tensor, Tensor]:
+            return super().dynamics(state + random.uniform(0, 1), action)
+
+    envs = Dice(compile=True)
+    envs.reset(seed=0)
+    with pytest.raises(Exception, match="it draws Python's random numbers"):
         envs.step(torch.zeros(N))
 
 

@@ -6,7 +6,8 @@ from torch import nn
 
 from yieldrl.algorithms import ppo, ppo_roa
 from yieldrl.networks import MLP
-from yieldrl.speed import CompiledCall, Plan
+from yieldrl.runtime import CompiledCall
+from yieldrl.speed import Plan
 
 
 class Actor(nn.Module):

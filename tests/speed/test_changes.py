@@ -4,8 +4,11 @@ Each case trains a small network twice, eager and compiled, and changes somethin
 way. Parameters, logs and what the loss left behind must be the same, to rounding.
 """
 
+import contextlib
 import copy
 import dataclasses
+import functools
+import os
 import random
 from types import SimpleNamespace
 
@@ -25,7 +28,10 @@ CHANGED = 4
 coefficient = 0.5
 """A global of the module, which a case changes."""
 
-pytestmark = pytest.mark.usefixtures("traced")
+pytestmark = [
+    pytest.mark.usefixtures("traced"),
+    pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru"),
+]
 
 
 class Learner:
@@ -219,16 +225,12 @@ class FilledTensor(ReboundTensor):
 
 
 class Item(FilledTensor):
-    """Cannot be guarded: it runs eager."""
-
-    eager_because = "item"
-
     def extra(self, batch):
         return self.weight.item() * self.model(batch["obs"]).mean()
 
 
 class DataDependent(Learner):
-    eager_because = "data-dependent"
+    eager_because = "Data-dependent"
 
     def extra(self, batch):
         value = self.model(batch["obs"]).mean()
@@ -244,6 +246,26 @@ class PythonRandom(Learner):
 
     def left(self):
         return (random.random(),)
+
+
+class UniformRandom(PythonRandom):
+    eager_because = "draws Python's random numbers"
+
+    def extra(self, batch):
+        return random.uniform(0, 3) * self.model(batch["obs"]).mean()
+
+
+class OwnRandom(Learner):
+    eager_because = "draws Python's random numbers"
+
+    def setup(self):
+        self.random = random.Random(3)
+
+    def extra(self, batch):
+        return self.random.randint(0, 9) * self.model(batch["obs"]).mean()
+
+    def left(self):
+        return (self.random.random(),)
 
 
 class NumpyRandom(Learner):
@@ -555,6 +577,210 @@ class MethodReplaced(Learner):
             self.extra = lambda batch: 3 * self.model(batch["obs"]).mean()
 
 
+class Weighted:
+    """What a loss calls; its classes are changed on the way, as in a notebook."""
+
+    constant = 0.5
+
+    def weight(self):
+        return self.constant
+
+    @property
+    def square(self):
+        return self.weight() ** 2
+
+
+class Derived(Weighted):
+    def weight(self):
+        return 2 * super().weight()
+
+
+class OfClasses(Learner):
+    """Methods of classes, whose changes PyTorch does not see."""
+
+    why = ""
+
+    def setup(self):
+        self.weighted_class = type("Copied", (Weighted,), dict(vars(Weighted)))
+        self.derived_class = type("Child", (self.weighted_class,), {})
+        self.weighted = self.derived_class()
+
+    def extra(self, batch):
+        weight = self.weighted.weight() + self.weighted.square
+        return weight * self.model(batch["obs"]).mean()
+
+
+class MethodOfAClass(OfClasses):
+    why = ".weight was replaced"
+
+    def change(self, step):
+        if step == CHANGED:
+            self.weighted_class.weight = lambda self: 5.0
+
+
+class MethodHidden(OfClasses):
+    why = ".weight was replaced"
+
+    def change(self, step):
+        if step == CHANGED:
+            self.derived_class.weight = lambda self: 5.0
+
+
+class MethodBack(OfClasses):
+    """A method that hid another one is taken away."""
+
+    why = ".weight was replaced"
+
+    def setup(self):
+        super().setup()
+        self.derived_class.weight = lambda self: 5.0
+
+    def change(self, step):
+        if step == CHANGED:
+            del self.derived_class.weight
+
+
+class MethodOfAParent(OfClasses):
+    why = ".weight was replaced"
+
+    def setup(self):
+        self.weighted = Derived()
+        self.before = Weighted.weight
+
+    def change(self, step):
+        if step == CHANGED:
+            Weighted.weight = lambda self: 5.0
+
+    def left(self):
+        Weighted.weight = self.before
+        return ()
+
+
+class CodeOfAMethod(OfClasses):
+    """As IPython's autoreload does it."""
+
+    why = "weight.__code__ was replaced"
+
+    def setup(self):
+        self.weighted = Weighted()
+        self.before = Weighted.weight.__code__
+
+    def change(self, step):
+        if step == CHANGED:
+            Weighted.weight.__code__ = (lambda self: 5.0).__code__
+
+    def left(self):
+        Weighted.weight.__code__ = self.before
+        return ()
+
+
+class PropertyOfAClass(OfClasses):
+    def change(self, step):
+        if step == CHANGED:
+            self.weighted_class.square = property(lambda self: 5.0)
+
+
+class ConstantHidden(OfClasses):
+    why = "Child.constant was replaced"
+
+    def change(self, step):
+        if step == CHANGED:
+            self.derived_class.constant = 5.0
+
+
+class ForwardOfAClass(Learner):
+    why = "Net.forward was replaced"
+
+    def setup(self):
+        self.net = type("Net", (nn.Module,), {"forward": lambda self, x: 0.5 * x})
+
+    def change(self, step):
+        if step == CHANGED:
+            self.net.forward = lambda self, x: 5 * x
+
+    def extra(self, batch):
+        return self.net()(self.model(batch["obs"]).mean())
+
+
+class HookOfAllModules(Learner):
+    def setup(self):
+        self.seen, self.hook = 0, None
+
+    def change(self, step):
+        if step == CHANGED:
+            register = torch.nn.modules.module.register_module_forward_hook
+            self.hook = register(self.see)
+
+    def see(self, module, args, output):
+        self.seen += 1
+
+    def left(self):
+        self.hook.remove()
+        return (self.seen,)
+
+
+class MissingName(Learner):
+    """Code that finds out by an error whether there is something."""
+
+    eager_because = "goes by errors that it catches"
+
+    def change(self, step):
+        if step == CHANGED:
+            self.weight = 5.0
+
+    def extra(self, batch):
+        value = self.model(batch["obs"]).mean()
+        try:
+            return self.weight * value
+        except AttributeError:
+            return value
+
+
+class MissingKey(Learner):
+    eager_because = "goes by errors that it catches"
+
+    def setup(self):
+        self.weights = {}
+
+    def change(self, step):
+        if step == CHANGED:
+            self.weights["weight"] = 5.0
+
+    def extra(self, batch):
+        weight = 1.0
+        with contextlib.suppress(KeyError):
+            weight = self.weights["weight"]
+        return weight * self.model(batch["obs"]).mean()
+
+
+class Environment(Learner):
+    eager_because = "reads variables of the environment"
+
+    def change(self, step):
+        os.environ["YIELDRL_WEIGHT"] = "5" if step >= CHANGED else "1"
+
+    def extra(self, batch):
+        weight = os.getenv("YIELDRL_WEIGHT", "1")
+        return float(weight) * self.model(batch["obs"]).mean()
+
+    def left(self):
+        del os.environ["YIELDRL_WEIGHT"]
+        return ()
+
+
+class Cached(Learner):
+    eager_because = "keeps its answers in a cache"
+
+    def setup(self):
+        self.weight, self.kept = 1.0, functools.cache(lambda: self.weight)
+
+    def change(self, step):
+        self.weight = 5.0 if step >= CHANGED else 1.0
+
+    def extra(self, batch):
+        return self.kept() * self.model(batch["obs"]).mean()
+
+
 class LastBatch(Learner):
     """Batches of several sizes."""
 
@@ -612,3 +838,5 @@ def test_a_compiled_step_does_what_an_eager_one_does(case):
     for one, other in zip(found, wanted, strict=True):
         assert torch.allclose(one, other, rtol=1e-3, atol=1e-5)
     assert decisions
+    for said in (getattr(case, "eager_because", ""), getattr(case, "why", "")):
+        assert any(said in decision for decision in decisions), decisions

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from yieldrl.algorithms import ppo
-from yieldrl.speed import CompiledCall, Plan, pytorch, warm_up
+from yieldrl.runtime import CompiledCall
+from yieldrl.speed import Plan, pytorch, warm_up
 from yieldrl.speed.compiled import Compiled
 from yieldrl.speed.warm_up import WarmUp
 
