@@ -78,7 +78,7 @@ class LearnsWorld(OnPolicyAlgorithm):
     ) -> GradientStep:
         """The step of either loss, or with one stage that of both."""
         config, options = self.config, (loss, optimizer, max_grad_norm)
-        if loss == self.world_loss:
+        if loss.__name__ == self.world_loss.__name__:
             parts = self.world, config.model_micro_batches
             return self.runtime.gradient_step(*options, *parts)
         if config.stages == 2:

@@ -14,6 +14,18 @@ Loss = Callable[[Any], tuple[Tensor, dict[str, Any]]]
 """From a batch `[B]` to the loss (0-dim) and metrics to log (detached, 0-dim)."""
 
 
+class LatestLoss:
+    """A loss by a name: that `function` which is asked for now."""
+
+    function: Loss
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, data: Any) -> tuple[Tensor, dict[str, Any]]:
+        return self.function(data)
+
+
 class GradientStep:
     """Gradients of a loss, clipped if wanted, and one step of an optimizer.
 

@@ -20,7 +20,7 @@ from yieldrl.foundations import (
 )
 from yieldrl.foundations.foreign_names import check_entries
 from yieldrl.networks.dtypes import in_float32
-from yieldrl.runtime.gradient_step import GradientStep, Loss
+from yieldrl.runtime.gradient_step import GradientStep, LatestLoss, Loss
 from yieldrl.runtime.learning_mode import LearningMode
 from yieldrl.runtime.runtime import Runtime
 from yieldrl.speed import Plan
@@ -58,7 +58,7 @@ class Learner:
         kind = f"{type(self)} {type(self.model)} {config.to_dict() | same} {code}"
         self.runtime = Runtime(config, self.device, self.counters, kind)
         self._mode = LearningMode(self.model)
-        self._steps: dict[tuple[str, Optimizer], tuple[Any, GradientStep]] = {}
+        self._steps: dict[tuple[str, Optimizer], tuple[Any, Any, Any]] = {}
 
     @property
     def plan(self) -> Plan:
@@ -75,8 +75,7 @@ class Learner:
         """One gradient step of a loss on a batch `[B]`; metrics to log.
 
         Args:
-            loss: A method of this object: from the batch to the loss, 0-dim, and
-                metrics, detached and 0-dim.
+            loss: From the batch to the loss, 0-dim, and metrics, detached and 0-dim.
             data: The batch. Results per sample, such as priorities, the loss writes
                 into it.
             optimizer: Says what is trained; by default `self.optimizer`.
@@ -84,12 +83,16 @@ class Learner:
                 norm only, None does neither.
         """
         optimizer = optimizer or self.optimizer
-        of, asked = (loss.__name__, optimizer), (loss, max_grad_norm)
-        known = self._steps.get(of)
-        if known is None or known[0] != asked:
-            known = asked, self.gradient_step(loss, optimizer, max_grad_norm)
-            self._steps[of] = known
-        return known[1](data)
+        of = getattr(loss, "__name__", "loss"), optimizer
+        latest, norm, step = self._steps.get(of) or (LatestLoss(of[0]), None, None)
+        latest.function = loss  # made anew for each step, it may still be the same code
+        overridden = type(self).gradient_step is not Learner.gradient_step
+        if step is None or (overridden and norm != max_grad_norm):
+            step = self.gradient_step(latest, optimizer, max_grad_norm)
+        if not overridden:
+            step.max_grad_norm = max_grad_norm
+        self._steps[of] = latest, max_grad_norm, step
+        return step(data)
 
     def gradient_step(
         self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
@@ -153,10 +156,7 @@ class Learner:
         return logs
 
     def acting_copy(self) -> Self:
-        """One that only acts: with a copy of the model and counters of its own.
-
-        Frozen parameters are shared.
-        """
+        """One that only acts: model and counters are its own, frozen weights ours."""
         frozen = {id(p): p for p in self.model.parameters() if not p.requires_grad}
         acting = copy.copy(self)
         acting.model = copy.deepcopy(self.model, frozen).requires_grad_(False).eval()

@@ -167,7 +167,7 @@ def in_plain_words(reason: str) -> str:
     first = next((line for line in reason.splitlines() if line.strip()), "")
     guard, *places = re.sub(r"^[-\s]*\d+/\d+:\s*", "", first).split("  # ")
     guard = re.sub(r"\b[LG]\['(\w+)'\]", r"\1", guard)
-    for method in ("function.__self__", "self.loss.__self__"):
+    for method in ("function.__self__", "self.loss.__self__", "self.loss.self"):
         guard = guard.replace(method, "self").strip()
     said = guard if "mismatch" in guard else f"{guard or 'a guard'} no longer holds"
     return f"{said} ({places[0].strip()})"[:200] if places else said[:200]

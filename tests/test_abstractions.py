@@ -282,6 +282,17 @@ class TestAgent:
         assert (extras["action"].abs() > 0.1).any()
         assert np.array_equal(extras["action"].clamp(-0.1, 0.1).numpy(), action)
 
+    @pytest.mark.parametrize("owner", ["the agent", "its class"])
+    def test_how_it_acts_may_be_replaced(self, owner, monkeypatch):
+        agent = self.agent(Discrete(9), Box(-1, 1, (3,)))
+        ones = {"action": torch.ones(16, dtype=torch.int64)}
+        if owner == "the agent":
+            agent.act = lambda inputs, generator: ones
+        else:
+            monkeypatch.setattr(ppo.Agent, "act", lambda *_: ones)
+        action, _ = agent.sample(np.zeros((16, 3), dtype=np.float32))
+        assert action.tolist() == [1] * 16
+
     @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.bool_])
     def test_whole_numbers_are_rounded(self, dtype):
         space = Box(0, 1 if dtype is np.bool_ else 3, (2,), dtype)

@@ -54,6 +54,49 @@ def test_a_loss_that_is_no_number_is_refused_and_counted():
         line.train_step({})
 
 
+def learned(speed, norms):
+    """A weight after steps of a loss, and of a norm, that are others each time."""
+    model = nn.Linear(1, 1, bias=False)
+    learner = Learner(model, Config(device="cpu", speed=speed))
+    learner.optimizer = torch.optim.SGD(learner.model.parameters(), lr=0.1)
+    nn.init.ones_(learner.model.weight)
+    for step, norm in enumerate(norms):
+
+        def loss(data, factor=1.0 / (1 + step)):
+            value = factor * learner.model(data).square().mean()
+            return value, {"loss": value.detach()}
+
+        learner.minimize(loss, torch.ones(4, 1), max_grad_norm=norm)
+    return learner.model.weight.item(), learner.plan.decisions
+
+
+@pytest.mark.parametrize("norms", [[None] * 12, [1 / (1 + i) for i in range(12)]])
+def test_a_loss_made_anew_for_each_step_is_compiled_for_once(norms, traced):
+    wanted, _ = learned("eager", norms)
+    found, decisions = learned("compile", norms)
+    assert found == pytest.approx(wanted, rel=1e-5)
+    assert len(traced) <= 4, decisions  # a number that changes again is an input
+
+
+def test_a_step_of_ones_own_sees_every_loss_and_norm():
+    class Halved(Learner):
+        def gradient_step(self, loss, optimizer, max_grad_norm=None):
+            half = lambda data: (loss(data)[0] / 2, {})  # noqa: E731
+            return super().gradient_step(half, optimizer, 2 * max_grad_norm)
+
+    learner = Halved(nn.Linear(1, 1, bias=False), Config(device="cpu", speed="eager"))
+    learner.optimizer = torch.optim.SGD(learner.model.parameters(), lr=1.0)
+    nn.init.zeros_(learner.model.weight)
+    for slope, norm, moved in [(4.0, 9.0, 2.0), (6.0, 9.0, 3.0), (6.0, 0.5, 1.0)]:
+        before = learner.model.weight.item()
+        learner.minimize(
+            lambda x, a=slope: (a * learner.model(x).sum(), {}),
+            torch.ones(1, 1),
+            max_grad_norm=norm,
+        )
+        assert before - learner.model.weight.item() == pytest.approx(moved, rel=1e-5)
+
+
 def test_who_only_acts_has_a_model_and_counters_of_its_own():
     line = Line()
     line.train_step({})
