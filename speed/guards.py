@@ -10,20 +10,21 @@ import contextlib
 import dis
 import enum
 import functools
+import importlib.util
 import inspect
 import itertools
 import os
 import random
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
-import tensordict
-import torch
-
 from yieldrl.speed import pytorch
 
-_LIBRARIES = [f"{path}{os.sep}" for path in (*torch.__path__, *tensordict.__path__)]
+# By its place, not by an import: who has worlds alone needs no TensorDict.
+_SPECS: Any = map(importlib.util.find_spec, ("torch", "tensordict"))
+_LIBRARIES = [f"{Path(spec.origin).parent}{os.sep}" for spec in _SPECS]
 _TRUSTED = *_LIBRARIES, contextlib.__file__, enum.__file__
 
 
