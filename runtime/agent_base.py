@@ -50,7 +50,7 @@ class AgentBase(ActingRecord, Counting, ABC):
             tokenizer=getattr(model, "tokenizer", None),
         )
         function = algorithm.runtime.function
-        self.acting = function("acting", self._act)
+        self.acting = function("acting", self.act)
         if type(self).annotate is not AgentBase.annotate:
             self.annotating = function("evaluation of rollouts", self._annotate)
 
@@ -120,11 +120,6 @@ class AgentBase(ActingRecord, Counting, ABC):
         restore_generator(self.generator, state["generator"])
         self.acted_version = state.get("acted_version", state.get("acted_since"))
         self.restore_counters(state)
-
-    # What these call is looked up at each call, for it may be replaced.
-
-    def _act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
-        return self.act(inputs, generator)
 
     def _annotate(self, inputs: Any, generator: torch.Generator) -> dict[str, Tensor]:
         return self.annotate(inputs["obs"], inputs["action"])

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from types import MethodType
 from typing import Any
 
 import torch
@@ -57,8 +58,11 @@ class Runtime:
 
         Args:
             name: What it does, for the log.
-            function: `function(inputs, generator)`, with tensors by their names.
+            function: `function(inputs, generator)`, with tensors by their names. A
+                method is looked up at each call, for it may be replaced.
         """
+        if isinstance(function, MethodType):
+            function = partial(_call, function.__self__, function.__name__)
         rounded = in_precision(self.config.precision, self.device, function)
         return CompiledCall(name, rounded, self.plan)
 
@@ -97,6 +101,10 @@ class Runtime:
     def gathered(self) -> AbstractContextManager[Any]:
         """Inside, the whole model can be read and called, whoever has shares of it."""
         return nullcontext() if self.engine is None else self.engine.gathered()
+
+
+def _call(owner: Any, name: str, *args: Any) -> Any:
+    return getattr(owner, name)(*args)
 
 
 def trains_all(optimizer: Optimizer, model: nn.Module) -> bool:
