@@ -15,7 +15,7 @@ import torch
 from yieldrl.foundations import compile_cache
 from yieldrl.foundations.trees import map_tensors
 from yieldrl.speed import pytorch
-from yieldrl.speed.guards import Guards, NotCompiledError
+from yieldrl.speed.guards import GuardedCode, NotCompiledError
 from yieldrl.speed.plan import Plan
 
 MAX_RECOMPILES, ROW = 8, 100
@@ -28,10 +28,10 @@ class Compiled:
     """A function that PyTorch compiles when the plan says so.
 
     PyTorch guards all that the function read when it was compiled: attributes, globals,
-    closures, modules, shapes; `Guards` the rest. Where one of these has changed, it is
-    compiled anew: a call does what the function itself would do, to rounding. What
-    cannot be compiled whole (control flow by data, `.item()`, NumPy's random numbers),
-    or not guarded, is left to the function.
+    closures, modules, shapes; `GuardedCode` the rest. Where one of these has changed,
+    it is compiled anew: a call does what the function itself would do, to rounding.
+    What cannot be compiled whole (control flow by data, `.item()`, NumPy's random
+    numbers), or not guarded, is left to the function.
 
     Attributes:
         name: What the function does, for the log.
@@ -54,14 +54,13 @@ class Compiled:
         self.example: Callable[[], tuple[Any, ...]] | None = None
         self.calls, self.closed = 0, False
         self.part_of: Compiled | None = None
-        self._code: Callable[..., Any] | None = None
-        self._guards: Guards | None = None
+        self._code: GuardedCode | None = None
         self._recompiles = self._latest = 0
         plan.functions.add(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies, which compile for themselves."""
-        return {**vars(self), "example": None, "_code": None, "_guards": None}
+        return {**vars(self), "example": None, "_code": None}
 
     def is_due(self, example: Callable[[], tuple[Any, ...]]) -> bool:
         """Whether to call the code now, with such arguments as `example` makes."""
@@ -82,23 +81,22 @@ class Compiled:
             NotCompiledError: If that is not possible.
             RuntimeError: The same at the first call, with `speed="compile"`.
         """
-        changed = "" if self._guards is None else self._guards.changed()
+        changed = "" if self._code is None else self._code.changed()
         if first := self._code is None:
             try:
                 where = compile_cache.prepare()
             except OSError as error:
                 raise NotCompiledError(f"its code has no place: {error}") from error
             self.plan.say(f"{self.name}: training waits while it is compiled; {where}")
-        if first or changed:
+        if self._code is None or changed:
             self._code = self.compile()
-        assert self._code is not None
         before, began = pytorch.graphs_compiled(), time.perf_counter()
         if self.plan.gpu:
             torch.compiler.cudagraph_mark_step_begin()
         try:
-            found = pytorch.with_settings(self._code, *args)
+            found = pytorch.with_settings(self._code.call, *args)
         except pytorch.compile_error() as error:
-            said = (self._guards and self._guards.refused) or pytorch.said_by(error)
+            said = self._code.refused or pytorch.said_by(error)
             if first and self.plan.strict:
                 raise RuntimeError(
                     f"speed={self.plan.mode!r}: the {self.name} cannot be compiled:"
@@ -111,12 +109,9 @@ class Compiled:
         # Copies: the next replay of a CUDA graph writes over its results.
         return map_tensors(torch.clone, found) if self.plan.gpu else found
 
-    def compile(self) -> Callable[..., Any]:
+    def compile(self) -> GuardedCode:
         """The function under `torch.compile`, which compiles at its first call."""
         function, gpu = self.function, self.plan.gpu
-        # Kernels are called from C++, or recorded: from Python, small ones take longer.
-        options = pytorch.OPTIONS | {"cpp_wrapper": not gpu, "triton.cudagraphs": gpu}
-        guards = self._guards = Guards(partial(pytorch.generated, **options))
 
         def call(*args: Any) -> Any:
             return function(*args)
@@ -124,20 +119,14 @@ class Compiled:
         # PyTorch remembers the shapes that code of one name has met, of any instance.
         code = call.__code__.replace(co_name=f"call_{next(_NUMBERS)}")
         own = FunctionType(code, globals(), code.co_name, None, call.__closure__)
-        compiled: Any = torch.compile
-        return compiled(
-            own,
-            fullgraph=True,
-            backend=guards.backend,
-            options={"guard_filter_fn": guards.look},
-            recompile_limit=1_000,  # ours is reached before
-            isolate_recompiles=True,
-        )
+        # Kernels are called from C++, or recorded: from Python, small ones take longer.
+        options = pytorch.OPTIONS | {"cpp_wrapper": not gpu, "triton.cudagraphs": gpu}
+        generate = partial(pytorch.generated, **options)
+        return GuardedCode(own, generate, recompile_limit=1_000)  # ours is lower
 
     def close(self, reason: str, level: int = logging.WARNING) -> None:
         """Leave it to the function itself from now on."""
         self.closed, self._code, self.example = True, None, None
-        self._guards = None
         self.plan.say(f"{self.name}: eager: {reason}", level)
 
     def _note(self, first: bool, seconds: float, reason: str) -> None:

@@ -17,14 +17,17 @@ import os
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import CodeType
+from types import BuiltinMethodType, CodeType, MethodType
 from typing import Any
+
+import torch
 
 from yieldrl.speed import pytorch
 
 # By its place, not by an import: who has worlds alone needs no TensorDict.
 _SPECS: Any = map(importlib.util.find_spec, ("torch", "tensordict"))
 _LIBRARIES = [f"{Path(spec.origin).parent}{os.sep}" for spec in _SPECS]
+_CACHED: Any = type(functools.cache(len))
 _TRUSTED = *_LIBRARIES, contextlib.__file__, enum.__file__
 
 
@@ -32,60 +35,74 @@ class NotCompiledError(Exception):
     """A function could not be compiled; nothing has been done."""
 
 
-class Guards:
-    """Notes what was compiled, and says when it is no longer what would be.
+class GuardedCode:
+    """A function under `torch.compile`, which compiles at its first call.
 
-    `backend` and `look` are for `torch.compile`, as its backend and its
-    `guard_filter_fn`; both raise an error where there is something that cannot be
-    looked after. `generate` makes the code of a graph.
+    It notes what was compiled, and says when that is no longer what would be. What
+    nobody can look after makes a call raise one of PyTorch's errors.
+
+    Args:
+        function: Of tensors.
+        generate: Makes the code of a graph.
+        options: Of `torch.compile`.
 
     Attributes:
-        refused: What that was; empty if there was nothing.
+        call: Calls the code.
+        refused: What nobody can look after; empty if there was nothing.
     """
 
-    def __init__(self, generate: Callable[..., Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], generate: Callable[..., Any], **options: Any
+    ) -> None:
         self.generate, self.refused = generate, ""
         self._codes: set[CodeType] = set()
         self._seen: dict[tuple[Any, str], Any] = {}  # by object and name
-        self._found: list[Any] = []
+        compiled: Any = torch.compile
+        self.call: Callable[..., Any] = compiled(
+            function,
+            fullgraph=True,
+            backend=self._backend,
+            options={"guard_filter_fn": self._look},
+            isolate_recompiles=True,
+            **options,
+        )
 
-    def backend(self, graph: Any, inputs: Any) -> Any:
+    def changed(self) -> str:
+        """What of a class is another one since, by name; empty if all is the same."""
+        for (owner, name), before in self._seen.items():
+            now = getattr(owner, name, None)
+            if now is not before and now != before:  # class methods are made anew
+                return f"{owner.__name__}.{name}"
+        return ""
+
+    def _backend(self, graph: Any, inputs: Any) -> Any:
         """Note whose code became part of a graph, and make the code of that."""
         for code in pytorch.traced_code():
             if code.co_filename == os.getenv.__code__.co_filename:
                 self._refuse("it reads variables of the environment")
-            if not _trusts(code):
+            if not _is_trusted(code):
                 self._codes.add(code)
             if _catches(code):
                 self._refuse(f"{code.co_qualname} goes by errors that it catches")
         return self.generate(graph, inputs)
 
-    def look(self, guards: Sequence[Any]) -> list[bool]:
+    def _look(self, guards: Sequence[Any]) -> list[bool]:
         """Note the classes of all that is guarded. Every guard is kept."""
         values = [guard.value for guard in guards if guard.has_value]
         for value in values:
-            if isinstance(getattr(value, "__self__", value), random.Random):
+            bound = isinstance(value, MethodType | BuiltinMethodType)
+            if isinstance(value.__self__ if bound else value, random.Random):
                 self._refuse("it draws Python's random numbers")
-            cached = isinstance(value, functools._lru_cache_wrapper)
-            if cached and not _trusts(value.__wrapped__.__code__):
+            function = _function_of(value) if isinstance(value, _CACHED) else None
+            if function and not _is_trusted(function.__code__):
                 self._refuse(f"{value.__name__} keeps its answers in a cache")
+        named = {name for code in self._codes for name in code.co_names}
         for cls in {x if isinstance(x, type) else type(x) for x in values}:
-            self._note(cls)
-        self._found = list(self._seen.values())
+            self._note(cls, named)
         return [True] * len(guards)
 
-    def changed(self) -> str:
-        """What of a class is another one since, by name; empty if all is the same."""
-        found = [getattr(owner, name, None) for owner, name in self._seen]
-        if found == self._found:
-            return ""
-        places = zip(self._seen, found, self._found, strict=True)
-        owner, name = next(place for place, now, before in places if now != before)
-        return f"{owner.__name__}.{name}"
-
-    def _note(self, cls: type[Any]) -> None:
+    def _note(self, cls: type[Any], named: set[str]) -> None:
         """Note what was compiled of a class: its own, and what it inherits."""
-        named = {name for code in self._codes for name in code.co_names}
         for base in cls.__mro__:
             for name, member in vars(base).items():
                 function = _function_of(member)
@@ -102,13 +119,13 @@ class Guards:
         raise NotCompiledError(reason)
 
 
-def _trusts(code: CodeType) -> bool:
+def _is_trusted(code: CodeType) -> bool:
     return code.co_filename.startswith(_TRUSTED)
 
 
 def _catches(code: CodeType) -> bool:
     """Whether code has an `except`, unless it is of those that are trusted."""
-    if _trusts(code):
+    if _is_trusted(code):
         return code is contextlib.suppress.__exit__.__code__
     steps = [step.opname for step in dis.Bytecode(code)]
     bare = ("PUSH_EXC_INFO", "POP_TOP")  # of `with` and `finally` others follow

@@ -31,7 +31,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 40_020
+LINES = 40_003
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_890, "language": 1_095, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
@@ -60,7 +60,7 @@ LATER |= {"algorithms/dreamer": 320}
 LATER |= {"algorithms/ppo_imagined": 130}
 LATER |= {"algorithms/grpo_imagined": 130}
 LATER |= {"runtime/joint_step.py": 45}
-LATER |= {"vla/latents.py": 60, "speed/guards.py": 120}
+LATER |= {"vla/latents.py": 60, "speed/guards.py": 137}
 """Most lines of rooms that came later."""
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from yieldrl.envs.batched.tree import layout, tree_map
 from yieldrl.foundations import compile_cache
 from yieldrl.speed import pytorch
-from yieldrl.speed.guards import Guards
+from yieldrl.speed.guards import GuardedCode
 
 _STATE = 0  # its position in the arguments and results of `pure_step`
 _FLAGS = (2, 5, 6)  # positions of bools in its results
@@ -27,19 +27,18 @@ class CompiledStep:
         self._step: Callable[..., Any] = world.pure_step
         self._cpp_wrapper = world.many_tensors and world.device.type == "cpu"
         self._num_envs, self._space = world.num_envs, world.single_observation_space
-        self._code: Any = None
-        self._guards: Guards | None = None
+        self._code: GuardedCode | None = None
         # Results that must be viewed as another dtype; None before the first step.
         self._views: list[tuple[int, Any]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For a copy, which compiles for itself."""
-        return {**vars(self), "_code": None, "_guards": None, "_views": None}
+        return {**vars(self), "_code": None, "_views": None}
 
     def __call__(self, *tensors: Any) -> list[Any]:
-        if self._guards is None or self._guards.changed():
+        if self._code is None or self._code.changed():
             self._code = self._compiled()
-        answer = self._code(*tensors)
+        answer = self._code.call(*tensors)
         if self._views is None:
             self._views = self._views_of(answer, tensors[_STATE])
         for i in _FLAGS:
@@ -59,26 +58,18 @@ class CompiledStep:
             if layout(answer[i]) != layout(like)
         ]
 
-    def _compiled(self) -> Any:
+    def _compiled(self) -> GuardedCode:
         """The step with its flags as bytes, compiled at its first call."""
         compile_cache.prepare()
         pure_step = self._step
         # The guards check the sizes already.
         options = {"size_asserts": False, "cpp_wrapper": self._cpp_wrapper}
-        guards = self._guards = Guards(partial(pytorch.generated, **options))
+        generate = partial(pytorch.generated, **options)
 
         def step_in_bytes(*tensors: Any) -> list[Any]:
             return [tree_map(_in_bytes, part) for part in pure_step(*tensors)]
 
-        compiled: Any = torch.compile
-        return compiled(
-            step_in_bytes,
-            fullgraph=True,
-            dynamic=False,
-            backend=guards.backend,
-            options={"guard_filter_fn": guards.look},
-            isolate_recompiles=True,
-        )
+        return GuardedCode(step_in_bytes, generate, dynamic=False)
 
 
 def _in_bytes(x: Tensor) -> Tensor:

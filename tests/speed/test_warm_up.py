@@ -104,7 +104,7 @@ def test_a_trainer_s_functions_can_be_handed_over(traced):
         task = [(function, function.example()) for function in functions]
         for function, args in cloudpickle.loads(cloudpickle.dumps(task)):
             assert function.plan.mode == "eager"
-            pytorch.with_settings(function.compile(), *args)
+            pytorch.with_settings(function.compile().call, *args)
 
 
 def test_it_ends_when_its_training_does():
