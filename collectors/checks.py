@@ -1,5 +1,6 @@
 """Checks of observations, rewards and actions, before anything learns from them."""
 
+import math
 from functools import reduce
 from operator import getitem
 from typing import Any
@@ -27,19 +28,21 @@ def check_values(envs: Any, leaves: list[Any], obs: Any, step: int) -> None:
 
 
 def check_rewards(envs: VectorEnv[Any, Any, Any], reward: Any, *flags: Any) -> None:
-    """Raise ValueError unless dtypes and shapes are those of real numbers `[N]`."""
+    """Raise ValueError unless rewards are real numbers `[N]`, and flags booleans."""
     names = ("reward", "terminated", "truncated")
     for name, value in zip(names, (reward, *flags), strict=True):
-        shape = np.shape(value)
-        if isinstance(value, Tensor):
-            real = not value.is_complex()
+        shape, dtype = np.shape(value), getattr(value, "dtype", None)
+        if name != "reward":  # 0 and 1 would be the indices of two environments
+            fits, wanted = dtype in (torch.bool, np.bool_), "boolean"
+        elif isinstance(value, Tensor):
+            fits, wanted = not value.is_complex(), "real number"
         else:
-            real = np.asarray(value).dtype.kind in "biuf"
-        if shape != (envs.num_envs,) or not real:
+            fits, wanted = np.asarray(value).dtype.kind in "biuf", "real number"
+        if shape != (envs.num_envs,) or not fits:
             raise ValueError(
                 f"{envs} returned {name} of shape {tuple(shape)} and dtype"
-                f" {getattr(value, 'dtype', type(value).__name__)}: must be a real"
-                f" number for each of its {envs.num_envs} environments"
+                f" {dtype or type(value).__name__}: must be a {wanted} for each of its"
+                f" {envs.num_envs} environments"
             )
 
 
@@ -88,6 +91,27 @@ def check_action(action: Any, reason: Exception | None = None) -> None:
     ) from reason
 
 
+def are_finite(*trees: Any) -> bool:
+    """Whether the fractions in arrays, nested in dicts or not, are finite."""
+    total = 0.0
+    for tree in trees:
+        alone = type(tree) is np.ndarray
+        for leaf in (tree,) if alone else (leaf for _, leaf in named_leaves(tree, "")):
+            if leaf.dtype.kind == "f":
+                # The cheapest look at all: NaN and infinity stay in a sum of squares.
+                total += np.vdot(leaf, leaf)
+    return math.isfinite(total)
+
+
+def check_answer(reward: Any, obs: Any, action: Any, when: str) -> None:
+    """Say which value is not finite; that of the action comes first, as the cause."""
+    check_action(action)
+    for name, values in [("reward", reward), *named_leaves(obs, "observation")]:
+        array = as_array(values)
+        if array.dtype.kind == "f":
+            check_finite(name, array, when)
+
+
 def check_finite(name: str, values: np.ndarray, when: str) -> None:
     """Raise ValueError, which names the first, if a value is not finite.
 
@@ -101,7 +125,7 @@ def check_finite(name: str, values: np.ndarray, when: str) -> None:
         f"environment {env} returned {name} {values[tuple(where[0])]} in {when}"
         f" (index {tuple(int(i) for i in where[0])} of shape {values.shape}): rewards"
         " and observations must be finite; find the division or overflow in the"
-        " environment's step, or clip there"
+        " environment's step or reset, or clip there"
     )
 
 

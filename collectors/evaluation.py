@@ -9,7 +9,7 @@ from gymnasium import Env
 from gymnasium.vector import VectorEnv
 
 from yieldrl import envs as environments
-from yieldrl.collectors.checks import as_array
+from yieldrl.collectors.checks import as_array, check_finite
 from yieldrl.collectors.outcomes import Episode, Evaluation, successes, task_names
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.foundations import Config, derive_seed
@@ -56,6 +56,7 @@ def evaluate(
         length += 1 if step.valid is None else as_array(step.valid)
         ended = as_array(step.terminated) | as_array(step.truncated)
         if ended.any():
+            check_finite("reward", running, "an episode's sum")  # tensors' too
             found = successes(step.info, count)
             known |= found is not None
             success = np.zeros(count) if found is None else found

@@ -1,4 +1,4 @@
-"""Returns and lengths of ended episodes; they refuse values that are not finite."""
+"""Returns and lengths of ended episodes."""
 
 import math
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.collectors.checks import as_array, check_action, check_finite, named_leaves
+from yieldrl.collectors.checks import check_answer, named_leaves
 from yieldrl.collectors.stepping import Step
 
 
@@ -29,23 +29,9 @@ class ArrayStatistics:
         self.started = np.zeros(num_envs, dtype=np.int64)  # `steps` at the first one
 
     def update(self, step: Step) -> dict[str, float]:
-        """Add a step; the means over the episodes that it ended, if any.
-
-        ValueError, or FloatingPointError for an action, if a value is not finite.
-        """
-        reward, obs = step.reward, step.next_obs
-        # A sum of squares is the cheapest check: NaN and infinity stay in it.
-        total = np.dot(reward, reward)
-        if type(obs) is np.ndarray and obs.dtype.kind == "f":
-            total += np.vdot(obs, obs)
-        elif type(obs) is not np.ndarray:
-            floats = (x for _, x in named_leaves(obs, "") if x.dtype.kind == "f")
-            total += sum(np.vdot(leaf, leaf) for leaf in floats)
+        """Add a step; the means over the episodes that it ended, if any."""
         self.steps += 1
-        if not math.isfinite(total):
-            when = f"step {self.steps} since the latest reset of all"
-            _check(np.asarray(reward, dtype=np.float64), obs, step.action, when)
-        self.returns += reward
+        self.returns += step.reward
         if step.valid is not None:
             self.started += ~step.valid
         if not (np.count_nonzero(step.terminated) or np.count_nonzero(step.truncated)):
@@ -144,7 +130,7 @@ class TensorStatistics:
             own.copy_(x[-1] - torch.where(last > 0, at_last, 0))
         episodes, return_sum, length_sum, total_sum = sums.tolist()  # synchronizes
         if not math.isfinite(total_sum):
-            _check(reward, next_obs, action, "the latest steps")
+            check_answer(reward, next_obs, action, "the latest steps")
         return mean_logs(episodes, return_sum, length_sum)
 
     def state_dict(self) -> dict[str, Any]:
@@ -169,12 +155,3 @@ class TensorStatistics:
             for x, value in zip(row, saved, strict=True):
                 x.copy_(value)
         self._row = len(pending)
-
-
-def _check(reward: Any, obs: Any, action: Any, when: str) -> None:
-    """Say which value is not finite; that of the action comes first, as the cause."""
-    check_action(action)
-    for name, values in [("reward", reward), *named_leaves(obs, "observation")]:
-        array = as_array(values)
-        if array.dtype.kind == "f":
-            check_finite(name, array, when)

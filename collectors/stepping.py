@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from yieldrl.collectors.checks import check_action, check_rewards, check_values
+from yieldrl.collectors.checks import (
+    are_finite,
+    check_action,
+    check_answer,
+    check_rewards,
+    check_values,
+)
 from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.arrays import copied, leaves, replaced
 from yieldrl.envs.autoreset import Step, StepReader
@@ -62,6 +68,8 @@ class Stepper:
         self._checks = not tensors
         self._choices = [] if tensors else spaces.choice_ranges(space)
         self._check_choices(obs)
+        if self._checks and not are_finite(obs):
+            check_answer((), obs, None, "reset()")
         if tensors and _may_write_again(self.envs, obs):
             self.reader.new_memory = False
         return obs if self.reader.new_memory else copied(obs)
@@ -69,8 +77,9 @@ class Stepper:
     def step(self, action: Any) -> Step:
         """Take one step in every environment.
 
-        FloatingPointError if it failed because of the action; ValueError if an
-        observation is outside of its space of choices, or an episode's last is missing.
+        FloatingPointError if it failed because of the action; ValueError if a value is
+        not finite, an observation is outside of its space of choices, or an episode's
+        last is missing.
         """
         try:
             copy = copied if hasattr(action, "dtype") else deepcopy
@@ -94,6 +103,8 @@ class Stepper:
             self.resets = step.ended
         elif self._resets_here:
             step = self._reset_ended(step)
+        if self._checks:
+            self._check_finite(step)
         if self._choices:
             self._check_choices(step.next_obs)
             if step.obs is not step.next_obs:
@@ -108,6 +119,15 @@ class Stepper:
             step = Step(*map(copied, step))
         fresh, _ = self.envs.reset(options={"reset_mask": ended})
         return step._replace(obs=replaced(step.obs, fresh, ended))
+
+    def _check_finite(self, step: Step) -> None:
+        """Raise if an array holds a value that is not finite."""
+        first = () if step.obs is step.next_obs else (step.obs,)
+        if are_finite(step.reward, step.next_obs, *first):
+            return
+        when = f"step {self.steps} since the latest reset of all"
+        check_answer(step.reward, step.next_obs, step.action, when)
+        check_answer((), step.obs, None, f"the reset that follows {when}")
 
     def _check_choices(self, obs: Any) -> None:
         """Raise if an array holds a choice outside of its space."""

@@ -1,6 +1,7 @@
 """Observations of a batch: arrays or tensors `[N, ...]`, in nested dicts or not."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def in_dtype(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     if array.dtype == dtype:
         return array
     if array.dtype.kind not in "biuf":
-        first = array.reshape(-1)[0].item() if array.size else array
+        first = next(iter(array.reshape(-1).tolist()), array)
         raise MisfitError(f"{first!r}, which is no real number")
     with np.errstate(over="ignore", invalid="ignore"):
         cast = array.astype(dtype)
@@ -94,12 +95,14 @@ def replaced(obs: Any, other: Any, where: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """Arrays and tensors, in dicts or not, in memory of their own; all else as is."""
+    """Arrays and tensors, nested or not, in memory of their own; all else as is."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
     if hasattr(value, "items"):
         return {name: copied(child) for name, child in value.items()}
     if isinstance(value, Tensor):
         return value.clone()
-    return np.array(value) if isinstance(value, np.ndarray) else value
+    return deepcopy(value) if isinstance(value, tuple | list) else value
 
 
 def with_rows(obs: Any, rows: list[Any], where: np.ndarray) -> Any:

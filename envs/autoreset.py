@@ -154,7 +154,7 @@ def final_info_entry(info: Mapping[str, Any], name: str) -> Any | None:
         return value
     if value is None:
         return final[name]
-    return replaced(value, final[name], info["_final_info"])
+    return replaced(value, final[name], info["_final_info"] != 0)  # a mask
 
 
 class HandedOver:

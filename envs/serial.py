@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from yieldrl.envs.arrays import ARRAYS, ResetResult, StepResult, stacked
+from yieldrl.envs.arrays import ARRAYS, ResetResult, StepResult, copied, stacked
 from yieldrl.envs.single_answers import (
     NUMBERS,
     Place,
@@ -99,13 +99,12 @@ class SerialVectorEnv(SyncVectorEnv):
             if gain.__class__ not in NUMBERS:
                 last, gain, ended, cut, info = step_answer(answer, self._place(i))
             reward[i] = gain
+            last = copied(last)  # its reset, or another environment, may write there
+            next_obs.append(last)
             if ended or cut:
                 any_ended = True
                 terminated[i], truncated[i] = bool(ended), bool(cut)
-                next_obs.append(deepcopy(last))  # reset may write into the same array
                 last, info, final = self._begin_next(i, info, final)
-            else:
-                next_obs.append(last)
             obs.append(last)
             infos.append(info)
         merged: dict[str, Any]
@@ -119,7 +118,8 @@ class SerialVectorEnv(SyncVectorEnv):
         return self._batch(obs), reward, terminated, truncated, merged
 
     def _reset_one(self, i: int, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        return first_answer(self.envs[i].reset(**kwargs), self._place(i))
+        obs, info = first_answer(self.envs[i].reset(**kwargs), self._place(i))
+        return copied(obs), info
 
     def _begin_next(
         self, i: int, info: dict[str, Any], final: dict[str, Any]

@@ -11,7 +11,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
-from worlds import Counter, Reusing
+from worlds import Counter, Idle, Reusing
 
 from yieldrl.algorithms import a2c, ppo, ppo_lstm, reinforce, sac, td3
 from yieldrl.collectors.evaluation import evaluate
@@ -117,6 +117,13 @@ def test_tensors_stay_what_they_were_too() -> None:
     assert step.obs.equal(start + 1)
     assert step.next_obs.equal(start + 1)
     assert later.obs.equal(start + 2)
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_evaluation_refuses_returns_that_are_not_finite(tensors: bool) -> None:
+    envs: Any = SerialVectorEnv([Counter, lambda: Paying(np.nan)])
+    with pytest.raises(ValueError, match="environment 1 returned reward nan in"):
+        evaluate(Idle(), NumpyToTorch(envs) if tensors else envs, 2, seed=0)
 
 
 def test_evaluation_keeps_the_actions_of_its_agent() -> None:
@@ -246,6 +253,8 @@ MISFITS = [
     (Discrete(3), "2", "'2', which is no number"),
     (Box(-9, 9, (2,)), np.array(["1", "2"]), "which is no number"),
     (Box(-9, 9, (2,)), None, "which is no number"),
+    (Box(-9, 9, (2,)), np.array([None, 0]), "which is no number"),
+    (Box(-9, 9, (2,), np.int64), [2**70, 0], "which is no number"),
 ]
 
 
@@ -331,6 +340,54 @@ def test_rewards_of_a_batch_are_numbers(reward: Any) -> None:
     stepper.reset(0)
     with pytest.raises(ValueError, match=r"returned reward of shape .* a real"):
         stepper.step([0, 0])
+
+
+@pytest.mark.parametrize("flags", [[0, 1], np.zeros(2, np.uint8), np.zeros((2, 1))])
+def test_flags_of_a_batch_are_booleans(flags: Any) -> None:
+    """Numbers would be read as the indices of environments: 0 ends the first one's."""
+    envs = Answering(np.zeros((2, 2), np.uint8))
+    stepper, answer = Stepper(envs), envs.step(None)
+    for name, place in (("terminated", 2), ("truncated", 3)):
+        envs.step = lambda _, i=place: (*answer[:i], np.array(flags), *answer[i + 1 :])  # type: ignore[method-assign]
+        stepper.reset(0)
+        with pytest.raises(ValueError, match=rf"returned {name} of .* a boolean for"):
+            stepper.step([0, 0])
+
+
+class Breaking(Counter):
+    """Observes NaN at one time: `begin`, `middle`, `end`, or at a later `begin`."""
+
+    def __init__(self, when: str, episode: int = 1) -> None:
+        super().__init__()
+        self.when, self.which, self.begun = when, episode, 0
+
+    def reset(self, **options: Any) -> Any:
+        self.begun += 1
+        obs, info = super().reset(**options)
+        return self._broken(obs, "begin"), info
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        when = "end" if terminated or truncated else "middle"
+        return self._broken(obs, when), reward, terminated, truncated, info
+
+    def _broken(self, obs: Any, when: str) -> Any:
+        now = (when, self.begun) == (self.when, self.which)
+        return np.full_like(obs, np.nan) if now else obs
+
+
+@pytest.mark.parametrize("mode", [None, *AutoresetMode])
+@pytest.mark.parametrize("episode", [1, 2])
+@pytest.mark.parametrize("when", ["begin", "middle", "end"])
+def test_observations_are_finite_from_an_episodes_first_to_its_last(
+    when: str, episode: int, mode: AutoresetMode | None
+) -> None:
+    made = [Counter, lambda: Breaking(when, episode)]
+    envs: Any = SerialVectorEnv(made)
+    if mode is not None:
+        envs = SyncVectorEnv(made, autoreset_mode=mode)
+    with pytest.raises(ValueError, match="environment 1 returned observation nan"):
+        evaluate(Idle(), envs, 6, seed=0)
 
 
 class Paying(Counter):

@@ -180,6 +180,28 @@ def test_what_was_returned_is_never_written_again():
     envs.close()
 
 
+class Sharing(Wanderer):
+    """All environments of this class observe by one array."""
+
+    observation_space = InPlace.observation_space
+    array = np.zeros(2, np.float32)
+    observe = InPlace.observe
+
+
+def test_environments_that_write_into_one_array_keep_their_own_observations():
+    envs, apart = SerialVectorEnv([Sharing] * 3), SerialVectorEnv([InPlace] * 3)
+    obs, wanted = envs.reset(seed=0)[0], apart.reset(seed=0)[0]
+    np.testing.assert_array_equal(obs, wanted)
+    for _ in range(20):
+        answers = (x.step(np.array([1, -1, 0])) for x in (envs, apart))
+        (obs, *_, info), (wanted, *_, said) = answers
+        np.testing.assert_array_equal(obs, wanted)
+        if "final_obs" in said:
+            np.testing.assert_array_equal(info["final_obs"], said["final_obs"])
+    envs.close()
+    apart.close()
+
+
 def test_info_keys_are_those_of_the_step_even_at_an_episodes_end():
     """Success shows in the last step's info, which the reset must not hide."""
     envs, watched = SerialVectorEnv([Wanderer], ["success", "distance"]), Wanderer()
