@@ -1,7 +1,7 @@
 """What the rows of a storage hold: a preallocated tensor for every entry."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -16,12 +16,23 @@ VALID = ("valid",)
 
 
 class Leaf(NamedTuple):
-    """One entry of all rows: three views of the same memory."""
+    """One entry of all rows: three views of the same memory, in its copies too."""
 
     tensor: Tensor  # [rows, N, ...]
     flat: Tensor  # [rows * N, ...]
     array: np.ndarray | None  # on a CPU, where NumPy writes ten times faster
     row: tuple[int, ...]  # the shape of one row, [N, ...]
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> Self:
+        """The views of a tensor."""
+        plain = tensor.is_cpu and tensor.dtype != torch.bfloat16  # NumPy has none
+        array = tensor.numpy() if plain else None
+        return cls(tensor, tensor.flatten(0, 1), array, tuple(tensor.shape[1:]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies are made of the tensor: an array would be copied apart from it."""
+        return Leaf.of, (self.tensor,)
 
 
 class Entries:
@@ -100,19 +111,12 @@ class Entries:
         tensor = torch.zeros(size, dtype=dtype, device=self.device)
         if path == VALID:
             tensor.fill_(True)
-        plain = self.device.type == "cpu" and dtype != torch.bfloat16  # NumPy has none
-        array = tensor.numpy() if plain else None
-        return Leaf(tensor, tensor.flatten(0, 1), array, size[1:])
+        return Leaf.of(tensor)
 
     def _keep(self, leaves: dict[spaces.Path, Leaf]) -> None:
         """Set the entries, and the lookup tables that every step uses."""
         self.entries = frozenset()  # until all tables agree: Ctrl-C may come in between
         self._leaves = leaves
-        self._plain = {
-            path[0]: (leaf.array, leaf.row)
-            for path, leaf in leaves.items()
-            if len(path) == 1 and leaf.array is not None
-        }
         self._children: dict[spaces.Path, set[str]] = {}
         for path in leaves:
             for depth, name in enumerate(path[1:], 1):

@@ -31,17 +31,14 @@ class Storage(Entries):
             transition = {name: transition[name] for name in kept}
         if transition.keys() != self.entries:
             self._settle(row, transition, first)
-        plain = self._plain
         for name, value in transition.items():
-            leaf = plain.get(name)
-            if (
-                leaf is not None
-                and type(value) is np.ndarray
-                and value.shape == leaf[1]
-            ):
-                leaf[0][row] = value
-            else:
+            leaf = self._leaves.get((name,))
+            if leaf is None or leaf.array is None or type(value) is not np.ndarray:
                 self._write(row, (name,), value)
+            elif value.shape == leaf.row:  # a shorter one might be broadcast
+                leaf.array[row] = value
+            else:
+                raise self._misfit((name,), f"{tuple(value.shape)}")
 
     def tensordict(self, end: int | None = None, begin: int = 0) -> TensorDict:
         """Rows up to `end` as a TensorDict `[rows, N]` that shares the memory."""
@@ -100,16 +97,11 @@ class Storage(Entries):
         saved = dict(flatten(state))
         leaves = {path: self._leaves[path] for path in self._spec}
         for path, own in leaves.items():
-            got, like = saved.get(path), own.tensor
-            if (
-                got is None
-                or len(got) > self.rows
-                or (got.shape[1:], got.dtype) != (like.shape[1:], like.dtype)
-            ):
+            if not self._fits(saved.get(path), own.tensor):
                 raise ValueError(
-                    f"buffer entry {'.'.join(path)!r} is {_layout(like)}, the"
-                    f" checkpoint's {_layout(got)}: the config or the environment"
-                    " differs"
+                    f"buffer entry {'.'.join(path)!r} is {_layout(own.tensor)}, the"
+                    f" checkpoint's {_layout(saved.get(path))}: the config or the"
+                    " environment differs"
                 )
         for path, tensor in saved.items():
             if path not in leaves:
@@ -141,6 +133,7 @@ class Storage(Entries):
             array[row] = value
 
     def _fits(self, saved: Tensor | None, own: Tensor) -> bool:
+        """Whether saved rows can be copied into those of an entry."""
         if saved is None or len(saved) > self.rows:
             return False
         return saved.shape[1:] == own.shape[1:] and saved.dtype == own.dtype

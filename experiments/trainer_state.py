@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
+from gymnasium.utils import EzPickle
 from gymnasium.vector import AsyncVectorEnv, VectorEnv
 
 from yieldrl.collectors import AsyncCollector
@@ -127,6 +128,10 @@ class TrainerState(Run):
         twin = object.__new__(type(self))
         memo[id(self)] = twin
         vars(twin).update(copy.deepcopy(vars(self), memo))
+        singles = getattr(twin.envs.unwrapped, "envs", ())
+        if any(isinstance(env.unwrapped, EzPickle) for env in singles):
+            # Copies of these are made by their constructors: episodes begin anew.
+            twin.collector.load_state_dict({})
         return twin
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:

@@ -8,6 +8,8 @@ from typing import Any
 import gymnasium
 import pytest
 import torch
+from gymnasium.utils import EzPickle
+from worlds import Counter
 
 from yieldrl import loggers
 from yieldrl.algorithms import dqn, ppo, sac
@@ -98,6 +100,35 @@ def test_any_other_trainer_is_copied_and_trains_alike_by_itself() -> None:
         assert all(map(torch.equal, before, after))
         assert twin.agent.sample_step == 256
         assert trainer.agent.sample_step < 256
+
+
+class Remade(EzPickle, Counter):
+    """A copy of it is a new one, as of Gymnasium's MuJoCo and Box2D environments."""
+
+    def __init__(self, length: int) -> None:
+        EzPickle.__init__(self, length)
+        Counter.__init__(self, length)
+
+
+@pytest.mark.parametrize("environment", [Counter, Remade])
+def test_a_copy_learns_from_what_happens_to_it(environment: Any) -> None:
+    """Copied rows of one memory were two; a copied environment has other episodes."""
+    settings = {"learning_starts": 200, "buffer_size": 64}
+    config = dqn.Config(**SETTINGS | settings | {"total_steps": 60})
+    with dqn.Trainer(config, envs=lambda: environment(9)) as trainer:
+        logs = trainer()
+        for _ in range(11):
+            next(logs)
+        twin = copy.deepcopy(trainer)
+        for _ in twin():
+            pass
+        rows = twin.buffer.state_dict()["storage"]
+        twin.close()
+    assert len(rows["obs"]) == 30
+    assert torch.equal(rows["next_obs"][..., 1], rows["obs"][..., 1] + 1)
+    whole = environment is Counter
+    assert rows["truncated"][10].all() != whole
+    assert rows["obs"][11, :, 1].any() == whole
 
 
 def test_what_is_said_works(tmp_path: Path) -> None:
