@@ -75,6 +75,8 @@ def adapted_layers(model: nn.Module, targets: Sequence[str]) -> list[str]:
     outside = {id(parameter) for parameter in others}
     linear: list[str] = []
     for name, layer in root.named_modules():
+        if isinstance(layer, nn.MultiheadAttention):  # it never calls the layer itself
+            outside.add(id(layer.out_proj.weight))
         if is_linear(layer) and id(layer.weight) not in outside:
             linear.append(name)
     found = [name for name in linear if name.rpartition(".")[2] in targets]

@@ -1,6 +1,5 @@
 """Asks any model that follows `VLAModelInterface` what it does and thinks."""
 
-import inspect
 from typing import Any
 
 import torch
@@ -54,9 +53,8 @@ def act(
     if _in_one_pass(model):
         output = model.act(observations, deterministic, generator)
         return _in_shape(output, layout, batch)
-    taken = inspect.signature(model.forward).parameters
     options = {"deterministic": deterministic, "generator": generator}
-    options = {name: options[name] for name in options if name in taken}
+    options = {k: x for k, x in options.items() if takes(model.forward, k)}
     # Through a reparameterised action the gradient of its log-probability cancels.
     action = model(observations, **options).detach()
     return evaluate(model, layout, observations, _chunks(action, layout, batch))

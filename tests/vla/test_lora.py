@@ -75,6 +75,23 @@ def test_vision_encoders_get_none():
     assert found == ["projector.fc1", "projector.fc2"]  # another one is new
 
 
+def test_layers_that_attention_reads_without_calling_them_get_none():
+    """Their adapters would be trained by nothing, and act on nothing."""
+
+    class Attentive(nn.Module):
+        untrained = ()
+
+        def __init__(self):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(8, 2)
+            self.out_proj = nn.Linear(8, 8)
+
+    assert adapted_layers(Attentive(), ["out_proj"]) == ["out_proj"]
+    del (alone := Attentive()).out_proj
+    with pytest.raises(ValueError, match="no linear layer has such a name"):
+        add_lora(alone, VLAConfig(lora_rank=2, lora_targets=("out_proj",)))
+
+
 def test_the_linear_layers_of_gpt2_get_adapters_too():
     """The document's language model has its weights transposed."""
     sizes = {"n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 10}

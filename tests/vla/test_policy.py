@@ -160,11 +160,15 @@ class TestOneOfYourOwn:
                 noise = torch.empty_like(means).normal_(generator=generator)
                 return means if deterministic else means + 0.5 * noise
 
-        policy = VLAPolicy(RENAMED, NUMBERS, Both())
-        obs = observe(2)
-        assert torch.equal(policy(obs, True)[0], policy(obs, True)[0])
-        draws = [policy.sample(obs, torch.Generator().manual_seed(1)) for _ in "ab"]
-        assert torch.equal(draws[0][0], draws[1][0])
+        class Keywords(Both):
+            def forward(self, observations, **options):
+                return super().forward(observations, **options)
+
+        for model in (Both(), Keywords()):
+            policy, obs = VLAPolicy(RENAMED, NUMBERS, model), observe(2)
+            assert torch.equal(policy(obs, True)[0], policy(obs, True)[0])
+            draws = [policy.sample(obs, torch.Generator().manual_seed(1)) for _ in "ab"]
+            assert torch.equal(draws[0][0], draws[1][0])
 
     def test_choices_and_chunks(self) -> None:
         class Chooses(Mine):
