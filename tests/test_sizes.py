@@ -22,7 +22,7 @@ to their parents: at most 200."""
 
 LONGER_FOLDERS = {
     "behavior_cloning": 450,
-    "ppo_roa": 679,
+    "ppo_roa": 673,
     "vla_ppo": 275,
 }
 LONGER_FILES = {
@@ -31,7 +31,7 @@ LONGER_FILES = {
     "runtime/learner.py": 244,
 }
 LONGER_FUNCTIONS = {}
-LINES = 40_003
+LINES = 39_989
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_890, "language": 1_095, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}

@@ -7,14 +7,7 @@ from .config import Config
 
 
 class Trainer(appo.Trainer):
-    """PPO's, beside a collector in the background.
-
-    >>> trainer = Trainer(Config(total_steps=1024, eval_every=0))
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 1024, 32)
-    """
+    """PPO's, beside a collector in the background."""
 
     config: Config
     config_class = Config

@@ -12,14 +12,7 @@ from .config import Config
 
 
 class Trainer(sac.Trainer):
-    """SAC's, with a model that is fitted to all real steps every `model_every` of them.
-
-    >>> trainer = Trainer(Config(total_steps=505, eval_every=0, num_branches=256))
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 505, 60)
-    """
+    """SAC's, with a model that is fitted anew every `model_every` steps."""
 
     config: Config
     config_class = Config

@@ -9,14 +9,7 @@ from .model import Model
 
 
 class Trainer(ppo.Trainer):
-    """PPO's, with minibatches of whole sequences.
-
-    >>> trainer = Trainer(Config(total_steps=4096, eval_every=0))
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 4096, 32)
-    """
+    """PPO's, with minibatches of whole sequences."""
 
     config: Config
     agent: Agent

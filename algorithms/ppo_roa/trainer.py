@@ -13,12 +13,6 @@ class Trainer(PhasedTrainer, ppo.Trainer):
     """PPO's, and after it, on each rollout, adaptation.
 
     The `phase` in the logs is 0 for train, 1 for adapt, 2 for finetune.
-
-    >>> trainer = Trainer(Config(total_steps=8192, eval_every=0))
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["logs"]["phase"]
-    ('train', 8192, 2.0)
     """
 
     config: Config

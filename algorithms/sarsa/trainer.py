@@ -12,14 +12,7 @@ from .config import Config
 
 
 class Trainer(q_learning.Trainer):
-    """Take a step, decide on the next action, learn from both.
-
-    >>> trainer = Trainer(Config(total_steps=1000, eval_every=0))
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 1000, 1000)
-    """
+    """Take a step, decide on the next action, learn from both."""
 
     config: Config
     agent: Agent
