@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 import typing
 from collections.abc import Sequence
 from typing import Annotated, Any, get_args
@@ -12,7 +13,15 @@ import yaml
 from tyro.conf import arg
 from tyro.constructors import PrimitiveConstructorSpec
 
+from yieldrl.foundations.files import YamlLoader
 from yieldrl.foundations.plain import tagged
+
+
+class _Typed(YamlLoader):
+    """A value on the command line, where `None` is None as in all other options."""
+
+
+_Typed.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("None$"), ["N"])
 
 
 def options_of(cls: type[Any]) -> list[tuple[str, Any]]:
@@ -80,7 +89,7 @@ def _read_pairs(words: list[str]) -> dict[str, Any]:
         if not (key and equals):
             raise ValueError(f"{key!r}: write KEY=VALUE, for example gravity=9.8")
     try:
-        return {key: yaml.safe_load(value) for key, _, value in pairs}
+        return {key: yaml.load(value, _Typed) for key, _, value in pairs}
     except yaml.YAMLError as reason:
         raise ValueError(f"{' '.join(words)}: not readable as YAML: {reason}") from None
 

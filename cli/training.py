@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from tyro.conf import Positional
 
 from yieldrl.cli import evaluating
@@ -44,12 +43,13 @@ def train_command(
         prog = f"python -m {trainer_class.__module__.rpartition('.')[0]}"
     with usage_errors():
         from yieldrl.cli import options
+        from yieldrl.foundations.files import to_yaml
 
         command = options.parse(trainer_class, words, prog or "yieldrl train")
         spec, config = command.spec, command.config
         spec.check()
         if command.print_config:
-            print(yaml.safe_dump(spec.to_dict(config), sort_keys=False), end="")
+            print(to_yaml(spec.to_dict(config)), end="")
             return
         trainer = spec.trainer_class(config, **spec.parts())
         logged = _logged(trainer, spec)
@@ -155,7 +155,7 @@ def _say_how_to_go_on(trainer: Any) -> None:
 
 
 def _command(trainer: Any) -> str:
-    """What a person types to go on."""
+    """The command that continues the run."""
     run = str(_shown(trainer.run_dir))
     return "yieldrl resume " + (f'"{run}"' if os.name == "nt" else shlex.quote(run))
 

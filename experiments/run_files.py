@@ -17,11 +17,10 @@ from typing import Any
 
 import gymnasium
 import torch
-import yaml
 
 import yieldrl
 from yieldrl.foundations.config_blocks import flat, to_blocks
-from yieldrl.foundations.files import read_file
+from yieldrl.foundations.files import read_file, to_yaml
 from yieldrl.loggers import list_checkpoints
 from yieldrl.loggers.checkpoint_index import BEST
 from yieldrl.loggers.files import place, write_atomically
@@ -49,11 +48,11 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
         },
         "threads": torch.get_num_threads(),
     }
-    text = yaml.safe_dump(whole, sort_keys=False)
+    text = to_yaml(whole)
     folder = place(trainer, None, "")
-    refuse_folder(folder / SPEED)  # now, and not when the run has ended
+    refuse_folder(folder / SPEED)  # at once, not at the end of the run
     write_atomically(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
-    write_atomically(folder / CONFIG, text)  # last: where it is, both are
+    write_atomically(folder / CONFIG, text)  # last: if it exists, both do
 
 
 def note_speed(trainer: Any) -> list[str]:
@@ -101,10 +100,8 @@ def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) ->
     """Refuse to go on with a run whose `config.yaml` is no longer the one it wrote.
 
     A run goes on with the config of its checkpoint, so the edit would do nothing. The
-    field `total_steps` is not compared if another value is given.
-
-    Raises:
-        ValueError: If the file differs; the message says where, and what to do.
+    field `total_steps` is not compared if another value is given. ValueError if the
+    file differs; the message says where, and what to do.
     """
     ran, found = flat(read_run(run_dir).get("config") or {}), read_config(run_dir)
     if not ran or not found:
@@ -128,11 +125,7 @@ def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) ->
 
 
 def all_checkpoints(run: str | Path) -> list[Path]:
-    """Every checkpoint that a run can go on from, in the order to try them.
-
-    Raises:
-        FileNotFoundError: If there is none.
-    """
+    """All checkpoints of a run, in the order to try them; or FileNotFoundError."""
     run = Path(run)
     if run.is_file():
         return [run]
@@ -142,15 +135,12 @@ def all_checkpoints(run: str | Path) -> list[Path]:
 
 
 def find_checkpoint(run: str | Path, which: str = "last") -> Path:
-    """The checkpoint that a person means.
+    """The checkpoint that a person means; FileNotFoundError if there is none.
 
     Args:
         run: Folder of a run, or a checkpoint file, which is taken as it is.
         which: `last`, `best` (the last if none was the best), or a file, by its path or
             its name in the run's folder of checkpoints.
-
-    Raises:
-        FileNotFoundError: If there is no such checkpoint.
     """
     run = Path(run)
     if run.is_file():

@@ -3,6 +3,7 @@
 import codecs
 import json
 import os
+import re
 import tomllib
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any
@@ -12,6 +13,38 @@ import yaml
 
 class CheckpointError(RuntimeError):
     """A file is not a checkpoint of this project, it is damaged, or it does not fit."""
+
+
+class YamlLoader(yaml.SafeLoader):
+    """YAML whose numbers are those of Python and JSON, and not those of YAML 1.1.
+
+    `1e-3` and `1E5` are floats; `12:30` and `010` are text, where YAML 1.1 has 750 and
+    8. All else is as PyYAML reads it.
+    """
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes text that would be a number to `YamlLoader`, or in YAML 1.1."""
+
+
+_NUMBERS = {
+    "tag:yaml.org,2002:int": r"0|[1-9][0-9_]*|0x[0-9a-fA-F]+|0o[0-7]+|0b[01]+",
+    "tag:yaml.org,2002:float": r"\.(inf|Inf|INF|nan|NaN|NAN)"
+    r"|([0-9][0-9_]*(\.[0-9_]*|(?=[eE]))|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?",
+}
+YamlLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in pairs if tag not in _NUMBERS]
+    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+for _class in (YamlLoader, _Dumper):
+    for _tag, _number in _NUMBERS.items():
+        _whole = re.compile(f"[-+]?({_number})$")
+        _class.add_implicit_resolver(_tag, _whole, list("-+.0123456789"))
+
+
+def to_yaml(values: Any) -> str:
+    """Plain values as YAML that is read back equal, with YAML 1.1 too."""
+    return yaml.dump(values, Dumper=_Dumper, sort_keys=False)
 
 
 SUFFIXES = (".json", ".yaml", ".yml", ".toml")
@@ -46,7 +79,7 @@ def _parse(text: str, suffix: str) -> Any:
     if suffix == ".toml":
         return tomllib.loads(text)
     if suffix != ".json":
-        return yaml.safe_load(text)
+        return yaml.load(text, YamlLoader)
     try:
         return json.loads(text)
     except ValueError:

@@ -1,12 +1,23 @@
 """Config files of every kind say the same, and what is wrong is named."""
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from yieldrl.cli import presets
-from yieldrl.foundations.files import SUFFIXES, read_file, write_whole
+from yieldrl.foundations.files import (
+    SUFFIXES,
+    YamlLoader,
+    read_file,
+    to_yaml,
+    write_whole,
+)
 
 VALUES = {"trainer": {"seed": 3, "learning_rate": 3e-4}, "loggers": ["csv", "jsonl"]}
 TEXTS = {
@@ -27,6 +38,51 @@ def test_every_kind_of_file_says_the_same(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"run{suffix}"
     path.write_text(TEXTS[suffix])
     assert read_file(path) == VALUES
+
+
+FLOATS = ["1e-3", "1E5", "-2e+4", "1.5e3", "0.5", ".5", "5.", "1_0.5", "010.5"]
+INTS = ["0", "-7", "+3", "1_000", "1000000000000000000000000000000"]
+TEXTS_OF_DIGITS = ["12:30", "1:30.5", "010", "-010", "08", "1e", "e3", "1.2.3", "1-2"]
+TEXTS_OF_DIGITS += ["inf", "None", "0x", "0o8", "1e5x", "_1", "+", "._1", "0_1"]
+WRITTEN: dict[str, Any] = {
+    **{text: float(text) for text in FLOATS},
+    **{text: int(text) for text in INTS},
+    **{text: text for text in TEXTS_OF_DIGITS},
+    "0x1F": 31,
+    "0o17": 15,
+    "0b11": 3,
+    "-.inf": -float("inf"),
+    "null": None,
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_numbers_in_yaml_are_those_of_python_and_json(
+    text: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(f"env_kwargs: {{a: {text}}}\nlist:\n- {text}\n")
+    found, wanted = read_file(path), WRITTEN[text]
+    assert found == {"env_kwargs": {"a": wanted}, "list": [wanted]}
+    assert type(found["list"][0]) is type(wanted)
+
+
+@given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
+def test_yaml_reads_the_numbers_that_python_and_json_write(number: float) -> None:
+    for text in (repr(number), json.dumps(number), yaml.safe_dump(number)):
+        found = yaml.load(text, YamlLoader)
+        assert (found, type(found)) == (number, type(number))
+
+
+numerals = st.text("0123456789.eE+-_:xobINFinf", max_size=8)
+
+
+@given(st.dictionaries(numerals, numerals | st.floats(allow_nan=False) | st.integers()))
+def test_what_is_written_is_read_back_in_every_yaml(values: dict[str, Any]) -> None:
+    for loader in (YamlLoader, yaml.SafeLoader):
+        found = yaml.load(to_yaml(values), loader)
+        assert found == values
+        assert [type(x) for x in found.values()] == [type(x) for x in values.values()]
 
 
 def test_a_comment_mark_within_a_text_is_text(tmp_path: Path) -> None:
