@@ -90,11 +90,8 @@ class StepReader:
         """What an answer of `step` means; nothing of it is copied but `final_obs`.
 
         In NEXT_STEP mode `resets` says where the step before ended an episode, bool
-        `[N]`; None for nowhere.
-
-        Raises:
-            ValueError: If an episode ended in SAME_STEP mode and `info` lacks its last
-                observation. On a GPU it must be there in every step.
+        `[N]`; None for nowhere. ValueError if an episode ended in SAME_STEP mode and
+        `info` lacks its last observation. On a GPU it must be there in every step.
         """
         self._handed_over.check(self.envs)
         next_obs, valid = obs, None

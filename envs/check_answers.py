@@ -12,6 +12,7 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.foundations import spaces
+from yieldrl.foundations.conversion import copied_array
 
 Moment = dict[str, np.ndarray]
 """What a reset or a step answered: names such as `obs.image`, arrays `[N, ...]`."""
@@ -50,7 +51,7 @@ def play(
             obs, _ = envs.reset(options={"reset_mask": ended})
             moments.append(named(envs, "obs", obs))
     for t, (tensor, was) in enumerate(kept):
-        if not same(_as_array(tensor), was):
+        if not same(copied_array(tensor), was):
             raise ValueError(
                 f"the observations of step {t} were overwritten by a later step: let"
                 " observe return memory of its own (.clone())"
@@ -68,9 +69,9 @@ def _look_at(envs: Any, mode: AutoresetMode, answer: Any) -> Moment:
     obs, reward, terminated, truncated, info = answer
     moment = named(envs, "obs", obs)
     for name, value in (("terminated", terminated), ("truncated", truncated)):
-        moment[name] = _as_array(value)
+        moment[name] = copied_array(value)
         _expect(name, moment[name], np.bool_, (envs.num_envs,))
-    moment["reward"] = reward = _as_array(reward)
+    moment["reward"] = reward = copied_array(reward)
     wanted = reward.dtype if reward.dtype.kind == "f" else np.float32
     _expect("reward", reward, wanted, (envs.num_envs,))
     if not np.isfinite(reward).all():
@@ -88,7 +89,7 @@ def _final(envs: Any, moment: Moment, info: Mapping[str, Any]) -> Moment:
             "an episode ended and info lacks final_obs and its mask _final_obs, it has"
             f" {sorted(info)}: put the observations there that were reset away"
         )
-    mask = _as_array(info["_final_obs"])
+    mask = copied_array(info["_final_obs"])
     _expect('info["_final_obs"]', mask, np.bool_, (envs.num_envs,))
     if not np.array_equal(mask, ended):
         raise ValueError(
@@ -118,7 +119,7 @@ def named(envs: Any, name: str, obs: Any) -> Moment:
     """Observations as arrays by name; raises if they are outside of their space."""
     found = {}
     for path, space in spaces.leaves(envs.single_observation_space):
-        leaf, array = ".".join((name, *path)), _as_array(reduce(getitem, path, obs))
+        leaf, array = ".".join((name, *path)), copied_array(reduce(getitem, path, obs))
         _expect(leaf, array, space.dtype, (envs.num_envs, *spaces.shape_of(space)))
         if isinstance(space, Box):
             outside = ~((array >= space.low) & (array <= space.high))  # NaN is, too
@@ -140,11 +141,6 @@ def _expect(name: str, array: np.ndarray, dtype: Any, shape: tuple[int, ...]) ->
             f"{name} must be {np.dtype(dtype)} of shape {shape}, got {array.dtype} of"
             f" shape {array.shape}: convert it where it is made"
         )
-
-
-def _as_array(value: Any) -> np.ndarray:
-    """A copy on the CPU."""
-    return np.array(value.detach().cpu().numpy() if hasattr(value, "cpu") else value)
 
 
 def ended_in(moment: Moment) -> np.ndarray:

@@ -14,7 +14,7 @@ from yieldrl.envs.make import make
 from yieldrl.envs.names import class_of
 from yieldrl.envs.vectorize import check, find_wrappers, games_inside, vectorize
 from yieldrl.envs.wrappers import BatchWrapper
-from yieldrl.foundations import Config, derive_seed
+from yieldrl.foundations import Config, derive_seed, spaces
 
 
 def make_eval(
@@ -47,6 +47,32 @@ def make_eval(
         kwargs = {**config.env_kwargs, **atari.RAW}
         config = dataclasses.replace(config, env_kwargs=kwargs)
     return make(source, config, **given)
+
+
+def check_apart(envs: VectorEnv, training: VectorEnv) -> None:
+    """ValueError if environments to evaluate in are those of the training, or have
+    other spaces."""
+    both = training, envs
+    own, others = ({id(x.unwrapped), *games_inside(x)} for x in both)
+    if own & others:
+        raise ValueError(
+            f"evaluation would reset {envs}, in which training goes on: pass eval_envs="
+            " with environments of their own (a class or a function that makes a new"
+            " one each time), or train with eval_every=0"
+        )
+    observed, acted = (
+        [getattr(x, f"single_{name}_space") for x in both]
+        for name in ("observation", "action")
+    )
+    names = [getattr(space, "spaces", {}).keys() for space in observed]
+    common = tuple(names[0] & names[1])  # others may be missing: of a critic, say
+    seen = [spaces.part(space, common) for space in observed]
+    if not spaces.have_same_leaves(*seen) or acted[0] != acted[1]:
+        raise ValueError(
+            f"eval_envs: their observations are of {observed[1]} and their actions of"
+            f" {acted[1]}, those of the training of {observed[0]} and {acted[0]}: wrap"
+            " them alike"
+        )
 
 
 def _most(source: Any) -> int:

@@ -23,8 +23,7 @@ def resolve(source: str) -> Any:
 def find_function(field: str, name: str, called_with: str) -> Any:
     """The function that `my_module:function`, the value of a field, stands for.
 
-    Raises:
-        ValueError: If there is none.
+    ValueError if there is none.
     """
     module, _, attribute = name.partition(":")
     try:
@@ -55,11 +54,7 @@ def find_spec(env_id: str) -> EnvSpec:
 
 
 def class_of(env_id: str) -> Any:
-    """The class or function that makes the environments of an id, or `module:Class`.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """What makes the environments of an id, or of `module:Class`; or ValueError."""
     source = resolve(env_id)
     if not isinstance(source, str):
         return source

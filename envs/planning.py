@@ -22,8 +22,7 @@ def value_iteration(
 
         V(s) = max_a sum_s' p(s' | s, a) (r + gamma V(s'))
 
-    Raises:
-        ValueError: If the values grow without end, as they can where `gamma` is 1.
+    ValueError if the values grow without end, as they can where `gamma` is 1.
 
     >>> walk = {0: {0: [(1.0, 0, -1.0, False)], 1: [(0.5, 0, 0.0, False),
     ...                                             (0.5, 1, 1.0, True)]},

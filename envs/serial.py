@@ -1,6 +1,6 @@
 """Gymnasium environments one after the other in one process, with little overhead."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from yieldrl.envs.arrays import ARRAYS, ResetResult, StepResult, copied, stacked
 from yieldrl.envs.single_answers import (
+    FLAGS,
     NUMBERS,
     Place,
     check_observation,
@@ -26,8 +27,8 @@ class SerialVectorEnv(SyncVectorEnv):
     Merging every sub-environment's `info` costs more than CartPole itself. Here a step
     leaves in `info` the keys that are asked for and, if an episode ended, the dense
     `final_obs` (every environment's true next observation) with its mask `_final_obs`,
-    and `final_info` with `success`, where an info says `success` or `is_success`.
-    Rewards of shape `(1,)` are taken as the number that they hold.
+    and `final_info` with `success`, where an info says `success` or `is_success`, and
+    its `task`. Rewards and flags in arrays or lists of one are taken as what they hold.
 
     An environment, its class or a wrapper around it may have the attributes `info_keys`
     and `recorded_info`, tuples of names: of those entries of its info that pass, and of
@@ -96,14 +97,15 @@ class SerialVectorEnv(SyncVectorEnv):
                 last, gain, ended, cut, info = answer
             except (TypeError, ValueError):
                 last, gain, ended, cut, info = step_answer(answer, self._place(i))
-            if gain.__class__ not in NUMBERS:
+            plain = gain.__class__ in NUMBERS and info.__class__ is dict
+            if not (plain and ended.__class__ in FLAGS and cut.__class__ in FLAGS):
                 last, gain, ended, cut, info = step_answer(answer, self._place(i))
             reward[i] = gain
             last = copied(last)  # its reset, or another environment, may write there
             next_obs.append(last)
             if ended or cut:
                 any_ended = True
-                terminated[i], truncated[i] = bool(ended), bool(cut)
+                terminated[i], truncated[i] = ended, cut
                 last, info, final = self._begin_next(i, info, final)
             obs.append(last)
             infos.append(info)
@@ -113,7 +115,7 @@ class SerialVectorEnv(SyncVectorEnv):
             merged["final_obs"] = self._batch(next_obs)
             merged["_final_obs"] = terminated | truncated
         if final:
-            merged["final_info"], merged["_final_info"] = final, final["_success"]
+            merged["final_info"], merged["_final_info"] = final, terminated | truncated
         self._env_obs = obs
         return self._batch(obs), reward, terminated, truncated, merged
 
@@ -126,9 +128,11 @@ class SerialVectorEnv(SyncVectorEnv):
     ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
         """First observation of a new episode, and copies of what the one before said at
         its end."""
-        well = said_of_success(info)
+        well, task = said_of_success(info), info.get("task")
         if well is not None:
             final = self._add_info(final, {"success": bool(well)}, i)
+        if not (task is None or isinstance(task, Mapping) or "task" in self.info_keys):
+            final = self._add_info(final, {"task": str(task)}, i)
         kept = deepcopy({key: info[key] for key in self.info_keys if key in info})
         return self._reset_one(i)[0], kept, final
 

@@ -38,12 +38,14 @@ def first_answer(answer: Any, place: Place) -> tuple[Any, dict[str, Any]]:
 
 NUMBERS = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.bool_})
 """Classes of rewards that are taken as they are; others are looked at."""
+FLAGS = frozenset({bool, np.bool_})
+"""Likewise, of `terminated` and `truncated`."""
 
 
 def step_answer(
     answer: Any, place: Place
 ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-    """What `step` returned, rewards and flags of shape `(1,)` as plain numbers."""
+    """What `step` returned, rewards and flags in arrays of one as plain numbers."""
     if not (isinstance(answer, tuple | list) and len(answer) == 5):
         raise TypeError(f"step() of {place} must return {FIVE}, got {_shown(answer)}")
     obs, reward, terminated, truncated, info = answer
@@ -51,8 +53,8 @@ def step_answer(
         got = f"as info {_shown(info)}"
         raise TypeError(f"step() of {place} must return {FIVE}, got {got}")
     reward = _one("reward", reward, place)
-    terminated = bool(_one("terminated", terminated, place))
-    return obs, reward, terminated, bool(_one("truncated", truncated, place)), info
+    terminated = _flag("terminated", terminated, place)
+    return obs, reward, terminated, _flag("truncated", truncated, place), info
 
 
 def check_observation(space: Space, obs: Any, place: Place, name: str = "") -> None:
@@ -109,8 +111,15 @@ def declared_names(env: gym.Env, attribute: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _one(name: str, value: Any, place: Place) -> float:
-    """A number that may come in an array of one, or in a tensor."""
+def _flag(name: str, value: Any, place: Place) -> bool:
+    number = _one(name, value, place, wanted := "True or False")
+    if number not in (0, 1):
+        raise ValueError(f"{place} returned the {name} {value!r}: must be {wanted}")
+    return bool(number)
+
+
+def _one(name: str, value: Any, place: Place, wanted: str = "one number") -> float:
+    """A number that may come in an array or a list of one, or in a tensor."""
     value = value.detach().cpu() if hasattr(value, "detach") else value
     try:
         array = np.asarray(value)
@@ -118,9 +127,9 @@ def _one(name: str, value: Any, place: Place) -> float:
         array = np.asarray(None)
     if array.size != 1:
         got = f"a {name} of shape {array.shape}"
-        raise ValueError(f"{place} returned {got}: must be one number")
+        raise ValueError(f"{place} returned {got}: must be {wanted}")
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{place} returned the {name} {value!r}: must be one number")
+        raise ValueError(f"{place} returned the {name} {value!r}: must be {wanted}")
     return float(array.item())
 
 

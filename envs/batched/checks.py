@@ -10,7 +10,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import create_empty_array
 from torch import Tensor
 
-from yieldrl.envs.batched.tree import last_axes, layout, tree_map
+from yieldrl.envs.batched.tree import clone, last_axes, layout, tree_map
 from yieldrl.foundations import Utf8Text
 from yieldrl.foundations.spaces import choice_ranges
 
@@ -50,7 +50,8 @@ def check_choice(name: str, value: str, choices: Collection[str]) -> None:
 
 
 def check_functions(envs: Any, reader: "ActionReader", state: Any) -> None:
-    """Run `dynamics` and `observe` once; raise ValueError if a result does not fit."""
+    """Run `dynamics` and `observe` once, on a copy of the state; raise ValueError if a
+    result does not fit."""
 
     def expect(what: str, got: Any, wanted: Any) -> None:
         if got != wanted:
@@ -59,6 +60,7 @@ def check_functions(envs: Any, reader: "ActionReader", state: Any) -> None:
 
     n = envs.num_envs
     expect("initial_state: the last axis", last_axes(state), {n})
+    state = clone(state)  # some worlds write the next state into it
     space = copy.deepcopy(envs.action_space)  # its random generator is the caller's
     space.seed(0)
     with torch.no_grad():
@@ -129,11 +131,8 @@ class ActionReader:
         """The actions, a tensor, array or list (sentences may be strings), as a tensor
         `[N, ...]`.
 
-        Where they are `ignored`, bool `[N]`, they may be anything.
-
-        Raises:
-            TypeError, ValueError: If they are not such, not finite, or not in the
-                space.
+        Where they are `ignored`, bool `[N]`, they may be anything. TypeError or
+        ValueError if they are not such, not finite, or not in the space.
         """
         if not isinstance(actions, Tensor):
             actions = self._from_array(actions)

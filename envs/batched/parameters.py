@@ -49,14 +49,11 @@ class Parameters:
     def set_parameters(
         self, values: Mapping[str, Any], where: Tensor | None = None
     ) -> None:
-        """Change several parameters at once, from the next step on.
+        """Change several parameters at once, from the next step on; or ValueError.
 
         Args:
             values: By name, numbers or tensors `[N]`.
             where: In which environments, bool `[N]`; None for all.
-
-        Raises:
-            ValueError: If a name is unknown, or a value of a wrong shape.
         """
         self._check_parameters(values)
         new = {name: self.parameter(name, value) for name, value in values.items()}

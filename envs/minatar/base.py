@@ -40,13 +40,11 @@ class MinAtarVectorEnv(TorchVectorEnv):
     kept as 0 or 1.
 
     Args:
-        sticky_action_prob: How often the action before is played instead.
+        sticky_action_prob: How often the action before is played instead; ValueError
+            if it is no probability.
         difficulty_ramping: Whether Asterix, Space Invaders and Seaquest become harder.
         minimal_actions: False for all six actions in every game.
         kwargs: Arguments of `TorchVectorEnv`.
-
-    Raises:
-        ValueError: If `sticky_action_prob` is no probability.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012

@@ -1,5 +1,6 @@
 """Several observations side by side, for policies that must see motion."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,10 @@ from gymnasium import Space
 from gymnasium.spaces import Box, Dict
 from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import create_empty_array
+from gymnasium.wrappers.utils import create_zero_array
 from torch import Tensor
 
-from yieldrl.envs.arrays import as_tensors, replaced
+from yieldrl.envs.arrays import replaced
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched.checks import check_choice
 from yieldrl.envs.batched.tree import tree_map
@@ -31,7 +33,8 @@ class FrameStack(BatchWrapper):
     Args:
         num_frames: K, how many frames are shown.
         padding: What stands for frames before the first: `"reset"` repeats the first
-            one, `"zero"` shows zeros.
+            one, `"zero"` shows zeros; where the space has none, what is nearest to
+            them, and of choices the first.
 
     Attributes:
         frames: The latest observations, `[N, K, ...]`.
@@ -48,26 +51,30 @@ class FrameStack(BatchWrapper):
         check_choice("padding", padding, ("reset", "zero"))
         self.num_frames, self.padding = num_frames, padding
         space = envs.single_observation_space
-        empty = as_tensors(create_empty_array(space, self.num_envs))
-        self.frames = tree_map(lambda x: self._filled(x.to(self.inside)), empty)
+        here = partial(torch.as_tensor, device=self.inside)
+        self._zero = tree_map(here, create_zero_array(space))
+        empty = tree_map(here, create_empty_array(space, self.num_envs))
+        self.frames = tree_map(self._filled, empty, self._zero)
         self.show(_stacked_space(space, num_frames))
 
     def begin(self, obs: Any, where: Tensor) -> Any:
-        self.frames = replaced(self.frames, tree_map(self._filled, obs), where)
+        filled = tree_map(self._filled, obs, self._zero)
+        self.frames = replaced(self.frames, filled, where)
         return _shown(self.env.single_observation_space, self.frames)
 
     def take(self, step: Step) -> Step:
         frames = tree_map(_pushed, self.frames, step.next_obs)
-        self.frames = replaced(frames, tree_map(self._filled, step.obs), step.begins)
+        filled = tree_map(self._filled, step.obs, self._zero)
+        self.frames = replaced(frames, filled, step.begins)
         space = self.env.single_observation_space
         next_obs, obs = _shown(space, frames), _shown(space, self.frames)
         return step._replace(next_obs=next_obs, obs=obs)
 
-    def _filled(self, obs: Tensor) -> Tensor:
+    def _filled(self, obs: Tensor, zero: Tensor) -> Tensor:
         """The frames `[N, K, ...]` of an episode that begins with `obs [N, ...]`."""
         frames = obs.unsqueeze(1).repeat_interleave(self.num_frames, dim=1)
         if self.padding == "zero":
-            frames[:, :-1] = 0
+            frames[:, :-1] = zero
         return frames
 
 

@@ -31,17 +31,16 @@ class NormalizeObservation(BatchWrapper):
 
     PPO has `normalize_observation=True`, which moves the statistics once a rollout and
     keeps them in the model; this wrapper is for the algorithms without that field.
-    Trainers evaluate with the same statistics, and do not move them.
+    Trainers evaluate with the same statistics, and do not move them. TypeError if no
+    entry of the observations is of quantities.
 
     Args:
         limit: Bound of the result.
         frozen: Whether the statistics stay as they are; set it whenever you like.
 
-    Raises:
-        TypeError: If no entry of the observations is of quantities.
-
     Attributes:
-        mean, var: By the entry's path, `""` if observations are no Dict.
+        mean, var: By the entry's path, `a.b` of `obs["a"]["b"]` (a dot in a name is
+            `\\.`), and `""` if observations are no Dict.
         count: How many observations were seen.
     """
 
@@ -63,8 +62,8 @@ class NormalizeObservation(BatchWrapper):
         self.var: dict[str, Tensor] = {}
         for path, leaf in spaces.leaves(space):
             if path in self._paths:
-                self.mean[".".join(path)] = torch.zeros(spaces.shape_of(leaf), **like)
-                self.var[".".join(path)] = torch.ones(spaces.shape_of(leaf), **like)
+                self.mean[_key(path)] = torch.zeros(spaces.shape_of(leaf), **like)
+                self.var[_key(path)] = torch.ones(spaces.shape_of(leaf), **like)
 
     def begin(self, obs: Any, where: Tensor) -> Any:
         self._update(obs, where)
@@ -83,7 +82,7 @@ class NormalizeObservation(BatchWrapper):
             return {name: self.normalized(obs[name], (*path, name)) for name in obs}
         if path not in self._paths:
             return obs
-        mean, var = self.mean[".".join(path)], self.var[".".join(path)]
+        mean, var = self.mean[_key(path)], self.var[_key(path)]
         return standardize(obs, mean, var, self.limit).float()
 
     def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
@@ -98,7 +97,7 @@ class NormalizeObservation(BatchWrapper):
             return
         count = self.count.clone()
         for path in self._paths:
-            leaf, name = reduce(getitem, path, obs), ".".join(path)
+            leaf, name = reduce(getitem, path, obs), _key(path)
             self.count.copy_(count)  # each entry adds to what was counted before
             more = masked_moments(leaf.to(self.precise), where)
             update_moments((self.mean[name], self.var[name], self.count), more)
@@ -109,6 +108,11 @@ class NormalizeObservation(BatchWrapper):
         if path not in self._paths:
             return space
         return Box(-self.limit, self.limit, spaces.shape_of(space))
+
+
+def _key(path: spaces.Path) -> str:
+    """The names of a path joined by dots, those within them marked."""
+    return ".".join(x.replace("\\", r"\\").replace(".", r"\.") for x in path)
 
 
 class NormalizeReward(BatchWrapper):

@@ -11,9 +11,7 @@ class SuccessReward(BatchWrapper):
 
     A success is what `success` or `is_success` says in the info of the step that ends
     the episode. Trainers evaluate without it. Put it inside of `ActionChunks`.
-
-    Raises:
-        ValueError: In a step that ends an episode, if nothing says whether it was one.
+    ValueError in a step that ends an episode, if nothing says whether it was one.
     """
 
     of_rewards = True

@@ -509,6 +509,21 @@ def test_deep_copies_go_on_alike_and_apart() -> None:
     assert again._step._step.__self__ is again
 
 
+class InPlace(Walk):
+    """Writes its next state into the one before, as hurried people do."""
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        state.add_(1)
+        return state, state.sum(0), state[0].abs() > 99
+
+
+def test_looking_at_the_functions_steps_nothing() -> None:
+    envs, pure = InPlace(4), Walk(4)
+    obs, wanted = envs.reset(seed=0)[0], pure.reset(seed=0)[0]
+    assert torch.equal(obs, wanted)
+    assert torch.equal(envs.step(torch.zeros(4))[0], wanted + 1)
+
+
 @pytest.mark.parametrize(
     ("method", "result", "message"),
     [

@@ -1,14 +1,18 @@
 """SerialVectorEnv: Gymnasium's SyncVectorEnv, step by step, only faster."""
 
+import re
+from collections import OrderedDict
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from yieldrl.envs import SerialVectorEnv
+from yieldrl.envs.worker import Commands
 
 
 class Wanderer(gym.Env[Any, int]):
@@ -255,7 +259,7 @@ def test_infos_that_do_not_keep_the_promise_are_refused():
 
 
 def test_no_other_infos_are_merged():
-    """But for whether an episode ended well, where it ended."""
+    """But for whether an episode ended well, and its task, where it ended."""
     envs = SerialVectorEnv([Wanderer] * 2)
     envs.reset(seed=0)
     keys = set()
@@ -328,6 +332,73 @@ def test_rewards_and_flags_of_shape_one_are_taken():
     assert "final_obs" in info
 
 
+class OddAnswers(Odd):
+    """Gives these in place of what a step answers otherwise, all other things right."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__("right")
+        self.said = {"terminated": False, "truncated": False, "info": {}, **said}
+
+    def step(self, action):
+        return self.observation_space.sample(), 1.5, *self.said.values()
+
+
+@pytest.mark.parametrize("name", ["terminated", "truncated"])
+@pytest.mark.parametrize("wrap", [np.array, torch.tensor, list, tuple, np.float32])
+@pytest.mark.parametrize("flag", [False, True])
+def test_what_holds_one_flag_is_taken(name: str, wrap: Any, flag: bool) -> None:
+    """A list of False is true to Python, and would end an episode in each step."""
+    one = flag if wrap is np.float32 else [flag]
+    for value in (wrap(one), int(flag), np.bool_(flag)):
+        envs = SerialVectorEnv([lambda value=value: OddAnswers(**{name: value})])
+        envs.reset(seed=0)
+        _, _, terminated, truncated, info = envs.step([0])
+        flags = {"terminated": terminated, "truncated": truncated}
+        assert flags.pop(name).tolist() == [flag]
+        assert not flags.popitem()[1]
+        assert ("final_obs" in info) == flag
+
+
+@pytest.mark.parametrize("name", ["terminated", "truncated"])
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (value, f"the NAME {re.escape(repr(value))}")
+        for value in (None, "", "x", "False", np.nan, 2, -1, 0.5, {}, 1j)
+    ]
+    + [
+        (np.array([True, False]), r"a NAME of shape \(2,\)"),
+        ([], r"a NAME of shape \(0,\)"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("in_worker", [False, True])
+def test_flags_that_are_none_are_refused(name, value, said, in_worker) -> None:
+    said = said.replace("NAME", name)
+    message = f"{PLACE} 1 returned {said}: must be True or False"
+    env = OddAnswers(**{name: value})
+    envs = SerialVectorEnv([lambda: OddAnswers(), lambda: env])
+    envs.reset(seed=0)
+    step: Any = Commands(env, 1, None).step if in_worker else envs.step
+    with pytest.raises(ValueError, match=message):
+        step([0, 0])
+
+
+@pytest.mark.parametrize("info", [None, [], (), "x"], ids=repr)
+def test_infos_that_are_no_dict_are_refused_in_the_same_step(info) -> None:
+    envs = SerialVectorEnv([lambda: OddAnswers(), lambda: OddAnswers(info=info)])
+    envs.reset(seed=0)
+    message = rf"step\(\) of {PLACE} 1 must .*got as info {type(info).__name__}"
+    with pytest.raises(TypeError, match=message):
+        envs.step([0, 0])
+
+
+def test_infos_may_be_of_a_class_of_ones_own() -> None:
+    envs = SerialVectorEnv([lambda: OddAnswers(info=OrderedDict(success=True))])
+    envs.reset(seed=0)
+    assert set(envs.step([0])[4]) == set()
+
+
 NESTED = Dict(a=Box(-1, 1, (3,)))
 PLACE = r"environment 1, <.*Odd.*>, at step"
 
@@ -396,3 +467,46 @@ def test_a_mask_resets_some_and_shows_where_the_others_are():
     assert_same(answers[0][0], answers[1][0])
     with pytest.raises(ValueError, match="as many as there are environments, 3"):
         serial.reset(seed=[1, 2])
+
+
+class OfTask(Odd):
+    """Ends in its second step, and says its task then, or in each step."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__("right")
+        self.said = said
+
+    def step(self, action):
+        obs, reward, *_ = super().step(action)
+        return obs, reward, self.steps == 2, False, self.said
+
+
+def test_at_an_episodes_end_its_task_is_handed_on() -> None:
+    """So that `success_rate/NAME` of each task is known of episodes without success."""
+    said: list[dict[str, Any]] = [
+        {"task": "open", "success": True},
+        {"task": 3},
+        {"task": {"is_success": np.array([1.0])}},
+        {"task": None},
+        {},
+    ]
+    envs = SerialVectorEnv([lambda each=each: OfTask(**each) for each in said])
+    envs.reset(seed=0)
+    assert envs.step([0] * 5)[4] == {}
+    info = envs.step([0] * 5)[4]
+    final = info["final_info"]
+    assert final["task"].tolist() == ["open", "3", None, None, None]
+    assert final["_task"].tolist() == [True, True, False, False, False]
+    assert final["success"].tolist() == [True, False, True, False, False]
+    assert final["_success"].tolist() == [True, False, True, False, False]
+    assert info["_final_info"].all()
+
+
+def test_a_task_that_passes_already_is_not_handed_on_again() -> None:
+    passing = {"task": np.zeros(3, np.float32)}
+    envs = SerialVectorEnv([lambda: OfTask(**passing)] * 2, ["task"])
+    envs.reset(seed=0)
+    envs.step([0, 0])
+    info = envs.step([0, 0])[4]
+    assert "final_info" not in info
+    assert info["task"].shape == (2, 3)

@@ -334,6 +334,46 @@ def test_zeros_before_the_first() -> None:
     assert obs.tolist() == [[[0, 0], [2, 0]], [[0, 0], [3, 0]]]
 
 
+@pytest.mark.parametrize(
+    ("space", "first"),
+    [
+        (Discrete(4, start=1), 1),
+        (Discrete(4, start=-2), -2),
+        (MultiDiscrete([3, 4], start=[1, -1]), [1, -1]),
+        (Box(2, 5, (2,)), [2, 2]),
+        (Box(np.float32([-5, -5]), np.float32([5, -1])), [0, -1]),
+        (Dict(a=Discrete(3, start=5), t=Utf8Text(2)), {"a": 5, "t": [0, 0]}),
+    ],
+    ids=str,
+)
+def test_what_stands_for_zero_lies_in_the_space(space: Any, first: Any) -> None:
+    class Sampling(NumpyCounter):
+        observation_space = space
+
+        def observe(self) -> Any:
+            return space.sample()
+
+        def reset(self, **kwargs: Any) -> Any:
+            return space.sample(), super().reset(**kwargs)[1]
+
+        def step(self, action: Any) -> Any:
+            return space.sample(), *super().step(action)[1:]
+
+    envs = FrameStack(SerialVectorEnv([lambda: Sampling(2)] * 2), 3, padding="zero")
+    for _ in range(2):
+        obs = envs.reset(seed=0)[0]
+        assert envs.observation_space.contains(obs)
+        one = {k: v[0] for k, v in obs.items()} if isinstance(obs, dict) else obs[0]
+        if isinstance(one, dict):
+            assert one["a"][:2].tolist() == [first["a"]] * 2
+            assert one["t"][:4].tolist() == first["t"] * 2
+        else:
+            assert one[:2].tolist() == [first, first]
+        for _ in range(3):
+            obs, *_ = envs.step(np.ones(2, np.float32))
+            assert envs.observation_space.contains(obs)
+
+
 class Pictures(TorchVectorEnv):
     """Observations of every kind, that say how many steps there were."""
 
@@ -546,6 +586,31 @@ def test_only_numbers_are_scaled() -> None:
     obs, _ = wrapped.reset(seed=0)
     assert obs["last"].dtype == torch.uint8
     assert obs["choice"].tolist() == [0, 0]
+
+
+def test_names_with_dots_have_statistics_of_their_own() -> None:
+    wide = Box(-9e3, 9e3, (2,))
+    space = Dict({"a.b": wide, "a": Dict({"b": wide, "c\\": Dict({"d": wide})})})
+
+    class Dotted(gym.wrappers.TransformObservation):
+        def __init__(self) -> None:
+            super().__init__(NumpyCounter(3), self.named, space)
+
+        def named(self, obs: np.ndarray) -> dict[str, Any]:
+            inner = {"b": obs, "c\\": {"d": obs - 1000}}
+            return {"a.b": obs + 1000, "a": inner}
+
+    envs = NormalizeObservation(SerialVectorEnv([Dotted] * 2))
+    envs.reset(seed=0)
+    for _ in range(4):
+        envs.step(np.ones(2, np.float32))
+    a_b, of_a, below = envs.mean["a\\.b"], envs.mean["a.b"], envs.mean["a.c\\\\.d"]
+    torch.testing.assert_close(a_b, of_a + 1000)
+    torch.testing.assert_close(below, of_a - 1000)
+    assert envs.count == 10
+    again = NormalizeObservation(SerialVectorEnv([Dotted] * 2))
+    again.load_state_dict(envs.state_dict())
+    assert torch.equal(again.mean["a\\.b"], a_b)
 
 
 @KINDS
