@@ -23,10 +23,8 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
 
     A folder gets the adapters, `adapters.safetensors`; all that is not pretrained
     (heads, statistics), `heads.safetensors`; and rank, scale, layers and a fingerprint
-    of the weights that the adapters were trained on, `lora.json`.
-
-    Raises:
-        ValueError: If the model has no adapters.
+    of the weights that the adapters were trained on, `lora.json`. ValueError if the
+    model has no adapters.
     """
     folder, model = Path(folder), inner_model(model)
     own = dict(adapters(model))

@@ -15,12 +15,9 @@ class ActionBins:
     to 1, behind the last edge. That entry too stands for the centre of the last bin.
 
     Args:
-        count: Bins; with `edges` entries. For choices: options.
+        count: Bins, at least 1; with `edges` entries, at least 2. For choices: options.
         descending: Whether the lowest bin is the last entry of all, as OpenVLA has it.
         edges: Whether `count` is that of the bins' edges, as OpenVLA has it.
-
-    Raises:
-        ValueError: If there are fewer than 1, or fewer than 2 edges.
 
     >>> import torch
     >>> bins = ActionBins(4)

@@ -18,10 +18,8 @@ class VLAConfig(Checked):
     """A vision-language-action model, its action head and what of it is trained.
 
     It stands alone, or before the config of an algorithm, whose fields then follow:
-    `class Config(VLAConfig, ppo.Config)`.
-
-    Raises:
-        ValueError: If a value has the wrong type or range, or excludes another.
+    `class Config(VLAConfig, ppo.Config)`. ValueError if a value has the wrong type or
+    range, or excludes another.
     """
 
     backend: Literal["auto", "tiny", "transformers", "lerobot", "class"] = "auto"
@@ -193,7 +191,7 @@ def vla_config_of(config: Any, values: Mapping[str, Any]) -> VLAConfig:
     for name in values:
         if name not in known:
             hint = nearest(name, known)
-            raise ValueError(f"vla_config has no field {name!r}: {hint}")
+            raise ValueError(f"VLAConfig has no field {name!r}: {hint}")
     values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
     if isinstance(config, VLAConfig):
         return dataclasses.replace(config, **values)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.foundations import CheckpointError
+from yieldrl.foundations.validation import listed
 
 DOWNLOADED = ["*.json", "*.safetensors", "*--*_checkpoint.pt"]
 """Of a repository on the hub; the last are heads of OpenVLA-OFT."""
@@ -103,12 +104,6 @@ def read_state_dict(path: str | Path) -> dict[str, Tensor]:
     return _tensors(state, path)
 
 
-def some_of(names: list[str]) -> str:
-    """The first names of a list, in words."""
-    shown = ", ".join(sorted(names)[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
-
-
 def _read_safetensors(path: Path) -> dict[str, Tensor]:
     library = require("safetensors")
     try:
@@ -139,7 +134,7 @@ def _tensors(state: Any, path: Path) -> dict[str, Tensor]:
     full = [key for key in nested if state[key] and _are_tensors(state[key])]
     if len(full) == 1:
         return state[full[0]]
-    names, found = some_of([*map(str, state)]), "several" if full else "none"
+    names, found = listed([*map(str, state)]), "several" if full else "none"
     raise _refused(
         path,
         f"it holds something other than tensors by name ({names}), and has such under"

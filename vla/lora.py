@@ -2,11 +2,13 @@
 
 import copy
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch import nn
 
+from yieldrl.foundations.validation import listed
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import require
 from yieldrl.vla.parameter_groups import (
@@ -73,13 +75,24 @@ def adapted_layers(model: nn.Module, targets: Sequence[str]) -> list[str]:
     for part in untrained_parts(root).values():
         others += part.parameters() if isinstance(part, nn.Module) else [part]
     outside = {id(parameter) for parameter in others}
+    layers = list(root.named_modules(remove_duplicate=False))
+    own = [p for _, layer in layers for p in layer.parameters(recurse=False)]
+    unfit = {key for key, count in Counter(map(id, own)).items() if count > 1}
+    # Attention reads this weight without a call of the layer.
+    attention = [x for _, x in layers if isinstance(x, nn.MultiheadAttention)]
+    unfit |= {id(layer.out_proj.weight) for layer in attention}
     linear: list[str] = []
-    for name, layer in root.named_modules():
-        if isinstance(layer, nn.MultiheadAttention):  # it never calls the layer itself
-            outside.add(id(layer.out_proj.weight))
+    for name, layer in layers:
         if is_linear(layer) and id(layer.weight) not in outside:
             linear.append(name)
-    found = [name for name in linear if name.rpartition(".")[2] in targets]
+    named = [name for name in linear if name.rpartition(".")[2] in targets]
+    found = [n for n in named if id(root.get_submodule(n).weight) not in unfit]
+    if left := [name for name in named if name not in found]:
+        warnings.warn(
+            f"no adapters on {listed(left)}: the weight is tied to another layer's, or"
+            " read by torch.nn.MultiheadAttention without a call of the layer",
+            stacklevel=2,
+        )
     if not found:
         names = sorted({name.rpartition(".")[2] for name in linear})
         raise ValueError(

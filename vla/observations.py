@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from yieldrl.foundations import Utf8Text, spaces
 from yieldrl.foundations.spaces import Path
+from yieldrl.foundations.trees import nest
 from yieldrl.vla.config import OBSERVATIONS
 from yieldrl.vla.crops import centre_cropped
 from yieldrl.vla.latents import is_latent
@@ -25,9 +26,7 @@ def sources(
     Observations that are no Dict are `rgb` if they are an image, `language` if they are
     text, and `proprio` otherwise. Entries of other names that nothing maps are left
     out. What `observation_keys` name may be missing where the model's own name is.
-
-    Raises:
-        ValueError: If an entry is missing, of a wrong shape, or if nothing is left.
+    ValueError if an entry is missing, of a wrong shape, or if nothing is left.
     """
     if not isinstance(space, Dict):
         kind = "rgb" if spaces.is_image(space) else "proprio"
@@ -62,12 +61,8 @@ def vla_space(
     Images are `[H, W, C]`, proprioception is `[P]`, and `language` is always there.
     Applied to what it returned it changes nothing.
     """
-    nested: dict[str, Any] = {}
-    for path, source in sources(space, observation_keys).items():
-        inner = nested
-        for name in path[:-1]:
-            inner = inner.setdefault(name, {})
-        inner[path[-1]] = source.read_space()
+    found = sources(space, observation_keys)
+    nested = nest((path, source.read_space()) for path, source in found.items())
     nested.setdefault("language", Utf8Text(max(1, len(instruction.encode()))))
     return _dict_space(nested)
 
@@ -75,14 +70,13 @@ def vla_space(
 class ObservationReader(nn.Module):
     """Turns an environment's observations into a TensorDict that a model reads.
 
+    ValueError if the space lacks what the keys name, or has nothing to read.
+
     Args:
         space: Of one observation of the environment.
         observation_keys: See `VLAConfig.observation_keys`.
         instruction: What to do, where observations hold no sentence.
         centre_crop: See `VLAConfig.centre_crop`.
-
-    Raises:
-        ValueError: If the space lacks what the keys name, or has nothing to read.
     """
 
     instruction: Tensor

@@ -76,7 +76,7 @@ class VLAPolicy(FrozenInEval, Policy):
         vla_config: Mapping[str, Any] | None = None,
         action_dim: int | None = None,
     ) -> Self:
-        """The policy that a config describes, with its model loaded.
+        """The policy that a config describes, with its model loaded; or ValueError.
 
         Args:
             observation_space: As of the class.
@@ -85,9 +85,6 @@ class VLAPolicy(FrozenInEval, Policy):
             vla_config: Fields of `VLAConfig` by name, which come first. With a config
                 that knows no tokens `log_prob_per` is `chunk` by default.
             action_dim: Numbers of an action, `D`, to be checked.
-
-        Raises:
-            ValueError: If a field or `action_dim` does not fit.
         """
         from yieldrl.vla.loading import load_vla_model
 

@@ -51,8 +51,7 @@ class RangeStatistics(nn.Module):
     def set_range(self, low: Any, high: Any) -> Self:
         """Take these bounds, `[D]` each, a little apart where they are equal.
 
-        Raises:
-            ValueError: If they are of another size, or not in order.
+        ValueError if they are of another size, or not in order.
         """
         # Copies: Ray's workers read bounds of a space where nobody may write.
         lower = torch.tensor(np.asarray(low, np.float32), device=self.low.device)
@@ -98,14 +97,13 @@ class RangeStatistics(nn.Module):
     ) -> Self:
         """Take those of OpenVLA's `dataset_statistics.json`, or `norm_stats`.
 
+        ValueError if they have no such data set or entry.
+
         Args:
             statistics: Data sets, in them entries, in them `q01`, `q99` and maybe
                 `mask`, whose False numbers are in [-1, 1] as they are.
             dataset: Whose; None if there is only one.
             entry: `action` or `proprio`.
-
-        Raises:
-            ValueError: If they have no such data set or entry.
         """
         names = sorted(statistics)
         name = names[0] if dataset is None and len(names) == 1 else str(dataset)

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla.files import existing, read_json, require, some_of
+from yieldrl.foundations.validation import listed
+from yieldrl.vla.files import existing, read_json, require
 
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
 """Files of a folder: which shard holds which tensor; or all of them in one."""
@@ -23,9 +24,15 @@ def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -
     """Copy tensors into a module that has exactly these; see `unwrapped` for names."""
     own = module.state_dict(keep_vars=True)
     wanted = distinct(own)
-    again = own.keys() - wanted.keys()
-    state = unwrapped(state, own.keys())
-    got = {name: tensor for name, tensor in state.items() if name not in again}
+    names = {id(tensor): name for name, tensor in wanted.items()}
+    got: dict[str, Tensor] = {}
+    for name, tensor in unwrapped(state, own.keys()).items():
+        kept = names[id(own[name])] if name in own else name  # of tied tensors, one
+        if not torch.equal(got.setdefault(kept, tensor), tensor):
+            raise CheckpointError(
+                f"{source} has {name} apart from {kept}, and the model ties the two:"
+                " load it into one that does not (tie_word_embeddings=False, say)"
+            )
     check_names(shapes(wanted), shapes(got), source)
     module.load_state_dict(got, strict=False)
 
@@ -69,9 +76,9 @@ def check_names(
         "load it with the class and the sizes (model_config) that it was saved from"
     )
     if missing := [name for name in wanted if name not in got]:
-        raise CheckpointError(f"{source} lacks {some_of(missing)}: {remedy}")
+        raise CheckpointError(f"{source} lacks {listed(missing)}: {remedy}")
     if unknown := [name for name in got if name not in wanted]:
-        raise CheckpointError(f"{source} has {some_of(unknown)} beside: {remedy}")
+        raise CheckpointError(f"{source} has {listed(unknown)} beside: {remedy}")
     for name, shape in wanted.items():
         if shape != got[name]:
             raise CheckpointError(

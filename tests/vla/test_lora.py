@@ -86,10 +86,33 @@ def test_layers_that_attention_reads_without_calling_them_get_none():
             self.attention = nn.MultiheadAttention(8, 2)
             self.out_proj = nn.Linear(8, 8)
 
-    assert adapted_layers(Attentive(), ["out_proj"]) == ["out_proj"]
+    with pytest.warns(UserWarning, match=r"no adapters on attention\.out_proj:"):
+        assert adapted_layers(Attentive(), ["out_proj"]) == ["out_proj"]
     del (alone := Attentive()).out_proj
-    with pytest.raises(ValueError, match="no linear layer has such a name"):
+    with (
+        pytest.warns(UserWarning, match="no adapters on"),
+        pytest.raises(ValueError, match="no linear layer has such a name"),
+    ):
         add_lora(alone, VLAConfig(lora_rank=2, lora_targets=("out_proj",)))
+
+
+def test_tied_layers_get_none():
+    """Folded in, they would change the embedding; by its other name it acts without."""
+
+    class Tied(nn.Module):
+        untrained = ()
+
+        def __init__(self):
+            super().__init__()
+            self.embedding, self.proj = nn.Embedding(5, 4), nn.Linear(4, 4)
+            self.head = nn.Linear(4, 5, bias=False)
+            self.head.weight = self.embedding.weight
+            self.twice = nn.ModuleList([nn.Linear(4, 4)])
+            self.alias = self.twice[0]
+
+    with pytest.warns(UserWarning, match=r"on head, twice\.0, alias:"):
+        found = adapted_layers(Tied(), ["proj", "head", "alias", "0"])
+    assert found == ["proj"]
 
 
 def test_the_linear_layers_of_gpt2_get_adapters_too():

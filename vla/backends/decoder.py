@@ -78,8 +78,7 @@ class DecoderBackbone(nn.Module):
 class Trunk(DecoderBackbone):
     """A copy of another backbone's layers alone, without what embeds and what answers.
 
-    Raises:
-        TypeError: If that is no `DecoderBackbone`.
+    TypeError if that is no `DecoderBackbone`.
     """
 
     def __init__(self, backbone: Any) -> None:

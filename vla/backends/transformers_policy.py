@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.foundations import CheckpointError
+from yieldrl.foundations.validation import listed
 from yieldrl.vla.backends.cameras import camera_images
 from yieldrl.vla.backends.decoder import DecoderBackbone
 from yieldrl.vla.files import read_json, require
@@ -125,7 +126,7 @@ def pretrained(network_class: Any, folder: Path, dtype: str, device: str) -> Any
         ) from reason
     if missing := sorted(found["missing_keys"]):
         raise CheckpointError(
-            f"{folder} lacks {missing[0]}, and {len(missing) - 1} more: take a folder"
-            " that save_pretrained wrote whole"
+            f"{folder} lacks {listed(missing)}: take a folder that save_pretrained"
+            " wrote whole"
         )
     return network
