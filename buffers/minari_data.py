@@ -9,7 +9,6 @@ import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.spaces import Box, Dict
 from tensordict import TensorDict
 
 from yieldrl.buffers.demonstrations import Demonstrations
@@ -155,26 +154,13 @@ def _agreed(source: Any, name: str, found: Any, wanted: Any) -> gym.Space[Any]:
     """The space to read by, if the data set's space fits it."""
     if wanted is None:
         return found
-    if not _fits(found, wanted):
+    if not spaces.have_same_leaves(found, wanted):
         raise ValueError(
             f"{source}: the {name}s of the data set are of {found}, those of the"
             f" environment of {wanted}: take the environment that it was made in, with"
             " the same wrappers"
         )
     return wanted
-
-
-def _fits(found: gym.Space[Any], wanted: gym.Space[Any]) -> bool:
-    """Whether both have the same leaves; real numbers may differ in precision."""
-    if isinstance(found, Dict) and isinstance(wanted, Dict):
-        same = found.keys() == wanted.keys()
-        return same and all(_fits(found[name], wanted[name]) for name in wanted)
-    if isinstance(found, gym.spaces.Text):
-        return isinstance(wanted, text.Utf8Text)
-    if isinstance(found, Box) and isinstance(wanted, Box):
-        real = found.dtype.kind == wanted.dtype.kind == "f"
-        return found.shape == wanted.shape and (real or found.dtype == wanted.dtype)
-    return found == wanted
 
 
 def _is_json(spec: EnvSpec | None) -> bool:

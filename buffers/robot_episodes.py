@@ -11,6 +11,7 @@ from tensordict import TensorDict
 
 from yieldrl.foundations import Utf8Text, spaces, text
 from yieldrl.foundations.spaces import Path
+from yieldrl.foundations.trees import nest
 
 NO_OP = 1e-4
 """Norm of an action, without the gripper's number, below which nothing moves."""
@@ -49,7 +50,7 @@ class Recording(NamedTuple):
         last one is what the action before led to. Where it terminated, `next_obs` is
         the last one again: no value is taken of it."""
         cpu, count = torch.device("cpu"), len(self.action)
-        seen = _nested({path: self.obs[name] for path, name in entries.items()})
+        seen = nest((path, self.obs[name]) for path, name in entries.items())
         seen = spaces.to_tensor(text.encoded(space, seen), cpu)
         length = len(self.obs[next(iter(entries.values()))])
         obs = TensorDict({"obs": seen}, [length])["obs"]
@@ -139,27 +140,13 @@ def without_no_ops(episode: TensorDict) -> TensorDict:
     return result
 
 
-def _nested(leaves: Mapping[Path, Any]) -> Any:
-    if () in leaves:
-        return leaves[()]
-    result: dict[str, Any] = {}
-    for path, value in leaves.items():
-        inner = result
-        for name in path[:-1]:
-            inner = inner.setdefault(name, {})
-        inner[path[-1]] = value
-    return result
-
-
 def _dict(leaves: Mapping[Path, gym.Space[Any]]) -> gym.Space[Any]:
-    nested = _nested(leaves)
-
     def dict_of(child: Any) -> Any:
         if isinstance(child, gym.Space):
             return child
         return Dict({name: dict_of(inner) for name, inner in child.items()})
 
-    return dict_of(nested)
+    return dict_of(nest(leaves.items()))
 
 
 def _same(name: str) -> str:

@@ -95,7 +95,7 @@ class RolloutBuffer:
         linked: bool = False,
     ) -> None:
         check_at_least_one(num_steps=num_steps)
-        self.num_steps, self.num_envs = num_steps, num_envs
+        self.num_steps, self.num_envs, self.has_next_obs = num_steps, num_envs, next_obs
         self.device, self.keeps_next_obs = torch.device(device), next_obs and not linked
         spec = transition_spec(observation_space, action_space, next_obs=next_obs)
         rows, beside = num_steps * self.num_segments, copied(spec, self.num_segments)

@@ -84,6 +84,11 @@ class StepBuffer:
         self._view()
         self.full = state["full"]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Of a copy, whose step is in its own memory."""
+        vars(self).update(state)
+        self._view()
+
     def _view(self) -> None:
         # Made once: making a TensorDict takes longer than learning from it.
         self._transitions = self._storage.tensordict()[0]

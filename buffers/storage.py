@@ -143,7 +143,7 @@ def add_rollout(buffer: Any, data: Mapping[str, Any]) -> bool:
     """Add a rollout `[T, N]` row by row; False for a single step, not added."""
     if not isinstance(data, TensorDict) or data.batch_dims < 2:
         return False
-    check_entries(set(data.keys()))
+    check_entries(data)
     for row in data.unbind(0):
         buffer.add(row.to_dict())
     return True

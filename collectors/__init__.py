@@ -9,7 +9,7 @@ from yieldrl.collectors.evaluation import (
     evaluate_in_order,
     play_in_order,
 )
-from yieldrl.collectors.fused import FusedCollector, observed_once
+from yieldrl.collectors.fused import FusedCollector, can_share_next_obs
 from yieldrl.collectors.protocols import Buffer, Collector
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.foundations.foreign_names import moved_names
@@ -22,13 +22,17 @@ __all__ = [
     "Evaluator",
     "FusedCollector",
     "SyncCollector",
+    "can_share_next_obs",
     "evaluate",
     "evaluate_in_order",
     "mean_episode",
-    "observed_once",
     "play_in_order",
 ]
 
 __getattr__ = moved_names(
-    __name__, {"WholeCollector": "yieldrl.collectors.FusedCollector"}
+    __name__,
+    {
+        "WholeCollector": "yieldrl.collectors.FusedCollector",
+        "observed_once": "yieldrl.collectors.can_share_next_obs",
+    },
 )

@@ -9,10 +9,10 @@ from gymnasium.vector import VectorEnv
 from tensordict import TensorDict
 
 from yieldrl.buffers import CircularBuffer
-from yieldrl.collectors.acting import Acting, Row
+from yieldrl.collectors.acting import Acting, StepRecord
 from yieldrl.collectors.background import Background
 from yieldrl.collectors.policy_lag import LagLimit, PolicyLag
-from yieldrl.collectors.protocols import Collector, check_parts, collects, made_of_parts
+from yieldrl.collectors.protocols import Collector, check_parts, collect_help, init_help
 from yieldrl.collectors.sync import collect
 from yieldrl.collectors.weight_transfer import Weights
 from yieldrl.foundations import defer_keyboard_interrupt
@@ -36,7 +36,7 @@ class AsyncCollector(Collector):
         report_every: Steps between reports of episodes, for tensor environments.
     """
 
-    @made_of_parts
+    @init_help
     def __init__(
         self,
         envs: VectorEnv[Any, Any, Any],
@@ -84,12 +84,12 @@ class AsyncCollector(Collector):
         last report, `policy_lag_max` and, once any were dropped, `dropped_steps`.
         """
         if self.buffer is self.ring and self.ring.taken > 0:
-            self.ring.clear()  # what `collect` left of the segment is no rollout
+            self.ring.clear()  # drop the rest that `collect` left
         while True:
             self._hand_weights_over()
             self._background.start()
             self._background.wait(lambda: self._acting.finished > self.ring.next_row)
-            number = self.ring.claim()  # from now on it is not overwritten
+            number = self.ring.claim()  # protects it from being overwritten
             row = self._acting.rows[number]
             if not self._limit.stale(row):
                 break
@@ -100,7 +100,7 @@ class AsyncCollector(Collector):
         self._acting.rows.pop(number, None)
         return self._logs(row)
 
-    @collects
+    @collect_help
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 
@@ -117,13 +117,13 @@ class AsyncCollector(Collector):
                 " loop on until it is learned from, or clear() the buffer"
             )
         if reset:
-            self._background.end()  # in the middle of a step nothing is observed
+            self._background.end()  # not in the middle of a step
         if reset and self._acting.inner.obs is not None:
             self.reset(None)
             self._limit.drop_all()
         self._limit.begin(num_steps)
         try:
-            return collect(self, num_steps)
+            return collect(self, num_steps, new_episodes=reset)
         finally:
             self._limit.end()
             if self.buffer is self.ring:
@@ -174,20 +174,20 @@ class AsyncCollector(Collector):
             acting.limit = limit
             self._background.notify()
 
-    def _hand_step_over(self, row: Row) -> None:
+    def _hand_step_over(self, row: StepRecord) -> None:
         ring = self.ring
         if row.written is not None:
             torch.cuda.current_stream(ring.device).wait_event(row.written)
         if self.buffer is not ring:
             if ring.gap:
                 self.buffer.end_episodes()
-            self.buffer.add(ring.peek())  # if that fails, the row stays the next one
+            self.buffer.add(ring.peek())  # if this fails, the row is kept
         ring.hand_over()
         if self.buffer is not ring and ring.used_up:
             ring.clear()
         self.agent.count_steps(self.envs.num_envs)
 
-    def _logs(self, row: Row) -> dict[str, Any]:
+    def _logs(self, row: StepRecord) -> dict[str, Any]:
         self._lag.add(row.version)
         if not (row.logs or (self.buffer is self.ring and self.ring.full)):
             return row.logs

@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 
 from yieldrl.foundations import defer_keyboard_interrupt
 
-PATIENCE = 5.0  # seconds to wait for the end of a step when the thread is to stop
+PATIENCE = 5.0  # seconds to wait for the end of a step when stopping
 LONG = 60.0  # seconds after which `wait` warns that it still waits
 _UNDER_WAY = "a step of the environments (or of the policy) in the background"
 
@@ -150,7 +150,7 @@ class _Worker:
     """A thread, and how far it is."""
 
     def __init__(self, work: Callable[[_Worker], None]) -> None:
-        self.ending = False  # whether it was told to end
+        self.ending = False  # whether it was asked to end
         self.left_behind = False  # whether it did not do so in time
         self.running = threading.Lock()  # held until it has ended
         self.running.acquire()

@@ -1,6 +1,5 @@
 """Checks of observations, rewards and actions, before anything learns from them."""
 
-import math
 from functools import reduce
 from operator import getitem
 from typing import Any
@@ -12,6 +11,9 @@ from torch import Tensor
 
 from yieldrl.envs.arrays import MisfitError, in_dtype
 from yieldrl.foundations import spaces
+from yieldrl.foundations.conversion import as_array
+
+MAX_SQUARE = float(np.finfo(np.float32).max) ** 2
 
 
 def check_values(envs: Any, leaves: list[Any], obs: Any, step: int) -> None:
@@ -69,14 +71,6 @@ def _holds(leaf: Any, dtype: np.dtype[Any]) -> bool:
     return leaf.dtype == torch.from_numpy(np.empty(0, dtype)).dtype
 
 
-def as_array(values: Any) -> np.ndarray:
-    """Values as an array in the CPU's memory."""
-    if not isinstance(values, Tensor):
-        return np.asarray(values)
-    values = values.detach().cpu()
-    return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
-
-
 def check_action(action: Any, reason: Exception | None = None) -> None:
     """Raise FloatingPointError if an action is not finite: the policy is the cause."""
     values = as_array(action)
@@ -92,15 +86,16 @@ def check_action(action: Any, reason: Exception | None = None) -> None:
 
 
 def are_finite(*trees: Any) -> bool:
-    """Whether the fractions in arrays, nested in dicts or not, are finite."""
+    """Whether the fractions in arrays, nested or not, are finite as float32."""
     total = 0.0
     for tree in trees:
         alone = type(tree) is np.ndarray
-        for leaf in (tree,) if alone else (leaf for _, leaf in named_leaves(tree, "")):
+        nested = () if alone else named_leaves(tree, "")
+        for leaf in (tree,) if alone else [as_array(x) for _, x in nested]:
             if leaf.dtype.kind == "f":
                 # The cheapest look at all: NaN and infinity stay in a sum of squares.
-                total += np.vdot(leaf, leaf)
-    return math.isfinite(total)
+                total += float(np.vdot(leaf, leaf))
+    return total <= MAX_SQUARE
 
 
 def check_answer(reward: Any, obs: Any, action: Any, when: str) -> None:
@@ -117,15 +112,16 @@ def check_finite(name: str, values: np.ndarray, when: str) -> None:
 
     Environments are the last axis of rewards `[..., N]`, the first of observations.
     """
-    where = np.argwhere(~np.isfinite(values))
+    with np.errstate(over="ignore"):
+        where = np.argwhere(~np.isfinite(values.astype(np.float32)))
     if len(where) == 0:
         return
     env = where[0][-1] if name == "reward" else where[0][0]
     raise ValueError(
         f"environment {env} returned {name} {values[tuple(where[0])]} in {when}"
         f" (index {tuple(int(i) for i in where[0])} of shape {values.shape}): rewards"
-        " and observations must be finite; find the division or overflow in the"
-        " environment's step or reset, or clip there"
+        " and observations must be finite, as float32; find the division or overflow in"
+        " the environment's step or reset, or clip there"
     )
 
 

@@ -9,10 +9,12 @@ from gymnasium import Env
 from gymnasium.vector import VectorEnv
 
 from yieldrl import envs as environments
-from yieldrl.collectors.checks import as_array, check_finite
+from yieldrl.collectors.checks import check_finite
 from yieldrl.collectors.outcomes import Episode, Evaluation, successes, task_names
 from yieldrl.collectors.stepping import Stepper
+from yieldrl.envs.evaluation import check_apart
 from yieldrl.foundations import Config, derive_seed
+from yieldrl.foundations.conversion import as_array
 
 MAX_EPISODE_STEPS = 200_000
 OBJECTS = (Env, VectorEnv)
@@ -114,6 +116,7 @@ class Evaluator:
             of them by the name of their task. Each task's play all episodes.
         config: Has `eval_every`, `num_envs` and the seed.
         device: Where the agent's tensors live.
+        training: The environments of the training, which it must not step.
         as_it_is: Use an environment object itself. By default others like it are made,
             because training steps the object: ValueError if none can be.
         wrap: Wraps the environments.
@@ -125,6 +128,7 @@ class Evaluator:
         config: Config,
         device: str,
         *,
+        training: Any = None,
         as_it_is: bool = False,
         wrap: Callable[[Any], Any] = lambda envs: envs,
     ) -> None:
@@ -132,7 +136,7 @@ class Evaluator:
         self.sources: Mapping[str, Any] = source if tasks else {"": source}
         self.source = next(iter(self.sources.values()))
         self._config, self._device = config, device
-        self._as_it_is, self._wrap = as_it_is, wrap
+        self._as_it_is, self._wrap, self._training = as_it_is, wrap, training
         self.seed = derive_seed(config.seed, "evaluation")  # so that they compare
         self.evaluated_at = 0  # environment steps at the latest evaluation
         if config.eval_every > 0 and isinstance(self.source, OBJECTS):
@@ -178,4 +182,7 @@ class Evaluator:
     def _make(self, source: Any) -> VectorEnv[Any, Any, Any]:
         as_it_is = self._as_it_is and isinstance(source, OBJECTS)
         make = environments.make if as_it_is else environments.make_eval
-        return self._wrap(make(source, self._config, device=self._device))
+        made = self._wrap(make(source, self._config, device=self._device))
+        if self._training is not None:
+            check_apart(made, self._training)
+        return made

@@ -20,11 +20,28 @@ Rule = Callable[[VectorEnv[Any, Any, Any], Any], Any]
 """From environments and their observations `[N, ...]` to actions `[N, ...]`."""
 
 
+class OwnExpert:
+    """The rule that environments have themselves; a copy asks those that it is given.
+
+    ValueError if they have none.
+    """
+
+    def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
+        self.envs, self.ask = envs, environments.find_expert(envs)
+
+    def __call__(self, envs: VectorEnv[Any, Any, Any], obs: Any) -> Any:
+        if envs is not self.envs:
+            self.envs, self.ask = envs, environments.find_expert(envs)
+        return self.ask()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"envs": None, "ask": None}
+
+
 def find_rule(name: str, envs: VectorEnv[Any, Any, Any]) -> Rule | None:
     """The rule of `Config.demonstrations`, None if it is a data set; or ValueError."""
     if name == "expert":
-        ask = environments.find_expert(envs)
-        return lambda envs, obs: ask()
+        return OwnExpert(envs)
     if not re.fullmatch(r"[\w.]+:[\w.]*\w", name):
         return None
     return find_function("demonstrations", name, "(envs, obs)")
@@ -44,10 +61,10 @@ def expert_envs(envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
     return envs
 
 
-def nobody(envs: VectorEnv[Any, Any, Any], obs: Any) -> Any:
-    """The rule of who only plays, and is shown nothing; RuntimeError if it is asked."""
+def no_expert(envs: VectorEnv[Any, Any, Any], obs: Any) -> Any:
+    """Placeholder rule of trainers that only evaluate; raises RuntimeError."""
     raise RuntimeError(
-        "this trainer was made to play, and is shown nothing: train again"
+        "this trainer was made to evaluate, without an expert: train again"
     )
 
 

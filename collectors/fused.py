@@ -1,4 +1,4 @@
-"""Acting, stepping, writing down and adding up as one compiled function."""
+"""Acting, stepping, storing and summing statistics as one compiled function."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ class FusedCollector(SyncCollector):
         plan = agent.acting.compiled.plan
         self.collecting = CompiledCall("collecting", self.collect_step, plan)
         self.collecting.compiled.around = _in_compiled_form
-        agent.acting.compiled.part_of = self.collecting.compiled
+        agent.acting.compiled.fused_into = self.collecting.compiled
 
     @classmethod
     def like(cls, other: SyncCollector) -> Self:
@@ -57,7 +57,7 @@ class FusedCollector(SyncCollector):
         self.obs = None  # until the step is written
         with torch.no_grad():
             obs, last = fused.accept(self.envs, found)
-        self.agent.signed({}, self.envs.num_envs)
+        self.agent.with_policy_version({}, self.envs.num_envs)
         self.buffer.count_row()
         logs = self.statistics.count_row(last, found["action"])
         self.agent.count_steps(self.envs.num_envs)
@@ -81,12 +81,12 @@ class FusedCollector(SyncCollector):
         return {**found, "action": action}
 
     def _in_one_piece(self) -> dict[str, Any] | None:
-        """What the next step comes to, by `collect_step`; None for an ordinary step."""
-        call = self.collecting
-        if self.obs is None or call.compiled.closed or not call.compiled.plan.compiles:
+        """The result of `collect_step`, compiled; None where a normal step is due."""
+        compiled = self.collecting.compiled
+        if self.obs is None or compiled.rejected or not compiled.plan.compiles:
             return None
-        if self.agent.records_log_prob:  # it acts by code of its own
-            self.agent.acting.compiled.part_of = None
+        if self.agent.records_log_prob:  # then acting is compiled separately
+            self.agent.acting.compiled.fused_into = None
             return None
         row = self.buffer.row_to_write()
         if row is None:
@@ -100,13 +100,12 @@ class FusedCollector(SyncCollector):
             "sums": _whole_tensors(self.statistics.next_row()),
         }
         with _in_compiled_form():
-            return call.by_code(inputs, self.agent.generator)
+            return self.collecting.call_compiled(inputs, self.agent.generator)
 
 
-def observed_once(envs: Any, *, compiled: bool) -> bool:
-    """Whether a rollout of environments is to keep observations once, not as next ones
-    too: if they are pictures, a look at which episodes have ended waits for no device,
-    and no step is `compiled`, so that it would write whole rows."""
+def can_share_next_obs(envs: Any, *, compiled: bool) -> bool:
+    """Whether next observations can be read from the next row instead of being stored
+    twice: for images on a CPU whose steps are not compiled."""
     on_cpu = torch.device(getattr(envs, "device", "cpu")).type == "cpu"
     looked_at = on_cpu and not (compiled and fused.fits(envs))
     return looked_at and spaces.has_images(envs.single_observation_space)
@@ -114,7 +113,7 @@ def observed_once(envs: Any, *, compiled: bool) -> bool:
 
 @contextmanager
 def _in_compiled_form() -> Iterator[None]:
-    """What every call of `collect_step` needs around it."""
+    """Context in which `collect_step` is called and compiled."""
     with torch.no_grad(), fused.in_compiled_form():
         yield
 

@@ -1,4 +1,4 @@
-"""What the episodes of an evaluation came to."""
+"""Results of an evaluation: returns, lengths and successes of its episodes."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from yieldrl.collectors.checks import as_array
 from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.envs.single_answers import SUCCESS, said_of_success
+from yieldrl.foundations.conversion import as_array
 
 Episode = tuple[float, int, bool, str]
 """Its return, its length, whether it was a success, and the name of its task."""
@@ -21,8 +21,8 @@ class Evaluation:
 
     returns: np.ndarray
     lengths: np.ndarray
-    successes: np.ndarray | None = None  # if the environments do not say
-    tasks: np.ndarray | None = None  # their names; likewise
+    successes: np.ndarray | None = None  # None if unknown
+    tasks: np.ndarray | None = None  # task names; None if unknown
 
     def logs(self) -> dict[str, float]:
         """Mean return, its spread and extremes, mean length, number of episodes.
@@ -47,7 +47,7 @@ class Evaluation:
         return {name: float(value) for name, value in logs.items()}
 
     def success_interval(self) -> tuple[float, float]:
-        """Where the probability of a success lies, with a confidence of 95 %.
+        """The 95 % confidence interval of the probability of success.
 
         Wilson 1927, "Probable Inference, the Law of Succession, and Statistical
         Inference": it stays within 0 and 1, also where all or none succeed.
@@ -112,7 +112,7 @@ def successes(info: Mapping[str, Any], num_envs: int) -> np.ndarray | None:
 
 
 def task_names(info: Mapping[str, Any], num_envs: int) -> list[str]:
-    """What the info of a step says of the `task` of each environment; '' if nothing.
+    """The `task` of each environment by the info of a step; '' if there is none.
 
     >>> task_names({"task": np.array(["open", "close"])}, 2)
     ['open', 'close']

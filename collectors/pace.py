@@ -1,4 +1,4 @@
-"""How long episodes may take, before they are played."""
+"""Estimates of the length of episodes, before they are played."""
 
 import itertools
 import time
@@ -10,7 +10,7 @@ from gymnasium.vector import VectorEnv
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs.wrappers.chunks import longest_episode
 
-STEPS = 3  # that are timed
+STEPS = 3  # steps that are timed
 
 
 class Pace(NamedTuple):

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from yieldrl.collectors.acting import Acting, Row
+from yieldrl.collectors.acting import Acting, StepRecord
 
-MAX_VERSIONS = 4096  # how many versions are remembered
+MAX_VERSIONS = 4096  # versions that are remembered
 
 
 class PolicyLag:
     """Counts the policies handed over since that of a transition, from `version` on."""
 
     def __init__(self, version: int) -> None:
-        self.newest = version  # what was handed over last
+        self.newest = version  # the version handed over last
         self._numbers = {version: 0}
         self._total = self._count = self._max = 0
 
@@ -67,8 +67,8 @@ class LagLimit:
     ) -> None:
         self.agent, self.acting, self.lag, self.max_lag = agent, acting, lag, max_lag
         self.ring = acting.ring
-        self._until: int | None = None  # the row after a `collect` under way
-        self._length = 0  # of that
+        self._until: int | None = None  # the row after the current `collect`
+        self._length = 0  # rows of that `collect`
 
     def begin(self, num_steps: int) -> None:
         """Begin a `collect` of so many rows."""
@@ -79,13 +79,13 @@ class LagLimit:
 
     @property
     def max_rows(self) -> int:
-        """How many rows may be written, so that none becomes too old."""
+        """Rows that may be written before one would exceed the lag."""
         size = self.ring.num_steps
         if self._until is None:
             return (self.ring.next_row // size + 1 + self.max_lag) * size
         return self._until + self.max_lag * min(self._length, size)
 
-    def stale(self, row: Row) -> bool:
+    def stale(self, row: StepRecord) -> bool:
         """Whether the next row is too old; the first one decides for a segment."""
         if self._until is None and self.ring.next_row % self.ring.num_steps > 0:
             return False

@@ -8,7 +8,7 @@ from tensordict import TensorDict
 
 from yieldrl.foundations.foreign_names import arguments_here
 
-made_of_parts = arguments_here(
+init_help = arguments_here(
     "SyncCollector(trainer.envs, trainer.agent, trainer.buffer, seed=1)",
     env="envs is a vector environment",
     policy="agent is what acts with a policy, trainer.agent",
@@ -16,10 +16,10 @@ made_of_parts = arguments_here(
 )
 """Decorator of a collector's `__init__` that explains arguments of other libraries."""
 
-collects = arguments_here(
+collect_help = arguments_here(
     "collector.collect(2048, reset=True)", n_steps="they are num_steps here"
 )
-"""Decorator of a collector's `collect`, likewise."""
+"""Decorator of a collector's `collect` that explains `n_steps`."""
 
 
 def check_parts(envs: Any, agent: Any, buffer: Any) -> None:
@@ -43,7 +43,7 @@ class Buffer(Protocol):
     """Storage for transitions, which it returns as its algorithm's trainer asks."""
 
     def __len__(self) -> int:
-        """How much it holds, in units of its own."""
+        """Its size, in units of its own."""
         ...
 
     def add(self, transition: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors.distributed_statistics import make_statistics, mean_episode
-from yieldrl.collectors.protocols import Collector, check_parts, collects, made_of_parts
+from yieldrl.collectors.protocols import Collector, check_parts, collect_help, init_help
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.envs.batched.tree import tree_map
@@ -38,7 +38,7 @@ class SyncCollector(Collector):
             for several processes that train together.
     """
 
-    @made_of_parts
+    @init_help
     def __init__(
         self,
         envs: VectorEnv[Any, Any, Any],
@@ -91,7 +91,7 @@ class SyncCollector(Collector):
         self.obs = step.obs
         return logs
 
-    @collects
+    @collect_help
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 
@@ -99,9 +99,9 @@ class SyncCollector(Collector):
         with `reset` begins new ones. `logs` has the means of those that ended in it.
         """
         self.buffer.end_episodes()
-        if reset and self.obs is not None:  # else they are reset at the first step
+        if reset and self.obs is not None:  # else the first step resets them
             self.reset(None)
-        return collect(self, num_steps)
+        return collect(self, num_steps, new_episodes=reset)
 
     def report(self) -> dict[str, Any]:
         """Logs of episodes that ended and that `step` has not reported yet."""
@@ -135,9 +135,9 @@ class SyncCollector(Collector):
         if restore is None or "obs" not in state:
             self.obs = self.statistics = None
             self.seed = self.seed + self.agent.sample_step
-            self.buffer.end_episodes()  # no episode leads from its latest step
+            self.buffer.end_episodes()  # its last episode is not continued
             return
-        self._reset_envs(self.seed)  # what the agent remembers was restored with it
+        self._reset_envs(self.seed)  # the agent's memory is restored
         restore(state["envs"])
         self.obs = tree_map(_like, state["obs"], self.obs)
         resets = state["resets"]
@@ -147,9 +147,9 @@ class SyncCollector(Collector):
         self.statistics.load_state_dict(state["statistics"])
 
     def _begin(self) -> None:
-        if self.statistics is None:  # the first episodes of all
+        if self.statistics is None:  # the very first episodes
             self.reset(self.seed)
-        else:  # new ones after a step that failed
+        else:  # new episodes after a failed step
             self.buffer.end_episodes()
             resume = getattr(self.envs, "resume_at", None)
             if resume is not None and hasattr(self.buffer, "__len__"):
@@ -160,15 +160,20 @@ class SyncCollector(Collector):
         obs = self.stepper.reset(seed)
         device = getattr(self.agent, "device", torch.device("cpu"))
         parts = obs, self.envs.num_envs, self.report_every, device
-        self.obs, self.statistics = obs, make_statistics(*parts)  # both, or none
+        self.obs, self.statistics = obs, make_statistics(*parts)  # assigned together
 
 
-def collect(collector: Any, num_steps: int) -> TensorDict:
+def collect(collector: Any, num_steps: int, *, new_episodes: bool) -> TensorDict:
     """Let a collector take `num_steps` steps into a rollout `[T, N]` of its own."""
     envs, agent, buffer = collector.envs, collector.agent, collector.buffer
     both = envs.single_observation_space, envs.single_action_space
     device = getattr(agent, "device", "cpu")
-    into = RolloutBuffer(num_steps, *both, num_envs=envs.num_envs, device=device)
+    ring = getattr(collector, "ring", None)  # of an asynchronous collector
+    size = {"num_envs": envs.num_envs, "next_obs": ring is None or ring.has_next_obs}
+    into = RolloutBuffer(num_steps, *both, device=device, **size)
+    forget = getattr(getattr(agent, "algorithm", None), "forget_episodes", None)
+    if new_episodes and forget is not None:
+        forget()
     # These actions are none of those that wait in the collector's buffer.
     remembers = hasattr(agent, "acted_version")
     acted = agent.acted_version if remembers else None

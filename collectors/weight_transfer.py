@@ -15,15 +15,15 @@ class Weights:
 
     def __init__(self, learner: nn.Module, actor: nn.Module) -> None:
         self.learner = learner
-        self.newest: int | None = None  # the version that was put in last
+        self.newest: int | None = None  # the latest version that was put
         learned, self._copies = _tensors(learner), _tensors(actor)
         pairs = list(zip(learned, self._copies, strict=True))
         self._shared = [a if a is b else None for a, b in pairs]
         self._acting = [b for a, b in pairs if a is not b]
         self._mail = [tensor.clone() for tensor in self._acting]
-        self._learned()  # raise now if it cannot be put in
+        self._learned()  # raise early if it cannot be put
         self._lock = threading.Lock()
-        self._version: int | None = None  # of what was not taken yet
+        self._version: int | None = None  # the version not taken yet
         self._copied: Any = None
 
     @torch.no_grad()
@@ -31,14 +31,14 @@ class Weights:
         """Put the learner's weights in, between two gradient steps; or RuntimeError."""
         learned = self._learned()
         with self._lock:
-            self._version = None  # until they are whole
+            self._version = None  # until the copy is complete
             self._copy(self._mail, learned)
             self._version = self.newest = version
 
     @torch.no_grad()
     def take(self) -> int | None:
         """Copy newer weights into the actor, from its thread; their version, if any."""
-        with self._lock:  # newer ones may be being copied
+        with self._lock:  # newer weights may be copied now
             version, self._version = self._version, None
             if version is not None:
                 self._copy(self._acting, self._mail)

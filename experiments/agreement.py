@@ -55,9 +55,8 @@ def seed_rank(run: Any) -> None:
 def agree_on_state(state: Mapping[str, Any]) -> None:
     """Refuse processes that loaded different checkpoints.
 
-    Raises:
-        CheckpointError: In every process, if steps, weights or optimizer are not those
-            of the first.
+    CheckpointError in every process, if steps, weights or optimizer are not those of
+    the first.
     """
     if ranks().count == 1:
         return
@@ -78,7 +77,7 @@ def _facts(run: Any) -> dict[str, Any]:
         for name, part in parts.items()
     }
     found |= _fields("Config", run.config)
-    for name in ("agent", "algorithm"):  # one that was passed has a config of its own
+    for name in ("agent", "algorithm"):  # parts that were passed have their own config
         found |= _fields(f"{name}.config", getattr(parts[name], "config", None))
     found["learning_rate"] = float(getattr(run.algorithm, "learning_rate", 0.0))
     found["observation space"] = str(run.envs.single_observation_space)

@@ -39,7 +39,7 @@ def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
     with naming_failures(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     for stale in path.parent.glob(f".{path.name}.*.tmp"):
-        stale.unlink(missing_ok=True)  # left by a process that was killed
+        stale.unlink(missing_ok=True)  # of a killed process
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with naming_failures(path):

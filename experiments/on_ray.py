@@ -1,4 +1,4 @@
-"""What a trainer has on Ray in place of parts in its own process."""
+"""A trainer's parts on Ray: environments, buffer, evaluation, learners."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class OnRay(TrainerState):
         return getattr(config, "collection", "sync") == "ray"
 
     def rows_ahead(self, rows: int) -> int:
-        """How many rows a worker may collect by one policy, after so many that wait.
+        """Rows that a worker may collect by one policy, after so many that wait.
 
         As many as are taken before the next gradient step; 1 where that is unknown.
         """
@@ -52,8 +52,7 @@ class OnRay(TrainerState):
     def _check_learners(self, config: Config) -> None:
         """Refuse learners that could not learn as this trainer does.
 
-        Raises:
-            ValueError: If it does not learn from rollouts, or they cannot be shared.
+        ValueError if it does not learn from rollouts, or they cannot be shared.
         """
         if not self.parallel:
             said = f"{self.name} does not learn from whole rollouts: choose 0"
@@ -74,7 +73,7 @@ class OnRay(TrainerState):
         return Learners(self.envs.pool.cluster, self.algorithm, self.config)
 
     def _make_evaluator(self, *args: Any, **options: Any) -> Evaluator:
-        """What evaluates: here, or in actors on Ray."""
+        """The evaluator: in this process, or in actors on Ray."""
         if not getattr(self.config, "eval_actors", 0):
             return Evaluator(*args, **options)
         from yieldrl.distributed import RemoteEvaluator

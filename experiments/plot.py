@@ -9,6 +9,7 @@ runs it spans both, with one there is none.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +32,8 @@ OF_ONE_RUN = ("seed", "run_name", "run_root", "device", "threads", "loggers")
 class Curve:
     """Several runs as one line: their mean `[P]`, and the ends of its interval."""
 
-    label: str  # what sets these runs apart from the other groups
-    steps: np.ndarray  # environment steps that all of the runs reached
+    label: str  # the difference from the other groups
+    steps: np.ndarray  # environment steps reached by all runs
     mean: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -79,14 +80,20 @@ def curves(
     if not folders:
         raise ValueError("no runs: name at least one folder of a run")
     settings = {folder: _setting(folder) for folder in folders}
-    groups: dict[str, list[Path]] = {}
+    groups: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+    lacking: list[str] = []
     for folder, label in _labels(settings).items():
-        groups.setdefault(label, []).append(folder)
-    drawn: list[Curve] = []
-    for label, members in groups.items():
-        found = [run_logs.read_curve(run, metric, log_type) for run in members]
-        drawn.append(aggregate(label, found))
-    return drawn
+        try:
+            found = run_logs.read_curve(folder, metric, log_type)
+        except ValueError as reason:
+            lacking.append(str(reason))
+        else:
+            groups.setdefault(label, []).append(found)
+    if not groups:
+        raise ValueError(lacking[0])
+    for reason in lacking:
+        warnings.warn(f"left out: {reason}", stacklevel=2)
+    return [aggregate(label, found) for label, found in groups.items()]
 
 
 def aggregate(label: str, runs: list[tuple[np.ndarray, np.ndarray]]) -> Curve:
@@ -124,8 +131,7 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def figure(drawn: Sequence[Curve], ylabel: str) -> Figure:
     """The picture of some curves; a notebook shows it.
 
-    Raises:
-        ImportError: If matplotlib is not installed.
+    ImportError if matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure

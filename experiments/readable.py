@@ -27,7 +27,7 @@ _MAKERS = [
     for maker, name in ((_SCALAR, "scalar"), (_ARRAY, "_reconstruct"))
     for core in ("core", "_core")
 ]
-_PATHS = [  # no more than text; configs of earlier versions may hold them
+_PATHS = [  # only text; configs of earlier versions may contain them
     (kind, f"{module}.{kind.__name__.removeprefix('Pure')}")
     for kind in (PurePosixPath, PureWindowsPath)
     for module in ("pathlib", "pathlib._local")
@@ -48,16 +48,12 @@ def unreadable(file: Any) -> list[str]:
     try:
         with also_numpy():
             return sorted(set(get_unsafe_globals_in_checkpoint(file)))
-    except Exception:  # a file that is damaged: who reads it says how
+    except Exception:  # damaged; the reader raises an error
         return []
 
 
 def refuse_unreadable(state: Mapping[str, Any], written: Path, path: Path) -> None:
-    """Refuse a state, just written, that could not be read back.
-
-    Raises:
-        TypeError: If there is such an entry; the message names it.
-    """
+    """TypeError, which names the entry, if a written state could not be read back."""
     names = unreadable(written)
     for where, value in _entries(state, ""):
         kind = type(value)

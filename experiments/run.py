@@ -31,7 +31,7 @@ class Run(ABC):
         self._run_id: str | None = None
         self._lock: run_lock.Lock | None = None
         self._attached: dict[str, Any] = {}
-        self._loaded: dict[str, Any] = {}  # states of what is not attached yet
+        self._loaded: dict[str, Any] = {}  # states of loggers not attached yet
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
@@ -102,8 +102,7 @@ class Run(ABC):
     def save(self, path: str | Path) -> Path:
         """Write a checkpoint from which `load` goes on: atomically, all or nothing.
 
-        Raises:
-            DiskFullError: If there is no room for it; what was at `path` stays.
+        DiskFullError if there is no room for it; what was at `path` stays.
         """
         attached = {name: part.state_dict() for name, part in self._attached.items()}
         run_dir = self._run_dir
@@ -164,7 +163,7 @@ class Run(ABC):
             trainer.load_state_dict(state)
         except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
             trainer.close()
-            if isinstance(error, CheckpointError):  # it says what to do
+            if isinstance(error, CheckpointError):  # it has a remedy already
                 raise CheckpointError(f"{path}: {error}") from error
             raise CheckpointError(f"{remedy} ({error})") from error
         trainer._run_dir = run_lock.folder_of(Path(path), state)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-FILE = "owner.json"  # names the run, and the process that trains in it or did so last
+FILE = "owner.json"  # the run, and the process that trains or trained in it
 
 
 class RunInUseError(OSError):
@@ -32,7 +32,7 @@ class Lock:
         _locks.add(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Lock, (self.folder,)  # a copy of a trainer is another writer
+        return Lock, (self.folder,)  # a copied trainer needs its own lock
 
     @property
     def held(self) -> bool:
@@ -59,12 +59,11 @@ class Lock:
 def claim(folder: Path, run_id: str) -> Lock:
     """Become the only writer of a run's folder.
 
-    Raises:
-        RunInUseError: If somebody else is; the message says who.
+    RunInUseError if somebody else is; the message says who.
     """
     lock = Lock(folder)
     if not lock.acquire():
-        gc.collect()  # a trainer that is gone may wait for its collection
+        gc.collect()  # may free the lock of a deleted trainer
         if not lock.acquire():
             raise RunInUseError(_refusal(folder))
     _sign(folder, run_id)
@@ -100,7 +99,7 @@ def read(folder: Path) -> dict[str, Any]:
     """`run`, `pid`, `host` and `since` of `owner.json`; empty if there is none."""
     try:
         facts = json.loads((folder / FILE).read_text("utf-8-sig"))
-    except (OSError, ValueError):  # torn by a kill, it says as little as none
+    except (OSError, ValueError):  # incomplete after a kill: ignore it
         return {}
     return facts if isinstance(facts, dict) else {}
 
@@ -177,7 +176,7 @@ else:
         except BlockingIOError:
             return False
         except OSError:
-            return True  # a file system without locks: better to train than to refuse
+            return True  # no locks on this file system: train anyway
         return True
 
     def _forget_in_child() -> None:

@@ -14,8 +14,7 @@ from yieldrl.experiments.run_files import LOGS
 def find_runs(paths: Iterable[str | Path]) -> list[Path]:
     """Folders that hold a `logs.csv`: those given, and those directly below them.
 
-    Raises:
-        FileNotFoundError: If one of the paths leads to none.
+    FileNotFoundError if one of the paths leads to none.
     """
     runs: list[Path] = []
     for path in map(Path, paths):

@@ -1,4 +1,4 @@
-"""How a run stands, from the files in its folder; on Ray also who works for it."""
+"""The state of a run, from the files in its folder; on Ray also its workers."""
 
 import json
 import time
@@ -59,11 +59,7 @@ def _write(trainer: Any, latest: dict[str, Any]) -> None:
 
 
 def status(run: str | Path) -> str:
-    """What `yieldrl status` prints of a run.
-
-    Raises:
-        FileNotFoundError: If there is no such folder, or it is not that of a run.
-    """
+    """The text that `yieldrl status` prints of a run; or FileNotFoundError."""
     folder = Path(run)
     config = run_files.read_config(folder)
     if not config:

@@ -105,7 +105,7 @@ class LoopByHand(Steps):
 
     def _rows(self, rollout: TensorDict) -> Generator[TensorDict]:
         """The rows `[N]` of a rollout, as of the time when each was collected."""
-        check_entries(set(rollout.keys()))
+        check_entries(rollout)
         self.agent.algorithm.anneal_before(rollout)
         now = self.agent.counters
         end, steps = now.sample_step, self.envs.num_envs
@@ -119,6 +119,7 @@ class LoopByHand(Steps):
     def _replay_rows(self, rollout: TensorDict) -> dict[str, Any]:
         """Put a rollout into the replay buffer and learn from that; once at least."""
         logs: list[dict[str, Any]] = []
+        self.buffer.end_episodes()  # this rollout need not go on where they are
         with closing(self._rows(rollout)) as rows:
             for row in rows:
                 self.buffer.add(row.to_dict())

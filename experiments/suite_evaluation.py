@@ -8,10 +8,15 @@ from typing import Any
 
 from yieldrl.collectors.pace import Pace
 from yieldrl.distributed.eval_actor import Share
-from yieldrl.distributed.playing import Here, InProcesses, OnRay, Players
+from yieldrl.distributed.playing import (
+    LocalPlayers,
+    Players,
+    ProcessPlayers,
+    RayPlayers,
+)
 from yieldrl.distributed.pool import pickled
 from yieldrl.envs.suites import find_suite
-from yieldrl.experiments.suite_results import Outcome, SuiteResults
+from yieldrl.experiments.suite_results import EpisodeOutcome, SuiteResults
 from yieldrl.loggers import record_video
 
 __all__ = ["SuiteEvaluation", "find_suite"]
@@ -79,13 +84,13 @@ class SuiteEvaluation:
 
     @property
     def players(self) -> Players:
-        """Who plays, started when they are first needed."""
+        """The players, started when they are first needed."""
         if self._players is None:
             agent, config = self.trainer.agent, self.config(next(iter(self.tasks)))
-            kind = OnRay if self.ray else InProcesses
+            kind = RayPlayers if self.ray else ProcessPlayers
             count = min(max(1, self.workers), max(1, self.planned))
             alone = self.workers == 0 and not self.ray
-            self._players = Here(agent) if alone else kind(agent, config, count)
+            self._players = LocalPlayers(agent) if alone else kind(agent, config, count)
         return self._players
 
     def pace(self) -> Pace | None:
@@ -98,13 +103,13 @@ class SuiteEvaluation:
         return self.players.answer()[1]
 
     def seconds(self, pace: Pace) -> float:
-        """How long all that is left to play takes, if every episode takes longest."""
+        """The longest time that the remaining episodes take."""
         tasks = sum(bool(left) for left in self.pending.values())
         episodes = sum(map(len, self.pending.values()))
         work = pace.making * max(tasks, self.players.count) + pace.episode * episodes
         return work / self.players.count
 
-    def __iter__(self) -> Generator[Outcome, None, None]:
+    def __iter__(self) -> Generator[EpisodeOutcome, None, None]:
         """Play what is left, yielding each episode that has ended, in any order."""
         if not (any(self.pending.values()) or self._playing):
             return
@@ -114,7 +119,7 @@ class SuiteEvaluation:
             worker, (result, seconds) = self.players.answer()
             task, number = self._playing.pop(worker)
             said = result.successes
-            outcome = Outcome(
+            outcome = EpisodeOutcome(
                 task=task,
                 number=number,
                 success=None if said is None else bool(said[0]),
@@ -128,7 +133,7 @@ class SuiteEvaluation:
 
     def films(self, folder: Path, most: int) -> Generator[Path, None, None]:
         """Record failures, the first so many of each task, which are played again."""
-        self.close()  # what plays may take much memory
+        self.close()  # players may need much memory
         own = self.trainer.config
         for task in self.tasks:
             for failure in self.results.failures(task)[:most]:

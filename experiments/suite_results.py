@@ -1,4 +1,4 @@
-"""What a policy reached in a suite of tasks: a file that grows by episodes."""
+"""Results of a policy in a suite of tasks: a file that grows by episodes."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from yieldrl.collectors.outcomes import Evaluation
 from yieldrl.loggers.files import write_atomically
 
 
-class Outcome(NamedTuple):
+class EpisodeOutcome(NamedTuple):
     """One episode of a suite.
 
     Attributes:
@@ -44,7 +44,7 @@ class SuiteResults:
 
     def __init__(self, path: str | Path, about: Mapping[str, Any]) -> None:
         self.path, self.about = Path(path), json.loads(json.dumps(about))
-        self.outcomes: dict[tuple[str, int], Outcome] = {}
+        self.outcomes: dict[tuple[str, int], EpisodeOutcome] = {}
         if not self.path.is_file():
             return
         found = json.loads(self.path.read_text())
@@ -58,10 +58,10 @@ class SuiteResults:
                 f" {[self.about.get(n) for n in wrong]}; name another file with --out,"
                 " or delete this one"
             )
-        for outcome in (Outcome(**values) for values in outcomes):
+        for outcome in (EpisodeOutcome(**values) for values in outcomes):
             self.outcomes[outcome.task, outcome.number] = outcome
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: EpisodeOutcome) -> None:
         """Keep an episode, here and in the file, where they are in their order."""
         self.outcomes[outcome.task, outcome.number] = outcome
         tasks = [*self.about["tasks"]]
@@ -83,7 +83,7 @@ class SuiteResults:
             np.array(said) if len(said) == len(some) else None,
         )
 
-    def failures(self, task: str) -> list[Outcome]:
+    def failures(self, task: str) -> list[EpisodeOutcome]:
         """Episodes of a task that were no success, in their order."""
         failed = [o for o in self.outcomes.values() if o.success is False]
         return sorted(o for o in failed if o.task == task)

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gymnasium.vector import VectorEnv
-from torch import nn
 
 from yieldrl import envs as environments
 from yieldrl.collectors import AsyncCollector, Buffer, Collector, SyncCollector
 from yieldrl.experiments import agreement
 from yieldrl.experiments.check_algorithm.report import warn_of_concerns
 from yieldrl.experiments.on_ray import OnRay
+from yieldrl.experiments.parts import make_agent
 from yieldrl.foundations import (
     Config,
     keep_freed_memory,
@@ -95,6 +95,7 @@ class TrainingRun(OnRay):
                 source if eval_envs is None else eval_envs,
                 self.config,
                 str(self.agent.device),
+                training=self.envs,
                 as_it_is=eval_envs is not None,
                 wrap=self.wrap_envs,
             )
@@ -110,7 +111,7 @@ class TrainingRun(OnRay):
         images = spaces.has_images(self.envs.single_observation_space)
         self.threads = set_threads(self.config.threads, images=images)
         keep_freed_memory()
-        self.agent = self._make_agent(model, algorithm, agent)
+        self.agent = make_agent(self, model=model, algorithm=algorithm, agent=agent)
         warn_of_concerns(self)
         agreement.join(self)
         self.learners = self._make_learners()
@@ -200,18 +201,3 @@ class TrainingRun(OnRay):
                     " pass its envs, agent and buffer with it, or pass its class"
                 )
         return given
-
-    def _make_agent(self, model: Any, algorithm: Any, agent: Any) -> Any:
-        parts = {"model": model, "algorithm": algorithm, "agent": agent}
-        given = [name for name, part in parts.items() if part is not None]
-        if len(given) > 1:
-            raise ValueError(
-                f"got {given}: pass the outermost alone, it holds the rest"
-            )
-        if agent is algorithm is None:
-            model = self.default_model if model is None else model
-            if not isinstance(model, nn.Module):
-                acted = self.envs.single_action_space
-                model = model(self.envs.single_observation_space, acted, self.config)
-            algorithm = self.algorithm_class(model, self.config)
-        return self.agent_class(algorithm, self.config) if agent is None else agent

@@ -1,4 +1,4 @@
-"""What a trainer's checkpoint holds; a deep copy trains by itself."""
+"""The state of a trainer in a checkpoint; a deep copy trains independently."""
 
 import copy
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ class TrainerState(Run):
         """
         folder = super().claim()
         if not self._described and not (folder / run_files.CONFIG).is_file():
-            self._described = True  # for it claims the folder too
+            self._described = True  # it also locks the folder
             try:
                 run_files.describe(self)
             except OSError:
@@ -71,7 +71,7 @@ class TrainerState(Run):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that training needs to go on, as tensors and plain values."""
-        self.collector.stop()  # the parts must agree
+        self.collector.stop()  # so that all parts are consistent
         return {
             "agent": self.agent.state_dict(),
             "buffer": self.buffer.state_dict(),
@@ -84,9 +84,8 @@ class TrainerState(Run):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned.
 
-        Raises:
-            CheckpointError: If it was taken of the other kind of collection, or if
-                processes that train together load different ones.
+        CheckpointError if it was taken of the other kind of collection, or if processes
+        that train together load different ones.
         """
         saved, own = state.get("collection", "sync"), self._collection
         if saved != own:
@@ -108,7 +107,7 @@ class TrainerState(Run):
         super().close()
         self.envs.close()
         if "envs_here" in vars(self):
-            self.envs_here.close()  # twice does no harm
+            self.envs_here.close()  # closing twice is safe
         self.evaluator.close()
 
     def __copy__(self) -> Self:
@@ -120,8 +119,7 @@ class TrainerState(Run):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A trainer that goes on by itself, in the same folder if it has one.
 
-        Raises:
-            TypeError: If a thread or processes belong to it.
+        TypeError if a thread or processes belong to it.
         """
         if (reason := self._uncopied()) is not None:
             raise TypeError(f"{reason} cannot be copied. {_INSTEAD}")
@@ -146,7 +144,7 @@ class TrainerState(Run):
         return "ray" if getattr(self.config, "collection", "sync") == "ray" else "sync"
 
     def _uncopied(self) -> str | None:
-        """What belongs to a thread or a process, and cannot be copied."""
+        """The part that belongs to a thread or process and cannot be copied."""
         if self._collection == "async":
             return "a trainer that collects in the background, in a thread of its own,"
         if isinstance(self.envs.unwrapped, AsyncVectorEnv):

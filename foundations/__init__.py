@@ -79,7 +79,7 @@ __all__ = [
     "set_threads",
 ]
 
-# Names of before, which configs of copied folders may use.
+# Deprecated aliases, which configs of copied folders may use.
 LARGEST, MOST_STEPS, MOST_TRANSITIONS = MAX_NUMBER, MAX_STEPS, MAX_TRANSITIONS
 
 if not TYPE_CHECKING:

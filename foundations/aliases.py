@@ -89,6 +89,12 @@ ALIASES = {
 """Their name, or `block.name` -> ours."""
 
 
+def field_for(name: str, config_class: type[Any]) -> str | None:
+    """The field of a config for a name of another library, if it has one."""
+    field = ALIASES[name].field if name in ALIASES else None
+    return field if field in _fields(config_class) else None
+
+
 class _Given(NamedTuple):
     block: str
     key: str

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from yieldrl.foundations.aliases import named_as_in_file, to_fields
+from yieldrl.foundations.aliases import field_for, named_as_in_file, to_fields
 from yieldrl.foundations.config_blocks import close_to, has_blocks
 from yieldrl.foundations.files import read_file
 from yieldrl.foundations.plain import read, written
@@ -25,20 +25,21 @@ class FromFiles(Checked):
 
     def __new__(cls, *args: Any, **values: Any) -> Self:
         try:
-            cls.refuse_retired(values)
+            cls.refuse_names(values)
         except ValueError as reason:
             raise TypeError(str(reason)) from None
         return super().__new__(cls)
 
     @classmethod
-    def refuse_retired(cls, names: Iterable[str]) -> None:
-        """Raise ValueError if a name is that of a field of earlier versions."""
-        for name in names:
-            if name in cls.retired and name not in cls.__dataclass_fields__:
-                raise ValueError(
-                    f"{cls.__qualname__} has no field {name!r} any more:"
-                    f" {cls.retired[name][1]}"
-                )
+    def refuse_names(cls, names: Iterable[str]) -> None:
+        """Raise ValueError if a name is that of a field of earlier versions, or of
+        another library."""
+        for name in [name for name in names if name not in cls.__dataclass_fields__]:
+            said = f"{cls.__qualname__} has no field {name!r}"
+            if name in cls.retired:
+                raise ValueError(f"{said} any more: {cls.retired[name][1]}")
+            if (ours := field_for(name, cls)) is not None:
+                raise ValueError(f"{said}: here it is {ours!r}")
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values that JSON, YAML and checkpoints can hold."""
@@ -50,13 +51,14 @@ class FromFiles(Checked):
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """The config that `to_dict` or a config file describes, with blocks or without.
 
-        Names may be those that `yieldrl.foundations.aliases` knows; models and loggers
-        are no part of a config. ValueError if a name is unknown (the nearest known one
-        is proposed) or a value does not fit its field.
+        With blocks, names may be those that `yieldrl.foundations.aliases` knows; models
+        and loggers are no part of a config. ValueError if a name is unknown (the
+        nearest known one is proposed) or a value does not fit its field.
         """
         said = cls._as_now(values)
         blocks = has_blocks(said)
         fields = to_fields(said, cls) if blocks else said
+        cls.refuse_names(fields)
         hints = plain_hints(cls)
         known = {entry.name for entry in dataclasses.fields(cls)}
         for name in [name for name in fields if name not in known]:
@@ -86,5 +88,5 @@ class FromFiles(Checked):
         for name in cls.retired.keys() & now.keys() - cls.__dataclass_fields__.keys():
             if now[name] == cls.retired[name][0]:
                 del now[name]
-        cls.refuse_retired(now)
+        cls.refuse_names(now.keys() & cls.retired.keys())
         return now

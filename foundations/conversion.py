@@ -81,6 +81,22 @@ def to_tensor(obs: Any, device: torch.device) -> Any:
     return to_tensor(np.asarray(obs), device)
 
 
+def as_array(value: Any) -> np.ndarray:
+    """A tensor, or anything else, as an array in the CPU's memory; not always a copy.
+
+    bfloat16, which NumPy does not know, becomes float32.
+    """
+    if not isinstance(value, Tensor):
+        return np.asarray(value)
+    value = value.detach().cpu()
+    return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+
+
+def copied_array(value: Any) -> np.ndarray:
+    """A tensor, or anything else, as an array with memory of its own."""
+    return np.array(as_array(value))
+
+
 def holds_tensors(obs: Any) -> bool:
     """Whether the observation is made of tensors (otherwise of NumPy arrays)."""
     if isinstance(obs, (Tensor, np.ndarray)):  # most are, and to ask them is cheap
@@ -115,7 +131,7 @@ def is_batched(space: Space[Any], obs: Any, needed: tuple[str, ...] = ()) -> boo
 
 
 def batch_size(obs: Any) -> int:
-    """How many observations a batch holds, of tensors or of arrays."""
+    """The number of observations in a batch, of tensors or of arrays."""
     while not isinstance(obs, (Tensor, np.ndarray)):
         obs = next(iter(obs.values()))
     return len(obs)

@@ -1,4 +1,4 @@
-"""Random numbers of a function, drawn outside of it: a graph has no generator."""
+"""Record a function's random draws, and replay numbers drawn outside of it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 IN_PLACE = frozenset({Tensor.exponential_, Tensor.normal_, Tensor.uniform_})
-"""What fills a tensor with random numbers, whatever was in it."""
+"""Methods that overwrite a tensor with random numbers."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Draw:
         return self.fill.__name__, *self.args
 
     def __call__(self, generator: torch.Generator) -> Tensor:
-        """The next ones, as the function itself would draw them."""
+        """Draw the next ones, as the function itself would."""
         drawn = torch.empty(self.shape, dtype=self.dtype, device=generator.device)
         return self.fill(drawn, *self.args, generator=generator)
 
 
-class Noting(TorchFunctionMode):
-    """Notes which random numbers are drawn from a generator."""
+class RecordDraws(TorchFunctionMode):
+    """Records which random numbers are drawn from a generator."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Noting(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-class Given(TorchFunctionMode):
+class ReplayDraws(TorchFunctionMode):
     """Gives a function random numbers that were drawn before, in their order.
 
     They are as `Draw` draws them, each with its `Draw.kind`; what is drawn is removed.

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -80,8 +80,16 @@ def takes(function: Callable[..., Any], argument: str) -> bool:
     return argument in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
 
 
-def check_entries(names: Collection[Any]) -> None:
-    """ValueError if a rollout has an entry of another library's name without ours."""
+def check_entries(data: Any) -> None:
+    """ValueError if a rollout, a TensorDict, has an entry of another library's name
+    without ours, or rewards or ends that are not one number for each step."""
+    names = set(data.keys())
+    for name in names & {"reward", "terminated", "truncated"}:
+        if (got := data[name].shape) != data.batch_size:  # it would be broadcast
+            raise ValueError(
+                f"{name!r} of a rollout {list(data.batch_size)} has the shape"
+                f" {list(got)}: give one number for each step, squeeze(-1) say"
+            )
     for word, ours in ENTRIES.items():
         if word in names and not set(ours.split(" and ")) <= set(names):
             raise ValueError(
@@ -90,7 +98,7 @@ def check_entries(names: Collection[Any]) -> None:
 
 
 def moved_names(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """What a module is to have as its `__getattr__`: old names -> where each is now."""
+    """A module's `__getattr__` that explains old names: where each is now."""
 
     def get(name: str) -> NoReturn:
         if name in places:  # an ImportError is shown by `from old import Thing`, too
@@ -101,7 +109,10 @@ def moved_names(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 class Renamed:
-    """An attribute under its old name: reads and writes the `new` one."""
+    """An attribute under its old name: reads and writes the `new` one.
+
+    A child class that sets the old name sets the new one, if it is of `OldNames`.
+    """
 
     def __init__(self, new: str) -> None:
         self.new = new
@@ -111,3 +122,15 @@ class Renamed:
 
     def __set__(self, instance: Any, value: Any) -> None:
         setattr(instance, self.new, value)
+
+
+class OldNames:
+    """A class whose children may set `Renamed` attributes, as they did before."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for base in cls.__mro__[1:]:
+            for name, renamed in vars(base).items():
+                if isinstance(renamed, Renamed) and name in vars(cls):
+                    setattr(cls, renamed.new, vars(cls)[name])
+                    delattr(cls, name)

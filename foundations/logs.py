@@ -16,7 +16,7 @@ LogType = Literal["collect", "train", "evaluate"]
 
 
 class LogData(TypedDict):
-    """What every step of a trainer yields."""
+    """The log that every step of a trainer yields."""
 
     log_type: LogType  # which kind of step it was
     sample_step: int  # environment steps so far, over all environments

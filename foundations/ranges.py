@@ -26,7 +26,7 @@ class Constraint:
     """A condition on values beside their type: `Annotated[int, Range(1)]`."""
 
     def remedy(self, value: Any) -> str | None:
-        """What to do about a value that breaks the constraint; None if it holds."""
+        """The remedy for a value that breaks the constraint; None if it holds."""
         raise NotImplementedError
 
 
@@ -93,7 +93,7 @@ def constrained_fields(cls: type[Any]) -> dict[str, Any]:
 
 
 def remedies(value: Any, hint: Any) -> Iterator[str]:
-    """What to do about every constraint of a type that a value of it breaks."""
+    """Remedies for all constraints of a type that a value breaks."""
     kinds, origin = get_args(hint), get_origin(hint)
     if origin is Annotated:
         own = [each for each in hint.__metadata__ if isinstance(each, Constraint)]

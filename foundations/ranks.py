@@ -85,7 +85,7 @@ class Ranks:
         if (said := difference(found)) is not None:
             raise ValueError(said)
 
-    # Names of before, which copied folders may use.
+    # Deprecated aliases, which copied folders may use.
     total, gathered = all_reduce_sum, all_gather
     share, same = broadcast_module, broadcast_object
 

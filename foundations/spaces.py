@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from gymnasium import Space
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text
 
 from yieldrl.foundations import actions, conversion
 from yieldrl.foundations.text import Utf8Text
@@ -45,6 +45,19 @@ def _unsupported(space: Space[Any], path: Path, remedy: str) -> TypeError:
         f" Discrete, MultiDiscrete, MultiBinary or a Dict of them{remedy} (and for Text"
         " in a batch of your own yieldrl.foundations.Utf8Text)"
     )
+
+
+def have_same_leaves(found: Space[Any], wanted: Space[Any]) -> bool:
+    """Whether leaves differ in bounds, precision or a text's length at most."""
+    if isinstance(found, Dict) and isinstance(wanted, Dict):
+        same = found.keys() == wanted.keys()
+        return same and all(have_same_leaves(found[k], wanted[k]) for k in wanted)
+    if isinstance(found, Text | Utf8Text):
+        return isinstance(wanted, Utf8Text)
+    if isinstance(found, Box) and isinstance(wanted, Box):
+        real = found.dtype.kind == wanted.dtype.kind == "f"
+        return found.shape == wanted.shape and (real or found.dtype == wanted.dtype)
+    return found == wanted
 
 
 def part(space: Space[Any], names: tuple[str, ...]) -> Space[Any]:

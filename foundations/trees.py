@@ -25,10 +25,13 @@ def map_tensors(function: Callable[[Tensor], Any], tree: Any) -> Any:
     return tree
 
 
-def nest(leaves: Iterable[tuple[Path, Any]]) -> dict[str, Any]:
-    """Leaves with their paths, such as `("obs", "camera")`, as a dict of dicts."""
+def nest(leaves: Iterable[tuple[Path, Any]]) -> Any:
+    """Leaves with paths, such as `("obs", "camera")`, as a dict of dicts; that of `()`
+    by itself."""
     tree: dict[str, Any] = {}
     for path, tensor in leaves:
+        if not path:
+            return tensor
         folder = tree
         for name in path[:-1]:
             folder = folder.setdefault(name, {})

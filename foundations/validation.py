@@ -6,6 +6,7 @@ import math
 import operator
 import os
 import typing
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,3 +107,13 @@ def truncated_repr(value: Any) -> str:
     except Exception:  # of somebody's own class, which cannot say what it is
         return f"a {type(value).__name__}"
     return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first three names, and how many more there are.
+
+    >>> listed(["a", "b", "c", "d"])
+    'a, b, c and 1 more'
+    """
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

@@ -1,6 +1,6 @@
-"""Models of the world, and what is imagined with them."""
+"""World models, and imagination: rollouts predicted by them."""
 
-from yieldrl.imagination.config import ImaginationConfig
+from yieldrl.imagination.config import ImaginationConfig, LatentConfig
 from yieldrl.imagination.diagnostics import (
     ExploitationWatch,
     calibration_error,
@@ -11,7 +11,6 @@ from yieldrl.imagination.ensemble import EnsembleModel
 from yieldrl.imagination.fitting import fit
 from yieldrl.imagination.imagination import Imagination
 from yieldrl.imagination.latent import LatentModel
-from yieldrl.imagination.latent_config import LatentConfig
 from yieldrl.imagination.mirror import Mirror, make_mirror
 from yieldrl.imagination.outcomes import (
     Outcome,

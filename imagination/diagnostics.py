@@ -1,4 +1,4 @@
-"""How good a model of the world is, and whether a policy lives in its mistakes."""
+"""Errors of a world model, and a check whether a policy exploits them."""
 
 import warnings
 from collections import deque
@@ -39,7 +39,7 @@ def followed(
 
 @torch.no_grad()
 def k_step_errors(world: WorldModel, real: TensorDict) -> Tensor:
-    """How far off predictions are after 1, 2, ... T steps of real actions, `[T]`.
+    """Errors of predictions after 1, 2, ... T steps of real actions, `[T]`.
 
     The model goes on from its own predictions. Of each number of steps it is the root
     mean square, in units of the standard deviation of the real observations. What comes
@@ -58,7 +58,7 @@ def k_step_errors(world: WorldModel, real: TensorDict) -> Tensor:
 
 
 def calibration_error(end: Tensor, terminated: Tensor, bins: int = 10) -> Tensor:
-    """How far predicted probabilities of an end are from how often it comes, 0-dim.
+    """Expected calibration error of the predicted probabilities of an end, 0-dim.
 
     Guo et al. 2017, "On Calibration of Modern Neural Networks", arXiv:1706.04599: the
     mean over steps of `|predicted - observed|`, both means over the steps whose
@@ -72,7 +72,7 @@ def calibration_error(end: Tensor, terminated: Tensor, bins: int = 10) -> Tensor
 
 @torch.no_grad()
 def outcome_errors(world: WorldModel, data: TensorDict) -> Logs:
-    """What the model says of reward and end of real steps `[B]`, against them.
+    """Errors of the predicted reward and end of real steps `[B]`.
 
     `reward_error` is the mean absolute one; `end_calibration` see `calibration_error`;
     `end_recall` is there if a step ended at all.
@@ -89,7 +89,7 @@ def outcome_errors(world: WorldModel, data: TensorDict) -> Logs:
 
 
 class ExploitationWatch:
-    """Looks out for a policy that gets better in imagination and worse in the world.
+    """Warns if a policy gets better in imagination and worse in the environment.
 
     It compares the latest `span` pairs of returns with the `span` before them. The
     policy exploits the model if imagined returns have risen and real ones fallen, both
@@ -102,7 +102,7 @@ class ExploitationWatch:
         self.warned = False
 
     def add(self, imagined: float, real: float) -> bool:
-        """Note the returns of one policy; whether it exploits the model."""
+        """Add the returns of one policy; whether it exploits the model."""
         self.pairs.append((imagined, real))
         if len(self.pairs) < 2 * self.span:
             return False

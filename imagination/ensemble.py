@@ -1,4 +1,4 @@
-"""A model of a world of vectors: several networks, which disagree where they guess."""
+"""A world model for vector observations: an ensemble, whose members may disagree."""
 
 import math
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ BOUND_COEF = 0.01
 
 
 class Raw(NamedTuple):
-    """What the networks say of steps, in standardized units."""
+    """The networks' raw predictions of steps, in standardized units."""
 
-    mean: Tensor  # of the change of the observation [K, B, D]
-    log_var: Tensor  # its log-variance [K, B, D]; zeros of a squared error
-    outcome: Tensor  # numbers of reward and end [K, B, outputs]
+    mean: Tensor  # mean change of the observation [K, B, D]
+    log_var: Tensor  # its log-variance [K, B, D]; zeros with a squared error
+    outcome: Tensor  # raw outputs for reward and end [K, B, outputs]
 
 
 class EnsembleModel(WorldModel):
@@ -118,7 +118,7 @@ class EnsembleModel(WorldModel):
         return Raw(mean, log_var, outcome)
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
-        """The members' losses on batches `[K, B]`, added up; and what to log.
+        """The sum of the members' losses on batches `[K, B]`; and metrics.
 
         That of a Gaussian is `0.5 ((x - mean)^2 / var + log var)`, its mean over the
         entries of an observation.
@@ -141,7 +141,7 @@ class EnsembleModel(WorldModel):
         return (error + self.outcome.error(raw.outcome, *real)).mean(1)
 
     def choose_elites(self, errors: Tensor) -> None:
-        """Let those predict whose errors `[K]` are least."""
+        """Choose the members with the least errors `[K]` as elites."""
         self.elite.copy_(errors.argsort()[: len(self.elite)])
 
     def predict(
@@ -179,7 +179,7 @@ class EnsembleModel(WorldModel):
 
 
 def _width(action_space: gymnasium.Space[Any]) -> int:
-    """How many numbers an action is to a network."""
+    """The size of an action as a network's input."""
     if isinstance(action_space, Discrete):
         return int(action_space.n)
     assert action_space.shape is not None

@@ -1,4 +1,4 @@
-"""What is imagined from real states: where, how it is kept, and whether to trust it."""
+"""Imagined segments: made here or on Ray, stored, and checked for exploitation."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ class Imagination:
 
     Attributes:
         branches: The latest segments; None until something is imagined.
-        elsewhere: What imagines in place of the algorithm, such as an `ImaginationPool`
+        elsewhere: Imagines in place of the algorithm, such as an `ImaginationPool`
             on Ray: it returns segments `[H, b]`, or None where none are there yet.
         watch: Compares imagined with real returns.
     """
@@ -39,7 +39,7 @@ class Imagination:
     ) -> None:
         self.algorithm, self.alike = algorithm, alike
         self.watch = ExploitationWatch()
-        self._shapes: list[torch.Size] = []  # of what `branches` is made for
+        self._shapes: list[torch.Size] = []  # shapes that fit `branches`
 
     def imagine(
         self, starts: TensorDict, horizon: int, generator: Generator, version: int
@@ -62,7 +62,7 @@ class Imagination:
         return self.kept(whole)
 
     def kept(self, segment: TensorDict) -> TensorDict:
-        """A segment, which is put into `branches`."""
+        """Put a segment into `branches`, and return it."""
         shapes = [leaf.shape for leaf in segment.values(True, True)]
         if self.branches is None or shapes != self._shapes:
             self.branches, self._shapes = ImaginationBuffer.of(segment), shapes
@@ -70,5 +70,5 @@ class Imagination:
         return segment
 
     def exploits(self, imagined: Tensor, real: Tensor) -> float:
-        """1 where the returns of a policy say that it exploits the model, else 0."""
+        """1 if the returns of a policy show that it exploits the model, else 0."""
         return float(self.watch.look(float(imagined), float(real)))

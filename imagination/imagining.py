@@ -13,9 +13,9 @@ from yieldrl.buffers import Minibatches
 from yieldrl.foundations import derive_seed
 from yieldrl.imagination.imagination import Imagination
 from yieldrl.imagination.rollout import imagine, imagined_return
-from yieldrl.imagination.rows import alike_in_entries
 from yieldrl.imagination.world_learning import LearnsWorld
 from yieldrl.on_policy.episode_rows import joined
+from yieldrl.vla.latents import padded
 
 
 class ImaginesToo(LearnsWorld):
@@ -24,11 +24,11 @@ class ImaginesToo(LearnsWorld):
     The model of the world learns from every real rollout. Then, `refreshes` times,
     branches are imagined from real states and learned from, beside a part of the
     rollout. Each sample says with which weights it was made: `acted_version` is the
-    policy's, and `model_version` how many gradient steps the model had taken, -1 of
-    what is real.
+    policy's, and `model_version` the number of the model's gradient steps, -1 for
+    real samples.
 
-    Differs from what it follows: a policy learns from latents, of what is real too, so
-    what embeds pictures and words stands still once cloning is over.
+    Differs from what it follows: a policy learns from latents, of real samples too, so
+    the embeddings of images and words are frozen once cloning is over.
 
     Attributes:
         imagination: Its `branches` are those of the latest segment.
@@ -43,7 +43,7 @@ class ImaginesToo(LearnsWorld):
 
     @abstractmethod
     def rows(self, prepared: TensorDict) -> TensorDict:
-        """What a prepared rollout `[T, N]` has to learn from, as rows `[E, T]`."""
+        """The rows `[E, T]` of a prepared rollout `[T, N]` to learn from."""
 
     @abstractmethod
     def worth(self, segment: TensorDict) -> TensorDict:
@@ -58,7 +58,7 @@ class ImaginesToo(LearnsWorld):
         return self.world.begin(starts["obs"]).set("step", starts["step"])
 
     def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
-        """As ever, of real and imagined samples; the model learns before."""
+        """Train the world model and imagine; then begin on real and imagined rows."""
         logs: Logs = {}
         if int(self.past.refreshed) == 0:
             logs = self.learn_world(rollout)
@@ -72,6 +72,11 @@ class ImaginesToo(LearnsWorld):
             logs |= self.comparison(rollout, segment)
         minibatches, found = super().begin(rollout)
         return minibatches, {**logs, **found}
+
+    def is_stale(self, rollout: TensorDict) -> bool:
+        """Whether the critic has learned since, as at each refresh but the first."""
+        unknown = rollout.get("policy_version", None) is None
+        return (unknown and bool(self.past.refreshed)) or super().is_stale(rollout)
 
     def branched(self) -> TensorDict | None:
         """A new segment `[H, B]`; None where all is real, or none is there yet."""
@@ -94,28 +99,28 @@ class ImaginesToo(LearnsWorld):
         return logs
 
     def goes_on(self) -> bool:
-        """Whether branches are to be imagined once more, after all passes."""
+        """Whether to imagine branches once more, after all passes."""
         times = 1 if self.config.real_share == 1 else self.config.refreshes
         self.past.refreshed.copy_((self.past.refreshed + 1) % times)
         return bool(self.past.refreshed > 0)
 
     @torch.no_grad()
     def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
-        """Over rows of what is real and of what is imagined."""
+        """Minibatches of real and imagined rows."""
         own: Any = self.imagination.branches
         imagined = [self.worth(own.segment())] if self.fresh else []
         return super().passes(self.beside(self.rows(prepared), imagined), seed)
 
     @property
     def executed(self) -> int:
-        """Actions that are executed of each chunk."""
+        """The number of actions that are executed of each chunk."""
         return self.config.execute_steps or self.config.chunk_length
 
     @torch.no_grad()
     def imagine(
         self, starts: TensorDict, horizon: int, generator: Generator, model_version: int
     ) -> TensorDict:
-        """A segment `[H, B]` from real transitions `[b]` on, by the weights of now."""
+        """A segment `[H, B]` from real transitions `[b]` on, by the current weights."""
         segment = imagine(
             self.world,
             self.act,
@@ -132,18 +137,18 @@ class ImaginesToo(LearnsWorld):
         return segment
 
     def act(self, state: TensorDict, generator: Generator) -> dict[str, Tensor]:
-        """A random `action [B, ...]` of the policy, and what is kept of it."""
+        """A sampled `action [B, ...]` of the policy, and its extras."""
         action, kept = self.model.sample(state, generator)
         return {"action": action, **kept}
 
     def drawing(self, what: str) -> Generator:
-        """A generator that follows from the seed and from how far learning is."""
+        """A generator whose seed follows from the config's and the learning step."""
         named = f"{what} {self.counters.learn_step} {int(self.past.refreshed)}"
         seed = derive_seed(self.config.seed, named)
         return Generator(self.device).manual_seed(seed)
 
     def beside(self, real: TensorDict, imagined: list[TensorDict]) -> TensorDict:
-        """As many rows of what is real as belong there, then those imagined."""
+        """The configured number of real rows, then the imagined ones."""
         share, many = self.config.real_share, sum(map(len, imagined))
         count = len(real)
         if many > 0:
@@ -180,3 +185,16 @@ class ImaginesToo(LearnsWorld):
         exploits = self.imagination.exploits(own, real)
         logs["imagined/exploits"] = torch.tensor(exploits)
         return logs
+
+
+def alike_in_entries(parts: list[TensorDict]) -> list[TensorDict]:
+    """Rows `[E, T]` between states, with the entries that all have, and as long
+    prompts."""
+    names = set.intersection(*(set(part.keys()) for part in parts))
+    found = [part.select(*names) for part in parts]
+    if "prompt" in set(found[0].get("obs").keys()):
+        size = max(part["obs", "mask"].shape[-1] for part in found)
+        for part in found:
+            state = padded(part["obs"].reshape(-1), size)
+            part["obs"] = state.view(part.batch_size)
+    return found

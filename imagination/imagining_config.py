@@ -16,7 +16,7 @@ from yieldrl.imagination.places import ImaginesElsewhere
 
 @dataclass(frozen=True, kw_only=True)
 class ImaginesTooConfig(ImaginesElsewhere):
-    """What is imagined beside real rollouts, and how the model of the world learns.
+    """Fields of imagination beside real rollouts, and of the world model.
 
     It stands before the config of an algorithm, whose fields then follow.
     """

@@ -1,4 +1,4 @@
-"""A model of a world that is seen in part: it imagines what it would remember."""
+"""A latent world model for partial observability: a recurrent state-space model."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from yieldrl.foundations.logs import Logs
-from yieldrl.imagination.latent_config import LatentConfig
+from yieldrl.imagination.config import LatentConfig
 from yieldrl.imagination.mirror import make_mirror
 from yieldrl.imagination.outcomes import outcome_head
 from yieldrl.imagination.symlog import symlog
@@ -28,7 +28,7 @@ REPRESENTATION = 0.1
 
 
 class Seen(NamedTuple):
-    """What was seen in sequences `[T, B]`."""
+    """Posterior states of observed sequences `[T, B]`."""
 
     state: Tensor  # [T, B, S]
     log_p: Tensor  # of the posterior [T, B, G, C]
@@ -56,7 +56,7 @@ class LatentModel(WorldModel):
     Args:
         observation_space: Of one observation; sentences are a TypeError.
         action_space: A Box, Discrete or MultiDiscrete; TypeError if it is another.
-        config: Says how large `h` and `z` are.
+        config: Has the sizes of `h` and `z`.
         hidden_sizes: Widths of the hidden layers of all parts.
     """
 
@@ -79,7 +79,7 @@ class LatentModel(WorldModel):
         self.encoder = make_encoder(observation_space)
         self.decoder = make_mirror(observation_space, self.encoder, self.size, hidden)
         self.acted = make_encoder(action_space)
-        if isinstance(action_space, Box):  # what lies beyond does what the bound does
+        if isinstance(action_space, Box):  # actions are clipped there
             for name in ("low", "high"):
                 bound = torch.tensor(getattr(action_space, name)).float()
                 self.register_buffer(name, bound, persistent=False)
@@ -93,7 +93,7 @@ class LatentModel(WorldModel):
         self.head = MLP(sizes, "relu", last_gain=0.0)
 
     def features(self, obs: Any) -> Tensor:
-        """What is seen in observations `[B, ...]`, `[B, E]`."""
+        """The embedding of observations `[B, ...]`, `[B, E]`."""
         return symlog(self.encoder(obs))
 
     def see(
@@ -120,7 +120,7 @@ class LatentModel(WorldModel):
     def unroll(
         self, data: TensorDict, generator: torch.Generator | None = None
     ) -> Seen:
-        """What is seen in sequences `[T, B]`, from the `memory` before them on.
+        """The posterior states of sequences `[T, B]`, from the `memory` before them on.
 
         They have `obs`, `action`, `memory [T, B, M]`, and bool `first`, where episodes
         begin and nothing is remembered.
@@ -137,7 +137,7 @@ class LatentModel(WorldModel):
     def loss(
         self, data: TensorDict, generator: torch.Generator
     ) -> tuple[Tensor, Tensor, Logs]:
-        """How wrong the model is about sequences `[T, B]`; equations 4 and 5.
+        """The model's loss on sequences `[T, B]`; equations 4 and 5.
 
         Returns:
             The loss, 0-dim; the states `[T, B, S]`, detached; and what to log.
@@ -159,7 +159,7 @@ class LatentModel(WorldModel):
         loss = picture + outcome + dynamics + REPRESENTATION * representation
         recall = recall_of_ends(self.outcome(raw.detach()).end, data["terminated"])
         logs = {"picture_loss": picture, "outcome_loss": outcome, "kl": kl.mean()}
-        logs |= {"recall_of_ends": recall.nan_to_num(nan=1.0)}  # where there was none
+        logs |= {"recall_of_ends": recall.nan_to_num(nan=1.0)}  # 1 if no step ended
         logs = {name: metric.detach() for name, metric in logs.items()}
         return loss, seen.state.detach(), logs
 

@@ -1,4 +1,4 @@
-"""From a latent back to what an encoder read: how a world model is told what it saw."""
+"""Decoders: they reconstruct an encoder's input from a latent."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from yieldrl.networks.encoder import Encoder
 
 
 class Mirror(nn.Module, ABC):
-    """A decoder: what an encoder of observations read, from latents `[B, F]`."""
+    """A decoder: the input of an observation encoder, from latents `[B, F]`."""
 
     @abstractmethod
     def forward(self, latent: Tensor) -> Any:
@@ -24,7 +24,7 @@ class Mirror(nn.Module, ABC):
 
     @abstractmethod
     def target(self, obs: Any) -> Any:
-        """What is to be reconstructed of observations `[B, ...]`."""
+        """The target of the reconstruction of observations `[B, ...]`."""
 
     def loss(self, latent: Tensor, obs: Any) -> Tensor:
         """The squared error, summed over an observation's numbers, `[B]`."""
@@ -52,7 +52,7 @@ class ImageMirror(Mirror):
 
     def __init__(self, space: gym.Space[Any], encoder: NatureCNN, inputs: int) -> None:
         super().__init__()
-        self._read = (encoder.pixels,)  # the encoder is no part of the decoder
+        self._read = (encoder.pixels,)  # a tuple, so that it is no submodule
         assert space.shape is not None
         height, width = space.shape[:2] if encoder.channels_last else space.shape[1:]
         layers: list[nn.Module] = []

@@ -1,4 +1,4 @@
-"""What a step brings, its reward and whether it ends: heads of a world model."""
+"""Heads of a world model that predict the reward and the end of a step."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -19,11 +19,11 @@ from yieldrl.networks import Categorical
 
 
 class Outcome(NamedTuple):
-    """What is predicted of steps `[...]`."""
+    """Predicted reward and end of steps `[...]`."""
 
     reward: Tensor  # float32, the expected one
     end: Tensor  # float32, the probability that the step ends
-    terminated: Tensor  # bool, whether it does, as far as one can say
+    terminated: Tensor  # bool, the prediction
     certain_reward: Tensor  # float32, the reward if `terminated` is right
 
 
@@ -37,19 +37,19 @@ class OutcomeHead(nn.Module, ABC):
         """Take scales and weights from steps `[B]`, before learning from them."""
 
     def check(self, reward: Tensor, terminated: Tensor) -> None:
-        """ValueError if it cannot predict what such steps `[...]` bring."""
+        """ValueError if it cannot predict the rewards or ends of steps `[...]`."""
 
     @abstractmethod
     def loss(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
-        """How wrong the numbers are about steps `[...]`, each."""
+        """The loss of each step `[...]`."""
 
     def error(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
-        """How good the best guess is, `[...]`, to compare fits by; never negative."""
+        """The error, `[...]`, by which fits are compared; never negative."""
         return self.loss(raw, reward, terminated)
 
     @abstractmethod
     def forward(self, raw: Tensor, generator: torch.Generator | None = None) -> Outcome:
-        """What the numbers say of steps `[...]`; with a generator it may be drawn."""
+        """The predictions for steps `[...]`; with a generator they may be sampled."""
 
 
 class ThreeClasses(OutcomeHead):
@@ -70,7 +70,7 @@ class ThreeClasses(OutcomeHead):
 
     def loss(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
         """Cross-entropy, in which each class counts alike after `fit_to`, `[...]`."""
-        classes = terminated.long() + (reward > 0.5).long()  # `check` has looked
+        classes = terminated.long() + (reward > 0.5).long()  # see `check`
         return self.classes.loss(raw, classes)
 
     def forward(self, raw: Tensor, generator: torch.Generator | None = None) -> Outcome:

@@ -9,7 +9,7 @@ from yieldrl.foundations.validation import Checked
 
 @dataclass(frozen=True, kw_only=True)
 class ImaginesElsewhere(Checked):
-    """Where branches are imagined; it stands before the config of an algorithm."""
+    """Fields of imagination on Ray; it stands before the config of an algorithm."""
 
     imagination_actors: Annotated[int, Range(0, 1_000)] = 0
     """Processes that imagine an equal share of the branches each, with `ray`; they take

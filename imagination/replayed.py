@@ -52,7 +52,7 @@ class ReplayedImagination(Imagination):
         return self.fits == 0 or sample_step >= self.fitted_at + self.config.model_every
 
     def refresh(self, sample_step: int) -> Logs:
-        """Look at how good the model was, fit it, and imagine with it; what to log."""
+        """Measure the model's errors, fit it, and imagine with it; metrics."""
         logs = self.look(sample_step) if self.fits > 0 else {}
         logs |= self.algorithm.fit_world(self.real.every_step(), self.generator)
         starts = self.real.sample(self.config.num_branches)
@@ -68,7 +68,7 @@ class ReplayedImagination(Imagination):
         return segment
 
     def look(self, sample_step: int) -> Logs:
-        """What the model says of the steps since its fit, which it has not seen.
+        """Errors of the model on the steps since its fit, which it has not seen.
 
         `real_return` is that of as many steps as `imagined_return`, from the same
         states, by the policies that took them.
@@ -87,7 +87,7 @@ class ReplayedImagination(Imagination):
     def latest(self, rows: int) -> TensorDict:
         """Steps in a row `[T, B]` of the latest rows, as long as episodes are."""
         for length in range(min(max(LOOKS), rows), 1, -1):
-            with suppress(RuntimeError):  # no episode has so many
+            with suppress(RuntimeError):  # no episode is that long
                 return self.real.sequences(256, length, rows)
         return self.real.sequences(256, 1, rows)
 

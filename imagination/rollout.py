@@ -1,4 +1,4 @@
-"""Rollouts that nobody has taken: a policy acts in a model of the world."""
+"""Imagined rollouts: a policy acts in a world model."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

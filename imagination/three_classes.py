@@ -13,7 +13,7 @@ ENDED = 1
 SUCCESS = 2
 """The class of a step that ends with a reward of 1."""
 
-MOST_WEIGHT = 20.0
+MAX_WEIGHT = 20.0
 """Of a class: however rare an end is, a single one is not the whole loss."""
 
 
@@ -62,8 +62,8 @@ def decode_reward_termination(classes: Tensor) -> tuple[Tensor, Tensor]:
     return (classes == SUCCESS).float(), classes != GOES_ON
 
 
-def class_weights(classes: Tensor, count: int, most: float = MOST_WEIGHT) -> Tensor:
-    """What a step of each class counts, `[count]`: `n / (count n_c)`, at most `most`.
+def class_weights(classes: Tensor, count: int, most: float = MAX_WEIGHT) -> Tensor:
+    """Weights of the classes, `[count]`: `n / (count n_c)`, at most `most`.
 
     Then each class counts as much as every other. One that never came counts 1.
 

@@ -1,4 +1,4 @@
-"""A model of the world over the layers of a vision-language-action model."""
+"""A world model on the layers of a vision-language-action model."""
 
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from yieldrl.vla.heads import AttentionPool
 from yieldrl.vla.latents import PROMPT
 from yieldrl.vla.parameter_groups import inner_model
 
-MOST_STEPS = 64
+MAX_STEPS = 64
 """Steps of an episode that are told apart."""
 
 
@@ -29,7 +29,7 @@ class ActionToken(nn.Module):
     def __init__(self, model: Any, width: int, kind: str) -> None:
         super().__init__()
         self.layout: ActionLayout = model.layout
-        self.head = [model.head]  # in a list: it is no part of this module
+        self.head = [model.head]  # a list, so that it is no submodule
         self.binned = kind == "bins" or self.layout.counts is not None
         if self.binned and not hasattr(model.head, "bins"):
             raise ValueError(
@@ -92,10 +92,10 @@ class TrunkWorld(WorldModel):
         self.trunk, width = Trunk(model.backbone), model.backbone.width
         self.action_token = ActionToken(model, width, action_token)
         self.change = nn.Linear(width, width)
-        nn.init.zeros_(self.change.weight)  # at first nothing ever changes
+        nn.init.zeros_(self.change.weight)  # predict no change at first
         nn.init.zeros_(self.change.bias)
         self.outcome = outcome_head(outcome)
-        self.step = nn.Embedding(MOST_STEPS + 1, width)
+        self.step = nn.Embedding(MAX_STEPS + 1, width)
         nn.init.zeros_(self.step.weight)
         self.pool = AttentionPool(width, self.outcome.outputs)
         self.register_buffer("change_std", torch.ones((), dtype=torch.float32))
@@ -117,7 +117,7 @@ class TrunkWorld(WorldModel):
     def predict(
         self, obs: Any, action: Tensor, generator: torch.Generator | None = None
     ) -> Prediction:
-        """What comes of chunks of actions `[B, ...]`; the best guess, in any case."""
+        """Predict the step after chunks of actions `[B, ...]`: always the mean."""
         before, size = obs[PROMPT], obs["mask"].shape[1]
         prompt = Prompt(before, obs["mask"]).followed_by(
             self.action_token(action)[:, None]
@@ -126,7 +126,7 @@ class TrunkWorld(WorldModel):
         change = self.change(hidden[:, :size]) * self.change_std
         after = before + change.where(obs["changing"].unsqueeze(-1), 0.0)
         pooled = self.pool.pooled(hidden, prompt.mask)
-        raw = self.pool.mlp(pooled + self.step(obs["step"].clamp(max=MOST_STEPS)))
+        raw = self.pool.mlp(pooled + self.step(obs["step"].clamp(max=MAX_STEPS)))
         state = obs.copy().update({PROMPT: after, "step": obs["step"] + 1})
         return Prediction(state, raw, torch.zeros_like(raw[:, 0]))
 
@@ -160,7 +160,7 @@ class TrunkWorld(WorldModel):
         return loss, {f"model/{k}": v.detach() for k, v in logs.items()}
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
-        """What is trained: `model` is the trunk, `heads` all that was put on it."""
+        """Trained parameters: `model` is the trunk, `heads` all that was added."""
         trunk = {id(p) for p in self.trunk.parameters()}
         groups: dict[str, list[nn.Parameter]] = {"model": [], "heads": []}
         for parameter in self.parameters():
@@ -178,7 +178,7 @@ def difference(state: TensorDict, other: TensorDict) -> Tensor:
 
 @torch.no_grad()
 def change_errors(world: TrunkWorld, real: TensorDict) -> Tensor:
-    """How far off states are after 1, 2, ... T steps of real actions, `[T]`.
+    """Errors of states after 1, 2, ... T steps of real actions, `[T]`.
 
     The model goes on from its own predictions. It is the squared error as a share of
     that of a model that says that nothing changes. NaN where all episodes have ended.

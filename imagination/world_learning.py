@@ -4,13 +4,12 @@ from typing import Any
 
 import torch
 from tensordict import TensorDict
-from torch import Tensor
+from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs
 from yieldrl.buffers import ReplayBuffer, transitions
 from yieldrl.foundations import derive_seed
 from yieldrl.imagination.diagnostics import outcome_errors
-from yieldrl.imagination.past import Past
 from yieldrl.imagination.trunk import TrunkWorld, change_errors
 from yieldrl.networks.dtypes import in_float32
 from yieldrl.on_policy.algorithm import OnPolicyAlgorithm
@@ -67,8 +66,8 @@ class LearnsWorld(OnPolicyAlgorithm):
         return optimizer
 
     def sync_target(self) -> None:
-        """As ever; and a model that has not learned yet begins with the policy's trunk
-        as it is now."""
+        """Update the target; a world model that has not learned yet copies the policy's
+        trunk."""
         super().sync_target()
         if int(self.world.version) == 0:
             self.world.sync()
@@ -108,7 +107,7 @@ class LearnsWorld(OnPolicyAlgorithm):
         self.past.forget()
 
     def learn_world(self, rollout: TensorDict) -> Logs:
-        """Look how well a new rollout `[T, N]` was foreseen; then learn from it."""
+        """Measure the model's error on a new rollout `[T, N]`; then learn from it."""
         new, config = len(self.experience) == 0, self.config
         steps = rollout.select(*STEP, strict=False)
         steps["step"] = self.past.follow(rollout)
@@ -135,9 +134,42 @@ class LearnsWorld(OnPolicyAlgorithm):
 
     @torch.no_grad()
     def foreseen(self, steps: TensorDict) -> Logs:
-        """How wrong the model is about real steps `[T, N]` that it has not seen."""
+        """Errors of the model on real steps `[T, N]` that it has not seen."""
         whole = self.latent(steps.flatten(0, 1)).view(steps.batch_size)
         logs = outcome_errors(self.world, transitions(whole))
         errors = change_errors(self.world, whole[: self.config.horizon])
         logs |= {"error_1_step": errors[0], f"error_{len(errors)}_steps": errors[-1]}
         return {f"model/{name}": value for name, value in logs.items()}
+
+
+class Past(nn.Module):
+    """Steps of current episodes, `ages [N]`, and the count of refreshed branches."""
+
+    ages: Tensor
+    refreshed: Tensor
+
+    def __init__(self, num_envs: int) -> None:
+        super().__init__()
+        self.register_buffer("ages", torch.zeros(num_envs, dtype=torch.int64))
+        self.register_buffer("refreshed", torch.zeros((), dtype=torch.int64))
+
+    def follow(self, rollout: TensorDict) -> Tensor:
+        """The number of each step in its episode, `[T, N]` int64, of the next rollout.
+
+        >>> flags = {"terminated": torch.tensor([[False], [True], [False]])}
+        >>> flags["truncated"] = torch.zeros(3, 1, dtype=torch.bool)
+        >>> past = Past(1)
+        >>> [past.follow(TensorDict(flags, [3, 1])).flatten().tolist() for _ in "ab"]
+        [[0, 1, 0], [1, 2, 0]]
+        """
+        goes_on = ~(rollout["terminated"] | rollout["truncated"])
+        goes_on = goes_on & rollout.get("valid", goes_on)
+        ages: list[Tensor] = []
+        for row in goes_on:
+            ages.append(self.ages.clone())
+            self.ages.copy_((self.ages + 1) * row)
+        return torch.stack(ages)
+
+    def forget(self) -> None:
+        """Episodes begin anew with the next rollout."""
+        self.ages.zero_()

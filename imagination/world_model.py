@@ -1,4 +1,4 @@
-"""What every model of the world can be asked."""
+"""Interface of world models."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -11,15 +11,15 @@ from yieldrl.imagination.outcomes import OutcomeHead
 
 
 class Prediction(NamedTuple):
-    """What a model of the world says of a step, for a batch `[B]` of states."""
+    """A world model's prediction of a step, for a batch `[B]` of states."""
 
-    next_obs: Any  # the next states [B, ...], as the model itself takes them
-    outcome: Tensor  # raw numbers of reward and end [B, outputs], for `outcome` to read
-    disagreement: Tensor  # how unsure the model is of it [B]; 0 where it cannot say
+    next_obs: Any  # the next states [B, ...], in the model's own form
+    outcome: Tensor  # raw outputs for reward and end [B, outputs]; see `outcome`
+    disagreement: Tensor  # the model's uncertainty [B]; 0 if unknown
 
 
 class WorldModel(Model, ABC):
-    """Networks that say what comes of an action: the next state, reward and end.
+    """Networks that predict the next state, the reward and the end of a step.
 
     A state is whatever `begin` makes of an observation: itself, where the model
     predicts observations; a latent, a nested TensorDict `[B]` too, where it predicts
@@ -37,8 +37,8 @@ class WorldModel(Model, ABC):
     def predict(
         self, obs: Any, action: Tensor, generator: torch.Generator | None = None
     ) -> Prediction:
-        """What comes of actions `[B, ...]` in states `[B, ...]`.
+        """Predict the step after actions `[B, ...]` in states `[B, ...]`.
 
-        With a generator it is drawn, where the model has a distribution; without one it
-        is the best guess.
+        With a generator it is sampled, if the model has a distribution; without one it
+        is the mean.
         """

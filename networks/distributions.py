@@ -150,7 +150,7 @@ class SquashedGaussian(_Normals):
 
 
 def action_size(space: gym.Space[Any]) -> int:
-    """How many numbers an actor must output for a space; or TypeError."""
+    """The size of an actor's output for a space; or TypeError."""
     if isinstance(space, Discrete):
         return int(space.n)
     if isinstance(space, MultiDiscrete):

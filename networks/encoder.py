@@ -1,5 +1,6 @@
 """From any supported observation to one vector of features."""
 
+import warnings
 from typing import Any
 
 import gymnasium as gym
@@ -39,7 +40,14 @@ def make_encoder(space: gym.Space[Any]) -> Encoder:
     if isinstance(space, MultiDiscrete):
         counts = [int(n) for n in space.nvec.flatten()]
         return _OneHot(counts, [int(s) for s in space.start.flatten()])
-    return _Flat(spaces.shape_of(space))
+    shape = spaces.shape_of(space)
+    if isinstance(space, Box) and space.dtype == np.uint8 and len(shape) in (2, 4):
+        warnings.warn(
+            f"{space} is read as numbers from 0 to 255: pictures have three axes, [H,"
+            " W, C] or [C, H, W]; keep the axis of channels, or stack frames along it",
+            stacklevel=2,
+        )
+    return _Flat(shape)
 
 
 class DictEncoder(Encoder):
@@ -147,7 +155,7 @@ class NatureCNN(Encoder):
         self.register_buffer("scale", scale.contiguous(), persistent=False)
 
     def pixels(self, obs: Tensor) -> Tensor:
-        """What the first convolution reads: images `[B, C, H, W]` in [-1, 1]."""
+        """The input of the first convolution: images `[B, C, H, W]` in [-1, 1]."""
         image = obs.permute(0, 3, 1, 2) if self.channels_last else obs
         return image.float() * self.scale
 

@@ -70,7 +70,7 @@ class ActionCritic(nn.Module):
         self.encoder, self.head = encoder, head
 
     def features(self, obs: Any, action: Tensor) -> Tensor:
-        """What the head reads, `[B, F + D]`."""
+        """The head's input, `[B, F + D]`."""
         features = self.encoder(obs)
         return torch.cat([features, action.reshape(len(features), -1)], dim=-1)
 

@@ -62,7 +62,7 @@ class LSTM(History):
 
 
 class Memory:
-    """What a policy remembers of N episodes while it acts in them: M numbers each.
+    """The memory of a policy that acts in N episodes: M numbers each.
 
     `state [N, M]` is None until the first observations tell N. `first`, bool `[N]`,
     says whose episode begins with the next observation.

@@ -2,6 +2,8 @@
 
 from torch import nn
 
+from yieldrl.foundations.validation import listed
+
 
 def set_train_mode(model: nn.Module) -> None:
     """Put a model into train mode, and what is frozen in it into eval mode.
@@ -54,11 +56,9 @@ def train_mode_concern(model: nn.Module) -> str | None:
     if not parts:
         return None
     kinds = " and ".join(sorted(set(parts.values())))
-    first, more = next(iter(parts)), len(parts) - 1
-    names = f"{first} and {more} more" if more else first
     return (
-        f"{type(model).__name__} has {kinds} ({names}), which compute something else in"
-        " train mode, where it learns, than when acting"
+        f"{type(model).__name__} has {kinds} ({listed([*parts])}), which compute"
+        " something else in train mode, where it learns, than when acting"
     )
 
 

@@ -1,7 +1,7 @@
 """Products of matrices in fewer digits, where a config asks for it."""
 
-import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, ParamSpec, TypeVar
 
 import torch
@@ -22,10 +22,8 @@ def in_precision(
     With `bfloat16` its products, and those of their gradients, are of numbers of eight
     binary digits, which a GPU has units for. Weights, sums and results stay float32.
     Nothing must be scaled, for the range is that of float32 (Micikevicius et al. 2018,
-    "Mixed Precision Training", arXiv:1710.03740, had to, with float16).
-
-    Raises:
-        ValueError: If the device is a GPU that has no such numbers.
+    "Mixed Precision Training", arXiv:1710.03740, had to, with float16). ValueError if
+    the device is a GPU that has no such numbers.
 
     >>> x = torch.tensor([[1.001]])
     >>> in_precision("bfloat16", x.device, torch.mm)(x, x).item()
@@ -37,13 +35,18 @@ def in_precision(
         name = torch.cuda.get_device_name(device)
         raise ValueError(f"precision: {name} has no bfloat16; choose 'float32'")
 
-    @functools.wraps(function)
-    def rounded(*args: Inputs.args, **kwargs: Inputs.kwargs) -> Result:
-        # A cache of weights would outlive the step that a compiler follows.
-        with torch.autocast(device.type, torch.bfloat16, cache_enabled=False):
-            return map_tensors(_widened, function(*args, **kwargs))
+    return partial(_rounded, function, device.type)  # which copies with its function
 
-    return rounded
+
+def _rounded(
+    function: Callable[Inputs, Result],
+    device: str,
+    *args: Inputs.args,
+    **kwargs: Inputs.kwargs,
+) -> Result:
+    # A cache of weights would outlive the step that a compiler follows.
+    with torch.autocast(device, torch.bfloat16, cache_enabled=False):
+        return map_tensors(_widened, function(*args, **kwargs))
 
 
 def _widened(x: torch.Tensor) -> torch.Tensor:

@@ -9,14 +9,7 @@ from .config import Config
 
 
 class Trainer(OnPolicyTrainer):
-    """A few steps in every environment, one gradient step on all of them, again.
-
-    >>> trainer = Trainer(Config(total_steps=1280, eval_every=0))
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 1280, 10)
-    """
+    """A few steps in every environment, one gradient step on all of them, again."""
 
     config: Config
     agent: Agent

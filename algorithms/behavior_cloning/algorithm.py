@@ -10,7 +10,7 @@ from torch import Tensor
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import Windows, actions_taken
-from yieldrl.on_policy import joint
+from yieldrl.on_policy import sum_executed
 
 from .config import Config
 
@@ -20,10 +20,8 @@ class Algorithm(abstractions.Algorithm):
 
     Differs from the paper, which regressed to a hill of activation around the right
     steering angle: any policy with log-probabilities is cloned, a critic may learn the
-    expert's returns beside it, and Adam takes the steps.
-
-    Raises:
-        TypeError: If the model is no `Policy`, or one with a memory.
+    expert's returns beside it, and Adam takes the steps. TypeError if the model is no
+    `Policy`, or one with a memory.
     """
 
     config: Config
@@ -38,7 +36,7 @@ class Algorithm(abstractions.Algorithm):
         super().__init__(model, config)
         learned = [p for p in self.model.parameters() if p.requires_grad]
         options: dict[str, Any] = {"lr": config.learning_rate, "fused": True}
-        options["betas"] = (0.9, 0.95)  # transformers from scratch leave plateaus early
+        options["betas"] = (0.9, 0.95)  # shortens plateaus of new transformers
         self.optimizer = torch.optim.Adam(learned, **options)
 
     @property
@@ -62,7 +60,7 @@ class Algorithm(abstractions.Algorithm):
         log_prob, entropy, value = model.evaluate_actions(data["obs"], data["action"])
         log_likelihood = self.log_likelihood(log_prob, data)
         loss = -log_likelihood
-        entropy = joint(entropy, data).mean()
+        entropy = sum_executed(entropy, data).mean()
         logs = {"log_likelihood": log_likelihood, "entropy": entropy}
         if value is not None and self.learns_values:
             value_loss = logs["value_loss"] = self.value_loss(value, data)
@@ -96,7 +94,7 @@ class Algorithm(abstractions.Algorithm):
     def value_target(self, data: TensorDict) -> Tensor:
         """Discounted returns `[B]`, bootstrapped where an episode was cut."""
         next_obs = data.get("next_obs", None)
-        if next_obs is None:  # all have terminated
+        if next_obs is None:  # all episodes terminated
             return data["returns"]
         return data["returns"] + data["discount"] * self.model.get_value(next_obs)
 

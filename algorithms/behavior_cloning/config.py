@@ -23,7 +23,7 @@ from yieldrl.on_policy import ActorCriticConfig
 class Config(SyncOnly, ActorCriticConfig):
     """Behaviour cloning; the defaults clone an expert of CartPole in a few seconds."""
 
-    actor_obs: ClassVar[tuple[str, ...]] = ()  # all that the expert shows is read
+    actor_obs: ClassVar[tuple[str, ...]] = ()  # all observations are used
     critic_obs: ClassVar[tuple[str, ...]] = ()
     total_steps: ClassVar[Any] = property(attrgetter("demonstration_steps"))
 
@@ -100,8 +100,8 @@ class Config(SyncOnly, ActorCriticConfig):
                 self._check_folder(name)
 
     def to_play(self) -> Self:
-        nobody = "yieldrl.collectors.expert:nobody"  # a data set may be gone
-        return replace(super().to_play(), demonstrations=nobody, demonstration_steps=1)
+        rule = "yieldrl.collectors.expert:no_expert"  # a data set may be gone
+        return replace(super().to_play(), demonstrations=rule, demonstration_steps=1)
 
     def planned_learn_steps(self) -> int:
         """Gradient steps of a whole run, but for what the episodes' ends leave out."""

@@ -22,20 +22,13 @@ from .agent import Agent
 from .algorithm import Algorithm
 from .config import Config
 
-ACCURACY_EVERY = 10  # gradient steps: looking takes about half as long as learning
+ACCURACY_EVERY = 10  # gradient steps; it costs half a gradient step
 
 
 class Trainer(abstractions.Trainer):
     """Let an expert act, or read what one did; then learn to do as it does.
 
     In `ActionChunks` the expert acts step by step; cloned are the next L actions.
-
-    >>> config = Config(demonstration_steps=400, num_epochs=5, eval_every=0)
-    >>> trainer = Trainer(config)
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 400, 20)
     """
 
     config: Config
@@ -59,7 +52,7 @@ class Trainer(abstractions.Trainer):
     @property
     def learning_due(self) -> bool:
         ready = self.collecting_done and not self.training_done
-        return ready and not self.evaluation_due  # or it would wait until the end
+        return ready and not self.evaluation_due  # evaluate first
 
     @property
     def learn_steps(self) -> int:
@@ -68,7 +61,7 @@ class Trainer(abstractions.Trainer):
         if config.learn_steps is not None:
             return config.learn_steps
         windows, size = self.buffer.windows, config.batch_size
-        if ranks().count > 1:  # alike in all, though each has other episodes
+        if ranks().count > 1:  # the same in all processes
             return config.num_epochs * -(-len(self.buffer) // size)
         return config.num_epochs * windows.num_minibatches(size, whole=self.whole)
 
@@ -96,7 +89,7 @@ class Trainer(abstractions.Trainer):
 
     @property
     def default_model(self) -> Any:
-        """Where actions are text, a policy that writes."""
+        """Maker of the policy: a language model if actions are text."""
         return writer_or(super().default_model, self.envs)
 
     def make_buffer(self) -> Demonstrations:
@@ -118,7 +111,7 @@ class Trainer(abstractions.Trainer):
     def make_collector(self) -> Collector:
         config, envs = self.config, expert_envs(self.envs)
         rule = find_rule(config.demonstrations, envs)
-        acts: Any = self.agent  # which is never asked, where all is there already
+        acts: Any = self.agent  # unused with a data set
         if rule is not None:
             acts = Expert(rule, envs, self.agent, config.expert_noise)
         seed, rows = ranks().derive_seed(config.seed, "envs"), self.buffer.num_steps
@@ -127,7 +120,7 @@ class Trainer(abstractions.Trainer):
 
     def _run_collect(self) -> LogData:
         folder = self.config.save_demonstrations if ranks().first else None
-        if self.buffer.full:  # as it is from the beginning, where it was read
+        if self.buffer.full:  # from the start with a data set
             self.agent.counters.sample_step = len(self.buffer)
             return self._log("collect", self.buffer.statistics())
         if folder and self.agent.sample_step == 0 and Path(folder).exists():

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from yieldrl.algorithms import dqn
 from yieldrl.foundations import MAX_NUMBER, Range
 
-FLOAT32_EPSILON = 2.0**-23  # between neighbouring numbers of float32 around 1
+FLOAT32_EPSILON = 2.0**-23  # distance of float32 numbers near 1
 
 
 @dataclass(frozen=True, kw_only=True)

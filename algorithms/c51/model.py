@@ -30,7 +30,7 @@ class Model(dqn.Model):
     def logits(self, obs: Any, action: Tensor | None = None) -> Tensor:
         """Of every action's atoms, `[B, A, K]`; of actions' `[B]` alone, `[B, K]`."""
         logits = self.head(self.encoder(obs)).unflatten(1, (self.num_actions, -1))
-        logits = logits.to(self.atoms.dtype)  # which products may have rounded
+        logits = logits.to(self.atoms.dtype)  # matmuls may have lower precision
         return logits if action is None else of_action(logits, action)
 
     def action_values(self, obs: Any) -> Tensor:
@@ -39,5 +39,5 @@ class Model(dqn.Model):
 
 
 def of_action(values: Tensor, action: Tensor) -> Tensor:
-    """What belongs to the actions `[B]`: from `[B, A, K]` to `[B, K]`."""
+    """Select the entries of the actions `[B]`: from `[B, A, K]` to `[B, K]`."""
     return torch.take_along_dim(values, action.view(-1, 1, 1), dim=1).squeeze(1)

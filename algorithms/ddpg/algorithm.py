@@ -47,7 +47,7 @@ class Algorithm(abstractions.Algorithm):
         return self.model.action(obs)
 
     def target_action(self, data: TensorDict) -> Tensor:
-        """What the next state is valued by: the target actor's action, `[B, ...]`."""
+        """The action in the target: that of the target actor, `[B, ...]`."""
         return self.target_model.action(data["next_obs"])
 
     def target_value(self, data: TensorDict) -> Tensor:

@@ -7,7 +7,7 @@ from yieldrl.algorithms import dqn
 
 
 class Algorithm(dqn.Algorithm):
-    """DQN that does not value the next state by the luckiest of its estimates.
+    """DQN without maximization bias: the online network chooses the target's action.
 
     van Hasselt, Guez & Silver 2016, "Deep Reinforcement Learning with Double
     Q-learning", arXiv:1509.06461.

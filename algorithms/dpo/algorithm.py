@@ -14,7 +14,7 @@ from torch.nn.functional import logsigmoid
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import EpisodeGroups, Minibatches
 from yieldrl.on_policy import OnPolicyAlgorithm, in_rows, tokens_taken
-from yieldrl.on_policy.group_algorithm import asked, log_prob_of
+from yieldrl.on_policy.group_algorithm import evaluate_steps, log_prob_of
 
 from .config import Config
 
@@ -64,7 +64,7 @@ class Algorithm(OnPolicyAlgorithm):
         return pairs
 
     def rollout_logs(self, rollout: TensorDict, prepared: TensorDict) -> Logs:
-        """How many pairs there are, and which share of all was of equal returns."""
+        """The number of pairs, and the share of pairs dropped for equal returns."""
         groups = EpisodeGroups.of(rollout, 2, self.config.gamma)
         whole = groups.whole.all(1).sum()
         equal = 1 - len(prepared) / whole.clamp(min=1)
@@ -102,6 +102,6 @@ class Algorithm(OnPolicyAlgorithm):
         """`log(pi / reference)` of all tokens of pairs, `[B, 2, T, K]`, else 0."""
         valid = data["valid"]
         steps = data[valid]
-        now, _ = asked(self.model, steps)
+        now, _ = evaluate_steps(self.model, steps)
         mask = in_rows(tokens_taken(self.model, steps, now), valid)
         return (in_rows(now, valid) - data["reference"]).where(mask, 0.0)

@@ -28,7 +28,7 @@ class Config(CloningConfig):
     entropy_coef: ClassVar[float] = 0.0
     normalize_advantage: ClassVar[bool] = False
     normalize_reward: ClassVar[bool] = False
-    anneal_learning_rate: ClassVar[bool] = False  # all is learned from one rollout
+    anneal_learning_rate: ClassVar[bool] = False  # there is only one rollout
 
     env_id: str = "yieldrl/Sums-v1"
     """Id of a registered environment, in which episodes can begin in pairs."""
@@ -61,15 +61,11 @@ class Config(CloningConfig):
     less: where both answers are right, nothing is preferred."""
 
     clone_batch_size: BatchSize = 64
-    """Transitions of each gradient step of cloning. Larger batches have less noise, and
-    take more memory."""
 
     clone_warmup_steps: StepsOrZero = 50
     """Gradient steps of cloning over which its learning rate rises from zero."""
 
     clone_learning_rate: LearningRate = 1e-3
-    """Learning rate of cloning at its start, from which it falls to zero. Pretrained
-    models take less, 1e-5 say."""
 
     judge: str = "reward"
     """Who compares the answers: `reward` is the environment's, of which a sum over the

@@ -36,11 +36,11 @@ class Trainer(ClonesFirst):
     agent_class = Agent
     cloning_class = behavior_cloning.Trainer
 
-    parallel = False  # in every process other pairs would be left to learn from
+    parallel = False  # processes would drop different pairs
 
     @property
     def default_model(self) -> Any:
-        """Where actions are text, a policy that writes."""
+        """Maker of the policy: a language model if actions are text."""
         return writer_or(super().default_model, self.envs)
 
     def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:

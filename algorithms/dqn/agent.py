@@ -23,7 +23,7 @@ class Agent(EpsilonGreedy):
 
     def __init__(self, algorithm: Algorithm, config: Config) -> None:
         super().__init__(algorithm, config)
-        # NumPy's draws in a fifth of the time, and to look at them makes none wait.
+        # NumPy draws five times faster, and reading them does not synchronize a GPU.
         self.rng = np.random.default_rng(derive_seed(config.seed, "exploration"))
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
@@ -34,7 +34,7 @@ class Agent(EpsilonGreedy):
             return self.algorithm.predict(obs), {}
         random = self.rng.integers(self.algorithm.model.num_actions, size=count)
         random = torch.from_numpy(random).to(self.device)
-        if explores.all():  # then the network need not be asked
+        if explores.all():  # no need to evaluate the network
             return random, {}
         where = torch.from_numpy(explores).to(self.device)
         return torch.where(where, random, self.algorithm.predict(obs)), {}
@@ -47,7 +47,7 @@ class Agent(EpsilonGreedy):
         return super().learn(data)
 
     def state_dict(self) -> dict[str, Any]:
-        """What every agent has, and the state of `rng`."""
+        """The state of every agent, and that of `rng`."""
         return {**super().state_dict(), "rng": self.rng.bit_generator.state}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

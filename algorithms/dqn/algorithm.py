@@ -76,7 +76,7 @@ class Algorithm(abstractions.Algorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a batch `[B]`."""
-        norm = self.config.max_grad_norm or math.inf  # without a limit it is measured
+        norm = self.config.max_grad_norm or math.inf  # inf: only measure it
         return self.minimize(self.loss, data, max_grad_norm=norm)
 
     def sync_target(self) -> None:

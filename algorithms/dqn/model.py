@@ -17,10 +17,8 @@ class Model(abstractions.Model):
     """`Q(s, .)` for every action at once, from one network.
 
     A variant overrides `make_mlp` (layers), `make_head` (streams, numbers per action)
-    or `action_values` (how those numbers become `Q`).
-
-    Raises:
-        TypeError: If actions are not a single choice.
+    or `action_values` (how those numbers become `Q`). TypeError if actions are not a
+    single choice.
     """
 
     config: Config

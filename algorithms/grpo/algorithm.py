@@ -9,8 +9,8 @@ from torch import Tensor
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import EpisodeGroups
 from yieldrl.functional import centred, group_mean
-from yieldrl.on_policy import GroupAlgorithm, alike, in_rows, where_taken
-from yieldrl.on_policy.group_algorithm import asked, log_prob_of
+from yieldrl.on_policy import GroupAlgorithm, in_rows, pad_across_ranks, where_taken
+from yieldrl.on_policy.group_algorithm import evaluate_steps, log_prob_of
 
 from .config import Config
 
@@ -56,7 +56,7 @@ class Algorithm(GroupAlgorithm):
         rollout["returns"] = groups.spread(groups.returns)
         unused = "next_obs", "reward", "terminated", "truncated", "policy_version"
         steps = rollout.exclude(*unused)
-        episodes = alike(groups.episodes(steps, used), spare=steps[0])
+        episodes = pad_across_ranks(groups.episodes(steps, used), spare=steps[0])
         if self.reference is not None and len(episodes) > 0:
             episodes["reference"] = log_prob_of(self.reference, episodes)
         return episodes
@@ -87,7 +87,7 @@ class Algorithm(GroupAlgorithm):
         """Equation 3 with its sign turned, for episodes `[B, T]`, and what to log."""
         valid, mask, config = data["valid"], data["mask"], self.config
         steps = data[valid]
-        now, entropy = (in_rows(x, valid) for x in asked(self.model, steps))
+        now, entropy = (in_rows(x, valid) for x in evaluate_steps(self.model, steps))
         log_ratio = (now - in_rows(steps["log_prob"], valid)).where(mask, 0.0)
         ratio = self.shared(log_ratio, mask).exp()
         gain = self.gain(ratio, data["advantage"][:, :1, None])

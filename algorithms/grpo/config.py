@@ -20,7 +20,7 @@ class Config(LanguageConfig, CloningConfig):
     report_every: ClassVar[Any] = property(lambda self: min(128, self.num_steps))
     gae_lambda: ClassVar[float] = 1.0
     value_coef: ClassVar[float] = 0.0
-    normalize_advantage: ClassVar[bool] = False  # a group does
+    normalize_advantage: ClassVar[bool] = False  # done per group
     normalize_reward: ClassVar[bool] = False
 
     env_id: str = "yieldrl/Sums-v1"
@@ -45,8 +45,6 @@ class Config(LanguageConfig, CloningConfig):
     episode's; more leave a smaller share of steps in which members wait."""
 
     clone_batch_size: int = 64
-    """Transitions of each gradient step of cloning. Larger batches have less noise, and
-    take more memory."""
 
     clone_steps: int | None = 250
     """Gradient steps of cloning. More begin with a policy that is right more often;
@@ -83,8 +81,6 @@ class Config(LanguageConfig, CloningConfig):
     `sync_target`). Higher keeps what it knew then; 0 does without the copy."""
 
     entropy_coef: float = 0.0
-    """Weight of the policy's entropy in the objective. Higher keeps the policy more
-    random and exploring for longer; 0 leaves it to the rewards."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

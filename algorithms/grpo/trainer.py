@@ -37,7 +37,7 @@ class Trainer(ClonesFirst):
 
     @property
     def default_model(self) -> Any:
-        """Where actions are text, a policy that writes."""
+        """Maker of the policy: a language model if actions are text."""
         return writer_or(super().default_model, self.envs)
 
     def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:

@@ -22,7 +22,7 @@ class Algorithm(ImaginesToo, vla_grpo.Algorithm):
 
     config: Config
 
-    reads_next_obs = True  # the model of the world is fitted to them
+    reads_next_obs = True  # the world model learns from it
 
     def starts(self) -> TensorDict:
         """A real transition for each group."""

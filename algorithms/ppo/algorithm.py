@@ -51,7 +51,7 @@ class Algorithm(OnPolicyAlgorithm):
         return self.minimize(self.loss, data, max_grad_norm=self.config.max_grad_norm)
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
-        """The loss of a minibatch `[B]`, and what to log of it."""
+        """The loss of a minibatch `[B]`, and metrics."""
         inputs = self.model.inputs(data)
         evaluated = self.model.evaluate_actions(inputs, data["action"])
         return self.objective(data, *evaluated)
@@ -59,7 +59,7 @@ class Algorithm(OnPolicyAlgorithm):
     def objective(
         self, data: TensorDict, log_prob: Tensor, entropy: Tensor, value: Tensor | None
     ) -> tuple[Tensor, Logs]:
-        """The loss, from what the policy now says of the minibatch, `[B]` each."""
+        """The total loss, from `evaluate_actions` of the minibatch, `[B]` each."""
         policy_loss, logs = self.surrogate(data, log_prob)
         entropy = entropy.mean()
         loss = policy_loss - self.config.entropy_coef * entropy
@@ -71,7 +71,7 @@ class Algorithm(OnPolicyAlgorithm):
         return loss, {name: metric.detach() for name, metric in logs.items()}
 
     def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
-        """The policy's part of the loss, and how far it has moved."""
+        """Policy loss, `approx_kl` and `clip_fraction`."""
         log_ratio = log_prob - data["log_prob"]
         ratio = log_ratio.exp()
         loss = self.policy_loss(ratio, data["advantage"])
@@ -81,7 +81,7 @@ class Algorithm(OnPolicyAlgorithm):
         return loss, {"approx_kl": approx_kl, "clip_fraction": clipped.float().mean()}
 
     def policy_loss(self, ratio: Tensor, advantage: Tensor) -> Tensor:
-        """The surrogate with its sign turned, from advantages `[B]` as they are."""
+        """Negated surrogate; advantages `[B]` are not normalized yet."""
         return -self.gain(ratio, self.normalized(advantage)).mean()
 
     def gain(self, ratio: Tensor, advantage: Tensor) -> Tensor:

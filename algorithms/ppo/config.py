@@ -17,7 +17,9 @@ class Config(OnPolicyConfig):
         "correction": (
             "clip",
             "ppo clips, also beside a collector in the background (collection='async');"
-            " for V-trace take the algorithm appo, for gipo the algorithm gipo",
+            " for V-trace take the algorithm appo, for gipo the algorithm gipo, or mix"
+            " one in: class Algorithm(appo.Algorithm, ppo_lstm.Algorithm); for none, in"
+            " a child of appo.Algorithm, advantage = ppo.Algorithm.advantage",
         ),
         "gipo_sigma": (1.0, "it is a field of the algorithm gipo"),
     }
@@ -47,7 +49,7 @@ class Config(OnPolicyConfig):
     desired_kl: Positive | None = None
     """The `approx_kl` (in nats) that the learning rate follows: a minibatch with over
     twice as much divides it by 1.5, one with less than half multiplies it by 1.5, from
-    1e-5 to 1e-2. Higher learns in larger steps. It takes anneal_learning_rate=False."""
+    1e-5 to 1e-2. Higher learns in larger steps. Needs anneal_learning_rate=False."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

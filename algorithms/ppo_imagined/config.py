@@ -13,7 +13,7 @@ class Config(ImaginesTooConfig, vla_ppo.Config):
     """PPO for vision-language-action policies beside a model of the world; the defaults
     let a tiny one, on a small grid, go on from a weak clone."""
 
-    normalize_reward: ClassVar[bool] = False  # the model foresees them as they are
+    normalize_reward: ClassVar[bool] = False  # the world model predicts raw rewards
 
     env_kwargs: dict[str, Any] = field(default_factory=lambda: {**SMALL})
     """Arguments of the environment."""
@@ -23,8 +23,6 @@ class Config(ImaginesTooConfig, vla_ppo.Config):
     does not count. The learning rate falls to zero over the real ones."""
 
     collection: Literal["sync", "async", "ray"] = "sync"
-    """`async` steps the environments in a background thread, with a copy of what is
-    trained of the policy, while the learner learns; `sync` does both in turn."""
 
     demonstration_steps: int = 1_024
     """Environment steps of an expert that is cloned first; 0 begins without it. What
@@ -35,16 +33,10 @@ class Config(ImaginesTooConfig, vla_ppo.Config):
     these take."""
 
     num_envs: int = 256
-    """Number of environments stepped side by side. More give a large model fuller
-    batches, and each update more varied data."""
-
     num_steps: int = 4
-    """Chunks of actions that every environment executes for a rollout (T). More give
-    better estimates of the advantage and fewer updates."""
 
     num_epochs: int = 2
     """Passes over each rollout and what was imagined beside it. More move the policy
     further from the one that acted; `clip_coef` and `target_kl` limit that."""
 
     num_minibatches: int = 4
-    """Minibatches of each pass, with one gradient step on each. More are noisier."""

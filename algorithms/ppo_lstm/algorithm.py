@@ -31,6 +31,6 @@ class Algorithm(ppo.Algorithm):
         evaluated = self.model.evaluate_actions(self.model.inputs(data), action)
         flat = data.exclude("obs", "memory").flatten(0, 1)
         if "valid" in flat.keys():  # noqa: SIM118 - TensorDict iterates over the batch
-            valid = flat["valid"]  # steps that only reset teach nothing
+            valid = flat["valid"]  # skip steps that only reset
             flat, evaluated = flat[valid], [part[valid] for part in evaluated]
         return self.objective(flat, *evaluated)

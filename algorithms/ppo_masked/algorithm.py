@@ -18,11 +18,9 @@ class Algorithm(ppo.Algorithm):
     """
 
     def prepare(self, rollout: TensorDict) -> TensorDict:
-        """PPO's, after a look at the masks.
+        """Check the masks, then prepare as PPO; ValueError if no action was possible.
 
-        Raises:
-            ValueError: If a mask left no action possible. It is looked for here, once a
-                rollout, because looking at every step would make a GPU wait.
+        It is checked once a rollout, as a check at every step would make a GPU wait.
         """
         mask = rollout["obs", "action_mask"].bool()
         parts = mask.split(spaces.choices(self.model.action_space), dim=-1)

@@ -20,10 +20,8 @@ class Model(ppo.Model):
     and their logits get no gradient (Huang & Ontañón 2020, section 3).
 
     Observations are a Dict with `action_mask [A]`, which the networks do not see. The
-    masks of several choices lie one behind the other, as their logits do.
-
-    Raises:
-        TypeError: If there is no mask in the observations, or no choice in the actions.
+    masks of several choices lie one behind the other, as their logits do. TypeError if
+    there is no mask in the observations, or no choice in the actions.
     """
 
     def __init__(
@@ -44,7 +42,7 @@ class Model(ppo.Model):
 
     @property
     def needed_obs(self) -> tuple[str, ...]:
-        """What the actor reads, and the mask."""
+        """The observations that the actor reads, and the mask."""
         return self.actor_obs and (*self.actor_obs, "action_mask")
 
     def actor_output(self, features: Tensor, obs: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""The agent of PPO-ROA: it watches the episodes that it is in, and infers from them."""
+"""PPO's agent with a memory, from which the student infers privileged observations."""
 
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from .config import Config
 class Agent(RememberingAgent, PhasedAgent, ppo.Agent):
     """PPO's, with the history of its episodes as memory.
 
-    The phase says who acts: the teacher in `train`, the student in the others.
+    The teacher acts in the phase `train`, the student in the others.
     """
 
     algorithm: Algorithm
@@ -37,11 +37,11 @@ class Agent(RememberingAgent, PhasedAgent, ppo.Agent):
         return action, model.remember(watched, self.border.actions.to_env(action))
 
     def as_student(self) -> Self:
-        """An agent beside this one, in which the student acts, with weights of now."""
+        """A new agent in which the student acts, with a copy of the current weights."""
         return self._in_phase("finetune")
 
     def as_teacher(self) -> Self:
-        """An agent beside this one, in which the teacher acts, with weights of now."""
+        """A new agent in which the teacher acts, with a copy of the current weights."""
         return self._in_phase("train")
 
     def _in_phase(self, phase: str) -> Self:
@@ -50,7 +50,7 @@ class Agent(RememberingAgent, PhasedAgent, ppo.Agent):
         return agent
 
     def to_export(self) -> Self:
-        """The student; what only a teacher has is taken out of its model."""
+        """The student, whose model has no modules that only the teacher needs."""
         student = super().to_export()
         student.algorithm.model.become_student()
         return student

@@ -24,10 +24,10 @@ from .phases import PHASES, Use
 
 
 class Algorithm(PhasedAlgorithm, ppo.Algorithm):
-    """PPO of the actor that acts, then adaptation, on each rollout.
+    """PPO of the acting actor, then adaptation, on each rollout.
 
-    With `z` what the encoder makes of the privileged observations and `z'` what the
-    adaptation module infers, the losses are, `sg` being a stopped gradient,
+    With the encoder's latent `z` of the privileged observations and the latent `z'` of
+    the adaptation module, the losses are, `sg` being a stopped gradient,
 
         train     PPO(teacher) + w |z - sg(z')|^2,  |z' - sg(z)|^2,  imitation
         adapt                                       |z' - sg(z)|^2,  imitation
@@ -41,8 +41,8 @@ class Algorithm(PhasedAlgorithm, ppo.Algorithm):
     of its own in Adam, the critic's too.
 
     Attributes:
-        adapting: Whether the minibatch that is due is one of adaptation.
-        regularizer: The regulariser's weight of now, 0-dim.
+        adapting: Whether the next minibatch is one of adaptation.
+        regularizer: The regulariser's current weight, 0-dim.
         student_optimizer: PPO's while the student acts; `optimizer` the teacher's.
     """
 
@@ -61,13 +61,13 @@ class Algorithm(PhasedAlgorithm, ppo.Algorithm):
         self.enter(config.phase_at(0))
 
     def enter(self, phase: str) -> None:
-        """Begin a phase, if it is not the one of now; the average begins anew."""
+        """Begin a phase, if it is not the current one; reset the moving average."""
         if phase != self.phase:
             super().enter(phase)
             self.model.move_average(1.0)
 
     def acting_copy(self) -> Self:
-        """One that only acts; its moving average is its own, for ours moves."""
+        """A copy that only acts; its moving average is its own: the learner's moves."""
         acting, average = super().acting_copy(), copy.deepcopy(self.model.adapt_ema)
         acting.model.adapt_ema = average.requires_grad_(False).eval()
         return acting
@@ -84,11 +84,11 @@ class Algorithm(PhasedAlgorithm, ppo.Algorithm):
         return torch.optim.Adam(parameters, lr=rate, eps=1e-5, fused=True)
 
     def _param_groups(self) -> list[dict[str, Any]]:
-        """Those whose learning rate is annealed, or follows the KL: of PPO alone."""
+        """Groups whose learning rate is annealed or follows the KL: those of PPO."""
         return self.optimizer.param_groups + self.student_optimizer.param_groups
 
     def learns(self, by: Use) -> bool:
-        """Whether a module learns in this way, in the phase of now."""
+        """Whether a module learns in this way in the current phase."""
         return bool(PHASES[self.phase].trained(by))
 
     def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
@@ -105,7 +105,7 @@ class Algorithm(PhasedAlgorithm, ppo.Algorithm):
 
     @property
     def ppo_epochs(self) -> int:
-        """Passes for PPO over a rollout of the phase of now."""
+        """PPO's passes over a rollout in the current phase."""
         return self.config.num_epochs if self.learns("ppo") else 0
 
     def learn_from(self, minibatches: Minibatches, learn: Any) -> Logs:
@@ -125,8 +125,8 @@ class Algorithm(PhasedAlgorithm, ppo.Algorithm):
         return logs
 
     def update_normalization(self, rollout: TensorDict) -> None:
-        """Move running statistics; those of observations while the teacher acts."""
-        if self.model.teaches:
+        """Update running statistics; those of observations only in `train`."""
+        if self.model.teacher_acts:
             super().update_normalization(rollout)
         elif self.reward_scaler is not None:
             self.reward_scaler.update(rollout)
@@ -143,7 +143,7 @@ class Algorithm(PhasedAlgorithm, ppo.Algorithm):
         if self.adapting:
             optimizer = self.adaptation_optimizer
             return self.minimize(self.adaptation_loss, data, optimizer, limit)
-        if not self.model.teaches:
+        if not self.model.teacher_acts:
             return self.minimize(self.loss, data, self.student_optimizer, limit)
         self.regularizer.fill_(self.config.regularizer_at(self.counters.sample_step))
         return self.minimize(self.loss, data, self.optimizer, limit)
@@ -163,7 +163,7 @@ class Algorithm(PhasedAlgorithm, ppo.Algorithm):
         return loss, logs
 
     def adaptation_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
-        """Of inferring what the encoder says, and of acting as the teacher does.
+        """The loss of inferring the encoder's latent, and of imitating the teacher.
 
         On sequences `[T, n]`: the gradient flows back through time to their start.
         """

@@ -93,8 +93,7 @@ class Config(PhasedConfig, ppo.Config):
     def student_obs(self, space: Any) -> tuple[str, ...]:
         """Entries of observations that both actors read: by default all others.
 
-        Raises:
-            ValueError: If there are none, or privileged ones are among them.
+        ValueError if there are none, or privileged ones are among them.
         """
         entries = space.spaces if isinstance(space, Dict) else {}
         hidden = self.privileged_obs

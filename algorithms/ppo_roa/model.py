@@ -1,4 +1,4 @@
-"""The six modules of PPO-ROA: teacher, student, and who tells them what is hidden."""
+"""The six modules of PPO-ROA: teacher, student, encoders and adaptation module."""
 
 import copy
 import dataclasses
@@ -28,7 +28,7 @@ class Model(PhasedModel, ppo.Model):
         actor_adapt   observations, z'        -> student's action    [B, A]
         critic        all observations        -> value               [B]
 
-    Observations are a mapping: `obs [B, ...]`, and `priv_pred [B, Z]`, inferred when
+    Observations are a mapping: `obs [B, ...]`, and `priv_pred [B, Z]`, inferred while
     acting, or the actor's `latent [B, Z]`. Which actor acts follows from the `phase`,
     which is saved with the weights.
     """
@@ -54,7 +54,7 @@ class Model(PhasedModel, ppo.Model):
         return super().actor_size(config) + config.latent_size
 
     def make_adaptation(self, config: Config) -> History:
-        """What infers the latent, from observations and the actions before them."""
+        """The module that infers the latent from past observations and actions."""
         inputs = self.encoder.size + self.action_code.size
         if config.adaptation == "gru":
             return GRU(inputs, config.gru_size, config.latent_size)
@@ -62,23 +62,23 @@ class Model(PhasedModel, ppo.Model):
         return WindowMLP(inputs, config.window, hidden, outputs, config.activation)
 
     @property
-    def teaches(self) -> bool:
+    def teacher_acts(self) -> bool:
         """Whether the teacher acts."""
-        return PHASES[self.phase].acts == "actor"
+        return PHASES[self.phase].acting_module == "actor"
 
     @property
     def needed_obs(self) -> tuple[str, ...]:
-        """What must be seen to act: by the student nothing that is privileged."""
-        return self.actor_obs + (self.privileged_obs if self.teaches else ())
+        """Observations needed to act; the student needs no privileged ones."""
+        return self.actor_obs + (self.privileged_obs if self.teacher_acts else ())
 
     @torch.no_grad()
     def enter(self, phase: str) -> None:
         """Begin a phase; a student that takes over explores as much as the teacher."""
-        taught = self.teaches
+        taught = self.teacher_acts
         super().enter(phase)
-        if not taught or self.teaches:
+        if not taught or self.teacher_acts:
             return
-        self.move_average(1.0)  # it infers with the newest weights
+        self.move_average(1.0)  # start from the newest weights
         if self.log_std is not None:
             assert self.log_std_adapt is not None
             self.log_std_adapt.copy_(self.log_std)
@@ -87,9 +87,9 @@ class Model(PhasedModel, ppo.Model):
         """Keep what the student needs to act, and stay in its phase."""
         self.enter("finetune")
         for name in MODULES:
-            if getattr(PHASES["finetune"], name).rollout == "rest":
+            if getattr(PHASES["finetune"], name).rollout == "unused":
                 setattr(self, name, None)
-        self.log_std, number = None, int(self.phase_number)  # a program's constant
+        self.log_std, number = None, int(self.phase_number)  # constant for export
         del self.phase_number
         vars(self)["phase_number"] = number
 
@@ -98,7 +98,7 @@ class Model(PhasedModel, ppo.Model):
         TargetUpdate(self.adapt_module, self.adapt_ema, share)()
 
     def frozen(self) -> list[nn.Module]:
-        """What is not trained; the moving average is moved all the same."""
+        """Modules that never change; the moving average is none of them."""
         return [part for part in super().frozen() if part is not self.adapt_ema]
 
     def parts_of(self, module: str) -> list[nn.Module]:
@@ -121,7 +121,7 @@ class Model(PhasedModel, ppo.Model):
 
     def features(self, obs: Any) -> Tensor:
         """Observations as vectors `[B, F]`, without a latent."""
-        return self.encode_obs(obs["obs"], learns=self.teaches)
+        return self.encode_obs(obs["obs"], learns=self.teacher_acts)
 
     def encode_obs(self, obs: Any, *, learns: bool = False) -> Tensor:
         """Observations as vectors `[B, F]`: the teacher's encoder, frozen otherwise."""
@@ -129,23 +129,23 @@ class Model(PhasedModel, ppo.Model):
             return super().features(obs)
 
     def critic_features(self, obs: Any, features: Tensor) -> Tensor:
-        """What the critic reads, `[B, C]`: no latent."""
+        """The critic's input features, `[B, C]`, without the latent."""
         return super().critic_features(obs["obs"], features)
 
     def actor_output(self, features: Tensor, obs: Any) -> Tensor:
         """Logits `[B, A]`, or means `[B, D]`, of the actor that acts in this phase."""
         there = "latent" in obs.keys()  # noqa: SIM118 - TensorDict iterates otherwise
         latent = obs["latent"] if there else self.latent(obs["obs"], obs["priv_pred"])
-        actor = getattr(self, PHASES[self.phase].acts)
+        actor = getattr(self, PHASES[self.phase].acting_module)
         return actor(torch.cat((features, latent), dim=-1))
 
     def latent(self, obs: Any, priv_pred: Tensor) -> Tensor:
-        """What the actor of this phase reads beside features, `[B, Z]`."""
-        return self.encoded(obs) if self.teaches else priv_pred
+        """The latent that this phase's actor reads, `[B, Z]`."""
+        return self.encoded(obs) if self.teacher_acts else priv_pred
 
     @property
     def acting_log_std(self) -> nn.Parameter | None:
-        return self.log_std if self.teaches else self.log_std_adapt
+        return self.log_std if self.teacher_acts else self.log_std_adapt
 
     def encoded(self, obs: Any) -> Tensor:
         """The latent `z [B, Z]` of privileged observations."""
@@ -153,19 +153,19 @@ class Model(PhasedModel, ppo.Model):
 
     @property
     def memory_size(self) -> int:
-        """Numbers that are remembered: a history, and the last action's code."""
+        """Size of the memory: a history, and the last action's code."""
         return self.adapt_ema.memory_size + self.action_code.size
 
     def infer(self, inputs: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
-        """What is inferred while acting, `[B, Z]`, and the history then."""
+        """The latent inferred while acting, `[B, Z]`, and the new history."""
         first, (history, last_action) = inputs["first"], self.split(inputs["memory"])
         x = _joined(self.encode_obs(inputs["obs"]), last_action, first)
-        module: History = getattr(self, PHASES[self.phase].infers)
+        module: History = getattr(self, PHASES[self.phase].inferring_module)
         inferred, after = module(x[None], history, first[None])
         return inferred[0], after
 
     def infer_sequence(self, data: TensorDict) -> Tensor:
-        """What the adaptation module infers in `Algorithm.pieces`, `[T, n, Z]`."""
+        """The latents inferred for sequences of `Algorithm.pieces`, `[T, n, Z]`."""
         first, obs = data["first"], data["obs"].flatten(0, 1)
         features = self.encode_obs(obs).unflatten(0, first.shape)
         x = _joined(features, data["last_action"], first)
@@ -183,5 +183,5 @@ class Model(PhasedModel, ppo.Model):
 
 
 def _joined(features: Tensor, last_action: Tensor, first: Tensor) -> Tensor:
-    """What adaptation goes by: features beside the last action of the episode."""
+    """The adaptation module's input: features and the episode's last action."""
     return torch.cat((features, last_action * ~first.unsqueeze(-1)), dim=-1)

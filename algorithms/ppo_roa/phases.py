@@ -1,23 +1,23 @@
-"""Which of the six modules does what, in which phase: one table that drives them all.
+"""The phases of PPO-ROA: a table of the role of each module in each phase.
 
-`rollout` is what happens when acting, `training` when learning from the rollout:
+`rollout` is its role when acting, `training` when learning from the rollout:
 
-    infer    evaluated, gets no gradient
+    forward  evaluated without gradient
     ppo      learns by PPO's objective, and its regulariser
-    adapt    learns to infer what the encoder makes of the privileged observations
-    imitate  learns to act as the teacher does
-    average  follows the adaptation module, as a moving average of its weights
-    rest     takes no part, and stays bitwise as it is
+    adapt    learns to infer the encoder's latent of the privileged observations
+    imitate  learns to act like the teacher
+    average  moving average of the adaptation module's weights
+    unused   not evaluated, and does not change
 """
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-Use = Literal["infer", "ppo", "adapt", "imitate", "average", "rest"]
+Use = Literal["forward", "ppo", "adapt", "imitate", "average", "unused"]
 
 
 class Module(NamedTuple):
-    """What a module does in a phase."""
+    """The role of one module in a phase."""
 
     rollout: Use
     training: Use
@@ -25,7 +25,7 @@ class Module(NamedTuple):
 
 @dataclass(frozen=True)
 class Phase:
-    """What all modules do in a phase."""
+    """The roles of all modules in a phase."""
 
     encoder_priv: Module
     actor: Module
@@ -35,18 +35,18 @@ class Phase:
     critic: Module
 
     def trained(self, by: Use) -> tuple[str, ...]:
-        """The modules that learn in a way."""
+        """The names of the modules that learn in this way."""
         return tuple(name for name in MODULES if getattr(self, name).training == by)
 
     @property
-    def acts(self) -> str:
+    def acting_module(self) -> str:
         """The actor that acts: the teacher or the student."""
-        return "actor" if self.actor.rollout == "infer" else "actor_adapt"
+        return "actor" if self.actor.rollout == "forward" else "actor_adapt"
 
     @property
-    def infers(self) -> str:
-        """The module that infers while acting."""
-        learner = self.adapt_module.rollout == "infer"
+    def inferring_module(self) -> str:
+        """The module that infers the latent while acting."""
+        learner = self.adapt_module.rollout == "forward"
         return "adapt_module" if learner else "adapt_ema"
 
 
@@ -54,28 +54,28 @@ MODULES = tuple(Phase.__dataclass_fields__)
 
 PHASES = {
     "train": Phase(
-        encoder_priv=Module(rollout="infer", training="ppo"),
-        actor=Module(rollout="infer", training="ppo"),
-        actor_adapt=Module(rollout="rest", training="imitate"),
-        adapt_module=Module(rollout="infer", training="adapt"),
-        adapt_ema=Module(rollout="rest", training="average"),
-        critic=Module(rollout="rest", training="ppo"),
+        encoder_priv=Module(rollout="forward", training="ppo"),
+        actor=Module(rollout="forward", training="ppo"),
+        actor_adapt=Module(rollout="unused", training="imitate"),
+        adapt_module=Module(rollout="forward", training="adapt"),
+        adapt_ema=Module(rollout="unused", training="average"),
+        critic=Module(rollout="unused", training="ppo"),
     ),
     "adapt": Phase(
-        encoder_priv=Module(rollout="rest", training="infer"),
-        actor=Module(rollout="rest", training="infer"),
-        actor_adapt=Module(rollout="infer", training="imitate"),
-        adapt_module=Module(rollout="rest", training="adapt"),
-        adapt_ema=Module(rollout="infer", training="average"),
-        critic=Module(rollout="rest", training="infer"),
+        encoder_priv=Module(rollout="unused", training="forward"),
+        actor=Module(rollout="unused", training="forward"),
+        actor_adapt=Module(rollout="forward", training="imitate"),
+        adapt_module=Module(rollout="unused", training="adapt"),
+        adapt_ema=Module(rollout="forward", training="average"),
+        critic=Module(rollout="unused", training="forward"),
     ),
     "finetune": Phase(
-        encoder_priv=Module(rollout="rest", training="infer"),
-        actor=Module(rollout="rest", training="rest"),
-        actor_adapt=Module(rollout="infer", training="ppo"),
-        adapt_module=Module(rollout="rest", training="adapt"),
-        adapt_ema=Module(rollout="infer", training="average"),
-        critic=Module(rollout="rest", training="ppo"),
+        encoder_priv=Module(rollout="unused", training="forward"),
+        actor=Module(rollout="unused", training="unused"),
+        actor_adapt=Module(rollout="forward", training="ppo"),
+        adapt_module=Module(rollout="unused", training="adapt"),
+        adapt_ema=Module(rollout="forward", training="average"),
+        critic=Module(rollout="unused", training="ppo"),
     ),
 }
 """The phases in their order; `adapt` is that of Kumar et al. 2021, "RMA",

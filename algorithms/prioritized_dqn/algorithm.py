@@ -35,5 +35,5 @@ class Algorithm(dqn.Algorithm):
         return super().weigh(data["weight"] * element_loss, data)
 
     def priority(self, element_loss: Tensor, elements: Logs) -> Tensor:
-        """How much there is to learn from every transition, `[B]`: `|td_error|`."""
+        """The priority of each transition, `[B]`: `|td_error|`."""
         return elements["td_error"]

@@ -12,14 +12,7 @@ from .config import Config
 
 
 class Trainer(dqn.Trainer):
-    """DQN that replays transitions the more often, the larger their error was.
-
-    >>> trainer = Trainer(Config(total_steps=1200, eval_every=0))
-    >>> for log in trainer():
-    ...     pass
-    >>> round(log["logs"]["beta"], 3)
-    1.0
-    """
+    """DQN that replays transitions the more often, the larger their error was."""
 
     config: Config
     buffer: PrioritizedReplayBuffer
@@ -28,7 +21,7 @@ class Trainer(dqn.Trainer):
     buffer_class = PrioritizedReplayBuffer
 
     def beta(self) -> float:
-        """How much importance weights correct now: from `priority_beta` to 1."""
+        """The current exponent of importance weights: from `priority_beta` to 1."""
         config = self.config
         return linear(
             config.priority_beta, 1.0, self.agent.sample_step, config.total_steps

@@ -51,7 +51,7 @@ class Algorithm(abstractions.Algorithm):
     def learn(self, data: TensorDict) -> Logs:
         """`Q(s, a) += alpha (td_target - Q(s, a))` for every transition of `[B]`."""
         if "valid" in data.keys():  # noqa: SIM118 - TensorDict iterates over the batch
-            data = data[data["valid"]]  # steps that only reset teach nothing
+            data = data[data["valid"]]  # skip steps that only reset
         state, action = self.model.state(data["obs"]), data["action"]
         td_error = self.td_target(data) - self.model.table[state, action]
         update = self.entry_rate(state, action) * td_error
@@ -59,7 +59,7 @@ class Algorithm(abstractions.Algorithm):
         return {"td_error": td_error.abs().mean(), "learning_rate": self.learning_rate}
 
     def entry_rate(self, state: Tensor, action: Tensor) -> Tensor:
-        """How far each transition moves its entry, `[B]`: `learning_rate / n^omega`.
+        """The step size of each transition, `[B]`: `learning_rate / n^omega`.
 
         `n` counts the entry's updates, these included. Transitions of one entry add up,
         but together they take it no further than to the mean of their targets.

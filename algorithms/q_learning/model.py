@@ -12,7 +12,7 @@ from yieldrl.networks import StateIndex
 
 from .config import Config
 
-LARGEST_TABLE = 2**28  # entries: one gigabyte, and as much again for their visits
+LARGEST_TABLE = 2**28  # entries: 1 GiB, and another for visit counts
 
 
 class Model(abstractions.Model):

@@ -16,14 +16,7 @@ from .model import Model
 
 
 class Trainer(abstractions.Trainer):
-    """Take a step, learn from it, forget it.
-
-    >>> trainer = Trainer(Config(total_steps=1000, eval_every=0))
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 1000, 1000)
-    """
+    """Take a step, learn from it, forget it."""
 
     config: Config
     agent: Agent

@@ -29,5 +29,5 @@ class Algorithm(double_dqn.Algorithm, prioritized_dqn.Algorithm, c51.Algorithm):
     target_model: Model
 
     def priority(self, element_loss: Tensor, elements: Logs) -> Tensor:
-        """How far predicted and target distribution differ, `[B]`."""
+        """Priorities `[B]`: the KL divergence of target and predicted distribution."""
         return elements["kl"]

@@ -45,10 +45,9 @@ class Algorithm(abstractions.Algorithm):
     def update(self, rollout: TensorDict) -> Logs:
         """One gradient step on all steps `[T, N]` whose episode ends in the rollout.
 
-        Raises:
-            ValueError: If no episode does: then there is no return to learn from.
+        ValueError if no episode does: then there is no return to learn from.
         """
-        check_entries(set(rollout.keys()))
+        check_entries(rollout)
         ends = rollout["terminated"] | rollout["truncated"]
         whole = ends.flip(0).cumsum(0).flip(0) > 0
         valid = rollout.get("valid", torch.ones_like(whole))
@@ -79,7 +78,7 @@ class Algorithm(abstractions.Algorithm):
         return steps[steps["valid"]].select("obs", "action", "returns")
 
     def weight(self, returns: Tensor) -> Tensor:
-        """What the gradient of `log pi` is multiplied by: returns less a baseline."""
+        """The factor of the gradient of `log pi`: returns minus a baseline."""
         if self.config.baseline == "batch":
             return (returns - returns.mean()) / (returns.std(correction=0) + 1e-8)
         return returns - self.running_mean.value  # 0 without a baseline
@@ -101,6 +100,6 @@ class Algorithm(abstractions.Algorithm):
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on the steps `[B]` of whole episodes."""
         logs = self.minimize(self.loss, data)
-        if self.config.baseline == "mean":  # only now: a baseline must not know them
+        if self.config.baseline == "mean":  # after its use, to be unbiased
             self.running_mean.update(data["returns"])
         return logs

@@ -12,7 +12,7 @@ class Config(foundations.SyncOnly, foundations.Config):
     """REINFORCE; the defaults learn CartPole-v1 in 100 000 steps."""
 
     uncompiled: ClassVar[str | None] = "every batch of episodes has another size"
-    report_every: ClassVar[Any] = 1  # a batch may begin with a reset, which loses some
+    report_every: ClassVar[Any] = 1  # a reset drops pending statistics
 
     num_envs: int = 1
     """Number of environments stepped side by side, at most `num_episodes`. More than

@@ -14,12 +14,6 @@ class Trainer(abstractions.Trainer):
     """Play whole episodes, take one gradient step, forget them, again.
 
     Training ends at `total_steps`; episodes that are not whole by then teach nothing.
-
-    >>> trainer = Trainer(Config(total_steps=1000, eval_every=0))
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('collect', 1000, 4)
     """
 
     config: Config
@@ -40,7 +34,7 @@ class Trainer(abstractions.Trainer):
     def _run_collect(self) -> LogData:
         again = len(self.buffer) == 0 and self.agent.learn_step > 0
         if again and self.envs.num_envs > 1:
-            self.collector.reset(None)  # the first to be done had begun another episode
+            self.collector.reset(None)  # episodes that finished early began others
         return super()._run_collect()
 
     def _run_train(self) -> LogData:

@@ -22,11 +22,11 @@ from .model import Model
 
 
 class Algorithm(abstractions.Algorithm):
-    """Actor-critic with a random policy, whose entropy is rewarded at a learned rate.
+    """Actor-critic whose entropy bonus is weighted by a learned temperature.
 
     The next state is valued by the lower of two target critics, at an action of the
-    policy of now. Differs from the paper: the critics' losses are halved, which Adam
-    does not notice.
+    current policy. Differs from the paper: the critics' losses are halved, to which
+    Adam is invariant.
     """
 
     config: Config
@@ -121,7 +121,7 @@ class Algorithm(abstractions.Algorithm):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         parts = dict(state)
         self.critic_steps = parts.pop("critic_steps")
-        saved = parts.pop("target_model", None)  # of before it had target critics alone
+        saved = parts.pop("target_model", None)  # of older checkpoints
         if saved is not None:
             own = self.target_critic.state_dict()
             parts["target_critic"] = {name: saved[f"critic.{name}"] for name in own}

@@ -9,14 +9,7 @@ from .model import Model
 
 
 class Trainer(OffPolicyTrainer):
-    """After each step into the replay buffer, learn from it.
-
-    >>> trainer = Trainer(Config(total_steps=1010, eval_every=0))
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 1010, 11)
-    """
+    """After each step into the replay buffer, learn from it."""
 
     config: Config
     agent: Agent

@@ -15,8 +15,7 @@ from .config import Config
 class Model(abstractions.Model):
     """A policy's logits and two critics, each for all actions at once.
 
-    Raises:
-        TypeError: If actions are not a single choice.
+    TypeError if actions are not a single choice.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from yieldrl.algorithms import q_learning
 from .algorithm import Algorithm
 from .config import Config
 
-UNDECIDED = -1  # in place of a next action
+UNDECIDED = -1  # no next action chosen yet
 
 
 class Agent(q_learning.Agent):
@@ -51,13 +51,13 @@ class Agent(q_learning.Agent):
         """The actions decided on, `[N]`, and new ones where episodes begin."""
         action, extras = super().explore(obs)
         state, planned = self.planned
-        if len(state) == len(action):  # another number: of other environments
+        if len(state) == len(action):  # else they are other environments
             kept = state == self.algorithm.model.state(obs)
             action = torch.where(kept, planned, action)
         return action, extras
 
     def state_dict(self) -> dict[str, Any]:
-        """What Q-learning's agent saves, and what was decided on."""
+        """The state of Q-learning's agent, and the actions chosen in advance."""
         return super().state_dict() | {"planned": self.planned}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

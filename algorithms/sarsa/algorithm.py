@@ -19,12 +19,10 @@ class Algorithm(q_learning.Algorithm):
     """
 
     def update(self, rollout: TensorDict) -> Logs:
-        """One step on all transitions `[T, N]` of which the next action is known.
+        """One step on all transitions `[T, N]` whose next action is known.
 
-        That is the action of the row after them. After a time limit nobody took one.
-
-        Raises:
-            ValueError: If the rollout has one row, after which none is known.
+        It is the action of the next row; after a time limit there is none. ValueError
+        if the rollout has only one row.
         """
         if len(rollout) < 2:
             raise ValueError(

@@ -21,7 +21,7 @@ class Config(VLAConfig, grpo.Config):
     precision: ClassVar[str] = "float32"  # the model's own is `dtype`
     actor_obs: ClassVar[tuple[str, ...]] = ()  # it reads what `observation_keys` says
     value_learning_rate: ClassVar[None] = None  # there is no critic
-    d_model: ClassVar[int] = 128  # these are of models that write
+    d_model: ClassVar[int] = 128  # for language models only
     num_layers: ClassVar[int] = 4
     num_heads: ClassVar[int] = 4
     template: ClassVar[str] = "{}"
@@ -44,27 +44,19 @@ class Config(VLAConfig, grpo.Config):
     clone has to succeed now and then: where all of a group fail, nothing is learned."""
 
     clone_batch_size: int = 32
-    """Transitions of each gradient step of cloning. Larger batches have less noise, and
-    take more memory."""
 
     clone_steps: int | None = 100
     """Gradient steps of cloning, in place of `clone_epochs`; None takes as many as
     these take."""
 
     num_envs: int = 256
-    """Number of environments stepped side by side, a multiple of `group_size`. More
-    give more groups for each update, which is less noisy."""
 
     num_steps: int = 4
     """Chunks of actions that every environment executes for a rollout (T), in which a
     group begins another episode only if the longest would still end."""
 
     num_minibatches: int = 2
-    """Minibatches of episodes in each pass, and gradient steps. More are noisier."""
-
     num_epochs: int = 2
-    """Passes over each rollout. More learn more from it and move the policy further
-    from the one that acted; `clip_coef` limits that."""
 
     learning_rate: float = 5e-4
     """Learning rate of AdamW at the start. Pretrained models take less, 1e-5 say;

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
-from yieldrl.on_policy import executed, joint
+from yieldrl.on_policy import executed_mask, sum_executed
 from yieldrl.vla.parameter_groups import optimizer_groups
 
 from .config import Config
@@ -26,8 +26,7 @@ class Algorithm(ppo.Algorithm):
     def make_optimizer(self) -> torch.optim.Optimizer:
         """AdamW, with a learning rate for each of the model's parameter groups.
 
-        Raises:
-            ValueError: If a group that the model does not have is given a rate.
+        ValueError if a group that the model does not have is given a rate.
         """
         options = {"eps": 1e-5, "weight_decay": self.config.weight_decay, "fused": True}
         return torch.optim.AdamW(optimizer_groups(self.model, self.config), **options)
@@ -46,7 +45,7 @@ class Algorithm(ppo.Algorithm):
         data = data.copy()
         data["advantage"] = self.normalized(data["advantage"])
         if data["log_prob"].ndim > 1:
-            mask = executed(self.parts(data["log_prob"]), data)
+            mask = executed_mask(self.parts(data["log_prob"]), data)
             data["parts"] = mask.flatten(1).sum(1).float().mean().expand(len(data))
         return data
 
@@ -54,7 +53,7 @@ class Algorithm(ppo.Algorithm):
         self, data: TensorDict, log_prob: Tensor, entropy: Tensor, value: Tensor | None
     ) -> tuple[Tensor, Logs]:
         """PPO's, with the entropy of executed tokens alone."""
-        return super().objective(data, log_prob, joint(entropy, data), value)
+        return super().objective(data, log_prob, sum_executed(entropy, data), value)
 
     def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
         """The policy's part of the loss, and how far it has moved.
@@ -63,8 +62,8 @@ class Algorithm(ppo.Algorithm):
         """
         if log_prob.ndim > 1 and self.config.ratio_level != "chunk":
             return self.parts_surrogate(data, log_prob)
-        whole = data.copy().set("log_prob", joint(data["log_prob"], data))
-        return super().surrogate(whole, joint(log_prob, data))
+        whole = data.copy().set("log_prob", sum_executed(data["log_prob"], data))
+        return super().surrogate(whole, sum_executed(log_prob, data))
 
     def parts(self, log_prob: Tensor) -> Tensor:
         """Of tokens `[B, L, D]` what has a ratio: they, or their actions `[B, L]`."""
@@ -79,7 +78,7 @@ class Algorithm(ppo.Algorithm):
         Each has the advantage of its decision, and counts alike.
         """
         now, before = self.parts(log_prob), self.parts(data["log_prob"])
-        mask = executed(now, data)
+        mask = executed_mask(now, data)
         log_ratio = (now - before).where(mask, 0.0)
         ratio = log_ratio.exp()
         share = mask / data["parts"].view(-1, *[1] * (now.ndim - 1))

@@ -42,11 +42,7 @@ class Config(VLAConfig, CloningConfig, ppo.Config):
     better estimates of the advantage and fewer updates."""
 
     num_epochs: int = 4
-    """Passes over each rollout. More learn more from it and move the policy further
-    from the one that acted; `clip_coef` and `target_kl` limit that."""
-
     num_minibatches: int = 8
-    """Minibatches of each pass, with one gradient step on each. More are noisier."""
 
     learning_rate: float = 1e-4
     """Learning rate of AdamW at the start. Pretrained models take less, 1e-5 say;

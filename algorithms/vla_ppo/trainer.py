@@ -15,17 +15,7 @@ from .model import Model
 
 
 class Trainer(ClonesFirst, ppo.Trainer):
-    """Behaviour cloning and PPO, one after the other, on one model.
-
-    >>> from yieldrl.algorithms import ppo
-    >>> fields = {"demonstration_steps": 0, "total_steps": 1024, "eval_every": 0}
-    >>> config = Config(env_id="yieldrl/CartPole-v1", **fields)
-    >>> trainer = Trainer(config, model=ppo.Model)
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 1024, 32)
-    """
+    """Behaviour cloning and PPO, one after the other, on one model."""
 
     config: Config
 

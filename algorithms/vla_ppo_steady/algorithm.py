@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import vla_ppo
 from yieldrl.functional import clipped_gain, returns_within
-from yieldrl.on_policy import joint, judged_by_action, of_actions
+from yieldrl.on_policy import action_value_targets, sum_executed, with_action_advantages
 from yieldrl.runtime import frozen
 from yieldrl.runtime.acting_record import CHUNK
 
@@ -66,7 +66,7 @@ class Algorithm(vla_ppo.Algorithm):
         return prepared
 
     def say(self, inputs: Any, action: Tensor) -> tuple[Tensor, ...]:
-        """What the policy says of actions `[B, ...]`, with values `[B]` or `[B, L]`."""
+        """Evaluate actions `[B, ...]` by the policy, with values `[B]` or `[B, L]`."""
         model: Any = self.model
         ask = model.evaluate_each if self.by_action else model.evaluate_actions
         return ask(inputs, action)
@@ -79,10 +79,10 @@ class Algorithm(vla_ppo.Algorithm):
         """
         data = super().measured(data)
         if self.by_action:
-            data = judged_by_action(data, self.normalized)
+            data = with_action_advantages(data, self.normalized)
         if not self.config.decoupled:
             return data
-        near, acted = (joint(data[name], data) for name in ("proximal", "log_prob"))
+        near, acted = (sum_executed(data[k], data) for k in ("proximal", "log_prob"))
         rows = (-1, *[1] * (data["advantage"].ndim - 1))
         data["advantage"] = (near - acted).exp().view(rows) * data["advantage"]
         return data.set("log_prob", data["proximal"])
@@ -101,7 +101,7 @@ class Algorithm(vla_ppo.Algorithm):
         """Huber's loss of values, clipped if the config says so (Huber 1964); of values
         `[B, L]` the mean over executed actions."""
         if value.ndim > 1:
-            known, share = of_actions(value, data)
+            known, share = action_value_targets(value, data)
             return self.value_loss(value.flatten(), known) / share
         delta, clip = self.config.huber_delta, self.config.clip_value
         if delta is None:

@@ -12,9 +12,9 @@ from yieldrl.experiments.check_algorithm.report import (
     CHECKS,
     ContractError,
     Report,
-    listed,
     warn_of_concerns,
 )
+from yieldrl.foundations.validation import listed
 
 __all__ = ["CHECKS", "ContractError", "check_algorithm"]
 
@@ -102,7 +102,7 @@ def _train_recording(
     trainer: Any, report: Report, max_steps: int, tolerance: float
 ) -> None:
     """Train once more, with log-probabilities recorded when acting."""
-    if len(trainer.buffer) > 0:  # a rollout under way goes on without
+    if len(trainer.buffer) > 0:  # finish the rollout without records
         with closing(trainer()) as logs:
             for _ in itertools.islice(logs, max_steps):
                 if len(trainer.buffer) == 0:
@@ -119,16 +119,8 @@ def _train_recording(
 def _train(
     instrument: Instrument, max_steps: int, at_first: Callable[[], None] | None = None
 ) -> None:
-    """Take steps until the trainer has learned from some rollouts, and acted again.
-
-    Args:
-        instrument: Looks on.
-        max_steps: After how many steps of the trainer to give up.
-        at_first: Called after the first step.
-
-    Raises:
-        ValueError: If the trainer does not learn.
-    """
+    """Take steps until the trainer has learned from some rollouts, and acted again;
+    ValueError if it has not after `max_steps`. `at_first` is called after the first."""
     trainer, calls = instrument.trainer, instrument.counts
     taken, rounds, kind, now = 0, 0, "", _counters(instrument)
     lag = getattr(trainer.config, "max_policy_lag", 0)

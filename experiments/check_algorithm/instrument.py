@@ -21,7 +21,7 @@ from yieldrl.experiments.check_algorithm.observers import (
 from yieldrl.experiments.check_algorithm.report import Report
 from yieldrl.experiments.check_algorithm.stored_log_prob import StoredLogProbs
 
-FEW = 8  # evaluation steps of which each is looked at
+FEW = 8  # evaluation steps that are checked one by one
 LEARNING = ("agent.learn", "algorithm.learn")
 
 
@@ -39,7 +39,7 @@ class Instrument:
         self.stored = StoredLogProbs(self.agent, report, tolerance)
         self.counts: Counter[str] = Counter()  # of calls; `acted` in this thread
         self.moved: set[str] = set()  # parameters of the model that learning changed
-        self.zero_loss = True  # or TD error: then nothing need move
+        self.zero_loss = True  # or TD error: then weights need not change
         self.seen: deque[Any] = deque(maxlen=8)  # observations that were acted on
         model = self.algorithm.model
         self.modes = Modes(model, report)
@@ -99,7 +99,7 @@ class Instrument:
         if any(phase in ACTING for phase in self._phases):
             return call(obs)
         self.counts["evaluated"] += "evaluate" in self._phases
-        if self.counts["evaluated"] > FEW:  # compared once more at the end
+        if self.counts["evaluated"] > FEW:  # then only compared at the end
             return self.within(name, call, obs)
         changes.record("the trainer")
         changes.version()
@@ -117,7 +117,7 @@ class Instrument:
             return call(data)
         self.changes.record("the trainer")
         self.stored.learns(data, self.trainer.buffer)
-        if not self.seen:  # another thread acts: its observations will do
+        if not self.seen:  # another thread acts: use its observations
             rows = data.reshape(-1)[: self.trainer.envs.num_envs]
             self.seen.append(rows["obs"])
         self.modes.learns(self.algorithm.model)
@@ -167,7 +167,7 @@ class Instrument:
 
     def _forward(self, part: nn.Module, _: Any) -> None:
         """Called before the forward of any module there is, in any thread."""
-        if torch.compiler.is_compiling():  # what is compiled is looked at as a whole
+        if torch.compiler.is_compiling():  # compiled code is checked as a whole
             return
         if threading.get_ident() == self._thread and self._phases:
             self.modes.forward(part, self._phases[-1])

@@ -5,15 +5,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from yieldrl.envs.arrays import copied
 from yieldrl.experiments.check_algorithm.report import (
     Report,
     Values,
     changed,
-    copied,
     leaves,
-    listed,
     values_of,
 )
+from yieldrl.foundations.validation import listed
 from yieldrl.networks import set_train_mode
 from yieldrl.runtime import LearningMode
 
@@ -30,10 +30,10 @@ class ChangeLog:
     def __init__(self, agent: Any, report: Report) -> None:
         self.agent, self.report = agent, report
         self.synced: set[str] = set()
-        self._unsynced: dict[str, str] = {}  # what changed otherwise -> by what
+        self._unsynced: dict[str, str] = {}  # changed name -> the cause
         self._known: Values = copied(values_of(self.agent.algorithm))
         self._version: int = self.agent.policy_version
-        self._moved: dict[str, str] = {}  # weights since that version -> by what
+        self._moved: dict[str, str] = {}  # changed weight -> the cause
 
     def record(self, by: str) -> list[str]:
         """Names of what was changed since the latest call, by what is said."""
@@ -110,7 +110,7 @@ class Modes:
         self.names = module_names(model)
         self._matters = LearningMode(model).matters
         before = [(part, part.training) for part in model.modules()]
-        set_train_mode(model)  # what stays in eval mode, a frozen part say, may do so
+        set_train_mode(model)  # frozen parts may stay in eval mode
         self._trained = {id(part) for part in model.modules() if part.training}
         for part, training in before:
             part.training = training

@@ -5,19 +5,19 @@ from typing import Any
 
 import numpy as np
 from gymnasium.vector.utils import batch_space
-from torch import Tensor
 
+from yieldrl.envs.arrays import copied
 from yieldrl.experiments.check_algorithm.instrument import Instrument
 from yieldrl.experiments.check_algorithm.observers import ChangeLog
 from yieldrl.experiments.check_algorithm.report import (
     Values,
     changed,
-    copied,
     generators,
     leaves,
-    listed,
     same,
 )
+from yieldrl.foundations.conversion import as_array
+from yieldrl.foundations.validation import listed
 
 
 def predict_twice(instrument: Instrument) -> None:
@@ -55,7 +55,7 @@ def has_eval_envs(trainer: Any) -> bool:
     """Whether there are environments to evaluate in."""
     try:
         return trainer.eval_envs is not None
-    except ValueError:  # no second one of the kind can be made
+    except ValueError:  # cannot be made a second time
         return False
 
 
@@ -69,7 +69,7 @@ class Snapshot:
         self.state = copy.deepcopy(self.trainer.state_dict())
         self.saved = copied(leaves(self.trainer.algorithm.state_dict()))
         self.actions = self._actions()
-        agent.load_state_dict(copy.deepcopy(self.state["agent"]))  # its memory
+        agent.load_state_dict(copy.deepcopy(self.state["agent"]))  # with its memory
         self.actor: Any = None
         if hasattr(agent, "actor"):
             self.actor, self.version = agent.actor(), agent.policy_version
@@ -90,7 +90,7 @@ class Snapshot:
         )
 
     def try_copy(self) -> None:
-        """The acting copy has not heard of what was learned meanwhile."""
+        """The acting copy is not changed by later learning."""
         if self.actor is None:
             return
         self._expect_of_copy("after more was learned")
@@ -126,14 +126,10 @@ class Snapshot:
 
     def _actions(self) -> Values:
         sampled = [self.agent.sample(self.obs)[0] for _ in range(4)]
-        samples = {f"sample {i}": _array(x) for i, x in enumerate(sampled, 1)}
+        samples = {f"sample {i}": as_array(x) for i, x in enumerate(sampled, 1)}
         return {"predict": _predicted(self.agent, self.obs), **samples}
 
 
 def _predicted(agent: Any, obs: Any) -> np.ndarray:
     agent.begin_episode()
-    return _array(agent.predict(obs))
-
-
-def _array(action: Any) -> np.ndarray:
-    return action.cpu().numpy() if isinstance(action, Tensor) else np.asarray(action)
+    return as_array(agent.predict(obs))

@@ -3,7 +3,7 @@
 import math
 import random
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -81,16 +81,6 @@ class Report:
             )
 
 
-def listed(names: Sequence[str]) -> str:
-    """The first three names, and how many more there are.
-
-    >>> listed(["a", "b", "c", "d"])
-    'a, b, c and 1 more'
-    """
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
-
-
 def warn_of_concerns(trainer: Any) -> None:
     """Warn of what the `concerns` of the algorithm and its model say, if anything."""
     concerns = getattr(trainer.agent.algorithm, "concerns", None)
@@ -122,14 +112,6 @@ def values_of(algorithm: Any) -> Values:
     """All that an algorithm saves, and buffers of its model that it does not save."""
     buffers = {f"model.{name}": b for name, b in algorithm.model.named_buffers()}
     return buffers | leaves(algorithm.state_dict())
-
-
-def copied(values: Values) -> Values:
-    """The values in memory of their own."""
-    return {
-        name: value.detach().clone() if isinstance(value, Tensor) else value
-        for name, value in values.items()
-    }
 
 
 def changed(before: Values, after: Values) -> list[str]:

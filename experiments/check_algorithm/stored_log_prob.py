@@ -9,7 +9,7 @@ from tensordict import TensorDict
 
 from yieldrl.experiments.check_algorithm.report import Report
 
-MOST_COPIES = 8
+MAX_COPIES = 8
 
 
 class StoredLogProbs:
@@ -26,7 +26,7 @@ class StoredLogProbs:
     def __init__(self, agent: Any, report: Report, tolerance: float) -> None:
         self.agent, self.report, self.tolerance = agent, report, tolerance
         self._policies: dict[int, Any] = {}
-        self._versions: set[int] = set()  # all that have acted, kept or not
+        self._versions: set[int] = set()  # of all actions, stored or not
         self._due = self.recorded = False
 
     def acts(self) -> None:
@@ -36,7 +36,7 @@ class StoredLogProbs:
         self._versions.add(version)
         if hasattr(model, "evaluate_actions") and version not in self._policies:
             self._policies[version] = copy.deepcopy(model)
-            for oldest in list(self._policies)[:-MOST_COPIES]:
+            for oldest in list(self._policies)[:-MAX_COPIES]:
                 del self._policies[oldest]
 
     def learns(self, data: TensorDict, buffer: Any) -> None:
@@ -86,7 +86,7 @@ class StoredLogProbs:
         seen = torch.ones(len(flat), dtype=torch.bool, device=stored.device)
         if "valid" in flat.keys():  # noqa: SIM118 - steps that only reset
             seen &= flat["valid"]
-        if versions is not None:  # of those that are gone nothing can be said
+        if versions is not None:  # weights that are gone cannot be checked
             seen &= torch.isin(versions, torch.tensor([*policies], device=seen.device))
         miss = torch.full_like(stored, torch.inf)
         for version, policy in policies.items():

@@ -99,13 +99,21 @@ class TestOldConfigs:
 
     OLD: ClassVar = {"correction": "clip", "gipo_sigma": 1.0, "num_steps": 16}
 
-    @pytest.mark.parametrize("package", [ppo, a2c, ppo_lstm, appo])
+    @pytest.mark.parametrize("package", [ppo, a2c, ppo_lstm])
     def test_what_was_the_default_is_read_as_before(self, package):
         config = package.Config.from_dict(self.OLD)
         assert config == package.Config(num_steps=16)
 
+    @pytest.mark.parametrize(("package", "name"), [(appo, "vtrace"), (gipo, "gipo")])
+    def test_what_an_algorithm_does_by_itself_is_read(self, package, name):
+        old = {**self.OLD, "correction": name}
+        assert package.Config.from_dict(old) == package.Config(num_steps=16)
+        with pytest.raises(ValueError, match="for the clip take ppo"):
+            package.Config.from_dict(self.OLD)
+
     def test_gipo_keeps_its_own_field(self):
-        assert gipo.Config.from_dict({**self.OLD, "gipo_sigma": 2.0}).gipo_sigma == 2
+        old = {**self.OLD, "correction": "gipo", "gipo_sigma": 2.0}
+        assert gipo.Config.from_dict(old).gipo_sigma == 2
 
     @pytest.mark.parametrize("package", [ppo, a2c, ppo_masked])
     def test_other_corrections_say_where_they_went(self, package):

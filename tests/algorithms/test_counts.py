@@ -1,14 +1,20 @@
-"""How many steps and gradient steps a run of each variant takes."""
+"""How many steps and gradient steps a run takes."""
 
 import importlib
 from typing import Any
 
 import pytest
 
+from yieldrl.algorithms import reinforce
+
 
 @pytest.mark.parametrize(
     ("name", "fields", "learn_steps"),
     [
+        ("a2c", {"total_steps": 1280}, 10),
+        ("ddpg", {"total_steps": 1010}, 11),
+        ("sac", {"total_steps": 1010}, 11),
+        ("q_learning", {"total_steps": 1000}, 1000),
         ("appo", {"total_steps": 1024}, 32),
         ("gipo", {"total_steps": 1024}, 32),
         ("mbpo", {"total_steps": 505, "num_branches": 256}, 60),
@@ -16,6 +22,9 @@ import pytest
         ("ppo_masked", {"total_steps": 1024}, 16),
         ("ppo_roa", {"total_steps": 8192}, 96),
         ("sarsa", {"total_steps": 1000}, 1000),
+        ("n_step_dqn", {"total_steps": 1200}, 101),
+        ("prioritized_dqn", {"total_steps": 1200}, 101),
+        ("behavior_cloning", {"demonstration_steps": 400, "num_epochs": 5}, 20),
     ],
 )
 def test_a_run_ends_with_the_update_of_its_last_step(
@@ -23,7 +32,14 @@ def test_a_run_ends_with_the_update_of_its_last_step(
 ) -> None:
     module = importlib.import_module(f"yieldrl.algorithms.{name}")
     *_, log = module.Trainer(module.Config(eval_every=0, **fields))()
+    steps = fields.get("total_steps", 400)
     counts = log["log_type"], log["sample_step"], log["learn_step"]
-    assert counts == ("train", fields["total_steps"], learn_steps)
+    assert counts == ("train", steps, learn_steps)
     if name == "ppo_roa":
         assert log["logs"]["phase"] == 2
+
+
+def test_reinforce_ends_with_episodes_that_are_not_learned_from() -> None:
+    *_, log = reinforce.Trainer(reinforce.Config(total_steps=1000, eval_every=0))()
+    counts = log["log_type"], log["sample_step"], log["learn_step"]
+    assert counts == ("collect", 1000, 4)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import dpo
 from yieldrl.language import TokenPolicy, policy_for
-from yieldrl.on_policy.group_algorithm import asked
+from yieldrl.on_policy.group_algorithm import evaluate_steps
 
 SMALL = functools.partial(policy_for, d_model=32, num_layers=1, num_heads=2)
 SUMS = {
@@ -121,7 +121,7 @@ def test_a_step_is_weighed_by_how_wrong_the_implicit_reward_was() -> None:
     loss, logs = algorithm.loss(data)
     (found,) = torch.autograd.grad(loss, algorithm.model.logits)
     margin = float(logs["margin"])
-    better, worse = asked(algorithm.model, data.flatten(0, 2))[0].sum(1)
+    better, worse = evaluate_steps(algorithm.model, data.flatten(0, 2))[0].sum(1)
     (apart,) = torch.autograd.grad(better - worse, algorithm.model.logits)
     torch.testing.assert_close(found, -0.5 / (1 + math.exp(margin)) * apart)
     assert margin == pytest.approx(0.5 * 0.7)

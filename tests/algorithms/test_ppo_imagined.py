@@ -59,6 +59,26 @@ def test_the_horizon_bootstraps_and_an_end_does_not() -> None:
     assert len(rows) == int(segment["valid"].sum())
 
 
+def test_one_critic_says_all_values_of_an_estimate() -> None:
+    """At a refresh it has learned since the rollout was collected."""
+    run = trainer(refreshes=3)
+    own: Any = run.algorithm
+    checked: list[int] = []
+
+    def compared(rollout: Any) -> Any:
+        following = type(own).next_values(own, rollout)
+        if "step" not in set(rollout["obs"].keys()):  # a real one
+            now = own.values(own.model.inputs(rollout).flatten(0, 1))
+            torch.testing.assert_close(rollout["value"].flatten(), now)
+            checked.append(int(own.past.refreshed))
+        return following
+
+    own.next_values = compared
+    for _ in run():
+        pass
+    assert {0, 1, 2} <= set(checked)
+
+
 def test_two_stages_have_an_optimizer_each_and_one_has_groups() -> None:
     rates = {"learning_rate": 1e-4, "value_learning_rate": 2e-4}
     rates |= {"model_learning_rate": 3e-4, "head_learning_rate": 4e-4}

@@ -36,20 +36,20 @@ ONLY = {"train": (96, 0, 0), "adapt": (0, 96, 0), "finetune": (0, 0, 96)}
 # The document's tables of modules: in inference or train mode, or not at all.
 DOCUMENT = {
     "train": {
-        "encoder_priv": ("infer", "learns"),
-        "actor": ("infer", "learns"),
-        "actor_adapt": ("rest", "learns"),
-        "adapt_module": ("infer", "learns"),
-        "adapt_ema": ("rest", "average"),
-        "critic": ("rest", "learns"),
+        "encoder_priv": ("forward", "learns"),
+        "actor": ("forward", "learns"),
+        "actor_adapt": ("unused", "learns"),
+        "adapt_module": ("forward", "learns"),
+        "adapt_ema": ("unused", "average"),
+        "critic": ("unused", "learns"),
     },
     "finetune": {
-        "encoder_priv": ("rest", "infer"),
-        "actor": ("rest", "rest"),
-        "actor_adapt": ("infer", "learns"),
-        "adapt_module": ("rest", "learns"),
-        "adapt_ema": ("infer", "average"),
-        "critic": ("rest", "learns"),
+        "encoder_priv": ("unused", "forward"),
+        "actor": ("unused", "unused"),
+        "actor_adapt": ("forward", "learns"),
+        "adapt_module": ("unused", "learns"),
+        "adapt_ema": ("forward", "average"),
+        "critic": ("unused", "learns"),
     },
 }
 
@@ -90,7 +90,7 @@ class TestTable:
 
         def note(module: str) -> None:
             graph = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
-            calls[module, "graph" if graph else "infer"] += 1
+            calls[module, "graph" if graph else "forward"] += 1
 
         for name in MODULES:
             hook = functools.partial(lambda name, *_: note(name), name)
@@ -99,8 +99,8 @@ class TestTable:
         for _ in range(8):
             trainer.collector.step()
         uses = {name: getattr(PHASES[phase], name) for name in MODULES}
-        acting = [name for name in MODULES if uses[name].rollout == "infer"]
-        assert dict(calls) == {(name, "infer"): 8 for name in acting}
+        acting = [name for name in MODULES if uses[name].rollout == "forward"]
+        assert dict(calls) == {(name, "forward"): 8 for name in acting}
         assert all(same(before[n], parameters_of(model, n)) for n in MODULES)
 
         calls.clear()
@@ -108,11 +108,11 @@ class TestTable:
         after = {name: parameters_of(model, name) for name in MODULES}
         for name, use in uses.items():
             learns = use.training in ("ppo", "adapt", "imitate")
-            idle = use.training in ("infer", "rest")
+            idle = use.training in ("forward", "unused")
             assert same(before[name], after[name]) == idle, name
             assert ((name, "graph") in calls) == learns, name
-            called = learns or (name, "infer") in calls
-            assert called == (learns or use.training == "infer"), name
+            called = learns or (name, "forward") in calls
+            assert called == (learns or use.training == "forward"), name
         pairs = zip(before["adapt_ema"], after["adapt_ema"], strict=True)
         for (old, new), towards in zip(pairs, after["adapt_module"], strict=True):
             torch.testing.assert_close(new, 0.96 * old + 0.04 * towards)
@@ -133,7 +133,7 @@ class TestTable:
             if not any(algorithm.learns(kind) for kind in kinds):
                 continue
             optimizer = algorithm.optimizer
-            if not model.teaches:
+            if not model.teacher_acts:
                 optimizer = algorithm.student_optimizer
             if kinds != ("ppo",):
                 optimizer = algorithm.adaptation_optimizer

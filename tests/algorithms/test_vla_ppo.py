@@ -16,7 +16,7 @@ from worlds import Counter
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import appo, behavior_cloning, ppo, vla_ppo
 from yieldrl.buffers import gae
-from yieldrl.on_policy import executed, joint
+from yieldrl.on_policy import executed_mask, sum_executed
 from yieldrl.runtime import AccumulatedStep
 
 SMALL = {
@@ -67,16 +67,16 @@ def plain(log: Any) -> Any:
 class TestMasks:
     def test_of_executed_actions(self) -> None:
         data = TensorDict({"num_steps": torch.tensor([1, 3, 2])}, [3])
-        mask = executed(torch.zeros(3, 3, 2), data)
+        mask = executed_mask(torch.zeros(3, 3, 2), data)
         assert mask[..., 0].tolist() == mask[..., 1].tolist()
         assert mask[..., 0].int().tolist() == [[1, 0, 0], [1, 1, 1], [1, 1, 0]]
-        assert executed(torch.zeros(3, 3, 2), TensorDict({}, [3])).all()
+        assert executed_mask(torch.zeros(3, 3, 2), TensorDict({}, [3])).all()
 
     def test_the_log_prob_of_a_chunk_is_that_of_executed_actions(self) -> None:
         log_prob = torch.tensor([[[-1.0], [-2.0], [-4.0]], [[-1.0], [-2.0], [-4.0]]])
         data = TensorDict({"num_steps": torch.tensor([1, 2])}, [2])
-        assert joint(log_prob, data).tolist() == [-1, -3]
-        assert joint(torch.tensor([-5.0, -6.0]), data).tolist() == [-5, -6]
+        assert sum_executed(log_prob, data).tolist() == [-1, -3]
+        assert sum_executed(torch.tensor([-5.0, -6.0]), data).tolist() == [-5, -6]
 
     def test_what_was_not_executed_gets_no_gradient(self) -> None:
         log_prob = torch.zeros(2, 3, 1, requires_grad=True)
@@ -274,7 +274,7 @@ class TestGroups:
         own = algorithm()
         step = own.gradient_step(own.loss, own.optimizer)
         assert isinstance(step, AccumulatedStep)
-        assert step.alone()
+        assert step.trains_all()
 
 
 class Chunked(Counter):

@@ -388,7 +388,7 @@ def test_half_a_rollout_of_the_loop_is_refused_once_another_one_was_learned_from
     for _ in range(3):
         next(logs)
     trainer.algorithm.update(trainer.collector.collect(STEPS))
-    with pytest.raises(RuntimeError, match=r"version 0 acted .* clear\(\)"):
+    with pytest.raises(RuntimeError, match=r"by policy version 0: .* clear\(\)"):
         for _ in trainer():
             pass
     trainer.buffer.clear()
@@ -506,6 +506,20 @@ def test_rollouts_of_one_step_teach_bitwise_what_the_loop_does(name):
     expected, found = weights_of(one), weights_of(other)
     assert not changed(expected, found)
     assert other.agent.learn_step == one.agent.learn_step > 0
+
+
+@pytest.mark.parametrize("collection", ["sync", "async"])
+def test_rewards_are_scaled_by_the_returns_of_their_own_episodes(collection):
+    """A rollout that begins with new episodes does not carry on the sums of others."""
+    trainer = trainer_of("ppo", collection, normalize_reward=True)
+    scaler = trainer.algorithm.reward_scaler
+    rollout = trainer.collector.collect(5)
+    trainer.update(rollout)
+    carried = rollout["truncated"][-1] | rollout["terminated"][-1]
+    assert carried.all() or scaler.carry.any()
+    trainer.collector.collect(5, reset=True)
+    assert not scaler.carry.any()
+    trainer.collector.stop()
 
 
 @pytest.mark.parametrize("name", ["n_step_dqn", "rainbow", *ONE_BY_ONE])

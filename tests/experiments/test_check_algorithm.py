@@ -122,7 +122,7 @@ class NormalizesWhileActing(ppo.Agent):
 class ActsWithGradients(ppo.Agent):
     def sample(self, obs: Any) -> Any:
         action, extras = self.explore(torch.as_tensor(obs))
-        extras = self.signed(extras, len(action))
+        extras = self.with_policy_version(extras, len(action))
         return action.detach().clamp(-1, 1).numpy(), extras
 
 
@@ -201,11 +201,11 @@ class ActsWithOldWeights(ppo.Agent):
 
 
 class SignsAnotherVersion(ppo.Agent):
-    def signed(self, extras: Any, count: int) -> Any:
-        signed = super().signed(extras, count)
-        if "policy_version" in signed:
-            signed["policy_version"] -= 1
-        return signed
+    def with_policy_version(self, extras: Any, count: int) -> Any:
+        extras = super().with_policy_version(extras, count)
+        if "policy_version" in extras:
+            extras["policy_version"] -= 1
+        return extras
 
 
 class ForgetsTheVersion(dqn.Algorithm):

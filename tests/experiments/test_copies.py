@@ -12,7 +12,7 @@ from gymnasium.utils import EzPickle
 from worlds import Counter
 
 from yieldrl import loggers
-from yieldrl.algorithms import dqn, ppo, sac
+from yieldrl.algorithms import a2c, behavior_cloning, dqn, ppo, q_learning, sac
 from yieldrl.collectors import AsyncCollector
 
 SETTINGS: dict[str, Any] = {
@@ -100,6 +100,50 @@ def test_any_other_trainer_is_copied_and_trains_alike_by_itself() -> None:
         assert all(map(torch.equal, before, after))
         assert twin.agent.sample_step == 256
         assert trainer.agent.sample_step < 256
+
+
+LEARNERS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "ppo": (ppo, {"precision": "bfloat16", "num_steps": 16}),
+    "dqn": (dqn, {"precision": "bfloat16", "learning_starts": 20, "buffer_size": 64}),
+    "a2c": (a2c, {}),
+    "q_learning": (q_learning, {"env_id": "yieldrl/Taxi-v1"}),
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_copy_alone_learns_what_the_original_would_have(name: str) -> None:
+    """Whatever the original keeps of itself, a copy has of itself."""
+    module, settings = LEARNERS[name]
+    with make(module, speed="eager", **settings) as trainer:
+        for log in trainer():
+            if log["sample_step"] >= 100 and log["log_type"] == "train":
+                break
+        twin = copy.deepcopy(trainer)
+        before = [p.detach().clone() for p in trainer.model.parameters()]
+        for _ in twin():
+            pass
+        after = list(trainer.model.parameters())
+        assert all(map(torch.equal, before, after))
+        assert all(p.grad is None for p in after)
+        assert not all(map(torch.equal, before, twin.model.parameters()))
+        for _ in trainer():
+            pass
+        assert all(map(torch.equal, after, twin.model.parameters()))
+
+
+def test_a_copy_asks_the_experts_of_its_own_environments() -> None:
+    fields = {k: v for k, v in SETTINGS.items() if k != "total_steps"}
+    config = behavior_cloning.Config(demonstration_steps=200, num_epochs=1, **fields)
+    with behavior_cloning.Trainer(config) as trainer:
+        logs = trainer()
+        for _ in range(20):
+            next(logs)
+        twin = copy.deepcopy(trainer)
+        for one in (twin, trainer):
+            for _ in one():
+                pass
+        shown = [one.buffer.rollout()["action"] for one in (twin, trainer)]
+        assert torch.equal(*shown)
 
 
 class Remade(EzPickle, Counter):

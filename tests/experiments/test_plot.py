@@ -50,6 +50,16 @@ def test_runs_without_config_are_grouped_by_their_names(tmp_path: Path) -> None:
     assert labels == {"dqn-Acrobot-v1": 2, "mine": 1}
 
 
+def test_runs_without_the_metric_are_left_out(tmp_path: Path) -> None:
+    make_run(tmp_path / "a", {100: 1.0, 200: 2.0})
+    other = make_run(tmp_path / "b", {})
+    with pytest.warns(UserWarning, match="left out: .*no evaluate/episode_return; it"):
+        (curve,) = plot.curves([tmp_path])
+    assert (curve.label, curve.num_runs) == ("a", 1)
+    with pytest.raises(ValueError, match="no evaluate/episode_return; it has nothing"):
+        plot.curves([other])
+
+
 def test_steps_that_differ_are_interpolated_where_all_runs_have_been() -> None:
     runs = [
         (np.array([0, 100, 200]), np.array([0.0, 10.0, 20.0])),

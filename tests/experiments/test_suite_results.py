@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from yieldrl.experiments.suite_results import Outcome, SuiteResults
+from yieldrl.experiments.suite_results import EpisodeOutcome, SuiteResults
 
 ABOUT = {"suite": "crowds", "seed": 7, "tasks": {"few": {"num": 2}, "many": {"num": 6}}}
 
 
 def outcome(task, number, success, length=3):
     said = {"episode_return": float(bool(success)), "length": length, "seconds": 0.5}
-    return Outcome(task=task, number=number, success=success, **said)
+    return EpisodeOutcome(task=task, number=number, success=success, **said)
 
 
 def test_each_episode_is_in_the_file_at_once_in_the_order_of_tasks(tmp_path):

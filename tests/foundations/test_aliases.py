@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from yieldrl.algorithms import a2c, dqn, ppo, ppo_lstm, reinforce
+from yieldrl.cli import options
 from yieldrl.foundations import Config
 from yieldrl.foundations.aliases import ALIASES, to_fields
 
@@ -219,6 +220,27 @@ def test_a_mistake_says_block_key_and_remedy(
     assert str(error.value) == message
 
 
-def test_flat_files_know_our_words_alone() -> None:
-    with pytest.raises(ValueError, match="no field 'n_epochs': did you mean 'num_epo"):
-        ppo.Config.from_dict(json.loads('{"n_epochs": 3}'))
+@pytest.mark.parametrize(
+    ("module", "theirs", "ours"),
+    [
+        (ppo, "n_epochs", "num_epochs"),
+        (ppo, "clip_range", "clip_coef"),
+        (ppo, "clip_range_vf", "clip_value"),
+        (ppo, "batch_size", "num_minibatches"),
+        (ppo, "iterations", "total_steps"),
+        (dqn, "exploration_final_eps", "epsilon_end"),
+        (dqn, "target_update_interval", "target_every"),
+        (dqn, "lr", "learning_rate"),
+    ],
+)
+def test_without_blocks_the_words_of_others_get_ours_named(
+    module: Any, theirs: str, ours: str
+) -> None:
+    """The nearest name may mean another thing: `clip_range` is no `clip_value`."""
+    message = f"has no field '{theirs}': here it is '{ours}'"
+    with pytest.raises(ValueError, match=message):
+        module.Config.from_dict(json.loads(f'{{"{theirs}": 3}}'))
+    with pytest.raises(TypeError, match=message):
+        module.Config(**{theirs: 3})
+    with pytest.raises(ValueError, match=message):
+        options.parse(module.Trainer, [f"--{theirs.replace('_', '-')}", "3"], "train")

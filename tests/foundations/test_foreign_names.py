@@ -159,3 +159,29 @@ def test_entries_of_other_libraries_are_not_passed_over(module, word, ours):
     for call in (*learners, *([trainer.buffer.add] if module is dqn else [])):
         with pytest.raises(ValueError, match=f"entry '{word}': rename it, here it is"):
             call(rollout)
+
+
+def test_a_child_that_sets_an_old_name_sets_the_new_one():
+    class Recording(ppo.Agent):
+        records_policy = True
+
+    class Trainer(ppo.Trainer):
+        agent_class = Recording
+
+    agent = Trainer(ppo.Config(total_steps=64, eval_every=0)).agent
+    assert agent.records_log_prob
+    assert agent.records_policy
+    agent.records_policy = False
+    assert not agent.records_log_prob
+
+
+@pytest.mark.parametrize("name", ["reward", "terminated", "truncated"])
+@pytest.mark.parametrize("module", [ppo, dqn, reinforce, sac])
+def test_an_axis_too_many_is_not_broadcast(module, name):
+    """`[T, N, 1]` and `[T, N]` would make `[B, B]`."""
+    trainer = module.Trainer(module.Config(eval_every=0, total_steps=64))
+    for call in (trainer.algorithm.update, trainer.update):
+        rollout = rollout_of(STEPS)
+        rollout[name] = rollout[name].unsqueeze(-1)
+        with pytest.raises(ValueError, match=f"'{name}' of a rollout .* squeeze"):
+            call(rollout)

@@ -11,7 +11,6 @@ from gymnasium.spaces import Box
 from tensordict import TensorDict
 
 from yieldrl.envs.grid_world import GoToVectorEnv
-from yieldrl.imagination.past import Past
 from yieldrl.imagination.trunk import TrunkWorld, change_errors, difference
 from yieldrl.vla import VLAConfig, VLAPolicy
 
@@ -149,17 +148,3 @@ def test_it_learns_a_small_grid() -> None:
     assert logs["model/change_loss"] < 0.8 * (~data["terminated"]).float().mean()
     end = world.outcome(world.predict(data["obs"], data["action"]).outcome).end
     assert ((end > 0.5) == data["terminated"]).float().mean() > 0.9
-
-
-def test_steps_are_counted_through_rollouts() -> None:
-    past = Past(2)
-    flags = {
-        "terminated": torch.tensor([[False, True], [False, False]]),
-        "truncated": torch.zeros(2, 2, dtype=torch.bool),
-        "valid": torch.tensor([[True, True], [True, False]]),
-    }
-    rollout = TensorDict(flags, [2, 2])
-    assert past.follow(rollout).tolist() == [[0, 0], [1, 0]]
-    assert past.follow(rollout).tolist() == [[2, 0], [3, 0]]
-    past.forget()
-    assert past.follow(rollout).tolist() == [[0, 0], [1, 0]]

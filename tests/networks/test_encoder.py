@@ -179,6 +179,14 @@ def test_what_is_no_image_is_flattened(shape):
     assert encoder(torch.zeros(2, *shape)).shape == (2, int(np.prod(shape)))
 
 
+@pytest.mark.parametrize("shape", [(84, 84), (4, 20, 20, 1)])
+def test_pictures_without_three_axes_are_said_to_be_none(shape):
+    """As of Gymnasium's wrappers GrayscaleObservation and FrameStackObservation."""
+    with pytest.warns(UserWarning, match="pictures have three axes"):
+        encoder = make_encoder(Box(0, 255, shape, np.uint8))
+    assert encoder.size == np.prod(shape)
+
+
 def test_layouts_are_the_same_network():
     """One picture, channels first or last, gives the same features."""
     first, last = make_encoder(image(4, 84, 84)), make_encoder(image(84, 84, 4))

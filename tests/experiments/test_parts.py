@@ -1,0 +1,88 @@
+"""Parts that do not fit a trainer are refused by their names."""
+
+import gymnasium as gym
+import pytest
+from gymnasium.spaces import Box, Discrete
+from torch import nn
+from worlds import Counter
+
+from yieldrl.algorithms import dqn, ppo
+
+CONFIG = ppo.Config(num_steps=8, total_steps=64, eval_every=0, device="cpu")
+
+
+class From5(Counter):
+    """Its actions are 5 and 6."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.action_space = Discrete(2, start=5)
+
+
+class Wider(Counter):
+    """Its observations have three numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.observation_space = Box(-9, 9, (3,))
+
+
+@pytest.mark.parametrize(
+    ("parts", "error", "message"),
+    [
+        ({"model": 3}, TypeError, "model = 3 is no network, and makes none"),
+        ({"model": nn.Linear(4, 2)}, TypeError, "model: Linear has no spaces: derive"),
+        ({"algorithm": ppo.Algorithm}, TypeError, "algorithm = Algorithm is a class"),
+        ({"agent": ppo.Agent}, TypeError, "derive from Trainer with agent_class ="),
+        ({"model": ppo.Model, "agent": 1}, ValueError, "pass the outermost alone"),
+    ],
+)
+def test_what_is_no_such_part_is_refused(parts, error, message):
+    with pytest.raises(error, match=message):
+        ppo.Trainer(CONFIG, **parts)
+
+
+@pytest.mark.parametrize("made_for", [From5, Wider])
+@pytest.mark.parametrize("part", ["model", "algorithm", "agent"])
+def test_a_part_of_other_spaces_is_refused(part, made_for):
+    """Actions 0 and 1 were sent where 5 and 6 are meant, in silence."""
+    other = ppo.Trainer(CONFIG, envs=made_for)
+    with pytest.raises(ValueError, match=r"the model observes .* make it of theirs"):
+        ppo.Trainer(CONFIG, envs=Counter, **{part: getattr(other, part)})
+    assert ppo.Trainer(CONFIG, envs=made_for, **{part: getattr(other, part)})
+
+
+def test_a_model_of_other_bounds_of_observations_fits():
+    """They say how far numbers may go, and not what they are."""
+    kept = ppo.Trainer(CONFIG, envs=Counter).model
+    narrow = gym.spaces.Box(-99, 99, (2,))
+    kept.observation_space = narrow
+    assert ppo.Trainer(CONFIG, envs=Counter, model=kept).model is kept
+
+
+@pytest.mark.parametrize("made_for", [From5, Wider])
+def test_environments_for_evaluation_have_the_spaces_of_the_training(made_for):
+    trainer = ppo.Trainer(CONFIG, envs=Counter, eval_envs=made_for)
+    with pytest.raises(ValueError, match="eval_envs: their observations are of"):
+        trainer.evaluate(1)
+
+
+def one_and_the_same():
+    env = Counter()
+    return lambda: env
+
+
+@pytest.mark.parametrize("how", ["function", "batch", "wrapped"])
+def test_evaluation_never_resets_what_is_trained_in(how):
+    """Each one would leave a transition from before the reset to after it."""
+    config = dqn.Config(num_envs=1, total_steps=64, eval_every=16, eval_episodes=1)
+    batch = gym.vector.SyncVectorEnv(
+        [Counter], autoreset_mode=gym.vector.AutoresetMode.SAME_STEP
+    )
+    sources = {
+        "function": {"envs": one_and_the_same()},
+        "batch": {"envs": batch, "eval_envs": batch},
+        "wrapped": {"envs": batch, "eval_envs": gym.vector.VectorWrapper(batch)},
+    }
+    with pytest.raises(ValueError, match=r"evaluation would reset .* eval_every=0"):
+        list(dqn.Trainer(config, **sources[how])())

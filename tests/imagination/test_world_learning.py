@@ -1,0 +1,22 @@
+"""What is kept of real episodes between rollouts."""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDict
+
+from yieldrl.imagination.world_learning import Past
+
+
+def test_steps_are_counted_through_rollouts() -> None:
+    past = Past(2)
+    flags = {
+        "terminated": torch.tensor([[False, True], [False, False]]),
+        "truncated": torch.zeros(2, 2, dtype=torch.bool),
+        "valid": torch.tensor([[True, True], [True, False]]),
+    }
+    rollout = TensorDict(flags, [2, 2])
+    assert past.follow(rollout).tolist() == [[0, 0], [1, 0]]
+    assert past.follow(rollout).tolist() == [[2, 0], [3, 0]]
+    past.forget()
+    assert past.follow(rollout).tolist() == [[0, 0], [1, 0]]
