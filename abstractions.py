@@ -68,7 +68,7 @@ class Policy(Model, ABC):
     """An actor-critic model: MLP, CNN, recurrent or vision-language-action alike.
 
     One without a critic says `has_critic = False`, leaves `get_value` out and returns
-    None for values: learning then goes by returns alone.
+    None for values: learning then uses returns alone.
     """
 
     has_critic: ClassVar[bool] = True
@@ -114,22 +114,22 @@ class Policy(Model, ABC):
         return self(obs, deterministic=True)[0]
 
     def inputs(self, data: TensorDict) -> Any:
-        """What the policy goes by in transitions `[...]`: observations, and memory."""
+        """The policy's inputs for transitions `[...]`: observations, and memory."""
         return data["obs"]
 
     def next_inputs(self, data: TensorDict) -> Any:
-        """What it goes by after transitions `[B]`."""
+        """The policy's inputs for the states after transitions `[B]`."""
         return data["next_obs"]
 
     def update_normalization(self, data: TensorDict) -> None:
         """Fold the observations of `data` into running statistics, if there are any."""
 
     def metrics(self) -> Logs:
-        """What to log of the policy itself, 0-dim: a Gaussian's `policy_std`, say."""
+        """Metrics of the policy itself, 0-dim: a Gaussian's `policy_std`, say."""
         return {}
 
     def concerns(self) -> list[str]:
-        """What a trainer should warn of, in sentences."""
+        """Warnings for the trainer to show, as sentences."""
         own = type(self).predict is not Policy.predict
         if own or takes(self.forward, "deterministic"):
             return []
@@ -159,10 +159,10 @@ class Algorithm(Learner, ABC):
         """
 
     def sync_target(self) -> None:
-        """Bring the target copy up to the model; nothing without a target."""
+        """Update the target copy towards the model; nothing without a target."""
 
     def concerns(self) -> list[str]:
-        """What a trainer warns of when it is made, in sentences: the model's own."""
+        """Warnings that a new trainer shows, as sentences: by default the model's."""
         own = getattr(self.model, "concerns", None)
         return [] if own is None else own()
 
@@ -171,15 +171,15 @@ class Agent(AgentBase):
     """The border between environments and mathematics; it counts `sample_step`s too.
 
     `sample` and `predict` take NumPy arrays or tensors, nested dicts of them too, with
-    or without the batch axis, and answer in kind. Exploration draws from `generator`.
+    or without the batch axis, and return the same. Exploration draws from `generator`.
     `AgentBase` completes a rollout with what `annotate` says of its actions, and saves.
     """
 
     algorithm: Algorithm
 
     has_memory: ClassVar[bool] = False
-    """Whether actions depend on what was observed earlier in the episode: then a loop
-    must say where episodes begin, with `begin_episode`."""
+    """Whether actions depend on earlier observations of the episode: if True, call
+    `begin_episode` whenever an episode starts."""
 
     @property
     def model(self) -> Model:
@@ -193,7 +193,7 @@ class Agent(AgentBase):
         tensors, batched = self.border.to_tensors(obs, self.model.needed_obs)
         with torch.inference_mode():
             action, extras = self.explore(tensors)
-            extras = self.signed(extras, len(action))
+            extras = self.with_policy_version(extras, len(action))
             accepted = self.border.actions.to_env(action)
         if accepted is not action:
             extras = {"action": action, **extras}

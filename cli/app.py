@@ -4,10 +4,12 @@ Only what a command needs is imported, and only when it runs: `yieldrl --help` a
 before PyTorch would have been read from the disk.
 """
 
+import inspect
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from tyro.conf import Positional, PositionalMetavarFromFieldName, arg
 from tyro.extras import SubcommandApp
@@ -16,6 +18,13 @@ from yieldrl.cli import evaluating, training
 from yieldrl.cli.errors import usage_errors
 
 _app = SubcommandApp()
+
+
+def _command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Register a command; tyro would keep line breaks inside of an argument's help."""
+    inner = inspect.unwrap(function)
+    inner.__doc__ = re.sub(r"\n {8}", " ", inspect.getdoc(inner) or "")
+    return _app.command(function)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -52,14 +61,14 @@ def list_algorithms(tree: bool = False) -> None:
     """List the algorithms and their tuned configs.
 
     Args:
-        tree: Show what extends what, which classes change, and how many lines it takes.
+        tree: Show which algorithm extends which, the changed classes, and the lines.
     """
     from yieldrl.cli import listing
 
     print(listing.tree() if tree else listing.table())
 
 
-@_app.command
+@_command
 def train(algorithm: Positional[str]) -> None:
     """Train; `yieldrl train ppo --help` shows the options of PPO.
 
@@ -82,10 +91,10 @@ def _train(algorithm: str | None, words: list[str]) -> None:
     training.train_command(trainer_class, words, prog=prog)
 
 
-evaluate = _app.command(evaluating.evaluate)
+evaluate = _command(evaluating.evaluate)
 
 
-@_app.command
+@_command
 @usage_errors()
 def export(
     run: Positional[str],
@@ -119,13 +128,13 @@ def export(
     print(f"checkpoint: {found}\npolicy: {path}")
 
 
-resume = _app.command(training.resume)
+resume = _command(training.resume)
 
 
-@_app.command
+@_command
 @usage_errors()
 def status(run: Positional[str]) -> None:
-    """Say how a run stands: whether it goes on, its steps, and on Ray its workers.
+    """Show the state of a run: running or not, its steps, and its workers on Ray.
 
     Args:
         run: Folder of a run, under way or ended.
@@ -135,21 +144,21 @@ def status(run: Positional[str]) -> None:
     print(run_status.status(run))
 
 
-@_app.command
+@_command
 @usage_errors()
 def plot(
-    runs: Positional[tuple[str, ...]],
+    runs: Annotated[Positional[tuple[str, ...]], arg(help_behavior_hint="(required)")],
     out: str = "curves.png",
     metric: str = "episode_return",
-    log_type: str = "evaluate",
+    log_type: Literal["collect", "train", "evaluate"] = "evaluate",
 ) -> None:
-    """Draw curves: runs that differ in their seed alone become one line.
+    """Draw learning curves; runs that differ only in their seed become one line.
 
     Args:
         runs: Folders of runs, or folders that hold such folders.
-        out: Picture to write; an .svg is written beside it.
+        out: Image file to write; an .svg is written beside it.
         metric: Metric to draw.
-        log_type: Where the metric was logged: `collect`, `train` or `evaluate`.
+        log_type: The kind of log that has the metric.
     """
     from yieldrl.experiments import plot as plots
 
@@ -157,7 +166,7 @@ def plot(
         print(path)
 
 
-@_app.command
+@_command
 @usage_errors()
 def check(chapter: Positional[str], file: str | None = None) -> None:
     """Check your answer to an exercise of the course, property by property.
@@ -174,7 +183,7 @@ def check(chapter: Positional[str], file: str | None = None) -> None:
         raise SystemExit(1)
 
 
-@_app.command
+@_command
 @usage_errors()
 def new(
     name: Positional[str], source: Annotated[str, arg(name="from")], into: str = "."

@@ -37,7 +37,7 @@ def folders() -> dict[str, Path]:
 
 
 def folder(name: str) -> Path:
-    """Where an algorithm lies on the disk; ValueError if there is none of this name."""
+    """The folder of an algorithm; ValueError if there is none of this name."""
     known = folders()
     if name not in known:
         names = ", ".join(known)

@@ -32,17 +32,16 @@ def evaluate(
         episodes: Episodes to play.
         seed: Seed of the environments, the same for all runs, so that they compare.
         checkpoint: `best` (the last, if none was the best), `last`, or a file.
-        device: Instead of the device that it was trained on: `cpu`, `cuda`, ...
+        device: Device to use; by default the one that it was trained on.
         video: Record the first episode to this file, for example `episode.mp4`.
-        in_order: Play each episode from a start of its own: of `seed`, `seed + 1`, ...
-        suite: Play several tasks: what the environment calls a suite
-            (`libero_spatial`), or a file of tasks and their `env_kwargs`. The same
-            command goes on where it was interrupted.
+        in_order: Seed each episode separately: with `seed`, `seed + 1`, ...
+        suite: Play several tasks: the name of a suite (`libero_spatial`), or a file of
+            tasks and their `env_kwargs`. The same command continues an interrupted one.
         episodes_per_task: Episodes of each task of a suite.
-        workers: Processes that play a suite side by side, each with its own copy of
-            policy and environment; 0 plays in this one.
-        ray: Let actors on Ray be the workers of a suite.
-        films: Failures to record, of each task of a suite.
+        workers: Processes that play a suite in parallel, each with its own copy of
+            policy and environment; 0 plays in this process.
+        ray: Use actors on Ray as the workers of a suite.
+        films: Failed episodes of each task of a suite to record as videos.
         out: File of a suite's episodes, by default `evaluations/SUITE.json` in the
             folder of the run; films lie beside it.
     """

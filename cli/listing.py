@@ -22,9 +22,9 @@ def table() -> str:
 
 
 def reached(path: Path) -> str:
-    """The return that a tuned config file says was reached with it, over seeds."""
+    """The mean return over seeds that a tuned config file states."""
     found = REACHED.fullmatch(path.read_text("utf-8-sig").partition("\n")[0])
-    return found[1] if found else "not measured"
+    return f"return {found[1]}" if found else "no result yet"
 
 
 def tree() -> str:

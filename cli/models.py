@@ -1,6 +1,5 @@
 """Models by name: of another algorithm, or a vision-language-action model."""
 
-import dataclasses
 import functools
 import importlib
 from collections.abc import Callable, Mapping
@@ -8,7 +7,6 @@ from typing import Any
 
 from yieldrl.abstractions import Policy
 from yieldrl.cli import catalog
-from yieldrl.foundations.config_blocks import nearest
 
 
 def of_algorithm(name: str, trainer_class: type[Any]) -> Callable[..., Any]:
@@ -64,16 +62,14 @@ def vision_language_action(
             f"block 'policy': {user} does not learn by a policy such as 'vla': take an"
             " actor-critic, ppo or vla_ppo"
         )
-    arguments = dict(cfg)
     if "vla_config" in cfg:
-        config, said = _vla_config(cfg["vla_config"])
-        arguments["vla_config"] = said
+        config = _vla_config(cfg["vla_config"])
         if config.chunk_length > 1:
             raise ValueError(
                 f"block 'policy': chunk_length = {config.chunk_length}: {user} decides"
                 " about one action at a time; take the algorithm vla_ppo"
             )
-    made = functools.partial(VLAPolicy.from_config, **arguments)
+    made = functools.partial(VLAPolicy.from_config, **cfg)
     return functools.update_wrapper(made, VLAPolicy, updated=())
 
 
@@ -82,20 +78,13 @@ def _wanted(trainer_class: type[Any]) -> Any:
     return getattr(trainer_class, "policy_class", trainer_class.model_class)
 
 
-def _vla_config(said: Any) -> tuple[Any, dict[str, Any]]:
-    """The config that stands in a file, and its values, with tuples for lists."""
-    from yieldrl.vla import VLAConfig
+def _vla_config(said: Any) -> Any:
+    """The config that stands in a file."""
+    from yieldrl.vla.config import vla_config_of
 
     if not isinstance(said, dict):
         raise ValueError(f"block 'policy': vla_config = {said!r}: give keys and values")
-    fields = {entry.name for entry in dataclasses.fields(VLAConfig)}
-    for key in said:
-        if key not in fields:
-            hint = nearest(key, fields)
-            raise ValueError(f"block 'policy': vla_config has no key {key!r}: {hint}")
-    values: dict[str, Any]
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in said.items()}
     try:
-        return VLAConfig(**values), values
+        return vla_config_of(None, said)
     except ValueError as reason:
         raise ValueError(f"block 'policy': vla_config: {reason}") from None

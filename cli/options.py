@@ -1,7 +1,9 @@
-"""From the words of a command line, and a file, to a run: its spec and its config."""
+"""Parse a command line, and a file, into a run: its spec and its config."""
 
 import dataclasses
+import inspect
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +42,7 @@ class Options:
     alone. A run that is killed loses what came after its last checkpoint."""
 
 
-_MOST_STEPS = 10**12  # as `total_steps` has it
+_MAX_STEPS = 10**12  # as `total_steps` has it
 
 
 @dataclass(frozen=True)
@@ -73,15 +75,15 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
     spec, config = _from_file(first.config, trainer_class)
     fields = [*options_of(Options), *options_of(type(config))]
     asked = (word[2:].partition("=")[0] for word in words if word.startswith("--"))
-    type(config).refuse_retired(name.replace("-", "_") for name in asked)
+    type(config).refuse_names(name.replace("-", "_") for name in asked)
     refuse_stray_values(words, dict(fields))
-    # A plain stand-in without checks: its defaults are then never refused half way.
+    # A stand-in without checks, so that no default is rejected before all are read.
     stand_in = dataclasses.make_dataclass("Command", fields)
     known = {one.name: getattr(config, one.name) for one in dataclasses.fields(config)}
     chosen = tyro.cli(
         stand_in,
         prog=prog,
-        description=type(config).__doc__,
+        description=re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(config) or ""),
         args=words,
         default=stand_in(**vars(_of_spec(spec)), **known),
     )
@@ -93,7 +95,7 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
 
 
 def _of_spec(spec: RunSpec) -> Options:
-    """The options that say what the loggers of a spec are."""
+    """The options that stand for the loggers of a spec."""
     saved = spec.arguments("checkpoint") or {}
     return Options(
         wandb=spec.arguments("wandb") is not None,
@@ -130,10 +132,10 @@ def _from_file(
 
 def _refuse_wrong(options: Options) -> None:
     """Check the options that no config checks."""
-    if not 0 <= options.checkpoint_every <= _MOST_STEPS:
+    if not 0 <= options.checkpoint_every <= _MAX_STEPS:
         raise ValueError(
             f"--checkpoint-every {options.checkpoint_every}: give a number at least 0"
-            f" and at most {_MOST_STEPS}"
+            f" and at most {_MAX_STEPS}"
         )
     if not 0 <= options.checkpoint_seconds < math.inf:  # NaN is neither
         raise ValueError(

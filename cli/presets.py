@@ -13,11 +13,7 @@ SUFFIXES = (".json", ".yaml", ".yml", ".toml")  # what `foundations.files` reads
 
 
 def load(name: str, trainer_class: type[Any]) -> Any:
-    """The config that a path or the name of a tuned file stands for.
-
-    Raises:
-        ValueError: If there is no such file, or its content does not fit.
-    """
+    """The config that a path or the name of a tuned file stands for; or ValueError."""
     path = find(name, trainer_class)
     with naming(path):
         return trainer_class.config_class.from_file(path)

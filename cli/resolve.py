@@ -49,7 +49,7 @@ def trainer_class(name: str) -> type[Any]:
 
 
 def model(policy: Part, trainer_class: type[Any]) -> Callable[..., Any] | None:
-    """What makes the networks from both spaces and the config; None for the default."""
+    """The function that makes the networks; None for the default."""
     if policy.is_path:
         made = _find("policy", policy.name)
         first = ("observation_space", "action_space", "config")

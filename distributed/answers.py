@@ -30,7 +30,7 @@ class StoreFullError(RuntimeError):
 
 
 def answer_of(who: str, answer: Any) -> Any:
-    """What an actor answers; it is said when that takes long.
+    """The answer of an actor; logs if that takes long.
 
     Args:
         who: The actor's name, such as `rollout worker 3`.

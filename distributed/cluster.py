@@ -134,14 +134,14 @@ class Cluster:
             )
 
     def _roles(self) -> str:
-        """How many of which role, as they are called in a config."""
+        """The number of actors of each role, by the names of config fields."""
         counts = {role: len(needed) for role, needed in self.places.items()}
         said = [f"{role} = {count}" for role, count in counts.items() if count]
         return ", ".join(said)
 
 
 def places(config: Config) -> dict[str, list[dict[str, float]]]:
-    """What the actors of a run need, by the config field that says how many.
+    """The resources of a run's actors, by the config field that counts them.
 
     Learners, and actors for inference and imagination, take a GPU each where the
     cluster is to have some: where the config's `device` names one.

@@ -10,7 +10,7 @@ from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.protocols import Collector
 from yieldrl.collectors.sync import collect
 from yieldrl.distributed.segments import Segments, part_of
-from yieldrl.distributed.worker import Part
+from yieldrl.distributed.worker import Segment
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import defer_keyboard_interrupt
@@ -59,10 +59,10 @@ class RayCollector(Collector):
         self.max_policy_lag, self.drops = max_policy_lag, when_stale == "drop"
         self.logs: dict[str, Any] = {}
         self.segments = Segments(envs.pool, agent, in_actor=in_actor)
-        self._segment: Part | None = None  # the one that is handed over
-        self._row = 0  # of that, which comes next
-        self._length: int | None = None  # of segments, while a caller collects
-        self._gap = False  # whether the next segment does not continue this one
+        self._segment: Segment | None = None  # being handed over
+        self._row = 0  # the next row of the segment
+        self._length: int | None = None  # rows per segment in `collect`
+        self._gap = False  # the next segment starts new episodes
 
     def step(self) -> dict[str, Any]:
         """Hand over one step of all environments; logs of the episodes that ended.
@@ -103,7 +103,7 @@ class RayCollector(Collector):
             self.reset(None)
         self._length = num_steps
         try:
-            return collect(self, num_steps)
+            return collect(self, num_steps, new_episodes=reset)
         finally:
             self._length = None
 
@@ -175,7 +175,7 @@ class RayCollector(Collector):
         self._segment, self._row, self._gap = part, 0, False
         self._ask(self.max_policy_lag + self.drops)
 
-    def _stale(self, part: Part) -> bool:
+    def _stale(self, part: Segment) -> bool:
         """Whether a segment is of another phase, or too old, where such are dropped."""
         if part.version < getattr(self.agent, "learns_since", 0):
             return True
@@ -183,7 +183,7 @@ class RayCollector(Collector):
         newer = lag.of(part.version) + (self.agent.policy_version != lag.newest)
         return self.drops and newer > self.max_policy_lag
 
-    def _drop(self, part: Part) -> None:
+    def _drop(self, part: Segment) -> None:
         self.segments.dropped += len(part.logs) * self.envs.num_envs
         self._gap = True
 

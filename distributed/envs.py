@@ -8,7 +8,7 @@ from gymnasium.vector.utils import batch_space
 
 
 class RemoteEnvs(VectorEnv[Any, Any, Any]):
-    """What a trainer must know of the environments of its rollout workers.
+    """Spaces and numbers of the environments of a trainer's rollout workers.
 
     Args:
         num_envs: How many there are in all workers together.

@@ -64,7 +64,7 @@ class EvalActor:
     def __init__(self, agent: Any = None) -> None:
         torch.set_num_threads(1)  # actors share the cores
         self._agent: Any = agent
-        self._recipe = b""  # of that
+        self._recipe = b""  # its recipe
         self._shares: dict[bytes, tuple[Share, Any]] = {}
 
     def play(
@@ -116,7 +116,7 @@ class EvalActor:
         return result, time.monotonic() - began
 
     def pace(self, share: bytes, seed: int) -> Pace:
-        """How long an episode of such a task may take."""
+        """The longest time of an episode of such a task."""
         return Pace.of(self._agent, lambda: self._alone(share), seed)
 
     def close(self) -> None:

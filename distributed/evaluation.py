@@ -42,8 +42,8 @@ class RemoteEvaluator(Evaluator):
         self.lives = Lives("eval actor", count, "an evaluation")
         self.actors = [self._new(index) for index in range(count)]
         self._sent_agent: Any = None
-        self._recipe: Any = None  # of that, in Ray's store
-        self._undivided: set[str] = set()  # tasks that one actor has to play
+        self._recipe: Any = None  # its recipe, in Ray's object store
+        self._undivided: set[str] = set()  # tasks for one actor only
 
     def play(self, agent: Any, episodes: int, seed: int) -> Evaluation:
         """Play so many episodes of each task.
@@ -70,7 +70,7 @@ class RemoteEvaluator(Evaluator):
     def _shares(self, episodes: int) -> Iterator[tuple[str, bytes, int]]:
         """Task, `Share` and number of episodes of all that is to be played."""
         most = max(1, self.count // len(self.sources))
-        total = min(self._config.eval_episodes, 16)  # as `make_eval` has it
+        total = min(self._config.eval_episodes, 16)  # as in `make_eval`
         for task, source in self.sources.items():
             own = self._as_it_is and isinstance(source, OBJECTS)
             divided = not own and task not in self._undivided and most > 1
@@ -88,7 +88,7 @@ class RemoteEvaluator(Evaluator):
                     yield task, pickled(share), count if whole else episodes
 
     def _sent(self, agent: Any) -> tuple[Any, Signature, Any]:
-        """What actors make the agent of, and its weights of now, in Ray's store."""
+        """The agent's recipe, and its current weights, in Ray's object store."""
         put = self._cluster.ray.put
         if self._sent_agent is not agent:
             kinds = type(agent), type(agent.algorithm)
@@ -106,7 +106,7 @@ class RemoteEvaluator(Evaluator):
         return index, self.lives[index], play.remote(recipe, *parts, episodes, seed)
 
     def _answer(self, asked: tuple[int, int, Any], share: Any, how: Any) -> Any:
-        """What comes of a share, from another actor if the one that was asked died."""
+        """The result of a share, from another actor if the first one died."""
         while True:
             index, life, answer = asked
             try:

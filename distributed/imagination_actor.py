@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from tensordict import TensorDict
 
-from yieldrl.distributed.remote_agent import as_array
 from yieldrl.distributed.weights import Signature, load
 from yieldrl.envs.batched.tree import tree_map
+from yieldrl.foundations.conversion import as_array
 
 
 class ImaginationRolloutActor:
@@ -64,7 +64,7 @@ class ImaginationRolloutActor:
             generator.manual_seed(drawn)
         else:
             generator.set_state(torch.tensor(drawn))
-        tensors = tree_map(torch.tensor, starts)  # where PyTorch itself would have them
+        tensors = tree_map(torch.tensor, starts)  # on PyTorch's default device
         data = TensorDict(tensors, [len(tensors["reward"])]).to(algorithm.device)
         segment = algorithm.imagine(data, horizon, generator, of_world.version)
         arrays = tree_map(as_array, segment.to_dict())

@@ -13,8 +13,8 @@ from yieldrl.distributed.answers import DeadWorkerError, answer_of
 from yieldrl.distributed.imagination_actor import ImaginationRolloutActor
 from yieldrl.distributed.imagination_weights import ImaginationWeights
 from yieldrl.distributed.lives import Lives
-from yieldrl.distributed.remote_agent import as_array
 from yieldrl.envs.batched.tree import tree_map
+from yieldrl.foundations.conversion import as_array
 
 
 @dataclass
@@ -78,7 +78,7 @@ class ImaginationPool:
         Raises:
             WorkerError: If an actor cannot go on.
         """
-        while len(self._asked) > self.ahead:  # by a call that was interrupted
+        while len(self._asked) > self.ahead:  # left by an interrupted call
             self._asked.popleft()
         self._asked.append(self._ask(starts, horizon, generator, version))
         if len(self._asked) <= self.ahead:
@@ -154,7 +154,7 @@ class ImaginationPool:
         return found[0][2]
 
     def _answer(self, index: int, asked: Asked) -> Any:
-        """What an actor answers; if it has died, what one in its place does."""
+        """The answer of an actor, or of its replacement if it has died."""
         while True:
             life, answer = asked.answers[index]
             try:

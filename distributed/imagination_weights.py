@@ -31,7 +31,7 @@ class ImaginationWeights:
         self._laid: dict[str, tuple[Any, tuple[Signature, Any]]] = {}
 
     def begin(self, version: int) -> tuple[Any, ...]:
-        """What `ImaginationRolloutActor.begin` takes, with all weights as they are now.
+        """Arguments of `ImaginationRolloutActor.begin`, with all current weights.
 
         `version` is that of the model of the world.
         """

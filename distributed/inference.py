@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from yieldrl.distributed.remote_agent import as_array
 from yieldrl.distributed.weight_group import Seat, WeightGroup
 from yieldrl.distributed.weights import Signature, load
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import Config, seed_everything
+from yieldrl.foundations.conversion import as_array
 
 BATCH_SECONDS = 0.01
 """How long observations wait for those of other workers."""
@@ -46,7 +46,7 @@ class InferenceActor:
     def __init__(
         self, config: Config, size: int, seconds: float = BATCH_SECONDS
     ) -> None:
-        torch.set_num_threads(1)  # it has a place for one, as workers do
+        torch.set_num_threads(1)  # Ray gives it one core
         self.config, self.size, self.seconds = config, size, seconds
         self._group: WeightGroup | None = None
         self._waiting: list[Question] = []
@@ -115,7 +115,7 @@ class InferenceActor:
     def state_dict(self, before: Any = None) -> dict[str, Any]:
         """Its agent, without weights."""
         state = self.agent.state_dict()
-        del state["algorithm"]  # its weights are the learner's
+        del state["algorithm"]  # it gets the learner's weights
         return state
 
     def _answer(self) -> None:
@@ -139,7 +139,7 @@ class InferenceActor:
                 question.answer.set_result((answer, rows))
 
     def _act(self, waiting: Sequence[Question]) -> list[Any]:
-        """What the agent does for each question."""
+        """The agent's actions for each request."""
         agent = self.agent
         agent.counters.sample_step = min(each.sample_step for each in waiting)
         parts = [question.obs for question in waiting]

@@ -38,10 +38,10 @@ class InferencePool:
         self.count = config.inference_actors
         self.lives = Lives("inference actor", self.count, "a finished segment")
         self._sent: list[int | None] = [None] * self.count
-        self._ready: list[Any] = [None] * self.count  # their answers to the latest
-        self._begun_at = [*self._ready]  # and to `begin`
+        self._ready: list[Any] = [None] * self.count  # answers to the latest request
+        self._begun_at = [*self._ready]  # answers to `begin`
         self._sender: WeightSender | None = None
-        self._asked = [0] * config.rollout_workers  # which life they ask
+        self._asked = [0] * config.rollout_workers  # restart counts, by worker
         self._begun: Any = None
         self.actors = [self._made(index) for index in range(self.count)]
 
@@ -131,7 +131,7 @@ class InferencePool:
         if not isinstance(getattr(error.__cause__, "cause", None), DeadInferenceError):
             return False
         index = worker % self.count
-        if self._asked[worker] == self.lives[index]:  # no other worker has noticed
+        if self._asked[worker] == self.lives[index]:  # not restarted yet
             self._restart(index)
         return True
 
@@ -168,7 +168,7 @@ class InferencePool:
             try:
                 found.append(ray.get(answer, timeout=SECONDS))
             except ray.exceptions.RayActorError:
-                found.append(None)  # who asks it next notices, and restarts it
+                found.append(None)  # the next request restarts it
             except ray.exceptions.GetTimeoutError:
                 said = f"inference actor {index} has not answered for {SECONDS:g} s"
                 raise TimeoutError(said) from None
@@ -178,7 +178,7 @@ class InferencePool:
         own, life = self.own, self.lives[index]
         workers = len(range(index, self.config.rollout_workers, self.count))
         seed = own.seed
-        if index or life:  # the first one has that of a run without actors
+        if index or life:  # the first has the seed of a run without actors
             seed = derive_seed(seed, f"inference actor {index}, {life}")
         device = "cuda" if self.config.device.startswith("cuda") else "cpu"
         rows = workers * own.num_envs

@@ -9,7 +9,7 @@ from yieldrl.distributed.answers import WAIT_SECONDS
 from yieldrl.distributed.lives import Lives
 from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.replay_actor import ReplayBufferActor
-from yieldrl.distributed.worker import Part
+from yieldrl.distributed.worker import Segment
 from yieldrl.envs.batched.tree import tree_map
 
 
@@ -29,10 +29,10 @@ class Joining:
         self.actor = pool.cluster.actor(ReplayBufferActor)
 
     def ask(self, answers: Sequence[Any]) -> Any:
-        """What the actor will answer, when all workers have answered."""
+        """Request the segment that joins the workers' `answers`."""
         return self.actor.joined.remote(*answers)
 
-    def get(self, asked: Any) -> tuple[Part, list[float]] | None:
+    def get(self, asked: Any) -> tuple[Segment, list[float]] | None:
         """A segment `[T, N]`, and the seconds that each worker took for it.
 
         None where the program has to ask the workers itself: one has failed, or lets
@@ -54,7 +54,7 @@ class Joining:
         self.lives.did_work(0)
         for index in range(self._pool.count):
             self._pool.did_work(index)
-        part.rows = tree_map(np.array, part.rows)  # fetched arrays cannot be written
+        part.rows = tree_map(np.array, part.rows)  # Ray's arrays are read-only
         return part, seconds
 
     def _restart(self) -> None:

@@ -46,10 +46,10 @@ class Learners:
         self.count = config.learners
         self.actors: list[Any] = []
         self._steps: deque[dict[str, float]] = deque()  # metrics not handed out yet
-        self._asked: list[Any] = []  # what an update will answer, if one is under way
-        self._theirs = 0  # checksum of the weights that they have
-        self._behind = True  # whether they lack the mirror's whole state
-        self._ended = ""  # why they are no more
+        self._asked: list[Any] = []  # futures of the current update
+        self._theirs = 0  # checksum of the learners' weights
+        self._behind = True  # whether they need the mirror's state
+        self._ended = ""  # the reason if they have ended
 
     @property
     def done(self) -> bool:
@@ -119,7 +119,7 @@ class Learners:
         parts = [part.to_dict() for part in rollout.chunk(self.count, dim=1)]
         arrays = [map_tensors(lambda x: x.cpu().numpy(), part) for part in parts]
         now = asdict(self.algorithm.counters), settings_of(self.algorithm), continues
-        with defer_keyboard_interrupt():  # what was asked for must be waited for
+        with defer_keyboard_interrupt():  # requests must be completed
             self._asked = [
                 actor.update.remote(part, size, *now)
                 for actor, part in zip(self.actors, arrays, strict=True)
@@ -160,7 +160,7 @@ class Learners:
         return self.config.in_one_process(num_envs=self.config.num_envs // self.count)
 
     def _all(self, method: str, *args: Any) -> list[Any]:
-        """What each learner answers to a call."""
+        """The answers of all learners to a call."""
         return self._get([getattr(one, method).remote(*args) for one in self.actors])
 
     def _get(self, asked: Sequence[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""How often actors were started again, and when that is given up."""
+"""Restarts of actors, and their limit."""
 
 import logging
 
@@ -6,12 +6,12 @@ from yieldrl.distributed.answers import WorkerError
 
 log = logging.getLogger("yieldrl.distributed")
 
-MOST_LIVES = 5
+MAX_LIVES = 5
 """An actor that dies as often without any work done in between ends the run."""
 
 
 class Lives(list[int]):
-    """How often each actor of a role was started again.
+    """Counts the restarts of each actor of a role.
 
     Args:
         role: What one of them is called in messages, such as `rollout worker`.
@@ -35,12 +35,12 @@ class Lives(list[int]):
         """Count the next life of an actor that has died.
 
         Raises:
-            WorkerError: If it died `MOST_LIVES` times in a row.
+            WorkerError: If it died `MAX_LIVES` times in a row.
         """
         self.in_a_row[index] += 1
-        if self.in_a_row[index] > MOST_LIVES:
+        if self.in_a_row[index] > MAX_LIVES:
             raise WorkerError(
-                f"{self._role} {index} died {MOST_LIVES} times in a row without"
+                f"{self._role} {index} died {MAX_LIVES} times in a row without"
                 f" {self._work}: look for too little memory, or for an environment that"
                 " ends its process"
             )

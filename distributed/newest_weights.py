@@ -20,7 +20,7 @@ class NewestWeights:
     def __init__(self, pool: WorkerPool, model: Any) -> None:
         self._pool, self._travelling = pool, Travelling(model)
         self._signature: Signature | None = None
-        self._sent: list[int | None] = [None] * pool.count  # versions that workers have
+        self._sent: list[int | None] = [None] * pool.count  # the version of each worker
         self._arrays: Any = None
         self.megabytes = 0.0
 
@@ -29,7 +29,7 @@ class NewestWeights:
         return version if self._signature is None else self._signature.version
 
     def told(self, index: int, version: int) -> tuple[Any, ...]:
-        """What `collect` of worker `index` is to be told of it, if it is not known."""
+        """Arguments by which `collect` of a worker gets weights; () if it has them."""
         newest, inference = self(index, version), self._pool.inference
         if inference.count:
             return None, None, inference.asked_by(index, newest)

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.collectors.checks import as_array
 from yieldrl.collectors.outcomes import successes, task_names
 from yieldrl.collectors.stepping import Step, Stepper
 from yieldrl.distributed.stats import End
+from yieldrl.foundations.conversion import as_array
 
 
 class NotingStepper(Stepper):

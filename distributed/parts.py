@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from yieldrl.collectors.distributed_statistics import mean_episode
-from yieldrl.distributed.worker import Part
+from yieldrl.distributed.worker import Segment
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations.trees import map_tensors
 
@@ -31,7 +31,7 @@ class Request:
     sample_step: int
     answers: list[Any]
     breaks: set[int] = field(default_factory=set)
-    part: Part | None = None
+    part: Segment | None = None
     older: bool = False
     whole: Any = None
 
@@ -44,12 +44,12 @@ def there(ray: Any, requests: Iterable[Request]) -> list[bool]:
     return [set(found).issuperset(waiting.get(id(each), [])) for each in requests]
 
 
-def part_of(saved: Mapping[str, Any]) -> Part:
+def part_of(saved: Mapping[str, Any]) -> Segment:
     """A segment as a checkpoint holds it, with tensors for arrays."""
-    return Part(**map_tensors(Tensor.numpy, saved))
+    return Segment(**map_tensors(Tensor.numpy, saved))
 
 
-def joined(parts: Sequence[Part]) -> Part:
+def joined(parts: Sequence[Segment]) -> Segment:
     """The segments of several workers side by side, in memory of their own."""
     rows = tree_map(lambda *own: np.concatenate(own, axis=1), *(p.rows for p in parts))
     logs = parts[0].logs
@@ -61,4 +61,4 @@ def joined(parts: Sequence[Part]) -> Part:
     means = {name: sum(each[name] for each in told) / len(told) for name in told[0]}
     version = min(part.version for part in parts)
     seconds = max(part.seconds for part in parts)
-    return Part(rows, logs, sorted(breaks), version, seconds, means)
+    return Segment(rows, logs, sorted(breaks), version, seconds, means)

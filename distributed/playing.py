@@ -1,4 +1,4 @@
-"""Who plays single episodes: this process, others beside it, or actors on Ray."""
+"""Episode players: in this process, in subprocesses, or on Ray."""
 
 import importlib
 import multiprocessing
@@ -23,7 +23,7 @@ Work = tuple[str, bytes, int]
 """What to ask an `EvalActor` for, of which `Share`, and the seed of the episode."""
 
 
-class Here:
+class LocalPlayers:
     """Plays in this process, with the agent that is there."""
 
     count = 1
@@ -51,7 +51,7 @@ class Here:
         self._actor.close()
 
 
-class InProcesses:
+class ProcessPlayers:
     """Plays in processes of their own, each with a copy of the agent.
 
     They start side by side, by forkserver or spawn, and know what is importable.
@@ -84,11 +84,11 @@ class InProcesses:
             raise
 
     def ask(self, worker: int, work: Work) -> None:
-        """See `Here`."""
+        """See `LocalPlayers`."""
         self._pipes[worker].send(work)
 
     def answer(self) -> tuple[int, Any]:
-        """See `Here`."""
+        """See `LocalPlayers`."""
         pipe = multiprocessing.connection.wait(self._pipes)[0]
         worker = self._pipes.index(pipe)
         try:
@@ -106,13 +106,13 @@ class InProcesses:
         return worker, found
 
     def close(self) -> None:
-        """See `Here`."""
+        """See `LocalPlayers`."""
         for pipe in self._pipes:
-            pipe.close()  # at which they end by themselves
+            pipe.close()  # then the processes end
         starting.end_workers(self._processes, [], starting.GRACE)
 
 
-class OnRay:
+class RayPlayers:
     """Plays in actors on Ray, each with a copy of the agent.
 
     Args:
@@ -140,23 +140,23 @@ class OnRay:
             raise
 
     def ask(self, worker: int, work: Work) -> None:
-        """See `Here`."""
+        """See `LocalPlayers`."""
         method, share, seed = work
         answer = getattr(self._actors[worker], method).remote(share, seed)
         self._asked[answer] = worker
 
     def answer(self) -> tuple[int, Any]:
-        """See `Here`."""
+        """See `LocalPlayers`."""
         ready, _ = importlib.import_module("ray").wait([*self._asked])
         worker = self._asked.pop(ready[0])
         return worker, answer_of(f"eval actor {worker}", ready[0])
 
     def close(self) -> None:
-        """See `Here`."""
+        """See `LocalPlayers`."""
         self._cluster.close()
 
 
-Players = Here | InProcesses | OnRay
+Players = LocalPlayers | ProcessPlayers | RayPlayers
 Answer = tuple[Evaluation, float] | Pace
 
 
@@ -168,7 +168,7 @@ def recipe_of(agent: Any) -> bytes:
 
 def _serve(pipe: Any) -> None:
     """Do what is asked for through a pipe, until it closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # for who has started us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
     actor = EvalActor()
     try:
         parts, failed = pipe.recv_bytes(), ()

@@ -95,17 +95,17 @@ class WorkerPool:
         return getattr(self.actors[index], method).remote(*args)
 
     def ask_all(self, method: str) -> list[Any]:
-        """What each worker answers to a call."""
+        """The answers of all workers to a call."""
         asked = [self.call(index, method) for index in range(self.count)]
         return [self.get(index, answer) for index, answer in enumerate(asked)]
 
     def get(self, index: int, answer: Any) -> Any:
-        """What a worker answers, once it has begun.
+        """The answer of a worker, once it has begun.
 
         Raises:
             WorkerError: As `answer_of`.
         """
-        if index in self._starting:  # what it answers else, tells less
+        if index in self._starting:  # its error is the most useful one
             try:
                 self._answer(index, self._starting.pop(index))
             except DeadWorkerError:
@@ -160,7 +160,7 @@ def pickled(value: Any) -> bytes:
     """
     installed = {sys.prefix, *sysconfig.get_paths().values()}
     installed |= {place for place in sys.path if place.endswith("-packages")}
-    modules = [*sys.modules.values()]  # one may be there by several names
+    modules = [*sys.modules.values()]  # a module may have several names
     own = {m.__name__: m for m in modules if _is_own(m, installed)}
     for module in own.values():
         cloudpickle.register_pickle_by_value(module)

@@ -1,4 +1,4 @@
-"""What workers make their environments and agents of, in another process."""
+"""Recipes by which workers make environments and agents in another process."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from yieldrl.foundations import Config, derive_seed, seed_everything
 
 @dataclass
 class EnvRecipe:
-    """What the environments of a worker are made of.
+    """A recipe for the environments of a worker.
 
     Attributes:
         source: What `yieldrl.envs.make` takes.
@@ -46,7 +46,7 @@ class EnvRecipe:
 
 @dataclass
 class AgentRecipe:
-    """What the agent of a worker is made of.
+    """A recipe for the agent of a worker.
 
     Attributes:
         agent_class: Called with an algorithm and a config.
@@ -69,6 +69,6 @@ def wrapped(
 ) -> VectorEnv[Any, Any, Any]:
     """Environments as a trainer of this class wraps them, to be trained in or not."""
     trainer: Any = object.__new__(trainer_class)
-    trainer.config = config  # all that `wrap_envs` may go by
+    trainer.config = config  # `wrap_envs` may read it
     envs = trainer.wrap_envs(envs)
     return trainer.wrap_training_envs(envs) if training else envs

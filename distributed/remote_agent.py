@@ -1,4 +1,4 @@
-"""What acts in a rollout worker that has no copy of the policy."""
+"""The agent of a rollout worker without a copy of the policy."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ import torch
 from yieldrl.distributed.cluster import import_ray
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import Counters, Counting, spaces
+from yieldrl.foundations.conversion import as_array
 
 ANSWER_SECONDS = 300.0
 """After so long without an answer a worker gives up."""
@@ -39,7 +40,7 @@ class RemoteAgent(Counting):
         self.policy_version = self._get(answer)
 
     def sample(self, obs: Any) -> tuple[Any, dict[str, Any]]:
-        """What the actor's agent does, and arrays of extras; see `InferenceActor.act`.
+        """Actions and extras from the inference actor; see `InferenceActor.act`.
 
         Raises:
             DeadInferenceError: If the actor has died.
@@ -85,8 +86,3 @@ class RemoteAgent(Counting):
         except errors.GetTimeoutError:
             said = f"its inference actor has not answered for {ANSWER_SECONDS:g} s"
             raise TimeoutError(f"{said}: is the policy too large for it?") from None
-
-
-def as_array(value: Any) -> Any:
-    """Of a tensor an array in the CPU's memory; anything else as it is."""
-    return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value

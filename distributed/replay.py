@@ -13,15 +13,16 @@ from yieldrl.distributed.answers import answer_of
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.pool import DeadWorkerError, WorkerError, pickled
 from yieldrl.distributed.replay_actor import ReplayBufferActor, Write
-from yieldrl.envs.arrays import as_tensors
+from yieldrl.envs.arrays import as_tensors, copied
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import defer_keyboard_interrupt
+from yieldrl.foundations.conversion import copied_array
 from yieldrl.foundations.trees import map_tensors
 
-MOST_WRITES = 64
+MAX_WRITES = 64
 """So many writes go to the actor together, if no sample takes them along."""
 
-MOST_ON_THE_WAY = 4
+MAX_IN_FLIGHT = 4
 """Of such messages; who writes more waits until the actor has taken the oldest."""
 
 
@@ -56,9 +57,9 @@ class RemoteReplay:
         made_of = pickled((kind, (capacity,)))
         self.horizon = self._answer(self._actor.make.remote(made_of, options))
         self._held = 0  # complete rows
-        self._writes: list[Write] = []  # that the actor does not have yet
+        self._writes: list[Write] = []  # not sent to the actor yet
         self._under_way: deque[Any] = deque()
-        self._drawn: tuple[tuple[Any, ...], Any] | None = None  # and not used yet
+        self._drawn: tuple[tuple[Any, ...], Any] | None = None  # drawn, not used yet
         self._samples = self._usual = 0  # since the latest write, and between writes
 
     def __len__(self) -> int:
@@ -71,7 +72,7 @@ class RemoteReplay:
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write a step, each entry `[N, ...]`; one that does not fit is said later."""
-        self._write("add", tree_map(_array, transition))
+        self._write("add", tree_map(copied_array, transition))
         self._held = min(self._held + 1, self.rows)
 
     def end_episodes(self) -> None:
@@ -80,7 +81,7 @@ class RemoteReplay:
 
     def update_priorities(self, index: Tensor, td_error: Tensor) -> None:
         """Give transitions priorities, if the buffer has them: see its class."""
-        self._write("update_priorities", _array(index), _array(td_error))
+        self._write("update_priorities", copied_array(index), copied_array(td_error))
 
     def sample(self, *args: Any) -> TensorDict:
         """A batch `[B]` on the learner's device, as the buffer's class draws it."""
@@ -89,7 +90,7 @@ class RemoteReplay:
         if self._drawn is None or self._drawn[0] != args or self._writes:
             self._draw(args)
         assert self._drawn is not None
-        while self._under_way:  # what fails there must be said
+        while self._under_way:  # to raise its errors
             self._answer(self._under_way.popleft())
         found = self._answer(self._drawn[1])
         with defer_keyboard_interrupt():
@@ -102,11 +103,11 @@ class RemoteReplay:
         return batch if self.device.type == "cpu" else batch.to(self.device)
 
     def state_dict(self) -> dict[str, Any]:
-        """What the buffer's `state_dict` is, which a buffer in this process loads."""
+        """The buffer's `state_dict`, which a buffer in this process can load."""
         with defer_keyboard_interrupt():
             parts = self._taken()
             asked = self._actor.state_dict.remote(*parts)
-        return as_tensors(tree_map(_copied, self._answer(asked)))
+        return as_tensors(copied(self._answer(asked)))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
@@ -120,9 +121,9 @@ class RemoteReplay:
         if self._samples:
             self._usual, self._samples = self._samples, 0
         self._writes.append((method, args))
-        if len(self._writes) < MOST_WRITES:
+        if len(self._writes) < MAX_WRITES:
             return
-        if len(self._under_way) == MOST_ON_THE_WAY:
+        if len(self._under_way) == MAX_IN_FLIGHT:
             self._answer(self._under_way.popleft())
         with defer_keyboard_interrupt():
             self._under_way.append(self._actor.write.remote(self._writes))
@@ -152,13 +153,3 @@ class RemoteReplay:
         except WorkerError:
             self._drawn = None
             raise
-
-
-def _array(value: Any) -> np.ndarray:
-    """A copy in the CPU's memory: who writes may write into its arrays again."""
-    on_cpu = value.detach().cpu().numpy() if isinstance(value, Tensor) else value
-    return np.array(on_cpu)
-
-
-def _copied(value: Any) -> Any:
-    return np.array(value) if isinstance(value, np.ndarray) else value

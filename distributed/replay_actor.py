@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.distributed.parts import joined
-from yieldrl.distributed.worker import Part
+from yieldrl.distributed.worker import Segment
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations.trees import map_tensors
@@ -37,7 +37,7 @@ class ReplayBufferActor:
         self._buffer = kind(*args, **options)
         return self._buffer.horizon
 
-    def joined(self, *parts: Part) -> tuple[Part, list[float]]:
+    def joined(self, *parts: Segment) -> tuple[Segment, list[float]]:
         """Segments of all workers side by side, `[T, N]`, and the seconds of each."""
         return joined(parts), [part.seconds for part in parts]
 

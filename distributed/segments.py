@@ -13,7 +13,7 @@ from yieldrl.distributed.parts import Request, joined, part_of, there
 from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.recipes import AgentRecipe
 from yieldrl.distributed.slow_workers import SlowWorkers
-from yieldrl.distributed.worker import Part
+from yieldrl.distributed.worker import Segment
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.foundations import defer_keyboard_interrupt
 
@@ -37,12 +37,12 @@ class Segments:
         self.pool, self.agent = pool, agent
         self.joining = Joining(pool) if in_actor else None
         self.started, self.lost, self.dropped = False, 0, 0
-        self._broken = False  # whether a worker has begun anew since the last segment
+        self._broken = False  # a worker restarted since the last segment
         self._newest = NewestWeights(pool, agent.model)
         self._slow = SlowWorkers(pool.count)
         self.lag = PolicyLag(agent.policy_version)
         self._requests: deque[Request] = deque()
-        self._told: list[dict[str, float]] = []  # of segments since the last report
+        self._told: list[dict[str, float]] = []  # logs since the last report
 
     def __len__(self) -> int:
         return len(self._requests)
@@ -65,7 +65,7 @@ class Segments:
 
     @property
     def ready(self) -> int:
-        """How many segments are there already, of those that were asked for."""
+        """The number of requested segments that have arrived."""
         return sum(there(self.pool.cluster.ray, self._requests))
 
     def ask(self, num_rows: int, sample_step: int, *, older: bool = False) -> None:
@@ -75,14 +75,14 @@ class Segments:
         if self._broken:
             request.breaks.add(0)
             self._broken = False
-        with defer_keyboard_interrupt():  # what was asked for must be waited for
+        with defer_keyboard_interrupt():  # requests must be completed
             for index in range(self.pool.count):
                 request.answers[index] = self._asked(index, request)
             if self.joining is not None:
                 request.whole = self.joining.ask(request.answers)
             self._requests.append(request)
 
-    def next(self) -> Part:
+    def next(self) -> Segment:
         """Wait for the next segment, and take it out."""
         part = self._answered(self._requests[0])
         self._requests.popleft()
@@ -90,7 +90,7 @@ class Segments:
         return part
 
     def ask_all(self, method: str) -> list[Any]:
-        """What each worker answers to a call; one that has died is made anew for it."""
+        """The answers of all workers to a call; dead ones are replaced first."""
         asked = [self.pool.call(index, method) for index in range(self.pool.count)]
         for index, answer in enumerate(asked):
             while True:
@@ -146,8 +146,8 @@ class Segments:
         rows = request.num_rows, request.sample_step
         return self.pool.call(index, "collect", *rows, *weights)
 
-    def _answered(self, request: Request) -> Part:
-        """What all workers answer, as one segment `[T, N]`."""
+    def _answered(self, request: Request) -> Segment:
+        """The answers of all workers, as one segment `[T, N]`."""
         if request.part is None:
             found = self.joining and self.joining.get(request.whole)
             if not found:
@@ -158,8 +158,8 @@ class Segments:
             request.part.breaks = sorted(request.breaks.union(request.part.breaks))
         return request.part
 
-    def _answer(self, index: int, request: Request) -> Part:
-        """What one worker answers; if it has died, what one in its place does."""
+    def _answer(self, index: int, request: Request) -> Segment:
+        """The answer of one worker, or of its replacement if it has died."""
         while True:
             if request.answers[index] is None:
                 self._ask_again(index)

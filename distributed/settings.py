@@ -1,4 +1,4 @@
-"""What a program may change of an algorithm between two updates, besides weights."""
+"""Settings of an algorithm that a program may change between two updates."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -28,7 +28,7 @@ def joined(whole: Any, states: Sequence[Any]) -> Any:
 
 
 def share_of(state: Any, own: Any, rank: int) -> Any:
-    """What a learner takes of a state: its rows, where it has fewer in its `own`."""
+    """A learner's share of a state: its rows, where its `own` has fewer."""
     if isinstance(state, Mapping):
         known = own if isinstance(own, Mapping) else {}
         return {k: share_of(value, known.get(k), rank) for k, value in state.items()}

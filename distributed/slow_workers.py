@@ -29,7 +29,7 @@ class SlowWorkers:
 
     def __init__(self, count: int) -> None:
         self._in_a_row = [0] * count
-        self._said = [-SAID_EVERY] * count  # when, by the monotonic clock
+        self._said = [-SAID_EVERY] * count  # times of the latest warnings
 
     def look(self, seconds: Sequence[float]) -> list[int]:
         """Look at how long each took for its part of a segment; those it was said of.

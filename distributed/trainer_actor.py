@@ -28,7 +28,7 @@ from yieldrl.foundations.trees import map_tensors
 
 @dataclass
 class LearnerRecipe:
-    """What a learner is made of.
+    """A recipe for a learner.
 
     Attributes:
         algorithm_class: Called with a model and a config.
@@ -43,7 +43,7 @@ class LearnerRecipe:
 
 @dataclass
 class Learned:
-    """What an update by all learners has come to.
+    """The result of an update by all learners.
 
     Attributes:
         steps: Metrics of every gradient step, means over all learners.
@@ -76,7 +76,7 @@ class TrainerActor:
         self.algorithm: Any = None
 
     def address(self) -> tuple[str, int]:
-        """Where the others find this one: its host, and a port that is free."""
+        """The address of this learner: its host, and a free port."""
         import ray
 
         with socket.socket() as free:
@@ -88,7 +88,7 @@ class TrainerActor:
         host, port = address
         os.environ |= {"RANK": str(self.rank), "WORLD_SIZE": str(self.count)}
         os.environ |= {"MASTER_ADDR": host, "MASTER_PORT": str(port)}
-        os.environ["LOCAL_RANK"] = "0"  # of the GPUs that this process may see
+        os.environ["LOCAL_RANK"] = "0"  # index among the visible GPUs
         recipe = pickle.loads(self._recipe)
         config = recipe.config
         torch.set_num_threads(config.threads or 1)

@@ -10,13 +10,13 @@ from torch import Tensor, distributed, nn
 
 from yieldrl.distributed.weights import Signature, SignatureError, named_by, tensors_of
 
-c10d: Any = distributed  # whose types are not declared
+c10d: Any = distributed  # its types are not declared
 
 SECONDS = 15.0
 """How long a member may take until the group is given up."""
 
-SAID = 1024  # bytes that each member says before tensors travel
-DIGEST = 32  # of these the signature's
+SAID = 1024  # bytes that members exchange before tensors
+DIGEST = 32  # bytes of the signature among them
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class WeightSender:
             SignatureError: If a receiver has other tensors.
             RuntimeError: If a member is gone; the next seats are of another group.
         """
-        group, self._group = self._group, None  # it is good again when all is done
+        group, self._group = self._group, None  # restored after success
         if group is None:
             group = WeightGroup(self._seat(0), self._store, self.seconds)
         group.send(tensors, signature)

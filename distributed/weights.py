@@ -20,12 +20,12 @@ LARGE = 1 << 16
 
 
 class SignatureError(RuntimeError):
-    """What was sent has other tensors than what was to receive it."""
+    """The tensors that were sent are not those of the receiver."""
 
 
 @dataclass(frozen=True)
 class Signature:
-    """What tensors weights consist of, and which version of them they are.
+    """The tensors of weights (names, shapes, dtypes), and their version.
 
     Attributes:
         version: The `policy_version`.
@@ -74,13 +74,13 @@ class Signature:
 
 
 def learned(model: nn.Module) -> dict[str, Tensor]:
-    """What learning changes: parameters with gradients, and all buffers, by name."""
+    """Tensors that learning changes: trained parameters and buffers, by name."""
     found = {k: p.detach() for k, p in model.named_parameters() if p.requires_grad}
     return found | dict(model.named_buffers())
 
 
 class Travelling:
-    """What of a model must travel to receivers that have it as it is now.
+    """The tensors that must be sent to receivers that have the model as it is now.
 
     That is what is `learned`, now or ever since; but of buffers of more than `LARGE`
     bytes, such as masks or quantized weights, only those whose values have changed.

@@ -1,4 +1,4 @@
-"""What steps environments in a process of its own, on this machine or another."""
+"""Rollout workers: they step environments in a process, on this machine or another."""
 
 import dataclasses
 import pickle
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from yieldrl.collectors.acting import Signed
+from yieldrl.collectors.acting import VersionedAgent
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.distributed.noting import NotingStepper
 from yieldrl.distributed.remote_agent import RemoteAgent
@@ -18,11 +18,12 @@ from yieldrl.distributed.versions import check_versions
 from yieldrl.distributed.weights import Signature, load
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import derive_seed
+from yieldrl.foundations.conversion import copied_array
 
 
 @dataclass
-class Part:
-    """What a worker has collected.
+class Segment:
+    """Rows that a worker has collected.
 
     Attributes:
         rows: Entries of its transitions, arrays `[T, n, ...]`, nested or not.
@@ -108,7 +109,7 @@ class RolloutWorkerActor:
         signature: Signature | None = None,
         weights: Mapping[str, Any] | None = None,
         inference: tuple[Any, list[Any]] | None = None,
-    ) -> Part:
+    ) -> Segment:
         """Take so many steps of all its environments.
 
         Args:
@@ -124,11 +125,11 @@ class RolloutWorkerActor:
         assert self._collector is not None, "begin() comes first"
         if signature is not None and weights is not None:
             load(self._actor.agent.model, weights, signature)
-            self._actor.sign(signature.version)
+            self._actor.set_version(signature.version)
         if inference is not None:
             self._actor.agent.ask(*inference)
         self._actor.agent.counters.sample_step = sample_step
-        self._rows.clear()  # what came before an error was not sent
+        self._rows.clear()  # left from before an error
         began = time.monotonic()
         logs = [self._collector.step() for _ in range(num_rows)]
         rows, breaks = self._rows.take()
@@ -139,7 +140,7 @@ class RolloutWorkerActor:
         version, told = self._actor.version, {}
         if inference is not None:
             version, told = self._actor.agent.told()
-        return Part(rows, logs, breaks, version, time.monotonic() - began, told)
+        return Segment(rows, logs, breaks, version, time.monotonic() - began, told)
 
     def report(self) -> dict[str, Any]:
         """Logs of episodes that ended and that no step has reported yet."""
@@ -154,12 +155,12 @@ class RolloutWorkerActor:
         """Environments and agent, between two segments."""
         assert self._collector is not None
         actor = self._actor.agent.state_dict()
-        del actor["algorithm"]  # its weights are the learner's
+        del actor["algorithm"]  # it gets the learner's weights
         return {"actor": actor, "collector": self._collector.state_dict()}
 
 
-class _Share(Signed):
-    """A signed agent that counts the steps of all workers, not of its own alone."""
+class _Share(VersionedAgent):
+    """A `VersionedAgent` that counts the steps of all workers, not only its own."""
 
     def __init__(self, agent: Any, num_envs: int, count: int) -> None:
         super().__init__(agent, num_envs)
@@ -179,7 +180,7 @@ class _Rows:
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Keep a copy: environments may write into their arrays again."""
-        self._rows.append(tree_map(_array, transition))
+        self._rows.append(tree_map(copied_array, transition))
 
     def end_episodes(self) -> None:
         """Note that the next row continues no episode."""
@@ -191,9 +192,3 @@ class _Rows:
         breaks = self._breaks
         self.clear()
         return rows, breaks
-
-
-def _array(value: Any) -> np.ndarray:
-    """A copy in the CPU's memory."""
-    on_cpu = value.detach().cpu() if isinstance(value, torch.Tensor) else value
-    return np.array(on_cpu)

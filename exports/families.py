@@ -1,4 +1,4 @@
-"""What of which algorithm's model makes up its deterministic policy."""
+"""The parts of each algorithm's model that make its deterministic policy."""
 
 from typing import Any
 
@@ -101,7 +101,7 @@ def _stretched(model: ddpg.Model | sac.Model) -> list[Layer]:
 
 
 def _output(model: Any) -> dict[str, Any]:
-    """What the last layer's numbers stand for."""
+    """The meaning of the last layer's outputs."""
     space = model.action_space
     shape = list(spaces.shape_of(space))
     if isinstance(space, Box):

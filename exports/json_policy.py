@@ -44,7 +44,7 @@ class JsonPolicy:
         return action.reshape(len(raw), *output["shape"])
 
     def raw(self, obs: Any) -> np.ndarray:
-        """What the last layer says, `[B, K]`: logits, values of actions, or actions."""
+        """Output of the last layer, `[B, K]`: logits, values of actions, or actions."""
         features = [
             apply(one["layers"], _entry(obs, one["path"]))
             for one in self.policy["inputs"]
@@ -52,7 +52,7 @@ class JsonPolicy:
         return apply(self.policy["layers"], np.concatenate(features, 1))
 
     def undecided(self, obs: Any, margin: float) -> np.ndarray:
-        """Where a choice's two best options are nearly as good, bool `[B]`."""
+        """Whether a choice's two best options are nearly equal, bool `[B]`."""
         raw = self.raw(obs)
         tops = [np.sort(part, 1)[:, -2:] for part in self._choices(raw)]
         gaps = np.stack([top[:, -1] - top[:, 0] for top in tops], 1)

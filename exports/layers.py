@@ -37,7 +37,7 @@ def packed(values: Any) -> dict[str, Any]:
 
 
 def of_space(space: Space[Any]) -> dict[str, Any]:
-    """What a space is; raises TypeError if policies do not have its kind.
+    """The description of a space; TypeError if policies do not support it.
 
     >>> of_space(Discrete(2))
     {'type': 'Discrete', 'n': 2, 'start': 0}

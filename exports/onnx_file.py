@@ -78,8 +78,7 @@ class _Policy(nn.Module):
         )
 
     def forward(self, *leaves: Tensor) -> Tensor:
-        paths, (first, *_) = self.paths, leaves
-        obs: Any = nest(zip(paths, leaves, strict=True)) if paths[0] else first
+        obs = nest(zip(self.paths, leaves, strict=True))
         return self.actions.to_env(self.algorithm.predict(obs))
 
 

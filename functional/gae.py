@@ -33,16 +33,14 @@ def gae(
         terminated: `[T, N]` bool, the episode ended in the environment's own terms.
         truncated: `[T, N]` bool, the episode was cut, by a time limit say.
         gamma: Discount: a number, or `[T, N]` where transitions last longer than one
-            step (`gamma ** k` of a chunk of k actions, whose rewards are discounted).
+            step (`gamma ** k` of a chunk of k actions, whose rewards are discounted);
+            of another shape it is a ValueError.
         gae_lambda: 0 gives the one-step TD error, 1 the Monte Carlo advantage.
         valid: `[T, N]` bool; False marks steps that only reset an environment
             (NEXT_STEP autoreset). They get advantage 0 and cut the recursion.
 
     Returns:
         Advantages `[T, N]`, detached; with `value` added, a critic's targets.
-
-    Raises:
-        ValueError: If `gamma` is a tensor of another shape.
 
     >>> import torch
     >>> ones, no = torch.ones(2, 1), torch.zeros(2, 1, dtype=torch.bool)

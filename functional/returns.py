@@ -27,9 +27,6 @@ def discounted_returns(
 
     Returns:
         Returns `[T, N]`, detached.
-
-    Raises:
-        ValueError: If `gamma` is a tensor of another shape.
     """
     gamma = expand_discount(gamma, reward)
     returns = (reward + gamma * next_value * ~terminated).detach()
@@ -117,8 +114,7 @@ def discounted_cumsum(delta: Tensor, carry: Tensor) -> Tensor:
 def expand_discount(gamma: float | Tensor, reward: Tensor) -> float | Tensor:
     """The discount as a number, or as a detached tensor of the rewards' shape.
 
-    Raises:
-        ValueError: If a tensor would be broadcast along time or environments by chance.
+    ValueError if a tensor would be broadcast along time or environments by chance.
     """
     if not isinstance(gamma, Tensor):
         return gamma

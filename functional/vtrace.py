@@ -45,7 +45,7 @@ def vtrace(
         next_value: `[T, N]`, `V(next_obs)`.
         terminated: `[T, N]` bool.
         truncated: `[T, N]` bool.
-        gamma: A number, or `[T, N]`.
+        gamma: A number, or `[T, N]`; of another shape it is a ValueError.
         gae_lambda: From 0 (one step ahead) to 1 (to the end of the data).
         valid: `[T, N]` bool.
         rho_bar: The largest weight of a step. With infinity the values that are learned
@@ -56,9 +56,6 @@ def vtrace(
     Returns:
         Advantages `A` for the policy gradient and targets `v` for the critic, `[T, N]`
         each and detached. With equal thresholds, `v` is `A + value`.
-
-    Raises:
-        ValueError: If `gamma` is a tensor of another shape.
 
     >>> import torch
     >>> ones, no = torch.ones(2, 1), torch.zeros(2, 1, dtype=torch.bool)

@@ -12,7 +12,8 @@ from torch.nn.functional import pad
 from yieldrl.abstractions import Model, Policy
 from yieldrl.foundations import Utf8Text
 from yieldrl.functional import tempered
-from yieldrl.language.sampling import drawn, entropy_of, until_end
+from yieldrl.language.sampling import entropy_of, until_end
+from yieldrl.networks import Categorical
 
 
 class Answer(NamedTuple):
@@ -164,7 +165,8 @@ class TokenPolicy(Policy):
     ) -> Tensor:
         if greedy:
             return logits.argmax(-1)
-        return drawn(tempered(logits, self.temperature, self.top_k), generator)
+        kept = tempered(logits, self.temperature, self.top_k)
+        return Categorical(kept).sample(generator)
 
     @staticmethod
     def _may_stop(ended: Tensor, place: int) -> bool:
@@ -184,11 +186,7 @@ class TokenPolicy(Policy):
 def text_spaces(
     observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
 ) -> tuple[Utf8Text, Utf8Text]:
-    """The spaces of a prompt and of an answer.
-
-    Raises:
-        TypeError: If the spaces are no text.
-    """
+    """The spaces of a prompt and of an answer; TypeError if they are no text."""
     found = observation_space
     prompt = found.spaces.get("prompt") if isinstance(found, Dict) else None
     if isinstance(prompt, Utf8Text) and isinstance(action_space, Utf8Text):

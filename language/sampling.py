@@ -1,16 +1,7 @@
-"""From logits to the distribution that tokens are drawn from."""
+"""How undecided a model is over tokens, and where answers end."""
 
 import torch
 from torch import Tensor
-
-
-def drawn(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """A token of each distribution, int64 `[B]`, from logits `[B, V]`.
-
-    Gumbel-max: `argmax(logits + g)`, `g = -log(Exponential(1))`.
-    """
-    noise = torch.empty_like(logits).exponential_(generator=generator)
-    return (logits - noise.log_()).argmax(-1)
 
 
 def entropy_of(log_p: Tensor) -> Tensor:

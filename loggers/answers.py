@@ -1,4 +1,4 @@
-"""What a policy that writes has written last."""
+"""The latest answer of a language model, to be shown while it learns."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -122,7 +122,7 @@ def rewind(
 
 
 def _lines_before(end: int | None, content: bytes) -> float:
-    """How many lines end within the first `end` bytes; all if no line ends there."""
+    """The number of lines in the first `end` bytes; all if no line ends there."""
     if end is None or end > len(content) or (end and content[end - 1 : end] != b"\n"):
         return float("inf")
     return content.count(b"\n", 0, end)

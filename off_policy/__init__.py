@@ -1,4 +1,4 @@
-"""What algorithms that learn from a replay buffer share; each keeps its mathematics."""
+"""Shared parts of off-policy algorithms: configs, exploration, trainer."""
 
 from yieldrl.off_policy.box_model import BoxModel
 from yieldrl.off_policy.config import OffPolicyConfig

@@ -16,7 +16,7 @@ from yieldrl.foundations import (
 
 @dataclass(frozen=True, kw_only=True)
 class OffPolicyConfig(foundations.Config):
-    """What methods that learn from replayed transitions have in common."""
+    """Common fields of methods that learn from a replay buffer."""
 
     num_envs: int = 1
     """Number of environments stepped side by side. With more, `train_every` and

@@ -15,7 +15,7 @@ from yieldrl.functional import linear
 
 @dataclass(frozen=True, kw_only=True)
 class EpsilonConfig(foundations.Config):
-    """How probable a random action is, over training."""
+    """Fields of epsilon-greedy exploration."""
 
     epsilon_start: UnitInterval = 1.0
     """Probability of a random action at the start."""

@@ -10,7 +10,7 @@ from yieldrl.buffers import ReplayBuffer
 from yieldrl.foundations import derive_seed
 from yieldrl.off_policy.config import OffPolicyConfig
 
-MOST_ROWS = 128  # of a segment, which has to fit into memory several times
+MAX_ROWS = 128  # of a segment, to limit memory
 
 
 class OffPolicyTrainer(abstractions.Trainer):
@@ -32,7 +32,7 @@ class OffPolicyTrainer(abstractions.Trainer):
         config, count = self.config, self.envs.num_envs
         now = self.agent.sample_step + rows * count
         due, found = config.learn_steps_by(now), 1
-        while found < MOST_ROWS and config.learn_steps_by(now + found * count) == due:
+        while found < MAX_ROWS and config.learn_steps_by(now + found * count) == due:
             found += 1
         return found
 
@@ -45,7 +45,7 @@ class OffPolicyTrainer(abstractions.Trainer):
         return self.buffer_class(config.buffer_size, **parts)
 
     def buffer_options(self) -> dict[str, Any]:
-        """What `buffer_class` takes besides, in a variant that changes it."""
+        """Further arguments of `buffer_class`, for variants that change it."""
         return {}
 
     def update(self, rollout: TensorDict) -> Logs:

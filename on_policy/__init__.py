@@ -1,11 +1,10 @@
-"""What algorithms that learn from rollouts share; each keeps its own mathematics.
+"""Shared parts of on-policy algorithms: configs, networks, advantages, trainers.
 
-A rollout `[T, N]` is collected with the policy of now, learned from, and forgotten.
-Here are the fields of their configs, networks of actors and critics around one encoder,
-what learning asks of a whole rollout before it begins, and the schedule around that.
+A rollout `[T, N]` is collected by the current policy, learned from, and discarded.
 """
 
-from yieldrl.on_policy.action_values import judged_by_action, of_actions
+from yieldrl.foundations.foreign_names import moved_names
+from yieldrl.on_policy.action_values import action_value_targets, with_action_advantages
 from yieldrl.on_policy.actor import Actor
 from yieldrl.on_policy.adaptive_rate import check_desired_kl, follow_kl
 from yieldrl.on_policy.agents import RememberingAgent, SamplingAgent
@@ -17,13 +16,19 @@ from yieldrl.on_policy.config import (
     OnPolicyConfig,
     check_whole_sequences,
 )
-from yieldrl.on_policy.episode_rows import alike, joined
+from yieldrl.on_policy.episode_rows import joined, pad_across_ranks
 from yieldrl.on_policy.group_algorithm import GroupAlgorithm
 from yieldrl.on_policy.mlp_actor import MLPActor
 from yieldrl.on_policy.model import ActorCritic
 from yieldrl.on_policy.phased_trainer import PhasedAgent, PhasedTrainer
 from yieldrl.on_policy.phases import PhasedAlgorithm, PhasedConfig, PhasedModel
-from yieldrl.on_policy.tokens import executed, in_rows, joint, tokens_taken, where_taken
+from yieldrl.on_policy.tokens import (
+    executed_mask,
+    in_rows,
+    sum_executed,
+    tokens_taken,
+    where_taken,
+)
 from yieldrl.on_policy.trainer import OnPolicyTrainer
 
 __all__ = [
@@ -44,16 +49,27 @@ __all__ = [
     "PhasedTrainer",
     "RememberingAgent",
     "SamplingAgent",
-    "alike",
+    "action_value_targets",
     "check_desired_kl",
     "check_whole_sequences",
-    "executed",
+    "executed_mask",
     "follow_kl",
     "in_rows",
     "joined",
-    "joint",
-    "judged_by_action",
-    "of_actions",
+    "pad_across_ranks",
+    "sum_executed",
     "tokens_taken",
     "where_taken",
+    "with_action_advantages",
 ]
+
+__getattr__ = moved_names(
+    __name__,
+    {
+        "alike": "yieldrl.on_policy.pad_across_ranks",
+        "executed": "yieldrl.on_policy.executed_mask",
+        "joint": "yieldrl.on_policy.sum_executed",
+        "judged_by_action": "yieldrl.on_policy.with_action_advantages",
+        "of_actions": "yieldrl.on_policy.action_value_targets",
+    },
+)

@@ -1,32 +1,32 @@
-"""Values of each of the actions of a chunk: what is learned of those executed alone."""
+"""Advantages and value targets per action of a chunk, of executed actions alone."""
 
-from collections.abc import Callable
+from typing import Any
 
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.on_policy.tokens import executed
+from yieldrl.on_policy.tokens import executed_mask
 
 
-def judged_by_action(data: TensorDict, even: Callable[[Tensor], Tensor]) -> TensorDict:
+def with_action_advantages(data: TensorDict, normalize: Any) -> TensorDict:
     """A minibatch `[B]` with the `advantage [B, L]` of each action.
 
     It has `action_returns` and `action_value` `[B, L]`, and gets `actions [B]`, the
-    mean number of executed ones. `even` normalises the advantages of those.
+    mean number of executed ones. `normalize`, a function of tensors, is for those.
     """
     above = data["action_returns"] - data["action_value"]
-    mask = executed(above, data)
-    data["advantage"] = above.masked_scatter(mask, even(above[mask]))
+    mask = executed_mask(above, data)
+    data["advantage"] = above.masked_scatter(mask, normalize(above[mask]))
     return data.set("actions", mask.sum(1).float().mean().expand(len(data)))
 
 
-def of_actions(value: Tensor, data: TensorDict) -> tuple[TensorDict, Tensor]:
-    """What values `[B, L]` are to become, and the share of them that counts, 0-dim.
+def action_value_targets(value: Tensor, data: TensorDict) -> tuple[TensorDict, Tensor]:
+    """The targets of values `[B, L]`, and the share of executed actions, 0-dim.
 
     `returns` and old `value` `[B * L]`, equal to `value` where nothing was executed:
     the mean of a loss that is zero there, over that share, is that of executed actions.
     """
-    mask, own = executed(value, data), value.detach()
+    mask, own = executed_mask(value, data), value.detach()
     names = {"returns": "action_returns", "value": "action_value"}
     known = {k: data[name].where(mask, own).flatten() for k, name in names.items()}
     share = data["actions"].mean() / value.shape[1]

@@ -23,10 +23,7 @@ class Actor(Policy):
     """A policy that is a distribution from features of observations; no values.
 
     A subclass makes an actor of `actor_size` inputs, and says by `actor_output` and
-    `distribution` what it does.
-
-    Raises:
-        ValueError: If the observations lack an entry that is to be read.
+    `distribution` what it does. ValueError if the observations lack an entry to read.
 
     Attributes:
         normalizer: Of observations; None where they stay as they are.
@@ -55,7 +52,7 @@ class Actor(Policy):
 
     @property
     def needed_obs(self) -> tuple[str, ...]:
-        """What the actor reads."""
+        """The observations that the actor reads."""
         return self.actor_obs
 
     def group(self, config: ActorCriticConfig, field: str) -> Space[Any]:
@@ -128,7 +125,7 @@ class Actor(Policy):
             return action, {}
         kept = {"log_prob": policy.log_prob(action)}
         value = self.critic_output(features, obs) if not record else None
-        if value is not None:  # else the critic that learns from it may be a later one
+        if value is not None:  # with `record`, the learner's critic computes it
             kept["value"] = value
         return action, kept
 

@@ -36,7 +36,7 @@ class RememberingAgent(abstractions.Agent):
         predicting: What it remembers of the episodes in which it acts well.
     """
 
-    algorithm: Any  # whose model remembers
+    algorithm: Any  # with a recurrent model
     has_memory = True
 
     def __init__(self, algorithm: Any, config: Config) -> None:
@@ -84,10 +84,8 @@ class RememberingAgent(abstractions.Agent):
         `torch.export.load(path).module()` is a function of observations `[B, ...]` that
         the actor reads, `memory [B, M]` (zeros at first) and bool `first [B]`, where an
         episode begins. It answers with the environment's action and the memory that
-        goes into the next call. M is `agent.model.memory_size`.
-
-        Raises:
-            RuntimeError: If PyTorch cannot trace the model.
+        goes into the next call. M is `agent.model.memory_size`. RuntimeError if PyTorch
+        cannot trace the model.
         """
         write_program(self.to_export(), path)
 

@@ -1,4 +1,4 @@
-"""What learning from a rollout asks of all of it, before the first gradient step."""
+"""Base of rollout algorithms: values, advantages and returns, then minibatches."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from yieldrl.foundations import derive_seed, mean_and_std, means, ranks, spaces
 from yieldrl.foundations.foreign_names import check_entries
 from yieldrl.networks import RewardScaler, train_mode_concern
 from yieldrl.on_policy.config import OnPolicyConfig
-from yieldrl.on_policy.tokens import joint
+from yieldrl.on_policy.tokens import sum_executed
 from yieldrl.runtime.acting_record import CHUNK
 
 
@@ -28,8 +28,8 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
     config: OnPolicyConfig
     model: Policy
 
-    takes_ratio: ClassVar[bool] = True  # steps go by that to the policy that acted
-    reads_next_obs: ClassVar[bool] = True  # as a critic's bootstrap does
+    takes_ratio: ClassVar[bool] = True  # the loss uses the importance ratio
+    reads_next_obs: ClassVar[bool] = True  # rollouts store next_obs, to bootstrap
 
     def __init__(self, model: Policy, config: OnPolicyConfig) -> None:
         super().__init__(model, config)
@@ -39,7 +39,7 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
 
     @abstractmethod
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """What takes the gradient steps."""
+        """The optimizer of `learn`'s gradient steps."""
 
     def advantage(
         self, rollout: TensorDict, reward: Tensor, next_value: Tensor
@@ -51,7 +51,7 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
         return gae(reward, rollout["value"], next_value, *self.recursion(rollout))
 
     def recursion(self, rollout: TensorDict) -> tuple[Any, ...]:
-        """What `gae` and `vtrace` go by: ends, discounts, lambda and valid steps."""
+        """Common arguments of `gae` and `vtrace`: ends, gamma, lambda, valid steps."""
         gamma = rollout.get("discount", self.config.gamma)
         rest = gamma, self.config.gae_lambda, rollout.get("valid", None)
         return rollout["terminated"], rollout["truncated"], *rest
@@ -61,7 +61,7 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
         return self.model.predict(obs)
 
     def concerns(self) -> list[str]:
-        """What a trainer warns of: a ratio that does not start at 1."""
+        """Warnings for the trainer: of a ratio that does not start at 1."""
         concerns = super().concerns()
         if self.takes_ratio and (found := train_mode_concern(self.model)):
             remedy = "Set p=0, take LayerNorm, or freeze these parts"
@@ -80,34 +80,33 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
         return logs | means(steps)
 
     def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
-        """The minibatches of a rollout `[T, N]`, and what to log of it; nothing moves.
+        """The minibatches of a rollout `[T, N]`, and its metrics; no statistics change.
 
-        Raises:
-            RuntimeError: If the learning rate has been annealed to zero.
-            ValueError: If entries are missing, or have names of other libraries.
+        RuntimeError if the learning rate has been annealed to zero, ValueError if
+        entries are missing or have names of other libraries.
         """
-        check_entries(set(rollout.keys()))
+        check_entries(rollout)
         self.anneal_before(rollout)
         with self.runtime.gathered():
             prepared = self.prepare(rollout)
-        # The order of minibatches follows from the seed and from how far learning is.
+        # The order of minibatches follows from the seed and the learning step.
         named = f"minibatches {self.counters.learn_step}"
         minibatches = self.passes(prepared, derive_seed(self.config.seed, named))
         return minibatches, self.rollout_logs(rollout, prepared)
 
     def rollout_logs(self, rollout: TensorDict, prepared: TensorDict) -> Logs:
-        """What to log of a rollout `[T, N]`: how its critic foresaw returns."""
+        """Metrics of a rollout `[T, N]`: the explained variance of its returns."""
         if not self.model.has_critic:
             return {}
         known = prepared["value"], prepared["returns"], prepared.get("valid", None)
         return {"explained_variance": explained_variance(*known)}
 
     def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
-        """How often and in which parts a rollout `[T, N]` is learned from: once."""
+        """The minibatches of a rollout `[T, N]`: by default one, used once."""
         return Minibatches(transitions(prepared), 1, 1, seed)
 
     def begin_update(self, rollout: TensorDict) -> None:
-        """Move what moves once per rollout, before the first gradient step on it."""
+        """Update statistics and `policy_version`, before the first gradient step."""
         self.counters.policy_version += 1
         with self.runtime.gathered():
             self.update_normalization(rollout)
@@ -122,9 +121,9 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
 
     @torch.no_grad()
     def prepare(self, rollout: TensorDict) -> TensorDict:
-        """Add `value`, `advantage` and `returns` to a rollout `[T, N]`; nothing moves.
+        """Add `value`, `advantage` and `returns` to a rollout `[T, N]`.
 
-        What comes back is what minibatches are cut from. An error without `log_prob`.
+        Returns the entries for minibatches. No parameters or statistics change.
         """
         known = set(rollout.keys())
         if self.takes_ratio and "log_prob" not in known:
@@ -141,23 +140,23 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
         return rollout.exclude(*unused)
 
     def is_stale(self, rollout: TensorDict) -> bool:
-        """Whether other weights acted than those of now: then values are asked anew."""
+        """Whether an older policy acted; then values are computed again."""
         version = rollout.get("policy_version", None)
         now = self.counters.policy_version
         return version is not None and bool((version != now).any())
 
     def advantages(self, rollout: TensorDict) -> Tensor:
         """Advantages `[T, N]`, from scaled rewards."""
-        scaler = self.reward_scaler  # it moves in `begin_update`
+        scaler = self.reward_scaler  # updated in `begin_update`
         reward = rollout["reward"] if scaler is None else scaler.preview(rollout)
         return self.advantage(rollout, reward, self.next_values(rollout))
 
     def next_values(self, rollout: TensorDict) -> Tensor:
-        """`V(next_obs)`, `[T, N]`: the following row's value, where nothing is cut."""
+        """`V(next_obs)`, `[T, N]`: the next row's value, where no episode was cut."""
         next_value = rollout["value"].roll(-1, dims=0)
         cut = rollout["truncated"].clone()
         cut[-1] = True
-        index = cut.flatten().nonzero().squeeze(1)  # the critic must look itself
+        index = cut.flatten().nonzero().squeeze(1)  # evaluate V(next_obs) there
         last = self.model.next_inputs(rollout.flatten(0, 1)[index])
         next_value.view(-1)[index] = self.values(last)
         return next_value
@@ -176,7 +175,7 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
         return (advantage - mean) / (std + 1e-8)
 
     def update_normalization(self, rollout: TensorDict) -> None:
-        """Move all running statistics; a ratio accounts for the observations' move."""
+        """Update running statistics; the ratio, to the old `log_prob`, covers that."""
         if self.reward_scaler is not None:
             self.reward_scaler.update(rollout)
         self.model.update_normalization(rollout)
@@ -197,4 +196,5 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
         version = torch.full_like(rollout["terminated"], now, dtype=torch.int64)
         rollout.setdefault("log_prob", log_prob.unflatten(0, size))
         rollout.setdefault("policy_version", version)
-        return rollout.set("entropy", joint(entropy, rollout.flatten(0, 1)).view(size))
+        entropy = sum_executed(entropy, rollout.flatten(0, 1))
+        return rollout.set("entropy", entropy.view(size))

@@ -1,4 +1,4 @@
-"""The schedule of a policy that clones an expert before it improves by itself."""
+"""Trainer that clones an expert before reinforcement learning."""
 
 from collections.abc import Generator, Mapping
 from contextlib import closing
@@ -13,7 +13,7 @@ from yieldrl.on_policy.trainer import OnPolicyTrainer
 
 
 class ClonesFirst(OnPolicyTrainer):
-    """Behaviour cloning, and then what the other bases do, on one model.
+    """Behaviour cloning, and then reinforcement learning by the other bases.
 
     With `demonstration_steps` a trainer of behaviour cloning comes first, with the same
     model, environments and counters, and an optimizer of its own. Logs then say the
@@ -38,11 +38,11 @@ class ClonesFirst(OnPolicyTrainer):
             with closing(self.cloning()) as logs:
                 for log in logs:
                     yield {**log, "logs": {**log["logs"], "phase": 0.0}}
-            self.cloning = None  # with all demonstrations
-            if self.envs_here is not self.envs:  # nobody else steps them
+            self.cloning = None  # frees all demonstrations
+            if self.envs_here is not self.envs:  # they were for cloning only
                 self.envs_here.close()
                 del self.envs_here
-            self.algorithm.sync_target()  # what is kept of the start is the clone
+            self.algorithm.sync_target()  # the reference policy is the clone
         yield from super().__call__()
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:
@@ -57,22 +57,21 @@ class ClonesFirst(OnPolicyTrainer):
 
     @property
     def evaluation_due(self) -> bool:
-        """As ever; and once the clone is made, before it is improved."""
+        """Whether to evaluate: also once after cloning, before it is improved."""
         config = self.config
         cloned = config.demonstration_steps > 0 and config.eval_every > 0
         return super().evaluation_due or (cloned and self.evaluator.evaluated_at == 0)
 
     @property
     def envs_to_clone(self) -> Any:
-        """Environments that the expert acts in, where nobody waits for a group."""
+        """The environments for the expert, without the wrapper that forms groups."""
         envs = self.envs_here
         return getattr(envs, "ungrouped", envs)
 
     def make_cloning(self) -> Trainer | None:
-        """The trainer that clones, if there are demonstrations.
+        """The trainer that clones, or None without demonstrations.
 
-        Raises:
-            ValueError: If there is no expert, or a data set of another size.
+        ValueError if there is no expert, or a data set of another size.
         """
         config = self.config.cloning_config()
         if config is None:
@@ -83,7 +82,7 @@ class ClonesFirst(OnPolicyTrainer):
         except ValueError as reason:
             remedy = f"or begin with {self.name}, demonstration_steps=0"
             raise ValueError(f"{reason}; {remedy}") from reason
-        steps = len(cloning.buffer)  # none yet, where an expert is to act
+        steps = len(cloning.buffer)  # 0 if an expert will act
         if steps not in (0, self.config.demonstration_steps):
             raise self.config.error(
                 "demonstration_steps",
@@ -95,24 +94,24 @@ class ClonesFirst(OnPolicyTrainer):
         return cloning
 
     def state_dict(self) -> dict[str, Any]:
-        """The whole trainer, and the cloning that is under way but for its model."""
+        """The state of this trainer, and of one that clones, without its model."""
         state, cloning = super().state_dict(), None
         if self.cloning is not None:
             cloning = self.cloning.state_dict()
-            del cloning["agent"]["algorithm"]["model"]  # it is the same
+            del cloning["agent"]["algorithm"]["model"]  # it is saved already
         return {**state, "cloning": cloning}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         cloning, agent = state["cloning"], state["agent"]
         config, steps = self.config, agent["sample_step"]
         if steps < config.demonstration_steps + config.num_envs * ranks().count:
-            steps = 0  # improving has not begun: its seed is none of what was cloned
+            steps = 0  # no RL step yet: keep the seed of a fresh run
         super().load_state_dict({**state, "agent": {**agent, "sample_step": steps}})
         self.agent.restore_counters(agent)
         if cloning is None:
             self.cloning = None
             return
-        self.cloning = self.cloning or self.make_cloning()  # it may be done here
+        self.cloning = self.cloning or self.make_cloning()  # may be None here
         assert self.cloning is not None
         parts = {"model": self.model.state_dict(), **cloning["agent"]["algorithm"]}
         agent = {**cloning["agent"], "algorithm": parts}

@@ -16,7 +16,7 @@ from yieldrl.on_policy.config import OnPolicyConfig
 
 @dataclass(frozen=True, kw_only=True)
 class CloningConfig(OnPolicyConfig):
-    """What is cloned first, and how."""
+    """Fields of algorithms that clone an expert first."""
 
     cloning_class: ClassVar[Any]
     """The config of behaviour cloning."""
@@ -68,7 +68,7 @@ class CloningConfig(OnPolicyConfig):
                 f"they are all of total_steps = {self.total_steps}: choose more"
                 " total_steps, 0 to begin without, or behavior_cloning to clone alone",
             )
-        self.cloning_config()  # says what of it does not fit
+        self.cloning_config()  # ValueError if a field does not fit
 
     def cloning_config(self) -> Any:
         """The config of the cloning that comes first; None without one."""
@@ -93,6 +93,6 @@ class CloningConfig(OnPolicyConfig):
         return replace(super().to_play(), demonstration_steps=0)
 
     def improved_share(self, fraction_done: float) -> float:
-        """How far improving is, from 0 to 1, when so much of all steps is taken."""
+        """Progress of learning after cloning, 0 to 1, from that of the whole run."""
         cloned = self.demonstration_steps / self.total_steps
         return max(0.0, (fraction_done - cloned) / (1 - cloned))

@@ -54,7 +54,7 @@ class ActorCriticConfig(foundations.Config):
 
 @dataclass(frozen=True, kw_only=True)
 class OnPolicyConfig(ActorCriticConfig):
-    """What actor-critic methods on rollouts `[T, N]` have in common."""
+    """Common fields of actor-critic methods that learn from rollouts `[T, N]`."""
 
     num_steps: Count = 128
     """Steps that every environment takes for a rollout (T). More give better estimates

@@ -9,11 +9,11 @@ from torch import Tensor
 from yieldrl.foundations import mean_of_all, ranks
 
 
-def alike(rows: TensorDict, spare: TensorDict) -> TensorDict:
-    """Episodes `[E, T]`, as many and as long in every process that learns together.
+def pad_across_ranks(rows: TensorDict, spare: TensorDict) -> TensorDict:
+    """Pad episodes `[E, T]` to the same shape in all processes that learn together.
 
-    So all of them take the same gradient steps, and the numbers of samples that they
-    are weighed by are equal. What is filled up is not `used`, bool `[E, T]`.
+    So all processes take the same number of gradient steps, with equal weights. Padding
+    is not `used`, bool `[E, T]`.
 
     Args:
         rows: With `valid [E, T]`.

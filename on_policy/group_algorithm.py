@@ -1,4 +1,4 @@
-"""What learning from groups of episodes asks of a rollout, before any mathematics."""
+"""Base of algorithms that learn from groups of episodes, such as GRPO."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class GroupAlgorithm(OnPolicyAlgorithm):
         super().anneal(self.config.improved_share(fraction_done))
 
     def rollout_logs(self, rollout: TensorDict, prepared: TensorDict) -> Logs:
-        """Shares of episodes that were whole, and of groups whose returns differ."""
+        """Shares of complete episodes, and of groups whose returns differ."""
         groups = EpisodeGroups.of(rollout, self.config.group_size, self.config.gamma)
         differ = (groups.gathered(rollout["advantage"]) != 0).any(1)
         shares = {"whole_episodes": groups.whole, "informative_groups": differ}
@@ -58,13 +58,13 @@ class GroupAlgorithm(OnPolicyAlgorithm):
         return counted(data, taken & data["used"].unsqueeze(2))
 
 
-def asked(model: Policy, steps: TensorDict) -> tuple[Tensor, Tensor]:
-    """What a policy says of steps `[S]`: `log_prob` and `entropy`, `[S, ...]`."""
+def evaluate_steps(model: Policy, steps: TensorDict) -> tuple[Tensor, Tensor]:
+    """`log_prob` and `entropy` of steps `[S]` by the model, `[S, ...]` each."""
     return model.evaluate_actions(model.inputs(steps), steps["action"])[:2]
 
 
 def log_prob_of(model: Policy, rows: TensorDict) -> Tensor:
-    """What a policy says of the tokens of episodes `[..., T]`, `[..., T, K]`."""
+    """Log-probabilities of the tokens of episodes `[..., T]`, `[..., T, K]`."""
     valid = rows["valid"]
-    parts = [asked(model, steps)[0] for steps in rows[valid].split(CHUNK)]
+    parts = [evaluate_steps(model, steps)[0] for steps in rows[valid].split(CHUNK)]
     return in_rows(torch.cat(parts), valid)

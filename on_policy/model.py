@@ -17,10 +17,8 @@ class ActorCritic(Actor):
     A subclass makes an actor and a critic of `actor_size` and `critic_size` inputs, and
     says by `actor_output`, `critic_output` and `distribution` what they do. A critic
     that reads other entries of a Dict than the actor has an encoder of its own (Pinto
-    et al. 2018, "Asymmetric Actor Critic", arXiv:1710.06542).
-
-    Raises:
-        ValueError: If the observations lack an entry that is to be read.
+    et al. 2018, "Asymmetric Actor Critic", arXiv:1710.06542). ValueError if the
+    observations lack an entry that is to be read.
 
     Attributes:
         critic_encoder: None where both read the same entries.
@@ -47,7 +45,7 @@ class ActorCritic(Actor):
         return self.feature_size(config) if own is None else own.size
 
     def critic_features(self, obs: Any, features: Tensor) -> Tensor:
-        """What the critic reads, `[B, C]`: the actor's features, or its own."""
+        """The critic's input, `[B, C]`: the actor's features, or its own."""
         if self.critic_encoder is None:
             return features
         return self.critic_encoder(self.observed(obs, self.critic_obs))

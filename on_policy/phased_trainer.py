@@ -39,19 +39,19 @@ class PhasedTrainer(OnPolicyTrainer):
 
     def _run_collect(self) -> LogData:
         algorithm = self.agent.algorithm
-        if len(self.buffer) > 0 and algorithm.outdated:  # give up what is there
+        if len(self.buffer) > 0 and algorithm.outdated:  # discard the rollout
             self.buffer.clear()
             if self.config.collection == "sync":
-                self.buffer.end_episodes()  # no row leads into the next rollout
+                self.buffer.end_episodes()  # the next rollout continues none
         if len(self.buffer) == 0 or self.buffer.exhausted:
-            algorithm.advance()  # it may have been loaded into a run of other phases
+            algorithm.advance()  # it may be loaded with other phases
             algorithm.rollout_since = algorithm.counters.policy_version
         return super()._run_collect()
 
     def _run_train(self) -> LogData:
         if self.agent.algorithm.outdated:
             return self._run_collect()
-        phase = self._phase  # the last step of a rollout may begin another
+        phase = self._phase  # the last step may begin another phase
         log = super()._run_train()
         log["logs"]["phase"] = phase
         return log

@@ -1,8 +1,7 @@
-"""Training in phases, in each of which another policy acts.
+"""Training in phases, each with another acting policy.
 
-Which phase is due follows from the environment steps so far. What acted before a phase
-is another policy: a rollout belongs to the phase in which it was begun, and is not
-learned from in another one.
+The phase follows from the environment steps so far. A rollout belongs to the phase in
+which it was begun, and is not learned from in another one.
 """
 
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ from yieldrl.on_policy.model import ActorCritic
 
 @dataclass(frozen=True, kw_only=True)
 class PhasedConfig(OnPolicyConfig):
-    """How many environment steps each phase takes."""
+    """Fields of algorithms with phases: the environment steps of each phase."""
 
     phases: ClassVar[Mapping[str, int]]
     """The phases in their order, and how many tenths of the steps each takes by
@@ -64,7 +63,7 @@ class PhasedModel(ActorCritic):
     """A model that knows its phase, which is saved with the weights.
 
     Attributes:
-        phase_number: The place of the phase of now in their order, int64, 0-dim.
+        phase_number: The index of the current phase, int64, 0-dim.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class PhasedModel(ActorCritic):
 
     @property
     def phase(self) -> str:
-        """The phase of now, which says who acts."""
+        """The current phase."""
         return self.phases[int(self.phase_number)]
 
     def enter(self, phase: str) -> None:
@@ -88,7 +87,7 @@ class PhasedModel(ActorCritic):
         self.phase_number.fill_(self.phases.index(phase))
 
     def _apply(self, *args: Any, **kwargs: Any) -> Any:
-        # The phase stays on the CPU, for looking at it must not wait for a device.
+        # The phase stays on the CPU, so that reading it does not synchronize a GPU.
         phase = self.phase_number
         super()._apply(*args, **kwargs)
         self.phase_number = phase
@@ -99,8 +98,8 @@ class PhasedAlgorithm(OnPolicyAlgorithm):
     """Learns in each phase from what was collected in it.
 
     Attributes:
-        phase_since: The `policy_version` with which the phase of now began.
-        rollout_since: The `policy_version` when the rollout of now was begun.
+        phase_since: The `policy_version` with which the current phase began.
+        rollout_since: The `policy_version` when the current rollout was begun.
     """
 
     config: PhasedConfig
@@ -113,7 +112,7 @@ class PhasedAlgorithm(OnPolicyAlgorithm):
         return self.model.phase
 
     def enter(self, phase: str) -> None:
-        """Begin a phase, if it is not the one of now: the policy is another one."""
+        """Begin a phase, if it is not the current one, with a new `policy_version`."""
         if phase == self.phase:
             return
         self.model.enter(phase)
@@ -121,9 +120,9 @@ class PhasedAlgorithm(OnPolicyAlgorithm):
         self.phase_since = self.counters.policy_version
 
     def advance(self) -> None:
-        """Begin the phase that is due, if it is a later one than that of now.
+        """Begin the phase that is due, if it is later than the current one.
 
-        A run that is done and goes on to more `total_steps` does not begin again.
+        A finished run that is continued to more `total_steps` does not begin again.
         """
         due = self.config.phase_at(self.counters.sample_step)
         if self.model.phases.index(due) > self.model.phases.index(self.phase):
@@ -131,17 +130,17 @@ class PhasedAlgorithm(OnPolicyAlgorithm):
 
     @property
     def outdated(self) -> bool:
-        """Whether the rollout of now was begun in another phase."""
+        """Whether the current rollout was begun in another phase."""
         return self.rollout_since < self.phase_since
 
     def complete(self, rollout: TensorDict) -> TensorDict:
-        """Add what all do, and the `phase [T, N]` in which it was collected."""
+        """Complete a rollout, and add the `phase [T, N]` in which it was collected."""
         rollout = super().complete(rollout)
         phase = self.model.phase_number.to(self.device)
         return rollout.set("phase", phase.expand(rollout.batch_size).clone())
 
     def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
-        """As ever; a RuntimeError if the rollout was collected in another phase."""
+        """Start the update; RuntimeError if another phase collected the rollout."""
         phase = rollout.get("phase", None)
         if phase is not None and bool((phase != self.model.phase_number).any()):
             collected = self.model.phases[int(phase.flatten()[0])]

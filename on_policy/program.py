@@ -18,7 +18,7 @@ class Program(nn.Module):
     def __init__(self, agent: Any) -> None:
         super().__init__()
         self.model = agent.algorithm.model
-        self.agent: Any = agent  # whose model that is
+        self.agent: Any = agent  # the model's owner
 
     def forward(self, obs: Any, memory: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
         seen = {"obs": obs, "memory": memory, "first": first}

@@ -9,10 +9,10 @@ from torch import Tensor
 from yieldrl.buffers import actions_taken
 
 
-def executed(log_prob: Tensor, data: TensorDict) -> Tensor:
-    """Which tokens of a `log_prob [B, L, ...]` are of executed actions, bool.
+def executed_mask(log_prob: Tensor, data: TensorDict) -> Tensor:
+    """Mask of the tokens of `log_prob [B, L, ...]` whose actions were executed, bool.
 
-    Those of the first `num_steps [B]` actions; without `num_steps`, all.
+    These are the first `num_steps [B]` actions; without `num_steps`, all.
     """
     num_steps = data.get("num_steps", None)
     if num_steps is None:
@@ -21,27 +21,27 @@ def executed(log_prob: Tensor, data: TensorDict) -> Tensor:
 
 
 def tokens_taken(model: Any, steps: TensorDict, log_prob: Tensor) -> Tensor:
-    """Which tokens of a `log_prob [S, L, ...]` of steps `[S]` were chosen, bool.
+    """Mask of the tokens of `log_prob [S, L, ...]` that the policy chose, bool.
 
-    A policy that writes says it of its actions, by `written(action) -> bool [S, L]`;
-    else those that were `executed` were.
+    A language model has `written(action) -> bool [S, L]`; for others these are the
+    tokens of `executed_mask`.
     """
     if log_prob.ndim == 1:
         return torch.ones_like(log_prob, dtype=torch.bool)
     if hasattr(model, "written"):
         return _of_all_axes(model.written(steps["action"]), log_prob)
-    return executed(log_prob, steps)
+    return executed_mask(log_prob, steps)
 
 
-def joint(values: Tensor, data: TensorDict) -> Tensor:
-    """Sums over executed tokens, `[B]`, of what was said of tokens `[B, L, ...]`.
+def sum_executed(values: Tensor, data: TensorDict) -> Tensor:
+    """Sum over executed tokens, `[B]`, of numbers per token, `[B, L, ...]`.
 
-    Of log-probabilities it is that of all of them together. What was said of whole
-    chunks, `[B]`, stays.
+    For log-probabilities it is the joint one. Numbers per chunk, `[B]`, are returned
+    unchanged.
     """
     if values.ndim == 1:
         return values
-    return values.where(executed(values, data), 0.0).flatten(1).sum(1)
+    return values.where(executed_mask(values, data), 0.0).flatten(1).sum(1)
 
 
 def where_taken(values: Tensor, mask: Tensor) -> Tensor:
@@ -52,9 +52,9 @@ def where_taken(values: Tensor, mask: Tensor) -> Tensor:
 
 
 def in_rows(values: Tensor, valid: Tensor) -> Tensor:
-    """What was said of steps `[S, ...]` where episodes `[B, T]` have them, `[B, T, K]`.
+    """Numbers of steps `[S, ...]` put into rows of episodes `[B, T]`, `[B, T, K]`.
 
-    K is how many tokens a step has; elsewhere it is 0, or False.
+    K is the number of tokens of a step; steps that do not exist get 0 or False.
     """
     flat = values.unsqueeze(1) if values.ndim == 1 else values.flatten(1)
     rows = torch.zeros(

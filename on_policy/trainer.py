@@ -8,7 +8,7 @@ from tensordict import TensorDict
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import CircularBuffer, Minibatches, RolloutBuffer
-from yieldrl.collectors import Collector, FusedCollector, observed_once
+from yieldrl.collectors import Collector, FusedCollector, can_share_next_obs
 from yieldrl.foundations.foreign_names import check_entries
 from yieldrl.on_policy.config import OnPolicyConfig
 
@@ -32,11 +32,11 @@ class OnPolicyTrainer(abstractions.Trainer):
     def make_buffer(self) -> RolloutBuffer:
         config, reads = self.config, self.algorithm.reads_next_obs
         compiled = config.uncompiled is None and config.collection == "sync"
-        once = observed_once(self.envs, compiled=compiled)
+        once = can_share_next_obs(self.envs, compiled=compiled)
         parts = {**self.transition_parts, "next_obs": reads, "linked": once}
         if config.collection != "async":
             return RolloutBuffer(config.num_steps, **parts)
-        ahead = config.max_policy_lag + 2  # one is learned from, one is written
+        ahead = config.max_policy_lag + 2  # plus one to learn from and one to write
         return CircularBuffer(config.num_steps, num_segments=ahead, **parts)
 
     def make_collector(self) -> Collector:
@@ -50,12 +50,12 @@ class OnPolicyTrainer(abstractions.Trainer):
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:
         """Learn all there is to learn from a rollout `[T, N]`; means of metrics."""
-        known = set(rollout.keys())
-        check_entries(known)
+        check_entries(rollout)
+        recorded = "log_prob" in rollout.keys()  # noqa: SIM118
         if self.learners is not None:
             return self.learners.update(rollout)
         logs = self.algorithm.update(self.agent.annotated(rollout))
-        if "log_prob" not in known:
+        if not recorded:
             self.agent.acted_version = None
         return logs
 
@@ -71,17 +71,17 @@ class OnPolicyTrainer(abstractions.Trainer):
         minibatches, logs = self.algorithm.begin(rollout)
         self.buffer.begin(minibatches)
         self.algorithm.begin_update(rollout)
-        return minibatches, {**logs, **judged(rollout)}
+        return minibatches, {**logs, **judge_logs(rollout)}
 
     def _run_collect(self) -> LogData:
-        if self.buffer.exhausted:  # the step that should have cleared it failed
+        if self.buffer.exhausted:  # clearing it failed in the last step
             self.buffer.clear()
-        if len(self.buffer) == 0:  # also where somebody else has cleared it
+        if len(self.buffer) == 0:  # cleared here or by the caller
             self.agent.acted_version = None
         return super()._run_collect()
 
     def _check_learners(self, config: Any) -> None:
-        """As every trainer's; an error if its schedule is none that learners know."""
+        """Check the config; an error if the trainer overrides what learners replace."""
         super()._check_learners(config)
         self._refuse_own(type(self), OnPolicyTrainer, ("_run_train", "begin_learning"))
 
@@ -121,22 +121,22 @@ class OnPolicyTrainer(abstractions.Trainer):
             if learners.done:
                 self.end_passes()
             return self._log("train", logs)
-        if rollout is not None:  # advantages first, for the whole of it
+        if rollout is not None:  # compute the advantages of all of it first
             minibatches, logs = self.begin_learning(rollout)
-        if not minibatches.exhausted:  # as it is at once where all steps only reset
+        if not minibatches.exhausted:  # if all steps only reset
             logs |= self.algorithm.learn_from(minibatches, self.agent.learn)
         if minibatches.exhausted:
             self.end_passes()
         return self._log("train", logs)
 
     def end_passes(self) -> None:
-        """Forget the rollout, of which all minibatches were learned from."""
+        """Clear the buffer after the last minibatch of a rollout."""
         self.buffer.clear()
 
 
-def judged(rollout: TensorDict) -> Logs:
-    """Mean rewards of a rollout `[T, N]` in `JudgedReward`: the judge's, and the true
-    ones beside them; nothing elsewhere."""
+def judge_logs(rollout: TensorDict) -> Logs:
+    """Mean rewards of a rollout `[T, N]` with `JudgedReward`: the judge's and the true
+    ones; else nothing."""
     known = set(rollout.keys())
     if "true_reward" not in known:
         return {}

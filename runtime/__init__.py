@@ -1,4 +1,4 @@
-"""How learning is executed: gradient steps, precision, compilation, processes.
+"""Execution of learning: gradient steps, precision, compilation, processes.
 
 Algorithms say `minimize(loss, batch)`; what that takes is decided here.
 """

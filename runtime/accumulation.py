@@ -27,11 +27,8 @@ class AccumulatedStep(GradientStep):
         max_grad_norm: Gradients are scaled down to this norm, all parts together;
             `inf` measures the norm only, None does neither.
         micro_batches: Into how many parts a batch is cut, whose sizes differ by one at
-            most. A batch of fewer samples is cut into those.
-        alone: See `GradientStep`.
-
-    Raises:
-        ValueError: If there is not at least one part.
+            most, at least 1. A batch of fewer samples is cut into those.
+        trains_all: See `GradientStep`.
 
     >>> weight = nn.Parameter(torch.tensor(1.0))
     >>> step = AccumulatedStep(
@@ -52,11 +49,11 @@ class AccumulatedStep(GradientStep):
         max_grad_norm: float | None = None,
         *,
         micro_batches: int,
-        alone: Callable[[], bool] = lambda: False,
+        trains_all: Callable[[], bool] = lambda: False,
     ) -> None:
         if micro_batches < 1:
             raise ValueError(f"micro_batches = {micro_batches}: choose at least 1")
-        super().__init__(loss, optimizer, max_grad_norm, alone=alone)
+        super().__init__(loss, optimizer, max_grad_norm, trains_all=trains_all)
         self.micro_batches = micro_batches
 
     def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
@@ -70,7 +67,7 @@ class AccumulatedStep(GradientStep):
 
         def backward(part: Any, share: float, _: bool) -> dict[str, Any]:
             loss, logs = self.loss(part)
-            (loss * share).backward(inputs=None if self.alone() else trained)
+            (loss * share).backward(inputs=None if self.trains_all() else trained)
             return logs
 
         return in_parts(data, number, backward)

@@ -1,4 +1,4 @@
-"""Which weights chose the actions that are learned from, and what they say of them."""
+"""Log-probabilities of collected actions, stored when acting or computed afterwards."""
 
 from typing import Any
 
@@ -6,24 +6,24 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.foundations.foreign_names import Renamed
+from yieldrl.foundations.foreign_names import OldNames, Renamed
 
 CHUNK = 4096  # transitions annotated at a time, so that images fit into memory
 
 
 def evaluated(function: Any, model: Any, rollout: TensorDict) -> dict[str, Tensor]:
-    """What a function says of all actions of a rollout, `[T, N, ...]` each.
+    """The results of a function for all actions of a rollout, `[T, N, ...]` each.
 
     Args:
-        function: Of `Runtime.function`, with inputs `obs` and `action`; draws nothing.
-        model: Says what the policy goes by.
-        rollout: `[T, N]`; it goes through in parts that fit into memory.
+        function: Of `Runtime.function`, with inputs `obs` and `action`; not random.
+        model: Its `inputs` selects the policy's inputs.
+        rollout: `[T, N]`; it is evaluated in parts that fit into memory.
     """
     obs = model.inputs(rollout).flatten(0, 1).split(CHUNK)
     action = rollout["action"].flatten(0, 1).split(CHUNK)
-    nothing_drawn = torch.Generator()
+    unused = torch.Generator()
     parts = [
-        function({"obs": seen, "action": chosen}, nothing_drawn)
+        function({"obs": seen, "action": chosen}, unused)
         for seen, chosen in zip(obs, action, strict=True)
     ]
     size = rollout.batch_size
@@ -31,19 +31,18 @@ def evaluated(function: Any, model: Any, rollout: TensorDict) -> dict[str, Tenso
     return {k: torch.cat([part[k] for part in parts]).unflatten(0, size) for k in names}
 
 
-class ActingRecord:
-    """What an agent remembers of its acting.
+class ActingRecord(OldNames):
+    """Stores log-probabilities and the policy version of an agent's actions.
 
-    Where collecting and learning take turns, the weights stand still while a rollout is
-    collected: log-probabilities and values of all its actions are computed afterwards,
-    in one batch, which takes a tenth of the time. Where the weights may change in
-    between, as they do beside a collector in the background, `records_log_prob` says
-    so, and every action is annotated and stamped with a `policy_version` when it is
-    taken.
+    Where collecting and learning take turns, the weights do not change while a rollout
+    is collected: log-probabilities and values of all its actions are computed
+    afterwards, in one batch, which takes a tenth of the time. Where the weights may
+    change in between, as with a collector in the background, `records_log_prob` is
+    True, and each action is stored with its `log_prob` and `policy_version`.
 
     Attributes:
-        acted_version: The `policy_version` of the first action that waits to be learned
-            from; None if there is none.
+        acted_version: The `policy_version` of the first action that was not learned
+            from yet; None if there is none.
     """
 
     annotating: Any = None
@@ -52,14 +51,18 @@ class ActingRecord:
     policy_version: int
 
     records_log_prob = False
-    """Whether `log_prob` and `policy_version` are written down with every action."""
+    """Whether `log_prob` and `policy_version` are stored with every action."""
 
     acted_version: int | None = None
 
     records_policy, acted_since = Renamed("records_log_prob"), Renamed("acted_version")
 
-    def signed(self, extras: dict[str, Tensor], count: int) -> dict[str, Tensor]:
-        """Note which weights act; the extras of `count` actions, with the version."""
+    signed = Renamed("with_policy_version")
+
+    def with_policy_version(
+        self, extras: dict[str, Tensor], count: int
+    ) -> dict[str, Tensor]:
+        """Set `acted_version`; the extras of `count` actions, with the version."""
         if self.annotating is None:
             return extras
         if self.acted_version is None:
@@ -71,32 +74,28 @@ class ActingRecord:
 
     @torch.no_grad()
     def annotated(self, rollout: TensorDict) -> TensorDict:
-        """A rollout `[T, N]` with what `annotate` says of its actions.
+        """Add the results of `annotate` to a rollout `[T, N]`, unless acting did.
 
-        What acting wrote down stays.
-
-        Raises:
-            RuntimeError: If log-probabilities were not written down when acting, and
-                the weights that acted are not those of now.
+        RuntimeError if it has no log-probabilities and an older policy acted.
         """
         known = set(rollout.keys())
-        if self.annotating is None:  # nothing must be known of its actions
+        if self.annotating is None:
             return rollout
         if "log_prob" in known:
             return rollout
         if self.acted_version != self.policy_version:
-            raise RuntimeError(self._said_of_versions())
+            raise RuntimeError(self._version_error())
         found = evaluated(self.annotating, self.model, rollout)
         for name in found.keys() - known:
             rollout[name] = found[name]
         return rollout
 
-    def _said_of_versions(self) -> str:
+    def _version_error(self) -> str:
         acted, now = self.acted_version, self.policy_version
         who = f"policy version {acted}" if acted is not None else "an unknown policy"
         return (
-            f"the rollout holds no log_prob, and {who} acted in it, where the weights"
-            f" are version {now}: what they say of its actions would be wrong. Set"
-            " records_log_prob = True of the agent that acts, before it does; or"
-            " clear() the buffer, if it holds the rollout"
+            f"the rollout holds no log_prob, and was collected by {who}: version {now},"
+            " the current one, cannot compute it any more. Set records_log_prob = True"
+            " on the acting agent before it acts; or clear() the buffer, if it holds"
+            " the rollout"
         )

@@ -1,4 +1,4 @@
-"""What every agent does alike: its functions, its counters, saving."""
+"""Base class of agents: compiled functions, counters, saving."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class AgentBase(ActingRecord, Counting, ABC):
         config: Says the seed of exploration.
 
     Attributes:
-        generator: What exploration draws from.
+        generator: The random generator of exploration.
         border: From observations to tensors, and from actions back.
         acting: `act`, and `annotating`, `annotate`, as functions of tensors.
     """
@@ -59,14 +59,14 @@ class AgentBase(ActingRecord, Counting, ABC):
         """Explore as a function of tensors: an `action`, and what the buffer keeps."""
 
     def annotate(self, obs: Any, action: Tensor) -> dict[str, Tensor]:
-        """What learning must know of actions `[B, ...]`, by the weights of now.
+        """Numbers that learning needs of actions `[B, ...]`, by the current weights.
 
         A policy gradient takes their `log_prob [B]` and the states' `value [B]`.
         """
         return {}
 
     def exploration(self) -> dict[str, Any]:
-        """What to log of how it explores now, beside the episodes that ended."""
+        """Metrics of exploration, logged beside the episodes that ended."""
         return {}
 
     def sync_target(self, every: int) -> None:
@@ -76,31 +76,27 @@ class AgentBase(ActingRecord, Counting, ABC):
     def learn(self, data: TensorDict) -> dict[str, Any]:
         """One gradient step on a batch `[B]`, moved to the device if it is not there.
 
-        Raises:
-            FloatingPointError: If the loss is not finite.
+        FloatingPointError if the loss is not finite.
         """
         batch = data if data.device == self.device else data.to(self.device)
         logs = self.algorithm.train_step(batch)
-        if batch is not data:  # results per sample belong into the caller's batch
+        if batch is not data:  # copy results per sample into the caller's batch
             data.update(batch.exclude(*data.keys()))
         return logs
 
     def actor(self) -> Self:
         """An agent that explores with a copy of the model, beside this one.
 
-        It writes down the log-probability of each action when it is taken.
+        It stores the log-probability of each action when it is taken.
         """
         actor = type(self)(self.algorithm.acting_copy(), self.config)
         actor.records_log_prob = True
         return actor
 
     def complete(self, rollout: TensorDict) -> TensorDict:
-        """A rollout `[T, N]` that was just collected, with all that is known of it.
+        """Add log-probabilities, values and advantages to a new rollout `[T, N]`.
 
-        That is what the policy says of it, and what its algorithm adds.
-
-        Raises:
-            RuntimeError: See `annotated`.
+        RuntimeError if an older policy acted: see `annotated`.
         """
         return self.algorithm.complete(self.annotated(rollout))
 

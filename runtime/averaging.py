@@ -1,4 +1,4 @@
-"""What several processes make of the gradients that each of them has."""
+"""Average gradients and metrics over processes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

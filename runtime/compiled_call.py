@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from yieldrl.foundations.drawing import Draw, Given, Noting
+from yieldrl.foundations.drawing import Draw, RecordDraws, ReplayDraws
 from yieldrl.speed.compiled import Compiled, NotCompiledError
 from yieldrl.speed.plan import Plan
 
@@ -25,19 +25,19 @@ class CompiledCall:
 
     def __init__(self, name: str, function: Callable[..., Any], plan: Plan) -> None:
         self.function = function
-        self.compiled = Compiled(name, self.given_numbers, plan)
+        self.compiled = Compiled(name, self.with_random_numbers, plan)
         self.compiled.eager = self.without_code
         self.compiled.coded = self.with_code
         self._draws: list[Draw] | None = None
 
     def __call__(self, inputs: dict[str, Any], generator: torch.Generator) -> Any:
-        """The function's answer to nested tensors: tensors by name."""
-        found = self.by_code(inputs, generator)
+        """The function's result for nested tensors: tensors by name."""
+        found = self.call_compiled(inputs, generator)
         return self.function(inputs, generator) if found is None else found
 
-    def by_code(self, inputs: dict[str, Any], generator: torch.Generator) -> Any:
-        """The answer of compiled code; None where the function itself is due."""
-        if self.compiled.closed or not self.compiled.plan.compiles:
+    def call_compiled(self, inputs: dict[str, Any], generator: torch.Generator) -> Any:
+        """The result of compiled code; None if the function itself must be called."""
+        if self.compiled.rejected or not self.compiled.plan.compiles:
             return None
         if self._draws is None:
             return self._noted(inputs, generator)
@@ -51,11 +51,11 @@ class CompiledCall:
         except NotCompiledError as reason:
             generator.set_state(before)
             answer = self._noted(inputs, generator)
-            if self._draws == draws:  # else it is tried with those of now
-                self.compiled.close(str(reason))
+            if self._draws == draws:  # else try again with the new draws
+                self.compiled.reject(str(reason))
             return answer
 
-    def given_numbers(
+    def with_random_numbers(
         self,
         inputs: dict[str, Any],
         generator: torch.Generator,
@@ -64,7 +64,7 @@ class CompiledCall:
     ) -> Any:
         """The function with random numbers that were drawn before."""
         left = list(zip(numbers, kinds, strict=True))
-        with torch.no_grad(), Given(left):
+        with torch.no_grad(), ReplayDraws(left):
             found = self.function(inputs, generator)
         if left:
             raise ValueError("fewer random numbers are drawn than before")
@@ -75,20 +75,20 @@ class CompiledCall:
         return self.function(inputs, generator)
 
     def with_code(self, inputs: Any, generator: torch.Generator, *_: Any) -> Any:
-        """The code's answer to random numbers that are drawn now."""
+        """The result of the code, with random numbers that are drawn now."""
         return self.compiled(*self._arguments(inputs, generator))
 
     def _arguments(self, inputs: Any, generator: torch.Generator) -> tuple[Any, ...]:
-        """Arguments of `given_numbers`, with the next random numbers."""
+        """Arguments of `with_random_numbers`, with the next random numbers."""
         draws = self._draws or []
         numbers = [draw(generator) for draw in draws]
         return inputs, generator, numbers, [draw.kind for draw in draws]
 
     def _noted(self, inputs: dict[str, Any], generator: torch.Generator) -> Any:
-        """The function itself; which random numbers it draws is noted on the way."""
-        with Noting() as noting:
+        """The result of the function itself, whose random draws are recorded."""
+        with RecordDraws() as record:
             found = self.function(inputs, generator)
-        self._draws = noting.draws
-        if noting.unknown is not None:
-            self.compiled.close(f"it draws random numbers by {noting.unknown}")
+        self._draws = record.draws
+        if record.unknown is not None:
+            self.compiled.reject(f"it draws random numbers by {record.unknown}")
         return found

@@ -30,12 +30,12 @@ class CompiledStep(GradientStep):
         plan: Plan,
         *,
         name: str = "gradient step",
-        alone: Callable[[], bool] = lambda: False,
+        trains_all: Callable[[], bool] = lambda: False,
     ) -> None:
-        super().__init__(loss, optimizer, max_grad_norm, alone=alone)
+        super().__init__(loss, optimizer, max_grad_norm, trains_all=trains_all)
         self.compiled = Compiled(name, self.loss_and_gradients, plan)
         self.compiled.eager = self.without_code
-        self._norm: Tensor | None = None  # of gradients that are clipped already
+        self._norm: Tensor | None = None  # if gradients are already clipped
 
     def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
         """Fill `grad` of the trained parameters; what to log of the loss."""
@@ -45,7 +45,7 @@ class CompiledStep(GradientStep):
         try:
             found, logs, self._norm = self.compiled(data, trained)
         except NotCompiledError as reason:
-            self.compiled.close(str(reason))
+            self.compiled.reject(str(reason))
             return super().gradients(data, trained)
         for parameter, gradient in zip(trained, found, strict=True):
             parameter.grad = gradient
@@ -74,7 +74,7 @@ class CompiledStep(GradientStep):
         gradients: list[Any] = [
             g if g is None or g.stride() == p.stride() else torch.empty_like(p).copy_(g)
             for g, p in zip(found, trained, strict=True)
-        ]  # laid out as their parameters, as optimizers need them
+        ]  # with the memory layout of the parameters, for optimizers
         if self.max_grad_norm is None or ranks().count > 1:
             return gradients, logs, None
         squares = [g.square().sum() for g in gradients if g is not None]

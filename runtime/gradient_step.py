@@ -1,4 +1,4 @@
-"""The one place that takes a gradient step."""
+"""One gradient step: backward pass, averaging over processes, clipping, optimizer."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ Loss = Callable[[Any], tuple[Tensor, dict[str, Any]]]
 
 
 class LatestLoss:
-    """A loss by a name: that `function` which is asked for now."""
+    """A loss with a name, whose `function` can be replaced at each step."""
 
     function: Loss
 
@@ -40,8 +40,8 @@ class GradientStep:
         optimizer: Any of PyTorch's optimizers, with all its options.
         max_grad_norm: Gradients are scaled down to this norm; `inf` measures the norm
             only, None does neither.
-        alone: Says whether the loss depends on no other parameters that require
-            gradients now. To keep them out takes time.
+        trains_all: Whether the loss depends only on the optimizer's parameters. Then
+            the gradients of others need not be excluded, which takes time.
 
     >>> import torch
     >>> weight = nn.Parameter(torch.tensor([1.0, 2.0]))
@@ -60,18 +60,17 @@ class GradientStep:
         optimizer: Optimizer,
         max_grad_norm: float | None = None,
         *,
-        alone: Callable[[], bool] = lambda: False,
+        trains_all: Callable[[], bool] = lambda: False,
     ) -> None:
         self.loss = loss
         self.optimizer = optimizer
         self.max_grad_norm = max_grad_norm
-        self.alone = alone
+        self.trains_all = trains_all
 
     def __call__(self, data: Any) -> dict[str, Any]:
-        """Take one step on a batch `[B]`; what the loss logs, and what the step was.
+        """Take one step on a batch `[B]`; metrics of the loss and of the step.
 
-        Raises:
-            RuntimeError: If no parameter of the optimizer requires a gradient.
+        RuntimeError if no parameter of the optimizer requires a gradient.
         """
         trained = self.trained_parameters()
         try:
@@ -84,7 +83,7 @@ class GradientStep:
             if self.max_grad_norm is not None:
                 logs["grad_norm"] = self.clip(trained)
             take_step(self.optimizer)
-        finally:  # whatever happened: the next step begins without gradients
+        finally:  # the next step begins without gradients
             drop_gradients(self.optimizer)
         logs["learning_rate"] = self.optimizer.param_groups[0]["lr"]
         return logs
@@ -104,7 +103,7 @@ class GradientStep:
     def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
         """Fill `grad` of the trained parameters; what to log of the loss."""
         loss, logs = self.loss(data)
-        loss.backward(inputs=None if self.alone() else trained)
+        loss.backward(inputs=None if self.trains_all() else trained)
         return logs
 
     def clip(self, trained: Sequence[nn.Parameter]) -> Tensor:

@@ -1,4 +1,4 @@
-"""What every algorithm does alike: gradient steps, learning rates, saving."""
+"""Base class of algorithms: gradient steps, learning rates, saving."""
 
 import copy
 from collections.abc import Mapping
@@ -85,7 +85,7 @@ class Learner:
         optimizer = optimizer or self.optimizer
         of = getattr(loss, "__name__", "loss"), optimizer
         latest, norm, step = self._steps.get(of) or (LatestLoss(of[0]), None, None)
-        latest.function = loss  # made anew for each step, it may still be the same code
+        latest.function = loss  # a new closure in each step may have the same code
         overridden = type(self).gradient_step is not Learner.gradient_step
         if step is None or (overridden and norm != max_grad_norm):
             step = self.gradient_step(latest, optimizer, max_grad_norm)
@@ -97,7 +97,7 @@ class Learner:
     def gradient_step(
         self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
     ) -> GradientStep:
-        """What `minimize` takes the gradient steps of a loss with.
+        """The `GradientStep` that `minimize` uses for a loss.
 
         Override it to accumulate gradients, to scale them, and the like.
         """
@@ -110,17 +110,14 @@ class Learner:
         raise NotImplementedError
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:
-        """Learn all there is to learn from a rollout `[T, N]`; metrics to log.
+        """Learn from a rollout `[T, N]`; metrics to log.
 
-        Here that is one gradient step on all of its transitions, and then the target's
-        sync, if it is due. What has a replay buffer is the trainer: its `update` learns
-        from that.
-
-        Raises:
-            RuntimeError: If the learning rate has been annealed to zero.
-            ValueError: If entries of the rollout have names of other libraries.
+        This default takes one gradient step on all of its transitions, and then syncs
+        the target, if that is due. (With a replay buffer use the trainer's `update`.)
+        RuntimeError if the learning rate has been annealed to zero, ValueError if
+        entries of the rollout have names of other libraries.
         """
-        check_entries(set(rollout.keys()))
+        check_entries(rollout)
         self.anneal_before(rollout)
         batch = transitions(rollout.to(self.device))
         if batch.get("discount", None) is None:
@@ -136,17 +133,16 @@ class Learner:
         return rollout
 
     def sync_target(self) -> None:
-        """Bring a target copy up to the model, if there is one."""
+        """Update a target copy towards the model, if there is one."""
 
     def train_step(self, data: TensorDict) -> dict[str, Any]:
-        """`learn` in train mode, counted; an error if the loss is NaN or infinite.
+        """`learn` in train mode, counted; FloatingPointError if the loss is not finite.
 
-        Raises:
-            FloatingPointError: If the loss is not finite (looked at on every CPU step,
-                and every 100 on a GPU, where looking costs a synchronisation).
+        That is checked on every CPU step, and every 100 on a GPU, where checking costs
+        a synchronisation.
         """
         now = self.counters
-        now.policy_version += 1  # first: a step that fails may have moved the weights
+        now.policy_version += 1  # first: a step that fails may change weights
         with self._mode:
             logs = self.learn(data)
         now.learn_step += 1
@@ -156,7 +152,7 @@ class Learner:
         return logs
 
     def acting_copy(self) -> Self:
-        """One that only acts: model and counters are its own, frozen weights ours."""
+        """A copy that only acts: own model and counters; frozen weights are shared."""
         frozen = {id(p): p for p in self.model.parameters() if not p.requires_grad}
         acting = copy.copy(self)
         acting.model = copy.deepcopy(self.model, frozen).requires_grad_(False).eval()
@@ -188,11 +184,9 @@ class Learner:
             group["lr"] = start * max(0.0, 1.0 - fraction_done)
 
     def anneal_before(self, rollout: TensorDict) -> None:
-        """Set the learning rate for a rollout `[T, N]`, where the config anneals it.
+        """Set the learning rate for a rollout `[T, N]`, if the config anneals it.
 
-        Raises:
-            RuntimeError: If `total_steps` had been taken before the rollout began: the
-                rate would be zero.
+        RuntimeError if it would be zero: `total_steps` were taken before the rollout.
         """
         config = self.config
         if not getattr(config, "anneal_learning_rate", False):
@@ -221,11 +215,7 @@ class Learner:
         return {name: part.state_dict() for name, part in self._stateful()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned.
-
-        Raises:
-            CheckpointError: If it has other parts than this algorithm.
-        """
+        """Restore a `state_dict`; CheckpointError if it has other parts."""
         parts = dict(self._stateful())
         if parts.keys() != state.keys():
             raise CheckpointError(

@@ -99,7 +99,7 @@ def frozen(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
 
 
 def _ignores_mode(part: nn.Module) -> bool:
-    if part._forward_pre_hooks or part._forward_hooks:  # spectral_norm's reads the mode
+    if part._forward_pre_hooks or part._forward_hooks:  # spectral_norm reads the mode
         return False
     kind = type(part)
     return kind in _SAME_IN_BOTH_MODES or kind.__module__.startswith("yieldrl.")

@@ -1,4 +1,4 @@
-"""An optimizer's step, by the shortest way that does the same."""
+"""Optimizer steps with less overhead than PyTorch's, and equal results."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -16,9 +16,9 @@ _OF_PYTORCH = str(Path(torch.optim.__file__).parent)
 def take_step(optimizer: Optimizer) -> None:
     """Do what `optimizer.step()` does, to the bit.
 
-    A step of Adam takes PyTorch several times as long to prepare as its kernel takes to
-    compute, for networks as narrow as those of most tasks here. Where nothing but the
-    kernel has a say, which is looked at in every step, it is called at once.
+    For small networks, PyTorch prepares a step of Adam several times as long as its
+    kernel computes. If it is plain Adam without hooks (checked in every step), the
+    kernel is called directly.
     """
     calls = _kernel_calls(optimizer) if _is_plain(optimizer) else None
     if calls is None:
@@ -41,11 +41,11 @@ def drop_gradients(optimizer: Optimizer) -> None:
 
 
 def _is_plain(optimizer: Optimizer) -> bool:
-    """Whether it is Adam as PyTorch has it, and nobody waits for its steps."""
+    """Whether it is PyTorch's Adam or AdamW, without hooks or a scheduler."""
     kind = type(optimizer)
     return (
         (kind is Adam or kind is AdamW)
-        and "step" not in vars(optimizer)  # as a learning-rate scheduler puts there
+        and "step" not in vars(optimizer)  # learning-rate schedulers wrap it
         and _is_pytorchs(kind.step)
         and not pytorch.has_step_hooks(optimizer)
     )
@@ -53,7 +53,7 @@ def _is_plain(optimizer: Optimizer) -> bool:
 
 @lru_cache
 def _is_pytorchs(function: Any) -> bool:
-    """Whether a function, and whatever it wraps, is of PyTorch's own files."""
+    """Whether a function, and whatever it wraps, is defined by PyTorch."""
     while function is not None:
         if not function.__code__.co_filename.startswith(_OF_PYTORCH):
             return False
@@ -62,9 +62,9 @@ def _is_pytorchs(function: Any) -> bool:
 
 
 def _kernel_calls(optimizer: Optimizer) -> list[tuple[Any, Any, Any]] | None:
-    """The kernel with its arguments for each group; None if that is not all."""
+    """The kernel and its arguments for each group; None if a step does more."""
     calls, state = [], optimizer.state
-    if getattr(optimizer, "grad_scale", None) is not None:  # of a gradient scaler
+    if getattr(optimizer, "grad_scale", None) is not None:  # set by a gradient scaler
         return None
     for group in optimizer.param_groups:
         rate = group["lr"]

@@ -1,4 +1,4 @@
-"""How functions of tensors are executed: compiled or eager, and in which precision."""
+"""Execution of functions of tensors: compiled or eager, and in which precision."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -23,6 +23,7 @@ class Runtime:
     """Executes the losses and the acting of one learner, as its config says.
 
     Functions keep their meaning: compiled or eager, the results are equal to rounding.
+    ValueError if a CUDA graph is asked for where there is no GPU.
 
     Args:
         config: Says `speed`, `precision` and how many gradient steps are ahead.
@@ -34,9 +35,6 @@ class Runtime:
         plan: When functions are compiled, and what was decided so far.
         engine: What takes the gradient steps of processes that learn together, see
             `yieldrl.distributed`; None where there is no need of one.
-
-    Raises:
-        ValueError: If a CUDA graph is asked for where there is no GPU.
     """
 
     def __init__(
@@ -51,7 +49,7 @@ class Runtime:
             raise config.error("speed", f"{where}: choose 'auto' or 'compile'")
         count = ranks().count
         parts = mode, steps // count, lambda: counters.learn_step
-        self.plan = Plan(*parts, gpu=gpu, kind=kind, alone=count == 1)
+        self.plan = Plan(*parts, gpu=gpu, kind=kind, single_process=count == 1)
 
     def function(self, name: str, function: Callable[..., Any]) -> CompiledCall:
         """A function of nested tensors and a generator, to be called often.
@@ -74,7 +72,7 @@ class Runtime:
         model: nn.Module,
         micro_batches: int | None = None,
     ) -> GradientStep:
-        """What takes the gradient steps of a loss.
+        """A `GradientStep` of a loss: compiled, accumulated, or by an engine.
 
         Args:
             loss: From a batch to the loss and metrics.
@@ -89,17 +87,17 @@ class Runtime:
         if self.engine is not None:
             options = loss, optimizer, max_grad_norm, micro_batches
             return self.engine.gradient_step(*options)
-        alone = partial(trains_all, optimizer, model)
+        all_trained = partial(trains_all, optimizer, model)
         if micro_batches is not None:
-            options = {"micro_batches": micro_batches, "alone": alone}
+            options = {"micro_batches": micro_batches, "trains_all": all_trained}
             return AccumulatedStep(loss, optimizer, max_grad_norm, **options)
         if not self.plan.compiles:
-            return GradientStep(loss, optimizer, max_grad_norm, alone=alone)
+            return GradientStep(loss, optimizer, max_grad_norm, trains_all=all_trained)
         parts = loss, optimizer, max_grad_norm, self.plan
-        return CompiledStep(*parts, name=name, alone=alone)
+        return CompiledStep(*parts, name=name, trains_all=all_trained)
 
     def gathered(self) -> AbstractContextManager[Any]:
-        """Inside, the whole model can be read and called, whoever has shares of it."""
+        """Context in which the whole model can be read, though processes share it."""
         return nullcontext() if self.engine is None else self.engine.gathered()
 
 

@@ -1,4 +1,4 @@
-"""One function under `torch.compile`: what it reads may change between two calls."""
+"""One function under `torch.compile`, compiled again if what it reads has changed."""
 
 import itertools
 import logging
@@ -37,13 +37,13 @@ class Compiled:
         name: What the function does, for the log.
         function: Of tensors, nested tensors and plain values.
         plan: Says whether to compile, and when.
-        eager: What is called with the same arguments where there is no code.
+        eager: Is called with the same arguments where there is no code.
         coded: The same where there is, with all that a call of the code takes.
         around: A context that all calls need.
         example: Makes arguments as the latest call had them; None if there was none.
         calls: How often it was called so far.
-        closed: Whether it is left to the function itself for good.
-        part_of: A larger function that takes its place where that is compiled.
+        rejected: Whether it is never compiled again.
+        fused_into: A larger function that includes it, and is compiled instead.
     """
 
     def __init__(self, name: str, function: Callable[..., Any], plan: Plan) -> None:
@@ -52,21 +52,21 @@ class Compiled:
         self.coded: Callable[..., Any] = self
         self.around: Callable[[], AbstractContextManager[Any]] = nullcontext
         self.example: Callable[[], tuple[Any, ...]] | None = None
-        self.calls, self.closed = 0, False
-        self.part_of: Compiled | None = None
+        self.calls, self.rejected = 0, False
+        self.fused_into: Compiled | None = None
         self._code: GuardedCode | None = None
         self._recompiles = self._latest = 0
         plan.functions.add(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies, which compile for themselves."""
+        """The state of a copy, which compiles for itself."""
         return {**vars(self), "example": None, "_code": None}
 
     def is_due(self, example: Callable[[], tuple[Any, ...]]) -> bool:
         """Whether to call the code now, with such arguments as `example` makes."""
-        whole = self.part_of
-        waits = whole is not None and not whole.closed
-        if self.closed or waits or pytorch.is_watched():
+        whole = self.fused_into
+        waits = whole is not None and not whole.rejected
+        if self.rejected or waits or pytorch.is_watched():
             return False
         self.calls += 1
         if self._code is not None:
@@ -75,11 +75,9 @@ class Compiled:
         return self.plan.is_due(self)
 
     def __call__(self, *args: Any) -> Any:
-        """The result of compiled code, which is compiled now if it must be.
+        """The result of compiled code, which is compiled first if necessary.
 
-        Raises:
-            NotCompiledError: If that is not possible.
-            RuntimeError: The same at the first call, with `speed="compile"`.
+        If it cannot be: NotCompiledError; RuntimeError at the first call if `strict`.
         """
         changed = "" if self._code is None else self._code.changed()
         if first := self._code is None:
@@ -96,7 +94,7 @@ class Compiled:
         try:
             found = pytorch.with_settings(self._code.call, *args)
         except pytorch.compile_error() as error:
-            said = self._code.refused or pytorch.said_by(error)
+            said = self._code.unguardable or pytorch.said_by(error)
             if first and self.plan.strict:
                 raise RuntimeError(
                     f"speed={self.plan.mode!r}: the {self.name} cannot be compiled:"
@@ -122,11 +120,11 @@ class Compiled:
         # Kernels are called from C++, or recorded: from Python, small ones take longer.
         options = pytorch.OPTIONS | {"cpp_wrapper": not gpu, "triton.cudagraphs": gpu}
         generate = partial(pytorch.generated, **options)
-        return GuardedCode(own, generate, recompile_limit=1_000)  # ours is lower
+        return GuardedCode(own, generate, recompile_limit=1_000)  # above MAX_RECOMPILES
 
-    def close(self, reason: str, level: int = logging.WARNING) -> None:
-        """Leave it to the function itself from now on."""
-        self.closed, self._code, self.example = True, None, None
+    def reject(self, reason: str, level: int = logging.WARNING) -> None:
+        """Call the function itself from now on."""
+        self.rejected, self._code, self.example = True, None, None
         self.plan.say(f"{self.name}: eager: {reason}", level)
 
     def _note(self, first: bool, seconds: float, reason: str) -> None:
@@ -144,11 +142,11 @@ class Compiled:
         again = f"compiled again in {seconds:.1f} s: {reason}"
         self.plan.say(f"{self.name}: {again}", logging.WARNING)
         if self._recompiles >= MAX_RECOMPILES:
-            self.close(f"compiled again {MAX_RECOMPILES} times in a row")
+            self.reject(f"compiled again {MAX_RECOMPILES} times in a row")
 
 
 def in_plain_words(reason: str) -> str:
-    """The guard that failed, as PyTorch names it, in a sentence.
+    """PyTorch's name of the guard that failed, as a sentence.
 
     >>> in_plain_words("0/0: self.beta == 0.0  # loss + self.beta  # a.py:3 in loss")
     'self.beta == 0.0 no longer holds (loss + self.beta)'

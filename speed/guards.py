@@ -1,9 +1,9 @@
-"""What PyTorch's guards leave out (seen in 2.13) is looked after here, or not compiled.
+"""Guards in addition to PyTorch's (as of 2.13); what has no guard is not compiled.
 
-They hold values: attributes, globals, closures, modules, shapes. They do not hold the
-methods of classes, which a notebook may replace; nor that a name or a key is missing,
-where code finds that out by an exception; nor Python's random numbers, variables of the
-environment, and functions with a cache.
+PyTorch's guards check values: attributes, globals, closures, modules, shapes. They do
+not check the methods of classes, which a notebook may replace; nor that a name or a key
+is missing, where code finds that out by an exception; nor Python's random numbers,
+variables of the environment, and functions with a cache.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ import torch
 
 from yieldrl.speed import pytorch
 
-# By its place, not by an import: who has worlds alone needs no TensorDict.
+# Found without an import: environments alone need no TensorDict.
 _SPECS: Any = map(importlib.util.find_spec, ("torch", "tensordict"))
 _LIBRARIES = [f"{Path(spec.origin).parent}{os.sep}" for spec in _SPECS]
 _CACHED: Any = type(functools.cache(len))
@@ -38,8 +38,8 @@ class NotCompiledError(Exception):
 class GuardedCode:
     """A function under `torch.compile`, which compiles at its first call.
 
-    It notes what was compiled, and says when that is no longer what would be. What
-    nobody can look after makes a call raise one of PyTorch's errors.
+    It records what was compiled, and reports when that has changed. Code that cannot be
+    guarded makes a call raise one of PyTorch's errors.
 
     Args:
         function: Of tensors.
@@ -48,13 +48,13 @@ class GuardedCode:
 
     Attributes:
         call: Calls the code.
-        refused: What nobody can look after; empty if there was nothing.
+        unguardable: Why the code cannot be guarded; empty if it can.
     """
 
     def __init__(
         self, function: Callable[..., Any], generate: Callable[..., Any], **options: Any
     ) -> None:
-        self.generate, self.refused = generate, ""
+        self.generate, self.unguardable = generate, ""
         self._codes: set[CodeType] = set()
         self._seen: dict[tuple[Any, str], Any] = {}  # by object and name
         compiled: Any = torch.compile
@@ -68,15 +68,15 @@ class GuardedCode:
         )
 
     def changed(self) -> str:
-        """What of a class is another one since, by name; empty if all is the same."""
+        """The name of a member of a class that was replaced; empty if none was."""
         for (owner, name), before in self._seen.items():
             now = getattr(owner, name, None)
-            if now is not before and now != before:  # class methods are made anew
+            if now is not before and now != before:  # class methods are new objects
                 return f"{owner.__name__}.{name}"
         return ""
 
     def _backend(self, graph: Any, inputs: Any) -> Any:
-        """Note whose code became part of a graph, and make the code of that."""
+        """Record which code became part of a graph, and generate its code."""
         for code in pytorch.traced_code():
             if code.co_filename == os.getenv.__code__.co_filename:
                 self._refuse("it reads variables of the environment")
@@ -87,7 +87,7 @@ class GuardedCode:
         return self.generate(graph, inputs)
 
     def _look(self, guards: Sequence[Any]) -> list[bool]:
-        """Note the classes of all that is guarded. Every guard is kept."""
+        """Record the classes of all guarded values; keep every guard."""
         values = [guard.value for guard in guards if guard.has_value]
         for value in values:
             bound = isinstance(value, MethodType | BuiltinMethodType)
@@ -102,7 +102,7 @@ class GuardedCode:
         return [True] * len(guards)
 
     def _note(self, cls: type[Any], named: set[str]) -> None:
-        """Note what was compiled of a class: its own, and what it inherits."""
+        """Record the members of a class that were compiled, inherited ones too."""
         for base in cls.__mro__:
             for name, member in vars(base).items():
                 function = _function_of(member)
@@ -110,12 +110,12 @@ class GuardedCode:
                     self._seen[function, "__code__"] = function.__code__
                     self._seen[base, name] = getattr(base, name)
                 elif not isinstance(member, int | float | str) or name not in named:
-                    continue  # PyTorch guards values where they are, but not above
+                    continue  # PyTorch does not guard values that are inherited
                 if base is not cls:
                     self._seen[cls, name] = getattr(cls, name)
 
     def _refuse(self, reason: str) -> None:
-        self.refused = reason
+        self.unguardable = reason
         raise NotCompiledError(reason)
 
 
@@ -128,7 +128,7 @@ def _catches(code: CodeType) -> bool:
     if _is_trusted(code):
         return code is contextlib.suppress.__exit__.__code__
     steps = [step.opname for step in dis.Bytecode(code)]
-    bare = ("PUSH_EXC_INFO", "POP_TOP")  # of `with` and `finally` others follow
+    bare = ("PUSH_EXC_INFO", "POP_TOP")  # `with` and `finally` have others
     return "CHECK_EXC_MATCH" in steps or bare in itertools.pairwise(steps)
 
 

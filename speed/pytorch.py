@@ -1,4 +1,4 @@
-"""What is used of PyTorch beyond its public names, in one place (seen in 2.13)."""
+"""All uses of PyTorch's private names, in one place (as of 2.13)."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -15,20 +15,20 @@ from torch.optim.optimizer import (
 )
 
 SETTINGS: dict[str, Any] = {
-    "trace_autograd_ops": True,  # gradients are part of what is compiled
-    "skip_nnmodule_hook_guards": False,  # a hook that comes later must be seen
-    "use_numpy_random_stream": True,  # by default NumPy's numbers become PyTorch's
-    # Weights that become one tensor, or two, must be seen.
+    "trace_autograd_ops": True,  # compile the backward pass too
+    "skip_nnmodule_hook_guards": False,  # guard against hooks added later
+    "use_numpy_random_stream": True,  # else PyTorch replaces NumPy's generator
+    # Guard against weights that become tied or untied.
     "skip_no_tensor_aliasing_guards_on_parameters": False,
-    "automatic_dynamic_local_pgo": False,  # sizes of earlier processes are not kept
+    "automatic_dynamic_local_pgo": False,  # do not reuse sizes of earlier processes
 }
 """Of `torch._dynamo.config`, while code is called or compiled."""
 
 _OF_THREAD = threading.local()
 
 OPTIONS: dict[str, Any] = {
-    "fallback_random": True,  # the random numbers that eager PyTorch draws
-    "cpp.use_decompose_tanh": True,  # by exp: a fifth of a narrow network's step
+    "fallback_random": True,  # same random numbers as eager PyTorch
+    "cpp.use_decompose_tanh": True,  # tanh by exp: saves 20 % of a small step
 }
 """Of the code generator: names of `torch._inductor.config`."""
 
@@ -50,8 +50,8 @@ def traced_code() -> list[CodeType]:
 
 def with_settings(function: Callable[..., Any], *args: Any) -> Any:
     """Call a function where `SETTINGS` hold, in a context that each thread keeps."""
-    if not hasattr(_OF_THREAD, "context"):  # to set them at each call takes too long
-        from torch._dynamo import config  # imported by the first that compiles
+    if not hasattr(_OF_THREAD, "context"):  # setting them at each call is slow
+        from torch._dynamo import config  # imported only when something is compiled
 
         _OF_THREAD.context = copy_context()
         _OF_THREAD.context.run(config.patch(**SETTINGS).__enter__)
@@ -66,7 +66,7 @@ def compile_error() -> type[Exception]:
 
 
 def graphs_compiled() -> int:
-    """How many graphs this process has compiled so far."""
+    """The number of graphs that this process has compiled so far."""
     from torch._dynamo.utils import counters
 
     return counters["stats"]["unique_graphs"]
@@ -89,7 +89,7 @@ def is_watched() -> bool:
 
 
 def settable(parameters: Sequence[Any]) -> bool:
-    """Whether `grad` can be set: no hook waits for it, and there is none yet."""
+    """Whether `grad` can be set: there is none yet, and no hook on it."""
     return not any(
         p.grad is not None or p._backward_hooks or p._post_accumulate_grad_hooks
         for p in parameters

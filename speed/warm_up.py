@@ -1,4 +1,4 @@
-"""A process beside the training that fills PyTorch's cache, and measures the gain."""
+"""A process beside training that fills PyTorch's cache and measures the gain."""
 
 import copy
 import json
@@ -20,7 +20,7 @@ from yieldrl.speed import pytorch
 
 
 class WarmUp:
-    """The process, which gets copies of functions that have an example, and compiles.
+    """The process; it gets copies of functions that have an example, and compiles them.
 
     Attributes:
         found: Of each function, in time, the seconds that a call gains and those to
@@ -59,7 +59,7 @@ class WarmUp:
 def main() -> None:
     """Compile what standard input holds; print what was found, in lines of JSON."""
     if hasattr(os, "nice"):
-        os.nice(10)  # a tenth of a core where none is free; 19 starves: 18 s of 40 min
+        os.nice(10)  # 10 % of a busy core; 19 would starve it
     threading.Thread(target=_end_with, args=[int(sys.argv[1])], daemon=True).start()
     path, threads = pickle.load(sys.stdin.buffer)
     sys.path[:] = path
@@ -85,7 +85,7 @@ def measure(function: Any, args: tuple[Any, ...]) -> tuple[float, float]:
 
 
 def seconds_of(call: Any, args: tuple[Any, ...]) -> float:
-    """What a call takes in a training, where other work has been done before it.
+    """Seconds of a call as in training, where other work has been done before it.
 
     In a loop of nothing else small functions take a third of that: all that they touch
     stays in the processor's caches, which flatters code with many checks.

@@ -49,7 +49,7 @@ ALLOWED = {
         "vla",
     },
     "vla": {"abstractions", "foundations", "functional", "networks"},
-    "language": {"abstractions", "foundations", "functional", "vla"},
+    "language": {"abstractions", "foundations", "functional", "networks", "vla"},
     "algorithms": {
         "abstractions",
         "buffers",

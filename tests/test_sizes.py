@@ -21,17 +21,17 @@ ROOTS += ["reinforce", "sac"]
 to their parents: at most 200."""
 
 LONGER_FOLDERS = {
-    "behavior_cloning": 450,
-    "ppo_roa": 673,
-    "vla_ppo": 275,
+    "behavior_cloning": 441,
+    "ppo_roa": 672,
+    "vla_ppo": 260,
 }
 LONGER_FILES = {
     "abstractions.py": 280,
-    "experiments/trainer_base.py": 217,
-    "runtime/learner.py": 244,
+    "experiments/trainer_base.py": 203,
+    "runtime/learner.py": 234,
 }
 LONGER_FUNCTIONS = {}
-LINES = 39_989
+LINES = 40_001
 """Of the product but for `LATER`, which are to become 34 000."""
 LATER = {"distributed": 4_890, "language": 1_095, "envs/writing": 270}
 LATER |= {"envs/wrappers/groups.py": 200, "buffers/groups.py": 127}
@@ -60,7 +60,7 @@ LATER |= {"algorithms/dreamer": 320}
 LATER |= {"algorithms/ppo_imagined": 130}
 LATER |= {"algorithms/grpo_imagined": 130}
 LATER |= {"runtime/joint_step.py": 45}
-LATER |= {"vla/latents.py": 60, "speed/guards.py": 137}
+LATER |= {"vla/latents.py": 60, "speed/guards.py": 137, "experiments/parts.py": 60}
 """Most lines of rooms that came later."""
 
 

@@ -1,4 +1,4 @@
-"""How the processes of a learner make one gradient step of their batches.
+"""Engines: the processes of a learner take one gradient step on their batches.
 
 `Config.engine` says which of PyTorch's ways, or DeepSpeed's. An algorithm does not know
 of it: its `runtime` asks the engine for gradient steps.

@@ -1,4 +1,4 @@
-"""What all engines do alike: parts of batches, shares of processes, logs."""
+"""Base class of engines: micro-batches, shares of processes, logs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ class Engine(ABC):
         max_grad_norm: float | None,
         micro_batches: int | None = None,
     ) -> "EngineStep":
-        """What takes the gradient steps of a loss; see `Runtime.gradient_step`."""
+        """A `GradientStep` of a loss; see `Runtime.gradient_step`."""
         parts = 1 if micro_batches is None else micro_batches
         options = loss, optimizer, max_grad_norm
         return self.step_class(self, *options, micro_batches=parts)
@@ -75,7 +75,7 @@ class Engine(ABC):
         return [p for group in groups for p in group["params"] if p.requires_grad]
 
     def whole(self) -> AbstractContextManager[Any]:
-        """What `gathered` does where it is not inside of itself."""
+        """The outermost context of `gathered`."""
         return nullcontext()
 
     @abstractmethod

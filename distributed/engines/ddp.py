@@ -15,7 +15,7 @@ from yieldrl.distributed.engines.losses import Compute, clip
 from yieldrl.foundations import Config, ranks
 from yieldrl.runtime.accumulation import in_parts
 
-MOST_METRICS = 255
+MAX_METRICS = 255
 """How many metrics of a loss fit beside its gradients."""
 
 
@@ -56,16 +56,16 @@ class DDPEngine(Engine):
     def module(
         self, optimizer: Optimizer, trained: Sequence[nn.Parameter]
     ) -> DistributedDataParallel:
-        """What computes an optimizer's losses; made anew when other parts are trained.
+        """The DDP module of an optimizer's losses; renewed if other parts are trained.
 
-        The model's other parameters are no business of it.
+        It ignores the model's other parameters.
         """
         now = [id(parameter) for parameter in trained]
         known = self.wrapped.get(id(optimizer))
         if known is None or known[0] != now:
             module = DistributedDataParallel(
                 MeasuredLoss(trained),
-                find_unused_parameters=True,  # by one of several losses
+                find_unused_parameters=True,  # other losses may use them
             )
             known = self.wrapped[id(optimizer)] = now, module
         return known[1]
@@ -82,16 +82,16 @@ class MeasuredLoss(nn.Module):
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         super().__init__()
         self.trained = nn.ParameterList(parameters)
-        zeros = torch.zeros(1 + MOST_METRICS, device=parameters[0].device)
+        zeros = torch.zeros(1 + MAX_METRICS, device=parameters[0].device)
         self.beside = nn.Parameter(zeros)
         self.logs: dict[str, Any] = {}
 
     def forward(self, compute: Compute) -> Tensor:
         loss, logs = compute()
         self.logs = logs
-        if len(logs) > MOST_METRICS:
+        if len(logs) > MAX_METRICS:
             raise ValueError(
-                f"a loss with {len(logs)} metrics: engine = 'ddp' takes {MOST_METRICS}"
+                f"a loss with {len(logs)} metrics: engine = 'ddp' takes {MAX_METRICS}"
             )
         told = torch.cat([self.beside.new_ones(1), in_one(logs, self.beside.device)])
         return loss + self.beside[: len(told)] @ told

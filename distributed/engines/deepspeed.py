@@ -52,7 +52,7 @@ class DeepSpeedEngine(Engine):
         return self.part(optimizer).trained()
 
     def part(self, optimizer: Optimizer) -> ZeroPart:
-        """What DeepSpeed has made of an optimizer.
+        """The `ZeroPart` of an optimizer.
 
         Raises:
             RuntimeError: If it does not know it.
@@ -106,7 +106,7 @@ class DeepSpeedEngine(Engine):
                 part.write(parameter, next(of_all))
 
     def whole(self) -> AbstractContextManager[Any]:
-        """What `gathered` does where it is not inside of itself."""
+        """The outermost context of `gathered`."""
         return self._read(self.parameters)
 
     def _read(
@@ -137,7 +137,7 @@ def import_deepspeed(device: str) -> Any:
     """
     os.environ.setdefault("DS_ACCELERATOR", device)
     logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
-    said = r"`torch\.distributed\.\w+` is deprecated"  # at each exchange of ZeRO-3
+    said = r"`torch\.distributed\.\w+` is deprecated"  # in each exchange of ZeRO-3
     warnings.filterwarnings("ignore", said, FutureWarning)
     try:
         package = importlib.import_module("deepspeed")

@@ -15,6 +15,7 @@ from torch.optim import Optimizer
 from yieldrl.distributed.engines.base import Engine
 from yieldrl.distributed.engines.losses import Compute, LossModule, clip
 from yieldrl.foundations import Config, ranks
+from yieldrl.foundations.trees import map_tensors
 from yieldrl.runtime import frozen
 
 
@@ -74,7 +75,7 @@ class FSDP2Engine(Engine):
 
     def state_dict(self) -> dict[str, Any]:
         """The algorithm's, whole in every process, as a run in one process has it."""
-        return _mapped(self.algorithm.state_dict(), _gathered)
+        return map_tensors(_gathered, self.algorithm.state_dict())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned, here or in a run in one process."""
@@ -93,7 +94,7 @@ class FSDP2Engine(Engine):
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """What `gathered` does where it is not inside of itself."""
+        """The outermost context of `gathered`."""
         held = [
             (module, name, parameter)
             for module in self.model.modules()
@@ -102,7 +103,7 @@ class FSDP2Engine(Engine):
         ]
         full: dict[int, nn.Parameter] = {}
         for module, name, shared in held:
-            if id(shared) not in full:  # some are of several modules
+            if id(shared) not in full:  # several modules may share one
                 made = nn.Parameter(shared.full_tensor().detach(), shared.requires_grad)
                 full[id(shared)] = made
             setattr(module, name, full[id(shared)])
@@ -122,7 +123,7 @@ def blocks(model: nn.Module) -> list[nn.Module]:
 
 
 def left_whole(parameters: Iterable[nn.Parameter]) -> set[nn.Parameter]:
-    """What `fully_shard` does not take: single numbers, and a second trained dtype."""
+    """Parameters that `fully_shard` rejects: scalars, and a second trained dtype."""
     every = list(parameters)
     counts: Counter[torch.dtype] = Counter()
     for p in every:
@@ -132,16 +133,7 @@ def left_whole(parameters: Iterable[nn.Parameter]) -> set[nn.Parameter]:
     return {p for p in every if p.ndim == 0 or (p.requires_grad and p.dtype != most)}
 
 
-def _mapped(value: Any, function: Any) -> Any:
-    """Containers as they are, with a function's results for what is in them."""
-    if isinstance(value, Mapping):
-        return {key: _mapped(part, function) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_mapped(part, function) for part in value]
-    return function(value)
-
-
-def _gathered(value: Any) -> Any:
+def _gathered(value: Tensor) -> Tensor:
     return value.full_tensor() if isinstance(value, DTensor) else value
 
 

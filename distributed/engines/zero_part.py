@@ -13,7 +13,7 @@ from yieldrl.foundations import ranks
 
 
 class ZeroPart:
-    """What DeepSpeed makes of an optimizer and of what it trains.
+    """A DeepSpeed engine for an optimizer and the parameters that it trains.
 
     Args:
         package: DeepSpeed.
@@ -42,7 +42,7 @@ class ZeroPart:
             )
         numbers: list[Any] = [p for p in self.parameters if p.ndim == 0]
         if len(numbers) == len(self.parameters):
-            self.stage = stage = 0  # there is nothing to share
+            self.stage = stage = 0  # nothing to partition
         elif numbers and stage == 3:
             raise ValueError(
                 "zero_stage = 3 takes no parameter of shape () beside others: give it"
@@ -50,7 +50,7 @@ class ZeroPart:
             )
         module = LossModule(self.parameters)
         parts = {"model": module, "optimizer": optimizer, "config": _config(stage)}
-        for number in numbers:  # its broadcast, for which there is no need, fails
+        for number in numbers:  # their broadcast fails, and is not needed
             number.ds_optim_param = True
         self.engine = package.initialize(**parts)[0]
         for number in numbers:
@@ -120,7 +120,7 @@ class ZeroPart:
 
     def _entry(self, parameter: nn.Parameter, key: str, flat: Tensor) -> Tensor:
         """An entry of the optimizer's state, in the shape of its parameter."""
-        if key == "step":  # one for all
+        if key == "step":  # one for all parameters
             return flat.clone()
         return self.package.utils.safe_get_full_optimizer_state(parameter, key)
 
@@ -138,7 +138,7 @@ class ZeroPart:
         self._link()
 
     def _flats(self) -> list[Tensor]:
-        """What this process's share of weights lies in, and the optimizer moves."""
+        """The flat tensors that hold this process's share of the weights."""
         zero = self.engine.optimizer
         if self.stage == 3:
             return zero.fp32_partitioned_groups_flat
@@ -157,14 +157,14 @@ class ZeroPart:
 
 
 def _share(value: Tensor, parameter: Any) -> Tensor:
-    """What this process has of a whole tensor, filled up with zeros."""
+    """This process's share of a whole tensor, padded with zeros."""
     count = parameter.ds_tensor.numel()
     missing = count * ranks().count - value.numel()
     return pad(value.flatten(), (0, missing)).narrow(0, count * ranks().rank, count)
 
 
 def _config(stage: int) -> dict[str, Any]:
-    """What DeepSpeed is told: to leave clipping and micro-batches to the engine."""
+    """DeepSpeed's config; clipping and micro-batches are left to the engine."""
     return {
         "train_micro_batch_size_per_gpu": 1,
         "gradient_accumulation_steps": 1,

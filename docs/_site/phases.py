@@ -11,14 +11,14 @@ from yieldrl.algorithms.ppo_roa.phases import MODULES, PHASES, Phase, Use
 from .directives import directive
 
 WORDS: dict[Use, str] = {
-    "infer": "is evaluated",
+    "forward": "is evaluated",
     "ppo": "**learns**: PPO",
     "adapt": "**learns**: adaptation",
     "imitate": "**learns**: imitation",
     "average": "moving average",
-    "rest": "rests",
+    "unused": "rests",
 }
-ACTING: dict[Use, str] = {**WORDS, "infer": "**acts**"}
+ACTING: dict[Use, str] = {**WORDS, "forward": "**acts**"}
 WIDTH = 14  # of a module's name in a drawing
 
 
@@ -31,7 +31,7 @@ def table() -> str:
         row = [f"`{module}`"]
         for phase in PHASES.values():
             use = getattr(phase, module)
-            words = ACTING if module == phase.acts else WORDS
+            words = ACTING if module == phase.acting_module else WORDS
             row += [words[use.rollout], WORDS[use.training]]
         rows.append(row)
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
@@ -47,14 +47,14 @@ def flow(name: str) -> str:
 
 def acting(phase: Phase) -> list[str]:
     """From observations to the action: the latent above, what is recorded below."""
-    told = phase.encoder_priv.rollout == "infer"
-    inferred = f"  history     -> {phase.infers:<{WIDTH}}-> z'"
+    told = phase.encoder_priv.rollout == "forward"
+    inferred = f"  history     -> {phase.inferring_module:<{WIDTH}}-> z'"
     latent = f"  privileged  -> {'encoder_priv':<{WIDTH}}-> z " if told else inferred
     width = len(latent)
     noted = [f"{inferred}     noted, for the regulariser"] if told else []
     return [
         f"{latent} --+",
-        f"{' ':{width}}   +--> {phase.acts} --> action",
+        f"{' ':{width}}   +--> {phase.acting_module} --> action",
         f"{'  observation ':-<{width}}---+",
         *noted,
     ]

@@ -184,7 +184,7 @@ def test_tuned_configs_are_listed_with_what_they_reached(tmp_path: Path) -> None
     measured.write_text(
         f"# Reached: {line} (benchmarks/results/ppo-pendulum.json).\n# Why.\ngamma: 0.9"
     )
-    assert listing.reached(measured) == line
+    assert listing.reached(measured) == f"return {line}"
     measured.write_text(f"# Why.\n# Reached: {line} (benchmarks/results/a.json).\n")
-    assert listing.reached(measured) == "not measured"
+    assert listing.reached(measured) == "no result yet"
     assert "  --config pendulum: " in listing.table()

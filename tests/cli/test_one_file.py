@@ -251,8 +251,8 @@ def test_models_of_other_algorithms_have_names() -> None:
         (
             "policy",
             {"name": "vla", "vla_config": {"model_pth": "openvla"}},
-            "block 'policy': vla_config has no key 'model_pth': did you mean"
-            " 'model_path'?",
+            "block 'policy': vla_config: VLAConfig has no field 'model_pth': did you"
+            " mean 'model_path'?",
         ),
         (
             "policy",

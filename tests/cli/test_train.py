@@ -46,7 +46,7 @@ def test_a_run_leaves_what_it_says(
     assert decided == (run / "speed.txt").read_text().splitlines()
     threads, steps = decided
     assert threads == f"threads: 1 of {usable_cores()} cores, for vectors"
-    assert steps.startswith("eager: 32 gradient steps are too few")
+    assert steps.startswith("not compiled: 32 gradient steps are too few")
     assert summary.startswith("ppo on CartPole-v1, 20 episodes: return ")
     assert " +- " in summary
     assert "(min " in summary

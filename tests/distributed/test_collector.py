@@ -295,7 +295,7 @@ class Fatal(Counting):
 
 @pytest.mark.own_processes("RolloutWorkerActor")
 def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):
-    monkeypatch.setattr(lives, "MOST_LIVES", 1)
+    monkeypatch.setattr(lives, "MAX_LIVES", 1)
     options = {"num_envs": 1, "rollout_workers": 1}
     said = "worker 0 died 1 times in a row"
     trainer = trainer_of("ppo", envs=Fatal, **options)

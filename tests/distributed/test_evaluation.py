@@ -153,7 +153,7 @@ def test_an_actor_that_is_killed_is_started_again_and_plays_anew(places, tmp_pat
 
 
 def test_an_actor_that_dies_again_and_again_ends_the_run(places, monkeypatch):
-    monkeypatch.setattr(lives, "MOST_LIVES", 0)
+    monkeypatch.setattr(lives, "MAX_LIVES", 0)
     places.real.kill(places.actor(EvalActor, ("eval_actors", 0)))
     with pytest.raises(WorkerError, match="eval actor 0 died 0 times in a row"):
         two_ways(places, Line)

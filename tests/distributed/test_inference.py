@@ -192,7 +192,7 @@ class TestPool:
         assert given == [signature, {}, ("answer", "recipe", None)]
 
     def test_one_that_dies_again_and_again_ends_the_run(self, monkeypatch):
-        monkeypatch.setattr(lives, "MOST_LIVES", 2)
+        monkeypatch.setattr(lives, "MAX_LIVES", 2)
         pool = self.pool()
         pool.begin("recipe")
         weights = Signature.of({}, 3), {}

@@ -137,12 +137,12 @@ def test_a_batch_that_was_drawn_in_vain_is_drawn_anew(cluster):
 
 
 def test_a_writer_waits_for_an_actor_that_is_behind(cluster, monkeypatch):
-    monkeypatch.setattr(replay, "MOST_WRITES", 2)
+    monkeypatch.setattr(replay, "MAX_WRITES", 2)
     there, here = buffers(cluster, ReplayBuffer)
     for number in range(21):
         there.add(step(number))
         here.add(step(number))
-        assert len(there._under_way) == min((number + 1) // 2, replay.MOST_ON_THE_WAY)
+        assert len(there._under_way) == min((number + 1) // 2, replay.MAX_IN_FLIGHT)
     assert same(there.sample(4), here.sample(4))
 
 

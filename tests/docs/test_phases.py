@@ -35,7 +35,7 @@ def test_a_row_for_each_module_and_two_columns_for_each_phase():
 
 
 def test_the_table_is_that_of_the_code(monkeypatch):
-    frozen = Module(rollout="infer", training="rest")
+    frozen = Module(rollout="forward", training="unused")
     changed = dataclasses.replace(PHASES["train"], encoder_priv=frozen)
     monkeypatch.setitem(phases.PHASES, "train", changed)
     lines = phases.table().splitlines()

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Discrete
 
 from yieldrl.algorithms import ppo, vla_ppo, vla_ppo_steady
 from yieldrl.buffers import CircularBuffer
-from yieldrl.collectors import observed_once
+from yieldrl.collectors import can_share_next_obs
 
 TINY = {
     "env_kwargs": {"max_episode_steps": 6},
@@ -111,6 +111,6 @@ def test_numbers_are_kept_twice(env_id: str) -> None:
 def test_compiled_steps_of_worlds_write_whole_rows(compiled: bool, once: bool) -> None:
     """So pictures of such a world are kept twice there, and there alone."""
     envs = gym.make_vec("yieldrl/MinAtar-Breakout-v1", num_envs=2)
-    assert observed_once(envs, compiled=compiled) == once
+    assert can_share_next_obs(envs, compiled=compiled) == once
     serial = gym.vector.SyncVectorEnv([Pictures])
-    assert observed_once(serial, compiled=compiled)
+    assert can_share_next_obs(serial, compiled=compiled)

@@ -43,7 +43,8 @@ def stepped(size, **options):
 @given(st.integers(1, 12), st.integers(1, 15), st.booleans())
 def test_any_cut_gives_the_step_of_the_whole_batch(size, parts, alone):
     logs, weights, data = stepped(size)
-    own_logs, own, written = stepped(size, micro_batches=parts, alone=lambda: alone)
+    options = {"micro_batches": parts, "trains_all": lambda: alone}
+    own_logs, own, written = stepped(size, **options)
     assert float((own - weights).abs().max()) < 1e-12
     assert own_logs.keys() == logs.keys()
     for name, value in logs.items():

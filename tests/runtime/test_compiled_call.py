@@ -104,7 +104,7 @@ def test_other_random_numbers_than_before_are_drawn(traced):
     actor.more = False
     agree(actor, call)
     assert len(traced) >= 3
-    assert not call.compiled.closed
+    assert not call.compiled.rejected
 
 
 def test_numbers_that_cannot_be_drawn_outside_are_left_to_the_function(traced):

@@ -45,7 +45,7 @@ def test_a_number_that_keeps_changing_is_compiled_for_once(traced):
         parts.step = step
         assert adding(torch.ones(1)).item() == step
     assert len(traced) <= 4
-    assert not adding.closed
+    assert not adding.rejected
 
 
 def test_many_recompilations_turn_it_eager(traced):
@@ -54,7 +54,7 @@ def test_many_recompilations_turn_it_eager(traced):
     for number in range(MAX_RECOMPILES + 1):
         parts.word = "x" * number
         assert adding(torch.zeros(1)).item() == number
-    assert adding.closed
+    assert adding.rejected
     assert decisions[-1].startswith("adding: eager: compiled again 8 times")
     assert not adding.is_due(lambda: ())
 

@@ -81,14 +81,14 @@ def test_compile_does_at_once(run):
 def test_a_few_steps_are_eager(run):
     of, function = run(steps=plan.MIN_STEPS - 1)
     assert not function.go_on()
-    assert of.decisions == ["eager: 249 gradient steps are too few to compile"]
+    assert of.decisions == ["not compiled: 249 gradient steps are too few"]
 
 
 def test_a_short_run_is_eager(run):
     of, function = run(seconds=0.0005)
     assert not function.go_on(calls=6_000)
     assert not of.compiles
-    assert of.decisions == ["eager: the 8 s that are left are too few to compile"]
+    assert of.decisions == ["not compiled: the 8 s that are left are too few"]
 
 
 def test_a_long_run_is_compiled_when_the_process_beside_it_has_done_so(run):
@@ -96,7 +96,7 @@ def test_a_long_run_is_compiled_when_the_process_beside_it_has_done_so(run):
     assert not function.go_on(calls=201)
     beside = of._warm_up
     assert beside.functions == [function]
-    assert of.decisions == ["doubling: eager, while a process beside this one compiles"]
+    assert of.decisions == ["doubling: eager, while another process compiles"]
     assert not function.go_on(calls=100)
     beside.found["doubling"] = [0.005, 1.0]
     assert function.go_on(calls=1)
@@ -114,7 +114,7 @@ def test_what_gains_too_little_stays_eager(run):
     assert not function.go_on(calls=1)
     gained = "compiled code would gain 0.2 s and takes 1.5 s"
     assert of.decisions[-1] == f"doubling: eager: {gained}"
-    assert function.closed
+    assert function.rejected
 
 
 def test_what_cannot_be_compiled_stays_eager_with_its_reason(run):
@@ -131,7 +131,8 @@ def test_a_process_that_fails_leaves_the_run_eager(run):
     of._warm_up.ended = "the compiler failed: No space left on device"
     assert not function.go_on()
     assert not of.compiles
-    assert of.decisions[-1] == "eager: the compiler failed: No space left on device"
+    failed = "the compiler failed: No space left on device"
+    assert of.decisions[-1] == f"not compiled: {failed}"
 
 
 def test_what_cannot_be_handed_over_is_compiled_here(run, monkeypatch):
@@ -144,7 +145,7 @@ def test_what_cannot_be_handed_over_is_compiled_here(run, monkeypatch):
     assert "compiled here, as no other process can: cannot pickle" in of.decisions[-1]
 
 
-@pytest.mark.parametrize("options", [{"gpu": True}, {"alone": False}])
+@pytest.mark.parametrize("options", [{"gpu": True}, {"single_process": False}])
 def test_where_no_process_can_help_longer_runs_are_compiled_here(run, options):
     _, function = run(seconds=0.01, **options)
     assert function.go_on()
@@ -166,15 +167,15 @@ def test_without_a_compiler_it_says_what_to_install(run, monkeypatch):
     monkeypatch.setattr(compile_cache, "missing_compiler", lambda: missing)
     of, function = run()
     assert not function.go_on()
-    assert of.decisions == [f"eager: {missing}"]
+    assert of.decisions == [f"not compiled: {missing}"]
 
 
 def test_a_part_waits_for_the_whole(run):
     of, function = run("compile")
     whole = Compiled("whole", lambda x: x, of)
-    function.part_of = whole
+    function.fused_into = whole
     assert not function.go_on()
-    whole.close("its rows have no place")
+    whole.reject("its rows have no place")
     assert function.go_on()
 
 

@@ -31,7 +31,7 @@ def trainer_of(side: str, seed: int) -> ppo.Trainer:
         ("whole", trainer.collector.collecting),
     ):
         if order.index(side) < order.index(name):
-            call.compiled.close("left eager")
+            call.compiled.reject("left eager")
     return trainer
 
 
