@@ -98,8 +98,8 @@ def successes(info: Mapping[str, Any], num_envs: int) -> np.ndarray | None:
     final = info.get("final_info")
     if final is not None and not isinstance(final, Mapping):
         said = [said_of_success(each or {}) for each in final]
-        known = any(value is not None for value in said)
-        return np.array([bool(value) for value in said]) if known else None
+        found = np.array([bool(np.asarray(value).any()) for value in said])
+        return None if all(value is None for value in said) else found
     for name in SUCCESS:
         if name in info or name in (final or {}):
             values = final_info_entry(info, name)

@@ -130,7 +130,7 @@ class SerialVectorEnv(SyncVectorEnv):
         its end."""
         well, task = said_of_success(info), info.get("task")
         if well is not None:
-            final = self._add_info(final, {"success": bool(well)}, i)
+            final = self._add_info(final, {"success": bool(np.asarray(well).any())}, i)
         if not (task is None or isinstance(task, Mapping) or "task" in self.info_keys):
             final = self._add_info(final, {"task": str(task)}, i)
         kept = deepcopy({key: info[key] for key in self.info_keys if key in info})

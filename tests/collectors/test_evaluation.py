@@ -233,9 +233,22 @@ def test_success_passes_through_wrappers_of_batches():
 
 
 def test_success_of_infos_as_they_were_before_gymnasium_1():
-    final = np.array([{"is_success": True}, None, {"task": {"success": 0}}])
-    assert listed(successes({"final_info": final}, 3)) == [True, False, False]
+    final = [{"is_success": True}, None, {"task": {"success": 0}}, {"success": [False]}]
+    assert listed(successes({"final_info": final}, 4)) == [True, False, False, False]
     assert successes({"final_info": [None, {"lives": 1}]}, 2) is None
+
+
+class Told(Counter):
+    """Says its success in a list, as one of several agents would."""
+
+    def step(self, action):
+        *answer, _ = super().step(action)
+        return *answer, {"success": [self.episode % 2 == 0]}
+
+
+def test_a_success_may_stand_in_a_list():
+    result = evaluate(Idle(), SerialVectorEnv([Told] * 2), 4, seed=0)
+    assert listed(result.successes) == [True, False] * 2
 
 
 def test_tensors_and_columns_say_success_too():
