@@ -13,26 +13,26 @@ from yieldrl.functional import discounted_returns
 class Future(NamedTuple):
     """The rest of the episode of each transition `[B]` of a flattened rollout."""
 
-    left: Tensor  # steps to its end, including this one; 0 where a step only reset
+    left: Tensor  # steps to its end, including this one; 0 at reset-only steps
     end: Tensor  # flat position of its last transition
-    returns: Tensor  # discounted sum of the rewards up to there
-    discount: Tensor  # of the value after it: `gamma ** left`, 0 if it terminated
-    cut: bool  # whether any episode ended otherwise than by termination
+    returns: Tensor  # discounted sum of the rewards up to `end`
+    discount: Tensor  # for the value after `end`: `gamma ** left`, 0 if terminated
+    cut: bool  # whether any episode ended without termination
 
 
 def look_ahead(rollout: TensorDict, gamma: float) -> Future:
     """Steps to the episode's end and returns-to-go of a rollout `[T, N]`.
 
     Episodes that have not ended at the last row count as truncated there. Steps that
-    are not `valid` only reset. On a GPU this waits for the device.
+    are not `valid` only reset an environment. On a GPU this synchronizes.
     """
     terminated, truncated = rollout["terminated"], rollout["truncated"]
     steps, num_envs = rollout.batch_size
     row = torch.arange(steps, device=terminated.device).unsqueeze(1)
     end = torch.where(terminated | truncated, row, steps - 1)
-    end = end.flip(0).cummin(0).values.flip(0)  # the first end that is to come
+    end = end.flip(0).cummin(0).values.flip(0)  # the next end at or after each step
     left = end - row + 1
-    left = left * rollout.get("valid", True)  # every reset comes after an end
+    left = left * rollout.get("valid", True)  # a reset-only step counts as 0
     goes_on = ~terminated.gather(0, end)
     rewards = rollout["reward"], torch.zeros_like(rollout["reward"])
     returns = discounted_returns(*rewards, terminated, truncated, gamma)
@@ -53,7 +53,7 @@ class Windows:
         rollout: Transitions `[T, N]`.
         length: `L`, actions of a window; None for single actions.
         gamma: Discount of the returns.
-        seed: Epoch k has the order that a generator seeded with `seed + k` draws.
+        seed: Epoch k is shuffled by a generator seeded with `seed + k`.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Windows:
         self._epoch: tuple[int, bool, Tensor] | None = None
 
     def starts(self, *, whole: bool = False) -> Tensor:
-        """Flat positions `[W]` of windows; of `whole` ones, all L actions exist."""
+        """Flat positions `[W]` of windows; `whole`: only those with all L actions."""
         if whole not in self._starts:
             least = (self.length or 1) if whole else 1
             enough = self.future.left >= least
@@ -88,20 +88,20 @@ class Windows:
     def minibatch(
         self, number: int, batch_size: int, *, whole: bool = False, values: bool = True
     ) -> TensorDict:
-        """The minibatch `[B]` with a number: copies, which outlive the rollout.
+        """Minibatch number `number`, `[B]`; copies, which stay valid after the rollout.
 
-        It holds `obs`, and `action [B, ...]`; with chunks the next actions
-        `[B, L, ...]`, and `num_steps [B]`, how many of them exist: those after the
-        episode's end repeat its last one, and are to be masked.
+        It holds `obs` and `action [B, ...]`; with chunks the next actions
+        `[B, L, ...]`, and `num_steps [B]`, the number that exist: actions after the
+        episode's end repeat its last action, and must be masked.
 
         Args:
-            number: From 0 on, counted over all epochs.
-            batch_size: Windows of each (of some, one less).
-            whole: Leave out windows of which less than `L` actions exist.
-            values: Add what a critic regresses to: discounted `returns [B]` up to the
-                episode's end. Where any episode was cut, also `next_obs`, its last
-                observation, and `discount [B]` of its value (0 if it terminated): the
-                target is `returns + discount * V(next_obs)`.
+            number: Index from 0, counted over all epochs.
+            batch_size: Windows per minibatch (some have one less).
+            whole: Leave out windows with fewer than `L` actions.
+            values: Add a critic's targets: discounted `returns [B]` up to the episode's
+                end. If any episode was cut, also `next_obs`, its last observation,
+                and `discount [B]` of its value (0 if it terminated): the target
+                is `returns + discount * V(next_obs)`.
         """
         parts = self.num_minibatches(batch_size, whole=whole)
         epoch, place = divmod(number, parts)
@@ -128,7 +128,7 @@ class Windows:
         return index.unsqueeze(1) + torch.minimum(ahead, last) * self._num_envs
 
     def _order(self, epoch: int, whole: bool) -> Tensor:
-        """Where the windows of an epoch begin, in its order: flat positions `[W]`."""
+        """Shuffled starts of the windows of an epoch: flat positions `[W]`."""
         if self._epoch is None or self._epoch[:2] != (epoch, whole):
             starts = self.starts(whole=whole)
             order = random_order(len(starts), self._device, self.seed + epoch)

@@ -1,4 +1,4 @@
-"""Data sets of demonstrations, of whatever format."""
+"""Read and write data sets of demonstrations, in all supported formats."""
 
 from pathlib import Path
 from typing import Any
@@ -19,19 +19,19 @@ def read_dataset(
     skip_no_ops: bool = False,
     **options: Any,
 ) -> Demonstrations:
-    """All episodes of a data set, one after the other: `[T, 1]`.
+    """Read all episodes of a data set, one after another: `[T, 1]`.
 
     Args:
         source: A folder in Minari's format or in LeRobot's (version 3), an HDF5 file of
             LIBERO or a folder of them, or the id of a data set that Minari holds on
             this machine; FileNotFoundError if there is none, ValueError if it has no
             episode.
-        observation_space: Space of one observation, as the data set's; or ValueError.
-            Of a robot's data set it may have less, and other names of cameras.
-        action_space: Space of one action, likewise; by default the data set's.
+        observation_space: Space of one observation, equal to the data set's; or
+            ValueError. For robots it may lack entries, and rename cameras.
+        action_space: Space of one action, also equal; by default the data set's.
         skip_no_ops: Leave out steps in which a robot does nothing, as OpenVLA does: all
             numbers of the action but the last, the gripper's, are near zero, and the
-            gripper's is as before.
+            gripper's is unchanged.
         options: Arguments of `Demonstrations`: `chunk_length`, `gamma`, ...
     """
     data = _open(source, observation_space, action_space)
@@ -61,14 +61,14 @@ def write_dataset(
     env_spec: EnvSpec | None = None,
     algorithm_name: str = "expert",
 ) -> Path:
-    """Write demonstrations, completely or not at all, as `read_dataset` reads them.
+    """Write demonstrations atomically, in a format of `read_dataset`.
 
     Args:
         path: A new folder for a data set of Minari, or a new file `NAME.hdf5` for one
             task of LIBERO; it is returned, or FileExistsError if it is there.
         demonstrations: The demonstrations.
-        env_spec: Their environment, if it can be made again from its spec; Minari's.
-        algorithm_name: Name of the policy that acted; Minari's.
+        env_spec: Spec of their environment, if it is enough to make it; Minari only.
+        algorithm_name: Name of the policy that acted; Minari only.
     """
     if Path(path).suffix in libero_data.SUFFIXES:
         return libero_writing.write_file(path, demonstrations)

@@ -1,4 +1,4 @@
-"""Demonstrations: what an expert did, to be learned from over and over."""
+"""Demonstrations: transitions of an expert, learned from many times."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from yieldrl.buffers.storage import Storage
 class Demonstrations:
     """Transitions `[T, N]` of an expert, drawn in minibatches and never cleared.
 
-    `windows` cuts them into minibatches. An episode that is under way at the last row
+    `windows` cuts them into minibatches. An episode that is unfinished at the last row
     counts as truncated there.
 
     >>> space = gym.spaces.Discrete(9)
@@ -34,7 +34,7 @@ class Demonstrations:
         num_steps: `T`, steps of every environment, at least 1.
         observation_space: Space of one observation.
         action_space: Space of one action, not of a chunk of them.
-        num_envs: `N`, environments that the expert acted in side by side.
+        num_envs: `N`, parallel environments of the expert.
         chunk_length: `L`, actions of a window, at least 1; None for single actions.
         gamma: Discount of the returns.
         device: Where the tensors live; MemoryError if less is free than they need.
@@ -60,7 +60,7 @@ class Demonstrations:
         self.device = torch.device(device)
         spec = transition_spec(observation_space, action_space)
         size = {"field": "demonstration_steps", "value": num_steps * num_envs}
-        beside = 5 * 8  # its `Future`, and its place in an epoch
+        beside = 5 * 8  # bytes of its `Future` and its index in an epoch
         parts = num_steps, num_envs, spec, self.device
         self._storage = Storage(*parts, beside=beside, **size)
         self._row = 0
@@ -109,7 +109,7 @@ class Demonstrations:
         self._row = end
 
     def end_episodes(self) -> None:
-        """Mark the episodes under way as truncated: the next step begins others."""
+        """Mark unfinished episodes as truncated: the next step begins new ones."""
         if self._row > 0:
             self._windows = None
             self._storage.truncate(self._row - 1)
@@ -119,18 +119,18 @@ class Demonstrations:
         return self._storage.tensordict(self._row)
 
     def episodes(self) -> Iterator[TensorDict]:
-        """The episodes `[K]`, one environment after the other; the last may be cut."""
+        """The episodes `[K]`, environment by environment; the last may be cut."""
         rollout = self.rollout()
         left = self.windows.future.left.view(rollout.batch_size)
         for n in range(self.num_envs):
             row, ahead = 0, left[:, n].tolist()
             while row < self._row:
-                if ahead[row] > 0:  # else the step only reset the environment
+                if ahead[row] > 0:  # skips steps that only reset the environment
                     yield rollout[row : row + ahead[row], n]
                 row += max(1, ahead[row])
 
     def statistics(self) -> dict[str, float]:
-        """Mean return and length of the episodes that ended, and how many there are."""
+        """Mean return, mean length and number of the episodes that ended."""
         ended = [e for e in self.episodes() if e["terminated"][-1] | e["truncated"][-1]]
         if not ended:
             return {}

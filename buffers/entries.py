@@ -1,4 +1,4 @@
-"""What the rows of a storage hold: a preallocated tensor for every entry."""
+"""The entries of a storage: one preallocated tensor per entry."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
@@ -12,26 +12,26 @@ from yieldrl.foundations import spaces
 from yieldrl.foundations.trees import flatten
 
 VALID = ("valid",)
-"""False marks steps that only reset an environment; where it is missing, it is True."""
+"""False marks steps that only reset an environment; if missing, it is True."""
 
 
 class Leaf(NamedTuple):
-    """One entry of all rows: three views of the same memory, in its copies too."""
+    """One entry of all rows: three views of one memory, also after copying."""
 
     tensor: Tensor  # [rows, N, ...]
     flat: Tensor  # [rows * N, ...]
-    array: np.ndarray | None  # on a CPU, where NumPy writes ten times faster
+    array: np.ndarray | None  # only on a CPU: NumPy writes ten times faster
     row: tuple[int, ...]  # the shape of one row, [N, ...]
 
     @classmethod
     def of(cls, tensor: Tensor) -> Self:
-        """The views of a tensor."""
-        plain = tensor.is_cpu and tensor.dtype != torch.bfloat16  # NumPy has none
+        """Make the views of a tensor."""
+        plain = tensor.is_cpu and tensor.dtype != torch.bfloat16  # NumPy lacks bfloat16
         array = tensor.numpy() if plain else None
         return cls(tensor, tensor.flatten(0, 1), array, tuple(tensor.shape[1:]))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies are made of the tensor: an array would be copied apart from it."""
+        """Pickle only the tensor: the array would be copied into separate memory."""
         return Leaf.of, (self.tensor,)
 
 
@@ -39,12 +39,12 @@ class Entries:
     """Tensors of batch shape `[rows, N]`, one for every leaf of a transition.
 
     All rows have the entries of `spec`, and the extras that the agent returned with the
-    first row; only `valid` may come and go. MemoryError, which names the config's
-    `field` and `value`, if the device has less free than they and the bytes `beside`
-    each take.
+    first row; only `valid` may be missing in some. MemoryError, naming the config's
+    `field` and `value`, if the device has less free memory than the rows take, with
+    `beside` further bytes per transition.
     """
 
-    entries: frozenset[str]  # names of what a row holds; a new set when it changes
+    entries: frozenset[str]  # names of the entries; a new object when they change
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Entries:
         self.rows, self.num_envs, self.device = rows, num_envs, device
         self._spec, self._size = spec, {"field": field, "value": value}
         self._required = frozenset(path[0] for path in spec)
-        self._omitted = {"next_obs"} - self._required  # of a transition that has it
+        self._omitted = {"next_obs"} - self._required  # dropped if a transition has it
         self._check_memory(entry_bytes(spec) + beside)
         self._keep({path: self._leaf(path, *layout) for path, layout in spec.items()})
 
@@ -71,7 +71,7 @@ class Entries:
         return (key,) in self._leaves
 
     def _settle(self, row: int, transition: Mapping[str, Any], first: bool) -> None:
-        """Allocate entries that the rows so far did not have, or refuse them."""
+        """Allocate entries that are new with this row; ValueError if not allowed."""
         got = set(transition.keys())
         own = {path[0] for path in self._leaves}
         lacking = (self._required if first else own) - got - set(VALID)
@@ -91,7 +91,7 @@ class Entries:
             leaves[VALID].tensor[row] = True
 
     def _new_leaf(self, path: spaces.Path, value: Any) -> Leaf:
-        """Allocate an entry of the agent's extras at its first row."""
+        """Allocate an entry for an extra of the agent."""
         tensor = self._tensor(path, value)
         if tensor.shape[:1] != (self.num_envs,):
             raise ValueError(
@@ -115,7 +115,7 @@ class Entries:
 
     def _keep(self, leaves: dict[spaces.Path, Leaf]) -> None:
         """Set the entries, and the lookup tables that every step uses."""
-        self.entries = frozenset()  # until all tables agree: Ctrl-C may come in between
+        self.entries = frozenset()  # empty until all tables agree: Ctrl-C may interrupt
         self._leaves = leaves
         self._children: dict[spaces.Path, set[str]] = {}
         for path in leaves:

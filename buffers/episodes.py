@@ -1,4 +1,4 @@
-"""The episode buffer: whole episodes of N environments, learned from once."""
+"""The episode buffer: complete episodes of N environments, used once."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,27 +14,27 @@ from yieldrl.foundations.foreign_names import CalledHere
 
 
 class _Progress(NamedTuple):
-    """Replaced as a whole: an exception in the middle of a step counts nothing."""
+    """Counters, replaced as one object: an interrupted step is not counted."""
 
     row: int
-    ended: Tensor  # [N], episodes that each environment finished
+    ended: Tensor  # [N], finished episodes per environment
     full: bool
 
 
 class EpisodeBuffer:
-    """Steps `[T, N]` until every environment has played its share of whole episodes.
+    """Steps `[T, N]`, until every environment has played its number of episodes.
 
-    How many that are is fixed beforehand: taking the first episodes that end would
-    favour short ones. An environment that has done its share plays on, uncounted, until
-    the last one is done; then `clear`, and begin new episodes everywhere. The memory
-    doubles where episodes are longer than ever before. On a GPU every step
+    The number is fixed in advance, because taking the first episodes that end would
+    favour short ones. An environment that has finished its episodes goes on, uncounted,
+    until all have finished; then call `clear`, and begin new episodes everywhere. The
+    memory doubles when episodes are longer than it has room for. On a GPU every step
     synchronizes.
 
     Args:
         num_episodes: Episodes to collect, at least `num_envs`.
         observation_space: Space of one observation.
         action_space: Space of one action.
-        num_envs: `N`, environments that play side by side.
+        num_envs: `N`, parallel environments.
         device: Where the tensors live; MemoryError if less is free than they need.
     """
 
@@ -70,7 +70,7 @@ class EpisodeBuffer:
 
     @property
     def full(self) -> bool:
-        """Whether every environment has played its share."""
+        """Whether every environment has played its number of episodes."""
         return self._now.full
 
     def add(self, transition: Mapping[str, Any]) -> None:
@@ -86,7 +86,7 @@ class EpisodeBuffer:
         if row == self._storage.rows:
             self._storage = self._storage.grown(2 * row)
         counts = ended < self._share
-        if "valid" in transition:  # NEXT_STEP autoreset: False where a step only reset
+        if "valid" in transition:  # NEXT_STEP autoreset: False at reset-only steps
             counts &= torch.as_tensor(transition["valid"], device=self.device)
         entries = {name: transition[name] for name in self._names & transition.keys()}
         self._storage.write(row, {**entries, "valid": counts}, first=row == 0)
@@ -94,13 +94,13 @@ class EpisodeBuffer:
         self._now = self._progress(row + 1, ended + (ends & counts))
 
     def end_episodes(self) -> None:
-        """Mark the episodes under way as abandoned: they are not counted."""
+        """Drop the unfinished episodes: they are not counted."""
         if len(self) == 0:
             return
         steps = self.episodes()
         ended = steps["terminated"] | steps["truncated"]
-        steps["valid"] &= ended.flip(0).cumsum(0).flip(0) > 0  # an end is to come
-        self._storage.truncate(len(self) - 1)  # no return includes later rewards
+        steps["valid"] &= ended.flip(0).cumsum(0).flip(0) > 0  # an end follows
+        self._storage.truncate(len(self) - 1)  # returns exclude later rewards
 
     def episodes(self) -> TensorDict:
         """The steps so far `[T, N]`, in the buffer's memory; `valid` ones count."""
@@ -111,7 +111,7 @@ class EpisodeBuffer:
         self._now = _Progress(0, torch.zeros_like(self._share), full=False)
 
     def state_dict(self) -> dict[str, Any]:
-        """The steps so far, and how many episodes of each environment ended."""
+        """The steps so far, and the number of ended episodes per environment."""
         storage, (row, ended, _) = self._storage.state_dict(len(self)), self._now
         return {"storage": storage, "row": row, "ended": ended}
 

@@ -1,4 +1,4 @@
-"""The episodes of a rollout, by the groups that began them together."""
+"""Episodes of a rollout, in groups with the same start, as for GRPO."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -10,21 +10,21 @@ from torch import Tensor
 from yieldrl.functional import discounted_returns
 
 SAID = ("valid", "episode", "begins", "ends")
-"""What `yieldrl.envs.wrappers.GroupStarts` writes into every transition."""
+"""Entries that `yieldrl.envs.wrappers.GroupStarts` adds to each transition."""
 
 
 @dataclass
 class EpisodeGroups:
-    """K times that groups of G environments began an episode each, `[K, G]`.
+    """K groups of G episodes, one of each environment of a group, `[K, G]`.
 
     Attributes:
-        returns: Discounted sums of rewards, float32; they mean something where `whole`.
+        returns: Discounted sums of rewards, float32; only valid where `whole`.
         whole: Whether the episode began and ended within the rollout.
         mixed: Whether several policies acted in the group, `[K]`.
         length: Steps of each episode, int64.
-        first: The number of its first step in the flattened rollout, `t * N + n`.
-        place: Of each step that is `valid`, the number of its episode, `k * G + g`.
-        valid: Which steps of the rollout belong to episodes, `[T, N]`.
+        first: Index of its first step in the flattened rollout, `t * N + n`.
+        place: For each `valid` step, the index of its episode, `k * G + g`.
+        valid: Whether a step of the rollout belongs to an episode, `[T, N]`.
     """
 
     returns: Tensor
@@ -37,10 +37,10 @@ class EpisodeGroups:
 
     @classmethod
     def of(cls, rollout: TensorDict, group_size: int, gamma: float) -> Self:
-        """Those of a rollout `[T, N]` of environments in `GroupStarts`.
+        """The groups of a rollout `[T, N]` of environments in `GroupStarts`.
 
         Raises:
-            ValueError: If it does not say where episodes begin and end.
+            ValueError: If the rollout lacks the entries that mark starts and ends.
         """
         if lacking := sorted({*SAID} - set(rollout.keys())):
             raise ValueError(
@@ -78,21 +78,21 @@ class EpisodeGroups:
         )
 
     def spread(self, values: Tensor) -> Tensor:
-        """Numbers of episodes `[K, G]` at each of their steps, `[T, N]`; else 0."""
+        """Spread values of episodes `[K, G]` to their steps, `[T, N]`; 0 elsewhere."""
         steps = torch.zeros(self.valid.shape, dtype=values.dtype, device=values.device)
         steps[self.valid] = values.flatten()[self.place]
         return steps
 
     def gathered(self, values: Tensor) -> Tensor:
-        """The inverse: values `[T, N]` at the first step of each episode, `[K, G]`."""
+        """Inverse of `spread`: values `[T, N]` at episodes' first steps, `[K, G]`."""
         return values.flatten()[self.first.clamp(min=0)]
 
     def episodes(self, rollout: TensorDict, which: Tensor) -> TensorDict:
-        """Some whole episodes as rows `[E, T]`, copies; `valid` says how far each goes.
+        """Selected episodes as padded rows `[E, T]`, copies; padding is not `valid`.
 
         Args:
-            rollout: What is to be cut, `[T, N]`.
-            which: Of which episodes, bool `[K, G]`.
+            rollout: The rollout to cut, `[T, N]`.
+            which: The episodes to select, bool `[K, G]`.
         """
         length, first = self.length[which], self.first[which]
         longest = int(length.max()) if len(length) else 1
@@ -104,9 +104,9 @@ class EpisodeGroups:
         return rows.set("valid", inside)
 
     def pairs(self, rollout: TensorDict) -> TensorDict:
-        """Pairs of whole episodes `[P, 2, T]` of groups of two, the better one first.
+        """Pairs of complete episodes `[P, 2, T]` of groups of two, the better first.
 
-        Those of equal returns are left out. See `episodes` for the rest.
+        Pairs with equal returns are left out. Padding as in `episodes`.
         """
         first, second = self.returns.unbind(1)
         differ = self.whole.all(1) & (first != second)
@@ -118,7 +118,7 @@ class EpisodeGroups:
 
 
 def _differ(values: Tensor, k: Tensor, count: int) -> Tensor:
-    """Whether numbers `[V]` with one index `k [V]` differ, bool `[count]`."""
+    """Whether values `[V]` that share an index in `k [V]` differ, bool `[count]`."""
     like = values.new_zeros(count)
     low, high = (
         like.scatter_reduce(0, k, values, reduce, include_self=False)

@@ -1,4 +1,4 @@
-"""Storage for imagined segments, from which transitions are drawn too."""
+"""Storage for imagined segments; also samples single transitions."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from torch import Tensor
 from yieldrl.buffers.replay import ReplayBuffer
 
 NEEDED = ("valid", "discount", "model_version", "policy_version")
-"""What each row of a segment has, besides what transitions have."""
+"""Entries of each row of a segment, besides those of transitions."""
 
 
 class ImaginationBuffer(ReplayBuffer):
     """A ring of the latest imagined steps `[rows, B]`, written a segment at a time.
 
-    A segment `[H, B]` has `B` branches, each from a real state on. Of each step it says
-    with which weights it was imagined, `model_version` and `policy_version`; whether it
-    was taken at all (`valid` is False after a branch's end), and its own `discount`.
-    Its last row is `truncated` wherever a branch has not ended, so that values
-    bootstrap from its `next_obs`, and sequences never lead into another segment.
+    A segment `[H, B]` has `B` branches, each from a real state on. Each step has the
+    versions of the weights that made it, `model_version` and `policy_version`; `valid`,
+    which is False after a branch's end; and its own `discount`. The last row is
+    `truncated` where a branch has not ended, so that values bootstrap from its
+    `next_obs`, and sequences never continue into another segment.
 
-    `segment` returns the newest whole, for advantages and returns; `sample` draws
-    transitions, uniformly over all that were taken, and `sequences` steps in a row.
+    `segment` returns the newest segment, for advantages and returns; `sample` draws
+    uniformly from all valid transitions, and `sequences` draws consecutive steps.
 
     Args:
         capacity: Imagined steps to keep, over all branches; at least one row.
         observation_space: Space of one state.
         action_space: Space of one action.
-        num_branches: `B`.
-        options: `gamma`, `device` and `seed`, as of `ReplayBuffer`.
+        num_branches: `B`, branches of a segment.
+        options: `gamma`, `device` and `seed`, as in `ReplayBuffer`.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class ImaginationBuffer(ReplayBuffer):
 
     @classmethod
     def of(cls, segment: TensorDict) -> ImaginationBuffer:
-        """One for a single segment `[H, B]`, of states and actions like that one's.
+        """An empty buffer for one segment `[H, B]` with the spaces of `segment`.
 
-        Samples carry the segment's own `discount`.
+        Samples have the segment's own `discount`.
         """
         observed, acted = (_space_of(segment.get(name)) for name in ("obs", "action"))
         rows, device = segment.numel(), segment["reward"].device
@@ -65,7 +65,7 @@ class ImaginationBuffer(ReplayBuffer):
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write a segment `[H, B]`, as `yieldrl.imagination.imagine` returns it.
 
-        ValueError if it has an entry too few, if a branch of its last row goes on, or
+        ValueError if an entry is missing, if a branch has not ended in the last row, or
         if it has more rows than fit.
         """
         if not isinstance(transition, TensorDict) or transition.batch_dims < 2:
@@ -112,7 +112,7 @@ class ImaginationBuffer(ReplayBuffer):
 
 
 def _space_of(values: Any) -> gym.Space[Any]:
-    """A space of which these are elements, `[H, B, ...]` each, nested or not."""
+    """A space that contains these values, `[H, B, ...]` each, nested or not."""
     if not isinstance(values, Tensor):
         return Dict({name: _space_of(leaf) for name, leaf in values.items()})
     shape = tuple(values.shape[2:])

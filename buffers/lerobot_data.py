@@ -1,4 +1,4 @@
-"""Demonstrations in LeRobot's format, version 3, of a folder on this machine."""
+"""Read demonstrations in LeRobot's format, version 3, from a local folder."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -24,20 +24,20 @@ def open_folder(
 ) -> DataSet:
     """The episodes of a LeRobotDataset v3.
 
-    `observation.state` is read as `proprio`, `observation.images.NAME` as a picture of
+    `observation.state` is read as `proprio`, `observation.images.NAME` as an image of
     `rgb`, uint8 `[H, W, C]`, from a video or from the tables, any other
     `observation.NAME` as `NAME`, and the task's sentence as `language`. Rewards are
-    `next.reward`, or zero. An episode ended by itself where its last `next.success`
-    (without one, its last `next.done`) is true, and was cut where it is not.
+    `next.reward`, or zero. An episode is terminated if its last `next.success`
+    (without one, its last `next.done`) is true, and truncated otherwise.
 
     Args:
-        folder: It has `meta/info.json`.
-        observation_space: Of the environment; by default all that the data set holds.
-        acted: Space of its actions, as many numbers.
+        folder: Folder with `meta/info.json`.
+        observation_space: Of the environment; by default all recorded observations.
+        acted: Its action space, with as many numbers as the data set's actions.
 
     Raises:
         ImportError: Without pyarrow or av.
-        FileNotFoundError: If a file that the data set names is not there.
+        FileNotFoundError: If a file of the data set is missing.
         ValueError: If it is of another version, or does not fit the environment.
     """
     files = _Files(folder)
@@ -60,7 +60,7 @@ def open_folder(
 
 
 class _Files:
-    """The files of a data set: tables in Parquet, pictures in them or in videos."""
+    """The files of a data set: Parquet tables, with images inside or in videos."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -76,7 +76,7 @@ class _Files:
         self._table: tuple[Path, Any] | None = None
 
     def spaces(self) -> dict[str, gym.Space[Any]]:
-        """Name -> space of what can be observed."""
+        """Observation name -> its space."""
         found: dict[str, gym.Space[Any]] = {}
         for name, key in self.names.items():
             shape = tuple(self.features[key]["shape"])
@@ -91,7 +91,7 @@ class _Files:
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """What is observed -> the feature of it."""
+        """Observation name -> feature in the data set."""
         found = {}
         for key, feature in self.features.items():
             if key.startswith("observation.") and feature["dtype"] != "string":
@@ -102,14 +102,14 @@ class _Files:
 
     @cached_property
     def tasks(self) -> dict[int, str]:
-        """Number -> sentence."""
+        """Task index -> sentence."""
         columns = self._read("meta/tasks.parquet").to_pydict()
         name = "task" if "task" in columns else "__index_level_0__"
         return dict(zip(columns["task_index"], columns[name], strict=True))
 
     @cached_property
     def episodes(self) -> list[dict[str, Any]]:
-        """A row for each, in their order: where they lie."""
+        """Metadata of each episode, in order: files, rows and times."""
         found = sorted((self.folder / "meta/episodes").glob("*/*.parquet"))
         if not found:
             raise FileNotFoundError(f"{self.folder}/meta/episodes has no table")
@@ -121,7 +121,7 @@ class _Files:
         return sorted(rows, key=lambda row: row["episode_index"])
 
     def terminates(self, row: Mapping[str, Any]) -> bool:
-        """Whether the last step of an episode ended it."""
+        """Whether an episode was terminated by its last step."""
         names = [n for n in ("next.success", "next.done") if n in self.features]
         return bool(names) and bool(self._column(row, names[0])[-1].any())
 
@@ -158,7 +158,7 @@ class _Files:
         return seen
 
     def _column(self, row: Mapping[str, Any], key: str) -> np.ndarray:
-        """A feature of an episode, `[K, ...]` of its own shape."""
+        """A feature of an episode, `[K, ...]`, with the feature's shape."""
         values = np.asarray(self._rows(row)[key].to_pylist())
         shape = tuple(self.features[key]["shape"])
         if values[0].size != np.prod(shape, dtype=int):
@@ -169,7 +169,7 @@ class _Files:
         return values.reshape(len(values), *shape)
 
     def _rows(self, row: Mapping[str, Any]) -> Any:
-        """The rows of an episode in its table, of which the last one read is kept."""
+        """The rows of an episode from its table; caches the table read last."""
         path = self._named("data_path", row, "data")
         if self._table is None or self._table[0] != path:
             self._table = path, self._read(path.relative_to(self.folder))
@@ -183,7 +183,7 @@ class _Files:
         return table.slice(place[0], len(place))
 
     def _named(self, kind: str, row: Mapping[str, Any], at: str, **more: str) -> Path:
-        """The file of an episode, by the pattern of its kind."""
+        """The path of an episode's file, from the path pattern of its kind."""
         numbers = {n: row[f"{at}/{n}"] for n in ("chunk_index", "file_index")}
         return self.folder / self.info[kind].format(**numbers, **more)
 

@@ -1,4 +1,4 @@
-"""Demonstrations of LIBERO, in the HDF5 files that its authors publish."""
+"""Read demonstrations of LIBERO from the HDF5 files of its authors."""
 
 import json
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from yieldrl.buffers.robot_episodes import DataSet, Recording, action_space, ent
 from yieldrl.foundations import Utf8Text
 
 CAMERAS = {"rgb.agentview": "agentview_rgb", "rgb.wrist": "eye_in_hand_rgb"}
-"""Names of observations, here and in the files."""
+"""Observation name here -> name in the files."""
 
 SUFFIXES = (".hdf5", ".h5")
 _PROPRIO = ("ee_pos", "ee_ori", "gripper_states")
 
 
 def files_of(source: Path) -> list[Path]:
-    """The HDF5 file, or those of a folder, sorted by name."""
+    """The HDF5 file itself, or those of a folder, sorted by name."""
     if source.suffix in SUFFIXES:
         return [source] if source.is_file() else []
     return sorted(source.glob("*.hdf5")) if source.is_dir() else []
@@ -32,22 +32,22 @@ def open_files(
     observation_space: gym.Space[Any] | None = None,
     acted: gym.Space[Any] | None = None,
 ) -> DataSet:
-    """The demonstrations of tasks, a file each, as `yieldrl/LIBERO-v1` shows them.
+    """The demonstrations of tasks, one file each, in the form of `yieldrl/LIBERO-v1`.
 
     In a file, `data/demo_k` is an episode of `actions [K, 7]`, `rewards`, `dones` and
     `obs`. Observations are a Dict of `rgb`, of the cameras `agentview` and `wrist`,
     which are upside down in the files; `proprio [8]`, the hand's position (3), its
-    rotation as axis-angle (3) and the two fingers (2); and `language`. Actions are as
-    the environment takes them: the gripper opens at -1 and closes at 1.
+    rotation as axis-angle (3) and the two fingers (2); and `language`. Actions are
+    those of the environment: the gripper opens at -1 and closes at 1.
 
-    LIBERO's own files (their demonstrations say `num_samples`) hold what each action
-    led to; there the K - 1 later actions are paired with what was seen before them.
-    Files that were recorded anew, as OpenVLA's, hold what each action was chosen at.
+    LIBERO's own files (their demonstrations have `num_samples`) store observations
+    after each action; there the last K - 1 actions get the observations before them.
+    Files that were recorded again, such as OpenVLA's, store those before each action.
 
     Args:
         files: At least one.
-        observation_space: Of the environment; by default all that the files hold.
-        acted: Space of its actions, 7 numbers.
+        observation_space: Of the environment; by default all recorded observations.
+        acted: Its action space, 7 numbers.
 
     Raises:
         ImportError: Without h5py.
@@ -81,8 +81,8 @@ def open_files(
 
 
 def upright(pictures: np.ndarray) -> np.ndarray:
-    """Pictures `[K, H, W, 3]` of the simulator turned by 180 degrees, as OpenVLA shows
-    them, and `yieldrl/LIBERO-v1` (`mirrored`) too."""
+    """Rotate images `[K, H, W, 3]` of the simulator by 180 degrees, as OpenVLA and
+    `yieldrl/LIBERO-v1` (with `mirrored`) do."""
     return pictures[:, ::-1, ::-1]
 
 
@@ -104,7 +104,7 @@ def _recording(demo: Any, sentence: str, wants: set[str]) -> Recording:
 
 
 def _late(demo: Any) -> int:
-    """1 if the observations are what actions led to, as LIBERO's script writes."""
+    """1 if observations are those after actions, as in LIBERO's own files; else 0."""
     return int("num_samples" in demo.attrs)
 
 
@@ -114,7 +114,7 @@ def _ends(demo: Any) -> bool:
 
 
 def _demos(file: Path, opened: Any) -> list[Any]:
-    """The episodes of a file in their order; ValueError if there is none."""
+    """The episodes of a file in order; ValueError if there is none."""
     data = opened.get("data", {})
     names = [name for name in data if name.startswith("demo_")]
     if not names:
@@ -123,7 +123,7 @@ def _demos(file: Path, opened: Any) -> list[Any]:
 
 
 def _check(file: Path, demo: Any) -> int:
-    """The transitions that a demonstration has as it lies there; or ValueError."""
+    """The number of transitions of a stored demonstration; or ValueError."""
     needed = ["actions", "rewards", "dones", *(f"obs/{name}" for name in _PROPRIO)]
     if missing := [name for name in needed if name not in demo]:
         raise ValueError(f"{file}: {demo.name} lacks {missing}, which LIBERO's have")
@@ -148,7 +148,7 @@ def _check(file: Path, demo: Any) -> int:
 
 
 def _sentence(file: Path, data: Any) -> str:
-    """What the task says: an attribute, or else the words of the file's name."""
+    """The task's sentence: from an attribute, or else from the file's name."""
     told = json.loads(data.attrs.get("problem_info", "{}")).get("language_instruction")
     if told:
         return "".join(told)
@@ -158,7 +158,7 @@ def _sentence(file: Path, data: Any) -> str:
 
 
 def import_h5py() -> Any:
-    """The package h5py; ImportError that says what to install."""
+    """The package h5py; ImportError with the install command."""
     try:
         import h5py
     except ImportError as reason:

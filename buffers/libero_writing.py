@@ -1,4 +1,4 @@
-"""Writes demonstrations of LIBERO as its HDF5 files, which other tools read."""
+"""Write demonstrations of LIBERO as HDF5 files, which other tools read."""
 
 import json
 import os
@@ -16,18 +16,18 @@ from yieldrl.foundations.text import decode
 
 
 def write_file(file: str | Path, demonstrations: Demonstrations) -> Path:
-    """Write demonstrations of a task of `yieldrl/LIBERO-v1`, all or nothing.
+    """Write demonstrations of a task of `yieldrl/LIBERO-v1`, atomically.
 
-    `data/demo_k` is an episode: `actions [K, 7]`, `rewards`, `dones`, and in `obs` what
-    each action was chosen at, as in files that OpenVLA's script records anew. Pictures
-    are upside down there, and taken to be `mirrored`, as the environment has them by
-    default. Joints and states of the simulation are left out: nobody observed them. An
-    episode that was cut has a transition less when it is read, for its last observation
-    has no place.
+    `data/demo_k` is an episode: `actions [K, 7]`, `rewards`, `dones`, and in `obs` the
+    observation before each action, as in files of OpenVLA's script. Images in files are
+    upside down; the demonstrations' are assumed to be `mirrored`, the environment's
+    default. Joints and simulator states are left out, because they are not
+    observed. A truncated episode has one transition less when it is read, because the
+    format has no place for its last observation.
 
     Args:
         file: The new file, which is returned; FileExistsError if it is there.
-        demonstrations: Of one task, with a picture of `agentview` or `wrist`, `proprio`
+        demonstrations: Of one task, with an image of `agentview` or `wrist`, `proprio`
             and `language`.
 
     Raises:
@@ -58,7 +58,7 @@ def write_file(file: str | Path, demonstrations: Demonstrations) -> Path:
 
 
 def _cameras(demonstrations: Demonstrations) -> list[str]:
-    """Of LIBERO's cameras those that there are pictures of; or ValueError."""
+    """The cameras of LIBERO that have images; ValueError without any."""
     observed, acted = demonstrations.observation_space, demonstrations.action_space
     leaves = {".".join(path): leaf for path, leaf in spaces.leaves(observed)}
     cameras = [name for name in CAMERAS if name in leaves]
@@ -74,7 +74,7 @@ def _cameras(demonstrations: Demonstrations) -> list[str]:
 
 
 def _sentence(file: Path, episodes: list[TensorDict]) -> str:
-    """What the task says; ValueError of several."""
+    """The task's sentence; ValueError if there are several."""
     told = {s for one in episodes for s in decode(one["obs", "language"].unique(dim=0))}
     if len(told) != 1:
         raise ValueError(
@@ -85,7 +85,7 @@ def _sentence(file: Path, episodes: list[TensorDict]) -> str:
 
 
 def _entries(episode: TensorDict, cameras: list[str]) -> dict[str, Any]:
-    """Name -> what is written of an episode `[K]`."""
+    """Name in the file -> data of an episode `[K]`."""
     obs, ended = episode["obs"], episode["terminated"] | episode["truncated"]
     proprio = obs["proprio"].numpy(force=True)
     entries = {

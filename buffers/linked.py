@@ -1,4 +1,4 @@
-"""Rows that hold observations once: the next ones are those of the row after."""
+"""A storage without `next_obs`, which is read from the following row."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,26 +14,26 @@ from yieldrl.foundations.trees import flatten, nest
 
 
 class Kept(NamedTuple):
-    """Next observations that are kept of a row."""
+    """Next observations that a row stores itself."""
 
-    envs: Tensor  # of which environments, int64 [k]
+    envs: Tensor  # indices of environments, int64 [k]
     leaves: dict[spaces.Path, Tensor]  # [k, ...] each
 
 
 class LinkedStorage(Storage):
-    """A storage in which `next_obs` is the `obs` of the row after, and not kept beside.
+    """A storage in which `next_obs` is the `obs` of the next row, not stored again.
 
-    Of each row it keeps the last observations of episodes that ended there; of the
-    latest row, and of the last one of a segment, those of all environments. What is
-    read of it, and its state, are those of a `Storage`, in memory of their own where
-    they are next observations.
+    Each row stores the final observations of episodes that ended there; the latest row,
+    and the last one of a segment, store next observations of all environments. Reading
+    and `state_dict` give the same as in a `Storage`; next observations are copies
+    instead of views.
 
     Args:
-        rows: As of a `Storage`, as are all of these.
+        rows: As in `Storage`, like all arguments.
         num_envs: Environments, `N`.
-        spec: Has `next_obs`.
+        spec: Layout of a transition, with `next_obs`.
         device: Where the tensors live.
-        kwargs: The rest; their `value` is how many rows a segment has.
+        kwargs: The rest; their `value` is the number of rows of a segment.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class LinkedStorage(Storage):
         kept = Kept(self._all, self._copies(transition))
         super().write(row, transition, first=first)
         self._kept[row] = kept
-        if row % self._segment > 0:  # the row before has its next observations here
+        if row % self._segment > 0:  # this row holds next_obs of the row before
             self._narrow(row - 1)
 
     def tensordict(self, end: int | None = None, begin: int = 0) -> TensorDict:
@@ -89,7 +89,7 @@ class LinkedStorage(Storage):
                 self._narrow(row - 1)
 
     def _copies(self, transition: Mapping[str, Any]) -> dict[spaces.Path, Tensor]:
-        """Next observations `[N, ...]` of a transition; ValueError if unfit."""
+        """Copy next observations `[N, ...]` of a transition; ValueError if unfit."""
         if "next_obs" not in transition:
             raise ValueError("a transition lacks ['next_obs']")
         found = dict(flatten({"next_obs": transition["next_obs"]}))
@@ -107,7 +107,7 @@ class LinkedStorage(Storage):
         return copies
 
     def _narrow(self, row: int) -> None:
-        """Keep those of episodes that ended alone, of a row that is followed."""
+        """Drop next observations, except of ended episodes, that the next row has."""
         kept = self._kept[row]
         if kept is not None and kept.envs is self._all:
             ended = self["terminated"][row] | self["truncated"][row]
@@ -116,8 +116,8 @@ class LinkedStorage(Storage):
             self._kept[row] = Kept(envs, few) if len(envs) else None
 
     def _next_obs(self, rows: Sequence[int]) -> dict[str, Any]:
-        """Next observations `[rows, N, ...]`, nested as observations are."""
-        kept = [self._kept[row] for row in rows]  # first: another thread may narrow it
+        """Next observations `[rows, N, ...]`, nested like observations."""
+        kept = [self._kept[row] for row in rows]  # first: a thread may narrow it
         last = self.rows - 1
         after = torch.tensor([min(row + 1, last) for row in rows], device=self.device)
         leaves: dict[spaces.Path, Tensor] = {

@@ -1,4 +1,4 @@
-"""Demonstrations as Minari data sets, a format that other libraries share."""
+"""Read and write demonstrations as Minari data sets, a shared format."""
 
 import re
 import tempfile
@@ -25,23 +25,23 @@ def write_dataset(
     env_spec: EnvSpec | None = None,
     algorithm_name: str = "expert",
 ) -> Path:
-    """Write demonstrations as a Minari data set, completely or not at all.
+    """Write demonstrations as a Minari data set, atomically.
 
-    An episode that was under way at the end is written as truncated there. A folder
-    below Minari's own, with a version in its name as `cartpole/expert-v0`, is what
-    `minari.load_dataset` finds under that name. ImportError without Minari.
+    An episode that is unfinished at the end is written as truncated. `load_dataset` of
+    Minari finds folders below Minari's own by their name, which needs a version, such
+    as `cartpole/expert-v0`. ImportError without Minari.
 
     Args:
         folder: The new folder, which is returned; FileExistsError if it is there.
         demonstrations: The demonstrations.
-        env_spec: Their environment, if it can be made again from its spec.
+        env_spec: Spec of their environment, if it is enough to make it.
         algorithm_name: Name of the policy that acted.
     """
     minari = _minari()
     from minari.data_collector import EpisodeBuffer
     from minari.dataset.minari_storage import MinariStorage
 
-    folder = Path(folder).absolute()  # Minari misreads relative ones
+    folder = Path(folder).absolute()  # Minari misreads relative paths
     if folder.exists():
         raise FileExistsError(f"{folder} is there already: give another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def open_dataset(
         source: A folder, or the id of a data set that Minari holds on this machine;
             FileNotFoundError if there is none.
         observation_space: Space of one observation, as the data set's; or ValueError.
-        action_space: Space of one action, likewise; by default the data set's.
+        action_space: Space of one action, also equal; by default the data set's.
     """
     data = _open(source)
     observed = _agreed(source, "observation", data.observation_space, observation_space)
@@ -82,7 +82,7 @@ def open_dataset(
 
 
 def is_folder(folder: Path) -> bool:
-    """Whether a Minari data set lies there."""
+    """Whether a folder is a Minari data set."""
     return any((place / _META).is_file() for place in (folder / "data", folder))
 
 
@@ -103,7 +103,7 @@ def _from_minari(episode: Any, observed: gym.Space[Any]) -> TensorDict:
 
 
 def _to_minari(episode: TensorDict, acted: gym.Space[Any]) -> dict[str, Any]:
-    """Transitions `[K]` as what Minari's `EpisodeBuffer` takes, K + 1 observations."""
+    """Arguments of Minari's `EpisodeBuffer` for transitions `[K]`, K + 1 `obs`."""
     episode = _cut_at_the_end(episode.cpu())
     return {
         "observations": torch.cat([episode["obs"], episode["next_obs"][-1:]]).numpy(),
@@ -115,7 +115,7 @@ def _to_minari(episode: TensorDict, acted: gym.Space[Any]) -> dict[str, Any]:
 
 
 def _cut_at_the_end(episode: TensorDict) -> TensorDict:
-    """Transitions `[K]` of which the last one is truncated, if nothing else ends it."""
+    """Transitions `[K]`, the last one truncated if it is not terminated."""
     truncated = episode["truncated"].clone()
     truncated[-1] |= ~episode["terminated"][-1]
     return episode.copy().set("truncated", truncated)
@@ -151,7 +151,7 @@ def _open(source: str | Path) -> Any:
 
 
 def _agreed(source: Any, name: str, found: Any, wanted: Any) -> gym.Space[Any]:
-    """The space to read by, if the data set's space fits it."""
+    """The space to read with: `wanted` if it fits the data set's, or ValueError."""
     if wanted is None:
         return found
     if not spaces.have_same_leaves(found, wanted):
@@ -164,8 +164,8 @@ def _agreed(source: Any, name: str, found: Any, wanted: Any) -> gym.Space[Any]:
 
 
 def _is_json(spec: EnvSpec | None) -> bool:
-    """Whether a spec can be saved as JSON and read again."""
+    """Whether a spec can be saved as JSON and loaded again."""
     try:
         return spec is not None and bool(EnvSpec.from_json(spec.to_json()))
-    except Exception:  # its arguments may be of any kind
+    except Exception:  # its arguments may be of any type
         return False

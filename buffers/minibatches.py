@@ -25,7 +25,7 @@ def sequences(rollout: TensorDict, starts: Collection[str] = ()) -> TensorDict:
 
     Environments in which all steps only reset (`valid` is False) are left out. Entries
     named in `starts`, such as the state of a recurrent network, are needed at the first
-    step alone: they are expanded without a copy.
+    step only: they are expanded without a copy.
     """
     rest = rollout.exclude(*starts)
     rows = rest.transpose(0, 1).contiguous()
@@ -38,15 +38,15 @@ def sequences(rollout: TensorDict, starts: Collection[str] = ()) -> TensorDict:
 class Minibatches:
     """The minibatches of several epochs over pieces `[B]`, each in a random order.
 
-    The whole state is `position`, how many minibatches were learned from: the order of
+    The whole state is `position`, the number of minibatches used so far: the order of
     an epoch follows from the seed and the epoch's number.
 
     Args:
         pieces: What is shuffled, `[B, ...]`: `transitions` or `sequences`.
-        num_epochs: How many times each piece is learned from.
-        num_minibatches: Minibatches of an epoch; with fewer pieces than that, each is
-            a minibatch: none is empty. Without pieces, they are exhausted at once.
-        seed: Epoch k has the order that a generator seeded with `seed + k` draws.
+        num_epochs: Number of times that each piece is used.
+        num_minibatches: Minibatches of an epoch, none of them empty: with fewer pieces,
+            each is a minibatch. Without pieces, `exhausted` is True at once.
+        seed: Epoch k is shuffled by a generator seeded with `seed + k`.
         sequences: Whether pieces are `[N, T]` and a minibatch of n of them `[T, n]`.
     """
 
@@ -68,23 +68,23 @@ class Minibatches:
 
     @property
     def exhausted(self) -> bool:
-        """Whether all minibatches were learned from."""
+        """Whether all minibatches were used."""
         return self.position >= self.num_epochs * self.num_minibatches
 
     learned = Renamed("position")
 
     def minibatch(self) -> TensorDict:
-        """The current one `[b]`, or `[T, n]` of sequences, copies; or RuntimeError."""
+        """The current minibatch, `[b]` or `[T, n]`, a copy; or RuntimeError."""
         self._check_not_exhausted()
         number, position = divmod(self.position, self.num_minibatches)
         epoch = self._epoch
         if epoch is None or epoch[0] != number:
-            self._epoch = epoch = None  # frees the memory of the epoch before
+            self._epoch = epoch = None  # frees the previous epoch's memory
             epoch = self._epoch = number, self._cut(self._order(number))
         return epoch[1][position]
 
     def advance(self) -> None:
-        """Count the current minibatch as learned from, and move on to the next one."""
+        """Count the current minibatch as used, and move on to the next one."""
         self._check_not_exhausted()
         self.position += 1
 
@@ -93,8 +93,8 @@ class Minibatches:
         self.position = self.num_epochs * self.num_minibatches
 
     def state_dict(self) -> dict[str, Any]:
-        """The pieces, the arguments, and how far they were learned from."""
-        # Without the memory of the tensors that they may be parts of.
+        """The pieces, the arguments, and `position`."""
+        # Clone: saving a view would save the memory of the whole tensor.
         pieces = self.pieces.apply(
             lambda x: x.clone() if x.untyped_storage().nbytes() > x.nbytes else x
         )
@@ -113,7 +113,7 @@ class Minibatches:
     def from_state(
         cls, state: Mapping[str, Any], device: torch.device | str = "cpu"
     ) -> Minibatches:
-        """The minibatches that a `state_dict` was taken of, on a device."""
+        """Restore minibatches from a `state_dict`, on a device."""
         pieces = TensorDict(state["pieces"], state["size"]).to(device)
         names = "num_epochs", "num_minibatches", "seed", "sequences"
         minibatches = cls(pieces, **{name: state[name] for name in names})
@@ -125,7 +125,7 @@ class Minibatches:
         return random_order(len(self.pieces), leaf.device, self.seed + epoch)
 
     def _cut(self, order: Tensor) -> tuple[TensorDict, ...]:
-        """One gather an epoch; the minibatches are views of it."""
+        """Gather once per epoch; the minibatches are views."""
         shuffled = self.pieces.apply(lambda leaf: _gathered(leaf, order))
         assert shuffled is not None
         count, parts = len(order), self.num_minibatches
@@ -142,13 +142,13 @@ class Minibatches:
 
 
 def random_order(count: int, device: torch.device | None, seed: int) -> Tensor:
-    """The numbers below `count`, shuffled, int64 `[count]`."""
+    """A random permutation of 0 ... `count` - 1, int64 `[count]`."""
     generator = Generator(device or "cpu").manual_seed(seed)
     return torch.randperm(count, generator=generator, device=device)
 
 
 def _gathered(leaf: Tensor, order: Tensor) -> Tensor:
-    """Pieces in an order; a leaf that is expanded over time stays expanded."""
+    """Pieces in a new order; a leaf expanded over time stays expanded."""
     if leaf.ndim > 1 and leaf.stride(1) == 0:
         first = leaf[:, :1].index_select(0, order)
         return first.expand(-1, *leaf.shape[1:])

@@ -14,16 +14,16 @@ from yieldrl.functional import n_step_returns
 class NStepReplayBuffer(ReplayBuffer):
     """A replay buffer of single steps, sampled as n-step transitions.
 
-    Sutton 1988, "Learning to Predict by the Methods of Temporal Differences"; without a
-    correction for exploring actions, as here, Hessel et al. 2018, arXiv:1710.02298. A
-    sample that begins at step t holds
+    Sutton 1988, "Learning to Predict by the Methods of Temporal Differences"; without
+    off-policy correction, as here, Hessel et al. 2018, arXiv:1710.02298. A sample that
+    begins at step t holds
 
     - `reward`: `r_t + gamma r_{t+1} + ... + gamma^(k-1) r_{t+k-1}`,
-    - `next_obs` and both flags: those of its last step, `t + k - 1`,
-    - `discount`: `gamma^k`, or the product of the transitions' own,
+    - `next_obs`, `terminated` and `truncated` of its last step, `t + k - 1`,
+    - `discount`: `gamma^k`, or the product of the transitions' own discounts,
 
-    with k = n, or fewer where the episode ends before. The latest n - 1 rows cannot be
-    drawn yet.
+    with k = n, or less if the episode ends before. The latest n - 1 rows cannot be
+    sampled yet.
 
     Args:
         args: The arguments of `ReplayBuffer`, as are `kwargs`.
@@ -46,7 +46,7 @@ class NStepReplayBuffer(ReplayBuffer):
 
     def _gather(self, index: Tensor) -> TensorDict:
         storage = self._storage
-        # [B, n]: the same environment, row after row.
+        # [B, n]: consecutive rows of the same environment.
         path = (index.unsqueeze(1) + self._steps * self.num_envs) % self.capacity
         ended = (storage["terminated"] | storage["truncated"]).flatten()[path]
         discount = self._discounts  # [n + 1]

@@ -1,4 +1,4 @@
-"""Pictures of data sets, out of tables and videos."""
+"""Decode images of data sets from tables and videos."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -16,25 +16,25 @@ MISSING = (
 
 
 def channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A picture's shape as `[H, W, C]`."""
+    """The shape of an image as `[H, W, C]`."""
     return shape if spaces.channels_last(shape) else (*shape[1:], shape[0])
 
 
 def decoded(files: Sequence[Mapping[str, Any]]) -> np.ndarray:
-    """Pictures `[K, H, W, C]` uint8 of K files, each the `bytes` of a PNG or JPEG."""
+    """Decode K files, each the `bytes` of a PNG or JPEG: `[K, H, W, C]` uint8."""
     from PIL import Image
 
     return np.stack([np.asarray(Image.open(io.BytesIO(f["bytes"]))) for f in files])
 
 
 def of_video(path: Path, start: float, count: int, fps: float) -> np.ndarray:
-    """K pictures in a row `[K, H, W, 3]`, uint8, from a time in a video on.
+    """Decode K consecutive frames of a video, `[K, H, W, 3]` uint8.
 
     Args:
-        path: The video; FileNotFoundError if it is not there.
-        start: Seconds from its beginning to the first picture.
-        count: `K`; ValueError if one of them is not in the video.
-        fps: Pictures per second.
+        path: The video; FileNotFoundError if it is missing.
+        start: Time of the first frame in seconds.
+        count: `K`; ValueError if a frame is not in the video.
+        fps: Frames per second.
     """
     try:
         import av
@@ -48,7 +48,7 @@ def of_video(path: Path, start: float, count: int, fps: float) -> np.ndarray:
     with av.open(str(path)) as container:
         stream = container.streams.video[0]
         assert stream.time_base is not None
-        container.seek(round(start / stream.time_base), stream=stream)  # or before
+        container.seek(round(start / stream.time_base), stream=stream)  # or earlier
         for frame in container.decode(stream):
             place = round((frame.time - start) * fps)
             if place >= 0:

@@ -18,49 +18,49 @@ class PrioritizedReplayBuffer(ReplayBuffer):
 
     Schaul et al. 2016, "Prioritized Experience Replay", arXiv:1511.05952, the
     proportional variant: `P(i) = p_i^alpha / sum_k p_k^alpha` with `p = |td_error| +
-    epsilon`. New transitions get the largest priority so far, so that each is soon
-    drawn once. A sample also holds `index`, for `update_priorities`, and the importance
+    epsilon`. New transitions get the largest priority so far, so that each is drawn
+    soon. A sample also holds `index`, for `update_priorities`, and the importance
     `weight`.
 
     Args:
         args: The arguments of `ReplayBuffer`, as are `kwargs`.
-        alpha: How much priorities matter: 0 is uniform, 1 in full proportion.
+        alpha: Exponent of priorities: 0 is uniform, 1 is fully proportional.
         epsilon: Added to each error, so that a transition without one is still drawn.
         kwargs: See `args`.
     """
 
-    beside = 9  # the sum tree: a float64, and one more above every 64
+    beside = 9  # bytes in the sum tree: a float64, and one more per 64 leaves
 
     def __init__(
         self, *args: Any, alpha: float = 0.6, epsilon: float = 1e-6, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
         self.alpha, self.epsilon = alpha, epsilon
-        self._on_cpu = self.device.type == "cpu"  # where checks need no synchronization
+        self._on_cpu = self.device.type == "cpu"  # checks need no synchronization there
         self._tree = SumTree(self.capacity, self.device)
-        self._highest = self._tree.leaves.new_ones(())  # p^alpha, as all in the tree
-        self._known = 0  # rows that have priorities; later ones do not yet
+        self._highest = self._tree.leaves.new_ones(())  # p^alpha, as in the tree
+        self._known = 0  # number of rows with priorities; later rows lack them
         self._sample_bytes += self._tree.find_bytes
 
     def sample(self, batch_size: int, beta: float = 1.0) -> TensorDict:
         """A batch `[B]` drawn by priority, with its `index` and `weight`.
 
-        `index` counts transitions from the first ever written: unlike a place in the
-        ring, none comes again. `weight` corrects the bias; a `beta` of 1 all of it.
+        `index` counts transitions from the first ever written, so it is unique, unlike
+        a position in the ring. `weight` corrects the bias, fully if `beta` is 1.
         """
         batch = super().sample(batch_size)
-        # (N P(i))^-beta over the batch's largest: the size and the sum cancel out.
+        # (N P(i))^-beta over the batch's largest: N and the sum cancel.
         priority = self._tree.leaves[batch["index"] % self.capacity]
         batch["weight"] = ((priority / priority.min()) ** -beta).float()
         return batch
 
     def update_priorities(self, index: Tensor, td_error: Tensor) -> None:
-        """Give the transitions of a sample the priorities of their new TD errors.
+        """Set the priorities of a sample's transitions from their new TD errors.
 
-        Those that were overwritten since are skipped. ValueError if the two differ in
-        length and, on a CPU, if an error is not finite or an index belongs to no
-        transition; on a GPU, where a check would synchronize, such an error counts as
-        the largest so far.
+        Transitions that were overwritten since are skipped. ValueError if the arguments
+        differ in length and, on a CPU, if an error is not finite or an index belongs to
+        no transition; on a GPU, where a check would synchronize, an error that is not
+        finite counts as the largest so far.
 
         Args:
             index: The sample's `index`, `[B]`.
@@ -83,7 +83,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         self._highest = torch.maximum(self._highest, largest)
         place = index % self.capacity
         before = self._tree.leaves[place]
-        # A row that must not be drawn keeps its priority of zero.
+        # A row that must not be sampled keeps priority zero.
         known = (before > 0) & (index >= self._oldest * self.num_envs)
         self._tree.write(place, priority.where(known, before))
 
@@ -104,7 +104,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
             )
 
     def state_dict(self) -> dict[str, Any]:
-        """The ring's state, the priorities, and how many rows are new."""
+        """The ring's state, the priorities, and the number of rows without one."""
         rows = min(self._written, self.rows)
         return {
             **super().state_dict(),
@@ -122,12 +122,12 @@ class PrioritizedReplayBuffer(ReplayBuffer):
             priority = turned[: self._written]
         self._tree.fill(priority.flatten().to(self._highest))
         self._highest.copy_(state["highest"])
-        # With another horizon, other rows cannot be drawn yet.
+        # With another horizon, other rows cannot be sampled yet.
         new = state["new"] + abs(self.horizon - state["horizon"])
         self._known = self._written - new
 
     def _sample_index(self, batch_size: int) -> Tensor:
-        """One position from each of B equal parts of the sum of all priorities."""
+        """Stratified sampling: one position per B-th of the sum of priorities."""
         self._give_new_priorities()
         total = self._tree.total()
         if self._on_cpu and "valid" in self._storage and total == 0:
@@ -139,19 +139,19 @@ class PrioritizedReplayBuffer(ReplayBuffer):
 
     def _gather(self, index: Tensor) -> TensorDict:
         batch = super()._gather(index)
-        # Rows from the next place on were written one round earlier.
+        # Positions after the latest row were written one round earlier.
         behind = (self._written * self.num_envs - 1 - index) // self.capacity
         batch["index"] = index + behind * self.capacity
         return batch
 
     def _give_new_priorities(self) -> None:
-        """Set the priorities of all rows since the last sample that may be drawn."""
+        """Give a priority to all new rows that may now be sampled."""
         if self._known == self._begun:
             return
         waiting = self.horizon - 1
         rows = min(self._begun - self._known + waiting, self._begun, self.rows)
         time = torch.arange(self._begun - rows, self._begun, device=self.device)
-        # An interrupted row comes last here, and gets none either.
+        # An interrupted row is the last one, and gets no priority.
         may = (time < self._written - waiting).unsqueeze(1).expand(-1, self.num_envs)
         row = time % self.rows
         if "valid" in self._storage:
@@ -163,4 +163,4 @@ class PrioritizedReplayBuffer(ReplayBuffer):
 
 
 class PrioritizedNStepReplayBuffer(PrioritizedReplayBuffer, NStepReplayBuffer):
-    """N-step samples drawn by priority; the arguments of both."""
+    """N-step samples drawn by priority; takes the arguments of both bases."""

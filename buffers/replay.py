@@ -31,15 +31,15 @@ class ReplayBuffer(SequenceDraws):
             least one row.
         observation_space: Space of one observation.
         action_space: Space of one action.
-        num_envs: `N`, environments that write side by side.
-        gamma: Discount; samples carry it as `discount`, unless their transitions
-            brought one of their own.
+        num_envs: `N`, parallel environments.
+        gamma: Discount; samples have it as `discount`, unless their transitions have
+            one of their own.
         device: Where the tensors live; MemoryError if less is free than they need.
-        seed: Seed of the sampling, of the attribute `generator`.
+        seed: Seed of `generator`, which draws the samples.
     """
 
     horizon: int = 1
-    """Steps of a sample; the latest `horizon - 1` rows cannot be drawn yet."""
+    """Steps of a sample; the latest `horizon - 1` rows cannot be sampled yet."""
     beside: int = 0
     """Bytes that each transition takes besides its entries."""
     get = CalledHere("sample(batch_size) draws a batch [B]")
@@ -80,13 +80,13 @@ class ReplayBuffer(SequenceDraws):
 
     @property
     def capacity(self) -> int:
-        """Transitions that it can hold."""
+        """Maximal number of transitions."""
         return self.rows * self.num_envs
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write a step, each entry `[N, ...]`, or the rows of a rollout `[T, N]`.
 
-        ValueError if an entry does not fit; the row is not counted then.
+        ValueError if an entry does not fit; then the row is not counted.
         """
         if add_rollout(self, transition):
             return
@@ -98,8 +98,8 @@ class ReplayBuffer(SequenceDraws):
     def sample(self, batch_size: int) -> TensorDict:
         """A batch `[B]` drawn uniformly with replacement, with its `discount`.
 
-        RuntimeError if nothing was added yet, or nothing but resets; ValueError if the
-        batch size is less than 1, MemoryError if the batch takes more than is free.
+        RuntimeError without transitions, resets not counted; ValueError if the batch
+        size is less than 1, MemoryError if the batch takes more memory than is free.
         """
         if not 0 < batch_size <= self._checked_size:
             self.check_batch(batch_size)
@@ -108,19 +108,19 @@ class ReplayBuffer(SequenceDraws):
         return self._gather(self._sample_index(batch_size))
 
     def check_batch(self, batch_size: int) -> None:
-        """Raise as `sample` does if it is less than 1 or does not fit into memory."""
+        """Raise the errors of `sample` for a size below 1 or too large for memory."""
         check_at_least_one(batch_size=batch_size)
         size = {"field": "batch_size", "value": batch_size}
         check_memory(batch_size, self._sample_bytes, self.device, **size)
         self._checked_size = batch_size
 
     def end_episodes(self) -> None:
-        """Mark the episodes under way as truncated: the next step begins others."""
+        """Mark unfinished episodes as truncated: the next step begins new ones."""
         if self._written > 0:
             self._storage.truncate((self._written - 1) % self.rows)
 
     def state_dict(self) -> dict[str, Any]:
-        """The transitions, the positions, and the generator of the sampling."""
+        """The transitions, the positions, and the state of `generator`."""
         return {
             "storage": self._storage.state_dict(min(self._written, self.rows)),
             "written": self._written,
@@ -130,7 +130,7 @@ class ReplayBuffer(SequenceDraws):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a state in a ring of its size or larger; ValueError if unfit."""
+        """Restore a state into a ring of equal or larger size; ValueError if unfit."""
         self._begun = self._written = 0
         self._storage.load_state_dict(state["storage"])
         begun, written, rows = state["begun"], state["written"], state["rows"]
@@ -143,7 +143,7 @@ class ReplayBuffer(SequenceDraws):
 
     @property
     def _oldest(self) -> int:
-        """The number of the oldest complete row, counted from the first ever."""
+        """Number of the oldest complete row, counted from the first ever written."""
         return max(0, self._begun - self.rows)
 
     def _resized(self, state: Mapping[str, Any]) -> bool:
@@ -155,7 +155,7 @@ class ReplayBuffer(SequenceDraws):
         index = self._random_index(batch_size)
         if "valid" not in self._storage:
             return index
-        # NEXT_STEP autoreset only: draw again where a step merely reset.
+        # NEXT_STEP autoreset only: draw again for steps that only reset.
         valid = self._storage["valid"].flatten()
         while not bool(valid[index].all()):
             everything = torch.arange(len(self), device=self.device)
@@ -170,9 +170,9 @@ class ReplayBuffer(SequenceDraws):
 
     def _position(self, number: Tensor) -> Tensor:
         """Flat positions of transitions with the numbers `0 ... len(self) - 1`."""
-        if self._oldest == 0 or len(self) == self.capacity:  # in any order
+        if self._oldest == 0 or len(self) == self.capacity:  # order does not matter
             return number
-        # From the oldest row on, to leave out the last `horizon - 1` rows.
+        # Count from the oldest row, to leave out the last `horizon - 1` rows.
         return (number + self._oldest * self.num_envs) % self.capacity
 
     def _gather(self, index: Tensor) -> TensorDict:

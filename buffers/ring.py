@@ -13,17 +13,17 @@ from yieldrl.buffers.rollout import RolloutBuffer
 from yieldrl.buffers.storage import add_rollout
 
 _LOCK = threading.RLock()
-"""Of all rings, as it is held for microseconds: so rings can be copied and pickled."""
+"""One lock for all rings, held for microseconds: so rings can be pickled."""
 
 
 class CircularBuffer(RolloutBuffer):
-    """A ring of segments `[T, N]`: one is learned from while others are written.
+    """A ring of segments `[T, N]`: one is read while others are written.
 
     One thread writes: `write` copies the next row. When its segment is full, the next
-    one replaces the oldest that the reader does not hold; unread rows of it are lost
-    and counted in `dropped`. While there is `room`, none are. Another thread, or the
-    same one, reads: `hand_over` adds the next row to what the reader sees, a
-    `RolloutBuffer` whose rollout stays in place until `clear`. `add` does both.
+    one replaces the oldest that the reader does not use; its unread rows are lost and
+    counted in `dropped`. While `room` is True, none are lost. Another thread, or the
+    same one, reads: `hand_over` adds the next row to the reader's rollout, as in a
+    `RolloutBuffer`; it stays in place until `clear`. `add` does both.
 
     Args:
         args: The arguments of `RolloutBuffer`, as are `kwargs`.
@@ -55,7 +55,7 @@ class CircularBuffer(RolloutBuffer):
 
     @property
     def slots(self) -> list[int | None]:
-        """The number of the segment in each slot, counted as they were written."""
+        """The number of the segment in each slot, in order of writing."""
         return [None if number == NONE else number for number in self._progress.slots]
 
     @property
@@ -65,17 +65,17 @@ class CircularBuffer(RolloutBuffer):
 
     @property
     def room(self) -> bool:
-        """Whether the next `write` loses nothing that is unread."""
+        """Whether the next `write` overwrites no unread rows."""
         return self._progress.room
 
     @property
     def waiting(self) -> int:
-        """Rows that were written and not handed over."""
+        """Number of rows that were written and not handed over."""
         return self._progress.waiting
 
     @property
     def next_row(self) -> int:
-        """The number of the row that is handed over next: `s * T + t` in segment s."""
+        """The number of the next row to hand over: `s * T + t` in segment s."""
         now = self._progress
         return now.next_segment * self.num_steps + now.row
 
@@ -92,9 +92,9 @@ class CircularBuffer(RolloutBuffer):
         return (now.claimed, now.row) in now.breaks if now.row else not now.continues
 
     def add(self, transition: Mapping[str, Any]) -> None:
-        """Write one step of all environments, and hand over what waits until `full`.
+        """Write one step of all environments, and hand over rows until `full`.
 
-        A full ring gives up its oldest segment that `rollout` did not return.
+        A full ring drops its oldest segment that `rollout` did not return.
         """
         if add_rollout(self, transition):
             return
@@ -103,13 +103,13 @@ class CircularBuffer(RolloutBuffer):
         self._change(RingPositions.hand_all_over)
 
     def write(self, transition: Mapping[str, Any]) -> None:
-        """Write a step, which waits to be handed over; ValueError if it is unfit."""
+        """Write a step, to be handed over later; ValueError if it is unfit."""
         counted = False
         while not counted:
             now = self._change(RingPositions.open_segment)
             place = now.place(now.newest, now.written)
             self._storage.write(place, transition, first=not now.kept)
-            # Unless the reader gave the segment up meanwhile: then write it again.
+            # Write the row again if the reader dropped the segment meanwhile.
             counted = now.newest in self._change(written=now.written + 1).slots
 
     def end_episodes(self) -> None:
@@ -120,7 +120,7 @@ class CircularBuffer(RolloutBuffer):
         self._change(RingPositions.end_episodes)
 
     def claim(self) -> int:
-        """Claim the next row, return its number; RuntimeError, as below, if none."""
+        """Claim the next row and return its number; RuntimeError if there is none."""
         now = self._change(RingPositions.claim_row)
         return now.claimed * self.num_steps + now.row
 
@@ -130,19 +130,19 @@ class CircularBuffer(RolloutBuffer):
         return self._storage.row(now.place(now.claimed, now.row))
 
     def hand_over(self) -> None:
-        """Make the next row a part of what the reader sees."""
+        """Add the next row to the reader's rollout."""
         self._change(RingPositions.hand_over)
 
     def skip(self) -> None:
-        """Give up, and count, the oldest segment of which no row was handed over."""
+        """Drop and count the oldest segment of which no row was handed over."""
         self._change(RingPositions.skip)
 
     def discard(self) -> None:
-        """Give up the next row alone, and count it; the episodes end before it."""
+        """Drop and count only the next row; episodes end before it."""
         self._change(RingPositions.discard)
 
     def set_aside(self) -> None:
-        """Remove the rows handed over from the rollout; `clear` gives up the rest."""
+        """Remove the rows handed over from the rollout; `clear` drops the rest."""
         self._change(RingPositions.set_aside)
 
     def rollout(self) -> TensorDict:
@@ -159,7 +159,7 @@ class CircularBuffer(RolloutBuffer):
         self._change(RingPositions.clear)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._progress = self._empty()  # and it stays so if that is refused
+        self._progress = self._empty()  # stays empty if the state does not fit
         super().load_state_dict(state)
 
     def _empty(self) -> Any:

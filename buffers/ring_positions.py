@@ -1,4 +1,4 @@
-"""Where the writer and the reader of a ring of segments are: numbers alone."""
+"""Positions of the writer and the reader in a ring of segments, without data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,30 +7,30 @@ from typing import Any, Self
 from yieldrl.buffers.minibatches import Minibatches
 
 NONE = -1
-"""No segment: they are numbered from 0 on, as they are written."""
+"""No segment; segments are numbered from 0 in order of writing."""
 SAVED = ("newest", "written", "claimed", "row", "seen", "last", "dropped", "taken")
 
 
 @dataclass
 class RingPositions:
-    """The numbers of a `CircularBuffer`, which says what its methods do."""
+    """Positions of a `CircularBuffer`, which documents the methods of equal name."""
 
     num_steps: int  # T, rows of a segment
     slots: tuple[int, ...]  # the number of the segment in each slot
     newest: int = NONE  # the segment that is being written, or was written last
-    written: int = 0  # rows of it
-    claimed: int = NONE  # the segment that is read: it is not overwritten
+    written: int = 0  # rows written to it
+    claimed: int = NONE  # the segment that is read; never overwritten
     row: int = 0  # rows of it that were handed over
-    taken: int = 0  # those of them that `set_aside` was called for
+    taken: int = 0  # rows of these that `set_aside` removed
     held: bool = False  # whether `rollout` returned it
     passes: Minibatches | None = None  # its minibatches
     seen: int = NONE  # the latest segment that was claimed or skipped
     last: int = NONE  # the segment that was read before, if the next one continues it
     dropped: int = 0  # rows that were lost before they were read
-    breaks: frozenset[tuple[int, int]] = frozenset()  # no episode leads into these rows
+    breaks: frozenset[tuple[int, int]] = frozenset()  # rows where all episodes are new
 
     def copy(self) -> Self:
-        """Another object, with the same values; `copy.copy` takes far longer."""
+        """A copy; far faster than `copy.copy`."""
         copy = object.__new__(type(self))
         vars(copy).update(vars(self))
         return copy
@@ -47,13 +47,13 @@ class RingPositions:
 
     @property
     def open(self) -> bool:
-        """Whether the newest segment takes more rows."""
+        """Whether the newest segment has room for more rows."""
         there = self.newest != NONE and self.newest in self.slots
         return there and self.written < self.num_steps
 
     @property
     def oldest_slot(self) -> int:
-        """Where the next segment is written: over the oldest that is not claimed."""
+        """The slot for the next segment: that of the oldest one that is not claimed."""
         free = [n for n in self.slots if n != self.claimed or n == NONE]
         return self.slots.index(min(free))
 
@@ -77,7 +77,7 @@ class RingPositions:
         return number == self.last + 1 and (number, 0) not in self.breaks
 
     def rows(self, number: int) -> int:
-        """Rows that a segment in the ring has."""
+        """Number of rows of a segment in the ring."""
         return self.written if number == self.newest else self.num_steps
 
     def place(self, number: int, row: int = 0) -> int:
@@ -86,11 +86,11 @@ class RingPositions:
 
     @property
     def places(self) -> list[int]:
-        """The rows of the segments that are still needed."""
+        """The indices of all rows of segments that are still needed."""
         return [self.place(n, row) for n in self.kept for row in range(self.rows(n))]
 
     def open_segment(self) -> None:
-        """Find a place for the next row: a new segment replaces the oldest."""
+        """Make room for the next row: a new segment replaces the oldest."""
         if not self.open:
             slot = self.oldest_slot
             if self.slots[slot] > self.seen:
@@ -99,7 +99,7 @@ class RingPositions:
             self.slots = (*self.slots[:slot], self.newest, *self.slots[slot + 1 :])
 
     def yield_segment(self) -> None:
-        """Give up the claimed segment, if it is the oldest one and unused."""
+        """Release the claimed segment, if it is the oldest one and unused."""
         unused = not self.held and self.passes is None and self.claimed != NONE
         if unused and not self.open and min(self.slots) == self.claimed:
             self.dropped += self.rows(self.claimed) - self.taken
@@ -116,7 +116,7 @@ class RingPositions:
             self.held = False
 
     def claim_row(self) -> None:
-        """Claim the segment of the next row, or say why there is no such row."""
+        """Claim the segment of the next row; RuntimeError with the reason if none."""
         self.claim()
         if self.row == self.num_steps:
             raise RuntimeError(
@@ -169,13 +169,13 @@ class RingPositions:
         return now
 
     def _give_up(self, number: int, row: int) -> None:
-        """Lose the rows of a segment from that one on."""
+        """Drop the rows of a segment from `row` on, and count them."""
         self.dropped += self.rows(number) - row
-        if number == self.newest and self.open:  # what follows begins another one
+        if number == self.newest and self.open:  # the next row begins a new segment
             self.slots = tuple(NONE if n == number else n for n in self.slots)
 
     def state_dict(self) -> dict[str, Any]:
-        """The numbers, and which segments are still needed."""
+        """The positions, and the segments that are still needed."""
         state = {name: getattr(self, name) for name in ("num_steps", *SAVED)}
         return {**state, "kept": self.kept, "breaks": sorted(map(list, self.breaks))}
 

@@ -1,4 +1,4 @@
-"""Steps in a row out of a ring, which never cross an episode's end."""
+"""Sample sequences of consecutive steps from a ring, within episodes."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,25 +11,25 @@ from yieldrl.buffers.spec import check_at_least_one
 from yieldrl.buffers.storage import Storage
 
 TRIES = 16
-"""Draws before all starts are looked at: each costs as much as a batch, not a ring."""
+"""Random tries before all starts are listed: a try costs a batch, a list the ring."""
 
 
 @dataclass(frozen=True)
 class RingSequences:
-    """Sequences of `length` rows among `count` rows in a row, from row `first` on.
+    """Sequences of `length` rows within `count` consecutive rows from row `first` on.
 
-    Rows are counted from the first ever written, so they lie at `row % rows`. The flags
-    are read where they are, and nothing else of the ring is.
+    Rows are counted from the first ever written, so they lie at `row % rows`. Only the
+    flags of the ring are read, without a copy.
     """
 
     storage: Storage
     first: int
     count: int
     length: int
-    crossing: bool = False  # whether episodes may end on the way
+    crossing: bool = False  # whether episodes may end inside a sequence
 
     def draw(self, batch_size: int, generator: torch.Generator) -> Tensor:
-        """Flat positions `[T, B]`, their starts uniform over all that there are.
+        """Flat positions `[T, B]`, with starts drawn uniformly from all that are valid.
 
         RuntimeError if there is none.
         """
@@ -42,7 +42,7 @@ class RingSequences:
                 return self.positions(start)
             again = self._random(self._starts, batch_size, generator)
             start = torch.where(whole, start, again)
-        found = self.starts()  # where few are whole, or none is
+        found = self.starts()  # few starts are valid, or none
         if len(found) == 0:
             raise self._none()
         chosen = found[self._random(len(found), batch_size, generator)]
@@ -51,7 +51,7 @@ class RingSequences:
     def positions(self, start: Tensor) -> Tensor:
         """Flat positions `[T, B]` of sequences that begin at `start [B]`.
 
-        A start is the number of a transition, counted from the first row here on.
+        A start is the index of a transition, counted from row `first` on.
         """
         rows, envs = self.storage.rows, self.storage.num_envs
         steps = torch.arange(self.length, device=start.device).unsqueeze(1)
@@ -73,7 +73,7 @@ class RingSequences:
     def starts(self) -> Tensor:
         """All starts of whole sequences, `[S]`, the oldest first."""
         every = torch.arange(self._starts, device=self.storage.device)
-        # In parts, so that not `length` times the memory of the flags is taken.
+        # In chunks, because all at once take `length` times the flags' memory.
         size = self.storage.rows * self.storage.num_envs // self.length + 1
         return torch.cat([part[self.whole(part)] for part in every.split(size)])
 
@@ -96,7 +96,7 @@ class RingSequences:
 
 
 class SequenceDraws:
-    """What a ring of transitions gives besides batches: steps in a row, or all."""
+    """Mixin of replay buffers: sample sequences, or return every step."""
 
     gamma: float
     generator: torch.Generator
@@ -114,13 +114,13 @@ class SequenceDraws:
         *,
         crossing: bool = False,
     ) -> TensorDict:
-        """Single steps in a row, `[T, B]`, drawn uniformly over where they may begin.
+        """Sequences of single steps, `[T, B]`, with starts drawn uniformly.
 
-        No sequence crosses an episode's end: its last step alone may be one; with
-        `crossing` the next episode follows it, so that every step is as likely, however
-        short episodes are. `newest` draws of the latest so many rows alone.
+        By default no sequence crosses an episode's end, which can only be its last
+        step; with `crossing` the next episode follows, so that all steps are equally
+        likely, even of short episodes. `newest` limits sampling to the latest rows.
         RuntimeError if no episode has so many steps; ValueError if a size is less than
-        1, MemoryError if the batch takes more than is free.
+        1, MemoryError if the batch takes more memory than is free.
         """
         check_at_least_one(batch_size=batch_size, length=length, newest=newest)
         self.check_batch(batch_size * length)
@@ -129,10 +129,10 @@ class SequenceDraws:
         return self._single_steps(index.flatten()).view(length, batch_size)
 
     def every_step(self, newest: int | None = None) -> TensorDict:
-        """Copies of all single steps `[B]`, the oldest first, but for mere resets.
+        """Copies of all single steps `[B]`, the oldest first, without resets.
 
-        `number` counts them from the first transition ever written: none comes again.
-        With `newest` those of the latest so many rows. RuntimeError if there is none.
+        `number` counts transitions from the first ever written, so it is unique. With
+        `newest` only steps of the latest rows. RuntimeError if there is none.
         """
         check_at_least_one(newest=newest)
         rows = self._rows(1, newest)

@@ -1,4 +1,4 @@
-"""Recorded episodes of robots as transitions, in the observations that are wanted."""
+"""Convert recorded episodes of robots to transitions with chosen observations."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from yieldrl.foundations.spaces import Path
 from yieldrl.foundations.trees import nest
 
 NO_OP = 1e-4
-"""Norm of an action, without the gripper's number, below which nothing moves."""
+"""Norm of an action without the gripper's number, below which it is a no-op."""
 
 _OF_CAMERAS = {
     "image": ("agentview", "agentview_rgb", "pixels", "rgb"),
@@ -24,31 +24,31 @@ _SAME = {other: name for name, others in _OF_CAMERAS.items() for other in others
 
 
 class DataSet(NamedTuple):
-    """What is in a data set, and its episodes, to be read once."""
+    """The spaces and episodes of a data set; iterate over episodes once."""
 
     observation_space: gym.Space[Any]
     action_space: gym.Space[Any]
     num_steps: int  # transitions of all episodes
-    episodes: Iterable[TensorDict]  # transitions `[K]` each, the last of which ends it
+    episodes: Iterable[TensorDict]  # transitions `[K]` each, up to the episode's end
 
 
 Entries = Mapping[Path, str]
-"""Where in a space -> the name in a recording."""
+"""Path in a space -> name in a recording."""
 
 
 class Recording(NamedTuple):
-    """One episode as it was recorded: K actions, what was seen before each of them, and
-    in some data sets what was seen after the last."""
+    """One recorded episode: K actions, the observations before each of them, and in
+    some data sets the observation after the last."""
 
-    obs: Mapping[str, Any]  # name -> array `[K, ...]` or `[K + 1, ...]`, or sentences
+    obs: Mapping[str, Any]  # name -> array `[K, ...]` or `[K + 1, ...]`, or texts
     action: np.ndarray  # `[K, A]`
     reward: np.ndarray  # `[K]`
-    terminated: bool  # whether the last action ended it
+    terminated: bool  # whether the last action terminated it
 
     def transitions(self, space: gym.Space[Any], entries: Entries) -> TensorDict:
-        """K transitions; K - 1 of an episode that was cut and has K observations, whose
-        last one is what the action before led to. Where it terminated, `next_obs` is
-        the last one again: no value is taken of it."""
+        """K transitions; K - 1 for a truncated episode with K observations, because the
+        last one is needed as `next_obs`. If it terminated, the last `next_obs` repeats
+        the last observation: its value is not used."""
         cpu, count = torch.device("cpu"), len(self.action)
         seen = nest((path, self.obs[name]) for path, name in entries.items())
         seen = spaces.to_tensor(text.encoded(space, seen), cpu)
@@ -72,14 +72,14 @@ class Recording(NamedTuple):
 def entries_of(
     source: Any, found: Mapping[str, gym.Space[Any]], wanted: gym.Space[Any] | None
 ) -> tuple[gym.Space[Any], Entries]:
-    """The space of observations, and which recorded ones are in it.
+    """The observation space, and the recorded entry for each of its leaves.
 
-    An observation is recognised by its kind (picture, sentence, numbers), then by its
-    name, where there are several; cameras have several names. Dots lead into Dicts.
-    What is not wanted is left out, and without `wanted` nothing is.
+    An observation is matched by its kind (image, text, numbers), then, among several,
+    by its name; cameras have aliases. Dots in names are levels of Dicts. Recorded
+    entries that are not in `wanted` are left out; without `wanted` all are kept.
 
     Raises:
-        ValueError: If a wanted one is missing, or of another shape.
+        ValueError: If a wanted entry is missing, or of another shape.
     """
     if wanted is None:
         entries = {tuple(name.split(".")): name for name in found}
@@ -101,7 +101,7 @@ def entries_of(
 
 
 def action_space(source: Any, found: Box, wanted: gym.Space[Any] | None) -> Any:
-    """The wanted space of actions, if it has as many numbers; else ValueError."""
+    """The wanted action space, if it has as many numbers; else ValueError."""
     if wanted is not None and (
         not isinstance(wanted, Box) or wanted.shape != found.shape
     ):
@@ -116,10 +116,10 @@ def action_space(source: Any, found: Box, wanted: gym.Space[Any] | None) -> Any:
 def without_no_ops(episode: TensorDict) -> TensorDict:
     """Transitions `[K]` without those in which a robot does nothing.
 
-    It does nothing if all numbers of its action but for the last, the gripper's, are
-    near zero, and the gripper's is that of the last step that is kept. The step before
-    is followed by what comes after, and gets the rewards and the end of what is left
-    out; before the first one they are lost. From Kim et al. 2024, "OpenVLA",
+    It does nothing if all numbers of its action except the last, the gripper's, are
+    near zero, and the gripper's equals that of the last kept step. The kept step before
+    gets `next_obs`, the summed rewards and the end of the steps left out; those before
+    the first kept step are lost. From Kim et al. 2024, "OpenVLA",
     arXiv:2406.09246, whose data sets leave them out so that clones do not stand still.
     """
     action = episode["action"].numpy()
@@ -150,7 +150,7 @@ def _dict(leaves: Mapping[Path, gym.Space[Any]]) -> gym.Space[Any]:
 
 
 def _same(name: str) -> str:
-    """A camera's own name, of the last part of any of its names."""
+    """The canonical name of a camera, from the last part of any of its names."""
     last = name.split(".")[-1]
     return _SAME.get(last, last)
 
@@ -162,7 +162,7 @@ def _kind(space: gym.Space[Any]) -> str:
 
 
 def _fits(found: gym.Space[Any], wanted: gym.Space[Any]) -> bool:
-    """Whether what is recorded is of the wanted shape and kind of numbers."""
+    """Whether a recorded entry has the wanted shape and kind of numbers."""
     if isinstance(wanted, Utf8Text):
         return True
     same = found.shape == wanted.shape and isinstance(wanted, Box)

@@ -19,17 +19,17 @@ from yieldrl.foundations.foreign_names import CalledHere
 
 @dataclass
 class Progress:
-    """All that `clear` forgets, in one object: an exception leaves no half of it."""
+    """State that `clear` resets, in one object, so that exceptions cannot split it."""
 
     num_steps: int
     row: int = 0
     passes: Minibatches | None = None
-    continues: bool = True  # episodes go on from the rollout before
-    abandoned: bool = False  # no episode will go on in the next one
+    continues: bool = True  # continues the episodes of the previous rollout
+    abandoned: bool = False  # the next rollout begins new episodes
 
     @property
     def places(self) -> int:
-        return self.row  # those of the memory that are still needed
+        return self.row  # number of rows still needed
 
     def cleared(self) -> Progress:
         return Progress(self.num_steps, continues=not self.abandoned)
@@ -53,7 +53,7 @@ class Progress:
 class RolloutBuffer:
     """A rollout `[T, N]`: filled, learned from, cleared.
 
-    An algorithm cuts it into `Minibatches`; `begin` keeps them beside the data. `clear`
+    An algorithm cuts it into `Minibatches`; `begin` stores them with the data. `clear`
     makes room for the next rollout, when they are `exhausted`.
 
     >>> space = gym.spaces.Discrete(2)
@@ -73,8 +73,8 @@ class RolloutBuffer:
         action_space: Space of one action.
         num_envs: `N`, environments.
         device: Of the tensors; MemoryError if a rollout and an epoch's copy do not fit.
-        next_obs: Whether they are there, as a critic needs them: half of all images.
-        linked: Whether they are taken from the row after, so that images are kept once.
+        next_obs: Whether to store `next_obs`, which a critic needs: half of all images.
+        linked: Whether `next_obs` is read from the next row: images are stored once.
     """
 
     num_segments: int = 1  # rollouts that the memory holds
@@ -119,16 +119,16 @@ class RolloutBuffer:
 
     @property
     def exhausted(self) -> bool:
-        """Whether all minibatches of this rollout were learned from."""
+        """Whether all minibatches of this rollout were used."""
         return self.passes is not None and self.passes.exhausted
 
     @property
     def continues(self) -> bool:
-        """Whether it continues the episodes before: else reset sums over episodes."""
+        """Whether it continues earlier episodes; if not, reset sums over episodes."""
         return self._progress.continues
 
     @property
-    def begins_anew(self) -> bool:  # its old name, with the opposite meaning
+    def begins_anew(self) -> bool:  # deprecated; the opposite of `continues`
         return not self.continues
 
     def add(self, transition: Mapping[str, Any]) -> None:
@@ -158,19 +158,19 @@ class RolloutBuffer:
         self._progress.row += 1
 
     def end_episodes(self) -> None:
-        """Mark the episodes under way as truncated: the next step begins others."""
+        """Mark unfinished episodes as truncated: the next step begins new ones."""
         now = self._progress
         if now.row > 0:
             self._storage.truncate(now.row - 1)
         now.continues &= now.row > 0
-        now.abandoned |= now.passes is not None  # read already: mark the next one
+        now.abandoned |= now.passes is not None  # in use already: mark the next rollout
 
     def rollout(self) -> TensorDict:
         """The rollout so far `[T, N]`, sharing the buffer's memory."""
         return self._storage.tensordict(len(self))
 
     def begin(self, passes: Minibatches | None) -> None:
-        """Keep the minibatches of this rollout until `clear`; None for others yet."""
+        """Store the minibatches of this rollout until `clear`; None removes them."""
         self._progress.passes = passes
 
     def clear(self) -> None:
@@ -178,7 +178,7 @@ class RolloutBuffer:
         self._progress = self._progress.cleared()
 
     def state_dict(self) -> dict[str, Any]:
-        """What was collected, and its minibatches; nothing of an exhausted rollout."""
+        """The rollout and its minibatches; without data if the rollout is exhausted."""
         now = self._progress.cleared() if self.exhausted else self._progress
         return {
             **now.state_dict(),

@@ -1,4 +1,4 @@
-"""What a transition holds, and whether so many fit in memory."""
+"""The layout of a transition, and checks of memory."""
 
 import math
 from pathlib import Path
@@ -17,7 +17,7 @@ CONTAINERS = (
     ("", "max", "current", "inactive_file"),
     ("memory", "limit_in_bytes", "usage_in_bytes", "total_inactive_file"),
 )
-"""Where Linux reports a container's memory limit and use: cgroups version 2 and 1."""
+"""Files with a container's memory limit and use: Linux cgroups version 2 and 1."""
 
 
 def transition_spec(
@@ -26,15 +26,15 @@ def transition_spec(
     *,
     next_obs: bool = True,
 ) -> Spec:
-    """The leaves of a transition: obs, next_obs, action, reward and both flags."""
+    """The leaves: obs, next_obs, action, reward, terminated, truncated."""
     spec: Spec = {}
     for key in ("obs", "next_obs") if next_obs else ("obs",):
         for path, leaf in spaces.leaves(observation_space):
             spec[(key, *path)] = (spaces.shape_of(leaf), spaces.tensor_dtype(leaf))
-    # A Gaussian chooses real numbers, even where the environment wants bytes.
+    # A Gaussian samples real numbers, even if the environment takes bytes.
     real = isinstance(action_space, gym.spaces.Box)
     dtype = torch.float32 if real else spaces.tensor_dtype(action_space)
-    if isinstance(action_space, Utf8Text):  # tokens, of which there may be many
+    if isinstance(action_space, Utf8Text):  # tokens: the vocabulary may exceed uint8
         dtype = torch.int64
     spec["action",] = (spaces.shape_of(action_space), dtype)
     spec["reward",] = ((), torch.float32)
@@ -43,20 +43,20 @@ def transition_spec(
 
 
 def entry_bytes(spec: Spec) -> int:
-    """Bytes that one transition of one environment takes."""
+    """Bytes of one transition of one environment."""
     return sum(math.prod(shape) * dtype.itemsize for shape, dtype in spec.values())
 
 
 def copied(spec: Spec, segments: int) -> int:
-    """Bytes of the shuffled copy of an epoch, of one of so many `segments`, that there
-    are for each transition of all of them."""
+    """Bytes of an epoch's shuffled copy, which is of one segment, per transition of all
+    `segments`."""
     drawn = {path: spec[path] for path in spec if path[0] in ("obs", "action")}
-    # The copy has log_prob, value, advantage, returns and an order.
+    # The copy also has log_prob, value, advantage, returns and an index.
     return -(-(entry_bytes(drawn) + 4 * 4 + 8) // segments)
 
 
 def check_at_least_one(**sizes: int | None) -> None:
-    """Raise ValueError if an argument, given by its name, is less than 1."""
+    """Raise ValueError if a keyword argument is less than 1."""
     for name, size in sizes.items():
         if size is not None and size < 1:
             raise ValueError(f"{name} = {size}: choose at least 1")
@@ -65,9 +65,9 @@ def check_at_least_one(**sizes: int | None) -> None:
 def check_memory(
     count: int, entry: int, device: torch.device, *, field: str, value: int
 ) -> None:
-    """Raise MemoryError, which names what would fit, if the device has less free.
+    """Raise MemoryError, with a size that fits, if the device has less free memory.
 
-    `count` transitions of `entry` bytes are what the config's `field` means by `value`.
+    The config's `field`, of `value`, needs `count` transitions of `entry` bytes.
     """
     needed, free = count * entry, free_memory(device)
     if needed <= free:
@@ -85,7 +85,7 @@ def check_memory(
 
 
 def free_memory(device: torch.device) -> float:
-    """Bytes that can be taken on a device, as far as the system can say."""
+    """Free bytes on a device, as far as the system reports them."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         # PyTorch's cache of freed memory can be used as well.
@@ -104,5 +104,5 @@ def container_memory(root: Path = Path("/sys/fs/cgroup")) -> float:
         except (OSError, ValueError):  # no such file; or "max"
             continue
         files = dict(line.split(maxsplit=1) for line in lines).get(cached, 0)
-        return max(0, allowed - taken + int(files))  # files in memory make room
+        return max(0, allowed - taken + int(files))  # the page cache can be freed
     return math.inf

@@ -1,4 +1,4 @@
-"""The step buffer: the latest step of all environments, learned from at once."""
+"""The step buffer: the latest step of all environments, used immediately."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,8 +15,8 @@ from yieldrl.foundations.foreign_names import CalledHere
 class StepBuffer:
     """One step of N environments; the next one overwrites it.
 
-    Steps that only reset an environment (NEXT_STEP autoreset) are no transitions: after
-    a step of nothing else the buffer is still empty.
+    Steps that only reset an environment (NEXT_STEP autoreset) are no transitions: if a
+    step only resets all environments, the buffer stays empty.
 
     Args:
         observation_space: Space of one observation.
@@ -49,22 +49,22 @@ class StepBuffer:
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write one step of all environments, each entry `[N, ...]`.
 
-        RuntimeError if the one before is there, ValueError if an entry does not fit.
+        RuntimeError if it was not cleared, ValueError if an entry does not fit.
         """
         if self.full:
             raise RuntimeError("the step is not learned from: learn and clear() first")
         self._storage.write(0, transition, first=True)
-        if self._storage.entries is not self._entries:  # other extras than before
+        if self._storage.entries is not self._entries:  # the extras changed
             self._view()
         self.full = "valid" not in transition or bool(transition["valid"].any())
 
     def end_episodes(self) -> None:
-        """Mark the episodes of the step as truncated, if it was not cleared."""
+        """Mark the episodes of the step as truncated, unless it was cleared."""
         if self.full:
             self._storage.truncate(0)
 
     def transitions(self) -> TensorDict:
-        """The step's `[N]`, in the buffer's memory; RuntimeError if it is empty."""
+        """The transitions `[N]`, in the buffer's memory; RuntimeError if empty."""
         if not self.full:
             raise RuntimeError("the step buffer is empty: collect first")
         return self._transitions
@@ -85,11 +85,11 @@ class StepBuffer:
         self.full = state["full"]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Of a copy, whose step is in its own memory."""
+        """Restore a copy, with views of its own memory."""
         vars(self).update(state)
         self._view()
 
     def _view(self) -> None:
-        # Made once: making a TensorDict takes longer than learning from it.
+        # Made once: constructing a TensorDict takes longer than learning from it.
         self._transitions = self._storage.tensordict()[0]
         self._entries = self._storage.entries

@@ -22,7 +22,7 @@ class Storage(Entries):
     def write(self, row: int, transition: Mapping[str, Any], *, first: bool) -> None:
         """Copy a transition into a row, each entry `[N, ...]`, nested or not.
 
-        If it is the `first` that is kept, the agent's extras may be others than before.
+        With `first`, no earlier rows are kept, so the agent's extras may change.
         ValueError if an entry is missing, is new, or has another shape: an exception
         leaves the row incomplete, so only count it after this returns.
         """
@@ -47,7 +47,7 @@ class Storage(Entries):
         return self._batch(nested, [end - begin, self.num_envs])
 
     def row(self, row: int) -> dict[str, Any]:
-        """A row, nested as observations are: views, arrays on a CPU, else tensors."""
+        """A row, nested like observations: views, as arrays on a CPU, else tensors."""
         return self.nested(
             lambda leaf: (leaf.tensor if leaf.array is None else leaf.array)[row]
         )
@@ -55,7 +55,7 @@ class Storage(Entries):
     def gather(
         self, index: Tensor, elsewhere: Mapping[str, Tensor] | None = None
     ) -> TensorDict:
-        """Copies at flat positions `t * N + n`, `[B]`; entries `elsewhere` at those."""
+        """Copies at flat positions `t * N + n`, `[B]`; of some entries `elsewhere`."""
         others = elsewhere or {}
         nested = nest(
             (path, leaf.flat.index_select(0, others.get(path[0], index)))
@@ -64,36 +64,36 @@ class Storage(Entries):
         return self._batch(nested, [len(index)])
 
     def _batch(self, nested: Any, size: list[int]) -> TensorDict:
-        """One TensorDict, made without a global flag that Ctrl-C could leave set."""
+        """Make a TensorDict without a global flag that Ctrl-C could leave set."""
         return TensorDict(nested, size, device=self.device, non_blocking=False)
 
     def truncate(self, row: int) -> None:
-        """Mark the episodes of a row that have not ended as truncated there."""
+        """Mark the episodes that have not ended in a row as truncated."""
         self["truncated"][row] |= ~self["terminated"][row]
 
     def grown(self, rows: int) -> Storage:
-        """A larger one with the rows of this one; MemoryError if it does not fit."""
+        """A larger storage with the same rows; MemoryError if it does not fit."""
         larger = Storage(rows, self.num_envs, self._spec, self.device, **self._size)
         larger.load_state_dict(self.state_dict())
         return larger
 
     def roll(self, rows: int, shift: int) -> None:
-        """Move the first `rows` along by `shift`, the last ones to the front."""
+        """Rotate the first `rows` rows by `shift`."""
         for leaf in self._leaves.values():
             leaf.tensor[:rows] = leaf.tensor[:rows].roll(shift, 0)
 
     def state_dict(self, rows: int | list[int] | None = None) -> dict[str, Any]:
-        """The tensors, nested as observations are: the first rows, those, or all."""
+        """The tensors, nested: the first `rows` rows, the listed ones, or all."""
         if isinstance(rows, list):
             index = torch.tensor(rows, dtype=torch.int64, device=self.device)
             return self.nested(lambda leaf: leaf.tensor[index])
         if rows in (None, self.rows):
             return self.nested(lambda leaf: leaf.tensor)
-        # A slice would save the memory of the whole tensor: copy it.
+        # Copy: saving a slice would save the memory of the whole tensor.
         return self.nested(lambda leaf: leaf.tensor[:rows].clone())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Copy saved rows back in place, or raise ValueError if they do not fit."""
+        """Copy saved rows in place; ValueError if they do not fit."""
         saved = dict(flatten(state))
         leaves = {path: self._leaves[path] for path in self._spec}
         for path, own in leaves.items():
@@ -110,7 +110,7 @@ class Storage(Entries):
         self._keep(leaves)
 
     def nested(self, read: Callable[[Leaf], Any]) -> dict[str, Any]:
-        """What is read of each entry, nested as observations are."""
+        """The results of `read` for each entry, nested like observations."""
         return nest((path, read(leaf)) for path, leaf in self._leaves.items())
 
     def _write(self, row: int, path: spaces.Path, value: Any) -> None:
@@ -133,14 +133,14 @@ class Storage(Entries):
             array[row] = value
 
     def _fits(self, saved: Tensor | None, own: Tensor) -> bool:
-        """Whether saved rows can be copied into those of an entry."""
+        """Whether saved rows can be copied into an entry."""
         if saved is None or len(saved) > self.rows:
             return False
         return saved.shape[1:] == own.shape[1:] and saved.dtype == own.dtype
 
 
 def add_rollout(buffer: Any, data: Mapping[str, Any]) -> bool:
-    """Add a rollout `[T, N]` row by row; False for a single step, not added."""
+    """Add a rollout `[T, N]` row by row; for a single step return False."""
     if not isinstance(data, TensorDict) or data.batch_dims < 2:
         return False
     check_entries(data)

@@ -1,4 +1,4 @@
-"""A sum tree: draw positions in proportion to their priorities, and change these."""
+"""A sum tree: sample positions in proportion to priorities, and update these."""
 
 from itertools import pairwise
 
@@ -6,14 +6,14 @@ import torch
 from torch import Tensor
 
 WIDTH = 64
-"""Children of a node: wide, so that a batch descends a million leaves in four steps."""
+"""Children per node: with 64, a search among a million leaves takes four steps."""
 
 
 class SumTree:
-    """Non-negative numbers, and above them a tree of the sums of every 64.
+    """Non-negative numbers, under a tree of sums of 64 children each.
 
-    Sums are recomputed from the children at each change: then an index may come twice
-    in a batch, and rounding errors do not add up. At first all `size` numbers are zero.
+    Each change recomputes sums from the children, so an index may occur twice in a
+    batch, and rounding errors do not accumulate. Initially all `size` numbers are zero.
     """
 
     def __init__(self, size: int, device: torch.device) -> None:
@@ -28,16 +28,16 @@ class SumTree:
 
     @property
     def find_bytes(self) -> int:
-        """Bytes that `find` allocates for each value: three times those of a node."""
+        """Bytes that `find` allocates per value: three times those of a node."""
         return 3 * WIDTH * self._levels[0].dtype.itemsize
 
     @property
     def leaves(self) -> Tensor:
-        """The numbers themselves, `[size]`; `write` and `fill` change them."""
+        """The numbers, `[size]`; changed by `write` and `fill`."""
         return self._levels[0].view(-1)[: self.size]
 
     def total(self) -> Tensor:
-        """The sum of all, 0-dim."""
+        """The sum of all numbers, 0-dim."""
         self._repair()
         return self._levels[-1].sum()
 
@@ -59,9 +59,9 @@ class SumTree:
         self._repair()
 
     def find(self, value: Tensor) -> Tensor:
-        """Where the running sum of all numbers passes `value [B]`: positions `[B]`.
+        """The positions `[B]` at which the cumulative sum exceeds `value [B]`.
 
-        A value drawn evenly from `[0, total)` finds each in proportion to its number.
+        Values uniform in `[0, total)` find positions in proportion to their numbers.
         """
         self._repair()
         node = torch.zeros_like(value, dtype=torch.int64)
@@ -69,7 +69,7 @@ class SumTree:
         for level in reversed(self._levels):
             children = level.index_select(0, node)  # [B, WIDTH]
             ends = children.cumsum(1)
-            # Rounding must not lead past the last child above zero.
+            # Rounding must not select a child after the last positive one.
             last = ends[:, -1].nextafter(torch.zeros_like(value))
             value = torch.minimum(value, last).unsqueeze(1)
             child = torch.searchsorted(ends, value, right=True) % WIDTH
@@ -79,7 +79,7 @@ class SumTree:
         return node
 
     def _repair(self) -> None:
-        """Recompute all sums, if an exception interrupted a change."""
+        """Recompute all sums if an exception interrupted a change."""
         if self._consistent:
             return
         for below, above in pairwise(self._levels):

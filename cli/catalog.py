@@ -20,7 +20,7 @@ class Member:
     """An algorithm's place in the family."""
 
     name: str  # of its folder
-    parents: tuple[str, ...]  # folders whose classes its own extend, the nearest alone
+    parents: tuple[str, ...]  # folders of the classes that its own extend, nearest only
     changed: tuple[str, ...]  # classes that the folder itself defines
     lines: int  # of code
 
@@ -126,6 +126,6 @@ def _member(name: str) -> Member:
 
 
 def _home(cls: type) -> str | None:
-    """The algorithm folder that defines a class; None for the rest of the world."""
+    """The algorithm folder that defines a class; None for other classes."""
     package, _, rest = cls.__module__.partition(f"{PACKAGE}.")
     return rest.partition(".")[0] if rest and not package else None

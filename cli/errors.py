@@ -9,10 +9,10 @@ from typing import NoReturn
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turn what a wrong option, file or package raises into one line and exit code 2.
+    """Turn errors of wrong options, files or packages into one line and exit code 2.
 
-    It belongs around the preparation of a command. An error while training is no
-    mistake at the keyboard and keeps its traceback; `python -X dev -m yieldrl ...`
+    It belongs around the preparation of a command. An error while training is no usage
+    error and keeps its traceback; `python -X dev -m yieldrl ...`
     keeps all of them.
     """
     try:
@@ -20,7 +20,7 @@ def usage_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except BrokenPipeError:
-        # The reader has gone, as in `yieldrl ... | head`; nothing is left to flush to.
+        # The pipe is closed, as in `yieldrl ... | head`; nothing is left to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
     except Exception as error:

@@ -78,7 +78,7 @@ def report(
     every_episode: bool = False,
     in_order: bool = False,
 ) -> str:
-    """Play episodes deterministically and say how well they went, or each of them."""
+    """Play episodes deterministically; the text of their means, or of each episode."""
     from yieldrl.collectors import evaluate, play_in_order
 
     play = play_in_order if in_order else evaluate

@@ -18,7 +18,7 @@ def evaluate(
     ray: bool,
     films: int,
 ) -> None:
-    """Play what is not in the file yet, and say what was reached."""
+    """Play the episodes that are not in the file yet, and print the results."""
     with usage_errors():
         from yieldrl.cli import restoring
         from yieldrl.experiments import run_files
@@ -45,7 +45,7 @@ def evaluate(
 def _prepared(
     trainer: Any, suite: str, episodes: int, checkpoint: str, file: Path, **options: Any
 ) -> Any:
-    """The evaluation, with what is in the file already."""
+    """The evaluation, with the episodes that are in the file already."""
     from yieldrl.experiments.suite_evaluation import SuiteEvaluation, find_suite
     from yieldrl.experiments.suite_results import SuiteResults
 
@@ -65,7 +65,7 @@ def _prepared(
 
 
 def _play(evaluation: Any) -> None:
-    """Say how long it may take, then each episode."""
+    """Print the longest time that it may take, then each episode."""
     pace, count = evaluation.pace(), evaluation.planned
     if pace is None:
         return

@@ -59,10 +59,10 @@ def refuse_stray_values(words: Sequence[str], hints: dict[str, Any]) -> None:
 
 
 def _most_values(hints: dict[str, Any]) -> dict[str, float]:
-    """Option, with underscores -> how many values it takes at most."""
+    """Option, with underscores -> the most values that it takes."""
     most: dict[str, float] = {}
     for name, hint in hints.items():
-        kind = get_args(hint)[0]  # of Annotated
+        kind = get_args(hint)[0]  # the type in Annotated
         kinds = {typing.get_origin(each) or each for each in (kind, *get_args(kind))}
         most[name] = math.inf if kinds & {dict, list, set, tuple} else 1
         if kind is bool:
@@ -71,7 +71,7 @@ def _most_values(hints: dict[str, Any]) -> dict[str, float]:
 
 
 def docstrings(cls: type[Any]) -> dict[str, str]:
-    """Field -> its docstring in one line, as the nearest class says it."""
+    """Field -> its docstring in one line, from the nearest class that has one."""
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__[:-1]):
         for field in docstring_parser.parse_from_object(base).params:

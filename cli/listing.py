@@ -10,7 +10,7 @@ REACHED = re.compile(r"# Reached: (.+) \(benchmarks/results/[\w.-]+\)\.")
 
 
 def table() -> str:
-    """One line an algorithm, and one below it for each of its tuned configs."""
+    """One line per algorithm, and one below it for each of its tuned configs."""
     homes, rows = catalog.folders(), catalog.descriptions()
     width = max(map(len, rows))
     lines: list[str] = []

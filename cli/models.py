@@ -79,7 +79,7 @@ def _wanted(trainer_class: type[Any]) -> Any:
 
 
 def _vla_config(said: Any) -> Any:
-    """The config that stands in a file."""
+    """The `vla_config` of a file."""
     from yieldrl.vla.config import vla_config_of
 
     if not isinstance(said, dict):

@@ -42,7 +42,7 @@ class Options:
     alone. A run that is killed loses what came after its last checkpoint."""
 
 
-_MAX_STEPS = 10**12  # as `total_steps` has it
+_MAX_STEPS = 10**12  # the bound of `total_steps`
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
 
 
 def _of_spec(spec: RunSpec) -> Options:
-    """The options that stand for the loggers of a spec."""
+    """The options that correspond to the loggers of a spec."""
     saved = spec.arguments("checkpoint") or {}
     return Options(
         wandb=spec.arguments("wandb") is not None,
@@ -137,7 +137,7 @@ def _refuse_wrong(options: Options) -> None:
             f"--checkpoint-every {options.checkpoint_every}: give a number at least 0"
             f" and at most {_MAX_STEPS}"
         )
-    if not 0 <= options.checkpoint_seconds < math.inf:  # NaN is neither
+    if not 0 <= options.checkpoint_seconds < math.inf:  # refuses NaN too
         raise ValueError(
             f"--checkpoint-seconds {options.checkpoint_seconds}: give a finite number,"
             " at least 0"

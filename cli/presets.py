@@ -13,7 +13,7 @@ SUFFIXES = (".json", ".yaml", ".yml", ".toml")  # what `foundations.files` reads
 
 
 def load(name: str, trainer_class: type[Any]) -> Any:
-    """The config that a path or the name of a tuned file stands for; or ValueError."""
+    """The config at a path, or of a tuned file by its name; or ValueError."""
     path = find(name, trainer_class)
     with naming(path):
         return trainer_class.config_class.from_file(path)
@@ -53,6 +53,6 @@ def find(name: str, trainer_class: type[Any] | None) -> Path:
 
 
 def files(folder: Path) -> list[Path]:
-    """The tuned files that lie with an algorithm, in the order of their names."""
+    """The tuned files in an algorithm's folder, in the order of their names."""
     found = (folder / FOLDER).glob("*")
     return sorted(path for path in found if path.suffix in SUFFIXES)

@@ -1,7 +1,7 @@
 """Resolve names in config files: registered ones, or `package.module:Class`.
 
-What is not there raises ImportError, what does not fit ValueError; the message is for
-the one who wrote the file.
+A missing object raises ImportError, one that does not fit ValueError; messages address
+the author of the file.
 """
 
 import functools
@@ -17,11 +17,11 @@ from yieldrl.cli import catalog, models
 from yieldrl.foundations.config_blocks import NAMES, VLA, Part, nearest
 
 DEFAULT = "default"
-"""The model that an algorithm makes by itself."""
+"""The name of an algorithm's own model."""
 
 
 def importable_from_here() -> None:
-    """Let modules of the working directory be imported."""
+    """Make modules of the working directory importable."""
     here = str(Path.cwd())
     if here not in sys.path[:1]:
         sys.path.insert(0, here)
@@ -36,7 +36,7 @@ def trainer_class(name: str) -> type[Any]:
     else:
         home = module(name)
         if home is None:
-            catalog.folder(name)  # says which there are
+            catalog.folder(name)  # raises, with all names
         found = getattr(home, "Trainer", None)
     from yieldrl.abstractions import Trainer
 
@@ -78,7 +78,7 @@ def logger(part: Part) -> Any:
 
 
 def check_name(block: str, name: str) -> None:
-    """Refuse the name of a model (block `policy`) or logger that is not there."""
+    """Refuse the name of a model (block `policy`) or logger that does not exist."""
     kind = block.removesuffix("s")
     known = {*_loggers()} if kind == "logger" else {DEFAULT, VLA, *catalog.folders()}
     if name not in known:
@@ -123,7 +123,7 @@ def _check_arguments(
 def _find(block: str, path: str, inside: str = "") -> Any:
     """The object at `package.module:Class` or `package.module.Class`.
 
-    A module stands for what is called `inside` in it, if that is given.
+    If the path is that of a module, its attribute `inside` is taken, if given.
     """
     name, colon, attribute = path.partition(":")
     home = module(name) if colon or inside else None

@@ -14,7 +14,7 @@ from yieldrl.foundations.config_blocks import has_blocks
 
 
 def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, RunSpec, Path]:
-    """The trainer and spec of the newest checkpoint that can be read, and that one.
+    """The trainer and spec of the newest checkpoint that can be read, and its path.
 
     A checkpoint that cannot be read is named on stderr, and the one written before it
     is tried, that of the best evaluation last. The trainer goes on in the folder where
@@ -37,7 +37,7 @@ def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, RunSpec, Pa
 
 
 def _load(path: Path, total_steps: int | None) -> tuple[Trainer, RunSpec]:
-    cls, config = _read(path)[1:]  # its weights fit into memory once, perhaps not twice
+    cls, config = _read(path)[1:]  # frees the state, as weights may not fit twice
     if path.parent.name == run_files.CHECKPOINTS:
         run_dir = path.parent.parent
         run_files.refuse_edited_config(run_dir, total_steps)
@@ -55,7 +55,7 @@ def player(
     """A trainer with the agent of a checkpoint and its counters, to evaluate it.
 
     Nothing else is restored, so a checkpoint of a GPU plays on a CPU, without rollout
-    workers and demonstrations. What plays `alone` starts no processes at all.
+    workers and demonstrations. With `alone` no processes are started.
     """
     agent, cls, config = _read(path)
     changes: dict[str, Any] = {} if device is None else {"device": device}
@@ -106,7 +106,7 @@ def _trainer_class(module: str, name: str, path: Path) -> type[Trainer]:
 
 
 def _spec(cls: type[Trainer], path: Path) -> RunSpec:
-    """The spec of the run that a checkpoint is of; the default if it is not known."""
+    """The spec of a checkpoint's run; the default if it is unknown."""
     run_dir = path.parent.parent
     known = run_files.read_run(run_dir)
     if path.parent.name != run_files.CHECKPOINTS or not known:

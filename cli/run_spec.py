@@ -86,7 +86,7 @@ class RunSpec:
         return next((cfg for name, cfg in self.loggers if name == logger), None)
 
     def with_logger(self, logger: str, wanted: bool, **cfg: Any) -> Self:
-        """With a logger and these of its arguments, innermost if it is new; or without.
+        """The spec with a logger and these arguments, innermost if new; or without it.
 
         Its other arguments stay as they are.
         """
@@ -100,7 +100,7 @@ class RunSpec:
         return replace(self, loggers=tuple(changed))
 
     def to_dict(self, config: Any) -> dict[str, Any]:
-        """The complete file: every block, in our words."""
+        """The complete file: every block, with the names of yieldrl."""
         blocks = to_blocks(config)
         name = run_files.trainer_name(self.trainer_class)
         algorithm = Part(name, blocks["algorithm"])
@@ -117,7 +117,7 @@ def _written(part: Part) -> dict[str, Any]:
 
 
 def _known(values: Mapping[str, Any], trainer_class: type[Any] | None) -> type[Any]:
-    """The class that the command line named; nothing in the file does."""
+    """The trainer class of the command line; ValueError if there is none."""
     if trainer_class is not None:
         return trainer_class
     for name in values:

@@ -14,10 +14,10 @@ def copy(name: str, source: str, into: str | Path = ".") -> str:
     """Copy an algorithm's folder, give the copy its own name, and say what comes next.
 
     Files of the folder import each other relatively and everything else absolutely, so
-    the copy runs from wherever it lies. Only its texts must name the right module.
+    the copy runs from wherever it lies. Only its module's name in texts is changed.
 
     Raises:
-        ValueError: If the name is no good, or there is no such algorithm.
+        ValueError: If the name is invalid, or there is no such algorithm.
         FileExistsError: If the copy's folder is there already.
     """
     origin, target = catalog.folder(source), Path(into) / name

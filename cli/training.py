@@ -68,7 +68,7 @@ def resume(run: Positional[str], total_steps: int | None = None) -> None:
 
 
 def _restored(run: str, total_steps: int | None) -> tuple[Any, Any]:
-    """The trainer of the last usable checkpoint, and it with its loggers."""
+    """The trainer of the last usable checkpoint, without and with its loggers."""
     with usage_errors():
         from yieldrl.cli import restoring
 
@@ -87,7 +87,7 @@ def _restored(run: str, total_steps: int | None) -> tuple[Any, Any]:
 
 
 def _logged(trainer: Any, spec: RunSpec) -> Any:
-    """The trainer with its loggers, and a folder that says what it is."""
+    """The trainer with its loggers; the run's folder gets its description."""
     from yieldrl.experiments import run_files
 
     logged = spec.logged(trainer)
@@ -98,7 +98,7 @@ def _logged(trainer: Any, spec: RunSpec) -> Any:
 
 
 def _run(trainer: Any, logged: Any, restarts: int = 0) -> None:
-    """Loop to the end, evaluate and say where everything lies.
+    """Train to the end, evaluate, and print where the files are.
 
     If a learner on Ray dies, go on from the newest checkpoint, as often as the config
     says.
@@ -139,7 +139,7 @@ def _loop(trainer: Any, logged: Any) -> None:
 
 def _first() -> bool:
     """Whether this is the only process, or the first of several that train together."""
-    from yieldrl.foundations import ranks  # and with it PyTorch, loaded by now
+    from yieldrl.foundations import ranks  # imports PyTorch, loaded by now
 
     return ranks().first
 
@@ -161,6 +161,6 @@ def _command(trainer: Any) -> str:
 
 
 def _shown(path: Path) -> Path:
-    """A path as a person types it here."""
+    """A path relative to the working directory, where possible."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path

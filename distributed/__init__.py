@@ -1,4 +1,4 @@
-"""Collecting on Ray: rollout workers in other processes, and on other machines.
+"""Training on Ray: workers in other processes, and on other machines.
 
 The extra `[ray]` has it. An algorithm does not know of it: `Config(collection="ray")`
 gives its trainer a `RayCollector` in place of a `SyncCollector`.
@@ -79,7 +79,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Names of this room, imported when they are asked for: each actor needs a few."""
+    """Import a name of this package on first use: each actor needs only a few."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""Answers of actors: waited for, and their errors said with the actor's name."""
+"""Wait for answers of actors, and raise their errors with the actor's name."""
 
 import importlib
 import logging
@@ -10,11 +10,11 @@ from typing import Any
 log = logging.getLogger("yieldrl.distributed")
 
 WAIT_SECONDS = 60.0
-"""After so long without an answer it is said who has not answered."""
+"""Seconds without an answer after which a log names the actor."""
 
 
 DEATH_SECONDS = 5.0
-"""After so long Ray has noticed that a process has ended."""
+"""Seconds within which Ray notices that a process has ended."""
 
 
 class WorkerError(RuntimeError):
@@ -22,19 +22,19 @@ class WorkerError(RuntimeError):
 
 
 class DeadWorkerError(WorkerError):
-    """Its process has ended."""
+    """The process of a worker has ended."""
 
 
 class StoreFullError(RuntimeError):
-    """There is no room for segments or weights in Ray's object store."""
+    """Ray's object store is full: no room for segments or weights."""
 
 
 def answer_of(who: str, answer: Any) -> Any:
-    """The answer of an actor; logs if that takes long.
+    """Wait for the answer of an actor; a slow one is logged.
 
     Args:
         who: The actor's name, such as `rollout worker 3`.
-        answer: What a call of its method has returned.
+        answer: The future that a call of its method returned.
 
     Raises:
         DeadWorkerError: If the actor has died.
@@ -60,12 +60,12 @@ def answer_of(who: str, answer: Any) -> Any:
 def first_failure(who: str, asked: Sequence[Any]) -> tuple[int, Any] | None:
     """Wait for the answers of all; if one fails, its number and Ray's error.
 
-    That is the death of one of them, if the error of another may have come of it: lost
+    The death of an actor comes before errors of others that it may have caused: lost
     connections are noticed sooner than deaths.
 
     Args:
-        who: All of them, such as `learners`.
-        asked: What calls of their methods have returned.
+        who: The name of all of them, such as `learners`.
+        asked: The futures that calls of their methods returned.
     """
     ray, began = importlib.import_module("ray"), time.monotonic()
     waiting, found = [*asked], None
@@ -84,7 +84,7 @@ def first_failure(who: str, asked: Sequence[Any]) -> tuple[int, Any] | None:
 
 
 def _failures(asked: Sequence[Any], ready: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """Number and error of each answer that is there and is an error."""
+    """Number and error of each ready answer that is an error."""
     ray = importlib.import_module("ray")
     for answer in ready:
         try:
@@ -95,10 +95,10 @@ def _failures(asked: Sequence[Any], ready: Sequence[Any]) -> Iterator[tuple[int,
 
 @contextmanager
 def full_store_said() -> Iterator[None]:
-    """Say of a full object store what to do about it.
+    """Turn errors of a full object store into one that says what to do.
 
     Raises:
-        StoreFullError: If what is done here finds no room there.
+        StoreFullError: If the object store has no room for the block's values.
     """
     known = importlib.import_module("ray.exceptions")
     full = known.ObjectStoreFullError, known.OutOfDiskError
@@ -115,6 +115,6 @@ def full_store_said() -> Iterator[None]:
 
 
 def _last_line(error: Exception) -> str:
-    """The error at the end of a traceback that is a message of Ray's."""
+    """The last line of a traceback in a message of Ray: the error itself."""
     lines = [line for line in str(error).splitlines() if line and line[0] != " "]
     return lines[-1]

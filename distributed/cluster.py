@@ -1,4 +1,4 @@
-"""A running Ray: started here, or joined; and where on it actors are placed."""
+"""A Ray cluster, started or joined, and the placement of actors on it."""
 
 import importlib
 import logging
@@ -11,19 +11,19 @@ from yieldrl.distributed.answers import full_store_said
 from yieldrl.foundations import Config
 
 PLACING_SECONDS = 30.0
-"""How long the cluster may take to find a place for what its resources allow."""
+"""Seconds that the cluster may take to place actors that its resources allow."""
 
 
 class Cluster:
-    """Ray for one run: it places actors, and ends what it has begun.
+    """Ray for one run: it places actors, and ends what it started.
 
-    Ray is started in this process's name if `address` is empty and none runs yet; its
-    worker processes, ports and shared memory go with `close`, or with the program.
-    A Ray that somebody else has started is joined, and only the actors are ended.
+    Ray is started by this process if `address` is empty and none runs yet; its worker
+    processes, ports and shared memory end with `close`, or with the program. A Ray that
+    was started elsewhere is joined, and only the actors are ended.
 
     Args:
-        address: Of a cluster that runs, as `ray.init` takes it (`auto`, `host:port`,
-            `ray://host:port`).
+        address: Address of a running cluster, as `ray.init` takes it (`auto`,
+            `host:port`, `ray://host:port`).
         places: What each actor of a role needs, such as `{"learner": [{"CPU": 1}]}`.
 
     Raises:
@@ -55,9 +55,9 @@ class Cluster:
     def actor(
         self, kind: type, place: tuple[str, int] | None = None, *args: Any
     ) -> Any:
-        """A new actor of a class, made of `args`.
+        """A new actor of a class, constructed with `args`.
 
-        In the place of this role and number; without one, it needs no resources.
+        It has the resources of the place (role, number); without one, it has none.
         """
         if place is None:
             made = self.ray.remote(kind).options(num_cpus=0).remote(*args)
@@ -83,7 +83,7 @@ class Cluster:
         return made
 
     def put(self, value: Any) -> Any:
-        """Lay a value where all actors find it.
+        """Put a value into the object store, where all actors can read it.
 
         Raises:
             StoreFullError: If there is no room for it.
@@ -92,7 +92,7 @@ class Cluster:
             return self.ray.put(value)
 
     def kill(self, actor: Any) -> None:
-        """End an actor at once; one that has ended already may be passed."""
+        """End an actor at once; safe for one that has ended already."""
         self.ray.kill(actor)
         self.actors[:] = [other for other in self.actors if other is not actor]
 
@@ -112,7 +112,7 @@ class Cluster:
         self.ray.init(num_cpus=cores, log_to_driver=False, **quiet)
 
     def _place(self) -> None:
-        """Reserve a place for each actor."""
+        """Reserve the resources of each actor."""
         available = self.ray.cluster_resources()
         for name in dict.fromkeys(name for each in self.resources for name in each):
             needed = sum(each.get(name, 0) for each in self.resources)
@@ -143,8 +143,8 @@ class Cluster:
 def places(config: Config) -> dict[str, list[dict[str, float]]]:
     """The resources of a run's actors, by the config field that counts them.
 
-    Learners, and actors for inference and imagination, take a GPU each where the
-    cluster is to have some: where the config's `device` names one.
+    Learners, and actors for inference and imagination, take a GPU each if the config's
+    `device` names one.
     """
     gpus = 1.0 if config.device.startswith("cuda") else 0.0
     heavy = {"CPU": 1.0, "GPU": gpus} if gpus else {"CPU": 1.0}
@@ -159,7 +159,7 @@ def places(config: Config) -> dict[str, list[dict[str, float]]]:
 
 
 def import_ray() -> Any:
-    """The package; or an `ImportError` that says how to install it."""
+    """The package `ray`; ImportError that says how to install it, if missing."""
     try:
         return importlib.import_module("ray")
     except ModuleNotFoundError as error:
@@ -169,7 +169,7 @@ def import_ray() -> Any:
 
 
 def _end(ray: Any, actors: list[Any], groups: list[Any], begun: bool) -> None:
-    """End actors and what reserved their places; and Ray, if it was begun here."""
+    """End actors and their placement groups; and Ray, if it was started here."""
     if not ray.is_initialized():
         return
     for actor in actors:

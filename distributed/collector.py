@@ -1,4 +1,4 @@
-"""The collector on Ray: it hands over, step by step, what rollout workers collect."""
+"""The collector on Ray: it hands over the steps of rollout workers, one by one."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -22,14 +22,14 @@ class RayCollector(Collector):
     Workers collect segments, of as many rows as the learner takes before it learns
     again. A segment is collected by one policy, the newest when it was asked for. With
     `max_policy_lag` 0 the next one is asked for when the learner has learned from the
-    one before: then all is as with a `SyncCollector`. With more, workers collect as
+    one before, which gives the data of a `SyncCollector`. With more, workers collect as
     many segments ahead.
 
-    A worker that dies is started again; what it had not sent is collected anew and
+    A worker that dies is started again; what it had not sent is collected again and
     counted as `lost_segments`, and its episodes count as truncated.
 
     Args:
-        envs: Of a `WorkerPool`.
+        envs: Environments of a `WorkerPool`.
         agent: The agent that learns.
         buffer: The learner's buffer.
         seed: Seed of the environments' first reset.
@@ -94,7 +94,7 @@ class RayCollector(Collector):
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 
-        Meanwhile, and while the caller learns from it, workers are `max_policy_lag`
+        Meanwhile, and while the caller learns from it, workers collect `max_policy_lag`
         segments of this length ahead. With `reset` new episodes begin everywhere, and
         what was collected ahead is given up.
         """
@@ -108,7 +108,7 @@ class RayCollector(Collector):
             self._length = None
 
     def check(self) -> None:
-        """Let workers go on that are not to wait: the oldest segment makes room."""
+        """With `drop`, discard the oldest segment so that workers need not wait."""
         waiting = self.segments
         if not (self.drops and waiting.started) or waiting.ready < len(waiting):
             return
@@ -161,7 +161,7 @@ class RayCollector(Collector):
             self._segment, self._row = part_of(state["segment"]), state["row"]
 
     def _receive(self) -> None:
-        """Make the next segment the one that is handed over; ask for those after it."""
+        """Take the next segment to hand over; ask for those after it."""
         if not self.segments.started:
             self.segments.start(self.seed)
         self._ask(1)
@@ -176,7 +176,7 @@ class RayCollector(Collector):
         self._ask(self.max_policy_lag + self.drops)
 
     def _stale(self, part: Segment) -> bool:
-        """Whether a segment is of another phase, or too old, where such are dropped."""
+        """Whether to drop a segment: of another phase, or, with `drop`, too old."""
         if part.version < getattr(self.agent, "learns_since", 0):
             return True
         lag = self.segments.lag
@@ -188,7 +188,7 @@ class RayCollector(Collector):
         self._gap = True
 
     def _ask(self, count: int, *, older: bool = False) -> None:
-        """Ask for segments until so many are under way."""
+        """Ask for segments until `count` are under way."""
         while len(self.segments) < count:
             part = self._segment
             ahead = self.segments.num_rows + (len(part.logs) - self._row if part else 0)

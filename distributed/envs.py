@@ -1,4 +1,4 @@
-"""Environments that are stepped somewhere else: here are only their spaces."""
+"""Environments that other processes step: only their spaces are here."""
 
 from typing import Any, NoReturn
 
@@ -11,9 +11,9 @@ class RemoteEnvs(VectorEnv[Any, Any, Any]):
     """Spaces and numbers of the environments of a trainer's rollout workers.
 
     Args:
-        num_envs: How many there are in all workers together.
-        observation_space: Of one environment.
-        action_space: Of one environment.
+        num_envs: Number of environments of all workers together.
+        observation_space: Space of one environment.
+        action_space: Space of one environment.
         recorded_info: Entries of `info` that are stored in every transition.
         pool: The workers, which end when this is closed.
     """
@@ -34,7 +34,7 @@ class RemoteEnvs(VectorEnv[Any, Any, Any]):
         self.action_space = batch_space(action_space, num_envs)
 
     def here(self) -> VectorEnv[Any, Any, Any]:
-        """As many others of their kind, in this process."""
+        """The same number of environments of this kind, in this process."""
         return self.pool.envs_here()
 
     def reset(self, **_: Any) -> NoReturn:

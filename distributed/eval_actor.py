@@ -24,11 +24,11 @@ class Share:
     """Environments that one actor plays in: all of a task, or some of them.
 
     Attributes:
-        source: What makes them.
-        config: Of one process, with the number of these environments.
+        source: The source that makes them, as of `yieldrl.envs.make`.
+        config: The config of one process, with the number of these environments.
         trainer_class: Its `wrap_envs` wraps them.
         as_it_is: Use an environment object itself.
-        first: The number of the first one.
+        first: Index of the first one, in the task.
         total: How many the task has in all; 0 if these are all.
     """
 
@@ -40,10 +40,10 @@ class Share:
     total: int = 0
 
     def make(self) -> VectorEnv[Any, Any, Any] | None:
-        """The environments; None if these cannot be told from the others of the task.
+        """The environments; None if these cannot be separated from the task's others.
 
-        Those of a batch that draw from one generator cannot be: what one of them
-        meets depends on the others.
+        Those of a batch that draw from one generator cannot: the random numbers of each
+        depend on the others.
         """
         seed_everything(derive_seed(self.config.seed, f"evaluation {self.first}"))
         make = environments.make if self.as_it_is else environments.make_eval
@@ -58,13 +58,13 @@ class EvalActor:
     """Plays shares of evaluations with a copy of the policy of its own.
 
     Args:
-        agent: What acts before `play` or `take` is given another one.
+        agent: The agent to act with until `play` or `take` gets another one.
     """
 
     def __init__(self, agent: Any = None) -> None:
         torch.set_num_threads(1)  # actors share the cores
         self._agent: Any = agent
-        self._recipe = b""  # its recipe
+        self._recipe = b""  # the agent's recipe
         self._shares: dict[bytes, tuple[Share, Any]] = {}
 
     def play(
@@ -81,10 +81,10 @@ class EvalActor:
         Args:
             share: A `Share`, pickled.
             agent: An `AgentRecipe`, pickled.
-            signature: Of the weights.
-            weights: What was learned, `packed`.
+            signature: Signature of the weights.
+            weights: Learned tensors, `packed`.
             episodes: How many to play in the share's environments.
-            seed: Of the first environment of the task.
+            seed: Seed of the first environment of the task.
 
         Raises:
             SignatureError: If the weights are not this model's.
@@ -103,7 +103,7 @@ class EvalActor:
         return evaluate(acts, envs, episodes, seed + own.first)
 
     def take(self, agent: bytes, config: Config) -> None:
-        """Act by an agent from here on: an `AgentRecipe`, pickled, with its weights."""
+        """Act with this agent from now on: an `AgentRecipe`, pickled, with weights."""
         self._agent = pickle.loads(agent).make(config)
 
     def play_one(self, share: bytes, seed: int) -> tuple[Evaluation, float]:
@@ -137,9 +137,9 @@ class EvalActor:
 
 
 class _AmongOthers:
-    """An agent that acts for some environments, in a batch as large as that of all.
+    """An agent that acts for some environments, in a batch of the size of all.
 
-    A matrix product rounds otherwise in a smaller batch. The other rows are copies.
+    Matrix products round differently in a smaller batch. The other rows are copies.
     """
 
     def __init__(self, agent: Any, share: Share, count: int) -> None:

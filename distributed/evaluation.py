@@ -16,15 +16,15 @@ from yieldrl.distributed.weights import Signature, learned, packed
 
 
 class RemoteEvaluator(Evaluator):
-    """Lets evaluation actors play, and joins what they say.
+    """Lets evaluation actors play, and joins their results.
 
-    Environment `i` of a task has its seed and its number of episodes wherever it is,
-    and the policy is asked in a batch of all, so the numbers are those of an evaluation
-    in process. Tasks are shared first, then the environments of each. An actor that
-    dies is started again, and its episodes are played anew.
+    Environment `i` of a task has its seed and its number of episodes in any actor, and
+    the policy acts in a batch of the size of all, so the numbers are those of an
+    evaluation in process. Tasks are shared first, then the environments of each. An
+    actor that dies is started again, and its episodes are played again.
 
     Args:
-        args: Those of `Evaluator`, as are `options`.
+        args: Arguments of `Evaluator`, as are `options`.
         pool: The run's rollout workers, whose cluster has places for the actors.
         trainer_class: Its `wrap_envs` wraps the environments.
         options: See `args`.
@@ -42,7 +42,7 @@ class RemoteEvaluator(Evaluator):
         self.lives = Lives("eval actor", count, "an evaluation")
         self.actors = [self._new(index) for index in range(count)]
         self._sent_agent: Any = None
-        self._recipe: Any = None  # its recipe, in Ray's object store
+        self._recipe: Any = None  # the agent's recipe, in Ray's object store
         self._undivided: set[str] = set()  # tasks for one actor only
 
     def play(self, agent: Any, episodes: int, seed: int) -> Evaluation:
@@ -68,7 +68,7 @@ class RemoteEvaluator(Evaluator):
             self._undivided |= undivided
 
     def _shares(self, episodes: int) -> Iterator[tuple[str, bytes, int]]:
-        """Task, `Share` and number of episodes of all that is to be played."""
+        """Task, `Share` and number of episodes of all shares to play."""
         most = max(1, self.count // len(self.sources))
         total = min(self._config.eval_episodes, 16)  # as in `make_eval`
         for task, source in self.sources.items():
@@ -99,7 +99,7 @@ class RemoteEvaluator(Evaluator):
         return self._recipe, signature, put(packed(tensors))
 
     def _ask(self, number: int, share: Any, how: Any) -> tuple[int, int, Any]:
-        """Ask for a share: the actor, which of its lives that is, and the answer."""
+        """Ask for a share: the actor, its restart count, and the future answer."""
         index = number % self.count
         (recipe, episodes), (*parts, seed) = share, how
         play = self.actors[index].play

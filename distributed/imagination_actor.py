@@ -1,4 +1,4 @@
-"""Imagines beside rollout workers, with its own policy and model of the world."""
+"""An actor that imagines, with its own copies of policy and world model."""
 
 import pickle
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from yieldrl.foundations.conversion import as_array
 
 
 class ImaginationRolloutActor:
-    """Lets the policy act in the model of the world, from real transitions on.
+    """Lets the policy act in the world model, from real transitions on.
 
     An algorithm for it has `model`, `world` and `imagine(starts, horizon, generator,
     model_version)`, see `yieldrl.imagination.Imagination`.
@@ -22,10 +22,10 @@ class ImaginationRolloutActor:
     def begin(
         self, recipe: bytes, signature: Signature, world: Mapping[str, Any]
     ) -> None:
-        """Make the algorithm, of a `LearnerRecipe`, pickled, and take all of its world.
+        """Make the algorithm of a pickled `LearnerRecipe`; load all of its world model.
 
         Raises:
-            SignatureError: If the weights of the world, `packed`, are not its own's.
+            SignatureError: If the `packed` weights do not fit its world model.
         """
         made_of = pickle.loads(recipe)
         torch.set_num_threads(made_of.config.threads or 1)
@@ -42,18 +42,18 @@ class ImaginationRolloutActor:
         drawn: Any,
     ) -> tuple[dict[str, Any], list[int], Any]:
         """A segment by these weights: its entries as arrays, its size `[H, B]`, and the
-        state in which the generator is then.
+        state of the generator afterwards.
 
         Args:
-            signatures: Of the weights, whose versions each step will carry.
-            policy: Those of the policy that have changed, `packed`.
-            world: Those of the model of the world.
+            signatures: Those of the weights; each step stores their versions.
+            policy: Weights of the policy that have changed, `packed`.
+            world: Weights of the world model that have changed, `packed`.
             starts: Real transitions, arrays `[b, ...]`, nested or not.
             horizon: `H`.
             drawn: The state of the generator, or its seed.
 
         Raises:
-            SignatureError: If weights are not this model's.
+            SignatureError: If weights do not fit this model.
         """
         algorithm, (of_policy, of_world) = self.algorithm, signatures
         load(algorithm.model, policy, of_policy)

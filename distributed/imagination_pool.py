@@ -1,4 +1,4 @@
-"""The imagination actors of a run: what they are asked for, and what they know."""
+"""The imagination actors of a run: their weights, requests and restarts."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ from yieldrl.foundations.conversion import as_array
 
 @dataclass
 class Asked:
-    """Branches that were asked for, of all actors.
+    """A request for branches to all actors.
 
     Attributes:
         shares: The arguments of each actor's call.
-        answers: The actor's life, and what it will answer.
-        parts: Their segments, once they are there.
+        answers: The actor's restart count, and its future answer.
+        parts: Their segments, once these have arrived.
     """
 
     shares: list[tuple[Any, ...]] = field(default_factory=list)
@@ -35,17 +35,16 @@ class Asked:
 class ImaginationPool:
     """Actors that imagine an equal share of branches each, in their order.
 
-    The weights of policy and model of the world go to them with what they are asked
-    for, under a signature each. The first actor goes on from the generator of who asks:
-    one alone imagines what this process would. An actor that dies is started again, and
-    asked again.
+    Each request sends the weights of policy and world model, with a signature each. The
+    first actor uses the state of the caller's generator: alone it imagines what this
+    process would. An actor that dies is started again, and asked again.
 
     Args:
         cluster: Has a place for each, `imagination_actors`.
         algorithm: See `ImaginationRolloutActor`.
         config: Says how many there are.
-        ahead: How many segments are asked for before the first is returned, so that
-            they are imagined while the program learns.
+        ahead: Number of segments that are asked for before the first is returned, so
+            that they are imagined while the program learns.
 
     Attributes:
         lives: How often each actor was started again.
@@ -67,13 +66,13 @@ class ImaginationPool:
     ) -> list[TensorDict] | None:
         """The oldest segments `[H, b]` that were asked for, after asking for these.
 
-        None where all are to be ahead.
+        None while the first `ahead` requests are under way.
 
         Args:
             starts: Real transitions `[b]`.
             horizon: `H`.
             generator: What the first actor draws from.
-            version: That of the model of the world.
+            version: Version of the world model.
 
         Raises:
             WorkerError: If an actor cannot go on.

@@ -1,4 +1,4 @@
-"""The weights of a policy and of its model of the world, for actors that imagine."""
+"""The weights of a policy and of its world model, for actors that imagine."""
 
 from copy import deepcopy
 from typing import Any
@@ -16,12 +16,12 @@ from yieldrl.foundations import Config
 
 
 class ImaginationWeights:
-    """Lays them into Ray's object store, each time that they have changed.
+    """Puts the weights into Ray's object store, each time that they have changed.
 
     Args:
-        cluster: Has the store.
+        cluster: The cluster with the object store.
         algorithm: Has `model`, `world` and `counters`.
-        config: By which actors work.
+        config: The config of the actors.
     """
 
     def __init__(self, cluster: Any, algorithm: Any, config: Config) -> None:
@@ -33,7 +33,7 @@ class ImaginationWeights:
     def begin(self, version: int) -> tuple[Any, ...]:
         """Arguments of `ImaginationRolloutActor.begin`, with all current weights.
 
-        `version` is that of the model of the world.
+        `version` is that of the world model.
         """
         algorithm, put = self.algorithm, self.cluster.put
         model = deepcopy(algorithm.model).to("cpu")
@@ -47,7 +47,7 @@ class ImaginationWeights:
         return self.begun
 
     def newest(self, version: int) -> tuple[Any, ...]:
-        """Both signatures, and what has to travel of the policy and of its world."""
+        """Both signatures, and the changed weights of policy and world model."""
         now = {"policy": self.algorithm.counters.policy_version, "world": version}
         policy, world = (self._newest(name, of) for name, of in now.items())
         return (policy[0], world[0]), policy[1], world[1]

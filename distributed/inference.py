@@ -17,7 +17,7 @@ from yieldrl.foundations import Config, seed_everything
 from yieldrl.foundations.conversion import as_array
 
 BATCH_SECONDS = 0.01
-"""How long observations wait for those of other workers."""
+"""Seconds that observations wait for those of other workers."""
 
 
 @dataclass
@@ -32,14 +32,14 @@ class Question:
 
 
 class InferenceActor:
-    """Has the one copy of the policy by which many rollout workers act.
+    """Acts for many rollout workers with one copy of the policy.
 
-    Observations wait until `size` rows are there, or for `seconds`; then the policy is
-    asked once for all of them. Weights are replaced between two batches.
+    Observations wait until `size` rows are there, or for `seconds`; then the
+    policy acts once for all of them. Weights are replaced between two batches.
 
     Args:
-        config: Of its agent: with its seed, and rows of all its workers as `num_envs`.
-        size: Rows of a batch that waits for no more.
+        config: The agent's config: its seed, and rows of all its workers as `num_envs`.
+        size: Rows at which a batch is complete.
         seconds: How long rows wait for others.
     """
 
@@ -55,7 +55,7 @@ class InferenceActor:
         self._waited = 0.0  # seconds of all questions together
 
     def begin(self, recipe: bytes, state: Mapping[str, Any] | None = None) -> None:
-        """Take an agent, of an `AgentRecipe`, pickled; or go on from a state."""
+        """Make an agent from a pickled `AgentRecipe`; or go on from a state."""
         seed_everything(self.config.seed)
         self.agent = pickle.loads(recipe).make(self.config)
         if state is not None:
@@ -66,8 +66,8 @@ class InferenceActor:
     ) -> int:
         """Act with these weights, `packed`, from the next batch on; their version.
 
-        Ray lets methods of an actor that batches overtake each other, but waits for
-        what they are given, such as the answer to the call `before`.
+        Ray does not keep the order of calls of an async actor, but waits for their
+        arguments, such as the answer to the call `before`.
 
         Raises:
             SignatureError: If they are not this model's.
@@ -77,7 +77,7 @@ class InferenceActor:
         return signature.version
 
     def receive(self, seat: Seat, signature: Signature, before: Any = None) -> int:
-        """As `load`, but from a group, in which the sender waits for all receivers."""
+        """As `load`, but from a process group, whose sender waits for all receivers."""
         if self._group is None or self._group.seat != seat:
             self._group = WeightGroup(seat)
         try:
@@ -104,7 +104,7 @@ class InferenceActor:
         return await question.answer
 
     def statistics(self, before: Any = None) -> dict[str, Any]:
-        """Of all batches so far: their number, mean rows, and ms that rows waited."""
+        """Of all batches: their number, mean rows, and the ms that rows waited."""
         waited = 1000 * self._waited / max(1, self._questions)
         return {
             "batches": self._batches,
@@ -113,13 +113,13 @@ class InferenceActor:
         }
 
     def state_dict(self, before: Any = None) -> dict[str, Any]:
-        """Its agent, without weights."""
+        """The state of the agent, without weights."""
         state = self.agent.state_dict()
         del state["algorithm"]  # it gets the learner's weights
         return state
 
     def _answer(self) -> None:
-        """Ask the policy for all that wait."""
+        """Act for all waiting requests."""
         if self._timer is not None:
             self._timer.cancel()
         waiting, self._waiting, self._timer = self._waiting, [], None

@@ -1,4 +1,4 @@
-"""The inference actors of a run: made alike, and made again when one dies."""
+"""The inference actors of a run, and their restarts."""
 
 import dataclasses
 import logging
@@ -18,7 +18,7 @@ from yieldrl.foundations import Config, derive_seed
 log = logging.getLogger("yieldrl.distributed")
 
 SECONDS = 60.0
-"""How long an actor may take to say how it stands."""
+"""Seconds that an actor may take to answer with its state."""
 
 
 class InferencePool:
@@ -27,10 +27,10 @@ class InferencePool:
     Args:
         cluster: Has a place for each.
         config: Says how many there are, and how many rollout workers.
-        own: The config of what one worker does.
+        own: The config of one worker.
 
     Attributes:
-        lives: How often each was made again.
+        lives: How often each was started again.
     """
 
     def __init__(self, cluster: Cluster, config: Config, own: Config) -> None:
@@ -46,10 +46,10 @@ class InferencePool:
         self.actors = [self._made(index) for index in range(self.count)]
 
     def check(self, agent: Any) -> None:
-        """Refuse an agent that would not act as it does in a worker.
+        """Refuse an agent that would act differently than in a worker.
 
         Raises:
-            ValueError: If it remembers its episodes; the actors are ended.
+            ValueError: If it has a memory of its episodes; the actors are ended.
         """
         if self.count and agent.has_memory:
             self.cluster.close()
@@ -74,7 +74,7 @@ class InferencePool:
     def broadcast(self, signature: Signature, tensors: Mapping[str, Tensor]) -> None:
         """Send weights to all actors over a group, if the config says so.
 
-        Where an actor has died they go through the object store, this time.
+        If an actor has died, this version goes through the object store instead.
 
         Raises:
             SignatureError: If an actor has other tensors.
@@ -100,11 +100,11 @@ class InferencePool:
             self._ready = [*self._begun_at]
 
     def close(self) -> None:
-        """Leave the group."""
+        """Leave the process group."""
         self._sender = None
 
     def asked_by(self, worker: int, weights: tuple[Any, Any]) -> tuple[Any, list[Any]]:
-        """The actor that a worker is to ask, once what is in the list is there.
+        """The actor for a worker to ask, once the answers in the list are there.
 
         That is the answer of the actor when it has these weights, a signature and
         arrays. Segments that other workers are collecting go on with them.
@@ -118,12 +118,12 @@ class InferencePool:
         return self.actors[index], [self._ready[index]]
 
     def answered(self, worker: int) -> None:
-        """Note that a worker's actor does its work."""
+        """Note that a worker's actor works, which resets its count of deaths."""
         if self.count:
             self.lives.did_work(worker % self.count)
 
     def restarted(self, worker: int, error: BaseException) -> bool:
-        """Whether a worker's error is that its actor has died; then another is there.
+        """Whether a worker's error is the death of its actor, which is then replaced.
 
         Raises:
             WorkerError: If it died too often in a row.
@@ -142,7 +142,7 @@ class InferencePool:
         self._begin(index, None)
 
     def state_dict(self) -> list[Any]:
-        """The agent of each actor; None of one that has died."""
+        """The state of each actor's agent; None for one that has died."""
         return self._ask_all("state_dict", self._ready)
 
     def statistics(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Segments that an actor lays side by side, so that a program fetches one of all."""
+"""Join segments in an actor, so that the program fetches one for all workers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,9 +35,9 @@ class Joining:
     def get(self, asked: Any) -> tuple[Segment, list[float]] | None:
         """A segment `[T, N]`, and the seconds that each worker took for it.
 
-        None where the program has to ask the workers itself: one has failed, or lets
-        all others wait, and only they say which; or the actor has died. So it is where
-        it was not asked, `asked` is None.
+        None if the program has to ask the workers itself: one has failed, or lets
+        all others wait, and only they tell which; or the actor has died; or it was not
+        asked, with `asked` None.
 
         Raises:
             WorkerError: If it died too often in a row.

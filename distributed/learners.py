@@ -1,4 +1,4 @@
-"""The learners of a run, as its trainer sees them: one call for each rollout."""
+"""The learners of a run: the trainer calls them once for each rollout."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from yieldrl.foundations.trees import map_tensors
 
 
 class LearnerError(RuntimeError):
-    """A learner cannot go on, and so none of them can."""
+    """A learner has failed, so that none of them can go on."""
 
 
 class DeadLearnerError(LearnerError):
@@ -30,10 +30,10 @@ class DeadLearnerError(LearnerError):
 class Learners:
     """Processes that learn together from a rollout, each from its environments' part.
 
-    The trainer's own algorithm is their mirror: it has their weights after each update,
-    and the rest of their state when `mirror` is called. What was changed of it in the
-    meantime (weights, learning rates, its config, numbers among its attributes, what is
-    frozen) is theirs before the next update.
+    The trainer's own algorithm is their mirror: it gets their weights after each
+    update, and the rest of their state when `mirror` is called. Changes to it in the
+    meantime (weights, learning rates, its config, numbers among its attributes, frozen
+    parameters) are sent to them before the next update.
 
     Args:
         cluster: Has a place for each, under the name `learners`.
@@ -48,22 +48,22 @@ class Learners:
         self._steps: deque[dict[str, float]] = deque()  # metrics not handed out yet
         self._asked: list[Any] = []  # futures of the current update
         self._theirs = 0  # checksum of the learners' weights
-        self._behind = True  # whether they need the mirror's state
+        self._behind = True  # whether learners need the mirror's state
         self._ended = ""  # the reason if they have ended
 
     @property
     def done(self) -> bool:
-        """Whether no gradient step waits to be handed out."""
+        """Whether the metrics of all gradient steps were handed out."""
         return not self._steps
 
     def step(self, rollout: TensorDict | None, *, continues: bool) -> dict[str, float]:
         """Metrics of the next gradient step on a rollout `[T, N]`.
 
-        The first call learns all that there is to learn from it.
+        The first call takes all gradient steps on it.
 
         Args:
-            rollout: With all that acting wrote down; only where they are `done`.
-            continues: Whether its episodes go on from the rollout before.
+            rollout: A rollout with all that acting stored; None unless they are `done`.
+            continues: Whether its episodes continue those of the previous rollout.
 
         Raises:
             LearnerError: If a learner fails. All have ended then.
@@ -78,14 +78,14 @@ class Learners:
             return self._steps.popleft()
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:
-        """Learn all there is to learn from a rollout; means over gradient steps."""
+        """Take all gradient steps on a rollout; means of their metrics."""
         found = [self.step(rollout, continues=True)]
         while not self.done:
             found.append(self.step(rollout, continues=True))
         return means(found)
 
     def mirror(self) -> None:
-        """Bring the whole state of the trainer's algorithm up to theirs."""
+        """Copy their whole state into the trainer's algorithm."""
         if not self._behind:
             states = self._all("state_dict")
             self.algorithm.load_state_dict(joined(self.algorithm.state_dict(), states))
@@ -126,7 +126,7 @@ class Learners:
             ]
 
     def _bring_up(self) -> None:
-        """Start them, and give them what was changed here."""
+        """Start the learners, and send them what was changed here."""
         if self._ended:
             raise LearnerError(f"{self._ended}: go on from the newest checkpoint")
         if not self.actors:
@@ -156,7 +156,7 @@ class Learners:
         self._all("begin", address)
 
     def _own_config(self) -> Config:
-        """The config of one of them, with its share of the environments."""
+        """The config of one learner, with its share of the environments."""
         return self.config.in_one_process(num_envs=self.config.num_envs // self.count)
 
     def _all(self, method: str, *args: Any) -> list[Any]:
@@ -164,10 +164,10 @@ class Learners:
         return self._get([getattr(one, method).remote(*args) for one in self.actors])
 
     def _get(self, asked: Sequence[Any]) -> list[Any]:
-        """All answers; when one learner fails the others would wait for it: all end.
+        """All answers; if one learner fails all end, as the others would wait for it.
 
         Raises:
-            LearnerError: If one does.
+            LearnerError: If one fails.
         """
         failed = first_failure("learners", asked)
         if failed is not None:

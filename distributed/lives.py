@@ -7,16 +7,16 @@ from yieldrl.distributed.answers import WorkerError
 log = logging.getLogger("yieldrl.distributed")
 
 MAX_LIVES = 5
-"""An actor that dies as often without any work done in between ends the run."""
+"""Deaths of an actor, with no work done in between, that end the run."""
 
 
 class Lives(list[int]):
     """Counts the restarts of each actor of a role.
 
     Args:
-        role: What one of them is called in messages, such as `rollout worker`.
+        role: Name of one of them in messages, such as `rollout worker`.
         count: How many there are.
-        work: What one does when it does its work, such as `a finished segment`.
+        work: Description of work done, such as `a finished segment`.
 
     Attributes:
         in_a_row: How often each has died without having done any work.
@@ -28,11 +28,11 @@ class Lives(list[int]):
         self.in_a_row = [0] * count
 
     def did_work(self, index: int) -> None:
-        """Note that an actor is of use: it may die as often again."""
+        """Note that an actor has done work, which resets its deaths in a row."""
         self.in_a_row[index] = 0
 
     def begin(self, index: int) -> None:
-        """Count the next life of an actor that has died.
+        """Count the restart of an actor that has died.
 
         Raises:
             WorkerError: If it died `MAX_LIVES` times in a row.

@@ -1,4 +1,4 @@
-"""The newest weights, laid where those who act find them."""
+"""The newest weights, in the object store for the actors that act."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from yieldrl.distributed.weights import Signature, Travelling, packed
 
 
 class NewestWeights:
-    """Signature and arrays of what has to travel of a model, made once a version.
+    """Signature and arrays of the weights to send, made once per version.
 
     Args:
-        pool: Of those who act.
-        model: As they have it now.
+        pool: The pool of the actors that act.
+        model: The model, as these have it now.
 
     Attributes:
-        megabytes: Of the newest version.
+        megabytes: Size of the newest version.
     """
 
     def __init__(self, pool: WorkerPool, model: Any) -> None:
@@ -29,7 +29,7 @@ class NewestWeights:
         return version if self._signature is None else self._signature.version
 
     def told(self, index: int, version: int) -> tuple[Any, ...]:
-        """Arguments by which `collect` of a worker gets weights; () if it has them."""
+        """Arguments with new weights for a worker's `collect`; () if it has them."""
         newest, inference = self(index, version), self._pool.inference
         if inference.count:
             return None, None, inference.asked_by(index, newest)
@@ -37,11 +37,11 @@ class NewestWeights:
         return () if known else newest
 
     def forget(self, index: int) -> None:
-        """Note that a worker has begun anew."""
+        """Note that a worker was started again, without these weights."""
         self._sent[index] = None
 
     def __call__(self, index: int, version: int) -> tuple[Signature, Any]:
-        """In the object store, unless whom worker `index` asks has them already."""
+        """The signature, and weights in the object store, if they are still needed."""
         inference, signature = self._pool.inference, self._signature
         if signature is None or signature.version != version:
             tensors = self._travelling()

@@ -1,4 +1,4 @@
-"""A stepper of a rollout worker, which notes how episodes ended."""
+"""A stepper of rollout workers that records how episodes ended."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from yieldrl.foundations.conversion import as_array
 
 
 class NotingStepper(Stepper):
-    """A stepper that notes which episodes ended with a success, if infos say so."""
+    """A stepper that records which episodes were a success, if infos tell it."""
 
     def __init__(self, envs: Any) -> None:
         super().__init__(envs)
@@ -29,6 +29,6 @@ class NotingStepper(Stepper):
         return step
 
     def take(self) -> list[End]:
-        """The episodes that ended since it was last asked."""
+        """The episodes that ended since the last call."""
         ends, self._ends = self._ends, []
         return ends

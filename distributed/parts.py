@@ -1,4 +1,4 @@
-"""Segments of several workers side by side, and as checkpoints hold them."""
+"""Join segments of several workers, and restore them from checkpoints."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,16 +15,16 @@ from yieldrl.foundations.trees import map_tensors
 
 @dataclass
 class Request:
-    """A segment that was asked for, of all workers.
+    """A request for a segment to all workers.
 
     Attributes:
-        num_rows: How many steps.
+        num_rows: Number of steps.
         sample_step: Environment steps of all workers before it.
-        answers: What each worker will answer; None if it must be asked again.
-        breaks: Rows before which episodes are given up, besides those of workers.
-        part: The answers together, once they are there.
-        older: Whether the policy that was handed over last acts, if there is a newer.
-        whole: What a replay actor will answer, which joins the answers of all workers.
+        answers: The future answer of each worker; None if it must be asked again.
+        breaks: Rows before which episodes are cut, besides those of workers.
+        part: The joined answers, once all have arrived.
+        older: Whether to act with the policy handed over last, even if one is newer.
+        whole: The future answer of a replay actor that joins those of all workers.
     """
 
     num_rows: int
@@ -37,7 +37,7 @@ class Request:
 
 
 def there(ray: Any, requests: Iterable[Request]) -> list[bool]:
-    """Which of the segments that were asked for are there already."""
+    """Whether each requested segment has arrived."""
     waiting = {id(each): each.answers for each in requests if each.part is None}
     refs = [ref for answers in waiting.values() for ref in answers if ref]
     found = ray.wait(refs, num_returns=len(refs), timeout=0)[0] if refs else []
@@ -45,7 +45,7 @@ def there(ray: Any, requests: Iterable[Request]) -> list[bool]:
 
 
 def part_of(saved: Mapping[str, Any]) -> Segment:
-    """A segment as a checkpoint holds it, with tensors for arrays."""
+    """A segment from a checkpoint, which holds tensors in place of arrays."""
     return Segment(**map_tensors(Tensor.numpy, saved))
 
 

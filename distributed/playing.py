@@ -20,11 +20,11 @@ from yieldrl.envs import starting
 from yieldrl.foundations import Config
 
 Work = tuple[str, bytes, int]
-"""What to ask an `EvalActor` for, of which `Share`, and the seed of the episode."""
+"""The method of `EvalActor` to call, the `Share`, and the seed of the episode."""
 
 
 class LocalPlayers:
-    """Plays in this process, with the agent that is there."""
+    """Plays in this process, with the given agent."""
 
     count = 1
 
@@ -33,14 +33,14 @@ class LocalPlayers:
         self._work: Work | None = None
 
     def ask(self, worker: int, work: Work) -> None:
-        """Give a player, of those that are free, something to do."""
+        """Give work to a player that is free."""
         self._work = work
 
     def answer(self) -> tuple[int, Any]:
-        """The next one that has done it, and what it answers.
+        """The next player that has finished its work, and its answer.
 
         Raises:
-            WorkerError: If it could not, or died.
+            WorkerError: If it failed, or died.
         """
         assert self._work is not None
         method, share, seed = self._work
@@ -57,7 +57,7 @@ class ProcessPlayers:
     They start side by side, by forkserver or spawn, and know what is importable.
 
     Args:
-        agent: What acts.
+        agent: The agent that acts.
         config: Of one process.
         count: How many.
     """
@@ -116,7 +116,7 @@ class RayPlayers:
     """Plays in actors on Ray, each with a copy of the agent.
 
     Args:
-        agent: What acts.
+        agent: The agent that acts.
         config: Of one process; `ray_address` says which Ray.
         count: How many.
     """
@@ -161,13 +161,13 @@ Answer = tuple[Evaluation, float] | Pace
 
 
 def recipe_of(agent: Any) -> bytes:
-    """An `AgentRecipe` with the weights of now, pickled."""
+    """An `AgentRecipe` with the current weights, pickled."""
     kinds = type(agent), type(agent.algorithm)
     return pickled(AgentRecipe(*kinds, deepcopy(agent.model).to("cpu")))
 
 
 def _serve(pipe: Any) -> None:
-    """Do what is asked for through a pipe, until it closes."""
+    """Serve requests from a pipe, until it closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
     actor = EvalActor()
     try:

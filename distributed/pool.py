@@ -1,4 +1,4 @@
-"""The rollout workers of a run: made alike, and made again when one dies."""
+"""The rollout workers of a run, and their restarts."""
 
 import dataclasses
 import sys
@@ -25,14 +25,14 @@ class WorkerPool:
     """Rollout workers, each with an equal share of the environments.
 
     Args:
-        source: What `yieldrl.envs.make` takes.
+        source: The argument of `yieldrl.envs.make`.
         config: Says `num_envs`, `rollout_workers` and `ray_address`.
         trainer_class: Its `wrap_envs` wraps the environments.
 
     Attributes:
-        envs: Their spaces, and how many there are.
-        inference: What they ask for actions; its `count` may be 0.
-        lives: How often each worker was made again.
+        envs: The spaces and the number of the environments.
+        inference: The actors that they ask for actions; its `count` may be 0.
+        lives: How often each worker was started again.
 
     Raises:
         ValueError: If the environments cannot be shared equally.
@@ -74,7 +74,7 @@ class WorkerPool:
     ) -> None:
         """Give every worker its agent and begin episodes, or go on from states.
 
-        With inference actors these have the agent, and go on from states `acting`.
+        With inference actors, these have the agent, and continue from states `acting`.
         """
         recipe = self.cluster.put(pickled(agent))
         if self.inference.count:
@@ -91,7 +91,7 @@ class WorkerPool:
                 self.restart(index, states[index])
 
     def call(self, index: int, method: str, *args: Any) -> Any:
-        """Ask a worker for something; `get` waits for the answer."""
+        """Call a method of a worker; `get` waits for the answer."""
         return getattr(self.actors[index], method).remote(*args)
 
     def ask_all(self, method: str) -> list[Any]:
@@ -105,7 +105,7 @@ class WorkerPool:
         Raises:
             WorkerError: As `answer_of`.
         """
-        if index in self._starting:  # its error is the most useful one
+        if index in self._starting:  # an error of `begin` explains all later ones
             try:
                 self._answer(index, self._starting.pop(index))
             except DeadWorkerError:
@@ -118,7 +118,7 @@ class WorkerPool:
         return found
 
     def did_work(self, index: int) -> None:
-        """Note that a worker, and whom it asks, are of use: they may die as often."""
+        """Note that a worker and its inference actor work: resets deaths in a row."""
         self.lives.did_work(index)
         self.inference.answered(index)
 
@@ -126,7 +126,7 @@ class WorkerPool:
         return answer_of(f"rollout worker {index}", answer)
 
     def restart(self, index: int, state: Any = None) -> None:
-        """Make a worker that has died again: with new episodes, or from a state.
+        """Start a worker that has died again: with new episodes, or from a state.
 
         Raises:
             WorkerError: If it died too often in a row.
@@ -153,10 +153,10 @@ class WorkerPool:
 
 
 def pickled(value: Any) -> bytes:
-    """A value with the code of all modules that no worker could import.
+    """Pickle a value with the code of all modules that no worker could import.
 
-    That is what the program defines, and modules that are installed nowhere, such as
-    the copied folder of an algorithm.
+    These are the program itself, and modules that are not installed, such as the copied
+    folder of an algorithm.
     """
     installed = {sys.prefix, *sysconfig.get_paths().values()}
     installed |= {place for place in sys.path if place.endswith("-packages")}

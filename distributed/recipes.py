@@ -14,7 +14,7 @@ class EnvRecipe:
     """A recipe for the environments of a worker.
 
     Attributes:
-        source: What `yieldrl.envs.make` takes.
+        source: The argument of `yieldrl.envs.make`.
         config: With the number of environments of one worker, on the CPU.
         trainer_class: Its `wrap_envs` wraps them.
         index: The worker's number.
@@ -29,7 +29,7 @@ class EnvRecipe:
 
     @property
     def seed(self) -> int:
-        """The first worker has that of a run without workers."""
+        """The seed; the first worker has that of a run without workers."""
         own, where = self.config.seed, f"rollout worker {self.index}, {self.life}"
         return own if self.index == self.life == 0 else derive_seed(own, where)
 
@@ -59,7 +59,7 @@ class AgentRecipe:
     model: Any
 
     def make(self, config: Config) -> Any:
-        """An agent that explores, and annotates each action when it is taken."""
+        """An agent that explores, and adds entries such as `log_prob` to actions."""
         agent = self.agent_class(self.algorithm_class(self.model, config), config)
         return agent.actor()
 
@@ -67,7 +67,7 @@ class AgentRecipe:
 def wrapped(
     envs: Any, config: Config, trainer_class: Any, *, training: bool = False
 ) -> VectorEnv[Any, Any, Any]:
-    """Environments as a trainer of this class wraps them, to be trained in or not."""
+    """Environments as a trainer of this class wraps them, for training or not."""
     trainer: Any = object.__new__(trainer_class)
     trainer.config = config  # `wrap_envs` may read it
     envs = trainer.wrap_envs(envs)

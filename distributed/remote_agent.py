@@ -13,7 +13,7 @@ from yieldrl.foundations import Counters, Counting, spaces
 from yieldrl.foundations.conversion import as_array
 
 ANSWER_SECONDS = 300.0
-"""After so long without an answer a worker gives up."""
+"""Seconds without an answer after which a worker gives up."""
 
 
 class DeadInferenceError(RuntimeError):
@@ -21,7 +21,7 @@ class DeadInferenceError(RuntimeError):
 
 
 class RemoteAgent(Counting):
-    """Acts by asking an inference actor, where a copy of the policy would.
+    """Acts by asking an inference actor, in place of a copy of the policy.
 
     Args:
         num_envs: Environments of its worker.
@@ -35,7 +35,7 @@ class RemoteAgent(Counting):
         self._told: list[tuple[int, int, float]] = []
 
     def ask(self, actor: Any, loaded: Sequence[Any]) -> None:
-        """Ask this actor from now on, when it has loaded the newest weights."""
+        """Ask this actor from now on, once it has loaded the newest weights."""
         self._actor, self._told, (answer,) = actor, [], loaded
         self.policy_version = self._get(answer)
 
@@ -57,17 +57,17 @@ class RemoteAgent(Counting):
         return torch.from_numpy(np.array(action)) if tensors else action, extras
 
     def told(self) -> tuple[int, dict[str, float]]:
-        """Since `ask`: the oldest version that acted; and the mean rows of a batch, and
-        milliseconds until its answer, to be logged."""
+        """Since `ask`: the oldest version that acted; and metrics: the mean rows of a
+        batch, and the milliseconds until its answer."""
         versions, rows, times = zip(*self._told, strict=True)
         means = {"inference_batch": np.mean(rows), "inference_ms": np.mean(times)}
         return min(versions), {name: float(mean) for name, mean in means.items()}
 
     def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
-        """Nothing to forget."""
+        """Do nothing: the agent has no memory."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Its counters: who draws is the inference actor."""
+        """The counters; random numbers are the inference actor's."""
         return {"algorithm": None, **self.counters_state()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A replay buffer in an actor: its transitions lie in the memory of another process."""
+"""A replay buffer in an actor: its transitions are in another process's memory."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -20,23 +20,22 @@ from yieldrl.foundations.conversion import copied_array
 from yieldrl.foundations.trees import map_tensors
 
 MAX_WRITES = 64
-"""So many writes go to the actor together, if no sample takes them along."""
+"""Number of writes that are sent to the actor together, if no sample comes before."""
 
 MAX_IN_FLIGHT = 4
-"""Of such messages; who writes more waits until the actor has taken the oldest."""
+"""Most unanswered messages of writes; more wait until the actor took the oldest."""
 
 
 class RemoteReplay:
-    """A replay buffer as a trainer uses it, whose transitions an actor has.
+    """A replay buffer for a trainer, whose transitions are in an actor.
 
-    What is written goes along with the next sample, or in messages of some size before:
-    a writer waits if the actor is behind with several of these. Where several samples
-    have followed each other without a write, the next one is drawn beforehand; if then
-    something is written first, it is drawn anew, so that batches are those of a buffer
-    in this process.
+    Writes are sent with the next sample, or before it in messages of some size: a
+    writer waits if the actor is behind with several of these. After several samples
+    without a write between them, the next one is drawn beforehand; if a write comes
+    first, it is drawn again, so that batches are those of a buffer in this process.
 
     Args:
-        cluster: Where the actor is to be.
+        cluster: The cluster for the actor.
         kind: The buffer's class, a `ReplayBuffer`.
         capacity: Transitions to keep.
         options: Its other arguments.
@@ -71,7 +70,7 @@ class RemoteReplay:
         return self.rows * self.num_envs
 
     def add(self, transition: Mapping[str, Any]) -> None:
-        """Write a step, each entry `[N, ...]`; one that does not fit is said later."""
+        """Write a step, each entry `[N, ...]`; errors of the actor are raised later."""
         self._write("add", tree_map(copied_array, transition))
         self._held = min(self._held + 1, self.rows)
 
@@ -90,7 +89,7 @@ class RemoteReplay:
         if self._drawn is None or self._drawn[0] != args or self._writes:
             self._draw(args)
         assert self._drawn is not None
-        while self._under_way:  # to raise its errors
+        while self._under_way:  # to raise errors of writes
             self._answer(self._under_way.popleft())
         found = self._answer(self._drawn[1])
         with defer_keyboard_interrupt():
@@ -130,7 +129,7 @@ class RemoteReplay:
             self._writes = []
 
     def _draw(self, args: tuple[Any, ...]) -> None:
-        """Ask for a batch; what was written goes along."""
+        """Ask for a batch, and send the writes with the request."""
         with defer_keyboard_interrupt():
             parts = self._taken()
             self._drawn = args, self._actor.sample.remote(*parts, args)

@@ -1,4 +1,4 @@
-"""An actor that holds what was collected: a replay buffer, or segments."""
+"""An actor that holds collected data: a replay buffer, or segments."""
 
 import pickle
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ Write = tuple[str, tuple[Any, ...]]
 
 
 class ReplayBufferActor:
-    """Holds what rollout workers have collected, for the learner to take.
+    """Holds data of rollout workers for the learner.
 
-    Of algorithms that replay it has the buffer, and draws its batches; of those that
-    learn from rollouts it joins segments `[T, n]`, as many as may wait.
+    For algorithms with a replay buffer it has the buffer, and draws batches; for those
+    that learn from rollouts it joins segments `[T, n]`.
     """
 
     def make(self, made_of: bytes, options: Mapping[str, Any]) -> int:
-        """Make the buffer: its horizon.
+        """Make the buffer; returns its horizon.
 
         Args:
             made_of: Its class and arguments, pickled.
@@ -42,7 +42,7 @@ class ReplayBufferActor:
         return joined(parts), [part.seconds for part in parts]
 
     def write(self, writes: Sequence[Write]) -> None:
-        """Do what changes the buffer: names of its methods, and their arguments."""
+        """Call methods that change the buffer: their names and arguments."""
         for name, args in writes:
             getattr(self._buffer, name)(*_tensors(args))
 
@@ -53,7 +53,7 @@ class ReplayBufferActor:
 
         Args:
             writes: As of `write`.
-            again: Whether the latest batch was drawn in vain, as if it had not been.
+            again: Whether to undo the latest draw first, as its batch was not used.
             args: Of the buffer's `sample`.
         """
         self._undo(again)
@@ -62,7 +62,7 @@ class ReplayBufferActor:
         return tree_map(Tensor.numpy, self._buffer.sample(*args).to_dict())
 
     def state_dict(self, writes: Sequence[Write], again: bool) -> dict[str, Any]:
-        """Write, then say what the buffer's `state_dict` is, in arrays."""
+        """Write, then return the buffer's `state_dict`, with arrays for tensors."""
         self._undo(again)
         self.write(writes)
         return map_tensors(Tensor.numpy, self._buffer.state_dict())

@@ -1,4 +1,4 @@
-"""Segments that workers were asked for, and that wait to be handed over."""
+"""Requests to workers for segments, and segments that wait to be handed over."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -19,18 +19,18 @@ from yieldrl.foundations import defer_keyboard_interrupt
 
 
 class Segments:
-    """Asks workers for segments, each by the newest policy, and joins what they send.
+    """Asks workers for segments, each by the newest policy, and joins them.
 
     Args:
         pool: The workers.
         agent: The agent that learns.
-        in_actor: Whether a replay actor joins what workers send.
+        in_actor: Whether a replay actor joins the workers' segments.
 
     Attributes:
         started: Whether workers have the agent.
         lag: Counts the policies that were handed over.
-        lost: Segments that died with a worker, and were collected anew.
-        dropped: Environment steps that were too old to be learned from.
+        lost: Number of segments lost with a dead worker and collected again.
+        dropped: Number of environment steps that were too old to be learned from.
     """
 
     def __init__(self, pool: WorkerPool, agent: Any, *, in_actor: bool) -> None:
@@ -53,9 +53,9 @@ class Segments:
         return sum(request.num_rows for request in self._requests)
 
     def start(self, seed: int, states: Any = None, acting: Any = None) -> None:
-        """Give workers the agent of now; begin episodes, or go on from states.
+        """Give workers the current agent; begin episodes, or go on from states.
 
-        Of inference actors the states are `acting`.
+        The states of inference actors are `acting`.
         """
         model = deepcopy(self.agent.model).to("cpu")
         made_of = AgentRecipe(type(self.agent), type(self.agent.algorithm), model)
@@ -103,7 +103,7 @@ class Segments:
         return asked
 
     def report(self) -> dict[str, float]:
-        """Logs: the lag since the last report, who works, what waits, what was lost."""
+        """Metrics: the lag since the last report, workers, waiting, lost segments."""
         told, self._told = [each for each in self._told if each], []
         means = {k: sum(x[k] for x in told) / len(told) for k in (told or [{}])[0]}
         counts = {"workers": self.pool.count, "segments_waiting": len(self)}
@@ -137,7 +137,7 @@ class Segments:
         self._requests = deque(Request(len(p.logs), 0, [], part=p) for p in parts)
 
     def _asked(self, index: int, request: Request) -> Any:
-        """Ask one worker, with new weights if it, or whom it asks, has older ones."""
+        """Ask one worker, with new weights if it or its actor has older ones."""
         now = self.agent.policy_version
         version = self._newest.version_or(now) if request.older else now
         weights = self._newest.told(index, version)
@@ -175,7 +175,7 @@ class Segments:
                     self.lost += given_up
 
     def _revive(self, index: int) -> None:
-        """Start a worker again; what it had not sent is given up."""
+        """Start a worker again; its unfinished segments are discarded."""
         with defer_keyboard_interrupt():
             lost = self._forget(index)
             self.lost += lost
@@ -184,14 +184,14 @@ class Segments:
             self._newest.forget(index)
 
     def _forget(self, index: int) -> int:
-        """Give up what a worker was asked for; how many segments that is."""
+        """Discard a worker's unfinished segments; their number."""
         unanswered = [request for request in self._requests if request.part is None]
         for request in unanswered:
             request.answers[index] = request.whole = None
         return len(unanswered)
 
     def _ask_again(self, index: int) -> None:
-        """Ask anew for what was given up, in order; episodes do not go on."""
+        """Ask again for discarded segments, in order; they begin new episodes."""
         unanswered = [request for request in self._requests if request.part is None]
         with defer_keyboard_interrupt():
             unanswered[0].breaks.add(0)

@@ -9,7 +9,7 @@ PLAIN = (bool, int, float, str, type(None))
 
 
 def settings_of(algorithm: Any) -> dict[str, Any]:
-    """An algorithm's numbers and words, its optimizers' options, and what it trains."""
+    """An algorithm's numbers and strings, optimizer options, and trained parameters."""
     attributes = vars(algorithm)
     optimizers = {k: v for k, v in attributes.items() if isinstance(v, Optimizer)}
     return {
@@ -47,5 +47,5 @@ def apply(settings: Mapping[str, Any], algorithm: Any) -> None:
 
 
 def _options(group: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a parameter group all but the parameters."""
+    """The options of a parameter group: all entries but the parameters."""
     return {name: value for name, value in group.items() if name != "params"}

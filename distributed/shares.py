@@ -1,4 +1,4 @@
-"""States that learners have in common, but for rows of their own environments."""
+"""Join and split states of learners, which differ in their environments' rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

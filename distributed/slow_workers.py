@@ -1,4 +1,4 @@
-"""Which worker makes all others wait."""
+"""Detection of slow workers, which make all others wait."""
 
 import logging
 import statistics
@@ -8,23 +8,23 @@ from collections.abc import Sequence
 log = logging.getLogger("yieldrl.distributed")
 
 TIMES = 5.0
-"""A worker is slow that takes so many times as long as the median of the others."""
+"""Factor over the median of the others from which a worker is slow."""
 
 SEGMENTS = 3
-"""In so many segments, one after the other."""
+"""Number of consecutive segments in which a worker must be slow for a warning."""
 
 LEAST_SECONDS = 0.1
-"""Segments that take less are not looked at."""
+"""Segments that take less time are ignored."""
 
 SAID_EVERY = 60.0
-"""Seconds until it is said again of the same worker."""
+"""Seconds until the next warning of the same worker."""
 
 
 class SlowWorkers:
-    """Says which worker is much slower than the others, as a segment waits for all.
+    """Warns of a worker that is much slower than the others, as segments wait for all.
 
     Args:
-        count: How many workers there are; with one, nothing is said.
+        count: Number of workers; with one, there are no warnings.
     """
 
     def __init__(self, count: int) -> None:
@@ -32,7 +32,7 @@ class SlowWorkers:
         self._said = [-SAID_EVERY] * count  # times of the latest warnings
 
     def look(self, seconds: Sequence[float]) -> list[int]:
-        """Look at how long each took for its part of a segment; those it was said of.
+        """Check the seconds of each worker's part of a segment; the workers warned of.
 
         >>> slow = SlowWorkers(3)
         >>> [slow.look([0.5, 9.0, 0.6]) for _ in range(4)]

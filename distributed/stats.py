@@ -6,18 +6,18 @@ from functools import partial
 from typing import Any
 
 WINDOW = 100
-"""Of how many of the latest episodes means are taken."""
+"""Number of the latest episodes that means are taken of."""
 
 End = tuple[str, bool]
 """The task of an ended episode ('' without a name), and whether it was a success."""
 
 
 class StatsActor:
-    """Gathers the logs of episodes that ended anywhere, and says how it goes.
+    """Gathers the logs of episodes of all workers, and summarises them.
 
     Args:
-        window: Of how many of the latest reports means are taken, and of how many of
-            the latest episodes of each task.
+        window: Number of the latest reports that means are taken of, and of the latest
+            episodes of each task.
     """
 
     def __init__(self, window: int = WINDOW) -> None:
@@ -35,9 +35,9 @@ class StatsActor:
         logs: Sequence[Mapping[str, float]],
         ends: Sequence[End] = (),
     ) -> None:
-        """Add what a worker has done: environment steps, and logs of ended episodes.
+        """Add a worker's environment steps and the logs of ended episodes.
 
-        `ends` are the episodes that infos call a success, or not.
+        `ends` are the episodes whose infos tell whether they were a success.
         """
         self._steps[worker] += steps
         for task, success in ends:
@@ -52,8 +52,8 @@ class StatsActor:
     def summary(self) -> dict[str, Any]:
         """Steps and episodes by worker, and means over the latest episodes.
 
-        Where infos say what a success is, `success_rate`, and `success_rate/NAME` of
-        each task that they name.
+        If infos tell successes, also `success_rate`, and `success_rate/NAME` of each
+        task that they name.
         """
         found: dict[str, Any] = {
             "steps": dict(self._steps),

@@ -33,7 +33,7 @@ class LearnerRecipe:
     Attributes:
         algorithm_class: Called with a model and a config.
         model: On the CPU.
-        config: With the number of environments of one share.
+        config: The config, with the number of environments of one share.
     """
 
     algorithm_class: Any
@@ -47,10 +47,10 @@ class Learned:
 
     Attributes:
         steps: Metrics of every gradient step, means over all learners.
-        counters: Of the algorithm, by name.
+        counters: Counters of the algorithm, by name.
         settings: See `settings_of`.
-        signature: Of the new weights; None but of the first learner.
-        weights: Those, `packed`.
+        signature: Signature of the new weights; None except from the first learner.
+        weights: The new weights, `packed`.
     """
 
     steps: list[dict[str, float]]
@@ -61,11 +61,11 @@ class Learned:
 
 
 class TrainerActor:
-    """A rank of the learner: it has a model and an optimizer of its own.
+    """A rank of the learner, with its own model and optimizer.
 
     Args:
-        rank: Its number.
-        count: How many there are.
+        rank: Number of this learner.
+        count: Number of learners.
         recipe: A `LearnerRecipe`, pickled.
     """
 
@@ -98,13 +98,13 @@ class TrainerActor:
             self._engine = make_engine(config, self.algorithm)
 
     def load(self, state: Mapping[str, Any], counters: Mapping[str, int]) -> None:
-        """Go on from the trainer's algorithm; of environments, from this share."""
+        """Load the trainer's algorithm, with this learner's rows of environments."""
         share = share_of(as_tensors(state), self.state_dict(), self.rank)
         (self._engine or self.algorithm).load_state_dict(share)
         self.count_as(counters)
 
     def load_weights(self, signature: Signature, weights: Mapping[str, Any]) -> None:
-        """Take weights that were changed by hand."""
+        """Load weights that the user changed."""
         model = self.algorithm.model
         if self._engine is None:
             load(model, weights, signature)
@@ -114,11 +114,11 @@ class TrainerActor:
         self._engine.load_state_dict(state)
 
     def configure(self, config: bytes) -> None:
-        """Learn by another config from now on, pickled."""
+        """Use another config, pickled, from now on."""
         self.algorithm.config = pickle.loads(config)
 
     def count_as(self, counters: Mapping[str, int]) -> None:
-        """Count as the trainer does."""
+        """Set the counters to those of the trainer."""
         for name, count in counters.items():
             setattr(self.algorithm.counters, name, count)
 
@@ -130,14 +130,14 @@ class TrainerActor:
         settings: Mapping[str, Any],
         continues: bool,
     ) -> Learned:
-        """Learn from this learner's share of a rollout, as the others do from theirs.
+        """Learn from this learner's share of a rollout, together with the others.
 
         Args:
             rollout: Entries `[T, n, ...]` as arrays, nested or not.
             size: `[T, n]`.
-            counters: Of the trainer, by name.
-            settings: Of the trainer's algorithm.
-            continues: Whether episodes go on from the rollout before.
+            counters: Counters of the trainer, by name.
+            settings: Settings of the trainer's algorithm.
+            continues: Whether episodes continue those of the previous rollout.
         """
         algorithm = self.algorithm
         self.count_as(counters)
@@ -162,6 +162,6 @@ class TrainerActor:
         return found
 
     def state_dict(self) -> dict[str, Any]:
-        """The algorithm's, on the CPU."""
+        """The algorithm's state, on the CPU."""
         state = (self._engine or self.algorithm).state_dict()
         return map_tensors(lambda x: x.cpu(), state)

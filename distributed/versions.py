@@ -1,4 +1,4 @@
-"""Versions of what a worker and the program that asks it must have alike."""
+"""Versions of packages that a worker and its program must have in common."""
 
 import platform
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ import yieldrl
 
 
 class VersionError(RuntimeError):
-    """A worker has another version of something than the program that asks it."""
+    """A worker has another version of a package than the program that started it."""
 
 
 def versions() -> dict[str, str]:
-    """Those of this process: of Python the first two numbers."""
+    """Versions in this process; of Python the first two numbers."""
     return {
         "yieldrl": yieldrl.__version__,
         "torch": str(torch.__version__).partition("+")[0],
@@ -22,10 +22,10 @@ def versions() -> dict[str, str]:
 
 
 def check_versions(asked_by: Mapping[str, str]) -> None:
-    """Compare with those of the program that has started this worker.
+    """Compare the versions with those of the program that started this worker.
 
     Raises:
-        VersionError: If some differ; it says which.
+        VersionError: If some differ; the message names them.
     """
     here = versions()
     others = [

@@ -1,4 +1,4 @@
-"""Weights over a gloo group of processes, beside Ray's object store."""
+"""Send weights over a gloo process group, instead of Ray's object store."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from yieldrl.distributed.weights import Signature, SignatureError, named_by, ten
 c10d: Any = distributed  # its types are not declared
 
 SECONDS = 15.0
-"""How long a member may take until the group is given up."""
+"""Seconds that a member may take until the group is given up."""
 
 SAID = 1024  # bytes that members exchange before tensors
 DIGEST = 32  # bytes of the signature among them
@@ -24,11 +24,11 @@ class Seat:
     """The place of a process in a group.
 
     Attributes:
-        host: Where the sender's `TCPStore` is.
-        port: Of that.
-        name: Of the group, which no other in this store has.
-        rank: 0 of the sender.
-        size: How many there are.
+        host: Host of the sender's `TCPStore`.
+        port: Port of that store.
+        name: Name of the group, unique in this store.
+        rank: Rank of the process; 0 is the sender.
+        size: Number of members.
     """
 
     host: str
@@ -42,8 +42,8 @@ class WeightGroup:
     """One end of a group: rank 0 sends, all others receive.
 
     Args:
-        seat: Whose end it is.
-        store: The sender's; receivers connect to it.
+        seat: The place of this process.
+        store: The sender's store; receivers connect to it.
         seconds: How long a member may take.
 
     Raises:
@@ -62,8 +62,8 @@ class WeightGroup:
         """Send tensors to all receivers.
 
         Raises:
-            SignatureError: On all sides, before any tensor travels, if a receiver has
-                others.
+            SignatureError: In all members, before any tensor is sent, if a receiver has
+                other tensors.
         """
         self._agree(signature, "")
         for name in sorted(tensors):
@@ -89,7 +89,7 @@ class WeightGroup:
             x.copy_(here[name])
 
     def _agree(self, signature: Signature, problem: str) -> None:
-        """Raise here what is wrong anywhere."""
+        """Raise the problem of any member in all of them."""
         own = bytes.fromhex(signature.digest)
         said = (own + problem.encode()[: SAID - DIGEST]).ljust(SAID, b"\0")
         all_said = [torch.empty(SAID, dtype=torch.uint8) for _ in range(self.seat.size)]
@@ -111,14 +111,14 @@ class WeightGroup:
 
 
 class WeightSender:
-    """Makes groups of a sender and its receivers: another one when one has failed.
+    """Makes groups of a sender and its receivers: a new one after a failure.
 
     Args:
-        host: Where receivers reach this process.
+        host: Address at which receivers reach this process.
         seconds: How long a member may take.
 
     Attributes:
-        number: How many groups there were.
+        number: Number of groups so far.
     """
 
     def __init__(self, host: str, seconds: float = SECONDS) -> None:
@@ -129,17 +129,17 @@ class WeightSender:
         self._store = c10d.TCPStore(host, 0, is_master=True, **options)
 
     def seats(self, members: tuple[Any, ...]) -> list[Seat]:
-        """The places of receivers, of whom each member says who it is."""
+        """The seats of receivers; `members` identify them."""
         if members != self._members or self._group is None:
             self.number, self._members, self._group = self.number + 1, members, None
         return [self._seat(rank + 1) for rank in range(len(members))]
 
     def knows(self, members: tuple[Any, ...]) -> bool:
-        """Whether there is a group of these already."""
+        """Whether there is a group of these members already."""
         return self._group is not None and members == self._members
 
     def send(self, tensors: Mapping[str, Tensor], signature: Signature) -> None:
-        """Send to those who have taken their seats.
+        """Send to the receivers that have taken their seats.
 
         Raises:
             SignatureError: If a receiver has other tensors.

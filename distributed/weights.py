@@ -1,4 +1,4 @@
-"""Weights on their way to who acts with them, under a signature that both check."""
+"""Send weights to actors, with a signature that both sides check."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Entry = tuple[str, tuple[int, ...], str]
 
 
 LARGE = 1 << 16
-"""Bytes; a buffer of more is sent only if it has changed."""
+"""Bytes; larger buffers are sent only if they have changed."""
 
 
 class SignatureError(RuntimeError):
-    """The tensors that were sent are not those of the receiver."""
+    """The sent tensors do not match those of the receiver."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Signature:
         return cls(version, entries, digest)
 
     def check(self, other: Signature) -> None:
-        """Compare with the signature of what receives these weights.
+        """Compare with the signature of the receiver of these weights.
 
         Raises:
             SignatureError: If they differ; it names the first tensor that does.
@@ -82,8 +82,8 @@ def learned(model: nn.Module) -> dict[str, Tensor]:
 class Travelling:
     """The tensors that must be sent to receivers that have the model as it is now.
 
-    That is what is `learned`, now or ever since; but of buffers of more than `LARGE`
-    bytes, such as masks or quantized weights, only those whose values have changed.
+    These are all tensors that are `learned`, now or earlier; but of buffers of more
+    than `LARGE` bytes, such as masks or quantized weights, only changed ones.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -92,7 +92,7 @@ class Travelling:
         self._first = {name: _digest(x) for name, x in large}
 
     def __call__(self) -> dict[str, Tensor]:
-        """The tensors by name. What has travelled once always does."""
+        """The tensors by name. A tensor that was sent once is always sent."""
         first, model = self._first, self._model
         found = learned(model).items()
         self._names |= {k for k, x in found if k not in first or first[k] != _digest(x)}
@@ -119,10 +119,10 @@ def tensors_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def named_by(signature: Signature, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Those of a receiver's tensors that a signature names.
+    """The receiver's tensors that a signature names.
 
     Raises:
-        SignatureError: If they are others.
+        SignatureError: If they do not match.
     """
     names = (name for name, *_ in signature.entries)
     there = {name: tensors[name].detach() for name in names if name in tensors}
@@ -146,7 +146,7 @@ def write(
     """Copy weights that were `packed` into tensors of these names; as `load`."""
     there = named_by(signature, tensors)
     for name, array in arrays.items():
-        # Fetched arrays share memory that nobody may write, which PyTorch refuses.
+        # Fetched arrays are read-only, which PyTorch refuses.
         _bits(there[name]).copy_(torch.from_numpy(np.array(array)))
 
 

@@ -27,11 +27,11 @@ class Segment:
 
     Attributes:
         rows: Entries of its transitions, arrays `[T, n, ...]`, nested or not.
-        logs: What each step reported of ended episodes.
-        breaks: Numbers of rows before which all episodes were given up.
+        logs: Logs of ended episodes, by step.
+        breaks: Numbers of rows before which all episodes were cut.
         version: The oldest `policy_version` that acted.
-        seconds: How long it took.
-        inference: What to log of inference actors, if it was they who acted.
+        seconds: Seconds that collecting took.
+        inference: Metrics of inference actors, if these acted.
     """
 
     rows: dict[str, Any]
@@ -46,13 +46,13 @@ class RolloutWorkerActor:
     """Steps its share of the environments with its own copy of the policy.
 
     Args:
-        recipe: Of its environments, an `EnvRecipe`, pickled.
-        count: How many workers there are.
+        recipe: An `EnvRecipe` for its environments, pickled.
+        count: Number of workers.
         stats: The `StatsActor`, if there is one.
-        versions: Of the program that asks for it; by default they are not compared.
+        versions: Versions of the starting program; by default they are not compared.
 
     Raises:
-        VersionError: If there are others here.
+        VersionError: If versions differ here.
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class RolloutWorkerActor:
         return envs.single_observation_space, envs.single_action_space, recorded
 
     def begin(self, recipe: bytes | None, seed: int, state: Any = None) -> None:
-        """Take an agent, and begin episodes; or go on from a state.
+        """Make an agent, and begin episodes; or go on from a state.
 
         Args:
-            recipe: Of the agent, an `AgentRecipe`, pickled; without one it asks an
-                inference actor.
-            seed: Of the first environment of the first worker.
-            state: What `state_dict` has returned before.
+            recipe: An `AgentRecipe`, pickled; without one the worker asks an inference
+                actor.
+            seed: Seed of the first environment of the first worker.
+            state: An earlier result of `state_dict`.
         """
         own = self.recipe
         config = dataclasses.replace(own.config, seed=own.seed)
@@ -110,17 +110,17 @@ class RolloutWorkerActor:
         weights: Mapping[str, Any] | None = None,
         inference: tuple[Any, list[Any]] | None = None,
     ) -> Segment:
-        """Take so many steps of all its environments.
+        """Take `num_rows` steps of all its environments.
 
         Args:
-            num_rows: How many.
+            num_rows: Number of steps.
             sample_step: Steps of all environments of all workers before.
-            signature: Of new weights, if there are any.
-            weights: Those, `packed`.
-            inference: The actor to ask, and what it answers when it has new weights.
+            signature: Signature of new weights, if there are any.
+            weights: The new weights, `packed`.
+            inference: The actor to ask, and its answer once it has new weights.
 
         Raises:
-            SignatureError: If they are not this model's.
+            SignatureError: If the weights do not fit this model.
         """
         assert self._collector is not None, "begin() comes first"
         if signature is not None and weights is not None:
@@ -152,7 +152,7 @@ class RolloutWorkerActor:
             self._collector.reset(None)
 
     def state_dict(self) -> dict[str, Any]:
-        """Environments and agent, between two segments."""
+        """The state of environments and agent, between two segments."""
         assert self._collector is not None
         actor = self._actor.agent.state_dict()
         del actor["algorithm"]  # it gets the learner's weights

@@ -1,4 +1,4 @@
-"""Environments: batches of tensors on a device, and Gymnasium's own as batches."""
+"""Environments: device-batched tensor environments, and Gymnasium's as batches."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ _WORLDS: dict[str, tuple[str, int | None, float | None]] = {
     "Humanoid": ("physics.humanoid:Humanoid", 1000, None),
     "InvertedPendulum": ("physics.inverted_pendulum:InvertedPendulum", 1000, 950.0),
 }
-"""By name: the class without its ending, the time limit, and the reward threshold."""
+"""Name -> class name without its suffix, time limit, reward threshold."""
 
 _KWARGS: dict[str, dict[str, Any]] = {
     "FrozenLake8x8": {"map_name": "8x8"},

@@ -1,4 +1,4 @@
-"""Acrobot: two links hang from a bar; swing the free end above it."""
+"""Acrobot: swing the free end of a two-link pendulum above a height."""
 
 import math
 from types import MappingProxyType
@@ -18,7 +18,7 @@ HIGH = np.array([1, 1, 1, 1, MAX_SPEED_1, MAX_SPEED_2], dtype=np.float32)
 
 
 class AcrobotVectorEnv(TorchVectorEnv):
-    """Gymnasium's Acrobot-v1, N of them at once on a device.
+    """Gymnasium's Acrobot-v1 as N environments on a device.
 
     State: the angle of the first link (0 hangs down), that of the second link relative
     to the first (rad), and the two angular velocities (rad/s). Observation: cosine and
@@ -34,7 +34,7 @@ class AcrobotVectorEnv(TorchVectorEnv):
 
     Args:
         book_or_nips: Equations of the "book", as in gymnasium, or of the "nips" paper.
-        gravity: In m/s^2. This and all that follow: a number, or one each, `[N]`.
+        gravity: In m/s^2. This and all following: a number, or one each, `[N]`.
         link_mass_1: Mass of the first link (kg).
         link_mass_2: Mass of the second link (kg).
         link_length_1: Length of the first link (m); that of the second has no effect.
@@ -42,8 +42,8 @@ class AcrobotVectorEnv(TorchVectorEnv):
         link_com_pos_2: From the joint to the second link's centre of mass (m).
         link_moi: Moment of inertia of either link (kg m^2).
         dt: Time from step to step (s).
-        low: Lower bound of the four first numbers, which are uniform.
-        high: Upper bound of the four first numbers.
+        low: Lower bound of the initial state's four numbers, drawn uniformly.
+        high: Upper bound of the initial state's numbers.
         kwargs: Arguments of `TorchVectorEnv`.
     """
 
@@ -91,7 +91,7 @@ class AcrobotVectorEnv(TorchVectorEnv):
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         torque = (action - 1).to(self.dtype)
-        k1 = self.rate(state, torque)  # Runge and Kutta's four slopes
+        k1 = self.rate(state, torque)  # the four Runge-Kutta slopes
         k2 = self.rate(state + self.dt / 2 * k1, torque)
         k3 = self.rate(state + self.dt / 2 * k2, torque)
         k4 = self.rate(state + self.dt * k3, torque)

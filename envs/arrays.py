@@ -1,4 +1,4 @@
-"""Observations of a batch: arrays or tensors `[N, ...]`, in nested dicts or not."""
+"""Helpers for batched observations: arrays or tensors `[N, ...]`, nested or not."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -22,20 +22,20 @@ StepResult = tuple[Any, Any, Any, Any, dict[str, Any]]
 
 
 class MisfitError(ValueError):
-    """An observation that is no array of its space, or holds a value it cannot."""
+    """An observation with a shape or value that its space does not allow."""
 
 
 def stacked(space: Space, observations: Sequence[Any]) -> Any:
-    """Observations of single environments as a batch `[N, ...]` of the space's dtype;
-    raises MisfitError if a shape differs, or the dtype cannot hold a value."""
+    """Stack observations of single environments as `[N, ...]` in the space's dtype;
+    MisfitError if a shape differs, or the dtype cannot represent a value."""
     if isinstance(space, ARRAYS):
-        # As they are, so that a wrong shape or value is seen, not broadcast or cast.
+        # Without a dtype, so that wrong shapes and values are found, not cast.
         batch = np.array(observations)
         if batch.shape != (len(observations), *(space.shape or ())):
             raise MisfitError(f"shapes that are not {space.shape}")
         dtype = np.dtype(space.dtype)
         if batch.dtype.kind == "f" and dtype.kind in "iub":
-            # Integers beside fractions were rounded: look at each by itself.
+            # Integers mixed with floats were rounded: convert each separately.
             return np.array([in_dtype(np.asarray(one), dtype) for one in observations])
         return in_dtype(batch, dtype)
     if isinstance(space, Dict):
@@ -51,8 +51,8 @@ def stacked(space: Space, observations: Sequence[Any]) -> Any:
 
 
 def in_dtype(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """An array in another dtype; MisfitError if that cannot hold every value. Fractions
-    may be rounded to fewer digits, and integers to the nearest fraction."""
+    """Convert an array to a dtype; MisfitError if it cannot represent every value.
+    Floats may be rounded to fewer digits, and integers to the nearest float."""
     if array.dtype == dtype:
         return array
     if array.dtype.kind not in "biuf":
@@ -63,7 +63,7 @@ def in_dtype(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     if dtype.kind == "f":
         narrows = array.dtype.kind == "f" and array.dtype.itemsize > dtype.itemsize
         lost = np.isinf(cast) & np.isfinite(array) if narrows else None
-    else:  # NaN differs from everything
+    else:  # NaN is unequal to itself
         lost = cast != array
     if lost is not None and np.count_nonzero(lost):
         raise MisfitError(f"{array[lost][0]}, which {dtype} cannot hold")
@@ -71,7 +71,7 @@ def in_dtype(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def leaves(tree: Any) -> list[Any]:
-    """The arrays and tensors in nested dicts, tuples and lists, in their order."""
+    """The arrays and tensors in nested dicts, tuples and lists, in order."""
     if isinstance(tree, Tensor | np.ndarray):
         return [tree]
     if hasattr(tree, "items"):
@@ -81,7 +81,7 @@ def leaves(tree: Any) -> list[Any]:
 
 
 def replaced(obs: Any, other: Any, where: Any) -> Any:
-    """A copy of `obs` with the rows of `other` where `where [N]` is set."""
+    """A copy of `obs` with the rows of `other` where `where [N]` is True."""
     if hasattr(obs, "items"):
         return {name: replaced(obs[name], other[name], where) for name in obs}
     if isinstance(obs, Tensor):
@@ -95,7 +95,7 @@ def replaced(obs: Any, other: Any, where: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """Arrays and tensors, nested or not, in memory of their own; all else as is."""
+    """Copy arrays and tensors, nested or not; other values are returned unchanged."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if hasattr(value, "items"):
@@ -106,7 +106,7 @@ def copied(value: Any) -> Any:
 
 
 def with_rows(obs: Any, rows: list[Any], where: np.ndarray) -> Any:
-    """A copy of arrays `[N, ...]`, nested or not, with rows where `where` is set."""
+    """A copy of arrays `[N, ...]`, nested or not, with `rows` where `where` is True."""
     if hasattr(obs, "items"):
         return {k: with_rows(obs[k], [row[k] for row in rows], where) for k in obs}
     dense = np.array(obs)
@@ -116,7 +116,7 @@ def with_rows(obs: Any, rows: list[Any], where: np.ndarray) -> Any:
 
 
 def as_tensors(value: Any) -> Any:
-    """Arrays, nested or not, as tensors that share their memory; all else as it is."""
+    """Arrays, nested or not, as tensors that share memory; other values unchanged."""
     if isinstance(value, Mapping):
         return {name: as_tensors(child) for name, child in value.items()}
     if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""Atari 2600 games in ALE's own vector environment, and a window into it."""
+"""Atari 2600 games in ALE's vector environment, and a wrapper that renders them."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from yieldrl.envs.arrays import ResetResult, StepResult
 
 RAW = {"reward_clipping": False, "episodic_life": False}
-"""Scores as the game counts them, whatever training makes of them."""
+"""Arguments for unclipped scores and whole games, for evaluation."""
 
 PICTURES = {"grayscale": False, "img_height": 210, "img_width": 160, "stack_num": 1}
 
 
 def register(env_id: str) -> None:
-    """Make the games known to Gymnasium; ImportError if ale-py is not installed."""
+    """Register the games in Gymnasium; ImportError if ale-py is not installed."""
     try:
         import ale_py
     except ImportError as reason:
@@ -27,8 +27,8 @@ def register(env_id: str) -> None:
 def make_atari(
     env_id: str, num_envs: int, *, render_mode: str | None = None, **kwargs: Any
 ) -> VectorEnv:
-    """Games on C++ threads, `[N, 4, 84, 84]`: grey, four frames stacked. `kwargs` are
-    those of `ale_py.vector_env.AtariVectorEnv`."""
+    """Games on C++ threads; observations `[N, 4, 84, 84]`: four grey frames, stacked.
+    `kwargs` are those of `ale_py.vector_env.AtariVectorEnv`."""
 
     def games(**changes: Any) -> VectorEnv:
         return gym.make_vec(
@@ -42,7 +42,7 @@ def make_atari(
 
 
 class Watched(VectorWrapper):
-    """Plays the same games twice, for ALE's vector environment draws no pictures."""
+    """Renders games by playing copies: ALE's vector environment cannot render."""
 
     def __init__(self, envs: VectorEnv, pictures: VectorEnv) -> None:
         super().__init__(envs)
@@ -66,7 +66,7 @@ class Watched(VectorWrapper):
         return self.env.step(actions)
 
     def render(self) -> tuple[np.ndarray, ...]:
-        """Pictures uint8 `[210, 160, 3]` of all games."""
+        """Frames uint8 `[210, 160, 3]` of all games."""
         return tuple(self._frames[:, -1])
 
     def close(self, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""One step of a vector environment, read alike in every autoreset mode."""
+"""A step of a vector environment in one format for all autoreset modes."""
 
 from __future__ import annotations
 
@@ -15,60 +15,60 @@ from yieldrl.envs.serial import SerialVectorEnv
 
 
 class Step(NamedTuple):
-    """What one step of all environments gave; every entry is `[N, ...]`."""
+    """The result of one step of all environments; every entry is `[N, ...]`."""
 
-    next_obs: Any  # where the action led: at an episode's end its last observation
+    next_obs: Any  # after the action; at an episode's end the final observation
     reward: Any
     terminated: Any
     truncated: Any
-    obs: Any  # what to act on next: after an end, the first of a new episode
-    valid: Any | None  # False where the step is none, as a reset; None if all are
+    obs: Any  # for the next action; after an end, the first of a new episode
+    valid: Any | None  # False for reset-only steps; None if all are valid
     info: dict[str, Any]
-    action: Any = None  # what the environments were given, where it is known
+    action: Any = None  # executed actions, if known
 
     @property
     def ended(self) -> Any:
-        """Where an episode ended, bool `[N]`."""
+        """Whether an episode ended, bool `[N]`."""
         return self.terminated | self.truncated
 
     @property
     def begins(self) -> Any:
-        """Where `obs` is the first of an episode, bool `[N]`."""
+        """Whether `obs` is the first of an episode, bool `[N]`."""
         return self.ended if self.valid is None else ~self.valid
 
     def in_tensors(self) -> Step:
-        """The step with tensors for arrays; `info` stays."""
+        """The step with arrays converted to tensors; `info` is unchanged."""
         answer = self.reward, self.terminated, self.truncated
         reward, terminated, truncated = map(as_tensors, answer)
         step = self.with_observations(as_tensors)._replace(valid=as_tensors(self.valid))
         return step._replace(reward=reward, terminated=terminated, truncated=truncated)
 
     def with_observations(self, function: Callable[[Any], Any]) -> Step:
-        """The step with a function of `next_obs` and of `obs` in their places."""
+        """The step with `function` applied to `next_obs` and `obs`."""
         next_obs = function(self.next_obs)
         obs = next_obs if self.obs is self.next_obs else function(self.obs)
         return self._replace(next_obs=next_obs, obs=obs)
 
 
 class StepReader:
-    """Finds where the actions led in what a vector environment returned.
+    """Converts the results of a vector environment's `step` to a `Step`.
 
-    - SAME_STEP: environments reset within the step; `info["final_obs"]` holds the last
-      observations, dense or as an object array with None between.
-    - NEXT_STEP: the step's observation is the last one; the step after it ignores its
-      action and only resets: no transition, so `valid` is False there.
-    - DISABLED: the step's observation is the last one, and `obs` until the caller
-      resets.
+    - SAME_STEP: environments reset within the step; `info["final_obs"]` has the final
+      observations, dense or as an object array with None in the other rows.
+    - NEXT_STEP: the step returns the final observation; the next step ignores its
+      action and only resets: it is no transition, so `valid` is False there.
+    - DISABLED: the step returns the final observation, which is also `obs` until the
+      caller resets.
 
-    Environments that name `valid` in their `recorded_info` say in `info` which steps
-    are transitions. `new_memory` says whether each answer lies in memory of its own:
-    others may write all their answers into the same arrays or tensors.
+    Environments with `valid` in their `recorded_info` report in `info` which steps are
+    transitions. `new_memory` is True if every result has new memory; other environments
+    may write all results into the same arrays or tensors.
     """
 
     def __init__(self, envs: VectorEnv) -> None:
         self.envs = envs
         self.mode: AutoresetMode = envs.metadata["autoreset_mode"]
-        # A subclass with a step of its own may keep its answers and write them again.
+        # A subclass that overrides `step` may reuse the memory of its results.
         own = getattr(envs.step, "__module__", "").startswith("yieldrl.envs.")
         self.new_memory = own and isinstance(envs, SerialVectorEnv | TorchVectorEnv)
         self._handed_over = HandedOver()
@@ -87,16 +87,16 @@ class StepReader:
         resets: Any,
         action: Any = None,
     ) -> Step:
-        """What an answer of `step` means; nothing of it is copied but `final_obs`.
+        """Convert a result of `step`; only `final_obs` is copied.
 
-        In NEXT_STEP mode `resets` says where the step before ended an episode, bool
+        In NEXT_STEP mode `resets` marks where the previous step ended an episode, bool
         `[N]`; None for nowhere. ValueError if an episode ended in SAME_STEP mode and
-        `info` lacks its last observation. On a GPU it must be there in every step.
+        `info` lacks its final observation. A GPU needs `final_obs` in every step.
         """
         self._handed_over.check(self.envs)
         next_obs, valid = obs, None
         if self._same_step:
-            if self.new_memory:  # dense, in all rows, if any episode ended
+            if self.new_memory:  # dense: has all rows if any episode ended
                 next_obs = info.get("final_obs", obs)
             else:
                 next_obs = self._last(obs, terminated | truncated, info)
@@ -108,10 +108,10 @@ class StepReader:
         return Step(next_obs, reward, terminated, truncated, obs, valid, info, action)
 
     def _last(self, obs: Any, ended: Any, info: Mapping[str, Any]) -> Any:
-        """Where each environment's action led, in SAME_STEP mode."""
+        """The observations after the actions, before resets, in SAME_STEP mode."""
         final = info.get("final_obs")
         if final is None:
-            # To look at a GPU would wait in every step: there it must be always there.
+            # Reading flags would synchronize a GPU, so there it is always required.
             on_gpu = isinstance(ended, Tensor) and not ended.is_cpu
             if on_gpu or ended.any():
                 raise self._lacking(info)
@@ -140,35 +140,35 @@ class StepReader:
 
 
 def final_info_entry(info: Mapping[str, Any], name: str) -> Any | None:
-    """What a step said by this name of each environment `[N]`, zero where nothing; or
+    """An entry of a step's info, for each environment `[N]`, zero where missing; or
     None.
 
-    Also at an episode's end, where Gymnasium's environments put the reset's info in its
-    place in SAME_STEP mode, and that of the step into `final_info`.
+    At an episode's end in SAME_STEP mode it is read from `final_info`, where Gymnasium
+    puts the step's info, because `info` then is that of the reset.
     """
     value, final = info.get(name), info.get("final_info") or {}
     if name not in final:
         return value
     if value is None:
         return final[name]
-    return replaced(value, final[name], info["_final_info"] != 0)  # a mask
+    return replaced(value, final[name], info["_final_info"] != 0)  # a bool mask
 
 
 class HandedOver:
-    """Last observations, of which Gymnasium's `SyncVectorEnv` keeps no copies: an
-    environment that writes all of them into one array has overwritten an episode's last
+    """Final observations that Gymnasium's `SyncVectorEnv` does not copy: an environment
+    that writes all observations into one array overwrites an episode's final
     one."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[np.ndarray, np.ndarray]] = []
 
     def keep(self, observations: list[Any]) -> None:
-        """Remember these from now on, instead of those before."""
+        """Store these observations, in place of earlier ones."""
         arrays = [x for x in leaves(observations) if isinstance(x, np.ndarray)]
         self._kept = [(array, array.copy()) for array in arrays]
 
     def check(self, envs: Any) -> None:
-        """Raise ValueError if one of them was written into, and forget them."""
+        """Raise ValueError if one of them was overwritten, and drop them."""
         if not self._kept:
             return
         kept, self._kept = self._kept, []

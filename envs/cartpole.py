@@ -1,4 +1,4 @@
-"""CartPole: balance a pole on a cart that is pushed to the left or to the right."""
+"""CartPole: balance a pole on a cart by pushing it to the left or the right."""
 
 import cmath
 import math
@@ -20,7 +20,7 @@ HIGH = np.array([2 * X_LIMIT, np.inf, 2 * THETA_LIMIT, np.inf], dtype=np.float32
 
 
 class CartPoleVectorEnv(TorchVectorEnv):
-    """Gymnasium's CartPole-v1, N of them at once on a device.
+    """Gymnasium's CartPole-v1 as N environments on a device.
 
     State and observation are the cart's position (m) and velocity (m/s) and the pole's
     angle (rad) and angular velocity (rad/s). Action 1 pushes to the right, 0 to the
@@ -34,17 +34,17 @@ class CartPoleVectorEnv(TorchVectorEnv):
 
     Args:
         sutton_barto_reward: Reward 0 per step and -1 for a fall, instead of 1 per step.
-        velocities: False hides both velocities, so that balancing takes a memory.
-        kinematics_integrator: "euler", or "semi-implicit euler", in which positions
-            move by the new velocities.
-        gravity: In m/s^2. This and all that follow: a number, or one per cart, `[N]`.
+        velocities: False hides both velocities, so that balancing needs memory.
+        kinematics_integrator: "euler", or "semi-implicit euler", which updates
+            positions with the new velocities.
+        gravity: In m/s^2. This and all following: a number, or one per cart, `[N]`.
         masscart: Mass of the cart (kg).
         masspole: Mass of the pole (kg).
         length: Half of the pole's length (m).
         force_mag: Force of a push (N).
         tau: Time from step to step (s).
-        low: Lower bound of the four first numbers, which are uniform.
-        high: Upper bound of the four first numbers.
+        low: Lower bound of the initial state's four numbers, drawn uniformly.
+        high: Upper bound of the initial state's numbers.
         kwargs: Arguments of `TorchVectorEnv`.
     """
 
@@ -87,7 +87,7 @@ class CartPoleVectorEnv(TorchVectorEnv):
         self.tau = self.parameter("tau", tau)
         self.low = self.parameter("low", low)
         self.high = self.parameter("high", high)
-        # Of the pole about its axle: 4/3 of its mass times its half length squared.
+        # Moment of inertia about the axle, in units of mass times half length squared.
         self.inertia = self.parameter("inertia", 4 / 3)
         limits = [[X_LIMIT], [math.inf], [THETA_LIMIT], [math.inf]]
         self.limits = torch.tensor(limits, dtype=self.dtype).to(self.device)  # [4, 1]
@@ -121,19 +121,19 @@ class CartPoleVectorEnv(TorchVectorEnv):
         return state, reward, terminated
 
     def expert(self) -> Tensor:
-        """The pushes `[N]` of a linear rule that balances all poles near the middle."""
+        """Actions `[N]` of a linear controller that balances the poles."""
         x, x_dot, theta, theta_dot = self.unfold(self.state).unbind()
         right = 0.1 * x + 0.2 * x_dot + 2 * theta + theta_dot > 0
         return (right ^ (self.force_mag < 0)).long()
 
     def draw(self, state: np.ndarray, index: int) -> np.ndarray:
-        """The picture uint8 `[400, 600, 3]` that gymnasium draws, without pygame."""
+        """The frame uint8 `[400, 600, 3]`, as gymnasium's, but without pygame."""
         from PIL import Image, ImageDraw
 
         x, _, theta, _ = state.tolist()
         scale = 600 / (2 * X_LIMIT)  # pixels per metre
         length = float(self.length.expand(self.num_envs)[index])
-        # Points are complex numbers, in pixels and upwards: turning is multiplying.
+        # Points are complex numbers in pixels, y upwards: rotating is multiplying.
         cart = 300 + scale * x + 100j
         axle = cart + 7.5j
         tip = (2 * scale * length - 5) * 1j
@@ -152,9 +152,9 @@ class CartPoleVectorEnv(TorchVectorEnv):
         return np.array(image.reduce(FINE))
 
 
-FINE = 2  # pictures are drawn so many times larger: Pillow does not smooth edges
+FINE = 2  # supersampling factor: Pillow does not smooth edges
 
 
 def _pixels(points: list[complex]) -> list[tuple[float, float]]:
-    """From pixels upwards to the fine picture's pixels downwards."""
+    """Convert pixels, y upwards, to pixels of the supersampled image, y downwards."""
     return [(FINE * z.real, FINE * (399 - z.imag)) for z in points]

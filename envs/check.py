@@ -1,4 +1,4 @@
-"""Whether a vector environment does what its interface says, before training in it."""
+"""Conformance test of a vector environment, to run before training in it."""
 
 import warnings
 from typing import Any
@@ -14,26 +14,26 @@ from yieldrl.envs.vectorize import check as check_spaces
 
 
 def check(envs: VectorEnv, *, steps: int = 200, seed: int = 0) -> None:
-    """Play with random actions, and raise at the first answer that is wrong.
+    """Play with random actions, and raise at the first wrong result.
 
-    Checked are shapes, dtypes and bounds of all answers; `final_obs` and its mask; that
-    a new episode keeps nothing of the old, with a seed and (where chance comes from
-    `np_random`) without; that the same seed gives the same, and another seed something
-    else; that no environment, nor its seed, affects another. Every step of a
+    It checks shapes, dtypes and bounds of all results; `final_obs` and its mask; that
+    a new episode keeps no state of the old one, with a seed and (if random numbers come
+    from `np_random`) without; that equal seeds give equal results, and other seeds
+    others; that no environment, nor its seed, affects another. Every step of a
     `TorchVectorEnv` is also computed again from the methods that you wrote, in all
     autoreset modes and with a short time limit, and its `state_dict`, its copies and
-    its freedom from waiting for the device are tried.
+    the absence of synchronizations are tested.
 
-    What no episode does within `steps` is not seen. Where `reset(seed=...)` warns that
-    it ignores the seed, as EnvPool's does, a warning says what was not tried.
+    Behaviour that does not occur within `steps` is not tested. If `reset(seed=...)`
+    warns that it ignores the seed, as EnvPool's does, a warning names skipped tests.
 
     Args:
-        envs: Two environments at least.
-        steps: How many steps to play.
-        seed: Of the environments and the actions.
+        envs: At least two environments.
+        steps: Number of steps to play.
+        seed: Seed of the environments and the actions.
 
     Raises:
-        TypeError, ValueError: At the first wrong answer.
+        TypeError, ValueError: At the first wrong result.
 
     Example:
         >>> import gymnasium, yieldrl.envs
@@ -68,7 +68,7 @@ def check(envs: VectorEnv, *, steps: int = 200, seed: int = 0) -> None:
 
 
 def _check_other_seeds(envs: Any, seed: int) -> None:
-    """Seeds must matter where chance does."""
+    """Check that other seeds give other results if there is randomness."""
 
     def all_alike(seeds: Any) -> bool:
         found = [named(envs, "obs", envs.reset(seed=s)[0]) for s in seeds]
@@ -83,7 +83,7 @@ def _check_other_seeds(envs: Any, seed: int) -> None:
 
 
 def _check_starts(envs: Any, run: list[Moment]) -> None:
-    """First observations after an automatic reset are like those after `reset`."""
+    """Check that observations after an automatic reset are like those of `reset`."""
     if envs.metadata["autoreset_mode"] is not AutoresetMode.SAME_STEP:
         return
     ends = [m for m in run if ended_in(m).any()]
@@ -98,7 +98,7 @@ def _check_starts(envs: Any, run: list[Moment]) -> None:
         room = high - low + 1e-6 * (1 + np.abs(high))
         outside = (fresh < low - room) | (fresh > high + room)
         strange = outside.reshape(len(fresh), -1).any(1)
-        if strange.mean() > 0.5:  # a few of them can be rare ones
+        if strange.mean() > 0.5:  # a few may be rare observations
             raise ValueError(
                 f"{name} = {fresh[strange.argmax()]} after an automatic reset, but"
                 f" reset() gives values from {low} to {high}: start the new episode"
@@ -107,9 +107,9 @@ def _check_starts(envs: Any, run: list[Moment]) -> None:
 
 
 def _check_isolation(envs: Any, run: list[Moment], seed: int) -> None:
-    """Other actions in environment 0 change nothing in the others.
+    """Check that other actions in environment 0 change nothing in the others.
 
-    Until the first episode ends: then they may draw from a generator that all share.
+    Only until the first episode ends: then they may draw from a shared generator.
     """
     other = play(envs, first_end(run), seed, seed, seed + 1)
     at_once = envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP

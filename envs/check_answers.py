@@ -1,4 +1,4 @@
-"""What `check` sees: the answers of a run, each looked at as it comes."""
+"""Runs for `check`: collect the results of steps, and check each of them."""
 
 from collections.abc import Mapping
 from functools import reduce
@@ -15,16 +15,16 @@ from yieldrl.foundations import spaces
 from yieldrl.foundations.conversion import copied_array
 
 Moment = dict[str, np.ndarray]
-"""What a reset or a step answered: names such as `obs.image`, arrays `[N, ...]`."""
+"""Results of a reset or a step: name such as `obs.image` -> array `[N, ...]`."""
 
 
 def play(
     envs: VectorEnv, steps: int, seeds: Any, seed: int, instead: int | None = None
 ) -> list[Moment]:
-    """All answers of a run of so many steps, after a reset with `seeds`, and with the
-    actions of `seed`, but for environment 0 those of `instead`."""
+    """All results of a run of `steps` steps, after a reset with `seeds`, with actions
+    drawn with `seed`, or in environment 0 with `instead`."""
     mode = envs.metadata["autoreset_mode"]
-    # Not `envs.action_space`, which in EnvPool is the space of one.
+    # Not `envs.action_space`, which in EnvPool is that of one environment.
     chooser, other = (
         batch_space(envs.single_action_space, envs.num_envs) for _ in range(2)
     )
@@ -60,7 +60,7 @@ def play(
 
 
 def _look_at(envs: Any, mode: AutoresetMode, answer: Any) -> Moment:
-    """A step's answer as arrays; raises if it is not as it should be."""
+    """A step's results as arrays; raises if they are wrong."""
     if not (isinstance(answer, tuple) and len(answer) == 5):
         raise TypeError(
             "step must return obs, reward, terminated, truncated and info, got"
@@ -97,7 +97,7 @@ def _final(envs: Any, moment: Moment, info: Mapping[str, Any]) -> Moment:
             " mask says whose episode ended in this step"
         )
     final, dense = info["final_obs"], {}
-    if isinstance(final, np.ndarray) and final.dtype == object:  # as Gymnasium's
+    if isinstance(final, np.ndarray) and final.dtype == object:  # Gymnasium's format
         for path, _ in spaces.leaves(envs.single_observation_space):
             obs = moment[".".join(("obs", *path))].copy()
             for i in ended.nonzero()[0]:
@@ -116,13 +116,13 @@ def _final(envs: Any, moment: Moment, info: Mapping[str, Any]) -> Moment:
 
 
 def named(envs: Any, name: str, obs: Any) -> Moment:
-    """Observations as arrays by name; raises if they are outside of their space."""
+    """Observations as arrays by name; raises if they are outside their space."""
     found = {}
     for path, space in spaces.leaves(envs.single_observation_space):
         leaf, array = ".".join((name, *path)), copied_array(reduce(getitem, path, obs))
         _expect(leaf, array, space.dtype, (envs.num_envs, *spaces.shape_of(space)))
         if isinstance(space, Box):
-            outside = ~((array >= space.low) & (array <= space.high))  # NaN is, too
+            outside = ~((array >= space.low) & (array <= space.high))  # True for NaN
         else:
             outside = spaces.choice_ranges(space)[0].outside(array)
         if outside.any():
@@ -144,13 +144,13 @@ def _expect(name: str, array: np.ndarray, dtype: Any, shape: tuple[int, ...]) ->
 
 
 def ended_in(moment: Moment) -> np.ndarray:
-    """Where an episode ended, bool `[N]`; False if it was a reset."""
+    """Whether an episode ended, bool `[N]`; False after a reset."""
     none = np.zeros((), np.bool_)
     return moment.get("terminated", none) | moment.get("truncated", none)
 
 
 def first_end(run: list[Moment]) -> int:
-    """Which moment was the first in which an episode ended; if none, the last one."""
+    """Index of the first moment in which an episode ended, or of the last one."""
     ends = (t for t, moment in enumerate(run) if ended_in(moment).any())
     return next(ends, len(run) - 1)
 

@@ -1,4 +1,4 @@
-"""The part of the conformance test that is for batched tensor environments."""
+"""Conformance test of batched tensor environments, a part of `check`."""
 
 import copy
 from typing import Any
@@ -24,13 +24,13 @@ def check_batched(envs: TorchVectorEnv, seed: int) -> None:
         _check_steps(variant, seed)
         if variant._can_branch:
             waitless = _variant(envs, mode)
-            waitless._can_branch = False  # as on a GPU
+            waitless._can_branch = False  # compute as on a GPU
             _check_steps(waitless, seed)
     _check_copies(envs, seed)
 
 
 class _NoWaiting(TorchDispatchMode):
-    """Raises when an operation would make the host wait for the device."""
+    """Raises when an operation would synchronize with the device."""
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -47,7 +47,7 @@ class _NoWaiting(TorchDispatchMode):
 def _variant(
     envs: TorchVectorEnv, mode: AutoresetMode = AutoresetMode.SAME_STEP
 ) -> TorchVectorEnv:
-    """A clone in this mode, of episodes that are cut after seven steps at most."""
+    """A clone in this autoreset mode, with a time limit of at most seven steps."""
     other = envs.clone(envs.num_envs)
     other.autoreset_mode = other.metadata["autoreset_mode"] = mode
     other._limit = min(other._limit, 7)
@@ -55,9 +55,9 @@ def _variant(
 
 
 def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
-    """The methods are functions of their arguments: nothing else is read or written."""
+    """Check that the methods are pure functions of their arguments."""
     play = _variant(envs)
-    play.reset(seed=seed)  # which looks at shapes and dtypes
+    play.reset(seed=seed)  # checks shapes and dtypes
     for action in _actions(play, seed, 3):
         play.step(action)
     state, noise = play.unfold(play.state), play.draw_noise()
@@ -75,7 +75,7 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
     with torch.no_grad(), _NoWaiting():
         first = results()
     for new in (first["initial_state"], first["dynamics"][0]):
-        # In the order of the new one, as a dict may come back in another.
+        # In the order of `new`, because `unfold` may reorder a dict.
         again = tree_map(lambda _, x: x, new, play.unfold(play.fold(new)))
         _expect(again, new, "unfold(fold(state)) gave another state: keep all of it")
     _expect(before, given, WRITES)
@@ -102,7 +102,7 @@ RESTARTS = (
 
 
 def _check_steps(envs: TorchVectorEnv, seed: int) -> None:
-    """What `step` answers is what follows from the methods."""
+    """Check that the results of `step` follow from the methods."""
     envs.reset(seed=seed)
     mode = envs.autoreset_mode
     for t, action in enumerate(_actions(envs, seed, 25)):
@@ -134,7 +134,7 @@ _ANSWER += ("terminated", "truncated", "final_obs")
 
 
 def _check_copies(envs: TorchVectorEnv, seed: int) -> None:
-    """Two objects share nothing, and a saved state continues as it would have."""
+    """Check that copies share nothing, and that a restored state continues equally."""
     alone, again, beside, other, loaded = (_variant(envs) for _ in range(5))
     run = play(alone, 25, seed, seed)
     compare(run, play(again, 25, seed, seed), SEED)
@@ -174,7 +174,7 @@ def _expect(these: Any, those: Any, complaint: str) -> None:
 
 
 def _alike(these: Any, those: Any) -> bool:
-    """Whether all tensors are equal, to the rounding of a compiled step."""
+    """Whether all tensors are equal, up to the rounding of a compiled step."""
     these, those = leaves(these), leaves(those)
     return len(these) == len(those) and all(
         x.dtype == y.dtype and torch.allclose(x, y, rtol=1e-4, atol=1e-5)

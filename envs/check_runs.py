@@ -1,4 +1,4 @@
-"""What `check` concludes from runs: which must be alike, and how episodes end."""
+"""Comparisons of runs for `check`: equal runs, and ends of episodes."""
 
 import itertools
 from collections import Counter
@@ -27,13 +27,13 @@ SURVIVES = (
     " a step changes, with a seed and without"
 )
 TRIES = 4
-"""How often an episode is played, so that nothing rare passes for a rule."""
+"""Number of episodes to play, so that rare events are not taken for a rule."""
 
 
 def compare(
     these: list[Moment], those: list[Moment], complaint: str, only: int | None = None
 ) -> None:
-    """Raise where two runs part that should not; with `only`, of one environment."""
+    """Raise if two runs differ that should not; with `only`, in one environment."""
     first = only or 0
     rows = slice(first, None if only is None else first + 1)
     for t, (this, that) in enumerate(zip(these, those, strict=True)):
@@ -49,24 +49,24 @@ def compare(
 
 
 def alike(these: Moment, those: Moment) -> bool:
-    """Whether they have the same entries, and the same values in them."""
+    """Whether two moments have the same entries with equal values."""
     return these.keys() == those.keys() and all(
         same(these[name], those[name]) for name in these
     )
 
 
 def check_own_seeds(envs: Any, steps: int, seed: int) -> None:
-    """What an environment returns depends on its own seed alone.
+    """Check that the results of an environment depend only on its own seed.
 
     Environments of one `TorchVectorEnv` share a generator after their first states.
     """
     batched = isinstance(envs.unwrapped, TorchVectorEnv)
     if not (batched or isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)):
-        return  # others may have one seed for the whole batch
+        return  # others may use one seed for the whole batch
     steps = 0 if batched else min(steps, 100)
     seeds = [seed + i for i in range(envs.num_envs)]
     run = play(envs, steps, seeds, seed)
-    # Of a generator that all of them seed, the first seed or the last one may count.
+    # With a shared generator, the first seed or the last one may decide.
     for i in (0, envs.num_envs - 1):
         others = [s if j == i else s + 10_007 for j, s in enumerate(seeds)]
         again = play(envs, steps, others, seed)
@@ -75,7 +75,7 @@ def check_own_seeds(envs: Any, steps: int, seed: int) -> None:
 
 
 def _aligned(envs: Any, run: list[Moment], other: list[Moment]) -> int:
-    """How many moments of two runs match: in DISABLED mode resets are moments, too."""
+    """Number of moments that two runs share; in DISABLED mode resets count too."""
     if envs.metadata["autoreset_mode"] is AutoresetMode.DISABLED:
         for t, (this, that) in enumerate(zip(run, other, strict=False)):
             if ended_in(this).any() != ended_in(that).any():
@@ -84,10 +84,10 @@ def _aligned(envs: Any, run: list[Moment], other: list[Moment]) -> int:
 
 
 def check_nothing_survives(envs: Any, steps: int, seed: int) -> None:
-    """An episode after others is the one that it would have been without them.
+    """Check that an episode is the same with and without episodes before it.
 
-    Chance comes from `np_random`, which is set before; episodes that depend on the seed
-    in spite of that are not compared.
+    Random numbers come from `np_random`, which is set before each; episodes that still
+    depend on the seed are not compared.
     """
     if not isinstance(envs.unwrapped, SyncVectorEnv):
         return
@@ -105,7 +105,7 @@ def _all_alike(run: list[Moment], other: list[Moment]) -> bool:
 
 
 def _episode(envs: Any, before: int, seed: int) -> list[Moment]:
-    """An episode by the same chance and actions, after `before` steps of others."""
+    """An episode with fixed random numbers and actions, after `before` other steps."""
     play(envs, before, seed, seed)
     for i, env in enumerate(envs.unwrapped.envs):
         env.unwrapped.np_random = np.random.default_rng(i)
@@ -114,13 +114,13 @@ def _episode(envs: Any, before: int, seed: int) -> list[Moment]:
 
 
 def check_final(run: list[Moment]) -> None:
-    """`final_obs` is what an episode came to, also where it was only cut."""
+    """Check that `final_obs` is the final observation, also after a truncation."""
     names = [name for name in run[0] if any(f"final_{name}" in m for m in run)]
-    if not names:  # nothing ended, or in the other autoreset modes
+    if not names:  # no episode ended, or another autoreset mode
         return
     ends: list[_End] = []
-    seen: Counter[bytes] = Counter()  # how often each observation was seen
-    going_on = unmoved = 0  # steps that ended no episode; those that changed nothing
+    seen: Counter[bytes] = Counter()  # count of each observation
+    going_on = unmoved = 0  # steps without an end; of these, without a change
     for before, moment in itertools.pairwise(run):
         was, obs, ended = _rows(before, names), _rows(moment, names), ended_in(moment)
         seen.update(obs)
@@ -141,12 +141,12 @@ def check_final(run: list[Moment]) -> None:
 
 
 class _End(NamedTuple):
-    """Observations at an episode's end, as bytes."""
+    """Observations around an episode's end, as bytes."""
 
     final: bytes
     next: bytes  # after the reset
-    before: bytes  # the one that was acted on last
-    cut: bool  # by truncation alone
+    before: bytes  # the observation of the last action
+    cut: bool  # truncated, not terminated
 
 
 def _rows(moment: Moment, names: list[str]) -> list[bytes]:
@@ -156,9 +156,9 @@ def _rows(moment: Moment, names: list[str]) -> list[bytes]:
 
 
 def _refuse_rule(alike: list[bool], share: float, which: str, what: str) -> None:
-    """Raise if all are `alike`, and not by chance, as in this share of all steps.
+    """Raise if all are `alike`, and chance, `share` of all steps, is no explanation.
 
-    In a world of few states an episode may well be cut where the next one begins.
+    With few states, an episode may well be truncated in the next one's first state.
     """
     if alike and all(alike) and share ** len(alike) < 2e-3:
         raise ValueError(

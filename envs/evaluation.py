@@ -1,4 +1,4 @@
-"""Environments to evaluate in, apart from those that training steps."""
+"""Make environments for evaluation, separate from those for training."""
 
 import copy
 import dataclasses
@@ -25,14 +25,14 @@ def make_eval(
     num_envs: int | None = None,
     render_mode: str | None = None,
 ) -> VectorEnv:
-    """Environments apart from the training ones, made from a source as `make` takes it;
-    ValueError if it is an object of which no second can be made.
+    """Make environments for evaluation from a source of `make`; ValueError if it is an
+    object that cannot be made a second time.
 
-    By default there is one for each episode and at most 16, or as many as the
-    environment's `metadata["most_eval_envs"]` says, if each takes much memory.
+    By default there is one for each episode, at most 16, or at most the environment's
+    `metadata["most_eval_envs"]`, for environments that take much memory.
     """
     count = min(config.eval_episodes, _most(source)) if num_envs is None else num_envs
-    # Processes draw other numbers than those of the training.
+    # Another seed, so that processes draw other numbers than in training.
     config = dataclasses.replace(config, seed=derive_seed(config.seed, "evaluation"))
     if isinstance(source, TorchVectorEnv):
         return source.clone(count, render_mode=render_mode)
@@ -50,8 +50,8 @@ def make_eval(
 
 
 def check_apart(envs: VectorEnv, training: VectorEnv) -> None:
-    """ValueError if environments to evaluate in are those of the training, or have
-    other spaces."""
+    """ValueError if evaluation environments are the training ones, or have other
+    spaces."""
     both = training, envs
     own, others = ({id(x.unwrapped), *games_inside(x)} for x in both)
     if own & others:
@@ -65,7 +65,7 @@ def check_apart(envs: VectorEnv, training: VectorEnv) -> None:
         for name in ("observation", "action")
     )
     names = [getattr(space, "spaces", {}).keys() for space in observed]
-    common = tuple(names[0] & names[1])  # others may be missing: of a critic, say
+    common = tuple(names[0] & names[1])  # others may be missing, such as a critic's
     seen = [spaces.part(space, common) for space in observed]
     if not spaces.have_same_leaves(*seen) or acted[0] != acted[1]:
         raise ValueError(
@@ -76,7 +76,7 @@ def check_apart(envs: VectorEnv, training: VectorEnv) -> None:
 
 
 def _most(source: Any) -> int:
-    """How many environments of a source play side by side, at most."""
+    """The maximal number of parallel evaluation environments of a source."""
     kind = class_of(source) if isinstance(source, str) else source
     known = getattr(kind, "metadata", None)
     return known.get("most_eval_envs", 16) if isinstance(known, dict) else 16
@@ -85,16 +85,16 @@ def _most(source: Any) -> int:
 def _another(
     source: Any, config: Config, count: int, render_mode: str | None
 ) -> VectorEnv:
-    """More of what an object is: environments have the spec that `gym.make` made them
-    by, vector environments the functions that made their parts. Of the config only the
-    wrappers count, which training put around a single environment."""
+    """Make an object's environments again: environments from their spec of `gym.make`,
+    vector environments from the functions that made their parts. The config is used for
+    its wrappers, which training put around a single environment."""
     drawn = f" with render_mode={render_mode!r}" if render_mode else ""
     refusal = ValueError(
         f"no second environment can be made from {source}{drawn}: pass eval_envs= (an"
         " id, a class or a function that makes one) to the trainer, or train with"
         " eval_every=0"
     )
-    wraps = isinstance(source, VectorWrapper)  # has no spec of its own
+    wraps = isinstance(source, VectorWrapper)  # has no own spec
     parts = isinstance(source, SyncVectorEnv | AsyncVectorEnv)
     if parts and render_mode is None:
         envs = vectorize(source.env_fns[0], count, "sync")
@@ -102,7 +102,7 @@ def _another(
             raise refusal
         return envs
     spec = None if wraps else source.get_attr("spec")[0] if parts else source.spec
-    if not isinstance(spec, EnvSpec):  # other libraries have specs of their own
+    if not isinstance(spec, EnvSpec):  # other libraries have other specs
         raise refusal
     spec = copy.deepcopy(spec)
     for name in ("render_mode", "num_envs"):
@@ -117,5 +117,5 @@ def _another(
             kwargs = {**spec.kwargs, **atari.RAW, **kwargs}
             return atari.make_atari(spec.id, count, **kwargs)
         return gym.make_vec(spec, num_envs=count, **kwargs)
-    except ValueError as reason:  # a wrapper that cannot be made again
+    except ValueError as reason:  # a wrapper cannot be made again
         raise refusal from reason

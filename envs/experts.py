@@ -1,4 +1,4 @@
-"""Actions of experts that know the state, for demonstrations."""
+"""Actions of experts that read the full state, for demonstrations."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,12 +12,12 @@ from yieldrl.envs.wrappers import BatchWrapper
 
 
 def expert_actions(envs: VectorEnv) -> Tensor | np.ndarray:
-    """What the environments' own experts would do now, in every environment.
+    """The actions of the environments' experts in the current states.
 
     An expert is a method `expert()` without arguments: of a vector environment, or of a
-    wrapper around one, for all of them `[N, ...]`; or of each single environment in a
-    batch, or a wrapper around it, for itself. Wrappers that leave actions as they are
-    are looked through from the outside.
+    wrapper around one, for the batch `[N, ...]`; or of each single environment in a
+    batch, or a wrapper around it, for one action. The outermost is used; it may be
+    inside of wrappers that do not change actions.
 
     Returns:
         Actions `[N, ...]` as `envs.step` takes them: a tensor on the environments'
@@ -25,7 +25,7 @@ def expert_actions(envs: VectorEnv) -> Tensor | np.ndarray:
 
     Raises:
         ValueError: If there is no expert, or one inside of a wrapper that changes the
-            actions. (Wrappers in processes of their own are not looked at.)
+            actions. (Wrappers in other processes are not checked.)
 
     Example:
         >>> import gymnasium
@@ -38,8 +38,8 @@ def expert_actions(envs: VectorEnv) -> Tensor | np.ndarray:
 
 
 def find_expert(envs: VectorEnv) -> Callable[[], Tensor | np.ndarray]:
-    """A function that returns what `expert_actions` does, for repeated calls; the
-    environments need no reset yet. It raises ValueError as `expert_actions` does."""
+    """A function that returns `expert_actions(envs)`, for repeated calls; the
+    environments need no reset yet. ValueError as in `expert_actions`."""
     if hasattr(type(envs), "expert"):
         known: Any = envs
         return known.expert
@@ -50,7 +50,7 @@ def find_expert(envs: VectorEnv) -> Callable[[], Tensor | np.ndarray]:
         answer = envs.answer if isinstance(envs, BatchWrapper) else lambda given: given
         return lambda: answer(ask())
     parts = isinstance(envs, SyncVectorEnv | AsyncVectorEnv)
-    # Asked for first, because a process that is asked for what is not there ends.
+    # Check first: a process that is asked for a missing attribute ends.
     if not (parts and all(envs.call("has_wrapper_attr", "expert"))):
         raise ValueError(
             f"{envs} has no expert: give the environment's class a method expert() that"

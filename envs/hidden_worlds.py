@@ -1,4 +1,4 @@
-"""Ready worlds of hidden parameters, with ranges to train in and ranges held out."""
+"""Environments with hidden parameters, with ranges for training and held-out ranges."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from yieldrl.envs.wrappers import HiddenParameters
 
 
 class Sides(NamedTuple):
-    """Intervals by name, as `HiddenParameters` takes them."""
+    """Intervals by parameter name, for `HiddenParameters`."""
 
     ranges: Mapping[str, Any]
     held_out: Mapping[str, Any]
@@ -25,8 +25,8 @@ PENDULUM = Sides(
     {"mass": (0.5, 1.5), "length": (0.5, 1.3)},
     {"mass": ((0.3, 0.5), (1.5, 1.8)), "length": ((0.4, 0.5), (1.3, 1.4))},
 )
-"""In kg and m. Where both are largest (held out), the motor takes most of an episode to
-swing it up: 171 of 200 steps from the worst of 64 first states, by a rule of energy."""
+"""In kg and m. At the held-out maximum of both, swinging up takes most of an episode:
+171 of 200 steps from the worst of 64 first states, with an energy-based controller."""
 
 CART_POLE = Sides(
     {
@@ -40,8 +40,8 @@ CART_POLE = Sides(
         "force_mag": ((-20.0, -15.0), (15.0, 20.0)),
     },
 )
-"""In kg, m and N. One linear rule balances all poles, whatever they weigh and measure:
-hence forces below zero, with which the two actions have changed places."""
+"""In kg, m and N. One linear controller balances poles of all masses and lengths, hence
+negative forces too, which swap the effects of the two actions."""
 
 ROBOT = Sides(
     {
@@ -57,7 +57,7 @@ ROBOT = Sides(
         "gear_scale": ((0.5, 0.6), (1.4, 1.6)),
     },
 )
-"""As multiples of what the model has."""
+"""As multiples of the model's values."""
 
 
 def hidden(
@@ -70,13 +70,13 @@ def hidden(
     side: str = "training",
     **kwargs: Any,
 ) -> HiddenParameters:
-    """A world in `HiddenParameters`, which explains `side`.
+    """Make a world in `HiddenParameters`; see there for `side`.
 
     Args:
         world: The class of the world.
-        usual: The intervals if no others are given.
-        ranges: Instead of the usual ones; then give what is held out, too.
-        held_out: Instead of the usual ones.
+        usual: The default intervals.
+        ranges: Training intervals in place of the usual ones; then also `held_out`.
+        held_out: Held-out intervals in place of the usual ones.
         kwargs: Arguments of the world.
     """
     if ranges is None:

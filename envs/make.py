@@ -1,4 +1,4 @@
-"""From an id, a class, a function or an object to a vector environment."""
+"""Make a vector environment from an id, a class, a function or an object."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ _OF_ARGUMENTS = (
     "__init__() missing",
     "takes no arguments",
 )
-"""What Python says of a call whose arguments do not fit."""
+"""Python's messages for calls with wrong arguments."""
 
 
 def make(
@@ -45,22 +45,22 @@ def make(
     num_envs: int | None = None,
     render_mode: str | None = None,
 ) -> VectorEnv:
-    """A vector environment from whatever names or makes environments.
+    """Make a vector environment from a source: a name, class, function or object.
 
-    A single environment's attribute `info_keys`, say `("lives",)`, names the entries of
-    its info that the batch passes on; those in `recorded_info` (a vector environment's
-    too) are also stored in every transition. `success` or `is_success`, true where an
-    episode ended well, needs no naming: evaluation logs a `success_rate`.
+    A single environment's attribute `info_keys`, such as `("lives",)`, lists entries of
+    its info that the batch passes on; entries in `recorded_info` (also of a vector
+    environment) are stored in every transition too. `success` or `is_success`, True if
+    an episode succeeded, needs no listing: evaluation logs a `success_rate`.
 
     Args:
         source: An id (`"CartPole-v1"`), the path of a class or function
             (`"my_module:MyEnv"`), an environment (becomes a batch of one), a vector
             environment (used as it is), the class of either, or a function that makes
             an environment.
-        config: Says `num_envs`, `env_kwargs`, `wrappers` and `vectorization`.
+        config: With `num_envs`, `env_kwargs`, `wrappers` and `vectorization`.
         device: Where a device-batched environment keeps its state.
-        num_envs: Instead of `config.num_envs`.
-        render_mode: Gymnasium's render mode, where the source can take one.
+        num_envs: Replaces `config.num_envs`.
+        render_mode: Gymnasium's render mode, if the source takes one.
 
     Raises:
         ValueError: If there is no such environment, it is a batch that no wrapper of
@@ -94,7 +94,7 @@ def make(
 
 @dataclass
 class _Order:
-    """What `make` is to make of a source."""
+    """A request to `make`: the source and all arguments."""
 
     config: Config
     device: str
@@ -132,9 +132,9 @@ class _Order:
             maker = load_env_creator(maker) if isinstance(maker, str) else maker
             kwargs = self._of_batch(maker, env_id)
             return gym.make_vec(spec.id, num_envs=self.count, **kwargs)
-        # Not Gymnasium's own batched CartPole: it can only reset one step late.
-        kwargs = {"disable_env_checker": True, **self.kwargs}  # the collector looks
-        # In a process of its own the id may be unknown, which this program registered.
+        # Not Gymnasium's batched CartPole, which has no SAME_STEP mode.
+        kwargs = {"disable_env_checker": True, **self.kwargs}  # the collector checks
+        # An id that this program registered is unknown in other processes.
         made_by = portable(spec) if self.config.vectorization == "async" else env_id
         return self._one_by_one(partial(gym.make, made_by), kwargs)
 
@@ -142,15 +142,15 @@ class _Order:
         self, make_one: Callable[..., gym.Env], kwargs: dict[str, Any]
     ) -> VectorEnv:
         def make_given() -> gym.Env:
-            return make_one(**deepcopy(kwargs))  # an environment may write into its own
+            return make_one(**deepcopy(kwargs))  # an environment may modify them
 
         mode, seed = self.config.vectorization, self.config.seed
         seed = ranks().derive_seed(seed, "workers")
         return vectorize(make_given, self.count, mode, self.wrappers, seed)
 
     def _of_batch(self, maker: Any, name: str) -> dict[str, Any]:
-        """The arguments of what makes a batch: with the device, if it takes one, and
-        with `action_mask`, if it takes that in place of `ActionMask`."""
+        """Arguments for a maker of a batch: with `device`, if it takes one, and with
+        `action_mask`, if it takes that in place of `ActionMask`."""
         is_class = isinstance(maker, type)
         takes = inspect.signature(maker.__init__ if is_class else maker).parameters
         kwargs, wrappers = self.kwargs, self.wrappers

@@ -1,4 +1,4 @@
-"""Action masks: which actions are possible now, as a part of the observation."""
+"""Action masks in observations: which actions are possible."""
 
 from typing import Any
 
@@ -15,21 +15,21 @@ MASK = "action_mask"
 
 
 class ActionMask(gym.Wrapper, RecordConstructorArgs):
-    """Puts the mask of possible actions into the observation, bool `[A]`.
+    """Adds the mask of possible actions to the observation, bool `[A]`.
 
     Observations become `{"observation": ..., "action_mask": ...}`, PettingZoo's
-    convention, so that an agent knows the mask wherever it acts. Environments give it
-    in one of three ways: they have such a Dict already, whose mask becomes bool; or a
-    method `action_masks()`, as sb3-contrib has it; or `info["action_mask"]`, as
-    Gymnasium's Taxi.
+    convention, so that an agent has the mask wherever it acts. Environments provide it
+    in one of three ways: such a Dict, whose mask becomes bool; a method
+    `action_masks()`, as in sb3-contrib; or `info["action_mask"]`, as in Gymnasium's
+    Taxi.
 
-    Several choices (MultiDiscrete) have their masks one behind the other, and the
-    buttons of a MultiBinary count as choices of two: not pressed, pressed.
+    The masks of several choices (MultiDiscrete) are concatenated, and each button of a
+    MultiBinary is a choice of two: not pressed, pressed.
 
     Raises:
-        TypeError: If its actions are no choices.
+        TypeError: If its actions are not discrete.
         ValueError: At a reset or step: if there is no mask, if it has another shape, or
-            if it forbids everything although the episode goes on.
+            if it forbids all actions before the episode has ended.
 
     >>> env = ActionMask(gym.make("Taxi-v4"))
     >>> obs, _ = env.reset(seed=0)
@@ -41,7 +41,7 @@ class ActionMask(gym.Wrapper, RecordConstructorArgs):
         RecordConstructorArgs.__init__(self)  # so that Gymnasium can make it again
         gym.Wrapper.__init__(self, env)
         self.choices = spaces.choices(env.action_space)
-        bits: Any = np.bool_  # which the types of Box leave out
+        bits: Any = np.bool_  # missing in the types of Box
         mask = Box(0, 1, (sum(self.choices),), bits)
         self._mask = np.ones(sum(self.choices), dtype=np.bool_)
         inner = env.observation_space
@@ -63,7 +63,7 @@ class ActionMask(gym.Wrapper, RecordConstructorArgs):
         return obs, reward, terminated, truncated, info
 
     def action_masks(self) -> np.ndarray:
-        """The latest mask, bool `[A]`, where sb3-contrib looks for it."""
+        """The latest mask, bool `[A]`; the method that sb3-contrib uses."""
         return self._mask
 
     def _masked(self, obs: Any, info: dict[str, Any], *, ended: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Mountain car: too weak for the hill, so first it has to go the other way."""
+"""Mountain car: a weak car must first go back to gain speed for a hill."""
 
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +17,7 @@ HIGH = np.array([MAX_POSITION, MAX_SPEED], dtype=np.float32)
 
 
 class MountainCarVectorEnv(TorchVectorEnv):
-    """Gymnasium's MountainCar-v0, N of them at once on a device.
+    """Gymnasium's MountainCar-v0 as N environments on a device.
 
     State and observation are the car's position and velocity. Actions 0, 1 and 2 push
     to the left, not at all, and to the right. The reward is -1 per step. An episode
@@ -27,11 +27,11 @@ class MountainCarVectorEnv(TorchVectorEnv):
     thesis, University of Cambridge.
 
     Args:
-        goal_velocity: Slower than this, arriving does not count. This and all that
-            follow: a number, or one per car, `[N]`.
+        goal_velocity: Least velocity at the goal for success. This and all following:
+            a number, or one per car, `[N]`.
         force: What a push adds to the velocity.
-        gravity: What the steepest slope adds to it.
-        low: Lower bound of the first position, which is uniform.
+        gravity: What the steepest slope adds to the velocity.
+        low: Lower bound of the first position, drawn uniformly.
         high: Upper bound of the first position.
         kwargs: Arguments of `TorchVectorEnv`.
     """

@@ -1,4 +1,4 @@
-"""Mountain car with a gas pedal: every push costs, and the goal pays 100."""
+"""Mountain car with a continuous push: pushes cost, and the goal pays 100."""
 
 from typing import Any
 
@@ -10,15 +10,15 @@ from yieldrl.envs.mountain_car import MountainCarVectorEnv
 
 
 class MountainCarContinuousVectorEnv(MountainCarVectorEnv):
-    """Gymnasium's MountainCarContinuous-v0, N of them at once on a device.
+    """Gymnasium's MountainCarContinuous-v0 as N environments on a device.
 
     The car, hills and first states are those of `MountainCarVectorEnv`; the action is a
     push `[N, 1]`, clipped to [-1, 1]. The reward is 100 for arriving, minus a tenth of
     the action's square (of the action as it is given, not clipped). Episodes are cut
     after 999 steps. Gradients flow through the step where nothing is at a limit.
 
-    Differs from gymnasium: that rounds its state to float32 after every step; here it
-    has the precision of `dtype`.
+    Differs from gymnasium, which rounds the state to float32 after every step; here the
+    state has the precision of `dtype`.
 
     Args:
         power: What a full push adds to the velocity: a number, or one per car, `[N]`.

@@ -1,4 +1,4 @@
-"""Names of environments: what they stand for, and what to call an environment."""
+"""Resolve names of environments, and name environments."""
 
 import difflib
 import importlib
@@ -12,16 +12,16 @@ from yieldrl.envs import atari
 
 
 def resolve(source: str) -> Any:
-    """The class or function that `module:name` stands for; anything else is an id."""
+    """The class or function named `module:name`; other values are returned as ids."""
     module, _, name = source.rpartition(":")
     try:
         return getattr(importlib.import_module(module), name, source)
     except (ImportError, ValueError):
-        return source  # as an id it is refused, with the reason
+        return source  # later rejected as an id, with the reason
 
 
 def find_function(field: str, name: str, called_with: str) -> Any:
-    """The function that `my_module:function`, the value of a field, stands for.
+    """The function named `my_module:function` in a config field.
 
     ValueError if there is none.
     """
@@ -54,7 +54,7 @@ def find_spec(env_id: str) -> EnvSpec:
 
 
 def class_of(env_id: str) -> Any:
-    """What makes the environments of an id, or of `module:Class`; or ValueError."""
+    """The maker of environments of an id, or of `module:Class`; or ValueError."""
     source = resolve(env_id)
     if not isinstance(source, str):
         return source
@@ -64,7 +64,7 @@ def class_of(env_id: str) -> Any:
 
 
 def name_of(source: Any) -> str:
-    """What to call the environments of a source: its id, or the name of its class."""
+    """The name of a source's environments: its id, or the name of its class."""
     if isinstance(source, str):
         return source
     if isinstance(source, SyncVectorEnv | AsyncVectorEnv):

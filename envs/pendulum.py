@@ -1,4 +1,4 @@
-"""Pendulum: swing it up with a motor that is too weak, and hold it there."""
+"""Pendulum: swing it up with a weak motor, and hold it there."""
 
 import math
 from types import MappingProxyType
@@ -17,7 +17,7 @@ HIGH = np.array([1.0, 1.0, MAX_SPEED], dtype=np.float32)
 
 
 class PendulumVectorEnv(TorchVectorEnv):
-    """Gymnasium's Pendulum-v1, N of them at once on a device.
+    """Gymnasium's Pendulum-v1 as N environments on a device.
 
     State: angle from the upright (rad, not wrapped) and angular velocity (rad/s).
     Observation: the angle's cosine and sine, and the velocity. The action is a torque
@@ -26,9 +26,9 @@ class PendulumVectorEnv(TorchVectorEnv):
     flow through the step, except where the torque or the velocity is at its limit.
 
     Args:
-        gravity: In m/s^2. This and all that follow: a number, or one each, `[N]`.
-        mass: Of the rod (kg).
-        length: Of the rod (m).
+        gravity: In m/s^2. This and all following: a number, or one each, `[N]`.
+        mass: Mass of the rod (kg).
+        length: Length of the rod (m).
         dt: Time from step to step (s).
         high_angle: First angles are uniform between minus this and this (rad).
         high_speed: First velocities are uniform between minus this and this (rad/s).

@@ -1,4 +1,4 @@
-"""Between a trainer and worker processes: what is sent, and waits that end."""
+"""Communication between a trainer and worker processes, with timeouts."""
 
 import copy
 import os
@@ -16,27 +16,27 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 from yieldrl.foundations import derive_seed, seed_everything
 
-NOTICE = 60.0  # seconds without an answer until a warning says so
-PATIENCE = 600.0  # seconds without an answer until it is an error
-REPORT = 10.0  # seconds that the report of an error may take on its way
+NOTICE = 60.0  # seconds without an answer until a warning
+PATIENCE = 600.0  # seconds without an answer until an error
+REPORT = 10.0  # seconds to wait for the report of an error
 
 
 class Pipe:
-    """A connection to a worker `name` that counts the answers still to come."""
+    """A connection to a worker `name` that counts pending answers."""
 
     def __init__(self, connection: Any, name: str) -> None:
         self._connection, self.name, self.awaited = connection, name, 0
         self._poller: Any = None
-        if hasattr(select, "poll"):  # asked once a step, where making one takes longer
+        if hasattr(select, "poll"):  # created once, because creation is slow
             self._poller = select.poll()
             self._poller.register(connection.fileno(), select.POLLIN)
 
     def send(self, message: tuple[str, Any]) -> None:
-        """Ask for something, in the words of `AsyncVectorEnv`."""
+        """Send a command of `AsyncVectorEnv`."""
         self.awaited += 1
         if message[0] in ("step", "close"):
             self._connection.send(message)
-        else:  # may hold what only this program defines
+        else:  # may contain objects defined in this program
             self._connection.send_bytes(cloudpickle.dumps(message))
 
     def recv(self) -> Any:
@@ -60,7 +60,7 @@ class Pipe:
         return answer
 
     def drop_answers(self, timeout: float) -> None:
-        """Discard the answers still to come; RuntimeError if one takes too long."""
+        """Discard pending answers; RuntimeError if one takes too long."""
         while self.awaited:
             if not self.poll(timeout):
                 raise RuntimeError(
@@ -70,7 +70,7 @@ class Pipe:
             self.recv()
 
     def poll(self, timeout: float = 0.0) -> bool:
-        """Whether there is an answer, or an end, within so many seconds."""
+        """Whether an answer, or the worker's end, arrives within `timeout` seconds."""
         if self._poller is None:
             return self._connection.poll(timeout)
         return bool(self._poller.poll(1000 * max(0.0, timeout)))
@@ -84,7 +84,7 @@ class Pipe:
 
 
 class Errors:
-    """What workers failed with, as the queue that an `AsyncVectorEnv` reads."""
+    """Errors of workers, with the interface of `AsyncVectorEnv`'s error queue."""
 
     def __init__(self, errors: Any) -> None:
         self._errors = errors
@@ -101,17 +101,17 @@ class Errors:
 
 
 UNSENT_ERRORS = (pickle.PicklingError, AttributeError, TypeError)
-"""What pickling raises where an object cannot be sent."""
+"""Errors of pickling for objects that cannot be sent."""
 
 Make = Callable[[], gym.Env]
 
 
 def pack(make: Make) -> bytes:
-    """A function in bytes, with all that it needs of the program that runs, its
-    registered environments among it: the process never runs the program again."""
+    """Pickle a function with everything that it needs of the running program, including
+    registered environments: the process never runs the program again."""
     try:
         return cloudpickle.dumps((make, _registered()))
-    except Exception as reason:  # whatever an object raises that refuses
+    except Exception as reason:  # objects may raise any error
         raise TypeError(
             f"what makes the environments cannot be sent to a process of their own"
             f" ({type(reason).__name__}: {reason}): open connections, files, locks and"
@@ -121,8 +121,8 @@ def pack(make: Make) -> bytes:
 
 
 class Parcel:
-    """Makes environment `index` of a batch: by `make` where that is, and in another
-    process by `packed`, what `pack` makes of it. Each process draws other random
+    """Makes environment `index` of a batch: with `make` in this process, and in another
+    process from `packed`, the result of `pack`. Each process has different random
     numbers."""
 
     def __init__(self, make: Make, packed: bytes, index: int, seed: int) -> None:
@@ -138,7 +138,7 @@ class Parcel:
             return self.make()
         environ, dtype = vars(self)["surroundings"]
         os.environ.update(environ)
-        # Processes share the cores: more threads would be in each other's way.
+        # Processes share the cores: more threads would slow each other down.
         torch.set_num_threads(1)
         torch.set_default_dtype(dtype)
         make, specs = pickle.loads(self.packed)
@@ -148,7 +148,7 @@ class Parcel:
 
 
 def portable(spec: EnvSpec) -> EnvSpec:
-    """A spec that works in every process: what the program itself defines is put in."""
+    """A spec that works in every process: includes code defined in the program."""
     place = spec.entry_point
     if not (isinstance(place, str) and place.startswith("__main__:")):
         return spec
@@ -158,27 +158,27 @@ def portable(spec: EnvSpec) -> EnvSpec:
 
 
 def _registered() -> dict[str, EnvSpec]:
-    """Registered environments that can be sent, by their ids."""
+    """Registered environments that can be pickled, by id."""
     specs: dict[str, EnvSpec] = {}
     for name, spec in gym.registry.items():
         try:
             specs[name] = portable(spec)
             if not isinstance(specs[name].entry_point, str | None):
                 cloudpickle.dumps(specs[name])
-        except Exception:  # another one than that which is made, or it will be said
+        except Exception:  # skip it; an error follows if it is needed
             specs.pop(name, None)
     return specs
 
 
 def sendable_error(error: Exception) -> tuple[type[Exception], str]:
-    """The class of an error, or one of Python's own where another process does not know
-    it, and the text to make it of."""
+    """The class of an error, or a built-in one if other processes lack the class, and
+    the text to make it with."""
     kind, alone = type(error), len(error.args) == 1 and isinstance(error.args[0], str)
     text = error.args[0] if alone else str(error)
     try:
         if pickle.loads(pickle.dumps(kind))(text).args == (text,):
             return kind, text
-    except Exception:  # whatever its constructor raises
+    except Exception:  # its constructor may raise any error
         pass
     kinds = (k for k in (ValueError, TypeError) if issubclass(kind, k))
     return next(kinds, RuntimeError), f"{kind.__name__}: {error}"

@@ -1,5 +1,5 @@
-"""Planning: the exact values of a world whose transition table is known, as are those
-of Gymnasium's FrozenLake, CliffWalking and Taxi, `env.unwrapped.P`."""
+"""Planning: exact values for a known transition table, such as `env.unwrapped.P` of
+Gymnasium's FrozenLake, CliffWalking and Taxi."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,14 +15,14 @@ Table = Mapping[int, Mapping[int, Sequence[Outcome]]]
 def value_iteration(
     table: Table, gamma: float, tolerance: float = 1e-10
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The best values there are: `V* [S]` and `Q* [S, A]`.
+    """The optimal values: `V* [S]` and `Q* [S, A]`.
 
-    Bellman's optimality equation, applied until no value changes by `tolerance` any
-    more (Bellman 1957; Sutton & Barto 2018, equation 4.10):
+    Bellman's optimality equation, applied until all values change by less than
+    `tolerance` (Bellman 1957; Sutton & Barto 2018, equation 4.10):
 
         V(s) = max_a sum_s' p(s' | s, a) (r + gamma V(s'))
 
-    ValueError if the values grow without end, as they can where `gamma` is 1.
+    ValueError if the values diverge, which is possible if `gamma` is 1.
 
     >>> walk = {0: {0: [(1.0, 0, -1.0, False)], 1: [(0.5, 0, 0.0, False),
     ...                                             (0.5, 1, 1.0, True)]},
@@ -48,14 +48,14 @@ def policy_evaluation(table: Table, policy: np.ndarray, gamma: float) -> np.ndar
     """The value of a policy in every state, `V [S]`, exactly.
 
     Bellman's equation is linear in the values of a given policy (Sutton & Barto 2018,
-    equation 4.4), so it is solved, not iterated: `V = (I - gamma P)^-1 r`.
+    equation 4.4), so it is solved directly: `V = (I - gamma P)^-1 r`.
 
     Args:
         table: All outcomes of all actions in all states.
         policy: An action for every state, `[S]` integers, or the probability of every
             action in every state, `[S, A]`.
-        gamma: Discount. With 1 the policy must end from every state, or it is a
-            ValueError.
+        gamma: Discount. With 1, ValueError unless the policy reaches an end from
+            every state.
     """
     follow, reward = _arrays(table)
     if policy.ndim == 1:
@@ -74,7 +74,7 @@ MAX_SWEEPS = 100_000
 
 
 def _arrays(table: Table) -> tuple[np.ndarray, np.ndarray]:
-    """Probability to go on in each state `[S, A, S]`, and mean reward `[S, A]`."""
+    """Probabilities of non-terminal next states `[S, A, S]`; mean reward `[S, A]`."""
     follow = np.zeros((len(table), len(table[0]), len(table)))
     reward = np.zeros(follow.shape[:2])
     for state, actions in table.items():
@@ -86,7 +86,7 @@ def _arrays(table: Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _ends(transition: np.ndarray) -> np.ndarray:
-    """Whether an episode from each state `[S]` can come to an end at all."""
+    """Whether an episode from each state can end, bool `[S]`."""
     ends = transition.sum(1) < 1 - 1e-9
     for _ in transition:
         ends = ends | transition[:, ends].any(1)

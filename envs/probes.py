@@ -1,10 +1,10 @@
-"""Probe worlds: so small that what there is to learn in them is known beforehand.
+"""Probe environments: so small that the correct values and actions are known.
 
-Each asks for one thing more than those before it, so the first that an algorithm fails
-says where to look: values, observations, discounts, cuts, actions, and all together.
+Each needs one more ability than those before it, so the first that an algorithm fails
+locates the bug: values, observations, discounts, truncation, actions, or all together.
 
-Jones 2021, "Debugging RL, Without the Agonizing Pain", has five such worlds; here they
-have two actions each, which do nothing in the first four, and there is one that is cut.
+Jones 2021, "Debugging RL, Without the Agonizing Pain", has five of them; here they have
+two actions each, without effect in the first four, and there is one with truncation.
 """
 
 from typing import Any, NamedTuple
@@ -17,9 +17,9 @@ from yieldrl.envs.batched import TorchVectorEnv
 
 
 class Answer(NamedTuple):
-    """What an algorithm should come to know of a probe world: all observations to act
-    on, `obs` float32 `[K, 1]`, what the best policy is worth there, `value` float32
-    `[K]`, and its actions, int64 `[K]`, None where actions do nothing."""
+    """The correct solution of a probe environment: all observations, `obs` float32
+    `[K, 1]`, the values of the optimal policy, `value` float32 `[K]`, and its
+    actions, int64 `[K]`; None if actions have no effect."""
 
     obs: Tensor
     value: Tensor
@@ -27,8 +27,8 @@ class Answer(NamedTuple):
 
 
 class ProbeVectorEnv(TorchVectorEnv):
-    """Base of the probe worlds: an observation in [-1, 1], two actions. The state is
-    what is observed, `[1, N]`; it begins at 0."""
+    """Base of the probe environments: an observation in [-1, 1], two actions. The
+    state, `[1, N]`, is the observation; it begins at 0."""
 
     single_observation_space = spaces.Box(-1, 1, (1,))
     single_action_space = spaces.Discrete(2)
@@ -38,19 +38,19 @@ class ProbeVectorEnv(TorchVectorEnv):
         return torch.zeros_like(noise)
 
     def answer(self, gamma: float) -> Answer:
-        """What there is to learn with a discount from 0 up to and without 1."""
+        """The correct solution for a discount in [0, 1)."""
         raise NotImplementedError(f"{type(self)} lacks answer(gamma)")
 
 
 class SidedProbeVectorEnv(ProbeVectorEnv):
-    """Base of those that begin at -1 or 1, either as likely."""
+    """Base of those that begin at -1 or 1 with equal probability."""
 
     def initial_state(self, noise: Tensor) -> Tensor:
         return torch.where(noise < 0.5, -1.0, 1.0).to(noise.dtype)
 
 
 class ProbeRewardVectorEnv(ProbeVectorEnv):
-    """One step, which pays 1: is the reward learned, and nothing expected after it?"""
+    """One step with reward 1: tests whether the value is 1, without a bootstrap."""
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return state, torch.ones_like(state[0]), _all(state)
@@ -60,7 +60,7 @@ class ProbeRewardVectorEnv(ProbeVectorEnv):
 
 
 class ProbeObservationVectorEnv(SidedProbeVectorEnv):
-    """One step, which pays what was seen: does the value depend on the observation?"""
+    """One step, rewarded with the observation: tests that values depend on it."""
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return state, state[0].clone(), _all(state)
@@ -70,7 +70,7 @@ class ProbeObservationVectorEnv(SidedProbeVectorEnv):
 
 
 class ProbeDelayVectorEnv(ProbeVectorEnv):
-    """Two steps, 0 and then 1 are seen, the last pays 1: is a reward carried back?"""
+    """Two steps, observations 0 and 1, final reward 1: tests discounted values."""
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         last = state[0] == 1
@@ -81,7 +81,7 @@ class ProbeDelayVectorEnv(ProbeVectorEnv):
 
 
 class ProbeCutVectorEnv(ProbeVectorEnv):
-    """Pays 1 for ever, but is cut after some steps: is a cut no end?"""
+    """Reward 1 in every step, truncated: tests bootstrapping at truncations."""
 
     def __init__(
         self, num_envs: int = 1, *, max_episode_steps: int | None = 5, **kwargs: Any
@@ -92,12 +92,12 @@ class ProbeCutVectorEnv(ProbeVectorEnv):
         return state, torch.ones_like(state[0]), ~_all(state)
 
     def answer(self, gamma: float) -> Answer:
-        """It is worth `1 / (1 - gamma)`, wherever it is cut."""
+        """The value is `1 / (1 - gamma)`, wherever the episode is truncated."""
         return _answer([0], [1 / (1 - gamma)])
 
 
 class ProbeActionVectorEnv(ProbeVectorEnv):
-    """One step: action 1 pays 1 and action 0 costs 1. Is the better one preferred?"""
+    """One step, reward 1 for action 1, -1 for action 0: tests the policy."""
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return state, _sign(action == 1, state), _all(state)
@@ -107,9 +107,9 @@ class ProbeActionVectorEnv(ProbeVectorEnv):
 
 
 class ProbeChoiceVectorEnv(SidedProbeVectorEnv):
-    """One step: action 1 pays 1 on side 1, action 0 on side -1, and else it costs 1.
+    """One step: reward 1 for action 1 at 1 and for action 0 at -1, otherwise -1.
 
-    Does what is done depend on what is seen?
+    Tests whether actions depend on the observation.
     """
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:

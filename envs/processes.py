@@ -1,4 +1,4 @@
-"""Environments in processes of their own, which can be interrupted and always close."""
+"""Environments in separate processes, which can be interrupted and always close."""
 
 import contextlib
 import time
@@ -22,16 +22,16 @@ PATIENCE = 30.0  # seconds for environments to close by themselves
 class ProcessVectorEnv(AsyncVectorEnv):
     """An `AsyncVectorEnv` in SAME_STEP mode that neither hangs nor leaves workers.
 
-    Its processes start by forkserver or spawn, never by fork: a copy of a process that
-    has threads, as PyTorch's, may wait forever for a lock that one of them held. They
-    do not run the program again, so it needs no `if __name__ == "__main__"`: what makes
-    an environment is sent with cloudpickle, as are all registered environments. Each
-    process has one thread of PyTorch, and seeds Python's, NumPy's and PyTorch's global
-    generators by its index: at its start, and at a seeded reset.
+    Its processes start by forkserver or spawn, never by fork: a forked process with
+    threads, such as PyTorch's, may wait forever for a lock that one of them held. They
+    do not run the program again, so it needs no `if __name__ == "__main__"`: functions
+    are sent with cloudpickle, as are all registered environments. Each process has one
+    PyTorch thread, and seeds Python's, NumPy's and PyTorch's global generators by its
+    index: at its start, and at a seeded reset.
 
-    After Ctrl-C, or an error, while the workers step, `reset` discards unread answers
-    and begins new episodes, `step` before that raises an error, and `close` always
-    ends: workers that do not are terminated.
+    After Ctrl-C or an error during a step, `reset` discards unread answers and begins
+    new episodes, `step` before that raises an error, and `close` always returns: it
+    terminates workers that do not end.
 
     Args:
         env_fns: Functions that make one environment each.
@@ -47,7 +47,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
     """
 
     recorded_info: tuple[str, ...] = ()
-    """Entries of info that belong into every transition, as the environments say."""
+    """Entries of info to store in every transition, from the environments."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
         packed = {id(make): pack(make) for make in {id(f): f for f in env_fns}.values()}
         parcels = [Parcel(f, packed[id(f)], i, seed) for i, f in enumerate(env_fns)]
         self.processes, self.parent_pipes = [], []
-        first = env_fns[0]()  # here, so that its errors are seen as they are
+        first = env_fns[0]()  # made here, so that errors are raised unchanged
         parcels[0].make = lambda: first
         self.recorded_info += declared_names(first, "recorded_info")
         try:
@@ -80,7 +80,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
         self.env_fns = env_fns
 
     def _check_spaces(self) -> None:
-        """Wait for all processes, which Gymnasium has started, and compare spaces."""
+        """Wait until all processes have started, and compare their spaces."""
         self._starting.close()
         self._watch_pipes()
         deadline = time.monotonic() + starting.START
@@ -90,7 +90,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
         super()._check_spaces()
 
     def _watch_pipes(self) -> None:
-        """Let no wait for a worker be endless."""
+        """Add timeouts to all waits for workers."""
         self.parent_pipes: list[Any] = [
             Pipe(pipe, f"environment {i} of {type(self).__name__}, in its process,")
             for i, pipe in enumerate(self.parent_pipes)
@@ -104,7 +104,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
         )
 
     def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
-        """Start new episodes, also where a step or a reset was interrupted."""
+        """Start new episodes, also after an interrupted step or reset."""
         self._check_workers()
         with self._naming_dead_workers():
             if self._state is not AsyncState.DEFAULT:
@@ -127,8 +127,8 @@ class ProcessVectorEnv(AsyncVectorEnv):
     def close_extras(
         self, timeout: float | None = None, terminate: bool = False
     ) -> None:
-        """End the workers, and terminate those that do not within `timeout` seconds: by
-        default 30, or 2 after an interruption, and with `terminate` none."""
+        """End the workers, and terminate those still alive after `timeout` seconds: by
+        default 30, or 2 after an interruption, or 0 with `terminate`."""
         if timeout is None:
             timeout = PATIENCE if self._state is AsyncState.DEFAULT else starting.GRACE
         timeout = 0 if terminate else timeout
@@ -146,12 +146,12 @@ class ProcessVectorEnv(AsyncVectorEnv):
 
     @contextlib.contextmanager
     def _naming_dead_workers(self) -> Iterator[None]:
-        """Name the remedy where a worker is gone, instead of `EOFError`."""
+        """Replace `EOFError` of an ended worker by an error with the remedy."""
         try:
             yield
         except (EOFError, BrokenPipeError, ConnectionResetError):
             for process in self.processes:
-                process.join(0.1)  # so that it is seen to have ended
+                process.join(0.1)  # so that its exit code is known
             self._check_workers()
             raise
 
@@ -168,8 +168,8 @@ class ProcessVectorEnv(AsyncVectorEnv):
 
 
 def adopt(envs: VectorEnv) -> None:
-    """Have an `AsyncVectorEnv` below all wrappers wait and close as ours do; it is
-    changed in place, for a trainer gives back the object that it was passed."""
+    """Give an `AsyncVectorEnv` inside wrappers our timeouts and `close`; in place,
+    because a trainer keeps the object that it was passed."""
     inside = envs.unwrapped
     if type(inside) is AsyncVectorEnv:
         inside.__class__ = ProcessVectorEnv

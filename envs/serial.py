@@ -25,19 +25,19 @@ class SerialVectorEnv(SyncVectorEnv):
     """`gymnasium.vector.SyncVectorEnv` in SAME_STEP mode without its bookkeeping.
 
     Merging every sub-environment's `info` costs more than CartPole itself. Here a step
-    leaves in `info` the keys that are asked for and, if an episode ended, the dense
+    returns in `info` the requested keys and, if an episode ended, the dense
     `final_obs` (every environment's true next observation) with its mask `_final_obs`,
     and `final_info` with `success`, where an info says `success` or `is_success`, and
-    its `task`. Rewards and flags in arrays or lists of one are taken as what they hold.
+    its `task`. Rewards and flags may be arrays or lists of length one.
 
     An environment, its class or a wrapper around it may have the attributes `info_keys`
-    and `recorded_info`, tuples of names: of those entries of its info that pass, and of
-    those that belong into every transition and pass too. Each step must give them all.
+    and `recorded_info`, tuples of names: entries of its info to return, and entries
+    that are also stored in every transition. Each step must provide all of them.
 
     Args:
         env_fns: Functions that make one environment each.
-        info_keys: More keys of the infos to stack into `info`: what `step` said, at an
-            episode's end too.
+        info_keys: More keys of the infos to stack into `info`: always those of `step`,
+            also at an episode's end.
 
     Raises:
         TypeError: If one of these attributes is a plain string.
@@ -54,13 +54,13 @@ class SerialVectorEnv(SyncVectorEnv):
         passing = declared_names(self.envs[0], "info_keys")
         self.recorded_info += recorded
         self.info_keys = tuple(dict.fromkeys((*info_keys, *passing, *recorded)))
-        self.steps = 0  # since the latest reset of all, for messages
+        self.steps = 0  # since the latest full reset, for messages
         space = self.single_observation_space
         self._is_array = isinstance(space, ARRAYS)
         self._dtype, self._shape = space.dtype, (self.num_envs, *(space.shape or ()))
 
     def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
-        """Start new episodes, in all environments or where `reset_mask` says so."""
+        """Start new episodes, in all environments or where `reset_mask` is True."""
         options = None if options is None else dict(options)
         mask = None if options is None else options.pop("reset_mask", None)
         if mask is None:
@@ -89,7 +89,7 @@ class SerialVectorEnv(SyncVectorEnv):
         terminated, truncated = np.zeros((2, self.num_envs), dtype=np.bool_)
         any_ended, final = False, {}
         self.steps += 1
-        # A copy: some environments write into their action (`action *= scale`).
+        # A copy: some environments modify their action (`action *= scale`).
         actions = actions.copy() if isinstance(actions, np.ndarray) else actions
         for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
             answer = env.step(action)
@@ -101,7 +101,7 @@ class SerialVectorEnv(SyncVectorEnv):
             if not (plain and ended.__class__ in FLAGS and cut.__class__ in FLAGS):
                 last, gain, ended, cut, info = step_answer(answer, self._place(i))
             reward[i] = gain
-            last = copied(last)  # its reset, or another environment, may write there
+            last = copied(last)  # its reset, or another environment, may overwrite it
             next_obs.append(last)
             if ended or cut:
                 any_ended = True
@@ -126,8 +126,8 @@ class SerialVectorEnv(SyncVectorEnv):
     def _begin_next(
         self, i: int, info: dict[str, Any], final: dict[str, Any]
     ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-        """First observation of a new episode, and copies of what the one before said at
-        its end."""
+        """First observation of a new episode, and copies of the info at the previous
+        episode's end."""
         well, task = said_of_success(info), info.get("task")
         if well is not None:
             final = self._add_info(final, {"success": bool(np.asarray(well).any())}, i)
@@ -152,12 +152,12 @@ class SerialVectorEnv(SyncVectorEnv):
     def _batch(self, obs: list[Any]) -> Any:
         try:
             if self._is_array:
-                batch = np.array(obs)  # as they are: `stacked` looks at what differs
+                batch = np.array(obs)  # uncast: `stacked` checks what differs
                 if batch.dtype == self._dtype and batch.shape == self._shape:
                     return batch
             return stacked(self.single_observation_space, obs)
         except (KeyError, TypeError, ValueError) as reason:
-            for i, one in enumerate(obs):  # the one that does not fit is named
+            for i, one in enumerate(obs):  # find the one that does not fit
                 check_observation(self.single_observation_space, one, self._place(i))
             raise ValueError(
                 f"the observations of {self} do not fit {self.single_observation_space}"

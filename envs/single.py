@@ -53,7 +53,7 @@ class SingleEnv(gym.Env):
 
 
 def _alone(batch: Any) -> Any:
-    """What a batch of one has, as arrays and numbers of NumPy, in dicts too."""
+    """Values of a batch of one as NumPy arrays and numbers, also in dicts."""
     return tree_map(
         lambda x: x[0].detach().cpu().numpy()[()] if isinstance(x, Tensor) else x, batch
     )
@@ -89,7 +89,7 @@ def single_of(
 
 
 def __getattr__(place: str) -> Any:
-    """Classes under the names that Gymnasium's registry has for them."""
+    """Classes by the names used in Gymnasium's registry."""
     if "." not in place:
         raise AttributeError(f"module {__name__!r} has no attribute {place!r}")
     return single(place)

@@ -1,4 +1,4 @@
-"""What a single environment returns: taken if it can be, else refused by its name."""
+"""Checks of the results of a single environment, with errors that name it."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from yieldrl.envs.arrays import ARRAYS, MisfitError, in_dtype
 
 
 class Place(NamedTuple):
-    """Where in a batch an environment is, and when, as messages say it."""
+    """An environment's index in a batch, and the step, for messages."""
 
     number: int
     env: Any
@@ -27,7 +27,7 @@ FIVE = "observation, reward, terminated, truncated and a dict of info"
 
 
 def first_answer(answer: Any, place: Place) -> tuple[Any, dict[str, Any]]:
-    """What `reset` returned: an observation and a dict."""
+    """Check a result of `reset`: an observation and a dict."""
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise TypeError(f"reset() of {place} must return {PAIR}, got {_shown(answer)}")
     if not isinstance(answer[1], dict):
@@ -37,15 +37,15 @@ def first_answer(answer: Any, place: Place) -> tuple[Any, dict[str, Any]]:
 
 
 NUMBERS = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.bool_})
-"""Classes of rewards that are taken as they are; others are looked at."""
+"""Classes of rewards that need no check."""
 FLAGS = frozenset({bool, np.bool_})
-"""Likewise, of `terminated` and `truncated`."""
+"""Classes of `terminated` and `truncated` that need no check."""
 
 
 def step_answer(
     answer: Any, place: Place
 ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-    """What `step` returned, rewards and flags in arrays of one as plain numbers."""
+    """Check a result of `step`; rewards and flags become plain numbers."""
     if not (isinstance(answer, tuple | list) and len(answer) == 5):
         raise TypeError(f"step() of {place} must return {FIVE}, got {_shown(answer)}")
     obs, reward, terminated, truncated, info = answer
@@ -58,7 +58,7 @@ def step_answer(
 
 
 def check_observation(space: Space, obs: Any, place: Place, name: str = "") -> None:
-    """Raise ValueError if an observation does not fit its space, but for its bounds."""
+    """Raise ValueError if an observation does not fit its space; ignores bounds."""
     wrong, wanted = None, f"{space} and has the shape {space.shape}"
     children: Any = ()  # their keys and spaces
     if isinstance(space, Dict):
@@ -83,7 +83,7 @@ def check_observation(space: Space, obs: Any, place: Place, name: str = "") -> N
 
 
 def _what_misfits(space: Space, obs: Any) -> str | None:
-    """What is wrong with an observation of a space of arrays; None if nothing is."""
+    """The error of an observation of an array space, as text; None if valid."""
     try:
         array = np.asarray(obs)
     except (TypeError, ValueError) as reason:
@@ -123,7 +123,7 @@ def _one(name: str, value: Any, place: Place, wanted: str = "one number") -> flo
     value = value.detach().cpu() if hasattr(value, "detach") else value
     try:
         array = np.asarray(value)
-    except (TypeError, ValueError):  # of parts with different shapes, say
+    except (TypeError, ValueError):  # for example parts of different shapes
         array = np.asarray(None)
     if array.size != 1:
         got = f"a {name} of shape {array.shape}"
@@ -141,11 +141,11 @@ def _shown(value: Any) -> str:
 
 
 SUCCESS = ("success", "is_success")
-"""What environments call it: Gymnasium's robots and Meta-World, and many others."""
+"""Names of success in info: Meta-World and many others; Gymnasium's robots."""
 
 
 def said_of_success(info: Mapping[str, Any]) -> Any | None:
-    """What an info says of success, itself or in a Dict within it; None if nothing.
+    """The success entry of an info, or of a dict within it; None if missing.
 
     >>> said_of_success({"success": True}), said_of_success({"task": {"is_success": 0}})
     (True, 0)

@@ -1,4 +1,4 @@
-"""How processes of environments start, afresh and without the program, and end."""
+"""Start processes of environments without running the program, and end them."""
 
 import multiprocessing
 import sys
@@ -15,7 +15,7 @@ _hidden = threading.Lock()
 
 
 def start_method(wanted: str | None = None) -> str:
-    """Forkserver or spawn: as wanted, or as the program or its platform has chosen."""
+    """Forkserver or spawn: as `wanted`, or the default of program or platform."""
     methods = multiprocessing.get_all_start_methods()  # first the platform's default
     allowed = [method for method in methods if method != "fork"]
     if wanted is not None and wanted not in allowed:
@@ -24,7 +24,7 @@ def start_method(wanted: str | None = None) -> str:
     if chosen == "fork":
         chosen = "forkserver" if "forkserver" in methods else "spawn"
     if chosen == "forkserver":
-        # Imported once for all, before the first one starts. The other is the default.
+        # Imported once, before the first process starts. `__main__` is the default.
         preloaded = ["__main__", "yieldrl.envs.worker"]
         multiprocessing.set_forkserver_preload(preloaded)
     return chosen
@@ -32,9 +32,9 @@ def start_method(wanted: str | None = None) -> str:
 
 @contextmanager
 def without_main() -> Iterator[None]:
-    """Have new processes not run the program again, which would train there: all that
-    it defines is sent by value. `multiprocessing` imports its main module by one of
-    these two."""
+    """Keep new processes from running the program again, which would train there; its
+    code is pickled by value. `multiprocessing` imports the main module by one of
+    these two attributes."""
     main = sys.modules["__main__"]
     names = ("__file__", "__spec__")
     with _hidden:  # one thread at a time
@@ -77,12 +77,12 @@ def await_start(pipe: Any, process: Any, name: str, deadline: float) -> None:
 def end_workers(
     processes: Sequence[Any], connections: Sequence[Any], timeout: float
 ) -> None:
-    """End processes: those that do not by themselves in so many seconds are killed."""
+    """End processes; kill those still alive after the given seconds."""
     deadline = time.monotonic() + timeout
     pipes = [pipe for pipe in connections if pipe is not None and not pipe.closed]
     started = [process for process in processes if process.pid is not None]
     for pipe in pipes:
-        with suppress(OSError):  # which says that it has ended already
+        with suppress(OSError):  # it has ended already
             pipe.send(("close", None))
     for process in started:
         process.join(max(0.0, deadline - time.monotonic()))

@@ -1,4 +1,4 @@
-"""Suites of tasks: several environments that a policy is judged in together."""
+"""Suites of tasks: several environments in which a policy is evaluated."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,11 +12,11 @@ Tasks = dict[str, dict[str, Any]]
 
 
 def find_suite(name: str, env_id: str) -> Tasks:
-    """The tasks of a suite: what tells them apart, as `env_kwargs`.
+    """The tasks of a suite, each as `env_kwargs`.
 
     Args:
-        name: A file (JSON, YAML or TOML) of them, or what the environment's class
-            calls a suite: its `tasks_of_suite(name)` returns them.
+        name: A file (JSON, YAML or TOML) of tasks, or a suite of the environment's
+            class: its `tasks_of_suite(name)` returns them.
         env_id: Id, or `module:Class`, of the environment.
 
     Raises:

@@ -1,4 +1,4 @@
-"""T-maze: a signpost at the start says where to turn at the end of a corridor."""
+"""T-maze: a signpost at the start shows where to turn at the end of a corridor."""
 
 from typing import Any
 
@@ -17,22 +17,22 @@ SIGN, AGENT = (240, 200, 60), (70, 110, 200)
 
 
 class TMazeVectorEnv(TorchVectorEnv):
-    """Walk down a corridor and turn as the signpost said, N mazes on a device.
+    """Walk down a corridor and turn as the signpost showed, in N mazes on a device.
 
         signpost                        | goal, if the signpost said north
            S . . . . . . . . . . . . .  J
            0 1 2 ...             length | goal, if it said south
 
-    The first observation alone shows the signpost: `[0, 1, 1]` says north and
-    `[1, 1, 0]` south. After it every cell of the corridor looks alike, `[1, 0, 1]`, and
-    the junction is `[0, 1, 0]`. Actions are 0 north, 1 east, 2 south, 3 west. Turning
+    Only the first observation shows the signpost: `[0, 1, 1]` is north and `[1, 1, 0]`
+    south. After it all cells of the corridor look the same, `[1, 0, 1]`, and the
+    junction is `[0, 1, 0]`. Actions are 0 north, 1 east, 2 south, 3 west. Turning
     north or south at the junction ends the episode, with a reward of 1 at the goal and
     of 0 opposite. So the return is at most 1, and without a memory 1/2 on average.
 
     Source: Bakker (2001), "Reinforcement Learning with Long Short-Term Memory", NeurIPS
     14. Differs from the paper: the goal pays 1, not 4, and the wrong turn 0, not
-    -0.1, so that returns count right turns; the signpost is seen at the first step
-    alone, not whenever the agent stands at it.
+    -0.1, so that returns count right turns; the signpost is visible only at the
+    first step, not whenever the agent stands at it.
 
     Args:
         length: Steps from the start to the junction.
@@ -65,7 +65,7 @@ class TMazeVectorEnv(TorchVectorEnv):
         self.length, self.bump_reward = length, bump_reward
 
     def initial_state(self, noise: Tensor) -> Tensor:
-        """Position 0, where the goal is (1 north, 0 south), and that nothing passed."""
+        """Position 0, side of the goal (1 north, 0 south), and 0: at the first step."""
         goal = (noise[0] < 0.5).to(noise.dtype)
         return torch.stack((torch.zeros_like(goal), goal, torch.zeros_like(goal)))
 
@@ -92,7 +92,7 @@ class TMazeVectorEnv(TorchVectorEnv):
         return torch.stack((left, middle, right), dim=-1).float()
 
     def draw(self, state: np.ndarray, index: int) -> np.ndarray:
-        """From above: the agent blue, the goal green, the signpost, if seen, yellow."""
+        """Frame from above: agent blue, goal green, visible signpost yellow."""
         position, goal, started = (int(number) for number in state)
         cells = np.full((3, self.length + 1, 3), WALL, np.uint8)
         cells[1] = cells[[0, 2], -1] = FLOOR

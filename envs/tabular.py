@@ -1,4 +1,4 @@
-"""Small worlds that are tables: FrozenLake and CliffWalking."""
+"""Tabular environments: FrozenLake and CliffWalking."""
 
 import copy
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from yieldrl.envs.batched import TorchVectorEnv
 
 
 class TableVectorEnv(TorchVectorEnv):
-    """N copies of a world of which gymnasium knows every transition.
+    """N copies of a gymnasium environment with a table of all transitions.
 
-    State and observation are the number of a state, int64 `[N]`.
+    State and observation are the index of a state, int64 `[N]`.
 
     Args:
         env: One such environment of gymnasium, unwrapped: for a state and an action,
             `env.P` lists outcomes (probability, next state, reward, terminated);
-            `env.initial_state_distrib` says where an episode begins.
+            `env.initial_state_distrib` is the distribution of first states.
         kwargs: Arguments of `TorchVectorEnv`.
 
     Attributes:
@@ -32,15 +32,15 @@ class TableVectorEnv(TorchVectorEnv):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
     single_action_space: spaces.Discrete
-    noise_size = 2  # where an episode begins, and what follows an action
+    noise_size = 2  # the first state, and the outcome of an action
 
     def __init__(self, num_envs: int, env: Any, **kwargs: Any) -> None:
-        if not hasattr(self, "single_observation_space"):  # which a subclass may set
+        if not hasattr(self, "single_observation_space"):  # a subclass may set it
             self.single_observation_space = env.observation_space
         self.single_action_space = env.action_space
         super().__init__(num_envs, **kwargs)
         self._actions = int(self.single_action_space.n)  # A
-        self._env = copy.copy(env)  # a painter of its own
+        self._env = copy.copy(env)  # own copy for rendering
         self._env.render_mode = self.render_mode
         rows = [env.P[s][a] for s in sorted(env.P) for a in sorted(env.P[s])]
         lengths = np.array([len(row) for row in rows])
@@ -51,7 +51,7 @@ class TableVectorEnv(TorchVectorEnv):
         self.reward = self._table(reward.ravel(), torch.float32)
         self.terminal = self._table(terminal.ravel(), torch.bool)
         running = chance.T.cumsum(0)  # [K, S * A]
-        running[np.arange(self._most)[:, None] >= lengths - 1] = np.inf  # the last one
+        running[np.arange(self._most)[:, None] >= lengths - 1] = np.inf  # the last
         self._running = self._table(running, self.dtype)
         (starts,) = env.initial_state_distrib.nonzero()
         begin = env.initial_state_distrib[starts].cumsum()[:-1]
@@ -73,7 +73,7 @@ class TableVectorEnv(TorchVectorEnv):
         return self.next_state[outcome], reward, terminal
 
     def draw(self, state: np.ndarray, index: int) -> np.ndarray:
-        """The picture uint8 `[H, W, 3]`, drawn by gymnasium (with pygame)."""
+        """Frame uint8 `[H, W, 3]`, rendered by gymnasium (with pygame)."""
         self._env.s, self._env.lastaction = int(state), None
         return self._env.render()
 
@@ -82,17 +82,17 @@ class TableVectorEnv(TorchVectorEnv):
 
 
 class FrozenLakeVectorEnv(TableVectorEnv):
-    """Gymnasium's FrozenLake-v1, N of them at once: cross the ice, round the holes.
+    """Gymnasium's FrozenLake-v1, N copies: cross the ice, avoid the holes.
 
-    Actions 0 to 3 go left, down, right and up. The reward is 1 for arriving and else 0.
+    Actions 0 to 3 go left, down, right and up. The reward is 1 at the goal, else 0.
     Episodes end at the goal and in a hole, and are cut after 100 steps (the 8 x 8 map's
     registration says 200).
 
     Args:
         map_name: "4x4" or "8x8".
-        desc: A map of one's own instead, a string per row of the letters S, F, H, G.
-        is_slippery: Whether one slips to either side.
-        success_rate: How often one goes where one wants to, if so.
+        desc: A custom map instead, a string per row of the letters S, F, H, G.
+        is_slippery: Whether moves may slip to either side.
+        success_rate: Probability of the intended move, if slippery.
         reward_schedule: Rewards for arriving at the goal, a hole, and elsewhere.
         kwargs: Arguments of `TorchVectorEnv`.
     """
@@ -120,16 +120,16 @@ class FrozenLakeVectorEnv(TableVectorEnv):
 
 
 class CliffWalkingVectorEnv(TableVectorEnv):
-    """Gymnasium's CliffWalking-v1, N of them at once: along a cliff, or at a distance.
+    """Gymnasium's CliffWalking-v1, N copies: walk along a cliff, or at a distance.
 
     Actions 0 to 3 go up, right, down and left. The reward is -1 per step, and -100 for
-    a fall, which leads back to the start. Episodes end at the goal alone: there is no
+    a fall, which leads back to the start. Episodes end only at the goal: there is no
     time limit unless you set one.
 
     Source: Sutton and Barto (2018), example 6.6.
 
     Args:
-        is_slippery: Whether one slips to either side, two times out of three.
+        is_slippery: Whether moves slip to either side, with probability 2/3.
         kwargs: Arguments of `TorchVectorEnv`.
     """
 

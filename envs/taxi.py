@@ -1,4 +1,4 @@
-"""Taxi: a table whose states say which actions are possible."""
+"""Taxi: a tabular environment with action masks."""
 
 from typing import Any
 
@@ -13,22 +13,22 @@ from yieldrl.envs.tabular import TableVectorEnv
 
 
 class TaxiVectorEnv(TableVectorEnv):
-    """Gymnasium's Taxi-v4, N of them at once: fetch a passenger and bring them home.
+    """Gymnasium's Taxi-v4, N copies: fetch a passenger and bring them home.
 
     Actions 0 to 3 go south, north, east and west, 4 picks up and 5 drops off. The
     reward is -1 per step, 20 for the right drop-off and -10 for a pick-up or drop-off
-    out of place. Episodes are cut after 200 steps. A fickle passenger (an option of
-    gymnasium's) is not in the table, and so not here.
+    out of place. Episodes are cut after 200 steps. Gymnasium's fickle passenger is not
+    in the table, so it is missing here.
 
-    `info["action_mask"]` says which actions lead anywhere from the states that are to
-    be acted on next, int8 `[N, 6]`, as gymnasium's does; compiled steps leave it out.
+    `info["action_mask"]`, int8 `[N, 6]`, marks actions with an effect in the returned
+    states, as in gymnasium; compiled steps leave it out.
 
     Source: Dietterich (2000), "Hierarchical reinforcement learning with the MAXQ value
     function decomposition", arXiv:cs/9905014.
 
     Args:
         is_rainy: Whether the car drifts to the sides.
-        rainy_probability: How often it goes where it should, if so.
+        rainy_probability: Probability of the intended move, if rainy.
         action_mask: Whether observations are a dict of the state's number,
             `"observation"`, and of the mask, `"action_mask"`, bool `[N, 6]`.
         kwargs: Arguments of `TorchVectorEnv`.
@@ -47,7 +47,7 @@ class TaxiVectorEnv(TableVectorEnv):
         env = TaxiEnv(is_rainy=is_rainy, rainy_probability=rainy_probability)
         masks = np.stack([env.action_mask(s) for s in sorted(env.P)])
         if action_mask:
-            bits: Any = np.bool_  # which the types of Box leave out
+            bits: Any = np.bool_  # missing in the types of Box
             self.single_observation_space = spaces.Dict(
                 observation=env.observation_space,
                 action_mask=spaces.Box(0, 1, masks.shape[1:], bits),
@@ -69,6 +69,6 @@ class TaxiVectorEnv(TableVectorEnv):
 
     def step(self, actions: Tensor | np.ndarray) -> StepResult:
         answer = super().step(actions)
-        if not self.compiles:  # where looking them up would cost a tenth of the step
+        if not self.compiles:  # compiled, the lookup would cost a tenth of the step
             answer[4]["action_mask"] = self.action_mask.index_select(0, self.state)
         return answer

@@ -1,4 +1,4 @@
-"""Single environments as a batch, and whether a batch can be trained in."""
+"""Make a batch of single environments, and check that it is trainable."""
 
 import importlib
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ from yieldrl.foundations.text import encoded
 
 Wrap = Callable[[gym.Env], gym.Env]
 
-MAX_OBJECTS = 2**14  # most environments that are stepped one after the other
-MAX_PROCESSES = 2**10  # most environments that have a process each
+MAX_OBJECTS = 2**14  # maximum for environments stepped one after another
+MAX_PROCESSES = 2**10  # maximum for environments in separate processes
 
 
 def vectorize(
@@ -29,12 +29,12 @@ def vectorize(
 ) -> VectorEnv:
     """A batch of `count` environments, each in the wrappers, the innermost first.
 
-    In the mode `async` each has a process, and `seed` is of its global generators.
+    With `async` each has a process, and `seed` is for its global generators.
 
     Raises:
-        ValueError: If they are too many for objects, or processes, of their own.
-        TypeError: If `make_one` makes something else than an environment.
-        ImportError: If it lacks a package.
+        ValueError: If there are too many environments.
+        TypeError: If `make_one` does not make an environment.
+        ImportError: If a package is missing.
     """
     check_count(count, MAX_PROCESSES if mode == "async" else MAX_OBJECTS)
 
@@ -86,12 +86,12 @@ def check(envs: VectorEnv) -> None:
 
 
 def games_inside(envs: VectorEnv) -> set[int]:
-    """The identities of the environments inside, below all wrappers."""
+    """The `id()`s of the environments inside all wrappers."""
     return {id(env.unwrapped) for env in getattr(envs, "envs", [])}
 
 
 def check_count(count: int, most: int) -> None:
-    """Raise ValueError if more environments are asked for than there can be."""
+    """Raise ValueError if `count` is more than `most` environments."""
     if count > most:
         raise ValueError(
             f"num_envs = {count}: of environments that are made one by one there can be"
@@ -101,7 +101,7 @@ def check_count(count: int, most: int) -> None:
 
 
 def find_wrappers(names: Sequence[str]) -> list[Wrap]:
-    """The classes of wrappers named `module:Class`; ValueError if one is not there."""
+    """The wrapper classes named `module:Class`; ValueError if one is missing."""
     return [_find_wrapper(name) for name in names]
 
 
@@ -148,7 +148,7 @@ def _wrapped_in(env: gym.Env, wrap: Wrap) -> gym.Env:
 
 
 def refuse_wrappers(wrappers: Sequence[Wrap], name: str) -> None:
-    """Raise ValueError if there are wrappers that a batch cannot be put into."""
+    """Raise ValueError if there are wrappers, which do not fit around a batch."""
     if wrappers:
         named = ", ".join(getattr(w, "__name__", str(w)) for w in wrappers)
         raise ValueError(
@@ -184,7 +184,7 @@ class EncodeText(gym.ObservationWrapper, RecordConstructorArgs):
 
 
 def says_text(space: gym.Space) -> bool:
-    """Whether a `gymnasium.spaces.Text` is among what a space describes."""
+    """Whether a space has a `gymnasium.spaces.Text` leaf."""
     if isinstance(space, Dict):
         return any(says_text(child) for child in space.values())
     return isinstance(space, Text)

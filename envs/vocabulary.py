@@ -1,4 +1,4 @@
-"""Between sentences and tokens."""
+"""Convert sentences to tokens and back."""
 
 import itertools
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Vocabulary:
-    """Words and their numbers; 0 fills up what is shorter than the longest sentence.
+    """Words and their tokens; 0 pads sentences shorter than the longest one.
 
     The words are those of the sentences, in this order: a word's place in `words` is
     its token. `length` is L, the number of words of the longest sentence.

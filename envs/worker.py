@@ -35,7 +35,7 @@ def work(
 ) -> None:
     """Answer the commands of an `AsyncVectorEnv` in SAME_STEP mode until it closes; the
     first answer says why the environment could not be made, or None."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the trainer, which closes us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # handled by the trainer
     parent_pipe.close()
     threading.Thread(target=_end_with_the_trainer, daemon=True).start()
     try:
@@ -67,15 +67,15 @@ def work(
 
 
 class Commands:
-    """What an `AsyncVectorEnv` asks of one environment, by the words it uses.
+    """The commands of an `AsyncVectorEnv` to one environment, by name.
 
-    Observations are checked before they are written: shared memory would broadcast
-    wrong shapes in silence, and cast values that do not fit.
+    Observations are checked before they are written, because shared memory would
+    silently broadcast wrong shapes and cast invalid values.
     """
 
     def __init__(self, env: gym.Env, index: int, shared_memory: Any) -> None:
         self.env, self.index, self.shared_memory = env, index, shared_memory
-        self.steps = 0  # of the present episode
+        self.steps = 0  # of the current episode
 
     def answer(self, command: str, data: Any) -> Any:
         known = {
@@ -140,12 +140,12 @@ class Commands:
 def _send(pipe: Any, answer: Any) -> None:
     try:
         pipe.send(answer)
-    except UNSENT_ERRORS:  # of a class that the program itself defines, say
+    except UNSENT_ERRORS:  # for example of a class that the program defines
         pipe.send_bytes(cloudpickle.dumps(answer))
 
 
 def _end_with_the_trainer() -> None:
-    """End this process, whatever it does, when the one that started it has ended."""
+    """End this process as soon as the process that started it has ended."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -1,4 +1,4 @@
-"""Processes that train together start alike, each with random numbers of its own."""
+"""Equal starts of processes that train together, with different random numbers."""
 
 import dataclasses
 import platform
@@ -16,8 +16,8 @@ import yieldrl
 from yieldrl.foundations import CheckpointError, Config, ranks, seed_everything
 
 OWN = ("device", "run_name", "run_root", "speed", "threads", "vectorization")
-"""Fields of a config that each process may have its own of: where and how fast it
-works, and the folder, which the first one alone writes into."""
+"""Fields of a config that may differ between processes: where and how fast one works,
+and the folder, which only the first one writes into."""
 
 
 def join(run: Any) -> None:
@@ -77,7 +77,7 @@ def _facts(run: Any) -> dict[str, Any]:
         for name, part in parts.items()
     }
     found |= _fields("Config", run.config)
-    for name in ("agent", "algorithm"):  # parts that were passed have their own config
+    for name in ("agent", "algorithm"):  # passed parts have their own config
         found |= _fields(f"{name}.config", getattr(parts[name], "config", None))
     found["learning_rate"] = float(getattr(run.algorithm, "learning_rate", 0.0))
     found["observation space"] = str(run.envs.single_observation_space)

@@ -21,7 +21,7 @@ def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
     """Write `state` to `path` atomically: readers see the old file or the new one.
 
     A process killed at any moment, even by `kill -9`, leaves the previous checkpoint as
-    it was. The file is what `torch.save` writes, and a checksum of it all behind that:
+    it was. The file is what `torch.save` writes, followed by a checksum of all of it:
     those of the zip archive do not cover its directory, where one flipped bit can turn
     weights into whatever the memory held.
 
@@ -33,13 +33,13 @@ def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
     Raises:
         DiskFullError: If there is no room for it; what was at `path` stays.
         TypeError: If the state holds something that could not be read back; likewise.
-        UnwritableError: If a folder is there, or it is not allowed.
+        UnwritableError: If `path` is a folder, or writing is not permitted.
     """
     path = Path(path)
     with naming_failures(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     for stale in path.parent.glob(f".{path.name}.*.tmp"):
-        stale.unlink(missing_ok=True)  # of a killed process
+        stale.unlink(missing_ok=True)  # left by a killed process
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with naming_failures(path):
@@ -97,7 +97,7 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
 
 
 def load_trainer_state(path: str | Path) -> dict[str, Any]:
-    """Read the checkpoint of a trainer: it says its class, and has a config.
+    """Read the checkpoint of a trainer, which has its class and config.
 
     Raises:
         FileNotFoundError: If there is no such file.

@@ -8,18 +8,18 @@ from yieldrl.foundations import Config
 
 
 class OnRay(TrainerState):
-    """Asks the room on Ray, which is imported when a config names it."""
+    """Makes the parts on Ray; their package is imported when a config needs it."""
 
     parallel: Any
     _collector_of: Any
 
     @staticmethod
     def is_on_ray(config: Any) -> bool:
-        """Whether a config collects there."""
+        """Whether a config collects on Ray."""
         return getattr(config, "collection", "sync") == "ray"
 
     def rows_ahead(self, rows: int) -> int:
-        """Rows that a worker may collect by one policy, after so many that wait.
+        """Rows that a worker may collect by one policy, after `rows` that wait.
 
         As many as are taken before the next gradient step; 1 where that is unknown.
         """
@@ -33,7 +33,7 @@ class OnRay(TrainerState):
         return isinstance(error, DeadLearnerError)
 
     def _remote_collector(self) -> Any:
-        """Hands over what rollout workers collect."""
+        """The collector that hands over the steps of rollout workers."""
         from yieldrl.distributed import RayCollector
 
         names = "max_policy_lag", "when_stale"
@@ -45,14 +45,14 @@ class OnRay(TrainerState):
         """The spaces of environments that rollout workers step."""
         from yieldrl.distributed import WorkerPool
 
-        if config.learners:  # an error comes before processes do
+        if config.learners:  # raise errors before processes start
             self._check_learners(config)
         return WorkerPool(source, config, type(self)).envs
 
     def _check_learners(self, config: Config) -> None:
-        """Refuse learners that could not learn as this trainer does.
+        """Refuse a config whose learners could not learn as this trainer does.
 
-        ValueError if it does not learn from rollouts, or they cannot be shared.
+        ValueError if it does not learn from rollouts, or these cannot be split.
         """
         if not self.parallel:
             said = f"{self.name} does not learn from whole rollouts: choose 0"

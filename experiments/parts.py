@@ -1,4 +1,4 @@
-"""The agent of a trainer, from the parts that it was given, which are checked."""
+"""Make the agent of a trainer from the given parts, and check these."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ def make_agent(trainer: Any, **parts: Any) -> Any:
     """The agent around `model`, `algorithm` or `agent`, of which one at most is given.
 
     Raises:
-        TypeError: If it is no such part.
+        TypeError: If a part has the wrong type.
         ValueError: If more than one is given, or it is of other spaces than the
             environments.
     """

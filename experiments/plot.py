@@ -1,4 +1,4 @@
-"""Learning curves over seeds: one line a setting, with an interval around it.
+"""Learning curves over seeds: one line per setting, with an interval around it.
 
 Runs whose configs differ in the seed alone belong together. From three runs on the band
 is the 95 % bootstrap interval of the mean over runs (Agarwal et al. 2021, "Deep
@@ -32,7 +32,7 @@ OF_ONE_RUN = ("seed", "run_name", "run_root", "device", "threads", "loggers")
 class Curve:
     """Several runs as one line: their mean `[P]`, and the ends of its interval."""
 
-    label: str  # the difference from the other groups
+    label: str  # the fields that differ between groups
     steps: np.ndarray  # environment steps reached by all runs
     mean: np.ndarray
     low: np.ndarray
@@ -99,7 +99,7 @@ def curves(
 def aggregate(label: str, runs: list[tuple[np.ndarray, np.ndarray]]) -> Curve:
     """Mean and interval of several runs, over the steps that all of them cover.
 
-    Of each run there are steps `[P_i]` and values `[P_i]`; where steps differ, values
+    Each run has steps `[P_i]` and values `[P_i]`; where steps differ, values
     are interpolated linearly.
     """
     first = max(steps[0] for steps, _ in runs)
@@ -129,7 +129,7 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def figure(drawn: Sequence[Curve], ylabel: str) -> Figure:
-    """The picture of some curves; a notebook shows it.
+    """The matplotlib figure of some curves; a notebook shows it.
 
     ImportError if matplotlib is not installed.
     """
@@ -162,7 +162,7 @@ def _setting(run: Path) -> dict[str, Any]:
 
 
 def _labels(settings: dict[Path, dict[str, Any]]) -> dict[Path, str]:
-    """Of each setting the name, and the fields in which it differs from others."""
+    """Labels of settings: the name, and the fields that differ between them."""
     names = dict.fromkeys(name for setting in settings.values() for name in setting)
     differing = [
         name

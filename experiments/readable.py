@@ -1,7 +1,7 @@
 """Types that a checkpoint may hold: all are read back without running any code.
 
-That is what PyTorch reads with `weights_only=True`, and NumPy's numbers, text and
-arrays of them.
+These are the types that PyTorch reads with `weights_only=True`, and NumPy's numbers,
+text and arrays of them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _KINDS = "biufcSU"  # NumPy's kinds of numbers and of text
 _DTYPES = [np.dtype(c) for c in np.typecodes["All"] if np.dtype(c).kind in _KINDS]
 
 
-# Which functions make NumPy's values when unpickled NumPy says itself; their module was
+# The functions that unpickle NumPy's values, from NumPy itself, as their module was
 # called `core` before 2.0.
 _SCALAR, _ARRAY = np.float64(0).__reduce__()[0], np.empty(0).__reduce__()[0]
 _MAKERS = [
@@ -41,9 +41,9 @@ def also_numpy() -> AbstractContextManager[Any]:
 
 
 def unreadable(file: Any) -> list[str]:
-    """Names of the classes and functions in a checkpoint that are not read.
+    """Names of the classes and functions in a checkpoint that are refused.
 
-    Reading them could run code; what `add_safe_globals` was told of is read.
+    Reading them could run code; those passed to `add_safe_globals` are read.
     """
     try:
         with also_numpy():
@@ -83,7 +83,7 @@ def _entries(value: Any, where: str) -> Iterator[tuple[str, Any]]:
 
 
 def _is_odd(value: Any) -> bool:
-    """Whether it is a value that cannot be read, of a class that can."""
+    """Whether a value cannot be read although its class can."""
     if isinstance(value, np.ndarray | np.generic):
         return value.dtype.kind not in _KINDS
     return isinstance(value, int) and abs(value) >= 10**MAX_DIGITS

@@ -1,4 +1,4 @@
-"""A run on disk: its folder, and checkpoints from which it goes on."""
+"""A run on disk: its folder, and checkpoints to continue from."""
 
 import re
 import secrets
@@ -31,7 +31,7 @@ class Run(ABC):
         self._run_id: str | None = None
         self._lock: run_lock.Lock | None = None
         self._attached: dict[str, Any] = {}
-        self._loaded: dict[str, Any] = {}  # states of loggers not attached yet
+        self._loaded: dict[str, Any] = {}  # states of parts that are not attached yet
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class Run(ABC):
         """Restore what `state_dict` returned."""
 
     def close(self) -> None:
-        """Let others write into the run's folder. Safe to call twice."""
+        """Release the run's folder for other writers. Safe to call twice."""
         if self._lock is not None:
             self._lock.release()
 
@@ -70,8 +70,8 @@ class Run(ABC):
     def claim(self) -> Path:
         """Become the only one that writes into `run_dir`, until `close`.
 
-        To do it again is free. After a process was killed its folder can be claimed by
-        the next, and what it has left half written is deleted.
+        Repeated calls do nothing. After a process was killed, another one can claim its
+        folder, and half-written files are deleted.
 
         Raises:
             RunInUseError: If another trainer writes there, in any process.
@@ -87,7 +87,7 @@ class Run(ABC):
         return folder
 
     def attach(self, name: str, part: Any, *, restore: bool = True) -> None:
-        """Save a part that is not the trainer's own, such as a logger, with it.
+        """Save with the trainer a part that is not its own, such as a logger.
 
         It has `state_dict` and `load_state_dict`. With `restore` it gets the state of
         the part of this name that was attached before it, or lay in the checkpoint.
@@ -126,9 +126,9 @@ class Run(ABC):
         """The trainer that `save` wrote, ready to loop on.
 
         Environments whose state can be saved continue bitwise; others start new
-        episodes. It goes on in the folder of its run: the one in whose `checkpoints`
-        the file lies, also if that was moved or copied, or the one of old. If neither
-        is there, or another run has taken its place, it gets a new folder.
+        episodes. It goes on in the folder of its run: the one whose `checkpoints` hold
+        the file, also if that was moved or copied, or the original one. If neither
+        exists, or another run has taken its place, it gets a new folder.
 
         Args:
             path: The checkpoint.
@@ -163,7 +163,7 @@ class Run(ABC):
             trainer.load_state_dict(state)
         except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
             trainer.close()
-            if isinstance(error, CheckpointError):  # it has a remedy already
+            if isinstance(error, CheckpointError):  # its message has a remedy already
                 raise CheckpointError(f"{path}: {error}") from error
             raise CheckpointError(f"{remedy} ({error})") from error
         trainer._run_dir = run_lock.folder_of(Path(path), state)
@@ -172,7 +172,7 @@ class Run(ABC):
         return trainer
 
     def _make_folder(self, run_id: str) -> tuple[Path, run_lock.Lock]:
-        """A folder that nobody else has: with a number where the name is taken."""
+        """A new folder of this run alone: with a number if the name is taken."""
         config: Config = self.config
         env_name = re.sub(r"[/:\\\0]", "-", config.env_id)[:60]
         stamp = time.strftime("%Y%m%d-%H%M%S")

@@ -1,9 +1,9 @@
-"""Files in the folder of a run, what writes them, and how to read them.
+"""Files in the folder of a run: their writers, and how to read them.
 
 config.yaml       the whole run, loadable with `--config`  the trainer's `claim`
 run.json          which trainer, which versions            the trainer's `claim`
-owner.json        who trains here, or did so last          the trainer's `claim`
-cluster.json      who works for it on Ray, and how it goes `yieldrl train`
+owner.json        the process that trains or trained here  the trainer's `claim`
+cluster.json      the workers on Ray, and their progress   `yieldrl train`
 speed.txt         threads, and what was compiled           `yieldrl train`
 checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
 logs.csv          log_type, sample_step, ..., value        loggers.csv
@@ -33,8 +33,8 @@ SPEED = "speed.txt"
 def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
     """Write `config.yaml` and `run.json` into the folder of a trainer's run.
 
-    `whole` is the run in blocks; by default what the trainer says of itself, with the
-    path of its model's class, and no loggers, which it does not know.
+    `whole` is the run in blocks; by default it is made from the trainer, with the path
+    of its model's class, and without loggers, which the trainer does not know.
     """
     whole = _blocks(trainer) if whole is None else whole
     run = {
@@ -50,7 +50,7 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
     }
     text = to_yaml(whole)
     folder = place(trainer, None, "")
-    refuse_folder(folder / SPEED)  # at once, not at the end of the run
+    refuse_folder(folder / SPEED)  # fail now, not at the end of the run
     write_atomically(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
     write_atomically(folder / CONFIG, text)  # last: if it exists, both do
 
@@ -65,7 +65,7 @@ def note_speed(trainer: Any) -> list[str]:
 
 
 def trainer_name(cls: type[Any]) -> str:
-    """The name by which a config file has a trainer: of its folder, or a path."""
+    """The name of a trainer in a config file: that of its folder, or a path."""
     package = cls.__module__.rpartition(".")[0]
     if getattr(sys.modules.get(package), "Trainer", None) is cls:
         return package.removeprefix("yieldrl.algorithms.")
@@ -90,7 +90,7 @@ def read_run(run_dir: str | Path) -> dict[str, Any]:
 def read_config(run_dir: str | Path) -> dict[str, Any]:
     """The content of `config.yaml`, without its blocks; empty if there is none.
 
-    That are the fields of the config, `loggers`, and `policy` if it is not the default.
+    It has the config's fields, `loggers`, and `policy` if it is not the default.
     """
     path = Path(run_dir) / CONFIG
     return flat(read_file(path)) if path.is_file() else {}
@@ -135,7 +135,7 @@ def all_checkpoints(run: str | Path) -> list[Path]:
 
 
 def find_checkpoint(run: str | Path, which: str = "last") -> Path:
-    """The checkpoint that a person means; FileNotFoundError if there is none.
+    """Find the checkpoint that a user names; FileNotFoundError if there is none.
 
     Args:
         run: Folder of a run, or a checkpoint file, which is taken as it is.

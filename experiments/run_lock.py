@@ -1,4 +1,4 @@
-"""One writer for a run: a lock on its folder that the system frees with the process."""
+"""A lock on a run's folder, which the system frees when the process ends."""
 
 import gc
 import json
@@ -15,14 +15,14 @@ FILE = "owner.json"  # the run, and the process that trains or trained in it
 
 
 class RunInUseError(OSError):
-    """Somebody else trains in a run's folder."""
+    """Another trainer writes into a run's folder."""
 
 
 class Lock:
     """Exclusive hold of a folder, by one object, until `release` or its process ends.
 
     The lock is the operating system's (`flock`, on Windows `msvcrt.locking`), on the
-    file `owner.json`: a process that was killed holds nothing, whatever it left there.
+    file `owner.json`: a killed process holds no lock, whatever the file says.
     Two locks of one process exclude each other like those of two processes.
     """
 
@@ -40,7 +40,7 @@ class Lock:
         return self._closing is not None and self._closing.alive
 
     def acquire(self) -> bool:
-        """Take the folder, which must exist; False if somebody else has it."""
+        """Lock the folder, which must exist; False if another object holds it."""
         if self.held:
             return True
         handle = os.open(self.folder / FILE, os.O_RDWR | os.O_CREAT, 0o666)
@@ -51,7 +51,7 @@ class Lock:
         return True
 
     def release(self) -> None:
-        """Let others have the folder. Safe to call twice."""
+        """Release the folder. Safe to call twice."""
         if self._closing is not None:
             self._closing()
 
@@ -59,7 +59,7 @@ class Lock:
 def claim(folder: Path, run_id: str) -> Lock:
     """Become the only writer of a run's folder.
 
-    RunInUseError if somebody else is; the message says who.
+    RunInUseError if there is another one; the message names it.
     """
     lock = Lock(folder)
     if not lock.acquire():
@@ -73,7 +73,7 @@ def claim(folder: Path, run_id: str) -> Lock:
 def claim_empty(folder: Path, run_id: str) -> Lock | None:
     """Make a folder, or take one that is empty, for one run alone.
 
-    None if it holds something, or if somebody else has just taken it.
+    None if it is not empty, or another process has just taken it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = Lock(folder)
@@ -86,7 +86,7 @@ def claim_empty(folder: Path, run_id: str) -> Lock | None:
 
 
 def in_use(folder: Path) -> bool:
-    """Whether somebody writes into a run's folder now."""
+    """Whether a process writes into a run's folder now."""
     if not (folder / FILE).is_file():
         return False
     lock = Lock(folder)
@@ -105,7 +105,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def folder_of(path: Path, state: Mapping[str, Any]) -> Path | None:
-    """The folder of the run that saved a checkpoint, unless it is another's by now."""
+    """The folder of the run that saved a checkpoint; None if another run has it now."""
     run_id, known = state.get("run_id"), state.get("run_dir")
     if run_id is None:
         return None
@@ -113,8 +113,8 @@ def folder_of(path: Path, state: Mapping[str, Any]) -> Path | None:
     folder = path.absolute().parent.parent
     if path.absolute().parent.name == "checkpoints":
         places.insert(0, folder)
-        # A kill while it was written leaves an owner file that names nobody, and a
-        # copy of the folder may lack it.
+        # A kill during writing leaves an owner file without a name, and a copy of the
+        # folder may lack it.
         is_run = any((folder / name).exists() for name in (FILE, "run.json"))
         if is_run and "run" not in read(folder):
             return folder
@@ -133,7 +133,7 @@ def _sign(folder: Path, run_id: str) -> None:
 
 
 def _is_empty(folder: Path) -> bool:
-    # But for what a killed process left half written.
+    # Ignore half-written files of a killed process.
     names = [path.name for path in folder.iterdir()]
     return all(n == FILE or (n[0] == "." and n.endswith(".tmp")) for n in names)
 

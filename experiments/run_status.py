@@ -17,14 +17,14 @@ from yieldrl.loggers.metric_values import read
 FILE = "cluster.json"
 
 EVERY_SECONDS = 5.0
-"""Between two writings of the file, while a run goes on."""
+"""Seconds between updates of `cluster.json` during a run."""
 
 
 def noting(trainer: Any, logs: Generator[LogData]) -> Generator[LogData]:
     """Logs, unchanged; on Ray `cluster.json` is written now and then, and at the end.
 
-    It has the steps taken, what `collector.statistics()` says of each worker, and the
-    latest value of each metric of collecting.
+    It has the steps taken, `collector.statistics()` of each worker, and the latest
+    value of each metric of collecting.
     """
     on_ray = getattr(trainer.config, "collection", "sync") == "ray"
     if not (on_ray and ranks().first):
@@ -79,13 +79,13 @@ def status(run: str | Path) -> str:
 
 
 def _name(folder: Path) -> str:
-    """The algorithm's, that of the folder which defines the trainer."""
+    """The algorithm's name: that of the folder which defines the trainer."""
     trainer = run_files.read_run(folder).get("trainer", "a run")
     return trainer.removesuffix(".trainer").rpartition(".")[2]
 
 
 def _state(folder: Path) -> str:
-    """Running or not, and in which process: by the lock on the folder."""
+    """Whether it runs, and in which process, from the lock on the folder."""
     owner = run_lock.read(folder)
     who = f"process {owner.get('pid', '?')} on {owner.get('host', '?')}"
     if run_lock.in_use(folder):
@@ -94,7 +94,7 @@ def _state(folder: Path) -> str:
 
 
 def _steps(folder: Path, cluster: dict[str, Any]) -> int:
-    """The newest that any file tells of."""
+    """The newest environment step in any of the files."""
     saved = [int(path.stem.rpartition("_")[2]) for path in list_checkpoints(folder)]
     return max([0, cluster.get("sample_step", 0), run_logs.last_step(folder), *saved])
 

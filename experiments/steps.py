@@ -1,4 +1,4 @@
-"""Single steps of a training, in the trainer's loop or in one of your own."""
+"""Single steps of training, for the trainer's loop or one of your own."""
 
 from collections.abc import Generator
 from contextlib import closing
@@ -14,7 +14,7 @@ from yieldrl.foundations.logs import LogData, Logs, LogType
 
 
 class Steps(TrainingRun):
-    """Steps of a trainer that every algorithm takes alike."""
+    """Steps of a trainer that are the same for every algorithm."""
 
     learning_due: Any
     training_done: Any
@@ -25,7 +25,7 @@ class Steps(TrainingRun):
         deterministic="actions always are; agent.sample explores",
     )
     def evaluate(self, episodes: int = 10, seed: int | None = None) -> LogData:
-        """Play whole episodes with deterministic actions in environments apart.
+        """Play whole episodes with deterministic actions in separate environments.
 
         The logs are `episode_return` (mean), its `_std`, `_min`, `_max`,
         `episode_length` and `episodes`; the seed is `evaluator.seed` by default.
@@ -39,12 +39,12 @@ class Steps(TrainingRun):
         return self.evaluator.due(now.sample_step, lambda: self.training_done)
 
     def _run_collect(self) -> LogData:
-        """Step all environments once, or as often as `log_every` says."""
+        """Step all environments once, or `log_every` times."""
         logs = self._collect()
         return self._log("collect", logs | self.agent.exploration() if logs else logs)
 
     def _run_evaluate(self) -> LogData:
-        """Evaluate as the config says; of several processes the first one does."""
+        """Evaluate as the config says; of several processes only the first does."""
         first, nothing = ranks().first, self._log("evaluate", {})
         own = self.evaluate(self.config.eval_episodes) if first else nothing
         log = ranks().broadcast_object(own)
@@ -88,12 +88,12 @@ class LoopByHand(Steps):
     env = CalledHere("the environments are trainer.envs")
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:
-        """Learn from a rollout `[T, N]` of `collector.collect` what the loop would.
+        """Learn from a rollout `[T, N]` of `collector.collect`, as the loop would.
 
-        Of algorithms of rollouts that is `algorithm.update`. Others learn row by row,
-        as if each had just been collected: it goes into the buffer, and the gradient
-        steps follow that the config calls for by then. All its actions are those of the
-        policy from before; a rollout of one step is the loop's own.
+        For algorithms that learn from rollouts this is `algorithm.update`. Others learn
+        row by row, as if each had just been collected: it goes into the buffer, and the
+        gradient steps due by the config follow. All actions are of the policy before
+        the update; a rollout of one step does what the loop does.
 
         Returns:
             Metrics, the means over the gradient steps.
@@ -104,7 +104,7 @@ class LoopByHand(Steps):
         return self.agent.algorithm.update(rollout)
 
     def _rows(self, rollout: TensorDict) -> Generator[TensorDict]:
-        """The rows `[N]` of a rollout, as of the time when each was collected."""
+        """The rows `[N]` of a rollout, with `sample_step` as it was for each."""
         check_entries(rollout)
         self.agent.algorithm.anneal_before(rollout)
         now = self.agent.counters
@@ -117,9 +117,9 @@ class LoopByHand(Steps):
             now.sample_step = end
 
     def _replay_rows(self, rollout: TensorDict) -> dict[str, Any]:
-        """Put a rollout into the replay buffer and learn from that; once at least."""
+        """Put a rollout into the replay buffer and learn from that, at least once."""
         logs: list[dict[str, Any]] = []
-        self.buffer.end_episodes()  # this rollout need not go on where they are
+        self.buffer.end_episodes()  # this rollout may not continue them
         with closing(self._rows(rollout)) as rows:
             for row in rows:
                 self.buffer.add(row.to_dict())

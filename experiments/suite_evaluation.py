@@ -1,4 +1,4 @@
-"""Evaluation as papers on robots report it: success by task, over a suite."""
+"""Evaluation as in robotics papers: success rates by task, over a suite."""
 
 import dataclasses
 import re
@@ -23,20 +23,20 @@ __all__ = ["SuiteEvaluation", "find_suite"]
 
 
 class SuiteEvaluation:
-    """Plays episodes of several tasks, each of which begins by a seed.
+    """Plays seeded episodes of several tasks.
 
     Episode `k` of a task begins as `reset(seed=seed + k)` of one environment does, and
-    the policy is asked for it alone, so the numbers do not depend on who plays. What
-    was played is in a file after each episode, and is not played again.
+    the policy acts for it alone, so the numbers do not depend on the player. Each
+    episode is in a file once it has ended, and is not played again.
 
     Args:
         trainer: Has the agent; its `wrap_envs` wraps the environments.
         tasks: Name -> `env_kwargs`, besides those of the trainer's config.
-        results: Where the outcomes go.
-        episodes_per_task: How many.
+        results: The results to add outcomes to.
+        episodes_per_task: Number of episodes of each task.
         seed: Of the first episode of each task; those of LIBERO begin in the fixed
             first states, in their order, by a multiple of 50.
-        workers: Who plays: 0 this process, else so many others.
+        workers: Number of other processes that play; with 0 this one does.
         ray: Whether these are actors on Ray.
 
     Example:
@@ -76,7 +76,7 @@ class SuiteEvaluation:
         self._players: Players | None = None
 
     def config(self, task: str) -> Any:
-        """That of the trainer, for one environment of a task."""
+        """The trainer's config, for one environment of a task."""
         own = self.trainer.config
         kwargs = {**own.env_kwargs, **self.tasks[task]}
         changes: dict[str, Any] = {"vectorization": "sync", "eval_episodes": 1}
@@ -94,8 +94,8 @@ class SuiteEvaluation:
         return self._players
 
     def pace(self) -> Pace | None:
-        """How long an episode takes at most, of the task that comes first; None if
-        nothing is left to play."""
+        """The longest time of an episode of the first task; None if nothing is left to
+        play."""
         task = next((task for task, left in self.pending.items() if left), None)
         if task is None:
             return None
@@ -103,7 +103,7 @@ class SuiteEvaluation:
         return self.players.answer()[1]
 
     def seconds(self, pace: Pace) -> float:
-        """The longest time that the remaining episodes take."""
+        """The longest time, in seconds, of the remaining episodes."""
         tasks = sum(bool(left) for left in self.pending.values())
         episodes = sum(map(len, self.pending.values()))
         work = pace.making * max(tasks, self.players.count) + pace.episode * episodes
@@ -132,7 +132,7 @@ class SuiteEvaluation:
             yield outcome
 
     def films(self, folder: Path, most: int) -> Generator[Path, None, None]:
-        """Record failures, the first so many of each task, which are played again."""
+        """Record the first `most` failures of each task, which are played again."""
         self.close()  # players may need much memory
         own = self.trainer.config
         for task in self.tasks:
@@ -149,14 +149,14 @@ class SuiteEvaluation:
                     self.trainer.config = own
 
     def close(self) -> None:
-        """End who plays."""
+        """End the players."""
         if self._players is not None:
             self._players.close()
             self._players = None
 
     def _ask(self, worker: int, task: str = "") -> None:
-        """Have a worker play, if it is free and anything is left: of its own task, as
-        to begin with another one takes long, or else of one that nobody plays."""
+        """Give a free worker the next episode, if any is left: of its own task, as a
+        change of task takes long, or else of a task that no other worker plays."""
         left = {name: rest for name, rest in self.pending.items() if rest}
         if not left or worker in self._playing:
             return

@@ -16,11 +16,11 @@ class EpisodeOutcome(NamedTuple):
 
     Attributes:
         task: The name of its task.
-        number: Which of the task's episodes it is, from 0.
-        success: Whether the task was done; None if nothing says it.
+        number: Index among the task's episodes, from 0.
+        success: Whether the task was done; None if infos do not tell.
         episode_return: Its sum of rewards.
-        length: Its decisions: steps, or chunks of them.
-        seconds: How long it took to play.
+        length: Number of its decisions: steps, or chunks of them.
+        seconds: The time it took to play.
     """
 
     task: str
@@ -32,14 +32,14 @@ class EpisodeOutcome(NamedTuple):
 
 
 class SuiteResults:
-    """The episodes so far, in a JSON file that is whole after each of them.
+    """The episodes so far, in a JSON file that is complete after each of them.
 
     Args:
-        path: The file; it is read if it is there.
-        about: What the numbers depend on: checkpoint, suite, seed ...
+        path: The file; it is read if it exists.
+        about: Settings that the numbers depend on: checkpoint, suite, seed ...
 
     Raises:
-        ValueError: If the file is of something else.
+        ValueError: If the file has other settings.
     """
 
     def __init__(self, path: str | Path, about: Mapping[str, Any]) -> None:
@@ -62,7 +62,7 @@ class SuiteResults:
             self.outcomes[outcome.task, outcome.number] = outcome
 
     def add(self, outcome: EpisodeOutcome) -> None:
-        """Keep an episode, here and in the file, where they are in their order."""
+        """Add an episode, and write all of them to the file, in order."""
         self.outcomes[outcome.task, outcome.number] = outcome
         tasks = [*self.about["tasks"]]
         ordered = sorted(
@@ -72,7 +72,7 @@ class SuiteResults:
         write_atomically(self.path, json.dumps(values, indent=1) + "\n")
 
     def evaluation(self, task: str | None = None) -> Evaluation | None:
-        """Of all episodes, or of a task's; None if there are none."""
+        """The evaluation of all episodes, or of one task's; None if there are none."""
         some = [o for o in self.outcomes.values() if task in (None, o.task)]
         if not some:
             return None
@@ -84,12 +84,12 @@ class SuiteResults:
         )
 
     def failures(self, task: str) -> list[EpisodeOutcome]:
-        """Episodes of a task that were no success, in their order."""
+        """Episodes of a task that were no success, in order."""
         failed = [o for o in self.outcomes.values() if o.success is False]
         return sorted(o for o in failed if o.task == task)
 
     def report(self) -> str:
-        """A line for each task, and the last one for all."""
+        """The text with a line for each task, and the last one for all."""
         names = [*self.about["tasks"]]
         rows = [(name, self.evaluation(name)) for name in names]
         rows.append((f"{self.about['suite']}, {len(names)} tasks", self.evaluation()))

@@ -1,4 +1,4 @@
-"""The base of trainers, which builds the parts."""
+"""The base of trainers: it builds their parts."""
 
 import dataclasses
 from abc import abstractmethod
@@ -36,14 +36,14 @@ class TrainingRun(OnRay):
             default more of the kind of `envs`, where more can be made.
         model: Networks to train instead of those of `model_class`; or a class or
             function that makes them from observation space, action space and config.
-        algorithm: The algorithm to use instead of `algorithm_class`, with its model.
+        algorithm: The algorithm, with its model, to use instead of `algorithm_class`.
         agent: The agent to use instead of `agent_class`, with its algorithm.
         buffer: Storage for transitions, instead of that of `make_buffer`.
         collector: Steps the environments, instead of that of `make_collector`: one made
             of the parts that are passed with it, or a class of collectors.
 
     Attributes:
-        threads: How many threads PyTorch has, of how many cores, and why.
+        threads: PyTorch's number of threads, the number of cores, and the reason.
 
     Raises:
         TypeError: If the config is that of another algorithm.
@@ -100,14 +100,14 @@ class TrainingRun(OnRay):
                 wrap=self.wrap_envs,
             )
         except BaseException:
-            if self.is_on_ray(config):  # else its workers would go on
+            if self.is_on_ray(config):  # its workers would run on
                 self.envs.close()
             raise
 
     def _make_parts(
         self, model: Any, algorithm: Any, agent: Any, buffer: Any, collector: Any
     ) -> None:
-        """Agent, learners, buffer and collector, or those that were given."""
+        """Make agent, learners, buffer and collector, or use the given ones."""
         images = spaces.has_images(self.envs.single_observation_space)
         self.threads = set_threads(self.config.threads, images=images)
         keep_freed_memory()
@@ -124,11 +124,11 @@ class TrainingRun(OnRay):
 
     @property
     def default_model(self) -> Any:
-        """What makes a model of the spaces and the config, where none is passed."""
+        """The class that makes a model of spaces and config, where none is passed."""
         return self.model_class
 
     def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:
-        """Wrap them once more where they are trained in: evaluation goes without."""
+        """Further wrap environments for training, not for evaluation."""
         return envs
 
     @abstractmethod
@@ -159,7 +159,7 @@ class TrainingRun(OnRay):
 
     @property
     def transition_parts(self) -> dict[str, Any]:
-        """What every buffer must know of the transitions that it stores."""
+        """Arguments of every buffer that describe its transitions."""
         return {
             "observation_space": self.envs.single_observation_space,
             "action_space": self.envs.single_action_space,
@@ -193,7 +193,7 @@ class TrainingRun(OnRay):
             return self.make_collector()
         if isinstance(given, type):
             return self._collector_of(given)
-        for name in ("agent", "buffer"):  # with others it would never end
+        for name in ("agent", "buffer"):  # else training would not end
             own = getattr(self, name)
             if getattr(given, name, own) is not own:
                 raise ValueError(

@@ -30,7 +30,7 @@ class TrainerState(Run):
     evaluator: Any
 
     _described = False
-    """Whether the run's folder says what it is."""
+    """Whether this trainer has described the run in its folder."""
 
     @property
     def algorithm(self) -> Any:
@@ -49,15 +49,15 @@ class TrainerState(Run):
 
     @cached_property
     def envs_here(self) -> VectorEnv[Any, Any, Any]:
-        """Environments that this process may step: `envs`; or others of their kind,
-        where rollout workers step those."""
+        """Environments that this process may step: `envs`, or, if rollout workers step
+        these, others of their kind."""
         here = getattr(self.envs, "here", None)
         return self.envs if here is None else here()
 
     def claim(self) -> Path:
-        """Become the only one that writes into `run_dir`, which says what the run is.
+        """Become the only writer of `run_dir`, and describe the run there.
 
-        `config.yaml` and `run.json` are written where nobody has written them yet.
+        `config.yaml` and `run.json` are written unless they exist already.
         """
         folder = super().claim()
         if not self._described and not (folder / run_files.CONFIG).is_file():
@@ -84,7 +84,7 @@ class TrainerState(Run):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned.
 
-        CheckpointError if it was taken of the other kind of collection, or if processes
+        CheckpointError if it is of the other kind of collection, or if processes
         that train together load different ones.
         """
         saved, own = state.get("collection", "sync"), self._collection
@@ -111,13 +111,13 @@ class TrainerState(Run):
         self.evaluator.close()
 
     def __copy__(self) -> Self:
-        """A trainer of the same parts."""
+        """A trainer with the same parts."""
         twin = object.__new__(type(self))
         vars(twin).update(vars(self))
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A trainer that goes on by itself, in the same folder if it has one.
+        """A copy that trains independently, in the same folder if it has one.
 
         TypeError if a thread or processes belong to it.
         """
@@ -128,12 +128,12 @@ class TrainerState(Run):
         vars(twin).update(copy.deepcopy(vars(self), memo))
         singles = getattr(twin.envs.unwrapped, "envs", ())
         if any(isinstance(env.unwrapped, EzPickle) for env in singles):
-            # Copies of these are made by their constructors: episodes begin anew.
+            # These environments are copied by construction: episodes begin anew.
             twin.collector.load_state_dict({})
         return twin
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        """A pickled trainer would be a checkpoint that runs code when it is read."""
+        """Refuse: a pickled trainer would run code when it is read."""
         reason = self._uncopied() or "a trainer"
         raise TypeError(f"{reason} cannot be pickled. {_INSTEAD}")
 

@@ -80,7 +80,7 @@ def parts_of(agent: Agent) -> dict[str, Any]:
 
 
 def _table(model: q_learning.Model) -> Layer:
-    """A row of values for the number of a state."""
+    """A table: state index to action values."""
     index = model.index
     starts, strides = (x.flatten().tolist() for x in (index.start, index.stride))
     if len(starts) == 1 and not strides:
@@ -90,12 +90,12 @@ def _table(model: q_learning.Model) -> Layer:
 
 
 def _stretched(model: ddpg.Model | sac.Model) -> list[Layer]:
-    """From the actor's output to the environment's bounds, by way of [-1, 1]."""
+    """Layers that squash an actor's output to [-1, 1], then scale it to the bounds."""
     space = model.action_space
     assert isinstance(space, Box)
     low, high = (x.astype(np.float64).flatten() for x in (space.low, space.high))
     layers: list[Layer] = [{"type": "tanh"}]
-    if isinstance(model, sac.Model):  # the mean alone, of mean and deviation
+    if isinstance(model, sac.Model):  # drop the standard deviation, keep the mean
         layers.insert(0, {"type": "first", "count": len(low)})
     return [*layers, affine(high / 2 - low / 2, high / 2 + low / 2)]
 

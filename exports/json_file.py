@@ -1,4 +1,4 @@
-"""A policy as JSON: what it observes, its layers with their weights, what comes out."""
+"""A policy as JSON: its inputs, its layers with their weights, and its output."""
 
 import json
 from pathlib import Path
@@ -15,16 +15,16 @@ from yieldrl.exports.json_policy import FORMAT, VERSION, JsonPolicy
 from yieldrl.exports.layers import NotExportableError, of_space
 from yieldrl.loggers.files import write_atomically
 
-TRIED = 64  # observations
+TRIED = 64  # random observations on which JSON and agent are compared
 
 
 def write_json(agent: Agent, path: str | Path, **notes: Any) -> Path:
-    """Write what `describe` returns, and may raise, to a file, whole or not at all."""
+    """Write what `describe` returns to a file, atomically; the same errors."""
     return save(describe(agent, **notes), path)
 
 
 def save(policy: dict[str, Any], path: str | Path) -> Path:
-    """Write what `describe` returned to a file, whole or not at all."""
+    """Write what `describe` returned to a file, atomically."""
     text = json.dumps(policy, separators=(",", ":"), allow_nan=False)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,13 +35,13 @@ def save(policy: dict[str, Any], path: str | Path) -> Path:
 def describe(agent: Agent, **notes: Any) -> dict[str, Any]:
     """The deterministic policy of an agent, `agent.predict`, as values of JSON.
 
-    NumPy has to compute from it what the agent says, on random observations, so that a
-    model of one's own with another `forward` is refused. NotExportableError if JSON
-    cannot say what the policy computes.
+    NumPy's actions from it are compared with the agent's on random observations, so a
+    custom model with another `forward` is refused. NotExportableError if the format
+    cannot express what the policy computes.
 
     Args:
         agent: Of any algorithm whose policy is a table, an MLP or a small CNN.
-        notes: What else is to stand in it, under `notes`: how well it plays, say.
+        notes: Further values to store under `notes`, such as the mean return.
     """
     model = agent.model
     policy = {

@@ -1,4 +1,4 @@
-"""The policy in a JSON file, in NumPy alone: this file may be copied."""
+"""Run the policy of a JSON file with NumPy alone; you may copy this file."""
 
 import base64
 import json
@@ -12,10 +12,10 @@ FORMAT, VERSION = "yieldrl-policy", 1
 
 
 class JsonPolicy:
-    """Acts as the agent did that was exported, without PyTorch.
+    """Chooses the same actions as the exported agent, without PyTorch.
 
-    `policy` is what `describe` returned, or a file holds; ValueError if it is none, or
-    of a version that is not known here. The attribute has NumPy's arrays.
+    `policy` is what `describe` returned, or the content of a file; ValueError if it is
+    none, or of an unknown version. The attribute `policy` holds NumPy arrays.
     """
 
     def __init__(self, policy: Mapping[str, Any]) -> None:
@@ -29,11 +29,11 @@ class JsonPolicy:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The policy of a file."""
+        """Load the policy of a file."""
         return cls(json.loads(Path(path).read_text("utf-8-sig")))
 
     def predict(self, obs: Any) -> np.ndarray:
-        """The actions `[B, ...]` for observations `[B, ...]`, a Dict's as a mapping."""
+        """Actions `[B, ...]` for observations `[B, ...]`, a mapping if a Dict."""
         raw, output = self.raw(obs), self.policy["output"]
         if output["type"] == "argmax":
             chosen = [part.argmax(1) for part in self._choices(raw)]
@@ -65,7 +65,7 @@ class JsonPolicy:
 
 
 def apply(layers: Sequence[Mapping[str, Any]], x: np.ndarray) -> np.ndarray:
-    """From `[B, inputs]` through layers to `[B, outputs]`."""
+    """Apply layers one after another: `[B, inputs]` to `[B, outputs]`."""
     for layer in layers:
         x = LAYERS[layer["type"]](x, layer)
     return x
@@ -122,7 +122,7 @@ LAYERS = {
     "table": _table,
     "tanh": lambda x, of: np.tanh(x),
 }
-"""Every type of layer: from `[B, inputs]` to `[B, outputs]`."""
+"""Layer type -> its function, from `[B, inputs]` to `[B, outputs]`."""
 
 
 def _entry(obs: Any, path: Sequence[str]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""From PyTorch's modules and from spaces to the values of JSON in a policy file."""
+"""Convert PyTorch modules and spaces to the JSON values of a policy file."""
 
 import base64
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ Layer = dict[str, Any]
 
 
 class NotExportableError(ValueError):
-    """A policy, or a part of it, is none of what a policy file can say."""
+    """A policy, or a part of it, cannot be expressed in a policy file."""
 
 
 def packed(values: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def inputs_of(
     normalizer: ObservationNormalizer | None = None,
     path: spaces.Path = (),
 ) -> Iterator[dict[str, Any]]:
-    """For every leaf of the observations what becomes of it, in the encoder's order."""
+    """The preprocessing of each leaf of the observations, in the encoder's order."""
     if isinstance(encoder, DictEncoder):
         assert isinstance(space, Dict)
         for name, part in zip(encoder.names, encoder.parts, strict=True):
@@ -101,7 +101,7 @@ def _encoded(space: Space[Any], encoder: nn.Module) -> list[Layer]:
         return [_one_hot([int(space.n)], [int(space.start)])]
     if isinstance(space, MultiDiscrete):
         return [_one_hot(space.nvec.flatten().tolist(), space.start.flatten().tolist())]
-    return []  # numbers pass as they are
+    return []  # numbers need no preprocessing
 
 
 def _one_hot(counts: list[int], starts: list[int]) -> Layer:
@@ -130,7 +130,7 @@ def _image(space: Space[Any], encoder: NatureCNN) -> list[Layer]:
         elif isinstance(part, nn.ReLU):
             layers.append({"type": "relu"})
     first, *others = layers_of(encoder.head)
-    if encoder.channels_last:  # a JSON policy's head reads channel by channel
+    if encoder.channels_last:  # a JSON policy flattens features channel by channel
         head = encoder.head[0]
         assert isinstance(head, nn.Linear)
         weight = head.weight.unflatten(1, (*shape[1:], shape[0]))
@@ -173,5 +173,5 @@ def linear(weight: Any, bias: Any) -> Layer:
 
 
 def affine(scale: Any, offset: Any) -> Layer:
-    """`y = scale * x + offset`; one number stands for all."""
+    """`y = scale * x + offset`; a single number applies to all elements."""
     return {"type": "affine", "scale": packed(scale), "offset": packed(offset)}

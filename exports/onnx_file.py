@@ -1,4 +1,4 @@
-"""A policy as ONNX, which many runtimes and languages read."""
+"""A policy as an ONNX file, which many runtimes and languages can load."""
 
 import contextlib
 import copy
@@ -24,10 +24,10 @@ from yieldrl.foundations.trees import nest
 def write_onnx(agent: Agent, path: str | Path) -> Path:
     """Write the deterministic policy of an agent, `agent.predict`, as a program.
 
-    Inputs are called `obs`, or by a Dict's names (`camera.rgb` where nested), and have
-    a batch axis `batch`, as `action` has, which comes out. Weights lie in the file.
-    ImportError without `onnx` or `onnxscript`; NotExportableError if it has a memory,
-    or PyTorch cannot follow it.
+    Inputs are called `obs`, or by a Dict's names (`camera.rgb` if nested); the output
+    is `action`. All have a batch axis `batch`. The file contains the weights.
+    ImportError without `onnx` or `onnxscript`; NotExportableError if the policy has a
+    memory, or PyTorch cannot trace it.
     """
     refuse_memory(agent)
     try:
@@ -65,7 +65,7 @@ def write_onnx(agent: Agent, path: str | Path) -> Path:
 
 
 class _Policy(nn.Module):
-    """From the leaves of observations `[B, ...]` to the environment's actions."""
+    """Maps leaves of observations `[B, ...]` to actions of the environment."""
 
     def __init__(self, agent: Agent, paths: Sequence[spaces.Path]) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class _Policy(nn.Module):
 
 @contextlib.contextmanager
 def _quietly() -> Any:
-    """Without what the exporter tells its own developers."""
+    """Suppress the exporter's internal warnings and logs."""
     loggers = [logging.getLogger(n) for n in ("torch.onnx", "onnxscript", "onnx_ir")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

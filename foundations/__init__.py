@@ -1,4 +1,4 @@
-"""Shared by all rooms, and imports none of them: spaces, configs, seeds, ranks."""
+"""Shared utilities: spaces, configs, seeds, ranks. Imports no other part of yieldrl."""
 
 from typing import TYPE_CHECKING
 
@@ -79,7 +79,7 @@ __all__ = [
     "set_threads",
 ]
 
-# Deprecated aliases, which configs of copied folders may use.
+# Deprecated aliases, for configs in copied algorithm folders.
 LARGEST, MOST_STEPS, MOST_TRANSITIONS = MAX_NUMBER, MAX_STEPS, MAX_TRANSITIONS
 
 if not TYPE_CHECKING:

@@ -14,16 +14,16 @@ from yieldrl.foundations.text import Utf8Text
 class ActionTransform:
     """Converts a policy's actions to those that the environment accepts.
 
-    Actions for a Box are clipped to its bounds, in its precision, so that no rounding
-    leaves it; and rounded if it holds whole numbers. A Discrete space that does not
-    start at zero is shifted. With `unit_box` actions for a Box lie in [-1, 1], and are
-    stretched to its bounds: ValueError if it has none.
+    Actions for a Box are clipped to its bounds in the Box's dtype, so that rounding
+    cannot leave them, and rounded if it is an integer Box. Actions of a Discrete space
+    that does not start at zero are shifted. With `unit_box`, actions for a Box lie in
+    [-1, 1] and are scaled to its bounds: ValueError if it has none.
     """
 
     def __init__(
         self, space: Space[Any], device: torch.device, *, unit_box: bool = False
     ) -> None:
-        self._stretch: tuple[Tensor, Tensor] | None = None  # center, half the width
+        self._stretch: tuple[Tensor, Tensor] | None = None  # center, half-width
         self._bounds: tuple[Tensor, Tensor] | None = None
         self._whole: tuple[Tensor, Tensor] | None = None
         self._start = self._precision = self._result = None
@@ -40,7 +40,7 @@ class ActionTransform:
             if precision == torch.float64 and (unit_box or self._bounds is not None):
                 self._precision = precision
             self._rounds = space.dtype.kind in "iub"
-            if space.dtype == np.int64:  # float64 does not hold all of its bounds
+            if space.dtype == np.int64:  # float64 cannot represent all its bounds
                 low, high = torch.from_numpy(space.low), torch.from_numpy(space.high)
                 self._whole = low.to(device), high.to(device)
             if self._rounds or space.dtype == np.float16:
@@ -49,7 +49,7 @@ class ActionTransform:
             self._start = torch.as_tensor(space.start, device=device)
 
     def to_env(self, action: Tensor) -> Tensor:
-        """The action `[B, ...]` itself, or what it means to the environment."""
+        """Convert policy actions `[B, ...]` to the environment's actions."""
         if self._precision is not None:
             action = action.to(self._precision)
         if self._stretch is not None:
@@ -64,7 +64,7 @@ class ActionTransform:
         return action if self._start is None else action + self._start
 
     def from_env(self, action: Tensor) -> Tensor:
-        """The inverse of `to_env`, but for what that clips and rounds."""
+        """The inverse of `to_env`, except for clipping and rounding."""
         if self._start is not None:
             return action - self._start
         if self._stretch is not None:
@@ -74,34 +74,34 @@ class ActionTransform:
 
 
 class TextTransform:
-    """Converts a policy's tokens to the bytes of answers, by its `tokenizer`."""
+    """Converts a policy's tokens to the bytes of its answer, by a `tokenizer`."""
 
     def __init__(self, space: Utf8Text, tokenizer: Any) -> None:
         self._length, self._tokenizer = space.max_bytes, tokenizer
 
     def to_env(self, action: Tensor) -> Tensor:
-        """The bytes of answers, uint8 `[B, max_bytes]`, of tokens `[B, L]`."""
+        """Decode tokens `[B, L]` to bytes of answers, uint8 `[B, max_bytes]`."""
         return self._tokenizer.to_bytes(action, self._length)
 
     def from_env(self, action: Tensor) -> Tensor:
-        """Tokens int64 `[B, max_bytes]` of the bytes of answers `[B, max_bytes]`."""
+        """Encode bytes of answers `[B, max_bytes]` as int64 tokens `[B, max_bytes]`."""
         return self._tokenizer.to_tokens(action.to(torch.uint8))
 
 
 def _precision(space: Box, device: torch.device) -> torch.dtype:
-    """The dtype to clip in, which holds the numbers of the Box if there is one."""
+    """The dtype to clip in: if possible one that represents all values of the Box."""
     narrow = space.dtype.itemsize < 4 or space.dtype == np.float32
     return torch.float32 if narrow or device.type == "mps" else torch.float64
 
 
 def _bounds_inside(space: Box, precision: torch.dtype) -> tuple[Tensor, Tensor]:
-    """The outermost numbers of this precision that the Box contains."""
+    """The smallest and largest values of dtype `precision` inside the Box."""
     dtype = torch.empty(0, dtype=precision).numpy().dtype
     low, high = space.low.astype(dtype), space.high.astype(dtype)
-    # Python compares whole numbers and fractions exactly, NumPy rounds them first.
+    # Python compares integers and floats exactly; NumPy rounds integers first.
     below = (low.astype(object) < space.low.astype(object)).astype(bool)
     above = (high.astype(object) > space.high.astype(object)).astype(bool)
-    # Only there: the largest number of all has none after it.
+    # With `where`: the largest float has no successor.
     np.nextafter(low, dtype.type(np.inf), out=low, where=below)
     np.nextafter(high, dtype.type(-np.inf), out=high, where=above)
     return torch.from_numpy(low), torch.from_numpy(high)
@@ -114,6 +114,6 @@ def _stretched(space: Box) -> tuple[np.ndarray, np.ndarray]:
             " [-1, 1] have nothing to be stretched to. Give it bounds"
             " (gymnasium.wrappers.TransformAction), or take PPO, which needs none"
         )
-    # Halved before the sum, which might overflow.
+    # Halve before adding, because the sum might overflow.
     low, high = space.low.astype(np.float64) / 2, space.high.astype(np.float64) / 2
     return high + low, high - low

@@ -1,4 +1,4 @@
-"""Config fields by the names of other libraries (SB3, CleanRL) in files with blocks."""
+"""Names of config fields in other libraries (SB3, CleanRL), for files with blocks."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from yieldrl.foundations.config_blocks import (
 from yieldrl.foundations.validation import FieldError, truncated_repr
 
 Look = Callable[[str], int]
-"""Field -> its value in the file, or its default; a whole number."""
+"""Function of a field: its value in the file or its default, an integer."""
 
 
 def _kind(given: Any, look: Look) -> str:
@@ -47,15 +47,15 @@ def _whole(given: Any) -> int:
 
 
 class Alias(NamedTuple):
-    """Our field for a name of another library, and what its value is to us."""
+    """Our field for a name of another library, and the conversion of its value."""
 
     field: str
     value: Callable[[Any, Look], Any] = lambda given, look: given
 
 
 ALIASES = {
-    # Steps, rollouts and minibatches. Of an off-policy algorithm, whose fields they
-    # are, buffer_size and batch_size stay what they are.
+    # Steps, rollouts and minibatches. Off-policy algorithms have fields buffer_size and
+    # batch_size of their own, which keep their meaning.
     "buffer_size": Alias("num_steps"),
     "n_steps": Alias("num_steps"),
     "buffer_type": Alias("collection", _kind),  # standard: sync, vla: async
@@ -63,7 +63,7 @@ ALIASES = {
     "total_timesteps": Alias("total_steps"),
     "n_epochs": Alias("num_epochs"),
     "update_epochs": Alias("num_epochs"),
-    "batch_size": Alias("num_minibatches", _minibatches),  # num_steps * num_envs / it
+    "batch_size": Alias("num_minibatches", _minibatches),  # of a rollout / it
     "minibatch_size": Alias("num_minibatches", _minibatches),
     "n_envs": Alias("num_envs"),
     "train_freq": Alias("train_every"),
@@ -79,18 +79,18 @@ ALIASES = {
     "eval_freq": Alias("eval_every"),
     "num_eval_episodes": Alias("eval_episodes"),
     "exp_name": Alias("run_name"),
-    # Names that mean something in one block alone.
+    # Names with a meaning in one block only.
     "env.name": Alias("env_id"),
     "env.id": Alias("env_id"),
     "env.cfg": Alias("env_kwargs"),
     "env.kwargs": Alias("env_kwargs"),
     "collector.name": Alias("collection"),
 }
-"""Their name, or `block.name` -> ours."""
+"""Name in other libraries, or `block.name` -> our field."""
 
 
 def field_for(name: str, config_class: type[Any]) -> str | None:
-    """The field of a config for a name of another library, if it has one."""
+    """The config field for a name of another library; None without one."""
     field = ALIASES[name].field if name in ALIASES else None
     return field if field in _fields(config_class) else None
 
@@ -103,9 +103,9 @@ class _Given(NamedTuple):
 
 
 def to_fields(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, Any]:
-    """The fields of a config in the blocks of a file, by our names.
+    """Config fields, by our names, from the blocks of a file.
 
-    ValueError, with what was probably meant, if a key is unknown, or two say the same.
+    ValueError, with the nearest name, if a key is unknown, or two set the same field.
     """
     given = _given(values, config_class)
 
@@ -129,7 +129,7 @@ def to_fields(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, A
 def named_as_in_file(
     error: FieldError, values: Mapping[str, Any], config_class: type[Any]
 ) -> ValueError:
-    """The error of a field, with the block and the key that stand in the file."""
+    """The error of a field, which names the block and key used in the file."""
     given = _given(values, config_class).get(error.field)
     if given is None:
         return error
@@ -171,7 +171,7 @@ def _alias(block: str, key: Any, known: set[str]) -> Alias:
 
 
 def _check(block: str, key: Any, ours: str, config_class: type[Any]) -> None:
-    """Refuse a key that is no field, or not one of this block."""
+    """Raise ValueError if a key is no field, or belongs to another block."""
     fields = here = _fields(config_class)
     if block not in ("trainer", "algorithm", "policy"):
         here = {*HOMES.get(block, ()), *GUESTS.get(block, ())} & fields

@@ -1,4 +1,4 @@
-"""The folder of PyTorch's compiled code, which no other user may write into."""
+"""The folder of PyTorch's compiled code, which other users must not write to."""
 
 import atexit
 import hashlib
@@ -16,16 +16,16 @@ from typing import Any
 
 import torch
 
-VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # PyTorch's; set it to choose another folder
+VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # read by PyTorch; set it to choose another folder
 CHECKSUMS, NOTES = "checksums.json", "yieldrl"
 
 
 @cache
 def prepare() -> str:
-    """Choose the folder, before the first function is compiled; a sentence about it.
+    """Choose the folder before the first compilation; return a sentence about it.
 
-    Files that were changed are deleted, so that PyTorch makes them anew. Where it is
-    not safe, or cannot be written, it is a temporary one.
+    Files that were modified are deleted, so that PyTorch compiles them again. If the
+    folder is unsafe or not writable, a temporary one is used.
     """
     wanted = folder()
     if (reason := _unsafe(wanted)) is None:
@@ -44,9 +44,9 @@ def prepare() -> str:
 
 
 def folder() -> Path:
-    """The folder that is used if it is safe."""
+    """The preferred folder, used if it is safe."""
     given = os.environ.get(VARIABLE)
-    # PyTorch itself sets the variable, to its own default, which any user may make.
+    # PyTorch sets the variable to its own default, which any user could create.
     if given and not Path(given).name.startswith("torchinductor_"):
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
@@ -54,7 +54,7 @@ def folder() -> Path:
 
 
 def write_checksums() -> None:
-    """Write down what each file of the folder holds that is new in it."""
+    """Save the checksums of new files in the folder."""
     of = folder()
     with suppress(OSError):
         known, since = _known(of)
@@ -71,14 +71,14 @@ def _write(path: Path, text: str) -> None:
 
 
 def missing_compiler() -> str | None:
-    """Why nothing can be compiled for a CPU, as a sentence; None if it can."""
+    """Why compiling for the CPU is impossible, as a sentence; None if possible."""
     if os.name == "nt" or shutil.which("g++") or shutil.which("clang++"):
         return None
     return "there is no C++ compiler (g++ or clang++): install one to train faster"
 
 
 def digest_of(classes: Iterable[type[Any]]) -> str:
-    """A digest of the code of classes and their bases, but for PyTorch's own."""
+    """A digest of the code of classes and their bases, PyTorch's excluded."""
     found = hashlib.sha256()
     for cls in dict.fromkeys(base for each in classes for base in each.__mro__):
         if cls.__module__.partition(".")[0] not in ("torch", "builtins", "abc"):
@@ -87,7 +87,7 @@ def digest_of(classes: Iterable[type[Any]]) -> str:
 
 
 def _source_of(cls: type[Any]) -> bytes:
-    """The file that defines it; without one, as in a notebook, its functions."""
+    """The source file of a class; in a notebook, without one, its functions' code."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     if file is not None:
         with suppress(OSError):
@@ -100,7 +100,7 @@ def _source_of(cls: type[Any]) -> bytes:
 
 
 def read_note(kind: str) -> dict[str, Any]:
-    """By function: seconds gained per step, and to load it; or why there is no code."""
+    """Per function: seconds saved per step and to load; or why it has no code."""
     with suppress(OSError, ValueError, TypeError, AttributeError, IndexError):
         return {
             name: known if isinstance(known, str) else [float(x) for x in known]
@@ -111,7 +111,7 @@ def read_note(kind: str) -> dict[str, Any]:
 
 
 def write_note(kind: str, note: Mapping[str, Any]) -> None:
-    """Keep what was found out about runs of this kind, if that is possible."""
+    """Save `note` for runs of this kind, if the folder is writable."""
     with suppress(OSError):
         _note(kind).parent.mkdir(parents=True, exist_ok=True)
         _write(_note(kind), json.dumps(note))
@@ -124,7 +124,7 @@ def _note(kind: str) -> Path:
 
 
 def _unsafe(wanted: Path) -> str | None:
-    """Why no code may be loaded from a folder; None if it may. Makes the folder."""
+    """Why loading code from a folder is unsafe; None if safe. Makes the folder."""
     try:
         wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=wanted).close()
@@ -134,7 +134,7 @@ def _unsafe(wanted: Path) -> str | None:
 
 
 def _open_to_others(wanted: Path) -> str | None:
-    """Which folder on the way another user owns, or may write into."""
+    """The first folder of the path that another user owns or may write to."""
     for part in (wanted, *wanted.parents):
         status = part.stat()
         if status.st_uid not in (os.geteuid(), 0):
@@ -146,7 +146,7 @@ def _open_to_others(wanted: Path) -> str | None:
 
 
 def _known(of: Path) -> tuple[dict[str, str], int]:
-    """Checksums by file, and when they were written, in nanoseconds."""
+    """Checksums by file, and the time they were written at, in nanoseconds."""
     with suppress(OSError, ValueError):
         path = of / CHECKSUMS
         known, since = json.loads(path.read_text()), path.stat().st_mtime_ns
@@ -156,7 +156,7 @@ def _known(of: Path) -> tuple[dict[str, str], int]:
 
 
 def _files(of: Path) -> dict[str, Path]:
-    """PyTorch's files, by their names; notes are checked when they are read."""
+    """PyTorch's files by name, without notes, which are checked when read."""
     found = [p for p in of.rglob("*") if p.name != CHECKSUMS and p.parent.name != NOTES]
     return {str(p.relative_to(of)): p for p in found if p.is_file()}
 

@@ -121,9 +121,9 @@ class Config(PlacesConfig):
                 raise self.error("run_name", wrong)
 
     def to_play(self) -> Self:
-        """This config without what only training needs: processes, demonstrations."""
+        """This config without training-only parts: processes, demonstrations."""
         return self.in_one_process() if self.collection == "ray" else self
 
     def planned_learn_steps(self) -> int:
-        """Gradient steps that a whole run takes; 0 where nobody can say it before."""
+        """Gradient steps of a whole run; 0 if unknown in advance."""
         return 0

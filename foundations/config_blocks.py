@@ -1,4 +1,4 @@
-"""A whole run in one file: its blocks, and which config fields each of them holds."""
+"""A whole run in one file: its blocks, and the config fields of each block."""
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping
@@ -28,32 +28,32 @@ NAMES = {
     "policy": {"actor_critic": "default"},
     "loggers": {"progress_bar": "progress", "early_stopping": "early_stop"},
 }
-"""Block -> their name of something that is registered here -> ours."""
+"""Block -> name of a registered part in other libraries -> our name."""
 
 VLA = "vla"
-"""The policy whose values are not fields of the config but arguments of its own: what
-stands in its `vla_config` is a field only where the config has such fields."""
+"""The policy whose values are arguments of its own, not config fields; entries of its
+`vla_config` are fields only if the config has such fields."""
 
 
 class Part(NamedTuple):
     """An algorithm, a model or a logger, with its values."""
 
-    name: str  # a registered one, or the path of your own, `package.module:Class`
+    name: str  # registered, or the path of your own class, `package.module:Class`
     cfg: dict[str, Any]
 
     @property
     def is_path(self) -> bool:
-        """Whether the name is the path of something of the user's own."""
+        """Whether the name is the path of the user's own class."""
         return ":" in self.name or "." in self.name
 
 
 def has_blocks(values: Mapping[str, Any]) -> bool:
-    """Whether a file has blocks; otherwise it has an algorithm's fields alone."""
+    """Whether a file has blocks; otherwise it holds an algorithm's fields only."""
     return any(name in BLOCKS for name in values)
 
 
 def part(block: str, values: Any, default: str = "") -> Part:
-    """A part as files write it: `name`, beside its values or `cfg`; or ValueError."""
+    """Read a part: `name` and its values, or `name` and `cfg`; or ValueError."""
     values = {"name": values} if isinstance(values, str) else values
     rest = _mapping(block, values)
     name, cfg = rest.pop("name", default), _mapping(block, rest.pop("cfg", None))
@@ -65,7 +65,7 @@ def part(block: str, values: Any, default: str = "") -> Part:
 
 
 def to_blocks(config: Any) -> dict[str, dict[str, Any]]:
-    """All fields of a config, by the blocks that are their homes."""
+    """All fields of a config, grouped by block."""
     blocks: dict[str, dict[str, Any]] = {block: {} for block in (*HOMES, "algorithm")}
     for name, value in config.to_dict().items():
         blocks[home(name)][name] = value
@@ -73,7 +73,7 @@ def to_blocks(config: Any) -> dict[str, dict[str, Any]]:
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a run's own file in one mapping, with `policy` and `loggers`."""
+    """The values of a run's file in one mapping, with `policy` and `loggers`."""
     if not has_blocks(values):
         return dict(values)
     fields: dict[str, Any] = {}
@@ -87,18 +87,18 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def home(field: str) -> str:
-    """The block into which a field goes."""
+    """The block that `to_blocks` writes a field into."""
     return next((b for b, names in HOMES.items() if field in names), "algorithm")
 
 
 def nearest(name: Any, known: Iterable[str]) -> str:
-    """The name that was probably meant, as the end of a message."""
+    """The nearest known name, as the end of an error message."""
     known = sorted(known)
     return close_to(name, known) or f"choose one of {known}"
 
 
 def close_to(name: Any, known: Iterable[str]) -> str:
-    """A question for the name that was probably meant; empty if none is close."""
+    """A question with the nearest known name; empty if none is close."""
     near = difflib.get_close_matches(str(name), sorted(known), n=1)
     return f"did you mean {near[0]!r}?" if near else ""
 
@@ -106,7 +106,7 @@ def close_to(name: Any, known: Iterable[str]) -> str:
 def keys(
     block: str, values: Any, fields: Collection[str] = frozenset()
 ) -> dict[str, Any]:
-    """Entries of a block that may be fields of a config with these `fields`."""
+    """The entries of a block that can be fields of a config with these `fields`."""
     if block not in ("policy", "algorithm"):
         return _mapping(block, values)
     found = part(block, values)
@@ -120,7 +120,7 @@ def keys(
 def divided(
     policy: Part, fields: Collection[str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Fields of the config and arguments that a vision-language-action policy has."""
+    """Split a VLA policy's values into config fields and its own arguments."""
     if "model_path" not in fields:
         return {}, policy.cfg
     arguments = dict(policy.cfg)

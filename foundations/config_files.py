@@ -1,4 +1,4 @@
-"""Configs from files and mappings, those of earlier versions too, and back."""
+"""Read configs from files and mappings, also of earlier versions, and write them."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -14,14 +14,14 @@ from yieldrl.foundations.validation import Checked, FieldError, plain_hints
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FromFiles(Checked):
-    """A checked dataclass that files hold, and that knows its fields of before."""
+    """A checked dataclass, stored in files, that knows fields of earlier versions."""
 
     absent: ClassVar[tuple[str, ...]] = ()
-    """Fields of related algorithms that mean nothing to this one."""
+    """Fields of related algorithms that this one does not have."""
 
     retired: ClassVar[Mapping[str, tuple[Any, str]]] = {}
-    """Fields of earlier versions: the value that changes nothing, and what replaces the
-    field. Files with that value are read as if it were not there."""
+    """Removed fields: the value without effect, and what replaces the field. In files,
+    a removed field with that value is ignored."""
 
     def __new__(cls, *args: Any, **values: Any) -> Self:
         try:
@@ -32,8 +32,8 @@ class FromFiles(Checked):
 
     @classmethod
     def refuse_names(cls, names: Iterable[str]) -> None:
-        """Raise ValueError if a name is that of a field of earlier versions, or of
-        another library."""
+        """Raise ValueError for a name of a removed field, or of a field in another
+        library."""
         for name in [name for name in names if name not in cls.__dataclass_fields__]:
             said = f"{cls.__qualname__} has no field {name!r}"
             if name in cls.retired:
@@ -51,8 +51,8 @@ class FromFiles(Checked):
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """The config that `to_dict` or a config file describes, with blocks or without.
 
-        With blocks, names may be those that `yieldrl.foundations.aliases` knows; models
-        and loggers are no part of a config. ValueError if a name is unknown (the
+        With blocks, names of `yieldrl.foundations.aliases` are accepted too; models
+        and loggers are not part of a config. ValueError if a name is unknown (the
         nearest known one is proposed) or a value does not fit its field.
         """
         said = cls._as_now(values)
@@ -81,10 +81,10 @@ class FromFiles(Checked):
 
     @classmethod
     def _as_now(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Values that an earlier version saved, without fields that are retired."""
+        """Values saved by an earlier version, without removed fields."""
         now = dict(values)
         if isinstance(now.get("compile"), bool) and now.pop("compile"):
-            now = {"speed": "compile", **now}  # it was a flag
+            now = {"speed": "compile", **now}  # `compile` was a bool before
         for name in cls.retired.keys() & now.keys() - cls.__dataclass_fields__.keys():
             if now[name] == cls.retired[name][0]:
                 del now[name]

@@ -1,4 +1,4 @@
-"""Where the parts of a run work: config fields of collection on Ray."""
+"""Config fields for collection in the background or on Ray."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -9,7 +9,7 @@ from yieldrl.foundations.ranges import Range
 
 @dataclass(frozen=True, kw_only=True)
 class PlacesConfig(FromFiles):
-    """How far collecting runs ahead, and which processes on Ray take part in a run."""
+    """Fields for how far collection runs ahead, and for the Ray processes of a run."""
 
     collection: Literal["sync", "async", "ray"] = "sync"
     """`sync` steps the environments and learns in turn; `async` steps them in a
@@ -18,7 +18,7 @@ class PlacesConfig(FromFiles):
     processes of Ray, on this machine or on many, which pays where a step takes long."""
 
     max_policy_lag: Annotated[int, Range(0, 1_000)] = 1
-    """How many newer policies there may be when a transition is learned from, unless
+    """Most newer policies that there may be when a transition is learned from, unless
     collection is `sync`. More let collecting run further ahead, on older policies; with
     0 it waits while the learner learns."""
 
@@ -38,7 +38,7 @@ class PlacesConfig(FromFiles):
     that pays for large policies. With 0 each worker has a copy of the policy."""
 
     weight_transfer: Literal["store", "group"] = "store"
-    """How new weights come to inference actors: through Ray's object `store`, or over a
+    """Path of new weights to inference actors: through Ray's object `store`, or over a
     `group` (gloo), which pays for large models."""
 
     learners: Annotated[int, Range(0, 1_000)] = 0
@@ -51,11 +51,11 @@ class PlacesConfig(FromFiles):
     what `zero_stage` says (the extra `[deepspeed]` has it)."""
 
     zero_stage: Annotated[int, Range(0, 3)] = 2
-    """What `deepspeed` keeps a share of: with 1 the optimizer's state, with 2 gradients
+    """Parts that `deepspeed` shards: with 1 the optimizer's state, with 2 gradients
     too, with 3 weights too, with 0 nothing. Higher takes less memory, and more time."""
 
     learner_restarts: Annotated[int, Range(0, 1_000)] = 0
-    """How often a run of the command line goes on from its newest checkpoint after the
+    """Times that a run of the command line goes on from its newest checkpoint after the
     process of a learner has died; then it ends."""
 
     eval_actors: Annotated[int, Range(0, 10_000)] = 0
@@ -68,14 +68,14 @@ class PlacesConfig(FromFiles):
     from rollouts the segments, joined there, which pays with many workers."""
 
     def in_one_process(self, **changes: Any) -> Self:
-        """This config without other processes, for one of them to work by."""
+        """This config for use inside one process, without other processes."""
         alone: dict[str, Any] = {"collection": "sync", "weight_transfer": "store"}
         alone |= {"inference_actors": 0, "learners": 0, "eval_actors": 0}
         alone["replay_actor"] = False
         return replace(self, **alone, **changes)
 
     def _check_places(self) -> None:
-        """Refuse processes on Ray where nothing is collected there."""
+        """Raise ValueError if Ray processes are set without `collection=ray`."""
         for name in ("inference_actors", "learners", "eval_actors", "replay_actor"):
             if getattr(self, name) and self.collection != "ray":
                 raise self.error(name, "it is for processes of collection='ray'")
@@ -94,7 +94,7 @@ class PlacesConfig(FromFiles):
 
 @dataclass(frozen=True)
 class SyncOnly:
-    """A config's constants where collecting and learning always take turns here."""
+    """Constants of a config whose algorithm supports only `sync` collection."""
 
     collection: ClassVar[Literal["sync"]] = "sync"
     max_policy_lag: ClassVar[int] = 0

@@ -14,10 +14,10 @@ from yieldrl.foundations.actions import ActionTransform, TextTransform
 
 
 class ObservationActionAdapter:
-    """Observations become batches of tensors; actions take the observations' form.
+    """Converts observations to batches of tensors, and actions back to their form.
 
-    Its `actions` are an `ActionTransform` or, of a policy that writes its answers in
-    tokens of a `tokenizer`, a `TextTransform`.
+    `actions` is an `ActionTransform` or, for a policy that answers in tokens of a
+    `tokenizer`, a `TextTransform`.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class ObservationActionAdapter:
     def to_tensors(self, obs: Any, needed: tuple[str, ...] = ()) -> tuple[Any, bool]:
         """Observations as tensors `[B, ...]`, and whether they were a batch.
 
-        Sentences may be strings. ValueError and `needed` are those of `is_batched`.
+        Sentences may be strings. `needed` and ValueError as in `is_batched`.
         """
         obs = text.encoded(self._space, obs) if self._reads else obs
         tensors = to_tensor(obs, self._device)
@@ -53,7 +53,7 @@ class ObservationActionAdapter:
         if holds_tensors(obs):
             return action
         array = action.numpy() if action.is_cpu else action.cpu().numpy()
-        return array if batched else array[()]  # a choice alone is a number: hashable
+        return array if batched else array[()]  # one choice: a hashable number
 
 
 def to_tensor(obs: Any, device: torch.device) -> Any:
@@ -66,7 +66,7 @@ def to_tensor(obs: Any, device: torch.device) -> Any:
     if isinstance(obs, np.ndarray):
         if obs.dtype == np.float64:
             obs = obs.astype(np.float32)
-        if not obs.flags.carray:  # PyTorch knows no negative strides
+        if not obs.flags.carray:  # PyTorch supports no negative strides
             obs = obs.copy()
         tensor = torch.from_numpy(obs)
         if device.type == "cpu":
@@ -84,7 +84,7 @@ def to_tensor(obs: Any, device: torch.device) -> Any:
 def as_array(value: Any) -> np.ndarray:
     """A tensor, or anything else, as an array in the CPU's memory; not always a copy.
 
-    bfloat16, which NumPy does not know, becomes float32.
+    bfloat16, which NumPy does not have, becomes float32.
     """
     if not isinstance(value, Tensor):
         return np.asarray(value)
@@ -99,7 +99,7 @@ def copied_array(value: Any) -> np.ndarray:
 
 def holds_tensors(obs: Any) -> bool:
     """Whether the observation is made of tensors (otherwise of NumPy arrays)."""
-    if isinstance(obs, (Tensor, np.ndarray)):  # most are, and to ask them is cheap
+    if isinstance(obs, (Tensor, np.ndarray)):  # the common case, and a cheap check
         return isinstance(obs, Tensor)
     return hasattr(obs, "items") and any(map(holds_tensors, obs.values()))
 

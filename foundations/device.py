@@ -1,4 +1,4 @@
-"""The machine that a run uses: which device, how many threads."""
+"""Device, CPU threads and memory settings of a run."""
 
 import ctypes
 import logging
@@ -12,15 +12,15 @@ log = logging.getLogger("yieldrl.speed")
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device of a config's `device`, of `auto` a GPU if it can; or ValueError."""
-    ranks()  # says which GPU this process means by "cuda"
+    """The device for a config's `device`; `auto` prefers a GPU. Or ValueError."""
+    ranks()  # sets the GPU that "cuda" means in this process
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return usable_device(name)
 
 
 def usable_device(name: str | torch.device) -> torch.device:
-    """The device of this name, a GPU with its number; ValueError if there is none."""
+    """The device of this name, with the GPU's index; ValueError if there is none."""
     try:
         device = torch.device(name)
         if device.type == "meta":
@@ -38,16 +38,16 @@ def usable_device(name: str | torch.device) -> torch.device:
 
 
 def set_threads(wanted: int | None, *, images: bool) -> str:
-    """Set PyTorch's CPU threads for this process; say how many, and why.
+    """Set PyTorch's CPU threads for this process; return a sentence with the reason.
 
-    None stands for one where observations are vectors, because narrow networks are
-    slower on many, and for half of the cores where they are images: threads wait for
-    one another by spinning, so with as many as cores a busy core slows all of them
-    down.
+    None means one thread for vector observations, because narrow networks are slower
+    on several threads, and half of the cores for images. Threads wait for each other
+    by spinning: with one thread per core, a single core that is busy with something
+    else slows all of them down.
     """
     cores, why = usable_cores(), "as asked for"
     if wanted is None:
-        beside = int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # processes, by torchrun
+        beside = int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # set by torchrun
         wanted = max(1, cores // (2 * beside)) if images else 1
         why = "for images" if images else "for vectors"
     torch.set_num_threads(wanted)
@@ -56,10 +56,10 @@ def set_threads(wanted: int | None, *, images: bool) -> str:
 
 
 def keep_freed_memory() -> None:
-    """Have the C library keep memory that tensors gave back, up to half a gigabyte.
+    """Make the C library keep freed tensor memory, up to half a gigabyte.
 
-    By default glibc returns what is free at the top of its heap to the system, and the
-    next gradient step gets it page by page: half of the time of some steps.
+    By default glibc returns free memory at the top of its heap to the system, and the
+    next gradient step requests it again page by page: half the time of some steps.
     """
     library = ctypes.CDLL(None) if os.name == "posix" else None
     if (mallopt := getattr(library, "mallopt", None)) is not None:
@@ -68,9 +68,9 @@ def keep_freed_memory() -> None:
 
 
 _KEPT = {
-    -1: 1 << 29,  # M_TRIM_THRESHOLD: what may be free at the top of the heap
-    -2: 1 << 24,  # M_TOP_PAD: what is asked for beyond what is needed
-    -3: 1 << 26,  # M_MMAP_THRESHOLD: what larger tensors get on their own, and return
+    -1: 1 << 29,  # M_TRIM_THRESHOLD: bytes kept free at the top of the heap
+    -2: 1 << 24,  # M_TOP_PAD: bytes requested in addition to those needed
+    -3: 1 << 26,  # M_MMAP_THRESHOLD: larger blocks are mapped alone, and returned
 }
 
 

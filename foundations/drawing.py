@@ -1,4 +1,4 @@
-"""Record a function's random draws, and replay numbers drawn outside of it."""
+"""Record a function's random draws, and replay numbers that were drawn outside it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ IN_PLACE = frozenset({Tensor.exponential_, Tensor.normal_, Tensor.uniform_})
 
 @dataclass(frozen=True)
 class Draw:
-    """Random numbers as a function draws them from a generator."""
+    """One draw of a function from a generator: method, shape, dtype, arguments."""
 
     fill: Any
     shape: torch.Size
@@ -25,17 +25,17 @@ class Draw:
         return self.fill.__name__, *self.args
 
     def __call__(self, generator: torch.Generator) -> Tensor:
-        """Draw the next ones, as the function itself would."""
+        """Draw new numbers, in the same way as the function."""
         drawn = torch.empty(self.shape, dtype=self.dtype, device=generator.device)
         return self.fill(drawn, *self.args, generator=generator)
 
 
 class RecordDraws(TorchFunctionMode):
-    """Records which random numbers are drawn from a generator."""
+    """Records the draws that a function makes from a generator."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.draws: list[Draw] = []  # in their order
+        self.draws: list[Draw] = []  # in call order
         self.unknown: str | None = None  # a function that draws, not in `IN_PLACE`
 
     def __torch_function__(
@@ -53,10 +53,10 @@ class RecordDraws(TorchFunctionMode):
 
 
 class ReplayDraws(TorchFunctionMode):
-    """Gives a function random numbers that were drawn before, in their order.
+    """Supplies a function with random numbers that were drawn before, in order.
 
-    They are as `Draw` draws them, each with its `Draw.kind`; what is drawn is removed.
-    ValueError within it if the function draws others.
+    Each was drawn by a `Draw` and has its `Draw.kind`; used numbers are removed.
+    ValueError inside the block if the function makes a different draw.
     """
 
     def __init__(self, left: list[tuple[Tensor, Any]]) -> None:

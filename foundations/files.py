@@ -1,4 +1,4 @@
-"""Config files (JSON with comments, YAML, TOML), and what files may be called."""
+"""Config files (JSON with comments, YAML, TOML), and checks of file names."""
 
 import codecs
 import json
@@ -16,7 +16,7 @@ class CheckpointError(RuntimeError):
 
 
 class YamlLoader(yaml.SafeLoader):
-    """YAML whose numbers are those of Python and JSON, and not those of YAML 1.1.
+    """YAML with the number syntax of Python and JSON instead of YAML 1.1.
 
     `1e-3` and `1E5` are floats; `12:30` and `010` are text, where YAML 1.1 has 750 and
     8. All else is as PyYAML reads it.
@@ -24,7 +24,7 @@ class YamlLoader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes text that would be a number to `YamlLoader`, or in YAML 1.1."""
+    """Quotes text that `YamlLoader` or YAML 1.1 would read as a number."""
 
 
 _NUMBERS = {
@@ -43,7 +43,7 @@ for _class in (YamlLoader, _Dumper):
 
 
 def to_yaml(values: Any) -> str:
-    """Plain values as YAML that is read back equal, with YAML 1.1 too."""
+    """Plain values as YAML that reads back equal, also in YAML 1.1."""
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False)
 
 
@@ -54,8 +54,8 @@ def read_file(path: str | Path) -> dict[str, Any]:
     """Read a config file as a mapping of names to plain values.
 
     JSON may have `//` and `/* */` comments and trailing commas (json5.org).
-    FileNotFoundError if there is no such file, ValueError if it is no JSON, YAML or
-    TOML, or holds no names and values.
+    FileNotFoundError if there is no such file, ValueError if it is not valid JSON, YAML
+    or TOML, or not a mapping.
     """
     path = Path(path)
     if path.suffix not in SUFFIXES:
@@ -83,13 +83,13 @@ def _parse(text: str, suffix: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        import json5  # a hundred times slower: for files with comments alone
+        import json5  # a hundred times slower, so only for files with comments
 
         return json5.loads(text)
 
 
 def write_whole(path: Path, content: bytes) -> Path:
-    """Replace a file, in a folder that is made, completely or not at all."""
+    """Write a file atomically; creates its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
     try:
@@ -104,7 +104,7 @@ def write_whole(path: Path, content: bytes) -> Path:
 
 
 MAX_NAME_BYTES = (
-    240  # bytes of a run's name: of 255 that fit, for a number may come behind
+    240  # bytes of a run's name: 255 is the limit, and a number may be appended
 )
 _DEVICES = {"CON", "PRN", "AUX", "NUL"} | {
     f"{port}{number}" for port in ("COM", "LPT") for number in range(1, 10)
@@ -112,7 +112,7 @@ _DEVICES = {"CON", "PRN", "AUX", "NUL"} | {
 
 
 def wrong_path(path: str) -> str | None:
-    """Why no file system can hold a path, and what to do; None if it can."""
+    """Why a path is invalid on any file system, and the remedy; None if valid."""
     try:
         parts = [os.fsencode(part) for part in PurePath(path).parts]
     except UnicodeEncodeError:
@@ -123,12 +123,12 @@ def wrong_path(path: str) -> str | None:
 
 
 def wrong_name(name: str) -> str | None:
-    """Why a folder below another cannot have this name; None if it can.
+    """Why a subfolder cannot have this name; None if it can.
 
-    It may have parts, as `group/first`. Windows' rules count everywhere, because a
-    config file goes from one machine to another.
+    It may have parts, as `group/first`. Windows' rules apply on every system, because
+    config files are moved between machines.
     """
-    path = PureWindowsPath(name)  # to which both / and \ part folders
+    path = PureWindowsPath(name)  # splits at both / and \
     if not PurePath(name).name.strip():
         return "give a folder name, or None for a default"
     if path.anchor or ".." in path.parts:

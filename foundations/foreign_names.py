@@ -1,4 +1,4 @@
-"""Names of other libraries and of earlier versions: what they are called here."""
+"""Explain names of other libraries and of earlier versions."""
 
 import functools
 import inspect
@@ -8,7 +8,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-ENTRIES = {  # theirs of a rollout -> ours
+ENTRIES = {  # rollout entry in other libraries -> ours
     "observation": "obs",
     "done": "terminated and truncated",
     "sample_log_prob": "log_prob",
@@ -20,9 +20,9 @@ ENTRIES = {  # theirs of a rollout -> ours
 def arguments_here(
     usage: str, **ours: str
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: calls that do not fit end in a sentence that says what would.
+    """Decorator: a call with wrong arguments raises TypeError with the remedy.
 
-    `usage` says how it is called here, and `ours` what to do instead of an argument.
+    `usage` is the correct call, `ours` maps an argument to what to do instead.
 
     >>> @arguments_here("collect(num_steps)", n_steps="call it num_steps")
     ... def collect(num_steps):
@@ -55,7 +55,7 @@ def arguments_here(
 
 
 class CalledHere:
-    """In place of an attribute: reading it says what to do `instead`."""
+    """An attribute of another library: reading it is an error that names `instead`."""
 
     def __init__(self, instead: str) -> None:
         self.instead, self.name = instead, ""
@@ -81,8 +81,8 @@ def takes(function: Callable[..., Any], argument: str) -> bool:
 
 
 def check_entries(data: Any) -> None:
-    """ValueError if a rollout, a TensorDict, has an entry of another library's name
-    without ours, or rewards or ends that are not one number for each step."""
+    """ValueError if a rollout, a TensorDict, has an entry under another library's name
+    and not ours, or if rewards or ends are not one number per step."""
     names = set(data.keys())
     for name in names & {"reward", "terminated", "truncated"}:
         if (got := data[name].shape) != data.batch_size:  # it would be broadcast
@@ -98,10 +98,10 @@ def check_entries(data: Any) -> None:
 
 
 def moved_names(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's `__getattr__` that explains old names: where each is now."""
+    """A module's `__getattr__` whose error names the new place of an old name."""
 
     def get(name: str) -> NoReturn:
-        if name in places:  # an ImportError is shown by `from old import Thing`, too
+        if name in places:  # ImportError also shows for `from old import Thing`
             raise ImportError(f"{module}.{name} is {places[name]} now")
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
@@ -109,9 +109,9 @@ def moved_names(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 class Renamed:
-    """An attribute under its old name: reads and writes the `new` one.
+    """An old name of an attribute: reads and writes the `new` one.
 
-    A child class that sets the old name sets the new one, if it is of `OldNames`.
+    A child class of `OldNames` that sets the old name sets the new one.
     """
 
     def __init__(self, new: str) -> None:
@@ -125,7 +125,7 @@ class Renamed:
 
 
 class OldNames:
-    """A class whose children may set `Renamed` attributes, as they did before."""
+    """Base class whose subclasses may set `Renamed` attributes by their old names."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

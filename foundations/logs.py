@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 from yieldrl.foundations.ranks import ranks
 
 Logs = dict[str, Any]
-"""Metric name -> a number, or a detached 0-dim tensor that is read when written."""
+"""Metric name -> a number, or a detached 0-dim tensor, read when a logger writes it."""
 
 LogType = Literal["collect", "train", "evaluate"]
 
@@ -18,7 +18,7 @@ LogType = Literal["collect", "train", "evaluate"]
 class LogData(TypedDict):
     """The log that every step of a trainer yields."""
 
-    log_type: LogType  # which kind of step it was
+    log_type: LogType  # kind of step
     sample_step: int  # environment steps so far, over all environments
     learn_step: int  # gradient steps so far
     logs: Logs  # `episode_return` and `episode_length` among them
@@ -42,7 +42,7 @@ def _shared(name: str) -> Any:
 
 
 class Counting:
-    """Reads and moves `counters` as if they were attributes of its own."""
+    """Gives access to `counters` as attributes."""
 
     counters: Counters
 
@@ -52,14 +52,14 @@ class Counting:
     policy_version: int = _shared("policy_version")
 
     def count_steps(self, steps: int) -> None:
-        """Count environment steps; processes that train together take as many each."""
+        """Count environment steps, times the number of ranks that train together."""
         self.counters.sample_step += steps * ranks().count
 
     def counters_state(self) -> dict[str, int]:
-        """All of them, by their names."""
+        """All counters by name."""
         return asdict(self.counters)
 
     def restore_counters(self, state: Mapping[str, Any]) -> None:
-        """Go on counting from what `counters_state` returned."""
+        """Restore the counters that `counters_state` returned."""
         for name in asdict(self.counters):
             setattr(self.counters, name, state[name])

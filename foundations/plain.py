@@ -1,4 +1,4 @@
-"""Values that every file can hold: what configs are made of, and how they are written.
+"""Plain values, which every file format can hold: conversion, reading and writing.
 
 JSON, YAML, TOML and checkpoints share None, bool, int, float, str, lists, and mappings
 whose keys are text. Tuples and other keys have a mapping of one key in their place:
@@ -18,8 +18,8 @@ import numpy as np
 
 TUPLE, MAPPING = "__tuple__", "__mapping__"
 
-MAX_DIGITS = 600  # of a whole number: PyTorch reads no longer ones from checkpoints
-_DEEPEST = 32  # a list that holds itself has no end
+MAX_DIGITS = 600  # of an integer: PyTorch cannot load longer ones from checkpoints
+_DEEPEST = 32  # limit of nesting; a list that contains itself is endless
 
 
 class NotPlainError(ValueError):
@@ -27,11 +27,11 @@ class NotPlainError(ValueError):
 
 
 def plain(value: Any, where: str = "", depth: int = 0) -> Any:
-    """A copy of plain values, which a file gives back equal; it undoes `tagged` too.
+    """A copy as plain values, which files give back equal; also reverses `tagged`.
 
-    NumPy's numbers and text become Python's, numbers and text that are members of an
-    enumeration become what they are, paths become text. NotPlainError, which says
-    `where` a value lies, for example at `['size'][0]`, if it is something else.
+    NumPy's numbers and text become Python's, enumeration members that are numbers or
+    text lose their class, and paths become text. Other values raise NotPlainError,
+    which names the place, `where`, for example `['size'][0]`.
 
     >>> plain({"rate": np.float64(0.5), "size": (np.int64(3), 4)})
     {'rate': 0.5, 'size': (3, 4)}
@@ -47,7 +47,7 @@ def plain(value: Any, where: str = "", depth: int = 0) -> Any:
 
 
 def tagged(value: Any) -> Any:
-    """Plain values as JSON has them, with a mapping of one key for what it has not.
+    """Plain values for JSON; what JSON lacks becomes a mapping of one key.
 
     >>> tagged({"size": (3, 4), "names": {0: "left"}})
     {'size': {'__tuple__': [3, 4]}, 'names': {'__mapping__': [[0, 'left']]}}
@@ -62,10 +62,10 @@ def tagged(value: Any) -> Any:
 
 
 def written(value: Any, hint: Any) -> Any:
-    """A plain value for a file: `read` and `plain` make the same of it again.
+    """A plain value for a file; `read` and `plain` restore it.
 
-    Where the field's type, `hint`, tells that a list is a tuple, a list is written,
-    elsewhere `{"__tuple__": [...]}`.
+    A tuple is written as a list if the field's type, `hint`, says that it is a tuple,
+    otherwise as `{"__tuple__": [...]}`.
 
     >>> written((64, 64), tuple[int, ...])
     [64, 64]
@@ -75,7 +75,7 @@ def written(value: Any, hint: Any) -> Any:
 
 
 def read(value: Any, hint: Any) -> Any:
-    """The value that JSON or YAML could not write: a tuple, or `3e-4` in YAML."""
+    """Restore a value that JSON or YAML cannot write: a tuple, or `3e-4` in YAML."""
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)
     kinds = typing.get_args(hint) if union else (hint,)
     tuples = [kind for kind in kinds if (typing.get_origin(kind) or kind) is tuple]
@@ -100,7 +100,7 @@ def _mapping(value: Mapping[Any, Any], where: str, depth: int) -> Any:
             found[name] = plain(child, f"{where}[{name!r}]", depth + 1)
     except NotPlainError:
         raise
-    except (TypeError, ValueError):  # no pairs, or no key that could be one
+    except (TypeError, ValueError):  # not pairs, or an unhashable key
         raise NotPlainError(
             f"{MAPPING}{_at(where)} takes pairs of a key and a value, [[0, 'left']]"
         ) from None
@@ -131,7 +131,7 @@ def _scalar(value: Any, where: str) -> Any:
     if not isinstance(value, str):
         raise NotPlainError(_remedy(value, where))
     try:
-        return value.encode().decode()  # without the class of an enumeration
+        return value.encode().decode()  # removes the class of an enumeration
     except UnicodeEncodeError:
         raise NotPlainError(f"give text of valid Unicode{_at(where)}") from None
 
@@ -145,7 +145,7 @@ def _remedy(value: Any, where: str) -> str:
     )
     if isinstance(value, Enum):
         remedy = f"Give its value, {value.value!r}, or its name, {value.name!r}"
-    elif hasattr(value, "tolist"):  # an array, or a tensor
+    elif hasattr(value, "tolist"):  # NumPy array or tensor
         remedy = "Give numbers or lists, as its tolist() does"
     return (
         f"no file can hold the {kind.__module__}.{kind.__qualname__}{_at(where)}, and a"
@@ -158,7 +158,7 @@ def _at(where: str) -> str:
 
 
 def _as_lists(value: Any) -> Any:
-    """With lists for its tuples, but for those that lie in mappings."""
+    """A value with lists in place of tuples, except inside mappings."""
     if isinstance(value, list | tuple):
         return [_as_lists(child) for child in value]
     return tagged(value)

@@ -1,4 +1,4 @@
-"""Types of config fields that say which values a field takes.
+"""Types of config fields, with the range of allowed values.
 
 `gamma: UnitInterval = 0.99` is a float from 0 to 1; the base of every config checks it.
 """
@@ -12,18 +12,18 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Annotated, Any, get_args, get_origin
 
-MAX_NUMBER = 1e18  # unless a field says less: its square still fits float32
-MAX_STEPS = 10**12  # of a run, and between two events
+MAX_NUMBER = 1e18  # default maximum of fields: its square fits float32
+MAX_STEPS = 10**12  # of a run, and of intervals such as `eval_every`
 MAX_TRANSITIONS = 2**31 - 1  # in a buffer
 MAX_WIDTH = 2**16  # of a layer of an MLP
-MAX_LAYERS = 64  # hidden ones of an MLP
+MAX_LAYERS = 64  # hidden layers of an MLP
 MAX_WEIGHTS = 2**26
 """Most weights between the hidden layers of an MLP: 256 MiB in float32, with gradients,
 Adam's moments and targets of three networks 4 GiB in all."""
 
 
 class Constraint:
-    """A condition on values beside their type: `Annotated[int, Range(1)]`."""
+    """A condition on values in addition to the type: `Annotated[int, Range(1)]`."""
 
     def remedy(self, value: Any) -> str | None:
         """The remedy for a value that breaks the constraint; None if it holds."""
@@ -42,14 +42,14 @@ class Range(Constraint):
         if not isinstance(value, int | float):
             return None
         enough = value > self.low if self.above else value >= self.low
-        if enough and value <= self.high:  # which NaN is not
+        if enough and value <= self.high:  # False for NaN
             return None
         least = f"above {self.low}" if self.above else f"at least {self.low}"
         return f"choose a number {least} and at most {self.high}"
 
 
 class LayerWidths(Constraint):
-    """Widths of hidden layers that have units, and whose weights machines can hold."""
+    """Widths of hidden layers: at least 1, and small enough for a machine's memory."""
 
     def remedy(self, value: Any) -> str | None:
         if any(isinstance(width, bool) or width < 1 for width in value):
@@ -83,7 +83,7 @@ Widths = Annotated[tuple[int, ...], LayerWidths()]
 
 @lru_cache(maxsize=256)
 def constrained_fields(cls: type[Any]) -> dict[str, Any]:
-    """Field -> its type with constraints, its parent's where it repeats it without."""
+    """Field -> its type with constraints, inherited if a child repeats it without."""
     found: dict[str, Any] = {}
     for base in cls.__mro__:
         for name, hint in inspect.get_annotations(base, eval_str=True).items():

@@ -1,6 +1,6 @@
 """Several processes that train one policy together, as `torchrun` starts them.
 
-Each has environments of its own and the same weights; the first alone writes files.
+Each has its own environments and the same weights; only the first writes files.
 """
 
 import atexit
@@ -18,27 +18,27 @@ from yieldrl.foundations.seeding import derive_seed
 Value = TypeVar("Value")
 
 SMALL = 2**16
-"""Numbers that are gathered and then summed: fewer messages than a reduction."""
+"""Up to this size tensors are gathered and summed: fewer messages than reducing."""
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """Which of how many processes this is.
+    """The rank of this process and the number of processes.
 
     Methods of tensors or values are collective: call them on every rank, in one order.
     """
 
     rank: int = 0
     count: int = 1
-    group: str = ""  # PyTorch's name of them all together
+    group: str = ""  # PyTorch's name of the group of all processes
 
     @property
     def first(self) -> bool:
-        """Whether it is the one that writes files and prints."""
+        """Whether this is rank 0, which writes files and prints."""
         return self.rank == 0
 
     def all_reduce_sum(self, x: Tensor) -> Tensor:
-        """The sum of all processes' tensors, of one shape; it can be compiled."""
+        """The sum of all processes' tensors, of equal shape; can be compiled."""
         if self.count == 1:
             return x
         if x.numel() * self.count <= SMALL:
@@ -57,7 +57,7 @@ class Ranks:
         return operations.wait_tensor(found).view(self.count, *x.shape)
 
     def broadcast_module(self, module: nn.Module) -> None:
-        """Write the first one's floating-point numbers into the modules of all."""
+        """Copy rank 0's floating-point parameters and buffers to all ranks."""
         if self.count == 1:
             return
         tensors = (*module.parameters(), *module.buffers())
@@ -69,7 +69,7 @@ class Ranks:
             x.copy_(numbers.view(x.shape))
 
     def broadcast_object(self, value: Value) -> Value:
-        """The first one's value, for all; any that can be pickled."""
+        """Rank 0's value, on all ranks; any value that can be pickled."""
         if self.count == 1:
             return value
         box = [value]
@@ -77,7 +77,7 @@ class Ranks:
         return box[0]
 
     def agree(self, facts: Mapping[str, Any]) -> None:
-        """ValueError, in every process, if a fact is not that of the first process."""
+        """ValueError, on every rank, if a fact differs from that of rank 0."""
         if self.count == 1:
             return
         found: list[Any] = [None] * self.count
@@ -85,12 +85,12 @@ class Ranks:
         if (said := difference(found)) is not None:
             raise ValueError(said)
 
-    # Deprecated aliases, which copied folders may use.
+    # Deprecated aliases, for copied algorithm folders.
     total, gathered = all_reduce_sum, all_gather
     share, same = broadcast_module, broadcast_object
 
     def derive_seed(self, seed: int, purpose: str) -> int:
-        """`derive_seed`, with numbers of its own in each process."""
+        """`derive_seed`, with a different result on each rank."""
         return derive_seed(seed, purpose if self.first else f"{purpose} {self.rank}")
 
 
@@ -112,7 +112,7 @@ _joined: Ranks | None = None
 
 
 def ranks() -> Ranks:
-    """Which process this is; it joins the others when it is first asked."""
+    """The ranks of this process; the first call joins the other processes."""
     global _joined
     if _joined is None:
         _joined = _join()
@@ -120,9 +120,9 @@ def ranks() -> Ranks:
 
 
 def _join() -> Ranks:
-    """Join the other processes, if `torchrun`'s environment variables say so.
+    """Join the other processes, if `torchrun`'s environment variables are set.
 
-    On GPUs each takes the one of its `LOCAL_RANK`, and they speak by NCCL, else Gloo.
+    On GPUs each uses that of its `LOCAL_RANK`, and the backend is NCCL, else Gloo.
     """
     if distributed.is_available() and distributed.is_initialized():
         return _all_of_them()
@@ -133,8 +133,8 @@ def _join() -> Ranks:
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
         backend = "cpu:gloo,cuda:nccl"
-    # Imported later, by the compiler, its default arguments would be the group, which
-    # then never ends: its threads free what they sent in an interpreter that is gone.
+    # Import now: if the compiler imported it later, its default arguments would keep
+    # the group, and its threads would free tensors after the interpreter has ended.
     importlib.import_module("torch.distributed.nn")
     distributed.init_process_group(backend)
     atexit.register(distributed.destroy_process_group)
@@ -142,7 +142,7 @@ def _join() -> Ranks:
 
 
 def _all_of_them() -> Ranks:
-    # By its name: code that is compiled for the group itself would never let go of it.
+    # Use the name: code compiled for the group object would keep the group alive.
     group: Any = distributed.group.WORLD
     return Ranks(distributed.get_rank(), distributed.get_world_size(), group.group_name)
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-EPSILON = 1e-8  # added to variances, so that what never varies is not divided by zero
+EPSILON = 1e-8  # added to variances, to avoid division by zero
 
 
 def combine_moments(
@@ -17,7 +17,7 @@ def combine_moments(
     more_var: Tensor,
     n: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean, variance and count of `count` values and `n` more; one may be empty.
+    """Combine mean, variance and count of `count` values and `n` more; one may be 0.
 
     Chan, Golub & LeVeque 1979, "Updating Formulae and a Pairwise Algorithm for
     Computing Sample Variances".
@@ -31,7 +31,7 @@ def combine_moments(
 
 
 def means(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The mean of every metric over the steps that have it, 0-dim; nothing of none."""
+    """The mean of each metric over the steps that have it, 0-dim; `{}` of no steps."""
     values: dict[str, list[Tensor]] = {}
     for log in logs:
         for name, value in log.items():
@@ -52,7 +52,7 @@ def masked_moments(batch: Tensor, where: Tensor) -> tuple[Tensor, Tensor, Tensor
 def update_moments(
     moments: tuple[Tensor, Tensor, Tensor], more: tuple[Tensor, Tensor, Any]
 ) -> None:
-    """Write into mean, variance and count what they become with those of more data."""
+    """Update mean, variance and count in place with those of more data."""
     for own, value in zip(moments, combine_moments(*moments, *more), strict=True):
         own.copy_(value)
 

@@ -1,7 +1,7 @@
-"""Seeds: one number decides a run, and checkpoints hold the state of all generators.
+"""Seeds: one number determines a run; checkpoints store the state of all generators.
 
-The framework draws from generators of its own, each with a seed derived for its
-purpose. The global ones are for networks' first weights, and for code of users.
+The framework uses generators of its own, each with a seed derived for its purpose.
+The global ones are used to initialise networks, and by users' code.
 """
 
 import random
@@ -13,17 +13,17 @@ import torch
 
 
 def seed_everything(seed: int) -> None:
-    """Seed the global generators of Python, NumPy and PyTorch, with less than 2**32."""
+    """Seed the global generators of Python, NumPy and PyTorch; seed below 2**32."""
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
 
 
 def derive_seed(seed: int, purpose: str) -> int:
-    """The seed of one generator of a run, which shares nothing with any other.
+    """The seed of one generator of a run, independent of those of other generators.
 
-    Two generators with one seed draw the same numbers. And environments are seeded
-    `s, s + 1, ...`: were `s` the run's own seed, run 2 would train on almost the same
+    Two generators with the same seed draw the same numbers. And environments are seeded
+    `s, s + 1, ...`: if `s` were the run's seed, run 2 would train on almost the same
     episodes as run 1. It is below 2**30, so that `s + i` stays below 2**31. The
     `purpose` is `"envs"`, `"evaluation"`, `"exploration"`, `"buffer"` (samples, the
     order of minibatches), or a name of your own.
@@ -33,7 +33,7 @@ def derive_seed(seed: int, purpose: str) -> int:
 
 
 def restore_generator(generator: torch.Generator, state: torch.Tensor) -> None:
-    """Set it to a saved state, uint8; with a warning not, on another kind of device."""
+    """Restore a saved state, uint8; of another device type: warn and leave it."""
     if state.numel() == generator.get_state().numel():
         generator.set_state(state.cpu())
         return
@@ -49,7 +49,7 @@ def rng_state() -> dict[str, Any]:
     """The state of all global generators, as tensors and plain values."""
     version, internal, gauss = random.getstate()
     name, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
-    words = np.asarray(keys).astype(np.int64)  # PyTorch saves no uint32
+    words = np.asarray(keys).astype(np.int64)  # PyTorch cannot save uint32
     state: dict[str, Any] = {
         "python": [version, torch.tensor(internal, dtype=torch.int64), gauss],
         "numpy": [name, torch.from_numpy(words), position, has_gauss, cached],

@@ -1,13 +1,13 @@
 """Delay KeyboardInterrupt until the end of a block."""
 
-# `signal` takes ten times as long, to look for members of enumerations.
+# `signal` is ten times slower, because it looks up enumeration members.
 import _signal  # pyright: ignore[reportMissingImports]
 import threading
 from typing import Any
 
 
 class defer_keyboard_interrupt:  # noqa: N801 - it is used like contextlib's
-    """Within it Ctrl-C waits for the end, so that assignments are all made or none."""
+    """Delays Ctrl-C to the end of the block, so that it makes all assignments."""
 
     __slots__ = ("_calls", "_handler")
 
@@ -17,7 +17,7 @@ class defer_keyboard_interrupt:  # noqa: N801 - it is used like contextlib's
         if threading.current_thread() is not threading.main_thread():
             return
         handler = _signal.getsignal(_signal.SIGINT)
-        if callable(handler):  # else it raises nothing
+        if callable(handler):  # SIG_IGN and SIG_DFL are not callable
             self._handler = handler
             _signal.signal(_signal.SIGINT, lambda *call: self._calls.append(call))
 

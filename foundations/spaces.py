@@ -1,4 +1,4 @@
-"""Gymnasium's spaces: their leaves, and what kinds of numbers these hold."""
+"""Gymnasium's spaces: leaves, dtypes, shapes, images, choices."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -12,17 +12,17 @@ from yieldrl.foundations import actions, conversion
 from yieldrl.foundations.text import Utf8Text
 from yieldrl.foundations.trees import Path
 
-ActionTransform = ActionBorder = actions.ActionTransform  # the second name is of before
+ActionTransform = ActionBorder = actions.ActionTransform  # ActionBorder: old name
 add_batch_axis, batch_size = conversion.add_batch_axis, conversion.batch_size
 holds_tensors, is_batched = conversion.holds_tensors, conversion.is_batched
 to_tensor = conversion.to_tensor
 
-UNBOUNDED = 2.0**31 - 1  # a bound from here on is none: a dtype's last, or infinity
+UNBOUNDED = 2.0**31 - 1  # larger bounds count as infinite, such as a dtype's maximum
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def leaves(space: Space[Any], path: Path = ()) -> Iterator[tuple[Path, Space[Any]]]:
-    """All leaf spaces of a nested `Dict`, with paths; TypeError if one does not fit."""
+    """All leaf spaces of a nested `Dict`, with paths; TypeError if unsupported."""
     if isinstance(space, Dict):
         if not space.spaces:
             raise _unsupported(space, path, ", with an entry at least")
@@ -48,7 +48,7 @@ def _unsupported(space: Space[Any], path: Path, remedy: str) -> TypeError:
 
 
 def have_same_leaves(found: Space[Any], wanted: Space[Any]) -> bool:
-    """Whether leaves differ in bounds, precision or a text's length at most."""
+    """Whether two spaces are equal up to bounds, precision and lengths of texts."""
     if isinstance(found, Dict) and isinstance(wanted, Dict):
         same = found.keys() == wanted.keys()
         return same and all(have_same_leaves(found[k], wanted[k]) for k in wanted)
@@ -61,7 +61,7 @@ def have_same_leaves(found: Space[Any], wanted: Space[Any]) -> bool:
 
 
 def part(space: Space[Any], names: tuple[str, ...]) -> Space[Any]:
-    """The named entries of a Dict, in its order, or ValueError; without names all."""
+    """The named entries of a Dict, in its order; all without names. Or ValueError."""
     entries = space.spaces if isinstance(space, Dict) else {}
     if unknown := [name for name in names if name not in entries]:
         there = f"choose of {list(entries)}" if entries else f"{space} is no Dict"
@@ -85,7 +85,7 @@ def shape_of(space: Space[Any]) -> tuple[int, ...]:
 
 
 def examples(space: Space[Any]) -> Any:
-    """Two observations `[2, ...]` that a space may hold, to follow a policy with."""
+    """Two example observations `[2, ...]` of a space, to trace a policy with."""
     if isinstance(space, Dict):
         return {name: examples(child) for name, child in space.spaces.items()}
     zeros = torch.zeros(2, *shape_of(space), dtype=tensor_dtype(space))
@@ -93,7 +93,7 @@ def examples(space: Space[Any]) -> Any:
 
 
 def is_image(space: Space[Any]) -> bool:
-    """Whether a leaf is a picture: `[H, W, C]` or `[C, H, W]` with few channels."""
+    """Whether a leaf is an image: `[H, W, C]` or `[C, H, W]` with few channels."""
     if not isinstance(space, Box) or len(space.shape) != 3:
         return False
     first, middle, last = space.shape
@@ -101,21 +101,21 @@ def is_image(space: Space[Any]) -> bool:
 
 
 def has_images(space: Space[Any]) -> bool:
-    """Whether any leaf is a picture."""
+    """Whether any leaf is an image."""
     return any(is_image(leaf) for _, leaf in leaves(space))
 
 
 def channels_last(shape: tuple[int, ...]) -> bool:
-    """Whether an image is `[H, W, C]`, as a cube is, and not `[C, H, W]`."""
+    """Whether an image is `[H, W, C]`, also if all sizes are equal, not `[C, H, W]`."""
     first, middle, last = shape
     return first == middle or (middle != last and last < first)
 
 
 def image_divisor(space: Box) -> np.ndarray:
-    """The divisor that brings the numbers of an image into [-1, 1].
+    """The divisor that scales the values of an image to [-1, 1].
 
-    The larger of each number's two bounds, at least 1; without bounds 255 for integers
-    and 1 for floats. float64, `[]` where all are alike, else of the image's shape.
+    The larger absolute bound of each value, at least 1; without bounds 255 for integers
+    and 1 for floats. float64, `[]` if all are equal, else of the image's shape.
     """
     bounds = np.stack([space.low, space.high]).astype(np.float64)
     largest = np.abs(bounds).max(0)
@@ -126,9 +126,9 @@ def image_divisor(space: Box) -> np.ndarray:
 
 
 def quantities(space: Space[Any]) -> list[Path]:
-    """Paths of the leaves whose numbers are quantities, which have a mean and a scale.
+    """Paths of the leaves that can be normalized by a mean and a scale.
 
-    Boxes, but for images, sentences, masks of actions, and bits (of two values each).
+    Boxes, except images, sentences, action masks, and bits (two possible values).
     """
     return [path for path, leaf in leaves(space) if _is_quantity(path, leaf)]
 
@@ -143,7 +143,7 @@ def _is_quantity(path: Path, leaf: Space[Any]) -> bool:
 
 
 def choices(space: Space[Any]) -> list[int]:
-    """The options of each choice of an action, `[n]` for Discrete; or TypeError."""
+    """The number of options of each choice, `[n]` for Discrete; or TypeError."""
     if isinstance(space, Discrete):
         return [int(space.n)]
     if isinstance(space, MultiDiscrete):
@@ -157,7 +157,7 @@ def choices(space: Space[Any]) -> list[int]:
 
 
 class ChoiceRange(NamedTuple):
-    """Which values a leaf of choices may have: `low <= value < low + size`.
+    """The valid values of a leaf of choices: `low <= value < low + size`.
 
     Both are numbers, or arrays of the leaf's shape; `low` is None for zero.
     """
@@ -168,17 +168,17 @@ class ChoiceRange(NamedTuple):
     size: Any
 
     def outside(self, values: np.ndarray) -> np.ndarray:
-        """Which of the arrays `values [N, ...]` are no choice of the space, bool."""
+        """Whether elements of `values [N, ...]` are outside the range, bool."""
         if self.low is not None:
             values = values - self.low
         if values.dtype.kind != "i":
             return (values < 0) | (values >= self.size)
-        # As unsigned numbers negative ones are the largest: one comparison, not two.
+        # As unsigned integers, negatives are the largest: one comparison is enough.
         return values.view(_UNSIGNED[values.itemsize]) >= self.size
 
 
 def choice_ranges(space: Space[Any]) -> list[ChoiceRange]:
-    """The leaves of a space that are choices, with what they may be."""
+    """The valid ranges of the leaves of a space that are choices."""
     ranges: list[ChoiceRange] = []
     for path, leaf in leaves(space):
         if isinstance(leaf, Discrete):

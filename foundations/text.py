@@ -12,7 +12,7 @@ from torch import Tensor
 class Utf8Text(Box):
     """A sentence as its bytes in UTF-8, `[max_bytes]` uint8, with zeros after it.
 
-    `max_bytes` are those of the longest; a letter without an accent takes one.
+    `max_bytes` is the length of the longest; a letter without an accent takes one byte.
 
     >>> space = Utf8Text(8)
     >>> space.encode("go")
@@ -28,7 +28,7 @@ class Utf8Text(Box):
         self.max_bytes = max_bytes
 
     def encode(self, text: str | Sequence[str]) -> np.ndarray:
-        """One `[max_bytes]`, several `[B, max_bytes]`, uint8; else ValueError."""
+        """uint8 bytes of one string, `[max_bytes]`, or B of them; or ValueError."""
         if not isinstance(text, str):
             rows = [self.encode(str(one)) for one in text]
             return np.stack(rows) if rows else np.zeros((0, self.max_bytes), np.uint8)
@@ -47,21 +47,21 @@ class Utf8Text(Box):
 
 
 def decode(encoded: np.ndarray | Tensor) -> list[str]:
-    """Sentences of bytes `[B, S]` or `[S]`, uint8; U+FFFD for what is no UTF-8."""
+    """Decode bytes `[B, S]` or `[S]`, uint8; U+FFFD replaces invalid UTF-8."""
     array = encoded.cpu().numpy() if isinstance(encoded, Tensor) else encoded
     rows = array.reshape(-1, array.shape[-1])
     return [row.tobytes().rstrip(b"\0").decode(errors="replace") for row in rows]
 
 
 def has_text(space: Space[Any]) -> bool:
-    """Whether a sentence is among what a space describes."""
+    """Whether a space has a text leaf."""
     if isinstance(space, Dict):
         return any(has_text(child) for child in space.values())
     return isinstance(space, Utf8Text)
 
 
 def encoded(space: Space[Any], obs: Any) -> Any:
-    """An observation, or a batch, with bytes in place of strings where it has text."""
+    """An observation or batch, with its strings encoded as bytes."""
     if isinstance(space, Dict) and (isinstance(obs, Mapping) or hasattr(obs, "items")):
         return {
             name: encoded(space[name], child) if name in space.spaces else child
@@ -69,6 +69,6 @@ def encoded(space: Space[Any], obs: Any) -> Any:
         }
     if not isinstance(space, Utf8Text):
         return obs
-    if isinstance(obs, np.ndarray) and obs.dtype.kind in "OU":  # strings, in an array
+    if isinstance(obs, np.ndarray) and obs.dtype.kind in "OU":  # an array of strings
         obs = obs.tolist()
     return obs if isinstance(obs, (np.ndarray, Tensor)) else space.encode(obs)

@@ -5,11 +5,11 @@ from typing import Any
 
 from torch import Tensor
 
-Path = tuple[str, ...]  # where a leaf lies in nested dicts, or `()`
+Path = tuple[str, ...]  # keys to a leaf in nested dicts; `()` is the root
 
 
 def map_tensors(function: Callable[[Tensor], Any], tree: Any) -> Any:
-    """Nested dicts, lists and tuples with a function of each tensor in its place.
+    """Apply a function to each tensor in nested dicts, lists and tuples.
 
     >>> import torch
     >>> map_tensors(lambda x: x.sum(), {"a": (torch.ones(3), 1), "b": [None]})
@@ -26,8 +26,8 @@ def map_tensors(function: Callable[[Tensor], Any], tree: Any) -> Any:
 
 
 def nest(leaves: Iterable[tuple[Path, Any]]) -> Any:
-    """Leaves with paths, such as `("obs", "camera")`, as a dict of dicts; that of `()`
-    by itself."""
+    """A dict of dicts from leaves with paths such as `("obs", "camera")`; the leaf
+    itself for path `()`."""
     tree: dict[str, Any] = {}
     for path, tensor in leaves:
         if not path:

@@ -17,16 +17,16 @@ from yieldrl.foundations.files import wrong_path
 from yieldrl.foundations.plain import NotPlainError, plain
 from yieldrl.foundations.ranges import MAX_NUMBER, Range, constrained_fields, remedies
 
-_ALL = typeguard.CollectionCheckStrategy.ALL_ITEMS  # not the first alone
+_ALL = typeguard.CollectionCheckStrategy.ALL_ITEMS  # not only the first item
 
 
 def most_threads() -> int:
-    """Most threads to ask for, also on smaller machines that read the config."""
+    """The maximum of `threads`, the same on machines with fewer cores."""
     return max(256, 4 * (os.cpu_count() or 1))
 
 
 class FieldError(ValueError):
-    """A value that its field does not take: its name, value as text, and the remedy."""
+    """An invalid value of a field: its name, the value as text, and the remedy."""
 
     def __init__(self, owner: str, field: str, value: str, remedy: str) -> None:
         super().__init__(f"{owner}.{field} = {value}: {remedy}")
@@ -35,20 +35,20 @@ class FieldError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """A frozen dataclass that refuses values of a wrong type or out of range.
+    """A frozen dataclass that rejects values of a wrong type or out of range.
 
     Subclasses call `_check_fields` in `__post_init__`.
     """
 
     def error(self, name: str, remedy: str) -> FieldError:
-        """The error that says which field has which value, and what to do."""
+        """An error with the name of the field, its value and the remedy."""
         value = truncated_repr(getattr(self, name))
         return FieldError(type(self).__qualname__, name, value, remedy)
 
     def _check_fields(self) -> None:
-        """Make every value plain, so that files give it back equal, and check it.
+        """Convert values to plain ones, which files give back equal, and check them.
 
-        Its type, that numbers are finite, and the constraints of `foundations.ranges`.
+        Checks types, finiteness, and the constraints of `foundations.ranges`.
         """
         hints, constrained = plain_hints(type(self)), constrained_fields(type(self))
         names = [entry.name for entry in dataclasses.fields(self)]
@@ -58,7 +58,7 @@ class Checked:
             for remedy in remedies(getattr(self, name), constrained.get(name)):
                 raise self.error(name, remedy)
 
-    _check_types = _check_fields  # its name in folders that were copied before
+    _check_types = _check_fields  # old name, for copied algorithm folders
 
     def _check_type(self, name: str, hint: Any) -> None:
         given = getattr(self, name)
@@ -66,31 +66,31 @@ class Checked:
             raise self.error(name, "choose a finite number")
         try:
             value = plain(given)
-            if type(value) is not hint:  # most are what they should be
+            if type(value) is not hint:  # fast path: usually the type is right
                 typeguard.check_type(value, hint, collection_check_strategy=_ALL)
         except (NotPlainError, typeguard.TypeCheckError) as reason:
             raise self.error(name, f"wrong type: {reason}") from None
         kinds = {hint, *typing.get_args(hint)}
         if isinstance(value, bool) and kinds & {int, float} and bool not in kinds:
             raise self.error(name, f"wrong type: it must be {hint}")
-        object.__setattr__(self, name, value)  # of a frozen dataclass
+        object.__setattr__(self, name, value)  # the dataclass is frozen
 
     def _check_range(
         self, name: str, low: float, high: float = MAX_NUMBER, *, above: bool = False
     ) -> None:
-        """Refuse a number outside `[low, high]`, or `(low, high]` with `above`."""
+        """FieldError for a number outside `[low, high]`, `(low, high]` if `above`."""
         if (remedy := Range(low, high, above).remedy(getattr(self, name))) is not None:
             raise self.error(name, remedy)
 
     def _check_folder(self, name: str) -> None:
-        """Refuse a path that no file system can hold."""
+        """Raise FieldError for a path that is invalid on any file system."""
         if (wrong := wrong_path(getattr(self, name))) is not None:
             raise self.error(name, wrong)
 
 
 @functools.lru_cache(maxsize=256)
 def plain_hints(cls: type[Any]) -> dict[str, Any]:
-    """Field -> its type without constraints, where unions read as `float | None`."""
+    """Field -> its type without constraints; unions as `float | None`."""
     hints = typing.get_type_hints(cls)
     for name, hint in hints.items():
         if typing.get_origin(hint) is typing.Union:
@@ -99,12 +99,12 @@ def plain_hints(cls: type[Any]) -> dict[str, Any]:
 
 
 def truncated_repr(value: Any) -> str:
-    """`repr` of a value, cut short where it would fill the screen."""
+    """`repr` of a value, truncated if long."""
     try:
         text = repr(value)
-    except ValueError:  # a whole number of more digits than Python prints
+    except ValueError:  # an integer of more digits than Python prints
         return f"a {type(value).__name__} of more than 4 000 digits"
-    except Exception:  # of somebody's own class, which cannot say what it is
+    except Exception:  # a user's class with a broken `__repr__`
         return f"a {type(value).__name__}"
     return text if len(text) <= 200 else f"{text[:200]}..."
 

@@ -1,4 +1,4 @@
-"""The clipped surrogate of PPO, with a bound of its own for each side."""
+"""The clipped surrogate of PPO, with separate bounds for each side."""
 
 import torch
 from torch import Tensor
@@ -16,11 +16,11 @@ def clipped_gain(
     arXiv:1912.09729, equation 5.
 
     Args:
-        ratio: Of probabilities, now to when acted, `[...]`.
+        ratio: Probability of the action now over that when it was taken, `[...]`.
         advantage: Of the same shape, or one that broadcasts to it.
         low: How far a ratio may fall below 1.
-        high: How far it may rise above 1.
-        dual: Above 1; None for no bound.
+        high: How far a ratio may rise above 1.
+        dual: Factor of that bound, above 1; None for no bound.
 
     Returns:
         Gains `[...]`.

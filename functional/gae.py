@@ -30,11 +30,11 @@ def gae(
         reward: `[T, N]` float32.
         value: `[T, N]`, `V(obs)`.
         next_value: `[T, N]`, `V(next_obs)`: of `final_obs` where an episode ends.
-        terminated: `[T, N]` bool, the episode ended in the environment's own terms.
-        truncated: `[T, N]` bool, the episode was cut, by a time limit say.
+        terminated: `[T, N]` bool, the episode ended by the environment's own rules.
+        truncated: `[T, N]` bool, the episode was cut, for example by a time limit.
         gamma: Discount: a number, or `[T, N]` where transitions last longer than one
             step (`gamma ** k` of a chunk of k actions, whose rewards are discounted);
-            of another shape it is a ValueError.
+            another shape is a ValueError.
         gae_lambda: 0 gives the one-step TD error, 1 the Monte Carlo advantage.
         valid: `[T, N]` bool; False marks steps that only reset an environment
             (NEXT_STEP autoreset). They get advantage 0 and cut the recursion.

@@ -7,8 +7,8 @@ from torch import Tensor
 def project(probability: Tensor, returns: Tensor, atoms: Tensor) -> Tensor:
     """Move probability from any returns to evenly spaced atoms, keeping the mean.
 
-    What lies between two atoms is shared between them, the nearer one gets more;
-    what lies outside goes to the first or to the last. Equation 7 of arXiv:1707.06887.
+    Probability between two atoms is split between them, more to the nearer one;
+    outside it goes to the first or last atom. Equation 7 of arXiv:1707.06887.
 
     Args:
         probability: Of each return, `[B, K]`.
@@ -26,8 +26,8 @@ def project(probability: Tensor, returns: Tensor, atoms: Tensor) -> Tensor:
     last = len(atoms) - 1
     place = (returns - atoms[0]) / (atoms[1] - atoms[0])  # b in algorithm 1
     place = place.clamp(0, last)
-    # The last atom but one at most: then there is an atom above, and a return that is
-    # an atom's own gives all to it, as the shares are 1 and 0.
+    # At most the second to last, so that an atom above exists. A return equal to an
+    # atom gives it everything: the shares are 1 and 0.
     below = place.floor().clamp(max=last - 1)
     share = place - below  # of the atom above
     below = below.long()

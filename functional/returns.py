@@ -41,7 +41,7 @@ def discounted_returns(
 def n_step_returns(
     reward: Tensor, ended: Tensor, discount: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Sums of the next n discounted rewards, or of fewer where an episode ends before.
+    """Sums of the next n discounted rewards, or of fewer if an episode ends earlier.
 
     Sutton 1988, "Learning to Predict by the Methods of Temporal Differences". Bootstrap
     with `returns + next_discount * V(obs after the last of these steps)`.
@@ -53,8 +53,8 @@ def n_step_returns(
             the first k discounts (1 for k = 0), where every step has its own.
 
     Returns:
-        `returns` and `next_discount`, float32 `[B]`, and `length`, int64 `[B]`: how
-        many steps are summed.
+        `returns` and `next_discount`, float32 `[B]`, and `length`, int64 `[B]`:
+        the number of steps summed.
 
     >>> reward, ended = torch.ones(1, 3), torch.tensor([[False, True, False]])
     >>> n_step_returns(reward, ended, torch.tensor([1.0, 0.5, 0.25, 0.125]))
@@ -114,7 +114,7 @@ def discounted_cumsum(delta: Tensor, carry: Tensor) -> Tensor:
 def expand_discount(gamma: float | Tensor, reward: Tensor) -> float | Tensor:
     """The discount as a number, or as a detached tensor of the rewards' shape.
 
-    ValueError if a tensor would be broadcast along time or environments by chance.
+    ValueError if a tensor is neither 0-dim nor of that shape: no broadcasting.
     """
     if not isinstance(gamma, Tensor):
         return gamma
@@ -127,20 +127,20 @@ def expand_discount(gamma: float | Tensor, reward: Tensor) -> float | Tensor:
 
 
 def _masked_means(rows: Tensor, kept: Tensor | None) -> Tensor:
-    """Means `[R]` of rows `[R, K]` over the kept columns, of all processes."""
+    """Means `[R]` of rows `[R, K]` over the kept columns of all processes."""
     if kept is None:
         count = rows.new_full((1,), rows.shape[1])
-    else:  # where, not times: what is left out may be infinite
+    else:  # `where`, not a product: values left out may be infinite
         rows, count = torch.where(kept, rows, 0.0), kept.sum(0, keepdim=True)
     total = ranks().all_reduce_sum(torch.cat([rows.sum(1), count]))
     return total[:-1] / total[-1]
 
 
 def returns_within(returns: Tensor, rewards: Tensor, gamma: float) -> Tensor:
-    """Returns from each of the actions of a chunk on, from that of its first one.
+    """Returns from each action of a chunk, computed from the return of its first one.
 
-    `G_l = sum_{l <= i < k} gamma^(i-l) r_i + gamma^(k-l) W`, with `W` what comes after
-    the k actions, of which `G_0` has its share: `G_{l+1} = (G_l - r_l) / gamma`.
+    `G_l = sum_{l <= i < k} gamma^(i-l) r_i + gamma^(k-l) W`, where `W` is the
+    return after the k actions; `G_0` contains it, so `G_{l+1} = (G_l - r_l) / gamma`.
 
     Args:
         returns: `G_0`, `[...]`.
@@ -148,7 +148,7 @@ def returns_within(returns: Tensor, rewards: Tensor, gamma: float) -> Tensor:
         gamma: Discount of a single action, above 0.
 
     Returns:
-        `G_l`, `[..., L]`; of use for the first k, those that were executed.
+        `G_l`, `[..., L]`; valid for the first k actions, which were executed.
 
     >>> returns_within(torch.tensor([4.0]), torch.tensor([[1.0, 0.5, 2.0]]), 0.5)
     tensor([[ 4.,  6., 11.]])

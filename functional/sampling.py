@@ -1,4 +1,4 @@
-"""Logits at a temperature, and cut to the most likely: what tokens are drawn from."""
+"""Temperature and top-k for the logits that tokens are sampled from."""
 
 import torch
 from torch import Tensor
@@ -12,10 +12,10 @@ def tempered(
 ) -> Tensor:
     """Logits `[..., V]` at a temperature, those below the `top_k` largest at `-inf`.
 
-    With a low temperature likely tokens become more likely, with a high one all become
-    alike. A token that was `taken`, int64 `[...]`, is left in: its probability is never
-    zero, also where a learner's largest logits are no longer those of the policy that
-    drew it. Fan et al. 2018, arXiv:1805.04833, section 5.4, has top-k.
+    A low temperature makes likely tokens more likely, a high one makes all tokens
+    similar. A token that was `taken`, int64 `[...]`, is always kept: its probability is
+    never zero, even if the learner's largest logits differ from those of the policy
+    that drew it. Fan et al. 2018, arXiv:1805.04833, section 5.4, has top-k.
 
     >>> tempered(torch.tensor([1.0, 3.0, 2.0]), temperature=0.5, top_k=2)
     tensor([-inf, 6., 4.])

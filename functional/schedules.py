@@ -12,7 +12,7 @@ def linear(start: float, end: float, step: int, steps: float) -> float:
 
 
 def updates_due(step: int, first: int, every: int, count: int) -> int:
-    """Updates that are due by a step: `count` at `first` and `every` steps from then.
+    """Updates due by a step: `count` at step `first`, and again every `every` steps.
 
     >>> [updates_due(step, first=4, every=2, count=3) for step in (0, 3, 4, 5, 6)]
     [0, 0, 3, 3, 6]

@@ -22,7 +22,7 @@ def vtrace(
 
     Espeholt et al. 2018, "IMPALA: Scalable Distributed Deep-RL with Importance Weighted
     Actor-Learner Architectures", arXiv:1802.01561. Remark 1, with the lambda of
-    remark 2, pi the policy that learns and mu the one that acted:
+    remark 2, where pi is the learner's policy and mu the one that acted:
 
         rho_t   = min(rho_bar, pi(a_t | s_t) / mu(a_t | s_t))
         c_t     = lambda min(c_bar, pi(a_t | s_t) / mu(a_t | s_t))
@@ -32,24 +32,24 @@ def vtrace(
         A_t     = rho_t (r_t + gamma_t u_{t+1} (1 - terminated_t) - V(s_t))
 
     where `u_{t+1} = V(s_{t+1}) + lambda (1 - ended_t) (v_{t+1} - V(s_{t+1}))`. Episode
-    ends count as they do in `gae`. Where pi is mu, `A` is that of `gae` and `v` is
+    ends count as they do in `gae`. If pi is mu, `A` equals that of `gae`, and `v` is
     `A + value`.
 
     Differs from the paper: with `lambda < 1` its `A` bootstraps from `v_{t+1}` itself,
-    which at `pi = mu` is not the advantage of its own `v_t`; `u` is, as in rlax.
+    which at `pi = mu` is not the advantage of its own `v_t`; with `u` it is (rlax).
 
     Args:
         log_ratio: `[T, N]`, `log pi(a | s) - log mu(a | s)`.
-        reward: `[T, N]`; this and what follows, up to `valid`, are as in `gae`.
+        reward: `[T, N]`; this and the arguments up to `valid` are as in `gae`.
         value: `[T, N]`, `V(obs)`.
         next_value: `[T, N]`, `V(next_obs)`.
         terminated: `[T, N]` bool.
         truncated: `[T, N]` bool.
-        gamma: A number, or `[T, N]`; of another shape it is a ValueError.
+        gamma: A number, or `[T, N]`; another shape is a ValueError.
         gae_lambda: From 0 (one step ahead) to 1 (to the end of the data).
         valid: `[T, N]` bool.
-        rho_bar: The largest weight of a step. With infinity the values that are learned
-            are pi's own, the lower it is the closer they are to mu's.
+        rho_bar: The largest weight of a step. With infinity the learned values are
+            those of pi; the lower it is, the closer they are to those of mu.
         c_bar: The largest weight with which a step passes later errors back, at most
             `rho_bar`: lower means less variance and slower learning.
 

@@ -70,7 +70,7 @@ class ImaginationConfig(ImaginesElsewhere, foundations.Config):
     """Networks of the model. Where they disagree, there are few data."""
 
     elites: Members = 3
-    """How many of them, the best in validation, imagine."""
+    """Number of the model's networks, the best in validation, that imagine."""
 
     outcome: Literal["number", "symlog", "three_classes"] = "number"
     """How the model predicts rewards: `number` by squared error, `symlog` as a
@@ -102,18 +102,18 @@ class LatentConfig(foundations.Config):
     """The sizes of `LatentModel`, and the batches it learns from."""
 
     memory_size: Count = 128
-    """Numbers that the recurrent core remembers. More remember more, take longer, and
-    lie beside every transition in the buffer."""
+    """Numbers of the recurrent state. More remember more, take longer, and are stored
+    with every transition in the buffer."""
 
     groups: Count = 8
-    """Choices of which the discrete latent consists. More tell more of what is seen,
-    and are harder to foresee."""
+    """Categorical choices of the discrete latent. More carry more of the observation,
+    and are harder to predict."""
 
     classes: Annotated[int, Range(2, 1_000)] = 8
     """Classes of each choice of the latent."""
 
     free_nats: Coefficient = 4.0
-    """Nats that the latent may tell beyond what was expected, free of charge. Fewer
+    """KL in nats between posterior and prior of the latent that is not penalised. Fewer
     make the model more predictable, and blind for what is rare; the paper has 1."""
 
     sequence_length: Annotated[int, Range(2, 1_000)] = 16

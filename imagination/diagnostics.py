@@ -23,11 +23,10 @@ EXPLOITED = (
 def followed(
     world: WorldModel, real: TensorDict
 ) -> Iterator[tuple[Any, TensorDict, Tensor]]:
-    """The model beside real steps in a row `[T, B]`, by the same actions.
+    """Predictions beside consecutive real steps `[T, B]`, with the same actions.
 
-    It goes on from its own predictions. Of each row come the state `[B, ...]` that is
-    predicted after it, the row `[B]`, and where it is still in the episode that it
-    began in, bool `[B]`.
+    The model goes on from its own predictions. Each row yields the predicted next state
+    `[B, ...]`, the row `[B]`, and whether it is still in the first episode, bool `[B]`.
     """
     state = world.begin(real["obs"][0])
     goes_on = torch.ones_like(real["terminated"][0])
@@ -41,13 +40,13 @@ def followed(
 def k_step_errors(world: WorldModel, real: TensorDict) -> Tensor:
     """Errors of predictions after 1, 2, ... T steps of real actions, `[T]`.
 
-    The model goes on from its own predictions. Of each number of steps it is the root
-    mean square, in units of the standard deviation of the real observations. What comes
-    after an episode's end is left out; NaN where all have ended.
+    The model goes on from its own predictions. Errors are root mean squares, in
+    units of the standard deviation of the real observations. Steps after an episode's
+    end are left out; NaN where all have ended.
 
     Args:
         world: A model that predicts observations `[B, D]`.
-        real: Steps in a row, `[T, B]`, as of `ReplayBuffer.sequences`.
+        real: Consecutive steps, `[T, B]`, as of `ReplayBuffer.sequences`.
     """
     scale, errors = real["obs"].flatten(0, 1).std(0, correction=0), []
     scale = scale.where(scale > 1e-6, 1.0)
@@ -113,7 +112,7 @@ class ExploitationWatch:
         return bool(risen[0] > self.errors) and bool(risen[1] < -self.errors)
 
     def look(self, imagined: float, real: float) -> bool:
-        """`add`, and a UserWarning when the policy exploits the model at first."""
+        """`add`, with a UserWarning when the policy first exploits the model."""
         exploits = self.add(imagined, real)
         if exploits and not self.warned:
             self.warned = True

@@ -17,7 +17,7 @@ from yieldrl.imagination.world_model import Prediction, WorldModel
 from yieldrl.networks import EnsembleMLP
 
 BOUND_COEF = 0.01
-"""Of the pull that draws the bounds of the variance together, as in PETS' code."""
+"""Coefficient of the loss on the variance's bounds, as in PETS' code."""
 
 
 class Raw(NamedTuple):
@@ -34,9 +34,9 @@ class EnsembleModel(WorldModel):
     Chua et al. 2018, "Deep Reinforcement Learning in a Handful of Trials using
     Probabilistic Dynamics Models" (PETS), arXiv:1805.12114; Janner et al. 2019, "When
     to Trust Your Model" (MBPO), arXiv:1906.08253. Inputs and changes are standardized.
-    The members begin apart and see other batches, so they agree on what the data say,
-    and only there. Predictions are those of the `elites`, the best in validation; a
-    drawn one is of a random elite, anew for each state and step.
+    Members have different first weights and batches, so they agree where there are
+    data, and only there. Predictions are those of the `elites`, the best in validation;
+    a sampled one is of a random elite, chosen for each state and step.
 
     Differs from the papers: whether a step ends is learned too; the reward is its mean.
 
@@ -107,7 +107,7 @@ class EnsembleModel(WorldModel):
             getattr(self, f"{name}_std").copy_(std.where(std > 1e-6, 1.0))
 
     def raw(self, obs: Tensor, action: Tensor) -> Raw:
-        """Of states `[B, D]` that all members see, or `[K, B, D]` of each its own."""
+        """For states `[B, D]`, the same for all members, or `[K, B, D]`, one each."""
         inputs = (self._inputs(obs, action) - self.input_mean) / self.input_std
         found, size = self.network(inputs), self.size
         mean, outcome = found[..., :size], found[..., -self.outcome.outputs :]
@@ -120,7 +120,7 @@ class EnsembleModel(WorldModel):
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The sum of the members' losses on batches `[K, B]`; and metrics.
 
-        That of a Gaussian is `0.5 ((x - mean)^2 / var + log var)`, its mean over the
+        The loss of a Gaussian is `0.5 ((x - mean)^2 / var + log var)`, a mean over the
         entries of an observation.
         """
         raw = self.raw(data["obs"], data["action"])
@@ -134,7 +134,7 @@ class EnsembleModel(WorldModel):
 
     @torch.no_grad()
     def errors(self, data: TensorDict) -> Tensor:
-        """Each member's squared error, and the outcome's, on `[B]`: `[K]`."""
+        """Each member's squared error, with the outcome's, on `[B]`: `[K]`."""
         raw = self.raw(data["obs"], data["action"])
         error = (self._target(data) - raw.mean).square().mean(-1)
         real = (data[name].expand(error.shape) for name in ("reward", "terminated"))

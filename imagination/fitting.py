@@ -1,4 +1,4 @@
-"""Fit an ensemble to real transitions, until it gets no better on others."""
+"""Fit an ensemble to real transitions, until its validation error stops improving."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,17 +11,17 @@ from yieldrl.foundations.logs import Logs
 from yieldrl.imagination.ensemble import EnsembleModel
 
 FOLDS = 5
-"""One transition in so many is for validation, for ever: by its `number`."""
+"""One transition in `FOLDS` is always for validation, by its `number`."""
 
 IMPROVEMENT = 0.01
-"""By what share of its error a member must improve to have improved."""
+"""Share of its error by which a member must improve to count as improved."""
 
 
 def split(data: TensorDict) -> tuple[TensorDict, TensorDict]:
     """Transitions `[B]` to learn from, and others to validate with.
 
-    Which is which follows from `number`, so that what was learned from once is never
-    validated with later. Of fewer than five all are both.
+    The split follows from `number`, so that a transition that was learned from never
+    validates later. Of fewer than five, all are in both parts.
     """
     held = data["number"] % FOLDS == FOLDS - 1
     if len(data) < FOLDS or not bool(held.any()) or bool(held.all()):
@@ -41,13 +41,13 @@ def fit(
 ) -> Logs:
     """Learn from transitions `[B]` until `patience` epochs brought no improvement.
 
-    Each member draws batches of its own, with replacement, and is kept as it was when
-    its error in validation was least. Those of the least errors become the elites.
+    Each member draws batches of its own, with replacement, and ends with the weights of
+    its least validation error. Members with the least errors become the elites.
 
     Args:
-        world: Goes on from where it is, with new statistics.
+        world: Trained on from its current weights, with new statistics.
         data: As of `ReplayBuffer.every_step`, with their `number`.
-        step: Takes one gradient step on batches `[K, b]`, and returns what to log.
+        step: Takes one gradient step on batches `[K, b]`, and returns metrics.
         batch_size: `b`.
         patience: Epochs without an improvement before it ends.
         max_epochs: Most epochs.
@@ -75,7 +75,7 @@ def fit(
 
 
 class Best:
-    """The members as they were when their errors `[K]` were least."""
+    """The members' weights at their least errors `[K]`."""
 
     def __init__(self, world: EnsembleModel, errors: Tensor) -> None:
         self.world, self.errors = world, errors
@@ -84,7 +84,7 @@ class Best:
 
     @torch.no_grad()
     def keep(self, errors: Tensor) -> bool:
-        """Keep those that are better now; whether any is by a good deal."""
+        """Keep members that are better now; whether any improved by `IMPROVEMENT`."""
         better = errors < self.errors
         good = bool((errors < self.errors * (1 - IMPROVEMENT)).any())
         for kept, now in zip(self.weights, self.now, strict=True):
@@ -94,7 +94,7 @@ class Best:
 
     @torch.no_grad()
     def restore(self) -> None:
-        """Put them back, and choose the elites among them."""
+        """Restore these weights, and choose the elites."""
         for kept, now in zip(self.weights, self.now, strict=True):
             now.copy_(kept)
         self.world.choose_elites(self.errors)

@@ -16,18 +16,18 @@ Segments = list[TensorDict]
 class Imagination:
     """Imagines segments `[H, B]` with an algorithm, and keeps the latest.
 
-    Schedules add when the model of the world learns, and what is learned of segments:
+    Schedules decide when the world model learns, and how segments are learned from:
     `ReplayedImagination` beside a replay buffer, `ImaginesToo` beside rollouts.
 
     Args:
         algorithm: Has `imagine(starts, horizon, generator, model_version)`, which
             returns a segment that begins in real transitions `[B]`.
-        alike: Makes segments alike in size that were imagined apart.
+        alike: Gives segments that were imagined separately the same entries and sizes.
 
     Attributes:
         branches: The latest segments; None until something is imagined.
         elsewhere: Imagines in place of the algorithm, such as an `ImaginationPool`
-            on Ray: it returns segments `[H, b]`, or None where none are there yet.
+            on Ray: it returns segments `[H, b]`, or None if none has arrived yet.
         watch: Compares imagined with real returns.
     """
 

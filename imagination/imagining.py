@@ -23,7 +23,7 @@ class ImaginesToo(LearnsWorld):
 
     The model of the world learns from every real rollout. Then, `refreshes` times,
     branches are imagined from real states and learned from, beside a part of the
-    rollout. Each sample says with which weights it was made: `acted_version` is the
+    rollout. Each sample has the versions of its weights: `acted_version` is the
     policy's, and `model_version` the number of the model's gradient steps, -1 for
     real samples.
 
@@ -38,7 +38,7 @@ class ImaginesToo(LearnsWorld):
     def __init__(self, model: Any, config: Any) -> None:
         super().__init__(model, config)
         self.imagination = Imagination(self, alike_in_entries)
-        self.watch = self.imagination.watch  # so that it is saved
+        self.watch = self.imagination.watch  # saved with the algorithm
         self.fresh = False
 
     @abstractmethod
@@ -74,12 +74,12 @@ class ImaginesToo(LearnsWorld):
         return minibatches, {**logs, **found}
 
     def is_stale(self, rollout: TensorDict) -> bool:
-        """Whether the critic has learned since, as at each refresh but the first."""
+        """Whether the critic has changed since, as at each refresh but the first."""
         unknown = rollout.get("policy_version", None) is None
         return (unknown and bool(self.past.refreshed)) or super().is_stale(rollout)
 
     def branched(self) -> TensorDict | None:
-        """A new segment `[H, B]`; None where all is real, or none is there yet."""
+        """A new segment `[H, B]`; None where all is real, or none has arrived yet."""
         if self.config.real_share == 1:
             return None
         asked = self.config.horizon, self.drawing("imagined"), int(self.world.version)
@@ -162,7 +162,7 @@ class ImaginesToo(LearnsWorld):
         return rows
 
     def between_states(self, rows: TensorDict) -> TensorDict:
-        """Rows `[E, T]` with latents for observations."""
+        """Rows `[E, T]` with latents in place of observations."""
         if len(rows) == 0:
             return rows
         state = self.world.begin(rows.reshape(-1)["obs"])
@@ -171,7 +171,7 @@ class ImaginesToo(LearnsWorld):
     def comparison(self, rollout: TensorDict, segment: TensorDict) -> Logs:
         """Imagined and real returns of the policy, from the beginning of episodes on.
 
-        A warning, once, if the one rises while the other falls.
+        Warns once if imagined returns rise while real ones fall.
         """
         begins, total = segment["obs", "step"][0] == 0, imagined_return(segment)
         own = (total[begins] if bool(begins.any()) else total).mean()
@@ -188,8 +188,8 @@ class ImaginesToo(LearnsWorld):
 
 
 def alike_in_entries(parts: list[TensorDict]) -> list[TensorDict]:
-    """Rows `[E, T]` between states, with the entries that all have, and as long
-    prompts."""
+    """Rows `[E, T]` between states, with the entries that all have, and prompts padded
+    to one length."""
     names = set.intersection(*(set(part.keys()) for part in parts))
     found = [part.select(*names) for part in parts]
     if "prompt" in set(found[0].get("obs").keys()):

@@ -46,7 +46,7 @@ class ImaginesTooConfig(ImaginesElsewhere):
     episode, `number` for all others, `symlog` for those of very different sizes."""
 
     action_token: Literal["numbers", "bins"] = "numbers"
-    """What the model reads of actions that are numbers: these, or the policy's bins."""
+    """How the model reads actions that are numbers: as these, or as policy bins."""
 
     buffer_size: Count = 50_000
     """Real transitions to keep for the model. More are more varied, take more memory,
@@ -70,7 +70,7 @@ class ImaginesTooConfig(ImaginesElsewhere):
     """Learning rate of the model's trunk. Pretrained ones take less, 3e-5 say."""
 
     head_learning_rate: LearningRate = 1e-3
-    """Learning rate of what is put on the model's trunk, and is always new."""
+    """Learning rate of the heads on the model's trunk, which are always new."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

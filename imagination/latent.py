@@ -24,7 +24,7 @@ UNIFORM = 0.01
 
 
 REPRESENTATION = 0.1
-"""What it counts that the posterior nears the prior, beside 1 for the other way."""
+"""Weight of the KL that moves the posterior to the prior; the other way has 1."""
 
 
 class Seen(NamedTuple):
@@ -99,7 +99,7 @@ class LatentModel(WorldModel):
     def see(
         self, memory: Tensor, seen: Tensor, generator: torch.Generator | None = None
     ) -> tuple[Tensor, Tensor]:
-        """States `[B, S]` of what is seen, and log-probabilities `[B, G, C]` of `z`."""
+        """Posterior states `[B, S]`, and log-probabilities `[B, G, C]` of `z`."""
         log_p = self._log_p(self.posterior(torch.cat([memory, seen], -1)))
         return self._state(memory, log_p, generator), log_p
 
@@ -140,7 +140,7 @@ class LatentModel(WorldModel):
         """The model's loss on sequences `[T, B]`; equations 4 and 5.
 
         Returns:
-            The loss, 0-dim; the states `[T, B, S]`, detached; and what to log.
+            The loss, 0-dim; the states `[T, B, S]`, detached; and metrics.
 
         Raises:
             ValueError: If rewards are such as `outcome` cannot predict.
@@ -170,7 +170,7 @@ class LatentModel(WorldModel):
     def _state(
         self, memory: Tensor, log_p: Tensor, generator: torch.Generator | None
     ) -> Tensor:
-        """With a draw of each choice, or the likeliest; gradients go through to `p`."""
+        """The state with sampled or likeliest choices; straight-through gradients."""
         choice = Categorical(log_p)
         drawn = choice.mode() if generator is None else choice.sample(generator)
         code, p = one_hot(drawn, self.classes).float(), log_p.exp()

@@ -48,7 +48,7 @@ def make_mirror(
 
 
 class ImageMirror(Mirror):
-    """`NatureCNN` backwards: images `[B, C, H, W]` in [-1, 1]."""
+    """The reverse of `NatureCNN`: images `[B, C, H, W]` in [-1, 1]."""
 
     def __init__(self, space: gym.Space[Any], encoder: NatureCNN, inputs: int) -> None:
         super().__init__()

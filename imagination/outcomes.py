@@ -74,7 +74,7 @@ class ThreeClasses(OutcomeHead):
         return self.classes.loss(raw, classes)
 
     def forward(self, raw: Tensor, generator: torch.Generator | None = None) -> Outcome:
-        """The likeliest class, or one that is drawn.
+        """The likeliest class, or a sampled one.
 
         Where success is rare it is never the likeliest, and a policy would learn that
         nothing succeeds.
@@ -112,7 +112,7 @@ class RewardAndEnd(OutcomeHead):
         self.std.copy_(std.where(std > 1e-6, 1.0))
 
     def loss(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
-        """Of the Gaussian, or the cross-entropy of bins, beside the end's, `[...]`."""
+        """The loss of the Gaussian or of the bins, plus that of the end, `[...]`."""
         of_end = self.ends.loss(raw[..., :2], terminated.long())
         if self.two_hot is not None:
             return of_end + self.two_hot.loss(raw[..., 2:], reward)
@@ -128,7 +128,7 @@ class RewardAndEnd(OutcomeHead):
         return of_end + self._square(raw, reward)
 
     def forward(self, raw: Tensor, generator: torch.Generator | None = None) -> Outcome:
-        """An end where it is likelier than not: that of a task that ends by a rule."""
+        """An end where its probability is over 1/2, as if tasks end by a rule."""
         end = self.ends.probabilities(raw[..., :2])[..., 1]
         if self.two_hot is None:
             reward = self.mean + self.std * raw[..., 2]
@@ -141,7 +141,7 @@ class RewardAndEnd(OutcomeHead):
 
 
 LOG_VAR = (-10.0, 0.5)
-"""Of a reward, in standardized units; a network that is sure must not divide by 0."""
+"""Bounds of a reward's log-variance, in standardized units: no division by 0."""
 
 
 def soft_clamp(x: Tensor, low: Any, high: Any) -> Tensor:

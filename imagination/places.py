@@ -1,4 +1,4 @@
-"""Which processes on Ray imagine."""
+"""Config of the processes on Ray that imagine."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
@@ -24,6 +24,6 @@ class ImaginesElsewhere(Checked):
             raise self.error("imagination_actors", said)
 
     def in_one_process(self, **changes: Any) -> Self:
-        """This config without other processes, for one of them to work by."""
+        """This config without other processes, for use in one of these."""
         parent: Any = super()
         return parent.in_one_process(imagination_actors=0, **changes)

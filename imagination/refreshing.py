@@ -1,4 +1,4 @@
-"""The schedule of imagination beside rollouts."""
+"""The trainer of imagination beside rollouts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,9 +7,9 @@ from yieldrl.on_policy import OnPolicyTrainer
 
 
 class RefreshesImagination(OnPolicyTrainer):
-    """The schedule of `ImaginesToo`: several times passes, with other branches each.
+    """The schedule of `ImaginesToo`: several rounds of passes, each with new branches.
 
-    Actors on Ray imagine the next ones during passes, unless `max_policy_lag` is 0.
+    Actors on Ray imagine the next branches during passes, unless `max_policy_lag` is 0.
     """
 
     def _make_parts(self, *args: Any, **kwargs: Any) -> None:

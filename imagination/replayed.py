@@ -1,4 +1,4 @@
-"""Imagination beside a replay buffer: when a model is fitted, and what comes of it."""
+"""Imagination beside a replay buffer: the schedule of model fits and branches."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,23 +15,23 @@ from yieldrl.imagination.imagination import Imagination
 from yieldrl.imagination.rollout import imagined_return
 
 LEARNED = "obs", "next_obs", "action", "reward", "terminated", "truncated", "discount"
-"""What real and imagined transitions have in common."""
+"""Entries that real and imagined transitions have in common."""
 
 LOOKS = 1, 5, 15
-"""After how many steps the errors of predictions are logged."""
+"""Numbers of steps after which errors of predictions are logged."""
 
 
 class ReplayedImagination(Imagination):
-    """Fits a model to a replay buffer now and then, and imagines branches with it.
+    """Fits a model to a replay buffer regularly, and imagines branches with it.
 
     Args:
         algorithm: Has also `fit_world(data, generator)`, and the model, `world`.
-        real: What the environments have given.
+        real: The replay buffer of real transitions.
         parts: `observation_space`, `action_space`, `num_envs` and `device`.
 
     Attributes:
         fits: How often the model was fitted, which is its version.
-        generator: What fits and branches are drawn from.
+        generator: Random numbers for fits and branches.
     """
 
     branches: ImaginationBuffer
@@ -85,7 +85,7 @@ class ReplayedImagination(Imagination):
         return {**logs, "exploits_model": self.exploits(imagined, gained)}
 
     def latest(self, rows: int) -> TensorDict:
-        """Steps in a row `[T, B]` of the latest rows, as long as episodes are."""
+        """Consecutive steps `[T, B]` of the latest rows, as long as episodes allow."""
         for length in range(min(max(LOOKS), rows), 1, -1):
             with suppress(RuntimeError):  # no episode is that long
                 return self.real.sequences(256, length, rows)
@@ -103,7 +103,7 @@ class ReplayedImagination(Imagination):
         return both
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that it needs to go on; the model is the algorithm's."""
+        """All state but that of the model, which the algorithm saves."""
         return {
             "branches": self.branches.state_dict(),
             "fits": self.fits,

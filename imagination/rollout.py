@@ -12,8 +12,8 @@ from yieldrl.imagination.outcomes import Outcome
 from yieldrl.imagination.world_model import WorldModel
 
 Acting = Callable[[Any, torch.Generator], Mapping[str, Any]]
-"""From states `[B, ...]` to an `action [B, ...]`, and what else to keep of it, as
-`log_prob` and `value`; `Agent.act` of such inputs is one."""
+"""A function from states `[B, ...]` to an `action [B, ...]` and further entries, such
+as `log_prob` and `value`; for example `Agent.act`."""
 
 
 def imagine(
@@ -36,8 +36,8 @@ def imagine(
 
     Where the model says that a step ends, the branch is over: the rows after it are not
     `valid`. With `soft` no branch ends; instead the probability of an end lies in
-    `discount`, `gamma (1 - end)`, and `reached` says how probably a step is taken at
-    all (the weight of its loss). Gradients flow, unless they are turned off.
+    `discount`, `gamma (1 - end)`, and `reached` is the probability that a step is
+    taken at all (the weight of its loss). Gradients flow, unless they are turned off.
 
     Args:
         world: Predicts the steps.
@@ -78,7 +78,7 @@ def imagine(
 
 
 Told = tuple[dict[str, Tensor], Tensor]
-"""Entries of a row `[B]`, and how probably it goes on from there."""
+"""Entries of a row `[B]`, and the probability that the branch goes on after it."""
 
 
 def _surely(outcome: Outcome, reached: Tensor, gamma: float) -> Told:
@@ -91,7 +91,7 @@ def _surely(outcome: Outcome, reached: Tensor, gamma: float) -> Told:
 
 
 def _softly(outcome: Outcome, reached: Tensor, gamma: float) -> Told:
-    """A step ends with a probability, which discounts what comes after it."""
+    """A step ends with a probability, which discounts the steps after it."""
     no, goes_on = torch.zeros_like(outcome.terminated), 1 - outcome.end
     row = {"reward": outcome.reward, "terminated": no, "truncated": no, "valid": ~no}
     return {**row, "discount": gamma * goes_on}, goes_on

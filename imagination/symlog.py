@@ -26,9 +26,9 @@ class TwoHot(nn.Module):
     two bins beside a number share it in proportion, the mean is exact.
 
     Args:
-        bins: How many, an odd number, so that 0 is one.
-        limit: The outermost are `symexp(limit)` and minus that, numbers beyond count as
-            these.
+        bins: Number of bins, odd, so that 0 is one.
+        limit: The outermost bins are `symexp(limit)` and minus that; larger numbers
+            count as these.
     """
 
     bins: Tensor
@@ -55,5 +55,5 @@ class TwoHot(nn.Module):
         return -(self.encode(x) * logits.log_softmax(-1)).sum(-1)
 
     def mean(self, logits: Tensor) -> Tensor:
-        """The number that logits `[..., bins]` stand for, `[...]`."""
+        """The mean, `[...]`, of the distribution of logits `[..., bins]`."""
         return (logits.softmax(-1) * self.bins).sum(-1)

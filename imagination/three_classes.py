@@ -14,7 +14,7 @@ SUCCESS = 2
 """The class of a step that ends with a reward of 1."""
 
 MAX_WEIGHT = 20.0
-"""Of a class: however rare an end is, a single one is not the whole loss."""
+"""Largest weight of a class, so that a single rare end does not dominate the loss."""
 
 
 def encode_reward_termination(reward: Tensor, terminated: Tensor) -> Tensor:
@@ -100,12 +100,12 @@ class BalancedClasses(nn.Module):
         return cross_entropy(*flat, self.weights, reduction="none").view(classes.shape)
 
     def probabilities(self, logits: Tensor) -> Tensor:
-        """`p_c`, `[..., count]`: what the weights did to them is taken back."""
+        """`p_c`, `[..., count]`, without the effect of the weights."""
         return (logits - self.weights.log()).softmax(-1)
 
 
 def recall_of_ends(end: Tensor, terminated: Tensor) -> Tensor:
-    """The share of the steps that ended of which it was predicted, 0-dim.
+    """The share of ended steps whose end was predicted, 0-dim.
 
     Accuracy says nothing where one step in a hundred ends. NaN where none did.
 

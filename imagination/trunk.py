@@ -20,7 +20,7 @@ from yieldrl.vla.latents import PROMPT
 from yieldrl.vla.parameter_groups import inner_model
 
 MAX_STEPS = 64
-"""Steps of an episode that are told apart."""
+"""Number of an episode's steps with embeddings of their own."""
 
 
 class ActionToken(nn.Module):
@@ -54,20 +54,20 @@ class TrunkWorld(WorldModel):
 
     A state is a latent of `yieldrl.vla.latents`, and `step [B]`, how many steps of its
     episode came before. A copy of the policy's trunk reads it, and the chunk of actions
-    as one token behind it, with attention in all directions; what is seen and felt
-    changes by what a head says at its place. Reward and end are read off the hidden
-    states by attention pooling, with an embedding of the step.
+    as one token behind it, with attention in all directions; embeddings of images and
+    proprioception change by a head's output at their positions. Reward and end are read
+    off the hidden states by attention pooling, with an embedding of the step.
 
-    The policy's embeddings must stand still from the first `fit_to` on, as they do
+    The policy's embeddings must not change from the first `fit_to` on, as is the case
     where it learns from latents alone.
 
     Args:
         policy: A `VLAPolicy` around a model with a backbone and one action head.
         outcome: See `outcome_head`.
-        action_token: What is read of actions that are numbers, these or their bins.
+        action_token: How actions that are numbers are read: as these, or as bins.
 
     Raises:
-        TypeError: If the policy has no backbone to put it on.
+        TypeError: If the policy's model has no backbone.
         ValueError: If there are no bins to read.
     """
 
@@ -132,9 +132,9 @@ class TrunkWorld(WorldModel):
 
     @torch.no_grad()
     def fit_to(self, data: TensorDict) -> None:
-        """Weigh the outcomes as rare as they are in transitions `[B]`.
+        """Weight the outcomes by their rarity in transitions `[B]`.
 
-        At the first time also measure by how much embeddings change.
+        The first call also measures the scale of changes of embeddings.
         """
         self.outcome.fit_to(data["reward"], data["terminated"])
         goes_on = data[~data["terminated"]]
@@ -145,10 +145,10 @@ class TrunkWorld(WorldModel):
         self.fitted.fill_(True)
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
-        """Of transitions `[B]` between states: a mean over them, and what to log.
+        """The mean loss of transitions `[B]` between states, and metrics.
 
         `model/change_loss` is the squared error of steps that do not end, as a share of
-        what a model has that says that nothing changes; an end has no next state.
+        that of a model that predicts no change; an end has no next state.
         """
         found = self.predict(data["obs"], data["action"])
         error = difference(found.next_obs, data["next_obs"]) / self.change_std
@@ -171,7 +171,7 @@ class TrunkWorld(WorldModel):
 
 
 def difference(state: TensorDict, other: TensorDict) -> Tensor:
-    """Between the embeddings of what may change in states `[B]`, `[B, k, W]`."""
+    """Differences of the embeddings that may change, in states `[B]`: `[B, k, W]`."""
     changing = state["changing"][0]
     return state[PROMPT][:, changing] - other[PROMPT][:, changing]
 
@@ -181,11 +181,11 @@ def change_errors(world: TrunkWorld, real: TensorDict) -> Tensor:
     """Errors of states after 1, 2, ... T steps of real actions, `[T]`.
 
     The model goes on from its own predictions. It is the squared error as a share of
-    that of a model that says that nothing changes. NaN where all episodes have ended.
+    that of a model that predicts no change. NaN where all episodes have ended.
 
     Args:
         world: The model.
-        real: Steps in a row between states, `[T, B]`; from an end on they are left out.
+        real: Consecutive steps `[T, B]` between states; from an end on, none counts.
     """
     start, errors = real["obs"][0], []
     for state, row, goes_on in followed(world, real):

@@ -28,7 +28,7 @@ class LearnsWorld(OnPolicyAlgorithm):
     Attributes:
         world: The model.
         experience: Real transitions that it learns from.
-        past: What is known of episodes under way.
+        past: Step numbers of current episodes.
     """
 
     config: Any
@@ -51,7 +51,7 @@ class LearnsWorld(OnPolicyAlgorithm):
         self.experience = ReplayBuffer(config.buffer_size, *spaces, **size)
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """The policy's; with one stage it has the model's parameters too."""
+        """The policy's optimizer; with one stage it has the model's parameters too."""
         optimizer, config = super().make_optimizer(), self.config
         groups = self.world.parameter_groups()
         rates = {"model": config.model_learning_rate}
@@ -75,7 +75,7 @@ class LearnsWorld(OnPolicyAlgorithm):
     def gradient_step(
         self, loss: Any, optimizer: Any, max_grad_norm: float | None = None
     ) -> GradientStep:
-        """The step of either loss, or with one stage that of both."""
+        """The gradient step of either loss, or with one stage that of both."""
         config, options = self.config, (loss, optimizer, max_grad_norm)
         if loss.__name__ == self.world_loss.__name__:
             parts = self.world, config.model_micro_batches
@@ -91,7 +91,7 @@ class LearnsWorld(OnPolicyAlgorithm):
         )
 
     def world_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
-        """The model's, of real transitions `[B]`."""
+        """The world model's loss on real transitions `[B]`, and metrics."""
         return self.world.loss(data)
 
     def world_step(self, data: TensorDict) -> Logs:
@@ -120,12 +120,12 @@ class LearnsWorld(OnPolicyAlgorithm):
         return logs
 
     def drawn(self, count: int) -> TensorDict:
-        """Real transitions `[count]` between states."""
+        """Random real transitions `[count]` between states."""
         return self.latent(self.experience.sample(count))
 
     @torch.no_grad()
     def latent(self, steps: TensorDict) -> TensorDict:
-        """Transitions `[B]` between states, of those between observations."""
+        """Transitions `[B]` with latent states in place of observations."""
         steps = steps.copy()
         for later, name in enumerate(("obs", "next_obs")):
             state = self.world.begin(steps[name])
@@ -171,5 +171,5 @@ class Past(nn.Module):
         return torch.stack(ages)
 
     def forget(self) -> None:
-        """Episodes begin anew with the next rollout."""
+        """Note that the next rollout begins new episodes."""
         self.ages.zero_()

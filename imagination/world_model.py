@@ -21,7 +21,7 @@ class Prediction(NamedTuple):
 class WorldModel(Model, ABC):
     """Networks that predict the next state, the reward and the end of a step.
 
-    A state is whatever `begin` makes of an observation: itself, where the model
+    A state is what `begin` returns for an observation: itself, where the model
     predicts observations; a latent, a nested TensorDict `[B]` too, where it predicts
     latents. Actions are those that a buffer has.
     """

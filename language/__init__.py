@@ -1,4 +1,4 @@
-"""Policies that write: tokenizers, a small transformer, sampling token by token."""
+"""Language-model policies: tokenizers, a small transformer, sampling of tokens."""
 
 from yieldrl.language.answers import AnswerCritic, AnswerPolicy
 from yieldrl.language.characters import Characters

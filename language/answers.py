@@ -1,4 +1,4 @@
-"""Whole answers as actions, for algorithms that know of no tokens."""
+"""Whole answers as actions, for algorithms that do not handle tokens."""
 
 from typing import Any, ClassVar
 
@@ -10,15 +10,15 @@ from yieldrl.language.reward_model import RewardModel
 
 
 class AnswerPolicy(TokenPolicy):
-    """A policy that writes, whose log-probabilities are those of answers, `[B]`.
+    """A language-model policy with log-probabilities of whole answers, `[B]`.
 
     For REINFORCE: `reinforce.Trainer(config, model=AnswerPolicy(clone.model))`.
 
     Args:
-        policy: Whose model this is; it is not copied.
+        policy: The policy whose model is used; it is not copied.
     """
 
-    log_std: ClassVar[None] = None  # it is no Gaussian
+    log_std: ClassVar[None] = None  # the policy is not Gaussian
 
     def __init__(self, policy: TokenPolicy) -> None:
         super().__init__(
@@ -44,8 +44,8 @@ class AnswerPolicy(TokenPolicy):
         return answer.tokens, {"log_prob": answer.log_prob.sum(1)}
 
     def evaluate_actions(self, obs: Any, action: Tensor) -> tuple[Tensor, Tensor, Any]:
-        """Of given answers: `log_prob [B]`, and the mean `entropy [B]` of the
-        distributions that their tokens were chosen from."""
+        """`log_prob [B]` of given answers, and the mean `entropy [B]` of their tokens'
+        distributions."""
         log_prob, entropy, _ = super().evaluate_actions(obs, action)
         return log_prob.sum(1), entropy, None
 
@@ -55,13 +55,13 @@ class AnswerPolicy(TokenPolicy):
 
 
 class AnswerCritic(AnswerPolicy):
-    """A policy that writes beside a critic, which reads the prompt alone.
+    """A language-model policy with a critic, which reads the prompt alone.
 
     For PPO: `ppo.Trainer(config, model=AnswerCritic(clone.model))`. The critic is a
     copy of the model with one number in place of a next token, at first zero.
 
     Raises:
-        TypeError: If nothing is known of the model's head, as of `RewardModel`.
+        TypeError: If the model's head cannot be replaced, as for `RewardModel`.
     """
 
     has_critic = True
@@ -76,39 +76,39 @@ class AnswerCritic(AnswerPolicy):
         return action, log_prob, self.get_value(obs)
 
     def evaluate_actions(self, obs: Any, action: Tensor) -> tuple[Tensor, Tensor, Any]:
-        """Of given answers: `log_prob [B]`, `entropy [B]` and `value [B]`."""
+        """`log_prob [B]`, `entropy [B]` and `value [B]` of given answers."""
         return *super().evaluate_actions(obs, action)[:2], self.get_value(obs)
 
     def get_value(self, obs: Any) -> Tensor:
-        """What an answer to the prompt will be worth, `[B]`: the critic's score of one
-        that has not begun."""
+        """The expected return of an answer to the prompt, `[B]`: the critic's output
+        before the answer begins."""
         prompt = obs["prompt"]
         return self.critic(obs, prompt.new_zeros(len(prompt), 0, dtype=torch.int64))
 
 
 class Answers:
-    """The answers to prompts as a distribution."""
+    """A distribution over answers to prompts."""
 
     def __init__(self, model: AnswerPolicy, obs: Any) -> None:
         self.model, self.obs = model, obs
         self._entropy: Tensor | None = None
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        """Answers at random, tokens `[B, L]`."""
+        """Sampled answers, tokens `[B, L]`."""
         return self.model.write(self.obs, generator).tokens
 
     def mode(self) -> Tensor:
-        """Always the most likely token, `[B, L]`."""
+        """Answers by the most likely token at each place, `[B, L]`."""
         return self.model.predict(self.obs)
 
     def log_prob(self, action: Tensor) -> Tensor:
-        """Of answers `[B, L]`, `[B]`."""
+        """Log-probabilities `[B]` of answers `[B, L]`."""
         log_prob, self._entropy, _ = self.model.evaluate_actions(self.obs, action)
         return log_prob
 
     def entropy(self) -> Tensor:
-        """Of the distributions that tokens are chosen from, their mean `[B]` over the
-        answers whose `log_prob` was asked for last, or over new ones."""
+        """The mean entropy `[B]` of the tokens' distributions, in the answers of the
+        latest `log_prob`, or in new ones."""
         if self._entropy is None:
             self.log_prob(self.sample())
         assert self._entropy is not None

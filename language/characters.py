@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 PRINTABLE = "".join(map(chr, range(32, 127))) + "\n"
-"""ASCII, without most of what controls a terminal."""
+"""Printable ASCII characters and the newline."""
 
 
 class Characters(nn.Module):
@@ -15,11 +15,11 @@ class Characters(nn.Module):
         characters: Each once, all of them ASCII.
 
     Raises:
-        ValueError: If they are not.
+        ValueError: If one comes twice, or is not ASCII.
 
     Attributes:
         end: The token after an answer.
-        vocab_size: How many tokens there are.
+        vocab_size: The number of tokens.
 
     >>> characters = Characters("0123456789+=")
     >>> tokens, shown = characters.prompt(torch.tensor([[*b"1+2=", 0]]).byte())
@@ -50,7 +50,7 @@ class Characters(nn.Module):
         self.register_buffer("token_of", token_of, persistent=False)
 
     def prompt(self, text: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens `[B, S]` of prompts, uint8 `[B, S]`, left-padded, and which show."""
+        """Tokens `[B, S]` of prompts, uint8 `[B, S]`, left-padded, and their mask."""
         shown = text != 0
         order = shown.to(torch.uint8).argsort(dim=1, stable=True)
         return self.token_of[text.long()].gather(1, order), shown.gather(1, order)

@@ -1,4 +1,4 @@
-"""What says which language model to take, and how it writes."""
+"""Config of language models: which one, and how it samples."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class LanguageConfig(Checked):
     """Heads of each layer of the small transformer, which share its width."""
 
     template: str = "{}"
-    """What a model of `model_path` reads: `{}` stands for the prompt."""
+    """Text that a model of `model_path` reads, with the prompt in place of `{}`."""
 
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Numbers of the model of `model_path`. `bfloat16` halves its memory and rounds
@@ -48,7 +48,7 @@ class LanguageConfig(Checked):
     more, lower keeps to what is likely. The best answer, `predict`, has none."""
 
     top_k: Annotated[int, Range(1, 2**20)] | None = None
-    """Draw each token from so many, the most likely ones; by default from all."""
+    """Draw each token from this number of the most likely ones; by default from all."""
 
     tempered_learning: bool = True
     """Learn by the log-probabilities of what answers are drawn from, with temperature
@@ -74,12 +74,12 @@ class LanguageConfig(Checked):
             raise self.error("lora_rank", "adapters go on a pretrained model_path")
         if "{}" not in self.template:
             raise self.error("template", "write {} where the prompt belongs")
-        getattr(super(), "__post_init__", lambda: None)()  # of an algorithm's config
+        getattr(super(), "__post_init__", lambda: None)()  # an algorithm's config
 
 
 def language_config_of(config: Any, values: Mapping[str, Any]) -> LanguageConfig:
-    """A `LanguageConfig` of a config, where it is one, and of fields by name, which
-    come first.
+    """A `LanguageConfig` from a config, where it is one, and from fields by name,
+    which take precedence.
 
     Raises:
         ValueError: If there is no such field, or a value does not fit.

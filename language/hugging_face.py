@@ -1,4 +1,4 @@
-"""Causal language models of Hugging Face's transformers, behind our interface."""
+"""Causal language models of Hugging Face's transformers as `LanguageModel`s."""
 
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from yieldrl.vla.files import model_folder, require
 def load(
     model_path: str, *, dtype: str = "float32", template: str = "{}"
 ) -> tuple["HuggingFaceModel", "HuggingFaceTokenizer"]:
-    """A causal model with its tokenizer, of a folder or of the hub.
+    """A causal model with its tokenizer, from a folder or from the hub.
 
     Weights come from safetensors; pickled objects and code of a repository are never
     run.
@@ -22,7 +22,7 @@ def load(
     Raises:
         ImportError: If transformers is not installed.
         FileNotFoundError: If there is no such folder, or no weights in it.
-        CheckpointError: If they are not the model's.
+        CheckpointError: If the weights do not fit the model.
         ValueError: If the tokenizer has no token that ends a text.
     """
     library, folder = require("transformers"), model_folder(model_path)
@@ -32,10 +32,10 @@ def load(
 
 
 class HuggingFaceModel(nn.Module):
-    """A `LanguageModel` of what `AutoModelForCausalLM` makes.
+    """A `LanguageModel` around a network of `AutoModelForCausalLM`.
 
-    It always works in evaluation mode: with dropout the policy that learns would not be
-    the one that wrote.
+    It stays in evaluation mode: with dropout, learning would evaluate another policy
+    than the one that wrote.
 
     Args:
         network: Takes `input_ids`, `attention_mask`, `position_ids`, a cache and
@@ -53,7 +53,7 @@ class HuggingFaceModel(nn.Module):
     def forward(
         self, tokens: Tensor, shown: Tensor, cache: Any = None, last: int | None = None
     ) -> Tensor:
-        """Logits of what follows, float32 `[B, K, V]`; see `LanguageModel`."""
+        """Logits of the next tokens, float32 `[B, K, V]`; see `LanguageModel`."""
         places = (shown.cumsum(1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
         output = self.backbone(
             input_ids=tokens,
@@ -61,28 +61,28 @@ class HuggingFaceModel(nn.Module):
             position_ids=places,
             cache=cache,
             use_cache=cache is not None,
-            logits_to_keep=last or 0,  # 0 means all
+            logits_to_keep=last or 0,  # 0 keeps all positions
         )
         return output.logits.float()
 
     def replace_head(self, outputs: int) -> nn.Linear:
-        """A new head with so many numbers in the place of a logit for each token."""
+        """Replace the token logits by a new head with this number of outputs."""
         like = self.backbone.get_output_embeddings().weight
         head = nn.Linear(like.shape[1], outputs, bias=False).to(like)
         self.backbone.set_output_embeddings(head)
         return head
 
     def new_cache(self, length: int) -> Any:
-        """A cache that grows with what is written."""
+        """A cache that grows with the written tokens."""
         return require("transformers").DynamicCache(config=self.backbone.config)
 
 
 class HuggingFaceTokenizer:
-    """A `Tokenizer` of a model's own, made by `AutoTokenizer`.
+    """A `Tokenizer` around the model's own of `AutoTokenizer`.
 
     Args:
-        tokenizer: Of transformers.
-        template: What is read of a prompt, for which `{}` stands.
+        tokenizer: A tokenizer of transformers.
+        template: Text that is read, with the prompt in place of `{}`.
 
     Raises:
         ValueError: If it has no token that ends a text.
@@ -98,7 +98,7 @@ class HuggingFaceTokenizer:
         self.end: int = tokenizer.eos_token_id
 
     def prompt(self, text: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens `[B, P]` of prompts, uint8 `[B, S]`, padded on the left; which show.
+        """Tokens `[B, P]` of prompts, uint8 `[B, S]`, left-padded, and their mask.
 
         On a GPU it waits for the device, as `to_tokens` and `to_bytes` do.
         """
@@ -128,7 +128,7 @@ class HuggingFaceTokenizer:
         return torch.tensor(filled, device=text.device).reshape(-1, length)
 
     def to_bytes(self, tokens: Tensor, length: int) -> Tensor:
-        """What answers `[B, L]` spell, uint8 `[B, length]`, cut where it is longer."""
+        """The text of answers `[B, L]`, uint8 `[B, length]`, cut where it is longer."""
         rows = [row[: _place(row, self.end)] for row in tokens.tolist()]
         texts = self.tokenizer.batch_decode(
             rows, skip_special_tokens=True, clean_up_tokenization_spaces=False
@@ -141,5 +141,5 @@ class HuggingFaceTokenizer:
 
 
 def _place(row: list[int], token: int) -> int:
-    """Where a token is for the first time; the row's length if it is not there."""
+    """Index of a token's first occurrence; the row's length if there is none."""
     return row.index(token) if token in row else len(row)

@@ -1,4 +1,4 @@
-"""What a policy that writes is made of: a tokenizer, and a model of what comes next.
+"""Interfaces of a language-model policy's parts: tokenizer and causal model.
 
 Axes: `B` batch, `P` tokens of a prompt, `L` tokens of an answer, `V` vocabulary, `S`
 bytes of a sentence.
@@ -11,17 +11,17 @@ from torch import Tensor
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """Between sentences, bytes of UTF-8 with zeros after them, and tokens, int64.
+    """Converts sentences (UTF-8 bytes, zeros after them) to tokens, int64, and back.
 
     Attributes:
-        end: The token that ends an answer, and fills up what is shorter than others.
+        end: The token that ends an answer, and pads shorter answers.
     """
 
     end: int
 
     def prompt(self, text: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens `[B, P]` of prompts, uint8 `[B, S]`, padded on their left side; and
-        which of them are none of the padding, bool `[B, P]`."""
+        """Tokens `[B, P]` of prompts, uint8 `[B, S]`, left-padded; and their mask, bool
+        `[B, P]`, False at padding."""
         ...
 
     def to_tokens(self, text: Tensor) -> Tensor:
@@ -34,25 +34,25 @@ class Tokenizer(Protocol):
 
 
 class LanguageModel(Protocol):
-    """A causal model of tokens, an `nn.Module`: each attends to those before it alone.
+    """A causal model of tokens, an `nn.Module`: each attends to itself and the past.
 
-    What is padded, on the left, changes nothing: nobody attends to it, and positions
-    count what is shown.
+    Padding on the left changes nothing: no token attends to it, and positions do not
+    count it.
     """
 
     def __call__(
         self, tokens: Tensor, shown: Tensor, cache: Any = None, last: int | None = None
     ) -> Tensor:
-        """Logits of what follows each token, float32 `[B, K, V]`.
+        """Logits of the token after each token, float32 `[B, K, V]`.
 
         Args:
-            tokens: `[B, K]`; with a cache those that it has not seen yet.
-            shown: Which tokens, from the first one on, are no padding, bool `[B, T]`.
-            cache: Of `new_cache`; it takes the new tokens in.
-            last: Only those of the last tokens, `[B, last, V]`.
+            tokens: `[B, K]`; with a cache, the new ones alone.
+            shown: Mask of all tokens so far, bool `[B, T]`, False at padding.
+            cache: A result of `new_cache`; the new tokens are added to it.
+            last: Return logits of the last tokens only, `[B, last, V]`.
         """
         ...
 
     def new_cache(self, length: int) -> Any:
-        """Somewhere to keep what `length` tokens are attended to by."""
+        """A cache for the keys and values of `length` tokens."""
         ...

@@ -1,4 +1,4 @@
-"""Makes policies that write, as a config says."""
+"""Make the language-model policy that a config describes."""
 
 from typing import Any
 
@@ -22,13 +22,13 @@ def policy_for(
     Args:
         observation_space: A Dict with a `prompt`, a `Utf8Text`.
         action_space: A `Utf8Text`.
-        config: A `LanguageConfig`; any other config leaves its defaults.
-        options: Fields of `LanguageConfig`, which come first.
+        config: A `LanguageConfig`; with any other config its defaults hold.
+        options: Fields of `LanguageConfig`, which take precedence.
 
     Raises:
         TypeError: If the spaces are no text.
         ValueError: If a field does not fit.
-        ImportError, FileNotFoundError, CheckpointError: If `model_path` is not loaded.
+        ImportError, FileNotFoundError, CheckpointError: If loading `model_path` fails.
 
     Example:
         >>> import gymnasium, torch
@@ -65,7 +65,7 @@ def writer_or(otherwise: Any, envs: Any) -> Any:
 
 
 def _pretrained(config: LanguageConfig, path: str) -> tuple[Any, Any]:
-    """A model of transformers with its tokenizer, adapters on it if there are to be."""
+    """A transformers model with its tokenizer, and adapters if the config has them."""
     from yieldrl.language.hugging_face import load
     from yieldrl.vla import VLAConfig, add_lora
 

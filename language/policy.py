@@ -17,7 +17,7 @@ from yieldrl.networks import Categorical
 
 
 class Answer(NamedTuple):
-    """What was written, and how likely that was.
+    """A written answer and its log-probabilities.
 
     Attributes:
         tokens: int64 `[B, L]`, the end's token from the end on.
@@ -41,7 +41,7 @@ class TokenPolicy(Policy):
         model: A `LanguageModel`.
         tokenizer: A `Tokenizer`.
         temperature: Of the distribution that is drawn from.
-        top_k: How many tokens are drawn from, the most likely ones; None for all.
+        top_k: Draw from this number of the most likely tokens; None for all.
         tempered_learning: Whether log-probabilities are those of the distribution that
             is drawn from; otherwise the model's own.
 
@@ -50,9 +50,9 @@ class TokenPolicy(Policy):
     """
 
     has_critic: ClassVar[bool] = False
-    get_value = Model.value  # which says that there is no critic
+    get_value = Model.value  # raises: there is no critic
     needed_obs = ("prompt",)
-    wraps_model: ClassVar[bool] = True  # for adapters, which are put on the model
+    wraps_model: ClassVar[bool] = True  # adapters go onto the inner model
 
     def __init__(
         self,
@@ -85,21 +85,21 @@ class TokenPolicy(Policy):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Act while exploring: tokens `[B, L]`, and their `log_prob [B, L]`.
 
-        It is kept, for looking again would take half as long as acting.
+        It is kept, as computing it again would take half as long as acting.
         """
         answer = self.write(obs, generator)
         return answer.tokens, {"log_prob": answer.log_prob}
 
     def predict(self, obs: Any) -> Tensor:
-        """Act as well as possible: always the most likely token, `[B, L]`."""
+        """Act deterministically: always the most likely token, `[B, L]`."""
         return self.write(obs, greedy=True).tokens
 
     def written(self, action: Tensor) -> Tensor:
-        """Which tokens of actions `[B, L]` were chosen, bool: up to the end, and it."""
+        """Mask of chosen tokens in actions `[B, L]`, bool: up to and with the end."""
         return until_end(action, self.tokenizer.end)
 
     def evaluate_actions(self, obs: Any, action: Tensor) -> tuple[Tensor, Tensor, None]:
-        """Of given answers, in one pass over prompt and answer.
+        """Evaluate given answers, in one pass over prompt and answer.
 
         Returns:
             `log_prob [B, L]`, zero after the end, and the mean `entropy [B]` of the
@@ -109,7 +109,7 @@ class TokenPolicy(Policy):
         written = self.written(action)
         length = self._longest(written)
         answer, written = action[:, :length], written[:, :length]
-        before = answer[:, :-1]  # of each token, those that it depends on
+        before = answer[:, :-1]  # inputs: each token is predicted from those before it
         tokens = torch.cat([prompt, before], dim=1)
         shown = torch.cat([shown, torch.ones_like(before, dtype=torch.bool)], dim=1)
         log_p = self.log_probs(self.model(tokens, shown, last=length), answer)
@@ -119,7 +119,7 @@ class TokenPolicy(Policy):
         return log_prob, entropy, None
 
     def log_probs(self, logits: Tensor, taken: Tensor) -> Tensor:
-        """Log-probabilities `[..., V]` of all tokens, as learning takes them."""
+        """Log-probabilities `[..., V]` of all tokens, by `tempered_learning`."""
         if self.tempered_learning:
             logits = tempered(logits, self.temperature, self.top_k, taken)
         return logits.log_softmax(-1)
@@ -128,7 +128,7 @@ class TokenPolicy(Policy):
     def write(
         self, obs: Any, generator: torch.Generator | None = None, greedy: bool = False
     ) -> Answer:
-        """Answers token by token, with a pass over a new token alone for each."""
+        """Write answers token by token, with one pass over each new token."""
         new, shown = self.tokenizer.prompt(obs["prompt"])
         (batch, start), end = new.shape, self.tokenizer.end
         shown = torch.cat([shown, shown.new_ones(batch, self.length)], dim=1)
@@ -150,8 +150,8 @@ class TokenPolicy(Policy):
         return Answer(tokens, log_prob)
 
     def sampling_gap(self, data: TensorDict) -> Tensor:
-        """How far log-probabilities of answers `[B]`, computed in one pass, are from
-        those that were written down token by token: the most, in nats, 0-dim.
+        """Largest difference, in nats, 0-dim, between log-probabilities of answers
+        `[B]` computed in one pass and those stored token by token when acting.
 
         Rounding alone makes it 1e-6 in float32, and some hundredths in bfloat16, as
         long as the weights are the same.
@@ -170,14 +170,14 @@ class TokenPolicy(Policy):
 
     @staticmethod
     def _may_stop(ended: Tensor, place: int) -> bool:
-        """Whether all answers have ended; on a GPU, which it waits for, it looks at
-        every eighth token."""
+        """Whether all answers have ended; on a GPU checked at every eighth token only,
+        as it waits for the device."""
         looks = ended.is_cpu or place % 8 == 7
         return looks and not torch.compiler.is_compiling() and bool(ended.all())
 
     @staticmethod
     def _longest(written: Tensor) -> int:
-        """How many tokens the longest answer has; compiled code takes all for one."""
+        """Tokens of the longest answer; in compiled code always the full length."""
         if torch.compiler.is_compiling():
             return written.shape[1]
         return int(written.any(0).sum())
@@ -186,7 +186,7 @@ class TokenPolicy(Policy):
 def text_spaces(
     observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
 ) -> tuple[Utf8Text, Utf8Text]:
-    """The spaces of a prompt and of an answer; TypeError if they are no text."""
+    """The spaces of a prompt and of an answer; TypeError if they are not text."""
     found = observation_space
     prompt = found.spaces.get("prompt") if isinstance(found, Dict) else None
     if isinstance(prompt, Utf8Text) and isinstance(action_space, Utf8Text):

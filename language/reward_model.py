@@ -1,4 +1,4 @@
-"""A model of what a judge prefers, learned from pairs of answers."""
+"""A reward model, learned from a judge's preferences between pairs of answers."""
 
 import copy
 from collections.abc import Generator
@@ -20,15 +20,15 @@ class RewardModel(nn.Module):
     read after the answer's last token. Christiano et al. 2017, arXiv:1706.03741;
     Ouyang et al. 2022, arXiv:2203.02155, section 3.4.
 
-    Scores are known up to a number that is added to all of them. Of a model with
-    adapters these and the head are trained.
+    Scores are determined only up to a constant. Of a model with adapters, these and
+    the head are trained.
 
     Args:
         policy: A policy of `policy_for`, with the small transformer or with a model of
             Hugging Face by `model_path`; it stays as it is.
 
     Raises:
-        TypeError: If nothing is known of its model's head.
+        TypeError: If its model's head cannot be replaced.
     """
 
     def __init__(self, policy: TokenPolicy) -> None:
@@ -42,7 +42,7 @@ class RewardModel(nn.Module):
         self.tokenizer = copy.deepcopy(policy.tokenizer)
         self.model = copy.deepcopy(policy.model)
         if not any(p.requires_grad for p in self.model.parameters()):
-            self.model.requires_grad_(True)  # a copy of what was frozen as a whole
+            self.model.requires_grad_(True)  # the original may be frozen as a whole
         nn.init.zeros_(self.model.replace_head(1).weight)
 
     def forward(self, obs: Any, action: Tensor) -> Tensor:
@@ -58,7 +58,7 @@ class RewardModel(nn.Module):
             return self(obs, self.tokenizer.to_tokens(action))
 
     def loss(self, pairs: TensorDict) -> tuple[Tensor, Logs]:
-        """`-log P(first > second)` of pairs `[B, 2, ...]`, and what to log.
+        """`-log P(first > second)` of pairs `[B, 2, ...]`, and metrics.
 
         `P = sigmoid(r(first) - r(second))` (Bradley & Terry 1952), where an answer of
         several steps has the sum of their scores.
@@ -85,7 +85,7 @@ class RewardModel(nn.Module):
 
         Args:
             pairs: Of `EpisodeGroups.pairs`.
-            num_epochs: Passes over the pairs. More fit also what is accidental.
+            num_epochs: Passes over the pairs. More may overfit.
             batch_size: Pairs of each gradient step.
             learning_rate: Of Adam.
             seed: Of the order of the pairs.

@@ -1,4 +1,4 @@
-"""A small causal transformer, in the order of Karpathy's nanoGPT."""
+"""A small causal transformer, structured like Karpathy's nanoGPT."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from torch.nn.functional import gelu, scaled_dot_product_attention
 
 
 class Cache:
-    """Keys and values of a layer, so that a new token is a pass over itself alone.
+    """Keys and values of a layer, so that only new tokens need a pass.
 
     Args:
-        length: `T`, how many tokens there will be.
+        length: `T`, the number of tokens in the end.
     """
 
     def __init__(self, length: int) -> None:
@@ -19,7 +19,7 @@ class Cache:
         self.kept: Tensor | None = None  # [2, B, H, T, D]
 
     def extended(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """All keys and values so far, `[B, H, T', D]`, with new ones at their end."""
+        """All keys and values so far, `[B, H, T', D]`, with the new ones appended."""
         if self.kept is None:
             batch, heads, _, size = keys.shape
             self.kept = keys.new_empty(2, batch, heads, self.length, size)
@@ -31,7 +31,7 @@ class Cache:
 
 
 class Block(nn.Module):
-    """Attention, then two linear layers, each added to what it read, normalised."""
+    """Attention, then two linear layers: each reads its input normalised, and adds."""
 
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Block(nn.Module):
         self.narrow = nn.Linear(4 * d_model, d_model)
 
     def forward(self, x: Tensor, mask: Tensor, cache: Cache | None) -> Tensor:
-        """`x [B, K, W]`; `mask` bool `[B, 1, K, T]` says who attends to whom."""
+        """`x [B, K, W]`; `mask` bool `[B, 1, K, T]` is the attention mask."""
         x = x + self.attention(self.norm_1(x), mask, cache)
         return x + self.narrow(gelu(self.widen(self.norm_2(x))))
 
@@ -97,7 +97,7 @@ class Transformer(nn.Module):
         self.norm = nn.LayerNorm(d_model)
         self.head = nn.Linear(d_model, vocab_size, bias=False)
         self.apply(_initialise)
-        for block in blocks:  # what is added up grows with the layers
+        for block in blocks:  # scaled, as residuals add up over layers
             for layer in (block.attended, block.narrow):
                 nn.init.normal_(layer.weight, std=0.02 * (2 * num_layers) ** -0.5)
 
@@ -108,7 +108,7 @@ class Transformer(nn.Module):
         cache: list[Cache] | None = None,
         last: int | None = None,
     ) -> Tensor:
-        """Logits of what follows, float32 `[B, K, V]`; see `LanguageModel`."""
+        """Logits of the next tokens, float32 `[B, K, V]`; see `LanguageModel`."""
         count = tokens.shape[1]
         places = (shown.cumsum(1) - 1).clamp(min=0)[:, -count:]
         x = self.tokens(tokens) + self.places(places)  # [B, K, W]
@@ -119,7 +119,7 @@ class Transformer(nn.Module):
         return self.head(self.norm(x)).float()
 
     def replace_head(self, outputs: int) -> nn.Linear:
-        """A new head with so many numbers in the place of a logit for each token."""
+        """Replace the token logits by a new head with this number of outputs."""
         like = self.head.weight
         self.head = nn.Linear(like.shape[1], outputs, bias=False).to(like)
         return self.head
@@ -130,10 +130,10 @@ class Transformer(nn.Module):
 
 
 def causal_mask(shown: Tensor, count: int) -> Tensor:
-    """Who of the last `count` tokens attends to whom, bool `[B, 1, count, T]`.
+    """Attention mask of the last `count` tokens, bool `[B, 1, count, T]`.
 
-    Each to itself, and to those before it that are `shown`, bool `[B, T]`: padding
-    attends to itself alone, where attending to nobody would be no number.
+    Each attends to itself, and to those before it that are `shown`, bool `[B, T]`:
+    padding attends to itself alone, as a softmax over no token would be NaN.
     """
     place = torch.arange(shown.shape[1], device=shown.device)
     own = place[-count:].unsqueeze(1)

@@ -1,13 +1,13 @@
-"""Decorators of the trainer's generator: everything else around a training loop.
+"""Loggers and other decorators of the trainer's generator.
 
     trainer = loggers.csv()(loggers.progress()(trainer))
     for log in trainer():
         ...
 
-A logger yields the very logs it gets, writes before it yields, and closes however the
-loop ends; a new loop goes on where the last one stopped. Over an instance it returns a
-proxy that is the trainer in all else, and never changes the class; in a class body it
-decorates `__call__`. Nothing is imported (wandb, for one) until a loop uses it.
+A logger yields the logs that it gets unchanged, writes before it yields, and closes
+its files however the loop ends; a new loop continues where the last one stopped. Given
+a trainer it returns a proxy, which behaves like the trainer, and leaves the class as it
+is; in a class body it decorates `__call__`. wandb and others are imported on use.
 """
 
 from yieldrl.loggers.base import Decorated, Logger, Target
@@ -47,7 +47,7 @@ __all__ = [
 
 
 def default(trainer: Target) -> Target:
-    """Add the loggers of the command line: checkpoints, a table, events, a bar."""
+    """Add the command line's loggers: checkpoints, CSV, TensorBoard, progress bar."""
     for logger in (checkpoint(), csv(), tensorboard(), progress()):
         trainer = logger(trainer)
     return trainer

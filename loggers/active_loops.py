@@ -1,4 +1,4 @@
-"""Loops under way: one for each trainer, all closed when Python exits."""
+"""Active training loops: one per trainer, all closed when Python exits."""
 
 import atexit
 import inspect
@@ -9,20 +9,20 @@ from typing import Any
 Loop = Generator[Any, None, None]
 
 _loops: weakref.WeakKeyDictionary[Any, weakref.ref[Loop]] = weakref.WeakKeyDictionary()
-"""Trainer -> the outermost generator of its loop, as long as that lives."""
+"""Trainer -> the outermost generator of its loop, until it is collected."""
 
 
 def start_loop(trainer: Any, start: Callable[[], Loop]) -> Loop:
-    """Start a loop; one that was left suspended is closed first, with its files."""
+    """Start a loop; close the trainer's suspended loop and its files first."""
     if not close_loop(trainer):
-        return start()  # an inner part of the loop under way, by `super().__call__()`
+        return start()  # inside the active loop, by `super().__call__()`
     logs = start()
     _loops[trainer] = weakref.ref(logs)
     return logs
 
 
 def close_loop(trainer: Any) -> bool:
-    """Close the loop that is left suspended, if any; False if it is under way."""
+    """Close the trainer's suspended loop, if any; False if it is running."""
     if (reference := _loops.get(trainer)) is None or (logs := reference()) is None:
         return True
     if inspect.getgeneratorstate(logs) == inspect.GEN_RUNNING:
@@ -37,7 +37,7 @@ def _close_all_loops() -> None:
 
 
 def close_first_at_exit() -> None:
-    """At exit, close suspended loops before anything that they need is taken down."""
+    """Close suspended loops at exit, before the libraries that they need shut down."""
     atexit.unregister(_close_all_loops)
     atexit.register(_close_all_loops)
 

@@ -1,17 +1,17 @@
-"""The latest answer of a language model, to be shown while it learns."""
+"""The latest answer of a language model, shown during training."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 LONGEST = 200
-"""Most characters of an answer that are shown."""
+"""Maximal number of characters shown of an answer."""
 
 PER_RUN = 100
-"""Most answers that are written down in a run."""
+"""Maximal number of answers written in a run."""
 
 
 class Shown(NamedTuple):
-    """An answer as it is shown, cut where it is long."""
+    """An answer with prompt and reward, truncated for display."""
 
     prompt: str
     answer: str
@@ -25,7 +25,7 @@ class Shown(NamedTuple):
 def latest_answer(trainer: Any) -> Shown | None:
     """The newest answer in a trainer's buffer.
 
-    None where actions are no text, and while nothing is collected.
+    None if actions are not text, or if nothing has been collected.
     """
     buffer: Any = getattr(trainer, "buffer", None)
     if not writes(trainer) or not hasattr(buffer, "rollout") or len(buffer) == 0:
@@ -33,7 +33,7 @@ def latest_answer(trainer: Any) -> Shown | None:
     from yieldrl.foundations.text import decode
 
     rollout = buffer.rollout()
-    if "log_prob" not in set(rollout.keys()):  # an expert wrote it
+    if "log_prob" not in set(rollout.keys()):  # actions of an expert
         return None
     row = rollout[-1, trainer.agent.learn_step % rollout.shape[1]].unsqueeze(0)
     [prompt] = decode(row["obs", "prompt"])
@@ -43,8 +43,8 @@ def latest_answer(trainer: Any) -> Shown | None:
 
 
 def now_and_then(trainer: Any) -> Callable[[], dict[str, Any] | None]:
-    """A function that gives the newest answer, the fields of `Shown`, at most `PER_RUN`
-    times in a run; at other times, and where nothing is written, None."""
+    """A function that returns the newest answer, as the fields of `Shown`, at most
+    `PER_RUN` times in a run; otherwise, and if actions are not text, None."""
     every = max(1, trainer.config.total_steps // PER_RUN)
     passed = trainer.agent.sample_step // every
 
@@ -69,7 +69,7 @@ def writes(trainer: Any) -> bool:
 
 
 def refuse_video(trainer: Any) -> None:
-    """ValueError where there is nothing to be seen, as everything is text."""
+    """Raise ValueError if the environment is all text: there are no frames."""
     if writes(trainer):
         raise ValueError(
             f"{trainer.config.env_id} is text and draws no pictures: leave the video"

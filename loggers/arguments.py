@@ -1,4 +1,4 @@
-"""Checks of what loggers are given: errors come at once, not after an hour."""
+"""Checks of loggers' arguments, so that errors come at construction."""
 
 import functools
 import importlib.util
@@ -21,7 +21,7 @@ def path(name: str, value: Any) -> Path | None:
 
 
 def number(name: str, value: Any, low: float = -math.inf, kind: Any = Real) -> None:
-    """Refuse everything but a finite number of a kind, from `low` on."""
+    """Raise an error unless the value is a finite number of `kind`, at least `low`."""
     right_kind = isinstance(value, kind) and not isinstance(value, bool)
     if right_kind and value >= low and abs(value) < math.inf:
         return
@@ -35,22 +35,22 @@ whole = functools.partial(number, kind=Integral)
 
 
 def choice(name: str, value: Any, known: tuple[str, ...]) -> None:
-    """Refuse everything but one of the known words."""
+    """Raise an error unless the value is one of the `known` words."""
     if value not in known:
         raise ValueError(f"{name} = {value!r}: choose one of {list(known)} ({_HINT})")
 
 
 def text(name: str, value: Any) -> None:
-    """Refuse everything but a string that says something."""
+    """Raise an error unless the value is a non-empty string."""
     if not isinstance(value, str) or not value:
         error = ValueError if isinstance(value, str) else TypeError
         raise error(f"{name} = {value!r}: give a name ({_HINT})")
 
 
 def package(module: str, extra: str) -> None:
-    """Refuse to go on without an optional package; does not import it."""
+    """Raise ImportError if an optional package is missing; does not import it."""
     spec = importlib.util.find_spec(module)
-    # A folder of that name (wandb makes one) is found too, but has no origin.
+    # A folder of the same name (wandb makes one) is found too, without an origin.
     if spec is None or spec.origin is None:
         raise ImportError(
             f"{module} is not installed: pip install 'yieldrl[{extra}]'", name=module

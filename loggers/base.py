@@ -1,4 +1,4 @@
-"""The base of loggers: generators around the trainer's generator."""
+"""Base class of loggers: generators around the trainer's generator."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Target = TypeVar("Target")
 class Logger(ABC):
     """A decorator of the trainer's generator. Write your own by writing `run`.
 
-    A logger holds its settings only: what a run needs lives in the local variables of
-    `run`, so one logger serves many trainers. What must outlive a loop goes to
-    `attach`, and into checkpoints.
+    A logger object holds only settings; the state of a loop lives in local variables of
+    `run`, so one logger works for many trainers. State that must outlive a loop goes to
+    `attach`, which puts it into checkpoints.
 
     Example:
         >>> class PrintReturns(Logger):
@@ -42,39 +42,39 @@ class Logger(ABC):
     """
 
     adds_logs: ClassVar[bool] = False
-    """Whether `run` yields logs of its own: then it is placed innermost over an
-    instance, so that every other logger sees them in whichever order they stack."""
+    """Whether `run` yields logs of its own: then it is placed innermost around a
+    trainer, so that all other loggers see these logs, in any order of decoration."""
 
     steers: ClassVar[bool] = False
-    """Whether it decides what the loop does. Where several processes train together
-    such a logger is at work in all of them, and must decide alike; every other one is
-    at work in the first process, which alone writes."""
+    """Whether it controls the loop. If several processes train together, such a logger
+    runs in all of them, and must make the same decisions in each; other loggers run
+    only in the first process, which writes all files."""
 
     destination: Any = None
-    """Where it writes, hashable: of two alike over an instance the later stays."""
+    """Where it writes, hashable: of equal ones around a trainer the later replaces."""
 
     @abstractmethod
     def run(self, trainer: Any, logs: Stream) -> Stream:
-        """Yield every log of `logs`, doing what is to be done before each `yield`.
+        """Yield every log of `logs`; do the logger's work before each `yield`.
 
-        Work at the end belongs into `finally`: it is reached after the last step, a
-        `break`, an error and Ctrl-C alike. `logs` itself is closed by the caller.
+        Work at the end belongs into `finally`, which runs after the last step, a
+        `break`, an error or Ctrl-C. `logs` itself is closed by the caller.
         """
 
     def attach(
         self, trainer: Any, name: str, part: Any, *, restore: bool = True
     ) -> None:
-        """Save a part with the trainer; restore it as the last of its name was saved.
+        """Save a part with the trainer; restore it from the last saved of its name.
 
         Parts have `state_dict` and `load_state_dict`. A trainer without `attach` (one
-        that is no `yieldrl.experiments.Run`) keeps nothing.
+        that is no `yieldrl.experiments.Run`) saves nothing.
         """
         if (attach := getattr(trainer, "attach", None)) is not None:
             attach(name, part, restore=restore)
 
     def wrap(self, trainer: Any, logs: Stream) -> Stream:
-        """`run`, with the wrapped generator closed after it, whatever happens."""
-        from yieldrl.foundations import ranks  # and with it PyTorch, loaded by now
+        """Call `run`, and always close the wrapped generator after it."""
+        from yieldrl.foundations import ranks  # imports PyTorch, which is loaded by now
 
         at_work = self.steers or ranks().first
         try:
@@ -83,7 +83,7 @@ class Logger(ABC):
             logs.close()
 
     def __call__(self, target: Target) -> Target:
-        """Decorate a trainer, or `__call__` in its class's body; else TypeError."""
+        """Decorate a trainer, or `__call__` in a class body; otherwise TypeError."""
         if inspect.isfunction(target):
 
             @functools.wraps(target)
@@ -104,7 +104,7 @@ class Logger(ABC):
 
 
 class Decorated:
-    """A trainer with loggers around its generator; in all else the trainer itself."""
+    """Proxy of a trainer with loggers around its generator."""
 
     __slots__ = ("__loggers", "__trainer", "__weakref__")
     __loggers: tuple[Logger, ...]
@@ -115,7 +115,7 @@ class Decorated:
         object.__setattr__(self, "_Decorated__loggers", loggers)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Stream:
-        """The trainer's generator, with each logger around those before it."""
+        """The trainer's generator, wrapped by each logger in order."""
         trainer = self.__trainer
 
         def start() -> Stream:
@@ -127,7 +127,7 @@ class Decorated:
         return start_loop(trainer, start)
 
     def _with(self, logger: Logger) -> Any:
-        """This trainer with one more logger, or with one in the place of its like."""
+        """This trainer with one more logger; replaces one of equal destination."""
         loggers = {(type(one), one.destination): one for one in self.__loggers}
         loggers[type(logger), logger.destination] = logger
         return Decorated(self.__trainer, tuple(loggers.values()))
@@ -162,6 +162,6 @@ class Decorated:
     def __reduce__(self) -> Any:
         return Decorated, (self.__trainer, self.__loggers)
 
-    # Said here, or that of the trainer is found, which copies it without its loggers.
+    # Defined here, because the trainer's own would copy it without the loggers.
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return Decorated(*copy.deepcopy((self.__trainer, self.__loggers), memo))

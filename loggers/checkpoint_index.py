@@ -1,7 +1,7 @@
-"""The checkpoints of a folder, in the order in which they were written.
+"""The checkpoints of a folder, in order of writing.
 
-The index says it: steps do not, as a run may have gone on from an older one, nor do the
-files' times, which change when a folder is copied.
+An index file stores the order: steps do not give it, because a run may continue from
+an older checkpoint, nor do file times, which change when a folder is copied.
 """
 
 import json
@@ -18,7 +18,7 @@ _NAME = re.compile(r"step_(\d+)\.pt")
 
 
 def list_checkpoints(run_dir: str | Path) -> list[Path]:
-    """Checkpoints in a run's folder, or a folder of them; the last written first.
+    """Checkpoints in a run's folder or in a folder of them, newest first.
 
     ValueError if `checkpoints.json` cannot be read.
     """
@@ -29,13 +29,13 @@ def list_checkpoints(run_dir: str | Path) -> list[Path]:
 
 
 class Index:
-    """The file `checkpoints.json` of a folder, which need not exist yet."""
+    """The file `checkpoints.json` of a folder; it may not exist yet."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # `episode_return` and `sample_step` of `best.pt`, and the others by their names
+        # Names of checkpoints; `episode_return` and `sample_step` of `best.pt`.
         named, self.best = _read(folder / INDEX)
-        self.saved = _in_order(folder, named)  # the newest last
+        self.saved = _in_order(folder, named)  # newest last
 
     @property
     def best_return(self) -> float:
@@ -43,14 +43,14 @@ class Index:
         return -math.inf if self.best is None else self.best["episode_return"]
 
     def add(self, name: str) -> None:
-        """Name a checkpoint that is about to be written, as the newest."""
-        # One that is not there could not be written when it was announced.
+        """Add the name of a checkpoint, as the newest, before it is written."""
+        # A name without a file was added, but writing the file failed.
         self.saved = [x for x in self.saved if x != name and (self.folder / x).exists()]
         self.saved.append(name)
         self._write()
 
     def keep_last(self, count: int) -> None:
-        """Delete all but the newest."""
+        """Delete all but the `count` newest."""
         old, self.saved = self.saved[:-count], self.saved[-count:]
         for name in old:
             (self.folder / name).unlink(missing_ok=True)
@@ -58,7 +58,7 @@ class Index:
             self._write()
 
     def set_best(self, episode_return: float, sample_step: int) -> None:
-        """Note what `best.pt` reached."""
+        """Store the return and step of `best.pt`."""
         self.best = {"episode_return": episode_return, "sample_step": sample_step}
         self._write()
 
@@ -68,10 +68,10 @@ class Index:
 
 
 def _in_order(folder: Path, named: list[str]) -> list[str]:
-    """Checkpoints that are there, the newest last.
+    """Existing checkpoints, newest last.
 
-    One that the index does not know is newer than all of it if its step is later than
-    that of the newest.
+    A checkpoint that is not in the index counts as newer than all in it if its step is
+    later than that of the newest.
     """
     found = (path for path in folder.glob("step_*.pt") if path.is_file())
     steps = {path.name: int(m[1]) for path in found if (m := _NAME.match(path.name))}

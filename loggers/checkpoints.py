@@ -1,4 +1,4 @@
-"""Checkpoints: while training runs, when it ends, and of the best evaluation."""
+"""Checkpoints: during training, at its end, and at the best evaluation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from yieldrl.loggers.write_errors import refuse_file, refuse_folder
 if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
 
-SHARE = 0.05  # of the time, that checkpoints which come by time may take
+SHARE = 0.05  # of the time, at most, for checkpoints due by `seconds`
 
 
 @dataclass(eq=False)
@@ -27,12 +27,12 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
 
     It saves when `every` more steps were taken or `seconds` have passed, and when the
     loop ends between two steps: finished, `break`, Ctrl-C (which waits for the end of a
-    step, unless it is pressed twice) or an error in the loop's body. An error inside
-    the trainer leaves a doubtful state, which is not saved. Go on with
+    step, unless it is pressed twice) or an error in the loop's body. After an
+    error inside the trainer nothing is saved, as its state may be broken. Resume with
 
         trainer = ppo.Trainer.load(latest_checkpoint("runs/my-run"))
 
-    It saves when the next log is asked for: by then every other logger has written the
+    It saves when the next log is requested: by then every other logger has written the
     log that made it due. `best.pt` is the trainer at the evaluation with the highest
     `episode_return`, also over several loops and after resuming.
     """
@@ -41,13 +41,13 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
     """Environment steps between checkpoints; 0 never saves by steps."""
 
     keep: int = 3
-    """How many to keep, besides `best.pt`; those written first are deleted first."""
+    """Number of checkpoints to keep besides `best.pt`; the oldest are deleted first."""
 
     keep_best: bool = True
-    """Whether to keep the best one."""
+    """Whether to keep the best one, as `best.pt`."""
 
     folder: str | Path | None = None
-    """Where, for one trainer alone; by default `checkpoints` in `trainer.run_dir`."""
+    """Folder, for only one trainer; by default `checkpoints` in `trainer.run_dir`."""
 
     seconds: float = 120.0
     """Seconds between checkpoints, whatever the steps; 0 never saves by time. Large
@@ -60,7 +60,7 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
         self.folder = self.destination = arguments.path("folder", self.folder)
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
-        """Save while logs pass, and at the end."""
+        """Save between logs when due, and at the end."""
         saver = _Saver(self, trainer, files.place(trainer, self.folder, FOLDER))
         with Interrupts() as interrupts:
             try:
@@ -93,12 +93,12 @@ class _Saver:
         refuse_folder(folder / BEST)
         files.delete_all_leftovers(folder)
         self.index = Index(folder)
-        # Whether anything happened since the last checkpoint; also in an earlier loop,
-        # whose last one found no room.
+        # Whether there are steps since the last checkpoint; also from an earlier loop,
+        # whose last checkpoint could not be written.
         taken = trainer.agent.sample_step > 0
         self.stale = taken and self.index.saved[-1:] != [self._name()]
         self.failed = False  # whether a checkpoint could not be written
-        self.evaluation: LogData | None = None  # the last one, until it was looked at
+        self.evaluation: LogData | None = None  # the last one, until it is compared
         self.due_step = self._next_step()
         self.due_time = self._next_time(0.0)
 
@@ -133,14 +133,14 @@ class _Saver:
         if log is None:
             return
         value = read(log["logs"]).get("episode_return", math.nan)
-        if value > self.index.best_return:  # NaN is not
+        if value > self.index.best_return:  # False for NaN
             self._write(BEST)
             self.index.set_best(value, log["sample_step"])
 
     def _write(self, name: str) -> None:
         self.failed = True
         if name != BEST:
-            self.index.add(name)  # before it is there: a kill leaves no unknown file
+            self.index.add(name)  # before writing: a kill leaves no unindexed file
         self.trainer.save(self.folder / name)
         self.failed = False
 

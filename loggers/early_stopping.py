@@ -1,4 +1,4 @@
-"""Stop when it is good enough, or no longer gets better."""
+"""Stop training when a metric is good enough, or has stopped improving."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -13,7 +13,7 @@ from yieldrl.loggers.metric_values import floats
 class early_stop(Logger):  # noqa: N801 (used like a function)
     """End the loop after the log in which a metric reached its goal.
 
-    A new loop goes on training and counts its patience anew. ValueError if neither
+    A new loop continues training, with its patience reset. ValueError if neither
     `threshold` nor `patience` is given.
     """
 
@@ -28,14 +28,14 @@ class early_stop(Logger):  # noqa: N801 (used like a function)
     """Stop when the metric is as good as this."""
 
     patience: int | None = None
-    """Stop when the metric did not beat its best for so many logs in a row."""
+    """Stop when the metric did not beat its best for this many logs in a row."""
 
     log_type: Literal["collect", "train", "evaluate"] = "evaluate"
-    """Type of the logs to look at. Metrics of the others are tensors, often on a GPU:
-    looking at each makes it wait."""
+    """Type of the logs to read. Metrics of other types are tensors, often on a GPU:
+    reading each makes it wait."""
 
     mode: Literal["max", "min"] = "max"
-    """Whether more is better, or less."""
+    """Whether higher is better (`max`), or lower (`min`)."""
 
     def __post_init__(self) -> None:
         arguments.text("metric", self.metric)

@@ -1,4 +1,4 @@
-"""Frames into an MP4 file, by the ffmpeg that imageio-ffmpeg brings along."""
+"""Encode frames as an MP4 file, with the ffmpeg of imageio-ffmpeg."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 
 @contextmanager
 def mp4(path: Path, fps: float) -> Iterator[Callable[[np.ndarray], None]]:
-    """A function that takes frames `[H, W, 3]`, uint8; all of one size, sides even.
+    """Yield a function that takes frames `[H, W, 3]`, uint8, of one size, even sides.
 
-    The file appears when all of it was written; errors are those of `loggers.files`, or
+    The file appears when it is complete. Raises the errors of `loggers.files`, or
     RuntimeError if the encoder fails for another reason.
     """
     make_folder(path.parent)
@@ -45,20 +45,20 @@ def mp4(path: Path, fps: float) -> Iterator[Callable[[np.ndarray], None]]:
         try:
             yield write
             if encoder is not None:
-                encoder.communicate()  # closes the pipe, and waits for the end
+                encoder.communicate()  # closes the pipe, and waits for the process
                 if encoder.returncode != 0:
                     raise _failure(path, encoder, said)
                 with naming_failures(path):
                     temporary.replace(path)
         finally:
-            if encoder is not None:  # no process and no pipe stays behind
+            if encoder is not None:  # leave no process and no pipe behind
                 encoder.kill()
                 encoder.communicate()
             temporary.unlink(missing_ok=True)
 
 
 def to_frame(pictures: Any) -> np.ndarray:
-    """The picture of the first environment, cut to even sides as H.264 wants them."""
+    """The first environment's frame, cropped to even sides, which H.264 requires."""
     import numpy as np
 
     if isinstance(pictures, tuple | list):
@@ -86,7 +86,7 @@ def _start(
     size = f"{shape[1]}x{shape[0]}"
     frames = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", f"{fps}"]
     codec = ["-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "25"]
-    # Ctrl-C in a terminal reaches all processes of a group: not this one, which has to
+    # Own process group: Ctrl-C in a terminal must not reach the encoder, which has to
     # finish the file.
     on_windows = os.name == "nt"
     return subprocess.Popen(

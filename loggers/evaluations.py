@@ -1,4 +1,4 @@
-"""Evaluation while training, for trainers that do not evaluate by themselves."""
+"""Evaluation during training, for trainers that do not evaluate by themselves."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from yieldrl.loggers.base import Logger, Stream
 
 @dataclass(eq=False)
 class evaluation(Logger):  # noqa: N801 (used like a function)
-    """Evaluate every so many steps, and yield that log after the one that made it due.
+    """Evaluate every `every` steps; yield that log after the one that made it due.
 
-    For trainers with `config.eval_every = 0`; ValueError when a loop starts with
-    others. It evaluates each time `every` was crossed, and when training has finished.
-    In a class body write it below the loggers that are to see its logs.
+    For trainers with `config.eval_every = 0`; for others, starting a loop is a
+    ValueError. It evaluates at each multiple of `every`, and at the end of training. In
+    a class body write it below the loggers that should see its logs.
     """
 
     adds_logs: ClassVar[bool] = True
@@ -36,7 +36,7 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
         arguments.whole("episodes", self.episodes, low=1)
         if self.seed is not None:
             arguments.whole("seed", self.seed, low=0)
-        self.destination = self.seed  # evaluations on others measure something else
+        self.destination = self.seed  # other seeds are other measurements
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield every log, and evaluations between them."""
@@ -46,7 +46,7 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
                 f"config.eval_every = {own}: the trainer evaluates by itself. Set it to"
                 " 0, or leave loggers.evaluation out"
             )
-        # A loop that was left just when an evaluation was due has not lost it.
+        # If the last loop was left when an evaluation was due, it is still due.
         last = _LastOne(trainer.agent.sample_step)
         self.attach(trainer, f"evaluation {self.seed}", last)
         for log in logs:

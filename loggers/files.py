@@ -1,6 +1,6 @@
-"""Text files that survive being killed, and go back in time with the trainer.
+"""Text files that survive a kill, and can be rewound with the trainer.
 
-What cannot be written raises `DiskFullError` or `UnwritableError`.
+Failed writes raise `DiskFullError` or `UnwritableError`.
 """
 
 import codecs
@@ -19,13 +19,13 @@ from yieldrl.loggers.write_errors import (
 )
 
 Steps = tuple[int, int]
-"""`sample_step` and `learn_step`: how far training has come."""
+"""`sample_step` and `learn_step`: the progress of training."""
 
-_KEEP = "surrogateescape"  # bytes that are no UTF-8 are written back as they were
+_KEEP = "surrogateescape"  # writes invalid UTF-8 back unchanged
 
 
 def delete_all_leftovers(folder: Path) -> None:
-    """Delete what a process that was killed while it wrote has left half done."""
+    """Delete the partial files of processes that were killed while writing."""
     for place in (folder, folder / "checkpoints", folder / "videos"):
         for path in (*place.glob(".*.tmp"), *place.glob(".*.tmp.mp4")):
             if path.is_file():
@@ -33,7 +33,7 @@ def delete_all_leftovers(folder: Path) -> None:
 
 
 def place(trainer: Any, given: str | Path | None, name: str) -> Path:
-    """The path that was given, or `name` in the run's folder, claimed by this."""
+    """The `given` path, or `name` in the run's folder, claimed by this process."""
     if given is not None:
         return Path(given)
     claim = getattr(trainer, "claim", None)
@@ -41,7 +41,7 @@ def place(trainer: Any, given: str | Path | None, name: str) -> Path:
 
 
 def append(path: Path, data: bytes, header: bytes = b"") -> None:
-    """Add bytes, after the header if the file is new: all of them or none."""
+    """Append all bytes or none, after the header if the file is new."""
     make_folder(path.parent)
     with naming_failures(path), path.open("ab", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
@@ -56,8 +56,8 @@ def append(path: Path, data: bytes, header: bytes = b"") -> None:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file completely, or, killed or without room, not at all."""
-    from yieldrl.foundations.files import write_whole  # with it comes torch
+    """Replace a file atomically: unchanged if killed or if the disk is full."""
+    from yieldrl.foundations.files import write_whole  # imports torch
 
     make_folder(path.parent)
     with naming_failures(path):
@@ -65,7 +65,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def size(path: Path) -> int:
-    """Bytes in a file; 0 if there is none."""
+    """Size of a file in bytes; 0 if there is none."""
     return path.stat().st_size if path.exists() else 0
 
 
@@ -76,27 +76,27 @@ def rewind(
     header: str = "",
     end: int | None = None,
 ) -> None:
-    """Drop the rows that lie beyond where training stands, and a torn last line.
+    """Drop rows of steps after the trainer's, and an incomplete last line.
 
-    A trainer that goes on from an older checkpoint takes those steps again. If rows of
-    later steps are dropped, the file as it was stays beside it, with `.bak` added to
-    its name. ForeignFileError if the file is something else than a log of this kind.
+    A trainer that continues from an older checkpoint takes those steps again. If rows
+    of later steps are dropped, the old file is kept, with `.bak` added to its name.
+    ForeignFileError if the file is not a log of this kind.
 
     Args:
         path: The log file; nothing happens if there is none.
-        now: Where the trainer stands.
-        parse: Where a line belongs; raises if it is not a row of this kind of log.
-        header: The first line, if this kind of log has one.
-        end: Bytes that the file had at this point of the training, if that is known:
-            what follows is dropped whatever its steps. Ignored if no line ends there,
-            as in a file that has been changed since.
+        now: Steps of the trainer.
+        parse: Function from a line to its steps; raises if it is no row of this log.
+        header: The first line, for logs that have one.
+        end: Size of the file at these steps in bytes, if known: all later bytes are
+            dropped, whatever their steps. Ignored if no line ends there, because then
+            the file was changed since.
     """
     refuse_file(path.parent)
     if not path.exists():
         return
     with naming_failures(path):
         content = path.read_bytes()
-    # A spreadsheet that saved it may have added a byte order mark, and its line ends.
+    # Spreadsheets may add a byte order mark, and other line ends.
     text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8", _KEEP)
     whole, _, torn = text.replace("\r\n", "\n").rpartition("\n")
     lines = whole.split("\n") if whole else []

@@ -12,18 +12,18 @@ _python_handler = signal.default_int_handler
 
 
 class Interrupts:
-    """A context in which `step` is not interrupted half way, which cannot be saved.
+    """Context in which Ctrl-C does not interrupt `step`: half a step cannot be saved.
 
-    A first Ctrl-C within a step waits for its end; a second one does not. Where another
-    handler than Python's own is in charge, or in another thread, nothing changes.
+    A first Ctrl-C during a step takes effect at its end, a second one at once. With
+    another handler than Python's own, or in another thread, nothing changes.
     """
 
     def __init__(self) -> None:
-        self.within_step = False  # a step is under way, or an error has ended it
-        self.wanted = False  # Ctrl-C was pressed within a step
+        self.within_step = False  # a step is running, or ended by an error
+        self.wanted = False  # Ctrl-C was pressed during a step
 
     def step(self, logs: Stream) -> Any:
-        """The next log, or None after the last; KeyboardInterrupt if it is wanted."""
+        """The next log, or None after the last; KeyboardInterrupt after a Ctrl-C."""
         if self.wanted:
             raise KeyboardInterrupt
         self.within_step = True
@@ -36,10 +36,10 @@ class Interrupts:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # A notebook puts its own handler back between cells: leave that alone.
+        # A notebook restores its own handler between cells: do not replace that.
         self._replace_handler(self._answer, _python_handler)
         if self.wanted and kind in (None, GeneratorExit):
-            raise KeyboardInterrupt  # pressed within the last step: not forgotten
+            raise KeyboardInterrupt  # Ctrl-C was pressed during the last step
 
     def _replace_handler(self, old: Any, new: Any) -> None:
         in_main_thread = threading.current_thread() is threading.main_thread()

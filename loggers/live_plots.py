@@ -1,4 +1,4 @@
-"""Curves that grow in the notebook while training runs."""
+"""Live plots of metrics in notebooks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from yieldrl.loggers.windowed_means import Row, WindowedMeans
 
 Points = Sequence[tuple[float, float]]
 
-POINTS = 300  # that a curve has at least; from twice as many on, pairs become one
+POINTS = 300  # minimum per curve; at twice as many, pairs are averaged
 TYPES = ("collect", "train", "evaluate")
 
 
 @dataclass(eq=False)
 class live_plot(Logger):  # noqa: N801 (used like a function)
-    """Plot metrics in a notebook while training runs; elsewhere it does nothing.
+    """Plot metrics in a notebook during training; does nothing elsewhere.
 
     The picture is redrawn in place, and stays in the saved notebook. A new loop over
     the same trainer continues the curves. ImportError without matplotlib.
@@ -35,10 +35,10 @@ class live_plot(Logger):  # noqa: N801 (used like a function)
         "evaluate/episode_return",
         "train/loss",
     )
-    """What to plot, a panel each: the type of log, a slash, the name in its logs."""
+    """Metrics to plot, a panel each: type of log, slash, name of the metric."""
 
     every_seconds: float = 0.5
-    """How often to draw, at most: drawing takes a tenth of the time and no more."""
+    """Least seconds between drawings, which take at most a tenth of the time."""
 
     _curves: weakref.WeakKeyDictionary[Any, Curves] = field(
         default_factory=weakref.WeakKeyDictionary, init=False, repr=False
@@ -57,7 +57,7 @@ class live_plot(Logger):  # noqa: N801 (used like a function)
                 )
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
-        """Redraw now and then while logs pass, and for the last time at the end."""
+        """Redraw between logs when due, and at the end."""
         if not in_notebook():
             yield from logs
             return
@@ -81,7 +81,7 @@ class live_plot(Logger):  # noqa: N801 (used like a function)
 
 
 class Curves:
-    """The points of some metrics."""
+    """The points of the plotted metrics."""
 
     def __init__(self, metrics: Sequence[str]) -> None:
         self._series = {metric: _Series() for metric in metrics}
@@ -92,7 +92,7 @@ class Curves:
         return {metric: series.points for metric, series in self._series.items()}
 
     def extend(self, rows: list[Row]) -> None:
-        """Take in rows; of the metrics that are not plotted nothing is kept."""
+        """Add the points of rows; ignores metrics that are not plotted."""
         for row in rows:
             for name, value in row["logs"].items():
                 series = self._series.get(f"{row['log_type']}/{name}")
@@ -101,7 +101,7 @@ class Curves:
 
 
 class _Series:
-    """A curve that is thinned out evenly: each point is the mean of equally many."""
+    """A curve of limited size: each point is the mean of equally many values."""
 
     def __init__(self) -> None:
         self.points: list[tuple[float, float]] = []
@@ -112,10 +112,10 @@ class _Series:
         self._waiting.append(value)
         if len(self._waiting) < self._share:
             return
-        # One value that is not finite makes its point so: it stays visible as a gap.
+        # A value that is not finite makes its point not finite, which shows as a gap.
         value = sum(self._waiting) / self._share
         self._waiting = []
-        if self.points and self.points[-1][0] == step:  # drawn within one update
+        if self.points and self.points[-1][0] == step:  # same step as the last point
             self.points[-1] = (step, (self.points[-1][1] + value) / 2)
         else:
             self.points.append((step, value))
@@ -126,7 +126,7 @@ class _Series:
 
 
 def _show(curves: dict[str, Points], place: Any) -> Any:
-    """Draw at a place in the notebook's output, or at a new one; the place."""
+    """Draw at `place` in the notebook's output, or at a new place; returns it."""
     from IPython.display import display
 
     picture = {"image/png": _png(curves)}
@@ -137,14 +137,14 @@ def _show(curves: dict[str, Points], place: Any) -> Any:
 
 
 def _png(curves: dict[str, Points]) -> str:
-    """A panel for each curve, side by side, in base64."""
+    """PNG in base64 with one panel per curve, side by side."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(3.4 * len(curves), 2.4), layout="constrained")
     for i, (title, curve) in enumerate(curves.items(), 1):
         axes = figure.add_subplot(1, len(curves), i)
         steps = [x for x, _ in curve]
-        values = [y if abs(y) < 1e100 else math.nan for _, y in curve]  # or a gap
+        values = [y if abs(y) < 1e100 else math.nan for _, y in curve]  # NaN: a gap
         axes.plot(steps, values, linewidth=1.2, marker="." if len(curve) < 3 else "")
         axes.set_title(title, fontsize=9)
         axes.set_xlabel("environment steps", fontsize=8)
@@ -152,7 +152,7 @@ def _png(curves: dict[str, Points]) -> str:
             middle = {"ha": "center", "transform": axes.transAxes}
             axes.text(0.5, 0.5, "nothing to draw", **middle)
         axes.tick_params(labelsize=8)
-        axes.locator_params(axis="x", nbins=5)  # or their numbers run together
+        axes.locator_params(axis="x", nbins=5)  # more tick labels would overlap
         axes.grid(alpha=0.3)
     png = io.BytesIO()
     figure.savefig(png, format="png", dpi=100)

@@ -1,4 +1,4 @@
-"""Metrics as numbers: those on a device are read together, in one wait."""
+"""Metrics as numbers; tensors on a device are read in one synchronization."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def read(logs: Mapping[str, float | Tensor]) -> dict[str, float]:
-    """All values as floats; ValueError if one of them is not one number."""
+    """All values as floats; ValueError if one is not a single number."""
     return dict(zip(logs, floats(logs.items()), strict=True))
 
 
 def total(name: str, values: Sequence[Any]) -> Any:
-    """A float if all values are at hand, a 0-dim tensor if some are on a device."""
+    """The sum: a float, or a 0-dim tensor if some values are on a device."""
     number = 0.0
     elsewhere: list[tuple[str, Tensor]] = []
     for value in values:
@@ -32,7 +32,7 @@ def total(name: str, values: Sequence[Any]) -> Any:
 
 
 def product(name: str, value: Any, episodes: Any) -> Any:
-    """Their product; in double precision if both are at hand."""
+    """The product; in double precision if both are on the CPU."""
     if getattr(value, "is_cpu", True) and getattr(episodes, "is_cpu", True):
         return _number(name, value) * _number("episodes", episodes)
     return value * episodes

@@ -1,4 +1,4 @@
-"""A progress bar: how far, how fast, how long still, how well."""
+"""A progress bar with steps, rates, remaining time and returns."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _ON_RAY = "workers", "policy_lag"
 
 @dataclass(eq=False)
 class progress(Logger):  # noqa: N801 (used like a function)
-    """Show a progress bar, in a terminal as in a notebook.
+    """Show a progress bar, in a terminal or a notebook.
 
-    It counts environment steps up to `config.total_steps`, and steps of learning, each
-    with its rate. It shows the last episode's return and the last evaluation's, and on
-    Ray how many workers there are and how old their policies were. It is drawn ten
-    times a second, or every ten seconds where the output is a file. Where actions are
-    text, an answer of the policy is shown above it every ten seconds.
+    It counts environment steps up to `config.total_steps`, and gradient steps, each
+    with its rate. It shows the returns of the last episodes and the last evaluation,
+    and on Ray the number of workers and the age of their policies. It is drawn ten
+    times a second, or every ten seconds if the output is a file. If actions are text,
+    an answer of the policy is shown above it every ten seconds.
     """
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
-        """Draw the bar while logs pass."""
+        """Draw the bar between logs."""
         watched = in_notebook() or sys.stderr.isatty()
         period = 0.1 if watched else 10.0
         bar, drawn = _Bar(trainer), 0
@@ -74,7 +74,7 @@ class _Bar:
         value: Any = log["logs"].get("episode_return")
         if value is not None and log["log_type"] in _SHOWN:
             held = value.detach() if hasattr(value, "detach") else value
-            self.returns[_SHOWN[log["log_type"]]] = held  # not read yet
+            self.returns[_SHOWN[log["log_type"]]] = held  # a tensor, read when drawn
         if _ON_RAY[0] in log["logs"]:
             self.returns |= {k: log["logs"][k] for k in _ON_RAY if k in log["logs"]}
 
@@ -86,7 +86,7 @@ class _Bar:
             shown["learn_step"] = f"{self._short(learn_step)} ({self._short(rate)}/s)"
         shown |= {name: f"{x:.4g}" for name, x in read(self.returns).items()}
         self.tqdm.set_postfix(shown, refresh=False)
-        # Without new steps `update` draws nothing, and the returns may be new.
+        # Without new steps `update` draws nothing, but returns may have changed.
         if not self.tqdm.update(min(step, self.total) - self.tqdm.n):
             self.tqdm.refresh()
 
@@ -96,5 +96,5 @@ class _Bar:
             self.tqdm.write(str(line), file=sys.stderr)
 
     def _short(self, number: float) -> str:
-        """Three digits, with k, M or G for thousands, as the bar has them."""
+        """Format with three digits and k, M or G, as in the bar."""
         return self.tqdm.format_sizeof(number) if number >= 1000 else f"{number:.3g}"

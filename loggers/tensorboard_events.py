@@ -27,15 +27,15 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
     """Write event files: `tensorboard --logdir runs` shows all runs.
 
     Tags are `train/loss`, `collect/episode_return`, `evaluate/episode_return` and so
-    on, over environment steps; the config is under Text, and where actions are text
-    some answers with their prompts and rewards. When a run goes on from a checkpoint,
-    points that were written after it leave the files.
+    on, over environment steps; the config is under Text, and if actions are text
+    some answers with their prompts and rewards. When a run continues from a checkpoint,
+    points that were written after it are removed.
     """
 
     shows_answers = True
 
     log_dir: str | Path | None = None
-    """The folder, of one trainer alone; by default `tensorboard` in
+    """Folder, for only one trainer; by default `tensorboard` in
     `trainer.run_dir`."""
 
     def __post_init__(self) -> None:
@@ -44,21 +44,21 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
 
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:
-        """Begin an event file."""
+        """Open a new event file."""
         folder = self._folder(trainer)
         refuse_file(folder)
         step = trainer.agent.sample_step
         if any(folder.glob(_FILES)):
-            # What was written for the next step and later ones does not count.
+            # A START event makes TensorBoard drop older points from this step on.
             first = _event(step + 1, session_log={"status": "START"})
         else:
             config = json.dumps(trainer.config.to_dict(), indent=2, default=str)
             first = _text(step, "config", f"```json\n{config}\n```")
-        # TensorBoard reads files in the order of their names.
+        # TensorBoard reads files in alphabetical order.
         number = f"{os.getpid()}.{next(_numbers):06}"
         name = f"{time.time():.0f}.{socket.gethostname()}.{number}"
         path = folder / _FILES.replace("*", name)
-        # Without the thread of a `SummaryWriter`: a full disk is an error here.
+        # Unlike `SummaryWriter`, without a thread: a full disk is an error here.
         files.append(path, _records([_event(0, file_version="brain.Event:2"), first]))
         yield lambda rows: files.append(path, _records(_points(rows)))
 
@@ -68,9 +68,9 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
         return {path.name: files.size(path) for path in found}
 
     def rewind(self, trainer: Any, position: dict[str, int] | None) -> None:
-        """Cut the files back to their sizes, and delete those that were not there."""
+        """Truncate files to their sizes in `position`, and delete newer files."""
         if position is None:
-            return  # TensorBoard hides later steps for the start that `open` writes
+            return  # the START event of `open` hides later steps
         for path in self._folder(trainer).glob(_FILES):
             if path.name not in position:
                 path.unlink()
@@ -101,12 +101,12 @@ def _text(step: int, tag: str, markdown: str) -> Any:
 def _event(step: int, **content: Any) -> Any:
     from tensorboard.compat.proto import event_pb2
 
-    event: Any = event_pb2.__dict__["Event"]  # which type checkers do not see
+    event: Any = event_pb2.__dict__["Event"]  # unknown to type checkers
     return event(wall_time=time.time(), step=step, **content)
 
 
 def _records(events: Iterable[Any]) -> bytes:
-    """Events in the format of a file: each with its length and checksums."""
+    """Events in the file format, each with its length and checksums."""
     from tensorboard.summary.writer.record_writer import RecordWriter
 
     buffer = io.BytesIO()

@@ -19,13 +19,13 @@ from yieldrl.loggers.writer import Writer
 
 @dataclass(eq=False)
 class LogFile(Writer):
-    """Appends rows to a file, after dropping those beyond the trainer's steps."""
+    """Appends rows to a file, after dropping rows of later steps than the trainer's."""
 
     file_name: ClassVar[str]
     header: ClassVar[str] = ""
 
     path: str | Path | None = None
-    """The file, of one trainer alone; by default `file_name` in `trainer.run_dir`."""
+    """The file, for only one trainer; by default `file_name` in `trainer.run_dir`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -33,7 +33,7 @@ class LogFile(Writer):
 
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:
-        """A function that appends to the file."""
+        """Yield a function that appends rows to the file."""
         path = self._file(trainer)
         first = f"{self.header}\n".encode() if self.header else b""
         yield lambda rows: files.append(path, self.lines(rows).encode(), first)
@@ -43,7 +43,7 @@ class LogFile(Writer):
         return files.size(self._file(trainer))
 
     def rewind(self, trainer: Any, position: int | None) -> None:
-        """Cut the file back to a size, and drop rows beyond the trainer's steps."""
+        """Truncate the file to a size, and drop rows after the trainer's steps."""
         now = trainer.agent.sample_step, trainer.agent.learn_step
         path = self._file(trainer)
         files.rewind(path, now, self.steps_of, self.header, position)
@@ -54,27 +54,27 @@ class LogFile(Writer):
     @staticmethod
     @abstractmethod
     def steps_of(line: str) -> files.Steps:
-        """The steps that a line was written at; any error says it is no such line."""
+        """The steps of a line; any exception means that it is no line of this log."""
 
     @staticmethod
     @abstractmethod
     def lines(rows: list[Row]) -> str:
-        """Rows as whole lines of text."""
+        """Rows as complete lines of text."""
 
 
 @dataclass(eq=False)
 class csv(LogFile):  # noqa: N801 (used like a function)
     """Write logs to a CSV file, `logs.csv` in the run's folder.
 
-    The table is long: `log_type,sample_step,learn_step,metric,value`. Metrics that
-    appear late need no new column, the file only ever grows at its end, and
+    The table has one row per value: `log_type,sample_step,learn_step,metric,value`. So
+    new metrics need no new column, the file only grows at its end, and
 
         pandas.read_csv(path).query("metric == 'episode_return'")
 
     is a curve. Numbers that are not finite are written `nan`, `inf` and `-inf`, which
-    pandas reads. When a run goes on, rows beyond the trainer's steps are dropped: see
-    `yieldrl.loggers.files.rewind`. ValueError, when a loop starts, if the file is there
-    and is no such table.
+    pandas reads. When a resumed run starts, rows of later steps are dropped: see
+    `yieldrl.loggers.files.rewind`. ValueError, when a loop starts, if the file exists
+    and is not such a table.
     """
 
     file_name = "logs.csv"
@@ -101,9 +101,9 @@ class jsonl(LogFile):  # noqa: N801 (used like a function)
     """Write logs to a JSON Lines file, `logs.jsonl` in the run's folder.
 
     A line is a `LogData`: `{"log_type": ..., "sample_step": ..., "learn_step": ...,
-    "logs": {...}}`. Numbers that are not finite, which JSON has not, are the strings
-    "NaN", "Infinity" and "-Infinity", as `float` in Python and `Number` in JavaScript
-    read them. When a run goes on, and when the file is no such log, it is as with
+    "logs": {...}}`. Numbers that are not finite, which JSON lacks, are the strings
+    "NaN", "Infinity" and "-Infinity", which `float` in Python and `Number` in
+    JavaScript read. Resumed runs, and files that are not such a log, are handled as in
     `csv`.
     """
 

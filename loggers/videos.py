@@ -1,4 +1,4 @@
-"""Videos of episodes: one at once, or now and then while training."""
+"""Videos of episodes: during training, or one on request."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class video(Logger):  # noqa: N801 (used like a function)
-    """Record episodes every so many steps, and when training has finished.
+    """Record episodes every `every` steps, and when training has finished.
 
-    A new environment is made for each video, so that training is not disturbed, and
-    actions are deterministic. Files are `videos/step_000050000.mp4` and so on; in a
-    notebook they are shown too. ImportError without imageio-ffmpeg.
+    Each video uses a new environment, so that training is not affected, and
+    deterministic actions. Files are `videos/step_000050000.mp4` and so on; in a
+    notebook they are also shown. ImportError without imageio-ffmpeg.
     """
 
     every: int = 50_000
-    """Environment steps between videos; 0 records at the end alone."""
+    """Environment steps between videos; 0 records only at the end."""
 
     episodes: int = 1
     """Episodes of each video."""
 
     folder: str | Path | None = None
-    """Where, for one trainer alone; by default `videos` in `trainer.run_dir`."""
+    """Folder, for only one trainer; by default `videos` in `trainer.run_dir`."""
 
     fps: float | None = None
-    """Frames a second; by default what the environment says, or 30."""
+    """Frames per second; by default that of the environment's metadata, or 30."""
 
     def __post_init__(self) -> None:
         arguments.package("imageio_ffmpeg", extra="video")
@@ -49,7 +49,7 @@ class video(Logger):  # noqa: N801 (used like a function)
         self.folder = self.destination = arguments.path("folder", self.folder)
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
-        """Record while logs pass, and at the end unless it was just done."""
+        """Record between logs when due, and at the end unless it was just done."""
         refuse_video(trainer)
         folder = files.place(trainer, self.folder, "videos")
         refuse_file(folder)
@@ -80,25 +80,25 @@ def record_video(
     *,
     fps: float | None = None,
 ) -> Path:
-    """Record whole episodes, each with its last frame, as an MP4 file.
+    """Record complete episodes, each with its last frame, as an MP4 file.
 
     The file appears when it is complete. ImportError without imageio-ffmpeg,
     DiskFullError if there is no room, ValueError if the environment draws no pictures,
     or pictures of several sizes.
 
     Args:
-        trainer: A trainer; its state is not touched.
-        path: The file to write, which ends in `.mp4`; missing folders are made.
-        episodes: How many episodes.
-        seed: Seed of the first episode, the others get those that follow; by default
-            that of the trainer's evaluations.
-        fps: Frames a second; by default what the environment says, or 30.
+        trainer: A trainer; its state does not change.
+        path: The file to write, which ends in `.mp4`; creates missing folders.
+        episodes: Number of episodes.
+        seed: Seed of the first episode, the others have the following numbers; by
+            default that of the trainer's evaluations.
+        fps: Frames per second; by default as in the environment's metadata, or 30.
 
     Raises:
         DiskFullError: If there is no room for the file.
         ImportError: If imageio-ffmpeg is not installed.
         ValueError: If the environment draws no pictures, or of several sizes, or the
-            path has another ending than `.mp4`.
+            path does not end in `.mp4`.
     """
     from yieldrl.envs import make_eval
 
@@ -136,7 +136,7 @@ def record_video(
 def _frames(
     trainer: Any, envs: Any, seed: int | None, episodes: int
 ) -> Iterator[np.ndarray]:
-    """All frames of whole episodes, the first of which begins with the seed."""
+    """All frames of complete episodes, the first one reset with the seed."""
     agent = trainer.agent
     first = trainer.evaluator.seed if seed is None else seed
     shows_end = _stay_at_the_end(envs)
@@ -154,7 +154,7 @@ def _frames(
 
 
 def _stay_at_the_end(envs: Any) -> bool:
-    """Let SAME_STEP environments stay where an episode ended; whether they can."""
+    """Stop SAME_STEP environments from resetting at ends; returns whether they can."""
     from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
     from yieldrl.envs import TorchVectorEnv
@@ -172,7 +172,7 @@ def _stay_at_the_end(envs: Any) -> bool:
 
 
 class _ResetBySeed:
-    """An environment that ignores automatic resets, which have no seed."""
+    """Wrapper that ignores automatic resets, which have no seed."""
 
     def __init__(self, env: Any) -> None:
         self.env = env

@@ -18,16 +18,16 @@ class wandb(Writer):  # noqa: N801 (used like a function)
     """Log to Weights & Biases; `mode="offline"` needs no account and no network.
 
     Metrics are `train/loss`, `collect/episode_return` and so on, over `sample_step`;
-    where actions are text, `answer` is a table of one with its prompt and its reward.
+    if actions are text, `answer` is a table of an answer, its prompt and its reward.
     The run's id is kept in `wandb_id.txt` in the run's folder, so that every later
-    loop, and a resumed run, goes on with the same run (`resume="allow"`). Offline each
-    loop leaves a folder of its own: `wandb sync --append` joins them. ImportError if
+    loop, and a resumed run, continues the same run (`resume="allow"`). Offline each
+    loop writes a separate folder: `wandb sync --append` joins them. ImportError if
     wandb is not installed.
 
     Args:
         project: The project on the site.
-        mode: "online", "offline", "disabled" or "shared"; by default what the
-            environment variable `WANDB_MODE` says.
+        mode: "online", "offline", "disabled" or "shared"; by default that of the
+            environment variable `WANDB_MODE`.
         every: Environment steps that one point averages over; 0 logs every log.
         init_kwargs: Further arguments of `wandb.init`: `name`, `group`, `tags`, ...
     """
@@ -53,7 +53,7 @@ class wandb(Writer):  # noqa: N801 (used like a function)
 
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:
-        """Begin the run, or go on with it."""
+        """Start or continue the run."""
         import wandb as sdk
 
         settings: dict[str, Any] = {
@@ -61,7 +61,7 @@ class wandb(Writer):  # noqa: N801 (used like a function)
             "dir": str(trainer.run_dir),
             "config": trainer.config.to_dict(),
             "resume": "allow",
-            "reinit": "create_new",  # two trainers, two runs, in one process
+            "reinit": "create_new",  # one run per trainer, also in one process
             **self.init_kwargs,
         }
         path = files.place(trainer, None, "wandb_id.txt")
@@ -70,7 +70,7 @@ class wandb(Writer):  # noqa: N801 (used like a function)
         with naming_failures(path):
             settings.setdefault("id", path.read_text("utf-8-sig").strip())
         run = sdk.init(project=self.project, mode=self.mode, **settings)
-        close_first_at_exit()  # wandb has just arranged to be taken down
+        close_first_at_exit()  # wandb has just registered its own shutdown
         run.define_metric("*", step_metric="sample_step")
 
         def write(rows: list[Row]) -> None:

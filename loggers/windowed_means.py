@@ -1,6 +1,6 @@
 """Means of logs over windows of environment steps, read once per window.
 
-Reading the tensors of every log would make a GPU wait.
+Reading the tensors of every log would synchronize the GPU each time.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from yieldrl.loggers.metric_values import floats, product, read, total
 if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
 
-_CHUNK = 1024  # logs that wait before they are summed up, in a window that is long
+_CHUNK = 1024  # logs that are stored before they are summed, in long windows
 
 
 class Row(TypedDict):
-    """A row to write: a `LogData` whose values are floats, but those of an answer."""
+    """A row to write: a `LogData` with float values, except for answers."""
 
     log_type: str
     sample_step: int
@@ -30,12 +30,12 @@ class Row(TypedDict):
 
 
 class WindowedMeans:
-    """Turns many logs into few rows.
+    """Averages many logs into few rows.
 
     A window ends at each multiple of `every` steps; with 0 every log is a row. Within
     it, logs of one type become one row, labelled with the last of their steps. The mean
-    is over logs, or over episodes where the logs say how many `episodes` they report;
-    those are summed up. Evaluations are rows of their own, at once.
+    is over logs, or over episodes if logs have their number, `episodes`, which is
+    summed. Evaluations become rows of their own immediately.
     """
 
     def __init__(self, every: int) -> None:
@@ -44,7 +44,7 @@ class WindowedMeans:
         self._types: defaultdict[str, _Window] = defaultdict(_Window)
 
     def add(self, log: LogData) -> list[Row]:
-        """Take in a log that is not empty; the rows that are due before the next."""
+        """Add a log that is not empty; returns the rows that are due now."""
         if log["log_type"] == "evaluate":
             return [_row(_labels(log), read(log["logs"]))]
         if self.every == 0:
@@ -64,14 +64,14 @@ class WindowedMeans:
         return rows
 
     def pending(self) -> list[Row]:
-        """The rows of the unfinished window, which goes on nevertheless."""
-        # Summing up now would round differently in the end, hence a copy.
+        """The rows of the unfinished window, without ending it."""
+        # A copy, because summing now would change the final rounding.
         copy = WindowedMeans(self.every)
         copy.load_state_dict(self.state_dict())
         return copy.flush()
 
     def state_dict(self) -> dict[str, Any]:
-        """The unfinished window, with which the rows come out as without a pause."""
+        """The unfinished window, so that resuming gives the same rows."""
         types = {name: window.state_dict() for name, window in self._types.items()}
         return {"end": self._end, "types": types}
 
@@ -87,7 +87,7 @@ class _Window:
 
     last: list[Any] = field(default_factory=list)  # type and steps of the last log
     names: list[str] = field(default_factory=list)
-    waiting: list[list[Any]] = field(default_factory=list)  # values, as the names
+    waiting: list[list[Any]] = field(default_factory=list)  # values, as in `names`
     sums: dict[str, Any] = field(default_factory=dict)
     weights: dict[str, Any] = field(default_factory=dict)
 
@@ -98,7 +98,7 @@ class _Window:
             self._sum_up()
             self.names = names
         self.last = _labels(log)
-        # A graph kept here would hold a whole network's activations in memory.
+        # Detach: a graph stored here would keep a network's activations in memory.
         values = logs.values()
         self.waiting.append(
             [x.detach() if getattr(x, "requires_grad", False) else x for x in values]
@@ -113,7 +113,7 @@ class _Window:
         return _row(self.last, logs)
 
     def state_dict(self) -> dict[str, Any]:
-        """Plain values; what waits is read, but not summed up before its time."""
+        """Plain values; waiting values are read, but not summed early."""
         width = len(self.names)
         values = itertools.chain.from_iterable(self.waiting)
         waiting = floats(zip(itertools.cycle(self.names), values, strict=False))

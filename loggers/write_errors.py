@@ -19,7 +19,7 @@ _REMEDIES = {
 
 
 class ForeignFileError(ValueError):
-    """A log file holds something else than the rows of its logger."""
+    """A log file contains something other than the rows of its logger."""
 
 
 class WriteError(OSError):
@@ -34,7 +34,7 @@ class WriteError(OSError):
 
 
 class DiskFullError(WriteError):
-    """There was no room to write a file; what was written before is whole."""
+    """The disk is full; what was written before is complete."""
 
     def __str__(self) -> str:
         return (
@@ -45,7 +45,7 @@ class DiskFullError(WriteError):
 
 
 class UnwritableError(WriteError):
-    """Something else is in the way of a file or folder, or it is not allowed."""
+    """A file or folder cannot be written because of another one, or permissions."""
 
     def __str__(self) -> str:
         return (
@@ -56,10 +56,10 @@ class UnwritableError(WriteError):
 
 @contextmanager
 def naming_failures(path: Path) -> Iterator[None]:
-    """Around writing: say in one sentence why it failed, and for which file.
+    """Context of a write: on failure raise an error with file and reason.
 
-    DiskFullError if a full disk, a quota or the greatest size of a file was the reason,
-    or the reason of that; UnwritableError if something is there, or not allowed.
+    DiskFullError if a full disk, a quota or the maximal file size is the cause, also
+    indirectly; UnwritableError if something is in the way, or not permitted.
     """
     try:
         yield
@@ -75,13 +75,13 @@ def naming_failures(path: Path) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, as far as they are missing."""
+    """Make a folder and its missing parents."""
     with naming_failures(folder):
         folder.mkdir(parents=True, exist_ok=True)
 
 
 def refuse_file(folder: Path) -> None:
-    """Refuse a folder that cannot be made because a file is there, or above it."""
+    """Raise an error if a file is in the place of a folder or of its parents."""
     for place in (folder, *folder.parents):
         if place.is_dir():
             return
@@ -90,13 +90,13 @@ def refuse_file(folder: Path) -> None:
 
 
 def refuse_folder(file: Path) -> None:
-    """Refuse a file that cannot be written because a folder is there."""
+    """Raise an error if a folder is in the place of a file."""
     if file.is_dir():
         raise UnwritableError(file, errno.EISDIR, "Is a directory")
 
 
 def _full_disk_behind(error: BaseException | None) -> str | None:
-    """The system's message about a full disk; None if that was not the reason."""
+    """The system's message about a full disk; None if that is not the cause."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _FULL:
             return error.strerror or "no space left"

@@ -1,4 +1,4 @@
-"""The base of loggers that write rows somewhere: files, TensorBoard, wandb."""
+"""Base class of loggers that write rows: files, TensorBoard, wandb."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from yieldrl.loggers.windowed_means import Row, WindowedMeans
 if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
 
-POINTS = 1000  # that a curve has by default, however long the run
+POINTS = 1000  # per curve by default, for runs of any length
 
 
 @dataclass(eq=False)
 class Writer(Logger):
-    """Writes means over windows of environment steps, and every evaluation at once.
+    """Writes means over windows of environment steps, and evaluations immediately.
 
-    A subclass says in `open` where rows go. One that says its `position` too, and can
-    go back to it in `rewind`, writes in several loops, and after being killed and
-    resumed, what one long loop would have written.
+    A subclass opens its output in `open`. If it also has a `position`, and can return
+    to it in `rewind`, then several loops, or a run that was killed and resumed, write
+    the same as one long loop.
     """
 
     shows_answers: ClassVar[bool] = False
-    """Whether rows of log type "answer" come too, where actions are text, now and then:
+    """Whether it also gets rows of log type "answer", sometimes, if actions are text:
     their logs are a `prompt`, an `answer` and its `reward`."""
 
     _: KW_ONLY
@@ -44,17 +44,17 @@ class Writer(Logger):
 
     @abstractmethod
     def open(self, trainer: Any) -> AbstractContextManager[Callable[[list[Row]], None]]:
-        """A context whose value is a function that writes rows."""
+        """A context manager whose value is a function that writes rows."""
 
     def position(self, trainer: Any) -> Any:
-        """How much is written for good, in plain values; None if nothing is undone."""
+        """The end of the final rows, in plain values; None if rows cannot be undone."""
         return None
 
     def rewind(self, trainer: Any, position: Any) -> None:
-        """Before `open`: undo what is later than a position, or the trainer."""
+        """Remove what was written after a position, or after the trainer's steps."""
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
-        """Write the rows that are due before each `yield`, and the rest at the end."""
+        """Write due rows before each `yield`, and the rest at the end."""
         account = self._account(trainer)
         self.rewind(trainer, account.position)
         with self.open(trainer) as write:
@@ -78,12 +78,12 @@ class Writer(Logger):
                         settle()
                     yield log
             finally:
-                # Rows still due could not be written: a full disk has been named.
+                # If due rows remain, writing failed, and the error was raised already.
                 if not account.due and (rows := account.last_rows()):
                     write(rows)
 
     def _account(self, trainer: Any) -> _Account:
-        """That of the last loop, unless the trainer was set back to a time before."""
+        """The last loop's account; a new one if the trainer was set back before it."""
         every = self.every
         if every is None:
             every = max(100, trainer.config.total_steps // POINTS)
@@ -101,19 +101,19 @@ class Writer(Logger):
 
 @dataclass
 class _Account:
-    """Logs that a writer has received and not finally written."""
+    """Logs that a writer has received but not yet written finally."""
 
     means: WindowedMeans
-    due: list[Row] = field(default_factory=list)  # they wait if a disk is full
+    due: list[Row] = field(default_factory=list)  # kept if the disk is full
     seen: list[int] = field(default_factory=lambda: [0, 0])  # steps of the last log
-    position: Any = None  # up to where the rows are final
+    position: Any = None  # end of the final rows
 
     def take(self, log: LogData) -> None:
         self.due += self.means.add(log)
         self.seen = [int(log["sample_step"]), int(log["learn_step"])]
 
     def last_rows(self) -> list[Row]:
-        """The unfinished window: shown for now if that can be undone, or for good."""
+        """Rows of the unfinished window; keeps the window open if it can be rewound."""
         return self.means.flush() if self.position is None else self.means.pending()
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Distributions over actions, as few tensor operations as their formulas have."""
+"""Distributions over actions, written directly as tensor formulas."""
 
 import math
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ class Distribution(Protocol):
     """A batch `[B]` of distributions over actions of one shape."""
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        """One action each, `[B, ...]`."""
+        """Sample one action per distribution, `[B, ...]`."""
         ...
 
     def mode(self) -> Tensor:
@@ -130,14 +130,14 @@ class SquashedGaussian(_Normals):
     """
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        """One action each, `[B, ...]`; gradients flow through it."""
+        """Sample one action each, `[B, ...]`; reparameterized, so gradients flow."""
         return torch.tanh(self._normal(generator)[0]).reshape(-1, *self.shape)
 
     def sample_with_log_prob(self) -> tuple[Tensor, Tensor]:
-        """One action each, `[B, ...]`, and the log of its density in [-1, 1], `[B]`."""
+        """One sample each, `[B, ...]`, and its log-density in [-1, 1], `[B]`."""
         normal, noise = self._normal(None)
-        # log N(u; mu, sigma) - log|d tanh u / du|, and the last of them without the
-        # 1 - tanh^2 u that float32 rounds to zero from |u| = 9 on:
+        # log N(u; mu, sigma) - log|d tanh u / du|, and the last term computed without
+        # 1 - tanh^2 u, which float32 rounds to zero from |u| = 9 on:
         # log(1 - tanh^2 u) = 2 (log 2 - u - softplus(-2 u)).
         slope = 2 * (math.log(2) - normal - softplus(-2 * normal))
         log_prob = -0.5 * noise.square() - self.log_std - slope
@@ -145,7 +145,7 @@ class SquashedGaussian(_Normals):
         return action, log_prob.sum(-1) - self._constant
 
     def mode(self) -> Tensor:
-        """`tanh(mean)`, `[B, ...]`, where the most likely normal lands."""
+        """`tanh(mean)`, `[B, ...]`: the squashed mode of the normal."""
         return torch.tanh(self.mean).reshape(-1, *self.shape)
 
 
@@ -169,13 +169,13 @@ def make_distribution(
     log_std: Tensor | None,
     counts: list[int] | None = None,
 ) -> Distribution:
-    """The float32 distribution that an actor's `output [B, action_size]` stands for.
+    """The float32 distribution parameterized by an actor's `output [B, action_size]`.
 
     Args:
         space: Of one action.
         output: Logits, or a Gaussian's means.
         log_std: Logarithm of a Gaussian's standard deviations.
-        counts: `spaces.choices(space)`, which compiled code cannot look up itself.
+        counts: `spaces.choices(space)`, which compiled code cannot compute itself.
     """
     if output.dtype == torch.bfloat16:
         output = output.float()

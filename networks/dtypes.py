@@ -1,4 +1,4 @@
-"""Models compute in float32, whatever PyTorch's default dtype is."""
+"""Keep models in float32, independent of PyTorch's default dtype."""
 
 import itertools
 
@@ -7,10 +7,10 @@ from torch import nn
 
 
 def in_float32(model: nn.Module) -> nn.Module:
-    """The model itself, its float64 made float32 if that is PyTorch's default dtype."""
+    """The model, with float64 converted to float32 if float64 is PyTorch's default."""
     if torch.get_default_dtype() is not torch.float64:
         return model
     for tensor in itertools.chain(model.parameters(), model.buffers()):
         if tensor.dtype == torch.float64:
-            tensor.data = tensor.data.float()  # in place: who holds it keeps it
+            tensor.data = tensor.data.float()  # in place: other references stay valid
     return model

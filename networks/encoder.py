@@ -1,4 +1,4 @@
-"""From any supported observation to one vector of features."""
+"""Encoders: from any supported observation to one feature vector."""
 
 import warnings
 from typing import Any
@@ -15,7 +15,7 @@ from yieldrl.networks.layers import orthogonal
 
 
 class Encoder(nn.Module):
-    """From observations `[B, ...]` to features `[B, size]`."""
+    """Maps observations `[B, ...]` to features `[B, size]`."""
 
     size: int
 
@@ -23,11 +23,11 @@ class Encoder(nn.Module):
 def make_encoder(space: gym.Space[Any]) -> Encoder:
     """The encoder that fits a space; TypeError if there is none.
 
-    Vectors pass as they are, choices become one-hot, images go through a small CNN (the
+    Vectors pass unchanged, choices become one-hot, images go through a small CNN (the
     Nature CNN from 36 pixels on), the bytes of a sentence are embedded, and the leaves
     of a Dict are concatenated.
     """
-    list(spaces.leaves(space))  # raises
+    list(spaces.leaves(space))  # TypeError if a leaf is unsupported
     if isinstance(space, Dict):
         return DictEncoder(space)
     if isinstance(space, Utf8Text):
@@ -51,7 +51,7 @@ def make_encoder(space: gym.Space[Any]) -> Encoder:
 
 
 class DictEncoder(Encoder):
-    """The features of every entry of a Dict, side by side in the space's order."""
+    """Concatenates the features of all entries of a Dict, in the space's order."""
 
     def __init__(self, space: Dict) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class DictEncoder(Encoder):
 
 
 class _Flat(Encoder):
-    """Numbers: a flat vector of float32."""
+    """Encoder of numbers: a flat float32 vector."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class _Flat(Encoder):
 
 
 class _OneHot(Encoder):
-    """Choices: one-hot codes, concatenated."""
+    """Encoder of choices: one-hot codes, concatenated."""
 
     starts: Tensor
 
@@ -89,7 +89,7 @@ class _OneHot(Encoder):
         self.register_buffer("starts", torch.tensor(starts), persistent=False)
 
     def forward(self, obs: Tensor) -> Tensor:
-        # `len` would be a constant of an exported program.
+        # `len(obs)` would become a constant in an exported program.
         choices = obs.reshape(obs.shape[0], -1).long() - self.starts
         codes = [
             functional.one_hot(choices[:, i], count)
@@ -99,7 +99,7 @@ class _OneHot(Encoder):
 
 
 class _Sentence(Encoder):
-    """Bytes of text: eight learned numbers for each, side by side."""
+    """Encoder of text: an embedding of size 8 per byte, concatenated."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class NatureCNN(Encoder):
             return
         scale = torch.from_numpy(1 / divisor).float()
         scale = scale.permute(2, 0, 1) if self.channels_last else scale
-        # It follows from the space: no part of a checkpoint.
+        # Not persistent: it follows from the space, so checkpoints need not store it.
         self.register_buffer("scale", scale.contiguous(), persistent=False)
 
     def pixels(self, obs: Tensor) -> Tensor:

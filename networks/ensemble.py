@@ -1,4 +1,4 @@
-"""Several networks of one shape as one batched network."""
+"""Several networks of equal shape as one batched network."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,14 +13,14 @@ from yieldrl.networks.layers import ACTIVATIONS
 class EnsembleMLP(nn.Module):
     """`K` MLPs that read the same input, `[B, sizes[0]] -> [K, B, sizes[-1]]`.
 
-    Or each an input of its own, `[K, B, sizes[0]]`.
+    Inputs may also differ per member, `[K, B, sizes[0]]`.
 
     Each layer of all members is one batched product, and the optimizer sees as many
-    tensors as for one network. Every member is initialised on its own, as `nn.Linear`.
+    tensors as for one network. Every member is initialised separately, as `nn.Linear`.
     `weights` are `[K, inputs, outputs]` of each layer, `biases` `[K, 1, outputs]`.
 
-    If it `normalizes`, what goes into an activation has mean 0 and variance 1 over the
-    layer (Ba et al. 2016, arXiv:1607.06450, without gains and biases of its own).
+    If it `normalizes`, the input of an activation has mean 0 and variance 1 over the
+    layer (layer norm, Ba et al. 2016, arXiv:1607.06450, without learned gain and bias).
 
     >>> EnsembleMLP(2, [3, 8, 1])(torch.zeros(5, 3)).shape
     torch.Size([2, 5, 1])
@@ -51,7 +51,7 @@ class EnsembleMLP(nn.Module):
         *biases, last_bias = self.biases
         for weight, bias in zip(weights, biases, strict=True):
             x = self._activated(torch.baddbmm(bias, x, weight))
-        # Where few numbers come out, a batched product takes seven times as long.
+        # For few outputs a batched product takes seven times as long.
         parts = zip(last_bias, x.unbind(), last_weight, strict=True)
         return torch.stack([torch.addmm(*part) for part in parts])
 

@@ -1,4 +1,4 @@
-"""Networks that go by the history of an episode: a window of it, or all of it."""
+"""Networks with memory: over a window of an episode, or over all of it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from yieldrl.networks.layers import MLP
 
 
 class History(nn.Module, ABC):
-    """From sequences in which episodes begin, time first, to an output for each step.
+    """Maps sequences, time first, to one output per step; episodes may begin inside.
 
-    `memory_size`, M, is how many numbers are remembered from step to step.
+    `memory_size`, M, is the number of values kept from step to step.
     """
 
     memory_size: int
@@ -26,7 +26,7 @@ class History(nn.Module, ABC):
 
         Args:
             x: Inputs `[T, N, F]`.
-            memory: What is remembered from before the first step, `[N, M]`.
+            memory: Memory before the first step, `[N, M]`.
             first: Where an episode begins, bool `[T, N]`.
         """
 
@@ -51,10 +51,10 @@ class WindowMLP(History):
     def forward(
         self, x: Tensor, memory: Tensor, first: Tensor
     ) -> tuple[Tensor, Tensor]:
-        count = memory.shape[0]  # `len` would be a constant of an exported program
+        count = memory.shape[0]  # `len` would be a constant in an exported program
         past = memory.view(count, self.window - 1, self.inputs)
         inputs = torch.cat((past, x.transpose(0, 1)), dim=1)  # [N, W - 1 + T, F]
-        # Episodes of a sequence have numbers; that of the memory is 0.
+        # Number the episodes of a sequence; the memory belongs to episode 0.
         number = first.t().cumsum(1)
         numbers = torch.cat((number.new_zeros(past.shape[:2]), number), dim=1)
         windows = inputs.unfold(1, self.window, 1)  # [N, T, F, W]
@@ -65,7 +65,7 @@ class WindowMLP(History):
 
 
 class GRU(History):
-    """A gated recurrent unit (Cho et al. 2014, arXiv:1406.1078), as PyTorch has it.
+    """A gated recurrent unit (Cho et al. 2014, arXiv:1406.1078), as in PyTorch.
 
         r, z = sigmoid(W x_t + U h_{t-1} + b)
         n = tanh(W_n x_t + b_n + r (U_n h_{t-1} + c_n))
@@ -81,7 +81,7 @@ class GRU(History):
         self.input_weight = nn.Parameter(torch.empty(3 * size, inputs))
         self.hidden_weight = nn.Parameter(torch.empty(3 * size, size))
         self.input_bias = nn.Parameter(torch.zeros(3 * size))  # of the gates r, z and n
-        self.hidden_bias = nn.Parameter(torch.zeros(size))  # of n alone
+        self.hidden_bias = nn.Parameter(torch.zeros(size))  # of n only
         for weight in (self.input_weight, self.hidden_weight):
             for gate in weight.data.split(size):
                 nn.init.orthogonal_(gate)

@@ -1,4 +1,4 @@
-"""Plain layers, and a critic of actions that are numbers."""
+"""MLPs, orthogonal initialisation, and a critic of continuous actions."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import silu
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "tanh": torch.tanh_,  # in place: nobody else needs what a linear layer returned
+    "tanh": torch.tanh_,  # in place: the linear layer's output is not used again
     "relu": torch.relu_,
     "silu": silu,
 }
@@ -63,7 +63,7 @@ class MLP(nn.Module):
 
 
 class ActionCritic(nn.Module):
-    """`Q(s, a)`, `[..., B, 1]`: the `head` reads features `[B, F]` beside actions."""
+    """`Q(s, a)`, `[..., B, 1]`: the `head` reads features `[B, F]` and actions."""
 
     def __init__(self, encoder: nn.Module, head: nn.Module) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Layers with learned noise on their weights: exploration that a network chooses."""
+"""Layers with learned noise on their weights, for exploration."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -17,11 +17,11 @@ class NoisyMLP(MLP):
 
     Fortunato et al. 2018, "Noisy Networks for Exploration", arXiv:1706.10295, with
     factorised Gaussian noise: a layer from `p` to `q` draws `p + q` numbers instead
-    of `p * q`. Between `draw` and `silence` it is noisy; otherwise its noise is zero,
-    and what it computes is the mean weights' and the same every time.
+    of `p * q`. Between `draw` and `silence` it is noisy; otherwise the noise is zero,
+    and outputs are deterministic, computed from the mean weights.
 
     Means are initialised as in `MLP`, by default as in the paper; `sigma` is the
-    standard deviation at the start, in units of `1 / sqrt(p)`.
+    initial standard deviation, in units of `1 / sqrt(p)`.
 
     >>> layers, x = NoisyMLP([3, 8, 2]), torch.ones(1, 3)
     >>> before = layers(x)
@@ -62,19 +62,19 @@ class NoisyMLP(MLP):
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:
-        """Draw noise anew; in place, so that compiled code sees it."""
+        """Draw new noise, in place, so that compiled code sees it."""
         like: dict[str, Any] = {"dtype": torch.float32, "device": generator.device}
         eps = torch.randn(len(self.noise), generator=generator, **like)
         f_eps = eps.sign() * eps.abs().sqrt()  # f(x) = sgn(x) sqrt(|x|)
         self.noise.copy_(f_eps, non_blocking=True)
 
     def silence(self) -> None:
-        """Go back to the mean weights."""
+        """Set the noise to zero: back to the mean weights."""
         self.noise.zero_()
 
 
 def noisy_layers(model: nn.Module) -> list[NoisyMLP]:
-    """The noisy parts of a model."""
+    """The noisy layers of a model."""
     return [part for part in model.modules() if isinstance(part, NoisyMLP)]
 
 
@@ -82,7 +82,7 @@ def noisy_layers(model: nn.Module) -> list[NoisyMLP]:
 def noise(
     layers: Sequence[NoisyMLP], generator: torch.Generator
 ) -> Generator[None, None, None]:
-    """Within the block layers have noise, drawn anew; behind it they have none."""
+    """Draw new noise for layers inside the block, and silence them after it."""
     for layer in layers:
         layer.draw(generator)
     try:

@@ -1,4 +1,4 @@
-"""Running statistics, kept as buffers of a model: saved, loaded and shipped with it."""
+"""Running statistics as buffers of a model: saved, loaded and sent with it."""
 
 import copy
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from yieldrl.networks.encoder import DictEncoder
 
 
 class RunningMean(nn.Module):
-    """The mean of all batches so far, of which the latest weigh most; 0 at first."""
+    """Exponentially weighted mean of the means of all batches; 0 at first."""
 
     value: Tensor
     weight: Tensor
@@ -29,13 +29,13 @@ class RunningMean(nn.Module):
 
     @torch.no_grad()
     def update(self, values: Tensor) -> None:
-        """Fold in a batch `[B]`."""
+        """Update with a batch `[B]`."""
         self.weight.mul_(self.decay).add_(1)
         self.value.lerp_(values.mean(), 1 / self.weight)
 
 
 class RunningMoments(nn.Module):
-    """Mean and variance of all values seen, over every axis but those of `shape`."""
+    """Mean and variance of all values seen, over all axes except those of `shape`."""
 
     mean: Tensor
     var: Tensor
@@ -43,14 +43,14 @@ class RunningMoments(nn.Module):
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
-        # float32, because MPS has no other.
+        # float32, because MPS has no float64.
         self.register_buffer("mean", torch.zeros(shape, dtype=torch.float32))
         self.register_buffer("var", torch.ones(shape, dtype=torch.float32))
         self.register_buffer("count", torch.zeros((), dtype=torch.float32))
 
     @torch.no_grad()
     def update(self, batch: Tensor) -> None:
-        """Fold in a batch `[..., *shape]`, and those of all other processes."""
+        """Update with a batch `[..., *shape]`, and those of all other processes."""
         flat = batch.reshape(-1, *self.mean.shape).float()
         own = (self.mean, self.var, self.count)
         if ranks().count == 1:
@@ -70,8 +70,8 @@ class RunningMoments(nn.Module):
 class ObservationNormalizer(nn.Module):
     """Centres and scales observations, `clip((obs - mean) / std, -limit, limit)`.
 
-    Only quantities are touched (see `spaces.quantities`). The statistics move only in
-    `update`, once a rollout.
+    Only quantities are normalized (see `spaces.quantities`). The statistics change only
+    in `update`, once per rollout.
     """
 
     def __init__(self, space: gym.Space[Any], limit: float = 10.0) -> None:
@@ -79,14 +79,14 @@ class ObservationNormalizer(nn.Module):
         self.limit = limit
         self.paths = spaces.quantities(space)
         shapes = {path: spaces.shape_of(leaf) for path, leaf in spaces.leaves(space)}
-        # One for each path: names may hold dots.
+        # A list in the order of paths, because names may contain dots.
         self.moments = nn.ModuleList(RunningMoments(shapes[p]) for p in self.paths)
 
     def forward(self, obs: Any) -> Any:
         return self._map(obs, ())
 
     def update(self, obs: Any, valid: Tensor | None = None) -> None:
-        """Fold in observations `[..., *shape]` that are `valid`, bool `[...]`."""
+        """Update with observations `[..., *shape]` that are `valid`, bool `[...]`."""
         for path in self.paths:
             leaf = obs
             for key in path:
@@ -94,7 +94,7 @@ class ObservationNormalizer(nn.Module):
             self._moments_of(path).update(leaf if valid is None else leaf[valid])
 
     def feeds(self, parts: Sequence[nn.Module], encoders: Sequence[nn.Module]) -> bool:
-        """Whether any of some parts may read what is normalized, as words are not."""
+        """Whether any of `parts` may read normalized entries, which exclude text."""
         unfed = [own for encoder in encoders for own in _unfed(encoder, self.paths)]
         known = {id(part) for own in unfed for part in own.modules()}
         inner = [own for part in parts for own in part.modules()]
@@ -116,7 +116,7 @@ class ObservationNormalizer(nn.Module):
 
 
 def _unfed(encoder: nn.Module, paths: Sequence[spaces.Path]) -> list[nn.Module]:
-    """The parts of an encoder that read nothing of these entries of observations."""
+    """The parts of an encoder that read none of these entries of observations."""
     if not paths:
         return [encoder]
     if not isinstance(encoder, DictEncoder):
@@ -133,7 +133,7 @@ class RewardScaler(nn.Module):
 
     Engstrom et al. 2020, "Implementation Matters in Deep RL", arXiv:2005.12729,
     section 3: rewards keep their sign, so the task stays the same; they are clipped to
-    `limit`. `carry [N]` are the returns of the episodes under way.
+    `limit`. `carry [N]` holds the discounted returns of the running episodes.
     """
 
     carry: Tensor
@@ -145,20 +145,20 @@ class RewardScaler(nn.Module):
         self.register_buffer("carry", torch.zeros(num_envs, dtype=torch.float32))
 
     def preview(self, rollout: TensorDict) -> Tensor:
-        """Rewards `[T, N]` scaled as they will be after `update`; nothing moves."""
+        """Rewards `[T, N]` scaled as they will be after `update`; changes no state."""
         scaler = copy.deepcopy(self)
         scaler.update(rollout)
         return scaler(rollout["reward"])
 
     @torch.no_grad()
     def update(self, rollout: TensorDict) -> None:
-        """Follow the returns through a rollout `[T, N]`, fold in the `valid` ones."""
+        """Update with the returns at the `valid` steps of a rollout `[T, N]`."""
         goes_on = ~(rollout["terminated"] | rollout["truncated"])
         returns, gamma = rollout["reward"].clone(), rollout.get("discount", None)
         row, first = returns.unbind(), self.gamma if gamma is None else gamma[0]
         later = self.gamma if gamma is None else gamma[1:]
         factor = (later * goes_on[:-1]).unbind()
-        row[0].add_(first * self.carry)  # rows are views: in place
+        row[0].add_(first * self.carry)  # rows are views, so this writes in place
         for t in range(1, len(row)):
             row[t].addcmul_(factor[t - 1], row[t - 1])
         self.carry.copy_(row[-1] * goes_on[-1])
@@ -166,7 +166,7 @@ class RewardScaler(nn.Module):
         self.moments.update(returns if valid is None else returns[valid])
 
     def forget(self) -> None:
-        """Drop the returns of episodes under way, for a reset between two rollouts."""
+        """Reset the returns of running episodes, when environments are reset."""
         self.carry.zero_()
 
     def forward(self, reward: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Networks that remember: an LSTM over sequences, and a store of what it remembers."""
+"""Recurrent networks: an LSTM over sequences, and the memory of an acting policy."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from yieldrl.networks.history import History
 
 
 class LSTM(History):
-    """Long short-term memory over sequences in which episodes begin, time first.
+    """Long short-term memory over sequences, time first; episodes may begin inside.
 
     Hochreiter & Schmidhuber 1997, "Long Short-Term Memory", Neural Computation 9(8),
     with the forget gate of Gers, Schmidhuber & Cummins 2000:
@@ -21,8 +21,8 @@ class LSTM(History):
         h_t = o tanh(c_t)
 
     where `h_{t-1}` and `c_{t-1}` are zero if an episode begins with `x_t`. From 16
-    sequences on that takes a CPU half of the time of `nn.LSTM` on packed episodes, or
-    less. Orthogonal weights and zero biases, except for the forget gate's, which are
+    sequences on it takes at most half the time of `nn.LSTM` on packed episodes on a
+    CPU. Orthogonal weights and zero biases, except for the forget gate's, which are
     one (Jozefowicz et al. 2015, "An Empirical Exploration of Recurrent Network
     Architectures", section 2.2).
 
@@ -33,7 +33,7 @@ class LSTM(History):
 
     def __init__(self, inputs: int, size: int) -> None:
         super().__init__()
-        self.size, self.memory_size = size, 2 * size  # `h` and `c` side by side
+        self.size, self.memory_size = size, 2 * size  # `h` and `c`, concatenated
         self.input_weight = nn.Parameter(torch.empty(4 * size, inputs))
         self.hidden_weight = nn.Parameter(torch.empty(4 * size, size))
         self.bias = nn.Parameter(torch.zeros(4 * size))  # of the gates i, f, o and g
@@ -45,7 +45,7 @@ class LSTM(History):
     def forward(
         self, x: Tensor, memory: Tensor, first: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The outputs `h`, `[T, N, H]`, and what is remembered, `[N, 2 * H]`."""
+        """The outputs `h`, `[T, N, H]`, and the final memory, `[N, 2 * H]`."""
         products = linear(x, self.input_weight, self.bias).unbind()
         goes_on = (~first).unsqueeze(-1).to(x.dtype).unbind()
         weight = self.hidden_weight.t()
@@ -65,7 +65,7 @@ class Memory:
     """The memory of a policy that acts in N episodes: M numbers each.
 
     `state [N, M]` is None until the first observations tell N. `first`, bool `[N]`,
-    says whose episode begins with the next observation.
+    marks episodes that begin with the next observation.
     """
 
     def __init__(self, size: int, device: torch.device) -> None:
@@ -74,7 +74,7 @@ class Memory:
         self.first: Tensor | None = None
 
     def begin(self, where: Any = None) -> None:
-        """New episodes everywhere, or where a bool or `N` of them say so."""
+        """Begin new episodes in all N, or `where` a bool, or bool `[N]`, is True."""
         if where is None:
             self.state = self.first = None
         elif self.first is not None:
@@ -95,12 +95,12 @@ class Memory:
         return self.state, self.first
 
     def keep(self, state: Tensor) -> None:
-        """Remember `state` `[N, M]`: the episodes are under way."""
+        """Store `state` `[N, M]`, and set `first` to False."""
         self.state = state
         self.first = torch.zeros(len(state), dtype=torch.bool, device=self.device)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """All of it; nothing before the first observations."""
+        """The state and `first`; empty before the first observations."""
         state = {"state": self.state, "first": self.first}
         return {name: part for name, part in state.items() if part is not None}
 

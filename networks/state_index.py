@@ -1,4 +1,4 @@
-"""Numbers for states that are choices."""
+"""Indices of discrete states, for tables."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 
 class StateIndex(nn.Module):
-    """From observations `[B, ...]` to the numbers of their states, `[B]`.
+    """Maps observations `[B, ...]` to indices of their states, `[B]`.
 
-    Of a MultiDiscrete each combination is one of `count`. TypeError for other spaces.
+    `count` is the number of states, of combinations if MultiDiscrete; or TypeError.
     """
 
     start: Tensor
@@ -27,7 +27,7 @@ class StateIndex(nn.Module):
             )
         several = isinstance(space, MultiDiscrete)
         choices = space.nvec if several else space.n
-        # Like the digits of a clock: a choice counts for all that come after it.
+        # Place values, as of digits: the product of the sizes of all later choices.
         below = np.cumprod(np.append(1, np.flip(choices)), dtype=float)
         self.count = int(below[-1])
         stride = below[:-1] if self.count < 2**63 else np.zeros(len(below) - 1)

@@ -8,7 +8,7 @@ class TargetUpdate:
     """Moves a target network towards the online one: `theta' += tau (theta - theta')`.
 
     Lillicrap et al. 2016, arXiv:1509.02971, section 3; `tau=1` copies, as Mnih et al.
-    2015 do. Buffers are copied. Layers may be replaced, in both networks.
+    2015 do. Buffers are copied. You may replace layers, in both networks.
 
     >>> online, target = nn.Linear(1, 1), nn.Linear(1, 1)
     >>> _ = nn.init.ones_(online.weight), nn.init.zeros_(target.weight)
@@ -22,7 +22,7 @@ class TargetUpdate:
 
     @torch.no_grad()
     def __call__(self) -> None:
-        """Move the target once; a RuntimeError if the two are not made of the same."""
+        """Update the target once; RuntimeError if the two have different structures."""
         online, newest = _tensors(self.online)
         target, copied = _tensors(self.target)
         shapes = [x.shape for x in online + newest]
@@ -31,14 +31,14 @@ class TargetUpdate:
                 "the network that learns was given other parts than its target has:"
                 " change both, or copy it anew, target = copy.deepcopy(online)"
             )
-        # One call for all of them takes half of the time.
+        # One call for all tensors takes half the time.
         torch._foreach_lerp_(target, online, self.tau)  # pyright: ignore[reportPrivateImportUsage]
         for buffer, new in zip(copied, newest, strict=True):
             buffer.copy_(new)
 
 
 def _tensors(network: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
-    """All parameters and all buffers, found on one way through a network."""
+    """All parameters and all buffers of a network, found in one traversal."""
     parts = list(network.modules())
     parameters = [p for part in parts for p in part._parameters.values()]
     buffers = [b for part in parts for b in part._buffers.values()]

@@ -1,4 +1,4 @@
-"""Which parts of a model are in train mode: those that are trained."""
+"""Train mode for the trained parts of a model, eval mode for frozen ones."""
 
 from torch import nn
 
@@ -6,10 +6,10 @@ from yieldrl.foundations.validation import listed
 
 
 def set_train_mode(model: nn.Module) -> None:
-    """Put a model into train mode, and what is frozen in it into eval mode.
+    """Put a model into train mode, and its frozen parts into eval mode.
 
-    So no batch normalization, spectral normalization or dropout of a frozen part
-    changes.
+    So batch normalization, spectral normalization and dropout of frozen parts do not
+    change.
 
     >>> frozen = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).requires_grad_(False)
     >>> model = nn.Sequential(frozen, nn.Linear(2, 1))
@@ -23,7 +23,7 @@ def set_train_mode(model: nn.Module) -> None:
 
 
 def frozen_parts(model: nn.Module) -> list[nn.Module]:
-    """The largest parts of a model that have parameters, and none to train."""
+    """The largest parts of a model that have parameters, all of them frozen."""
     trained = [parameter.requires_grad for parameter in model.parameters()]
     if all(trained):
         return []
@@ -33,7 +33,7 @@ def frozen_parts(model: nn.Module) -> list[nn.Module]:
 
 
 def drops_or_norms_batches(model: nn.Module) -> dict[str, str]:
-    """Names and classes of PyTorch's dropout and batch normalization, not frozen.
+    """Names and classes of unfrozen dropout and batch normalization layers.
 
     >>> drops_or_norms_batches(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1)))
     {'1': 'Dropout'}
@@ -51,7 +51,7 @@ def drops_or_norms_batches(model: nn.Module) -> dict[str, str]:
 
 
 def train_mode_concern(model: nn.Module) -> str | None:
-    """A sentence that names such parts of a model; None if it has none."""
+    """A sentence that names these layers of a model; None if it has none."""
     parts = drops_or_norms_batches(model)
     if not parts:
         return None

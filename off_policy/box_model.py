@@ -12,8 +12,8 @@ from yieldrl import abstractions
 class BoxModel(abstractions.Model):
     """A model whose actions lie in [-1, 1], whatever the environment's bounds.
 
-    The agent stretches them, and the buffer keeps them as they are. The action space is
-    a Box, bounded on every side; anything else is a TypeError.
+    The agent scales them to the bounds; the buffer stores them unscaled. The action
+    space is a Box, bounded on every side; anything else is a TypeError.
     """
 
     unit_box = True

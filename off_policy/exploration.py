@@ -1,4 +1,4 @@
-"""Exploration that becomes less and less: random actions now and then, or at first."""
+"""Exploration: epsilon-greedy with a schedule, or a random warm-up."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class EpsilonConfig(foundations.Config):
 
 
 class EpsilonGreedy(abstractions.Agent):
-    """Random with probability epsilon, greedy otherwise."""
+    """An agent that acts at random with probability epsilon, otherwise greedily."""
 
     def epsilon(self) -> float:
         """Probability of a random action at this step."""
@@ -44,7 +44,7 @@ class EpsilonGreedy(abstractions.Agent):
 
 
 class RandomWarmUp(abstractions.Agent):
-    """Uniformly random until `learning_starts`, by `noisy_action` from then on."""
+    """Random actions until `learning_starts`, and `noisy_action` from then on."""
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """An action `[N, ...]` in [-1, 1]; the buffer keeps it with its noise."""
@@ -61,4 +61,4 @@ class RandomWarmUp(abstractions.Agent):
 
     @abstractmethod
     def noisy_action(self, obs: Any) -> Tensor:
-        """An action `[N, ...]` that explores by what was learned."""
+        """An exploring action `[N, ...]` of the learned policy."""

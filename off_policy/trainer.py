@@ -1,4 +1,4 @@
-"""The schedule around a replay buffer."""
+"""The trainer of algorithms with a replay buffer."""
 
 from typing import Any, ClassVar
 
@@ -10,11 +10,11 @@ from yieldrl.buffers import ReplayBuffer
 from yieldrl.foundations import derive_seed
 from yieldrl.off_policy.config import OffPolicyConfig
 
-MAX_ROWS = 128  # of a segment, to limit memory
+MAX_ROWS = 128  # most rows of a segment, to limit memory
 
 
 class OffPolicyTrainer(abstractions.Trainer):
-    """Steps into a replay buffer, and learns from it as often as the config says."""
+    """Collects into a replay buffer, and learns from it as often as the config says."""
 
     config: OffPolicyConfig
     buffer: ReplayBuffer
@@ -23,7 +23,7 @@ class OffPolicyTrainer(abstractions.Trainer):
 
     @property
     def learning_due(self) -> bool:
-        """Whether fewer gradient steps were taken than the steps so far call for."""
+        """Whether gradient steps are behind those that environment steps require."""
         now = self.agent.counters
         due = self.config.learn_steps_by(now.sample_step)
         return now.learn_step < due and len(self.buffer) > 0

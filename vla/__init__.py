@@ -50,7 +50,7 @@ _ON_USE = {
     "merged": "lora",
     "save_adapters": "adapter_files",
 }
-"""What needs other libraries, and the file that it is in."""
+"""Names that need other libraries, and the file that defines each."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""How an environment's actions are chunks of tokens."""
+"""Layout of an environment's actions as chunks of tokens."""
 
 import math
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ class ActionLayout(NamedTuple):
 
 
 def action_layout(space: Space[Any], chunk_length: int | None = None) -> ActionLayout:
-    """How actions of a space are laid out: one, or a chunk `[L, D]`, or `[L]` choices.
+    """The layout of a space's actions: one, or a chunk `[L, D]`, or `[L]` choices.
 
     `L` is by default the first of two axes, and 1 where there is one.
 

@@ -1,4 +1,4 @@
-"""Files of adapters: what training changes, without the pretrained weights."""
+"""Save and load adapters: trained weights without the pretrained ones."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ ADAPTERS, HEADS, SETTINGS = "adapters.safetensors", "heads.safetensors", "lora.j
 
 
 def save_adapters(model: nn.Module, folder: str | Path) -> None:
-    """Write what training with adapters changes, without the pretrained weights.
+    """Write the weights that training with adapters changes; no pretrained ones.
 
     A folder gets the adapters, `adapters.safetensors`; all that is not pretrained
     (heads, statistics), `heads.safetensors`; and rank, scale, layers and a fingerprint
@@ -40,9 +40,9 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
 
 
 def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
-    """Put what `save_adapters` wrote on the model that it was trained on, in place.
+    """Load what `save_adapters` wrote into a model of the same base weights, in place.
 
-    The model has no adapters, or such as are in the folder.
+    The model has no adapters, or those of the folder.
 
     Raises:
         FileNotFoundError: If a file is missing.
@@ -62,7 +62,7 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
     if next(adapters(model), None) is not None:
         own = _settings(model)
     else:
-        with torch.random.fork_rng(devices=[]):  # what is drawn is overwritten
+        with torch.random.fork_rng(devices=[]):  # random values are overwritten
             add_lora(model, VLAConfig(**settings))
     for name, value in settings.items():
         if own[name] != value:
@@ -94,7 +94,7 @@ def _base_fingerprint(model: nn.Module) -> str:
 
 
 def _heads(model: nn.Module) -> dict[str, Tensor]:
-    """All that no checkpoint of the backbone holds, by name, on its device."""
+    """The tensors that no checkpoint of the backbone holds, by name, on its device."""
     root = backbone_of(model)
     at = next(name for name, module in model.named_modules() if module is root)
     inside = f"{at}." if at else ""
@@ -120,7 +120,7 @@ def _settings(model: nn.Module) -> dict[str, Any]:
 
 
 def _read_settings(file: Path) -> dict[str, Any]:
-    """What `save_adapters` wrote into `lora.json`."""
+    """The settings that `save_adapters` wrote into `lora.json`."""
     found = read_json(existing(file, "save_adapters writes it"))
     names = "lora_rank", "lora_alpha", "lora_targets", "base"
     for name in names:

@@ -12,7 +12,7 @@ class ActionBins:
 
     OpenVLA has an entry for each of `count` *edges*, between which are `count - 1`
     bins: `numpy.digitize` puts a number of exactly 1, and with it all that was clipped
-    to 1, behind the last edge. That entry too stands for the centre of the last bin.
+    to 1, behind the last edge. That entry also decodes to the centre of the last bin.
 
     Args:
         count: Bins, at least 1; with `edges` entries, at least 2. For choices: options.
@@ -42,12 +42,12 @@ class ActionBins:
 
     @property
     def centres(self) -> int:
-        """Numbers that `decode` can make."""
+        """The number of values that `decode` can return."""
         return self.count - 1 if self.edges else self.count
 
     @property
     def error_bound(self) -> float:
-        """How far `decode(encode(action))` is from an action in [-1, 1], at most."""
+        """Largest error of `decode(encode(action))` for an action in [-1, 1]."""
         return 1 / self.centres
 
     def encode(self, action: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ class ActionBins:
         return (2 * ids.float() + 1) / self.centres - 1
 
     def entries(self, ids: Tensor, vocab_size: int) -> Tensor:
-        """The entries of the vocabulary, int64, that bins `[...]` are."""
+        """The vocabulary's entries, int64, of bins `[...]`."""
         if self.descending:
             return vocab_size - 1 - ids
         return vocab_size - self.count + ids
@@ -76,7 +76,7 @@ class ActionBins:
         return own.flip(-1) if self.descending else own
 
     def _edges(self, device: torch.device) -> Tensor:
-        """Those of `numpy.linspace(-1, 1, count)`."""
+        """The bins' edges, `numpy.linspace(-1, 1, count)`."""
         exact = torch.float32 if device.type == "mps" else torch.float64
         step = 2 / (self.count - 1)
         edges = torch.arange(self.count, dtype=exact, device=device) * step - 1

@@ -1,4 +1,4 @@
-"""What says which vision-language-action model to take, and how to train it."""
+"""Config of vision-language-action models: which one, and how to train it."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from yieldrl.foundations.config_blocks import nearest
 from yieldrl.foundations.validation import Checked
 
 OBSERVATIONS = ("rgb", "depth", "proprio", "language")
-"""What a vision-language-action model reads."""
+"""Observations that a vision-language-action model can read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +36,11 @@ class VLAConfig(Checked):
     with `lerobot` that of the policy, where the library does not know it."""
 
     model_config: dict[str, Any] = field(default_factory=dict)
-    """What else the model is made with: keyword arguments of `model_class`, or sizes of
+    """Further arguments of the model: keyword arguments of `model_class`, or sizes of
     the tiny model."""
 
     instruction: str = ""
-    """What to do, in words, where observations hold no sentence."""
+    """The instruction, in words, where observations hold no sentence."""
 
     observation_keys: dict[str, str] = field(default_factory=dict)
     """Which of the environment's observations are `rgb`, `depth`, `proprio` and
@@ -48,11 +48,11 @@ class VLAConfig(Checked):
     ones, and name several cameras: `{"rgb.wrist": "images.hand"}`."""
 
     chunk_length: Annotated[int, Range(1, 1_024)] = 1
-    """Actions that one look decides (L). More take fewer looks and react later."""
+    """Actions decided from one observation (L). More need fewer passes, react later."""
 
     execute_steps: int | None = None
-    """Actions of a chunk that are carried out before the next look. Fewer than the
-    chunk has react sooner and look more often; by default all."""
+    """Actions of a chunk that are executed before the next is decided. Fewer than the
+    chunk has react sooner and need more passes; by default all."""
 
     action_head: Literal["bins", "gaussian"] = "bins"
     """How actions are chosen: `bins` are the last entries of the model's vocabulary, a
@@ -70,7 +70,7 @@ class VLAConfig(Checked):
     trained with, which of OpenVLA is `autoregressive`, and `parallel` elsewhere."""
 
     temperature: Annotated[float, Range(0, 100, above=True)] = 1.0
-    """What the logits of bins and choices are divided by, to act and to learn. Higher
+    """Temperature that divides logits of bins and choices, to act and to learn. Higher
     explores more; the most likely action stays."""
 
     top_k: Annotated[int, Range(1, 2**16)] | None = None
@@ -112,10 +112,10 @@ class VLAConfig(Checked):
     third more time."""
 
     log_prob_per: Literal["token", "chunk"] = "token"
-    """Whether the policy tells log-probabilities and entropies of every token,
+    """Whether the policy returns log-probabilities and entropies of every token,
     `[B, L, D]`, or their sums over the chunk, `[B]`."""
 
-    value_per: ClassVar[Any] = "chunk"  # or "action": what the value head has one of
+    value_per: ClassVar[Any] = "chunk"  # or "action": one value for each of these
 
     def __post_init__(self) -> None:
         self._check_fields()
@@ -130,7 +130,7 @@ class VLAConfig(Checked):
             )
         if self.lora_rank > 0 and not self.lora_targets:
             raise self.error("lora_targets", "name layers, or choose lora_rank=0")
-        getattr(super(), "__post_init__", lambda: None)()  # of an algorithm's config
+        getattr(super(), "__post_init__", lambda: None)()  # an algorithm's config
 
     def _check_source(self) -> None:
         if self.model_class is not None:
@@ -162,7 +162,7 @@ class VLAConfig(Checked):
                 )
 
     def policy_options(self) -> dict[str, Any]:
-        """What a `VLAPolicy` gets beside its model."""
+        """Arguments of `VLAPolicy` besides the model."""
         names = "observation_keys", "instruction", "log_prob_per", "chunk_length"
         return {name: getattr(self, name) for name in (*names, "centre_crop")}
 
@@ -173,7 +173,7 @@ class VLAConfig(Checked):
 
     @property
     def kind(self) -> str:
-        """The backend that `auto` stands for."""
+        """The backend, with `auto` resolved."""
         if self.backend != "auto":
             return self.backend
         if self.model_class is not None:
@@ -182,10 +182,10 @@ class VLAConfig(Checked):
 
 
 def vla_config_of(config: Any, values: Mapping[str, Any]) -> VLAConfig:
-    """A `VLAConfig` of a config and of fields by name, which come first.
+    """A `VLAConfig` from a config and from fields by name, which take precedence.
 
-    With an algorithm's config that has none of the fields `log_prob_per` is `chunk`
-    unless they say otherwise: it knows no tokens.
+    With an algorithm's config without these fields, `log_prob_per` is `chunk` by
+    default: such an algorithm does not handle tokens.
     """
     known = [entry.name for entry in dataclasses.fields(VLAConfig)]
     for name in values:

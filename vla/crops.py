@@ -1,4 +1,4 @@
-"""The centre of pictures, enlarged."""
+"""Centre crops of images, enlarged to the original size."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ from torch.nn import functional
 def centre_cropped(images: Any, share: float) -> Any:
     """The centre of images `[B, H, W, C]`, enlarged to their size; of their dtype.
 
-    Models that were trained on random crops see the centre of pictures when they act:
+    Models that were trained on random crops read the centre crop when they act:
     Kim et al. 2024, "OpenVLA", arXiv:2406.09246, and its code, with a share of 0.9.
 
     Args:

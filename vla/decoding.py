@@ -1,4 +1,4 @@
-"""From a prompt to the tokens of a chunk."""
+"""Decode the tokens of a chunk from a prompt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yieldrl.vla.heads import ActionHead
 from yieldrl.vla.interface import Backbone
 
 Choose = Callable[[Distribution], Tensor]
-"""From a distribution over tokens to one of each, `[B, k]`."""
+"""A function that chooses tokens `[B, k]` from their distribution."""
 
 
 class Prompt(NamedTuple):
@@ -29,7 +29,7 @@ class Prompt(NamedTuple):
     mask: Tensor
 
     def followed_by(self, embeddings: Tensor) -> Prompt:
-        """With more positions after it, `[B, k, W]`."""
+        """The prompt with more positions `[B, k, W]` after it."""
         shown = self.mask.new_ones(embeddings.shape[:2])
         more = embeddings.to(self.embeddings.dtype)
         return Prompt(
@@ -39,7 +39,7 @@ class Prompt(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """Tokens, and what the model says of them.
+    """Tokens with their log-probabilities and entropies.
 
     Attributes:
         tokens: `[B, K]`.
@@ -69,7 +69,7 @@ def chosen(
 
 
 class Decoding(nn.Module, ABC):
-    """How tokens follow from a prompt."""
+    """A method to decode tokens from a prompt."""
 
     @abstractmethod
     def act(
@@ -81,15 +81,15 @@ class Decoding(nn.Module, ABC):
     def evaluate(
         self, backbone: Backbone, head: ActionHead, prompt: Prompt, tokens: Tensor
     ) -> Decoded:
-        """What the model says of tokens `[B, K]`."""
+        """Log-probabilities and entropies of tokens `[B, K]`."""
 
     def prompt_hidden(self, backbone: Backbone, prompt: Prompt) -> Tensor:
-        """Hidden states of the prompt, `[B, S, W]`, as acting has them."""
+        """Hidden states of the prompt, `[B, S, W]`, equal to those of `act`."""
         return backbone.hidden(*prompt, bidirectional_from=None)
 
 
 class AutoregressiveDecoding(Decoding):
-    """One token after the other, each knowing the prompt and the tokens before it.
+    """One token after the other, each given the prompt and the tokens before it.
 
     Acting takes `K` passes, of which all but the first are over one position where the
     backbone keeps keys and values (`new_cache`), else over all so far; evaluating takes
@@ -129,7 +129,7 @@ class AutoregressiveDecoding(Decoding):
 
 
 def _stepwise(backbone: Any) -> Callable[[Prompt, int], Tensor]:
-    """Asks for the hidden states of the last positions alone, `[B, new, W]`.
+    """A function that returns hidden states of the new positions, `[B, new, W]`.
 
     Each call has the positions of the one before, and new ones behind them.
     """
@@ -148,8 +148,8 @@ def _stepwise(backbone: Any) -> Callable[[Prompt, int], Tensor]:
 
 
 def last_shown(hidden: Tensor, mask: Tensor) -> Tensor:
-    """The hidden state `[B, 1, W]` that says the first token: at each prompt's last
-    position that is no padding."""
+    """The hidden state `[B, 1, W]` that predicts the first token, at each prompt's last
+    position without padding."""
     positions = torch.arange(mask.shape[1], device=mask.device)
     last = (positions * mask).argmax(1)
     return hidden[torch.arange(len(hidden), device=mask.device), last].unsqueeze(1)

@@ -14,10 +14,10 @@ from yieldrl.foundations import CheckpointError
 from yieldrl.foundations.validation import listed
 
 DOWNLOADED = ["*.json", "*.safetensors", "*--*_checkpoint.pt"]
-"""Of a repository on the hub; the last are heads of OpenVLA-OFT."""
+"""Files to download from the hub; the last pattern matches heads of OpenVLA-OFT."""
 
 TENSOR_SUFFIXES = (".pt", ".pth", ".bin", ".ckpt")
-"""Endings of what `torch.save` wrote: tensors by name, read with `weights_only`."""
+"""File endings of `torch.save`: tensors by name, read with `weights_only`."""
 
 WRAPPERS = ("state_dict", "model_state_dict", "model")
 """Keys under which training scripts put the tensors, beside an epoch, say."""
@@ -40,7 +40,7 @@ def require(name: str) -> Any:
 
 
 def model_folder(model_path: str) -> Path:
-    """A folder here, or a copy of a repository on the hub."""
+    """The model's local folder, or a copy of its repository on the hub."""
     folder = Path(model_path).expanduser()
     if folder.is_dir():
         return folder
@@ -56,7 +56,7 @@ def model_folder(model_path: str) -> Path:
 
 
 def existing(file: Path, remedy: str) -> Path:
-    """A file that is there."""
+    """The file; FileNotFoundError, with a remedy, if it does not exist."""
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such file; {remedy}")
     return file
@@ -69,7 +69,7 @@ def read_json(file: Path, *, optional: bool = False) -> dict[str, Any]:
     try:
         values = json.loads(file.read_text("utf-8-sig"))
         got = f"a {type(values).__name__}"
-    except ValueError as reason:  # nor is it UTF-8
+    except ValueError as reason:  # not JSON, or not UTF-8
         values, got = None, str(reason)
     if not isinstance(values, dict):
         raise CheckpointError(

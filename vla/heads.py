@@ -16,7 +16,7 @@ from yieldrl.vla.statistics import ActionStatistics
 class BinsHead(nn.Module):
     """Tokens of the model's own vocabulary: its last entries are bins of an action.
 
-    Without `statistics` of the actions' units these are choices, a bin each.
+    Without `statistics` of the actions' units, actions are choices, with a bin each.
     """
 
     forbidden: Tensor | None
@@ -40,7 +40,7 @@ class BinsHead(nn.Module):
         self.statistics = statistics
         counts = layout.counts or ()
         mask = None
-        if any(count < bins.count for count in counts):  # some have fewer options
+        if any(count < bins.count for count in counts):  # choices with fewer options
             options = torch.tensor(counts * layout.length).unsqueeze(1)
             mask = torch.arange(bins.count) >= options
         self.register_buffer("forbidden", mask, persistent=False)
@@ -48,12 +48,12 @@ class BinsHead(nn.Module):
     def policy(
         self, backbone: Backbone, hidden: Tensor, first: int = 0
     ) -> Distribution:
-        """A distribution over the bins of some tokens, whose answers are `[B, k]`.
+        """The distribution over the bins of `k` tokens, with results `[B, k]`.
 
         Args:
-            backbone: Whose hidden states they are.
+            backbone: The network that computed the hidden states.
             hidden: One for each of `k` tokens, `[B, k, W]`.
-            first: Which of the chunk's tokens the first of them is.
+            first: Index, within the chunk, of the first of these tokens.
         """
         logits = backbone.logits(hidden)
         logits = self.bins.of_vocabulary(logits, self.vocab_size).float()
@@ -94,13 +94,13 @@ class BinsHead(nn.Module):
         return self.statistics.denormalize(self.bins.decode(bins))
 
     def _mark(self) -> Tensor:
-        """What the last of the bins is larger by, `[D]`: four steps of float32."""
+        """The offset of the last bin's number, `[D]`: four steps of float32."""
         assert self.statistics is not None
         largest = torch.maximum(self.statistics.low.abs(), self.statistics.high.abs())
         return 4 * torch.finfo(torch.float32).eps * largest
 
     def embeddings(self, backbone: Backbone, tokens: Tensor) -> Tensor:
-        """What the network reads where bins `[B, k]` were chosen, `[B, k, W]`."""
+        """Input embeddings `[B, k, W]` of chosen bins `[B, k]`."""
         return backbone.token_embeddings(self.bins.entries(tokens, self.vocab_size))
 
 
@@ -138,7 +138,7 @@ class GaussianHead(nn.Module):
 
 
 class TokenGaussian:
-    """A normal for each token, `mean [B, k]`, `log_std [k]`; answers are `[B, k]`."""
+    """A normal for each token, `mean [B, k]`, `log_std [k]`; results are `[B, k]`."""
 
     def __init__(self, mean: Tensor, log_std: Tensor) -> None:
         self.mean, self.log_std = mean, log_std
@@ -186,7 +186,7 @@ class AttentionPool(nn.Module):
 
     def pooled(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """The weighted mean of the normalised hidden states, `[B, W]` float32."""
-        # What padding holds must not even reach a product: 0 * NaN is NaN.
+        # Overwrite padding: a weight of zero is not enough, as 0 * NaN is NaN.
         states = self.norm(hidden.float().masked_fill(~mask.unsqueeze(-1), 0))
         score = states @ self.query * len(self.query) ** -0.5
         weight = score.masked_fill(~mask, -torch.inf).softmax(-1)

@@ -1,4 +1,4 @@
-"""What a vision-language-action model can do, and what a backbone under it can."""
+"""Interfaces of vision-language-action models and of their backbones."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class VLAOutput(NamedTuple):
-    """Actions and what a model says of them; all but `action` are float32.
+    """Actions, log-probabilities, entropies, values; all but `action` are float32.
 
     Attributes:
         action: Chunks `[B, L, D]` of `L` actions of `D` numbers, in the environment's
@@ -16,8 +16,8 @@ class VLAOutput(NamedTuple):
         log_prob: Logarithm of every token's probability (density), `[B, L, D]`.
         entropy: Of every token's distribution, in nats, `[B, L, D]`; or of a whole
             chunk, `[B]`.
-        value: Of the state, `[B]`; or what is to be expected from each of the chunk's
-            actions on, `[B, L]`, of which that is the first.
+        value: Of the state, `[B]`; or the expected return from each of the chunk's
+            actions on, `[B, L]`, whose first entry is the state's value.
     """
 
     action: Tensor
@@ -36,7 +36,7 @@ class VLAModelInterface(Protocol):
     |---|---|---|
     | `rgb` | an image, or a nested TensorDict of cameras | `[B, H, W, 3]` uint8 |
     | `depth` | distances, or a nested TensorDict of cameras | `[B, H, W, 1]` float32 |
-    | `proprio` | what the robot feels of itself | `[B, P]` float32 |
+    | `proprio` | proprioception: joints, gripper ... | `[B, P]` float32 |
     | `language` | the instruction in UTF-8, zeros after it | `[B, S]` uint8 |
 
     `language` is always there, and `yieldrl.foundations.text.decode` makes strings of
@@ -75,7 +75,7 @@ class VLAModelInterface(Protocol):
 
 @runtime_checkable
 class OnePassVLA(VLAModelInterface, Protocol):
-    """A model that says in one pass what it does and what it thinks of it."""
+    """A model that returns action, log-probability, entropy, value in one pass."""
 
     def act(
         self,
@@ -83,16 +83,16 @@ class OnePassVLA(VLAModelInterface, Protocol):
         deterministic: bool = False,
         generator: torch.Generator | None = None,
     ) -> VLAOutput:
-        """Act, at random (drawn from `generator`) or as is most likely."""
+        """Act: sample with `generator`, or take the most likely action."""
         ...
 
     def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
-        """What it says of given actions, chunks `[B, L, D]`."""
+        """Evaluate given actions, chunks `[B, L, D]`."""
         ...
 
 
 class Backbone(Protocol):
-    """A vision-language model, cut where action and value heads are put on; a Module.
+    """A vision-language model without action and value heads; an `nn.Module`.
 
     Axes: `B` batch, `S` positions of the prompt, `W` width, `V` vocabulary.
 
@@ -104,7 +104,7 @@ class Backbone(Protocol):
 
     One on whose embeddings a model of the world can be put has a method
     `embed_parts(observations)` besides: what `embed` returns, and `[B, S]` bool, True
-    where the prompt is what is seen and felt, and may change from step to step.
+    at positions of images and proprioception, which may change from step to step.
 
     Attributes:
         width: `W`, of embeddings and of hidden states.
@@ -132,10 +132,10 @@ class Backbone(Protocol):
     ) -> Tensor:
         """The language model's last hidden states (normalised), `[B, S, W]`.
 
-        Nobody attends to what `mask` (`[B, S]` bool) hides, and positions count what it
-        shows, `mask.cumsum(1) - 1`, so that padding changes nothing. Attention is
+        No position attends to those that `mask` (`[B, S]` bool) hides, and positions
+        are numbered `mask.cumsum(1) - 1`, so that padding changes nothing. Attention is
         causal; but from position `bidirectional_from` on every position attends to all.
-        What comes out at hidden positions is finite.
+        Outputs at hidden positions are finite.
         """
         ...
 
@@ -148,5 +148,5 @@ class Backbone(Protocol):
         ...
 
     def vision_parameters(self) -> Iterable[nn.Parameter]:
-        """The parameters of the vision encoders (projectors to `W` are none)."""
+        """The parameters of the vision encoders, without projectors to `W`."""
         ...

@@ -1,4 +1,4 @@
-"""Latents: what a model makes of observations, and takes in their place."""
+"""Latents: embeddings of observations, which a model accepts in their place."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from tensordict import TensorDict
 from torch.nn import functional
 
 PROMPT = "prompt"
-"""Where a latent has the embeddings of a prompt."""
+"""Key of a latent's prompt embeddings."""
 
 
 def is_latent(obs: Any) -> bool:
-    """Whether these are latents, as `latents_of` makes them, and no observations."""
+    """Whether these are latents, as `latents_of` returns, and not observations."""
     return isinstance(obs, TensorDict) and PROMPT in obs.keys()  # noqa: SIM118
 
 
@@ -19,11 +19,10 @@ def latents_of(model: Any, observations: Any) -> TensorDict:
 
     Returns:
         `prompt [B, S, W]` float32, its `mask [B, S]` and `changing [B, S]`, bool: which
-        positions are of what is seen and felt.
+        positions hold images and proprioception.
 
     Raises:
-        TypeError: If the model has no backbone that tells what it sees from what it is
-            told.
+        TypeError: If the model has no backbone with a method `embed_parts`.
     """
     embed = getattr(getattr(model, "backbone", None), "embed_parts", None)
     if embed is None:
@@ -39,7 +38,7 @@ def latents_of(model: Any, observations: Any) -> TensorDict:
 
 
 def padded(state: TensorDict, size: int) -> TensorDict:
-    """Latents `[B]` of longer prompts, `size` positions, of which new ones are hidden.
+    """Latents `[B]` padded to `size` positions; the mask hides the new ones.
 
     >>> import torch
     >>> flags = torch.ones(1, 2, dtype=torch.bool)

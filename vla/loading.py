@@ -1,4 +1,4 @@
-"""Loads vision-language-action models: by backend, as a config says."""
+"""Load the vision-language-action model that a config describes."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def load_vla_model(
         config: Says backend, path, heads, adapters and what is frozen.
         observation_space: Dict of what a model reads (`vla_space` makes it).
         action_space: Of one action, or of a chunk.
-        seed: Of what is drawn.
+        seed: Seed of new weights.
 
     Raises:
         ImportError: If a package, a module or a class is missing.
@@ -143,7 +143,7 @@ _MAKERS = {
 
 
 def _device(config: VLAConfig) -> str:
-    """Where weights go first; from the CPU the algorithm moves them."""
+    """The device to load weights to; from the CPU the algorithm moves them."""
     return str(resolve_device(config.device_map or "cpu"))
 
 

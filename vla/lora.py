@@ -31,8 +31,8 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
     are bfloat16, for small steps would be rounded away.
 
     Args:
-        model: Or a `VLAPolicy` around it; adapted in place, and returned. What of it is
-            pretrained, `VLAModelInterface` says.
+        model: The model, or a `VLAPolicy` around it; adapted in place, and returned.
+            `VLAModelInterface` says which part is pretrained.
         config: Its `lora_targets` name linear layers, which get adapters wherever they
             are outside the vision encoder.
 
@@ -57,7 +57,7 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
         bias="none",
     )
     root.requires_grad_(False)
-    with warnings.catch_warnings():  # that the weights of a Conv1D are transposed
+    with warnings.catch_warnings():  # about Conv1D's transposed weights
         warnings.filterwarnings("ignore", message="fan_in_fan_out")
         peft.inject_adapter_in_model(lora, root)
     for part in new.values():
@@ -118,7 +118,7 @@ def adapter_layers(model: nn.Module) -> dict[str, Any]:
 def merged(model: nn.Module, *, in_place: bool = False) -> nn.Module:
     """A copy of the model, or itself, with its adapters folded into the weights.
 
-    In float32 it acts as before to rounding, without the adapters' extra products.
+    In float32 its outputs are equal up to rounding, without extra matrix products.
     """
     model = model if in_place else copy.deepcopy(model)
     for name, layer in adapter_layers(model).items():

@@ -1,4 +1,4 @@
-"""A vision-language-action model: a pretrained network with two heads put on."""
+"""A vision-language-action model: a pretrained network with two new heads."""
 
 from abc import ABC, abstractmethod
 from functools import partial
@@ -54,7 +54,7 @@ class OnePassModule(FrozenInEval, ABC):
     def answer(
         self, observations: Any, choose: Choose, actions: Tensor | None = None
     ) -> VLAOutput:
-        """What it says of given actions, or of those of chosen tokens."""
+        """Evaluate given actions, or those of tokens that `choose` chooses."""
 
     def act(
         self,
@@ -62,12 +62,12 @@ class OnePassModule(FrozenInEval, ABC):
         deterministic: bool = False,
         generator: torch.Generator | None = None,
     ) -> VLAOutput:
-        """Act, at random (drawn from `generator`) or as is most likely."""
+        """Act: sample with `generator`, or take the most likely action."""
         choose = partial(chosen, deterministic=deterministic, generator=generator)
         return self.answer(observations, choose)
 
     def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
-        """What it says of given actions, chunks `[B, L, D]`."""
+        """Evaluate given actions, chunks `[B, L, D]`."""
         return self.answer(observations, chosen, actions)
 
     def forward(
@@ -107,9 +107,9 @@ class VLAModel(OnePassModule):
         observation_space: Dict of what the model reads, see `VLAModelInterface`.
         action_space: Of one action, or of a chunk.
         config: Says the chunk, the head, the bins and the decoding.
-        bins: Which entries of the vocabulary are which numbers; by default
-            `config.action_bins` of them count up. Choices have a bin each.
-        decoding: How tokens are made, where the config does not say it alone.
+        bins: Maps entries of the vocabulary to numbers; by default
+            `config.action_bins` of them, ascending. Choices have a bin each.
+        decoding: Decoding method, where the config alone does not determine it.
 
     Raises:
         TypeError: If the backbone is no `nn.Module`, or actions are of another kind.

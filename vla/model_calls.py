@@ -1,4 +1,4 @@
-"""Asks any model that follows `VLAModelInterface` what it does and thinks."""
+"""Calls of any model that follows `VLAModelInterface`, with checked shapes."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def check_model(model: Any) -> None:
         raise TypeError(f"{name} is no torch.nn.Module: derive it from that")
     methods = "get_value", "evaluate_actions"
     lacking = [m for m in methods if not callable(getattr(model, m, None))]
-    if kind.forward is nn.Module.forward:  # which only raises
+    if kind.forward is nn.Module.forward:  # not overridden
         lacking.append("forward")
     if lacking:
         raise TypeError(
@@ -29,7 +29,7 @@ def check_model(model: Any) -> None:
 
 
 def concerns(model: Any) -> list[str]:
-    """What to warn of, in sentences: a `forward` that cannot be told how to act."""
+    """Warnings, in sentences: of a `forward` that takes no `deterministic`."""
     if _in_one_pass(model) or takes(model.forward, "deterministic"):
         return []
     return [
@@ -47,7 +47,7 @@ def act(
     deterministic: bool,
     generator: torch.Generator | None,
 ) -> VLAOutput:
-    """What a model does; `log_prob` and `entropy` are `[B]` of models that know only
+    """A model's actions; `log_prob` and `entropy` are `[B]` for models that know only
     whole chunks."""
     batch = spaces.batch_size(observations)
     if _in_one_pass(model):
@@ -63,7 +63,7 @@ def act(
 def evaluate(
     model: Any, layout: ActionLayout, observations: Any, chunks: Tensor
 ) -> VLAOutput:
-    """What a model says of chunks `[B, L, D]`, as in `act`."""
+    """Evaluate chunks `[B, L, D]`; the shapes are those of `act`."""
     if _in_one_pass(model):
         output = model.evaluate(observations, chunks)
     else:
@@ -81,7 +81,7 @@ def value(model: Any, observations: Any) -> Tensor:
 
 
 def _in_shape(output: VLAOutput, layout: ActionLayout, batch: int) -> VLAOutput:
-    """Answers in the shapes of `act`: a wrong one would be broadcast in silence."""
+    """The output in the shapes of `act`, checked, as wrong ones would be broadcast."""
     action, log_prob, entropy, values = output
     action = _chunks(action, layout, batch)
     log_prob = _per_token("log_prob", log_prob, layout, batch)
@@ -92,7 +92,7 @@ def _in_shape(output: VLAOutput, layout: ActionLayout, batch: int) -> VLAOutput:
 
 
 def _per_token(name: str, answer: Tensor, layout: ActionLayout, batch: int) -> Tensor:
-    """An answer of every token as `[B, L, D]`, or of states as `[B]`, float32."""
+    """An output per token as `[B, L, D]`, or per state as `[B]`, float32."""
     if answer.numel() == batch * layout.tokens and answer.ndim > 1:
         return layout.inside(answer).float()
     return _per_state(name, answer, batch)
@@ -110,7 +110,7 @@ def _chunks(action: Tensor, layout: ActionLayout, batch: int) -> Tensor:
 
 
 def _per_state(name: str, answer: Tensor, batch: int) -> Tensor:
-    """An answer of shape `[B]` or `[B, 1]` as `[B]`, float32."""
+    """An output of shape `[B]` or `[B, 1]` as `[B]`, float32."""
     _check_size(name, answer, batch, batch)
     return answer.reshape(batch).float()
 

@@ -1,4 +1,4 @@
-"""From an environment's observations to those that a model reads."""
+"""Convert an environment's observations to those that a model reads."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from yieldrl.vla.sources import Source
 def sources(
     space: Space[Any], observation_keys: Mapping[str, str]
 ) -> dict[Path, Source]:
-    """Which of an environment's observations a model reads, by where it reads them.
+    """The source of each of a model's inputs in an environment's observations.
 
     Observations that are no Dict are `rgb` if they are an image, `language` if they are
     text, and `proprio` otherwise. Entries of other names that nothing maps are left
@@ -59,7 +59,7 @@ def vla_space(
     """The Dict space of what a model reads of an environment's observations.
 
     Images are `[H, W, C]`, proprioception is `[P]`, and `language` is always there.
-    Applied to what it returned it changes nothing.
+    A space that it returned stays as it is.
     """
     found = sources(space, observation_keys)
     nested = nest((path, source.read_space()) for path, source in found.items())
@@ -75,7 +75,7 @@ class ObservationReader(nn.Module):
     Args:
         space: Of one observation of the environment.
         observation_keys: See `VLAConfig.observation_keys`.
-        instruction: What to do, where observations hold no sentence.
+        instruction: What to do, in words, where observations hold no sentence.
         centre_crop: See `VLAConfig.centre_crop`.
     """
 
@@ -128,7 +128,7 @@ def _dict_space(child: Any) -> Any:
 
 
 def _locate(space: Dict, key: str) -> Path | None:
-    """Where an entry lies: its whole name, or names with dots between."""
+    """The path of an entry: its whole name, or names separated by dots."""
     for path in ((key,), tuple(key.split("."))):
         if _child(space, path) is not None:
             return path

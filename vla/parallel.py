@@ -1,4 +1,4 @@
-"""From a prompt to the tokens of a chunk in one pass."""
+"""Decode all tokens of a chunk in one pass."""
 
 from abc import abstractmethod
 
@@ -12,7 +12,7 @@ from yieldrl.vla.interface import Backbone
 
 
 class OnePassDecoding(Decoding):
-    """All tokens in one pass, each unaware of what the others become."""
+    """All tokens in one pass, independently of each other."""
 
     @abstractmethod
     def policy(
@@ -42,7 +42,7 @@ class ParallelDecoding(OnePassDecoding):
     4. Differs from the paper: placeholders are learned, not zero.
 
     Attributes:
-        placeholders: What the network reads at their positions, `[K, W]`.
+        placeholders: The input embeddings at their positions, `[K, W]`.
     """
 
     def __init__(self, tokens: int, width: int) -> None:
@@ -64,8 +64,8 @@ class ZeroDecoding(OnePassDecoding):
     """All tokens in one pass, as the checkpoints of OpenVLA-OFT were trained to.
 
     Kim et al. 2025, arXiv:2502.19645, section 4, and its code: placeholders are zero,
-    and a stop token comes after them; all positions attend to all; each token is read
-    off the position before its own, as language models have it. Nothing is learned.
+    and a stop token comes after them; all positions attend to all; each token is
+    predicted at the position before its own, as in language models. Nothing is learned.
 
     Args:
         tokens: `K`, tokens of a chunk.
@@ -88,7 +88,7 @@ class ZeroDecoding(OnePassDecoding):
         return self._hidden(backbone, prompt)[0]
 
     def _hidden(self, backbone: Backbone, prompt: Prompt) -> tuple[Tensor, Tensor]:
-        """Of the prompt `[B, S, W]`, and of the placeholders `[B, K, W]`."""
+        """Hidden states of prompt `[B, S, W]` and placeholders `[B, K, W]`."""
         batch, length, width = prompt.embeddings.shape
         zeros = prompt.embeddings.new_zeros(batch, self.tokens, width)
         whole = prompt.followed_by(zeros)

@@ -1,4 +1,4 @@
-"""Which parameters of a model are which."""
+"""Groups of a model's parameters: pretrained, new, vision, frozen."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -20,13 +20,13 @@ def backbone_of(model: nn.Module) -> nn.Module:
 
 
 def inner_model(model: nn.Module) -> nn.Module:
-    """The model inside of a `VLAPolicy`; any other as it is."""
+    """The model inside a `VLAPolicy`; any other model unchanged."""
     inside: Any = getattr(model, "model", model)
     return inside if getattr(model, "wraps_model", False) else model
 
 
 def untrained_parts(root: nn.Module) -> dict[str, nn.Module | nn.Parameter]:
-    """What a network names in `untrained`: parts that no checkpoint holds."""
+    """The parts that a network lists in `untrained`: no checkpoint holds them."""
     found: dict[str, Any] = {}
     for name in getattr(root, "untrained", ()):
         owner, _, leaf = name.rpartition(".")
@@ -39,13 +39,13 @@ def untrained_parts(root: nn.Module) -> dict[str, nn.Module | nn.Parameter]:
                 f"{type(root).__qualname__}.untrained names {name!r}, which is neither"
                 " a module nor a parameter of it"
             )
-        if part is not None:  # None: a part that it does without
+        if part is not None:  # None: an optional part that is absent
             found[name] = part
     return found
 
 
 def vision_parameters(root: nn.Module) -> list[nn.Parameter]:
-    """The parameters of a backbone's vision encoder; none if it does not say."""
+    """The backbone's `vision_parameters()`; empty if it has no such method."""
     method: Any = getattr(root, "vision_parameters", list)
     return list(method())
 
@@ -75,8 +75,8 @@ def is_linear(layer: Any) -> bool:
 
 
 def optimizer_groups(model: nn.Module, config: Any) -> list[dict[str, Any]]:
-    """A model's `parameter_groups`, if it has any, with the learning rates of a config,
-    of which one for a group that the model does not have is refused."""
+    """A model's `parameter_groups`, if it has any, with the learning rates of a config;
+    ValueError for the rate of a group that the model lacks."""
     groups = {"policy": [p for p in model.parameters() if p.requires_grad]}
     if (own := getattr(model, "parameter_groups", None)) is not None:
         groups = own()
@@ -102,7 +102,7 @@ class FrozenInEval(nn.Module):
     """Base of models whose frozen parts stay in eval mode, whoever calls `train`."""
 
     def train(self, mode: bool = True) -> Self:
-        """Into train mode, but for parts of which no parameter is trained."""
+        """Set the mode; parts without trained parameters stay in eval mode."""
         super().train(mode)
         if mode:
             for part in frozen_parts(self):
@@ -111,18 +111,18 @@ class FrozenInEval(nn.Module):
 
 
 def keep_in_eval(root: nn.Module) -> None:
-    """Let modules of which no parameter is trained always work in eval mode, so that
-    running statistics stay as they are."""
+    """Keep modules without trained parameters in eval mode, so that running statistics
+    do not change."""
     for part in frozen_parts(root):
         part.eval()
         part.register_forward_pre_hook(_all_into_eval, prepend=True)
-        for module in part.modules():  # which may be called one by one
+        for module in part.modules():  # each may be called by itself
             if module is not part and next(module.parameters(), None) is not None:
                 module.register_forward_pre_hook(_into_eval, prepend=True)
 
 
 def freeze_vision(model: nn.Module) -> nn.Module:
-    """Leave the vision encoder as it is: without gradients, in eval mode."""
+    """Freeze the vision encoder: no gradients, eval mode."""
     root = backbone_of(model)
     if not hasattr(root, "vision_parameters"):
         raise ValueError(
@@ -136,7 +136,7 @@ def freeze_vision(model: nn.Module) -> nn.Module:
 
 
 def enable_gradient_checkpointing(model: nn.Module) -> None:
-    """Let a backbone compute hidden states anew for gradients."""
+    """Let a backbone recompute hidden states for gradients, to save memory."""
     backbone = backbone_of(model)
     enable: Any = getattr(backbone, "enable_gradient_checkpointing", None)
     if enable is None:

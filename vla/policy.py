@@ -22,17 +22,17 @@ Answer = tuple[Tensor, Tensor, Tensor]
 class VLAPolicy(FrozenInEval, Policy):
     """Makes a `Policy` of any model that follows `VLAModelInterface`.
 
-    One that follows `OnePassVLA` is asked once for action, log-probability and value;
-    others method by method.
+    A model that follows `OnePassVLA` is called once for action, log-probability and
+    value; others method by method.
 
     Args:
         observation_space: Space of one observation.
         action_space: Of one action, or of a chunk of them (`[L, D]`; `[L]` choices).
         model: The model, an `nn.Module`.
         observation_keys: See `VLAConfig.observation_keys`.
-        instruction: What to do, where observations hold no sentence.
-        log_prob_per: `token` tells log-probabilities and entropies `[B, L, D]` (of
-            models that know no tokens `[B]`), `chunk` sums `[B]`, as PPO takes them.
+        instruction: What to do, in words, where observations hold no sentence.
+        log_prob_per: `token` gives log-probabilities and entropies `[B, L, D]` (for
+            models without tokens `[B]`), `chunk` sums `[B]`, as PPO takes them.
         chunk_length: `L`; by default the model's `chunk_length`, and without one the
             first of two axes of the action space.
         centre_crop: See `VLAConfig.centre_crop`.
@@ -82,8 +82,8 @@ class VLAPolicy(FrozenInEval, Policy):
             observation_space: As of the class.
             action_space: As of the class.
             config: A `VLAConfig`, or any algorithm's config, which says the seed.
-            vla_config: Fields of `VLAConfig` by name, which come first. With a config
-                that knows no tokens `log_prob_per` is `chunk` by default.
+            vla_config: Fields of `VLAConfig` by name, which take precedence. With the
+                config of another algorithm `log_prob_per` is `chunk` by default.
             action_dim: Numbers of an action, `D`, to be checked.
         """
         from yieldrl.vla.loading import load_vla_model
@@ -109,20 +109,20 @@ class VLAPolicy(FrozenInEval, Policy):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Act while exploring: `action [B, ...]`, its `log_prob` and `value`.
 
-        Both are kept, for looking again would take as long as acting. Draws from
+        Both are kept, as computing them again would take as long as acting. Draws from
         `generator` where the model takes one.
         """
         action, log_prob, value = self._act(obs, generator=generator)
         return action, {"log_prob": log_prob, "value": value}
 
     def evaluate_actions(self, obs: Any, action: Tensor) -> Answer:
-        """Of given actions `log_prob` and `entropy` in one shape, and `value [B]`."""
+        """`log_prob` and `entropy` of actions, in one shape, and `value [B]`."""
         log_prob, entropy, values = self.evaluate_each(obs, action)
         return log_prob, entropy, values[:, 0]
 
     def evaluate_each(self, obs: Any, action: Tensor) -> Answer:
-        """As `evaluate_actions`, with the values of all actions that the model has them
-        of: `[B, L]`, or `[B, 1]`."""
+        """As `evaluate_actions`, with a value per action of the chunk, `[B, L]`, if the
+        model has these, else `[B, 1]`."""
         observations, chunks = self.reader(obs), self.layout.inside(action)
         output = model_calls.evaluate(self.model, self.layout, observations, chunks)
         log_prob, entropy = self._per(output.log_prob), self._per(output.entropy)
@@ -133,7 +133,7 @@ class VLAPolicy(FrozenInEval, Policy):
         return model_calls.value(self.model, self.reader(obs))
 
     def latents(self, obs: Any) -> TensorDict:
-        """What all else takes in place of observations, see `latents_of`."""
+        """Latents, which other methods accept for observations; see `latents_of`."""
         return latents_of(self.model, self.reader(obs))
 
     def value(self, obs: Any, action: Tensor | None = None) -> Tensor:
@@ -141,7 +141,7 @@ class VLAPolicy(FrozenInEval, Policy):
         return self.get_value(obs)
 
     def update_normalization(self, data: TensorDict) -> None:
-        """Let the model fit statistics that it does not know yet; those stay then."""
+        """Let the model fit statistics that are unknown; known ones do not change."""
         fit = getattr(self.model, "update_normalization", None)
         if fit is None:
             return
@@ -159,7 +159,7 @@ class VLAPolicy(FrozenInEval, Policy):
         return model_calls.concerns(self.model)
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
-        """What is trained, in groups that may have learning rates of their own.
+        """Trained parameters, in groups that may have their own learning rates.
 
         `adapters` are low-rank ones (`lora_` in their names), `value` is what lies in
         an attribute of the model whose name begins with `value` or `critic`, `policy`
@@ -189,6 +189,6 @@ class VLAPolicy(FrozenInEval, Policy):
         return action, self._per(output.log_prob), value
 
     def _per(self, of_tokens: Tensor) -> Tensor:
-        """What was said of tokens, or its sum over those of a chunk."""
+        """Numbers of tokens, or their sum over a chunk, as `log_prob_per` says."""
         whole = self.log_prob_per == "chunk" and of_tokens.ndim > 1
         return of_tokens.flatten(1).sum(1) if whole else of_tokens

@@ -1,4 +1,4 @@
-"""What tokens are drawn from: the model's distribution, sharper, flatter, or cut."""
+"""Distributions that tokens are drawn from: with a temperature and top-k."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,8 +13,8 @@ from yieldrl.networks import Categorical
 class TopK(Categorical):
     """One choice out of the `k` most likely of `logits [..., A]`.
 
-    The log-probability of a choice that is none of them, as one that was drawn from an
-    older policy may be, is that among them and itself: finite, with a gradient.
+    A choice outside these, which an older policy may have drawn, has its
+    log-probability among these and itself: finite, with a gradient.
 
     >>> policy = TopK(torch.tensor([[0.0, 2.0, 1.0, 0.0]]), k=2)
     >>> policy.log_prob(torch.tensor([1])).exp()  # 1 / (1 + e^-1)
@@ -40,10 +40,10 @@ class TopK(Categorical):
 def drawn_from(
     temperature: float, top_k: int | None
 ) -> Callable[[Tensor], Categorical]:
-    """What makes distributions of logits `[..., A]`, which acting and learning share.
+    """The function from logits `[..., A]` to a distribution, to act and to learn.
 
     Holtzman et al. 2020, arXiv:1904.09751, section 4: `softmax(logits / temperature)`,
-    of the `top_k` largest. The most likely choice is the model's.
+    of the `top_k` largest. The most likely choice does not change.
     """
     if temperature == 1 and top_k is None:
         return Categorical

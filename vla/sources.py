@@ -1,4 +1,4 @@
-"""Where a leaf of what a model reads comes from, and what becomes of it."""
+"""Sources of a model's inputs in observations, and their conversion."""
 
 from typing import Any, NamedTuple, Self
 
@@ -13,7 +13,7 @@ from yieldrl.foundations.spaces import UNBOUNDED, Path
 
 
 class Picture(NamedTuple):
-    """What an image becomes: `(x - low) * scale`, rounded if it becomes bytes.
+    """Conversion of an image: `(x - low) * scale`, rounded if the result is bytes.
 
     `space` is of one image that comes out, laid out as the one that goes in.
     """
@@ -66,13 +66,13 @@ def _float32(array: np.ndarray) -> Tensor:
 
 
 class Source(NamedTuple):
-    """A leaf of what a model reads.
+    """The source of one of a model's inputs.
 
     Attributes:
         kind: `rgb`, `depth`, `proprio` or `language`.
-        path: Where it lies in the environment's observations.
+        path: Its path in the environment's observations.
         space: Of one such observation.
-        picture: What becomes of an image first; None if it stays as it is.
+        picture: The conversion of an image; None if it stays as it is.
     """
 
     kind: str
@@ -82,7 +82,7 @@ class Source(NamedTuple):
 
     @classmethod
     def of(cls, name: Path, path: Path, space: Space[Any]) -> Self:
-        """A leaf that fits what is read there; ValueError if it does not."""
+        """The source of an input; ValueError if its space does not fit."""
         kind = name[0]
         axes = {"rgb": 3, "depth": 3, "language": 1}.get(kind)
         nests = kind in ("rgb", "depth") or len(name) == 1
@@ -103,13 +103,13 @@ class Source(NamedTuple):
         return is_image and not spaces.channels_last(self.space.shape)
 
     def find(self, obs: Any) -> Tensor:
-        """The leaf among an environment's observations."""
+        """The entry in an environment's observations."""
         for name in self.path:
             obs = obs[name]
         return obs
 
     def read(self, obs: Any) -> Tensor:
-        """Of observations `[B, ...]` the leaf, as the model reads it."""
+        """The input, as the model reads it, from observations `[B, ...]`."""
         leaf = self.find(obs)
         if self.kind == "proprio":
             return leaf.reshape(len(leaf), -1).float()
@@ -117,7 +117,7 @@ class Source(NamedTuple):
         return leaf.permute(0, 2, 3, 1) if self.channels_first else leaf
 
     def read_space(self) -> Box:
-        """Of one leaf as the model reads it."""
+        """The space of one such input, as the model reads it."""
         space = self.space if self.picture is None else self.picture.space
         low, high = space.low, space.high
         if self.kind == "proprio":

@@ -1,4 +1,4 @@
-"""Between a robot's units and [-1, 1]: buffers that are saved with the model."""
+"""Scaling between a robot's units and [-1, 1], saved with the model as buffers."""
 
 import warnings
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from torch import Tensor, nn
 
 from yieldrl.vla.actions import ActionLayout
 
-LARGEST_BOUND = 1e6  # beyond it bounds say nothing of the numbers to expect
-LEAST_HALF = 1e-30  # less counts as none: float32 could not hold bins of such a range
-MOST_ROWS = 100_000  # that quantiles are taken of; of more, evenly spaced ones
+LARGEST_BOUND = 1e6  # larger bounds count as unknown
+LEAST_HALF = 1e-30  # of a range; float32 cannot hold the bins of a narrower one
+MOST_ROWS = 100_000  # for quantiles; of more rows, evenly spaced ones
 
 
 class RangeStatistics(nn.Module):
-    """What becomes -1, `low [D]`, and what becomes 1, `high [D]`; float32.
+    """The values that map to -1, `low [D]`, and to 1, `high [D]`; float32.
 
     Both are NaN until they are known, from bounds, data or a pretrained model's file.
     """
@@ -34,8 +34,8 @@ class RangeStatistics(nn.Module):
 
     @property
     def fitted(self) -> bool:
-        """Whether the range is known. Until it is, asking waits for a GPU."""
-        if not self._known:  # weights may have been loaded since
+        """Whether the range is known. Until it is, each call waits for a GPU."""
+        if not self._known:  # weights may have been loaded meanwhile
             self._known = not bool((self.low.isnan() | self.high.isnan()).any())
         return self._known
 
@@ -44,16 +44,16 @@ class RangeStatistics(nn.Module):
         return 2 * (values.float() - self.low) / (self.high - self.low) - 1
 
     def denormalize(self, values: Tensor) -> Tensor:
-        """Of normalised values `[..., D]` what they stand for, float32."""
+        """Normalised values `[..., D]` in original units, float32."""
         return self.low + (values + 1) * (self.high - self.low) / 2
 
     @torch.no_grad()
     def set_range(self, low: Any, high: Any) -> Self:
-        """Take these bounds, `[D]` each, a little apart where they are equal.
+        """Set the range, `[D]` each; equal bounds are moved a little apart.
 
         ValueError if they are of another size, or not in order.
         """
-        # Copies: Ray's workers read bounds of a space where nobody may write.
+        # Copies: in Ray's workers the bounds of a space are read-only.
         lower = torch.tensor(np.asarray(low, np.float32), device=self.low.device)
         upper = torch.tensor(np.asarray(high, np.float32), device=self.low.device)
         if lower.shape != self.low.shape or upper.shape != self.low.shape:
@@ -71,7 +71,7 @@ class RangeStatistics(nn.Module):
         return self
 
     def from_bounds(self, low: np.ndarray, high: np.ndarray) -> Self:
-        """Take the bounds of a space, `[D]` each, if all of them say something."""
+        """Take the bounds of a space, `[D]` each, if all of them are informative."""
         if (np.abs(np.stack([low, high]).astype(np.float64)) <= LARGEST_BOUND).all():
             self.set_range(low, high)
         return self
@@ -95,14 +95,14 @@ class RangeStatistics(nn.Module):
     def from_openvla(
         self, statistics: Mapping[str, Any], dataset: str | None, entry: str
     ) -> Self:
-        """Take those of OpenVLA's `dataset_statistics.json`, or `norm_stats`.
+        """Take the range of OpenVLA's `dataset_statistics.json`, or `norm_stats`.
 
         ValueError if they have no such data set or entry.
 
         Args:
             statistics: Data sets, in them entries, in them `q01`, `q99` and maybe
                 `mask`, whose False numbers are in [-1, 1] as they are.
-            dataset: Whose; None if there is only one.
+            dataset: Name of the data set; None if there is only one.
             entry: `action` or `proprio`.
         """
         names = sorted(statistics)
@@ -123,7 +123,7 @@ class RangeStatistics(nn.Module):
 
 
 def _warn_of_rare(own: Mapping[str, Any], coincide: np.ndarray, what: str) -> None:
-    """Say which numbers have one quantile and may have others that are cut off."""
+    """Warn of dimensions with equal quantiles, whose rare values may be cut off."""
     least, most = (np.asarray(own.get(key, own["q01"])) for key in ("min", "max"))
     varies = least != most if {"min", "max"} <= own.keys() else np.zeros(1, bool)
     if (cut := np.flatnonzero(coincide & varies)).size:
@@ -141,7 +141,7 @@ def _least_half(center: Tensor) -> Tensor:
 
 
 class ActionStatistics(RangeStatistics):
-    """Of actions; normalising raises RuntimeError while their range is unknown."""
+    """Range of actions; normalising raises RuntimeError while it is unknown."""
 
     def denormalize(self, values: Tensor) -> Tensor:
         self._require()
@@ -161,10 +161,10 @@ class ActionStatistics(RangeStatistics):
 
 
 class ProprioStatistics(RangeStatistics):
-    """Of proprioception, which passes as it is until they are known."""
+    """Range of proprioception, which stays unchanged while the range is unknown."""
 
     limit = 10.0
-    """Bound of what comes out, in units of the range."""
+    """Largest absolute output, in units of the range."""
 
     def normalize(self, values: Tensor) -> Tensor:
         """Values `[..., D]` in units of the range, clipped to `limit`; float32."""
@@ -174,14 +174,14 @@ class ProprioStatistics(RangeStatistics):
 
 
 def action_statistics(space: Box, layout: ActionLayout) -> ActionStatistics:
-    """Those of a Box of actions, of its bounds if they say something."""
+    """Statistics of a Box of actions, from its bounds if they are informative."""
     shape = layout.length, layout.size
     low, high = (bound.reshape(shape)[0] for bound in (space.low, space.high))
     return ActionStatistics(layout.size).from_bounds(low, high)
 
 
 def proprio_statistics(space: gymnasium.Space[Any]) -> ProprioStatistics | None:
-    """Those of a Dict's `proprio`, of its bounds if they say something."""
+    """Statistics of a Dict's `proprio`, from its bounds if they are informative."""
     leaf = space.spaces.get("proprio") if isinstance(space, Dict) else None
     if not isinstance(leaf, Box):
         return None

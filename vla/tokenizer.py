@@ -1,4 +1,4 @@
-"""From sentences to the tokens of a language model."""
+"""Convert sentences to the tokens of a language model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,7 +74,7 @@ class SentenceTokenizer:
         return [*self._first, *inner, *self._last]
 
     def __call__(self, text: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens of sentences, as long as the longest of them; a GPU is waited for.
+        """Tokens of sentences, padded to the longest of them; it waits for a GPU.
 
         From UTF-8 with zeros after it, `[B, S]` uint8, to tokens `[B, T]` int64, zeros
         after each sentence, and where there is a token, `[B, T]` bool.
@@ -89,7 +89,7 @@ class SentenceTokenizer:
         return torch.from_numpy(tokens).to(device), torch.from_numpy(mask).to(device)
 
     def _row(self, encoded: np.ndarray) -> int:
-        """The row of the tables in which a sentence's tokens are."""
+        """The row of a sentence's tokens in the tables."""
         key = encoded.tobytes().rstrip(b"\0")
         if key in self._rows:
             return self._rows[key]
@@ -105,8 +105,8 @@ class SentenceTokenizer:
 
 
 def tiny_tokenizer(words: Sequence[str] = WORDS) -> SentenceTokenizer:
-    """A byte-level tokenizer, to which no sentence is unknown; the words are a token
-    each (byte pair encoding: Sennrich et al. 2016, arXiv:1508.07909)."""
+    """A byte-level tokenizer, which can encode any sentence; each word is one token
+    (byte pair encoding: Sennrich et al. 2016, arXiv:1508.07909)."""
     library = require("tokenizers")
     tokenizer = library.Tokenizer(library.models.BPE())
     byte_level = library.pre_tokenizers.ByteLevel(add_prefix_space=True)

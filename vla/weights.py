@@ -1,4 +1,4 @@
-"""Puts tensors by name into modules, and reads those of a folder one by one."""
+"""Load tensors by name into modules; read those of a folder one by one."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,13 +11,13 @@ from yieldrl.foundations.validation import listed
 from yieldrl.vla.files import existing, read_json, require
 
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
-"""Files of a folder: which shard holds which tensor; or all of them in one."""
+"""Files of a folder: the index of tensors in shards; or one with all tensors."""
 
 PREFIXES = ("module", "_orig_mod")
-"""What DistributedDataParallel and torch.compile put before or inside of names."""
+"""Parts that DistributedDataParallel and torch.compile add to names."""
 
 STARTS = tuple(f"{prefix}." for prefix in (*PREFIXES, "model"))
-"""What may be before all names: `model` in those of a policy, or of Lightning's."""
+"""Possible prefixes of all names: also `model`, of a policy or of Lightning."""
 
 
 def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
@@ -27,7 +27,7 @@ def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -
     names = {id(tensor): name for name, tensor in wanted.items()}
     got: dict[str, Tensor] = {}
     for name, tensor in unwrapped(state, own.keys()).items():
-        kept = names[id(own[name])] if name in own else name  # of tied tensors, one
+        kept = names[id(own[name])] if name in own else name  # one name per tied tensor
         if not torch.equal(got.setdefault(kept, tensor), tensor):
             raise CheckpointError(
                 f"{source} has {name} apart from {kept}, and the model ties the two:"
@@ -38,14 +38,14 @@ def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -
 
 
 def unwrapped(state: Mapping[str, Tensor], known: Iterable[str]) -> dict[str, Tensor]:
-    """The tensors, by the known names where these are theirs without `PREFIXES`.
+    """The tensors, renamed to known names that equal theirs without `PREFIXES`.
 
     `module.layer.weight` of `DistributedDataParallel` is `layer.weight`, if no known
     name is of the first kind; likewise the `model.` that a policy's names begin with.
     """
     known, names = set(known), list(state)
     while known.isdisjoint(names) and all(n.startswith(STARTS) for n in names):
-        names = [name.partition(".")[2] for name in names]  # that is around the whole
+        names = [name.partition(".")[2] for name in names]  # strip the prefix
     for i, name in enumerate(names):
         inner = ".".join(part for part in name.split(".") if part not in PREFIXES)
         if name not in known and inner in known.difference(names):
@@ -106,8 +106,8 @@ class Shards:
                     self.shapes[name] = tuple(file.get_slice(name).get_shape())
 
     def fill(self, module: nn.Module, dtype: torch.dtype, device: str) -> None:
-        """Put the tensors in the place of the module's parameters of these names, which
-        may be on the device `meta`; in memory is one more tensor than what is placed.
+        """Replace the module's parameters of these names, which may be on the device
+        `meta`, by the tensors; at most one tensor more is in memory at a time.
         """
         names = {name for name, _ in module.named_parameters()}
         for path, inside in self._files.items():

@@ -1,6 +1,6 @@
 """Engines: the processes of a learner take one gradient step on their batches.
 
-`Config.engine` says which of PyTorch's ways, or DeepSpeed's. An algorithm does not know
+`Config.engine` names one of PyTorch's methods, or DeepSpeed. An algorithm does not know
 of it: its `runtime` asks the engine for gradient steps.
 """
 

@@ -22,7 +22,7 @@ class Engine(ABC):
     All methods are collective: call them in every process, in the same order.
 
     Args:
-        config: Of the run.
+        config: The run's config.
         algorithm: With its model and all its optimizers.
     """
 
@@ -48,7 +48,7 @@ class Engine(ABC):
 
     @property
     def step_class(self) -> type["EngineStep"]:
-        """Takes the gradient steps."""
+        """The class that takes the gradient steps."""
         return EngineStep
 
     @contextmanager
@@ -62,7 +62,7 @@ class Engine(ABC):
                 self._depth -= 1
 
     def state_dict(self) -> dict[str, Any]:
-        """The algorithm's, whole in every process, as a run in one process has it."""
+        """The algorithm's whole state in every process, as of a run in one process."""
         return self.algorithm.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -88,14 +88,14 @@ class Engine(ABC):
             optimizer: Its parameters alone get gradients: means over processes.
             compute: Computes the loss.
             scale: The loss's factor.
-            last: Whether the step comes next.
+            last: Whether the optimizer's step follows.
         """
 
     @abstractmethod
     def step(
         self, optimizer: Optimizer, max_grad_norm: float | None
     ) -> Tensor | float | None:
-        """Clip as `GradientStep` does, and move the parameters; the norm before."""
+        """Clip as `GradientStep` does, and update parameters; the norm before."""
 
 
 class EngineStep(AccumulatedStep):
@@ -119,7 +119,7 @@ class EngineStep(AccumulatedStep):
         self.engine = engine
 
     def __call__(self, data: Any) -> dict[str, Any]:
-        """Take one step on this process's batch `[B]`; what all of them log.
+        """Take one step on this process's batch `[B]`; the metrics of all processes.
 
         Raises:
             RuntimeError: If no parameter of the optimizer requires a gradient.
@@ -141,7 +141,7 @@ class EngineStep(AccumulatedStep):
         return self.engine.trained(self.optimizer) or super().trained_parameters()
 
     def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
-        """Let the engine have the gradients of each part; the metrics' means."""
+        """Give the engine the gradients of each part; the means of the metrics."""
         rows = len(data) if self.micro_batches > 1 else 1
         own = torch.tensor([data.numel(), rows])
         samples, most = ranks().all_gather(own).unbind(1)

@@ -16,7 +16,7 @@ from yieldrl.foundations import Config, ranks
 from yieldrl.runtime.accumulation import in_parts
 
 MAX_METRICS = 255
-"""How many metrics of a loss fit beside its gradients."""
+"""Most metrics of a loss that fit beside its gradients."""
 
 
 class DDPEngine(Engine):
@@ -33,7 +33,7 @@ class DDPEngine(Engine):
 
     @property
     def step_class(self) -> type[EngineStep]:
-        """Takes the gradient steps."""
+        """The class that takes the gradient steps."""
         return DDPStep
 
     def backward(
@@ -107,7 +107,7 @@ class DDPStep(EngineStep):
         self._usual = 0.0  # samples of a batch, the same number in every process
 
     def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
-        """Let the engine have the gradients of each part; the metrics' means."""
+        """Give the engine the gradients of each part; the means of the metrics."""
         if not self._usual:
             sizes = ranks().all_gather(torch.tensor([float(data.numel())]))
             self._usual = max(1.0, float(sizes.mean()))

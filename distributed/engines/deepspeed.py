@@ -22,12 +22,12 @@ from yieldrl.runtime import frozen
 class DeepSpeedEngine(Engine):
     """DeepSpeed with `zero_stage`, one of its engines for each optimizer.
 
-    What is frozen stays whole in each process, and what requires gradients must not
+    Frozen parameters stay whole in each process, and the set of trained ones must not
     change. A parameter that a loss does not depend on has a gradient of 0, which for
     PyTorch's optimizers is not the same as none.
 
     Attributes:
-        parts: What DeepSpeed has made of each optimizer.
+        parts: The `ZeroPart` of each optimizer.
 
     Raises:
         ImportError: If DeepSpeed is not installed.
@@ -47,7 +47,7 @@ class DeepSpeedEngine(Engine):
         """The parameters of an optimizer that require gradients.
 
         Raises:
-            RuntimeError: If they are others than in the beginning.
+            RuntimeError: If they are not those at the start.
         """
         return self.part(optimizer).trained()
 
@@ -55,7 +55,7 @@ class DeepSpeedEngine(Engine):
         """The `ZeroPart` of an optimizer.
 
         Raises:
-            RuntimeError: If it does not know it.
+            RuntimeError: If the optimizer is unknown.
         """
         for part in self.parts.values():
             if part.optimizer is optimizer:
@@ -91,7 +91,7 @@ class DeepSpeedEngine(Engine):
         return part.engine.get_global_grad_norm() if part.stage else norm
 
     def state_dict(self) -> dict[str, Any]:
-        """The algorithm's, whole in every process, as a run in one process has it."""
+        """The algorithm's whole state in every process, as of a run in one process."""
         with self.gathered(), self._plain_optimizers():
             return copy.deepcopy(self.algorithm.state_dict())
 
@@ -130,10 +130,10 @@ class DeepSpeedEngine(Engine):
 
 
 def import_deepspeed(device: str) -> Any:
-    """The package, for a kind of device; it joins the group that is there.
+    """The package, for a type of device; it joins the existing process group.
 
     Raises:
-        ImportError: If it is not installed; the message says how to.
+        ImportError: If it is not installed; the message tells how to install it.
     """
     os.environ.setdefault("DS_ACCELERATOR", device)
     logging.getLogger("DeepSpeed").setLevel(logging.ERROR)

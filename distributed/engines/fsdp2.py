@@ -24,9 +24,9 @@ class FSDP2Engine(Engine):
     of gradients and of the optimizer.
 
     Weights are whole while a loss is computed: those of one block after the other where
-    the model names its blocks, as those of `transformers` do, else all at once. What is
-    trained beside the model stays whole everywhere, as do single numbers in it, and
-    what is trained in another dtype than the most.
+    the model names its blocks, as those of `transformers` do, else all at once. Trained
+    parameters outside the model stay whole everywhere, as do scalars in it, and those
+    of another dtype than the most.
 
     Attributes:
         root: The module that computes losses, an `FSDPModule`.
@@ -74,7 +74,7 @@ class FSDP2Engine(Engine):
         return norm
 
     def state_dict(self) -> dict[str, Any]:
-        """The algorithm's, whole in every process, as a run in one process has it."""
+        """The algorithm's whole state in every process, as of a run in one process."""
         return map_tensors(_gathered, self.algorithm.state_dict())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -115,7 +115,7 @@ class FSDP2Engine(Engine):
 
 
 def blocks(model: nn.Module) -> list[nn.Module]:
-    """The parts of a model that models of `transformers` in it call their blocks."""
+    """The blocks that models of `transformers` inside a model name."""
     names: set[str] = set()
     for module in model.modules():
         names.update(getattr(module, "_no_split_modules", None) or ())
@@ -138,7 +138,7 @@ def _gathered(value: Tensor) -> Tensor:
 
 
 def _like(own: Any, value: Any) -> Any:
-    """A whole tensor, shared as another one is."""
+    """A whole tensor, sharded like another one."""
     if not isinstance(own, DTensor):
         return value
     there = value.to(own.device)
@@ -146,7 +146,7 @@ def _like(own: Any, value: Any) -> Any:
 
 
 def _shared(optimizer: Optimizer, state: Mapping[str, Any]) -> dict[str, Any]:
-    """An optimizer's whole state, each entry shared as its parameter is."""
+    """An optimizer's whole state, each entry sharded like its parameter."""
     own = [p for group in optimizer.param_groups for p in group["params"]]
     entries = {
         number: {

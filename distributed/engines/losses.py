@@ -1,4 +1,4 @@
-"""Losses as modules, and what is done with their gradients."""
+"""Losses as modules, and clipping of gradients."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -15,10 +15,10 @@ Compute = Callable[[], tuple[Tensor, dict[str, Any]]]
 class LossModule(nn.Module):
     """A module whose forward pass is a loss.
 
-    Engines act when a module is called, but losses call methods of a model.
+    Engines hook into a module's forward pass, but losses call methods of a model.
 
     Args:
-        parameters: Those that it has itself.
+        parameters: The parameters that it has itself.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter] = ()) -> None:
@@ -31,9 +31,9 @@ class LossModule(nn.Module):
 
 
 def clip(gradients: Sequence[Tensor], max_grad_norm: float) -> Tensor:
-    """Scale gradients down to a norm, all together; the norm before, 0-dim.
+    """Scale gradients down to a total norm; returns the norm before, 0-dim.
 
-    Those of which each process has a share, `DTensor`s, are measured as a whole.
+    Sharded ones, `DTensor`s, count as a whole.
     """
     shares = [g.to_local() for g in gradients if isinstance(g, DTensor)]
     rest = [g for g in gradients if not isinstance(g, DTensor)]

@@ -1,4 +1,4 @@
-"""The engine that a config asks for."""
+"""Make the engine that a config names."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def make_engine(config: Config, algorithm: Any) -> Engine:
 
     Args:
         config: Says `engine` and `zero_stage`.
-        algorithm: With its model and all its optimizers; its `runtime` is told.
+        algorithm: With its model and all its optimizers; its `runtime` gets the engine.
 
     Raises:
         ImportError: If DeepSpeed is asked for and not installed.

@@ -1,4 +1,4 @@
-"""One optimizer in DeepSpeed's hands."""
+"""One optimizer, run by DeepSpeed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,11 +19,11 @@ class ZeroPart:
         package: DeepSpeed.
         optimizer: Any of PyTorch's; DeepSpeed puts other tensors into its groups, and
             their options, such as learning rates, stay in them.
-        stage: Of ZeRO, 0 to 3.
+        stage: Stage of ZeRO, 0 to 3.
 
     Attributes:
-        engine: DeepSpeed's.
-        parameters: What is trained.
+        engine: The engine of DeepSpeed.
+        parameters: The trained parameters.
     """
 
     def __init__(self, package: Any, optimizer: Optimizer, stage: int) -> None:
@@ -62,7 +62,7 @@ class ZeroPart:
         """The parameters that require gradients.
 
         Raises:
-            RuntimeError: If they are others than in the beginning.
+            RuntimeError: If they are not those at the start.
         """
         now = [p.requires_grad for group in self._groups for p in group]
         if now != self._asked:
@@ -73,7 +73,7 @@ class ZeroPart:
         return self.parameters
 
     def state_dict(self) -> dict[str, Any]:
-        """As the optimizer's would be in one process."""
+        """The optimizer's state, as it would be in one process."""
         if self.stage == 0:
             return self.optimizer.state_dict()
         groups, count = [], 0
@@ -105,8 +105,8 @@ class ZeroPart:
                     self.write(parameter, value, key)
 
     def write(self, parameter: nn.Parameter, value: Tensor, *key: str) -> None:
-        """Set the weight that the optimizer moves, or its entry of a key, to a whole
-        tensor."""
+        """Set the optimizer's master weight, or its state's entry of a key, to a
+        whole tensor."""
         what = "optimizer_state" if key else "fp32_param"
         if self.stage in (1, 2):
             set_ = getattr(self.package.utils, f"safe_set_full_{what}")
@@ -125,8 +125,8 @@ class ZeroPart:
         return self.package.utils.safe_get_full_optimizer_state(parameter, key)
 
     def _clear(self, entry: Mapping[str, Tensor]) -> None:
-        """Let the optimizer's state be as before its first step, but for the number of
-        steps, with the keys of an entry, if it has none yet."""
+        """Reset the optimizer's state to that before its first step, but for the number
+        of steps, with the keys of an entry, if it has none yet."""
         state = self.optimizer.state
         for flat in self._flats():
             for name, x in (entry or state[flat]).items():
@@ -147,7 +147,7 @@ class ZeroPart:
     def _link(self) -> None:
         """Let DeepSpeed find the optimizer's state of each parameter.
 
-        By itself it does so within its first step, for the first group alone.
+        By default it does so within its first step, for the first group alone.
         """
         if self.stage < 3 and self.optimizer.state:
             groups = self.engine.optimizer.bit16_groups

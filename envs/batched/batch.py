@@ -1,4 +1,4 @@
-"""N copies of a world: their state, their random numbers, and checkpoints of both."""
+"""N copies of a world: state, random numbers, and checkpoints of both."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ from yieldrl.foundations.device import usable_device
 
 
 class Batch(World, Parameters):
-    """What `TorchVectorEnv` keeps between steps; its docstring has the arguments."""
+    """The data of a `TorchVectorEnv` between steps; see there for the arguments."""
 
     gymnasium_id: ClassVar[str | None] = None
-    """An environment of Gymnasium's that has the same states, to draw them."""
+    """Id of a Gymnasium environment with the same states, used for rendering."""
 
     closed: bool
     single_action_space: Any
@@ -34,7 +34,7 @@ class Batch(World, Parameters):
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Remember the arguments, for `clone`."""
+        """Store the arguments, for `clone`."""
         envs = super().__new__(cls)
         envs._arguments = args[1:], {k: kwargs[k] for k in kwargs if k != "num_envs"}
         return envs
@@ -56,7 +56,7 @@ class Batch(World, Parameters):
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         checks.check_arguments(self)
-        # Copies, as a space has a random generator that instances must not share.
+        # Copy: a space has a random generator, which instances must not share.
         self.single_action_space = copy.deepcopy(self.single_action_space)
         self.single_observation_space = copy.deepcopy(self.single_observation_space)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -71,14 +71,14 @@ class Batch(World, Parameters):
         self.state: Any = None
         self.elapsed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
         self._ended = torch.zeros(num_envs, dtype=torch.bool, device=self.device)
-        self._painter: Any = None  # draws for this environment, if anything does
+        self._painter: Any = None  # Gymnasium environment for rendering, or None
         self._step = CompiledStep(self) if compile else self.pure_step
         if compile or self.device.type != "cpu":
             self._can_branch = False
 
     @property
     def action_dtype(self) -> torch.dtype:
-        """Of the actions that `dynamics` gets."""
+        """Dtype of the actions that `dynamics` gets."""
         return self._action_reader.dtype
 
     @property
@@ -87,19 +87,19 @@ class Batch(World, Parameters):
         return self._noise.generator
 
     def renew_noise(self, ended_before: Tensor) -> None:
-        """Draw the noise of the next step, where the latest one used it; `ended_before
-        [N]` says where the step before it ended an episode."""
+        """Draw new noise for the next step where the latest one used it; `ended_before
+        [N]` marks where the step before that ended an episode."""
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         used = self._ended if same_step else ended_before
         self._noise.renew(used, all_used=self._is_random)
 
     @property
     def _takes_noise(self) -> bool:
-        """Whether a step is given noise."""
+        """Whether a step takes noise as an argument."""
         return self._is_random or not self._can_branch
 
     def _first_states(self, noise: Tensor, parameters: Mapping[str, Tensor]) -> Any:
-        """`initial_state`, with other parameters for this once."""
+        """`initial_state`, with parameters replaced for this call."""
         usual = {name: getattr(self, name) for name in parameters}
         vars(self).update(parameters)
         try:
@@ -108,7 +108,7 @@ class Batch(World, Parameters):
             vars(self).update(usual)
 
     def check_running(self) -> None:
-        """Raise if there is nothing to step (on a CPU, also if an episode is over)."""
+        """Raise if not reset or closed (on a CPU, also if an episode is over)."""
         if self.state is None and self.closed:
             raise ClosedEnvironmentError("a step after close(): make new environments")
         if self.state is None:
@@ -121,7 +121,7 @@ class Batch(World, Parameters):
             )
 
     def detach(self) -> None:
-        """Cut the state off from the graph of the steps that led to it."""
+        """Detach the state from the autograd graph of earlier steps."""
         self.state = tree_map(Tensor.detach, self.state)
 
     def clone(self, num_envs: int, *, render_mode: str | None = None) -> Self:
@@ -130,22 +130,22 @@ class Batch(World, Parameters):
         return type(self)(num_envs, *args, **{**kwargs, "render_mode": render_mode})
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies, which make a painter of their own."""
+        """State for copies, which make their own painter."""
         return {**vars(self), "_painter": None}
 
     def draw(self, state: Any, index: int) -> np.ndarray:
-        """The picture uint8 `[H, W, 3]` that `gymnasium_id` draws (with pygame)."""
+        """The frame uint8 `[H, W, 3]`, rendered by `gymnasium_id` (with pygame)."""
         if self.gymnasium_id is None:
             return super().draw(state, index)
         if self._painter is None:
             env: Any = gymnasium.make(self.gymnasium_id, render_mode="rgb_array")
             self._painter = env.unwrapped
-            self._painter.last_u = None  # of the pendulum, which shows its torque
+            self._painter.last_u = None  # the pendulum would draw its torque
         self._painter.state = state
         return self._painter.render()
 
     def render(self, indices: Sequence[int] | None = None) -> tuple[np.ndarray, ...]:
-        """Pictures uint8 `[H, W, 3]` of all environments, or of those at `indices`."""
+        """Frames uint8 `[H, W, 3]` of all environments, or of those at `indices`."""
         if self.render_mode is None:
             raise ValueError('to render, construct with render_mode="rgb_array"')
         if self.state is None:
@@ -159,7 +159,7 @@ class Batch(World, Parameters):
         self.state = self._noise.pending = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that stepping needs to continue bitwise, except the constants."""
+        """All state needed to continue bitwise, except the constants."""
         parts = {"state": self.state, "elapsed": self.elapsed, "ended": self._ended}
         parts = clone({**parts, "noise": self._noise.pending})
         return {**parts, "generator": self.generator.get_state()}

@@ -1,4 +1,4 @@
-"""Whether a world's arguments, functions and actions fit its spaces."""
+"""Checks of a world's arguments, functions and actions."""
 
 import copy
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from yieldrl.foundations.spaces import choice_ranges
 
 
 def check_arguments(envs: Any) -> None:
-    """Raise if what the constructor was given, or the subclass names, is wrong."""
+    """Raise if an argument of the constructor or a class attribute is wrong."""
     name = type(envs).__name__
     for word in ("single_observation_space", "single_action_space", "noise_size"):
         if not hasattr(envs, word):
@@ -44,14 +44,14 @@ def check_counts(**counts: Any) -> None:
 
 
 def check_choice(name: str, value: str, choices: Collection[str]) -> None:
-    """Raise ValueError if an argument's value is none of the choices."""
+    """Raise ValueError if an argument is not one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} = {value!r}: choose one of {tuple(choices)}")
 
 
 def check_functions(envs: Any, reader: "ActionReader", state: Any) -> None:
-    """Run `dynamics` and `observe` once, on a copy of the state; raise ValueError if a
-    result does not fit."""
+    """Run `dynamics` and `observe` once on a copy of the state; ValueError if a result
+    does not fit."""
 
     def expect(what: str, got: Any, wanted: Any) -> None:
         if got != wanted:
@@ -60,7 +60,7 @@ def check_functions(envs: Any, reader: "ActionReader", state: Any) -> None:
 
     n = envs.num_envs
     expect("initial_state: the last axis", last_axes(state), {n})
-    state = clone(state)  # some worlds write the next state into it
+    state = clone(state)  # some worlds write into it in place
     space = copy.deepcopy(envs.action_space)  # its random generator is the caller's
     space.seed(0)
     with torch.no_grad():
@@ -77,8 +77,8 @@ def check_functions(envs: Any, reader: "ActionReader", state: Any) -> None:
 
 
 def reset_options(envs: Any, options: Any) -> tuple[Tensor | None, dict[str, Tensor]]:
-    """Which environments to reset, a mask bool `[N]` or None for all, and parameters
-    for this reset, by the attribute's name.
+    """The mask of environments to reset, bool `[N]` or None for all, and parameters for
+    this reset, by attribute name.
 
     Raises:
         ResetNeeded: If a mask comes before the first reset.
@@ -108,12 +108,12 @@ def reset_options(envs: Any, options: Any) -> tuple[Tensor | None, dict[str, Ten
 
 
 class ActionReader:
-    """Converts and checks the actions of N environments: to int64, or floats of their
-    `dtype`.
+    """Converts the actions of N environments to int64, or floats of `dtype`, and checks
+    them.
 
-    On a CPU, where reading values does not wait, `read` refuses numbers that are not
-    finite; elsewhere `mark` must make their rewards NaN. Choices are not checked where
-    steps are compiled, as that would cost a tenth of the step.
+    On a CPU, where reading values does not synchronize, `read` rejects numbers that are
+    not finite; elsewhere `mark` makes their rewards NaN. Discrete actions are not
+    checked if steps are compiled, because it would cost a tenth of the step.
     """
 
     def __init__(self, envs: Any) -> None:
@@ -128,11 +128,11 @@ class ActionReader:
         self._choices = ranges[0] if ranges else None
 
     def read(self, actions: Any, ignored: Tensor | None = None) -> Tensor:
-        """The actions, a tensor, array or list (sentences may be strings), as a tensor
+        """The actions, a tensor, array or list (texts may be strings), as a tensor
         `[N, ...]`.
 
-        Where they are `ignored`, bool `[N]`, they may be anything. TypeError or
-        ValueError if they are not such, not finite, or not in the space.
+        Where `ignored`, bool `[N]`, is True, any value is accepted. TypeError or
+        ValueError if actions have a wrong type, are not finite, or not in the space.
         """
         if not isinstance(actions, Tensor):
             actions = self._from_array(actions)
@@ -150,7 +150,7 @@ class ActionReader:
         return actions
 
     def mark(self, reward: Tensor, action: Tensor, ignored: Tensor | None) -> Tensor:
-        """Rewards `[N]`, NaN where the action is not finite; this never waits."""
+        """Rewards `[N]`, NaN where the action is not finite; never synchronizes."""
         mark = (0 * action.detach()).reshape(self.num_envs, -1).sum(1)
         if ignored is not None:
             mark = mark.masked_fill(ignored, 0)
@@ -159,7 +159,7 @@ class ActionReader:
     def _check_rest(
         self, action: Tensor, finite: np.ndarray, ignored: Tensor | None
     ) -> None:
-        """Refuse actions that are not finite, unless all of them are ignored."""
+        """Raise ValueError for actions that are not finite, unless they are ignored."""
         if ignored is not None:
             finite = finite | ignored.numpy().reshape(-1, *[1] * (finite.ndim - 1))
         if not finite.all():

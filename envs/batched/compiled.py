@@ -13,14 +13,14 @@ from yieldrl.foundations import compile_cache
 from yieldrl.speed import pytorch
 from yieldrl.speed.guards import GuardedCode
 
-_STATE = 0  # its position in the arguments and results of `pure_step`
-_FLAGS = (2, 5, 6)  # positions of bools in its results
+_STATE = 0  # position of the state in `pure_step`'s arguments and results
+_FLAGS = (2, 5, 6)  # positions of bools in the results
 _OBSERVATIONS = (3, 7)
 
 
 class CompiledStep:
     """`pure_step` of N worlds under `torch.compile`, separately for each instance.
-    What the step reads is guarded, so changing a parameter or a method later takes
+    Guards cover all that the step reads, so later changes of parameters or methods take
     effect."""
 
     def __init__(self, world: Any) -> None:
@@ -28,11 +28,11 @@ class CompiledStep:
         self._cpp_wrapper = world.many_tensors and world.device.type == "cpu"
         self._num_envs, self._space = world.num_envs, world.single_observation_space
         self._code: GuardedCode | None = None
-        # Results that must be viewed as another dtype; None before the first step.
+        # Results to view as another dtype; None before the first step.
         self._views: list[tuple[int, Any]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """For a copy, which compiles for itself."""
+        """State for a copy, which compiles its own step."""
         return {**vars(self), "_code": None, "_views": None}
 
     def __call__(self, *tensors: Any) -> list[Any]:
@@ -48,7 +48,7 @@ class CompiledStep:
         return answer
 
     def _views_of(self, answer: list[Any], state: Any) -> list[tuple[int, Any]]:
-        """Positions, dtypes and shapes of results that are bytes of other tensors."""
+        """Positions, dtypes and shapes of results that are returned as bytes."""
         obs = create_empty_array(self._space, self._num_envs)
         obs = tree_map(lambda x: torch.from_numpy(x).to("meta"), obs)
         wanted = {_STATE: state, **dict.fromkeys(_OBSERVATIONS, obs)}
@@ -59,10 +59,10 @@ class CompiledStep:
         ]
 
     def _compiled(self) -> GuardedCode:
-        """The step with its flags as bytes, compiled at its first call."""
+        """The step with flags as bytes, compiled at the first call."""
         compile_cache.prepare()
         pure_step = self._step
-        # The guards check the sizes already.
+        # Guards already check the sizes.
         options = {"size_asserts": False, "cpp_wrapper": self._cpp_wrapper}
         generate = partial(pytorch.generated, **options)
 
@@ -73,8 +73,8 @@ class CompiledStep:
 
 
 def _in_bytes(x: Tensor) -> Tensor:
-    """Flags as bytes: on a CPU, compiled code takes 5 to 8 ns to store a bool, and next
-    to nothing for a byte. With three of them, that is a third of CartPole's step."""
+    """Flags as bytes: on a CPU, compiled code takes 5 to 8 ns to store a bool, almost
+    nothing for a byte. For three flags, that is a third of CartPole's step."""
     return x.to(torch.int32).to(torch.int8) if x.dtype == torch.bool else x
 
 

@@ -1,5 +1,5 @@
 """A step of a batched world as part of a larger function of tensors, so that acting,
-stepping and storing can be compiled as one."""
+stepping and storing are compiled together."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["accept", "fits", "in_compiled_form", "inputs", "packed", "step", "un
 
 
 def fits(envs: Any) -> bool:
-    """Whether `step` below does what `envs.step` does: not if a subclass changed it."""
+    """Whether `step` below equals `envs.step`: False if a subclass overrides it."""
     return (
         isinstance(envs, TorchVectorEnv)
         and type(envs).step is TorchVectorEnv.step
@@ -25,7 +25,7 @@ def fits(envs: Any) -> bool:
 
 
 def inputs(envs: TorchVectorEnv) -> dict[str, Any]:
-    """What the next step depends on, besides the actions."""
+    """The tensors that the next step reads, besides the actions."""
     envs.check_running()
     own = {"state": envs.state, "elapsed": envs.elapsed, "ended": envs._ended}
     noise = envs._noise.pending
@@ -33,7 +33,7 @@ def inputs(envs: TorchVectorEnv) -> dict[str, Any]:
 
 
 def packed(envs: TorchVectorEnv, obs: Any) -> Any:
-    """Observations `[N, ...]` as `step` returns them, in the same memory."""
+    """Observations `[N, ...]` in the format of `step`, in the same memory."""
     return pack_bools(obs) if envs.packs_bools else obs
 
 
@@ -45,16 +45,16 @@ def unpacked(envs: TorchVectorEnv, obs: Any) -> Any:
 
 
 def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
-    """From `inputs` and actions `[N, ...]` to the results of a step, as tensors.
+    """Compute a step from `inputs` and actions `[N, ...]`; returns tensors.
 
-    Where it is not compiled, it must run `in_compiled_form`.
+    If it is not compiled, call it inside `in_compiled_form`.
 
     Returns:
         By name `state`, `elapsed`, `ended`, `next_obs` (before any reset, `packed`),
-        `reward`, `terminated` and `truncated`. Where a step has noise for all
-        environments the resets are done, and `obs` are the observations after them.
+        `reward`, `terminated` and `truncated`. If steps have noise for all
+        environments, resets are included, and `obs` has the observations after them.
     """
-    action = action.to(envs.action_dtype, copy=True)  # which dynamics may write into
+    action = action.to(envs.action_dtype, copy=True)  # `dynamics` may overwrite it
     if "noise" in given:
         names = ("state", "elapsed", "ended", "obs", "reward", "terminated")
         state, elapsed, ended = (given[name] for name in names[:3])
@@ -75,8 +75,8 @@ def step(envs: TorchVectorEnv, given: Mapping[str, Any], action: Tensor) -> Any:
 
 
 def accept(envs: TorchVectorEnv, found: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Continue from what `step` returned: the observations `[N, ...]` to act on next,
-    and those before any reset."""
+    """Store results of `step` in `envs`; returns observations `[N, ...]` for the next
+    action, and those before any reset."""
     before, ended, envs._ended = envs._ended, found["ended"], found["ended"]
     envs.state, envs.elapsed = found["state"], found["elapsed"]
     obs = last_obs = unpacked(envs, found["next_obs"])

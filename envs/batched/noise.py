@@ -1,4 +1,4 @@
-"""Random numbers of a batch of worlds: from one generator, seeded by one or N seeds."""
+"""Random numbers for a batch of worlds: one generator, seeded by one or N seeds."""
 
 import operator
 import secrets
@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 LARGE = 4096
-"""Numbers from which it takes less time to draw only those that were used."""
+"""Size from which drawing only used numbers is faster than drawing all."""
 
 
 @dataclass(eq=False)
 class NoiseSource:
-    """Uniform numbers in [0, 1), `[size, N]`: a column for each environment.
+    """Uniform numbers in [0, 1), `[size, N]`, one column per environment.
 
     The `generator`'s seed is unpredictable until `seed` is called; `pending` is the
     noise of the next step, None if steps take none.
@@ -38,9 +38,9 @@ class NoiseSource:
         return torch.rand(shape, generator=self.generator, **like)
 
     def renew(self, used: Tensor, *, all_used: bool) -> None:
-        """Draw pending noise anew, if there is any, at least where it was `used` `[N]`:
-        on a GPU all of it, so that nothing waits; in large batches on a CPU no more
-        than that, which saves a quarter of CartPole's step."""
+        """Draw new pending noise, if any, at least where it was `used` `[N]`: on a GPU
+        everywhere, to avoid synchronization; in large batches on a CPU only
+        there, which saves a quarter of CartPole's step."""
         noise = self.pending
         if noise is None:
             return
@@ -51,8 +51,8 @@ class NoiseSource:
         self.pending = noise.index_copy(1, columns, self.draw(len(columns)))
 
     def seed(self, seed: Any) -> Tensor:
-        """Seed the generator by an int >= 0, or by N of which None is unpredictable, or
-        raise ValueError; returns the noise `[size, N]` for first states."""
+        """Seed the generator with an int >= 0, or with N ints or None (unpredictable);
+        or ValueError. Returns the noise `[size, N]` for first states."""
         several = np.ndim(seed) > 0
         given = list(seed) if several else [seed]
         seeds = [secrets.randbits(63) if s is None else _as_int(s) for s in given]
@@ -64,7 +64,7 @@ class NoiseSource:
             return self.draw()
         (together,) = np.random.SeedSequence(seeds).generate_state(1, np.uint64)
         self.generator.manual_seed(int(together >> np.uint64(1)))
-        own = torch.Generator()  # on the CPU, so that a seed means the same everywhere
+        own = torch.Generator()  # on the CPU, so that devices do not differ
         columns = [
             torch.rand(self.size, generator=own.manual_seed(s), dtype=self.dtype)
             for s in seeds
@@ -73,7 +73,7 @@ class NoiseSource:
 
 
 def _as_int(seed: Any) -> int:
-    """A seed as an int, -1 if it is none: 1.5 must not silently become 1."""
+    """A seed as an int, -1 if invalid: 1.5 must not silently become 1."""
     try:
         return operator.index(seed)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Constants of worlds: one number for all environments, or one for each."""
+"""Constants of worlds: one value for all environments, or one for each."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -9,17 +9,17 @@ from torch import Tensor
 
 
 class Parameters:
-    """Attributes of a batch of worlds, read and replaced one environment at a time."""
+    """Mixin to read and set attributes of a batch of worlds per environment."""
 
     num_envs: int
     device: torch.device
     dtype: torch.dtype
     reset_parameters: Mapping[str, str] = MappingProxyType({})
-    """Options of `reset`, and the parameters that each replaces for that reset."""
+    """Option of `reset` -> parameter that it replaces for that reset."""
 
     def parameter(self, name: str, value: Any) -> Tensor:
-        """A constant as a tensor `[]` or `[N]`, with its graph; ValueError if of
-        another shape."""
+        """A constant as a tensor `[]` or `[N]`, with its autograd graph; ValueError for
+        other shapes."""
         value = torch.as_tensor(value, dtype=self.dtype, device=self.device)
         if value.shape not in ((), (self.num_envs,)):
             wanted = f"give one number, or {self.num_envs} of them"
@@ -49,11 +49,11 @@ class Parameters:
     def set_parameters(
         self, values: Mapping[str, Any], where: Tensor | None = None
     ) -> None:
-        """Change several parameters at once, from the next step on; or ValueError.
+        """Change several parameters together, from the next step on; or ValueError.
 
         Args:
-            values: By name, numbers or tensors `[N]`.
-            where: In which environments, bool `[N]`; None for all.
+            values: Name -> number or tensor `[N]`.
+            where: Mask of environments to change, bool `[N]`; None for all.
         """
         self._check_parameters(values)
         new = {name: self.parameter(name, value) for name, value in values.items()}
@@ -63,7 +63,7 @@ class Parameters:
             setattr(self, name, value)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
-        """An attribute of each environment: of tensors `[..., N]`, its own column."""
+        """An attribute per environment: of a tensor `[..., N]`, one column each."""
         return self._split(getattr(self, name))
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -72,11 +72,11 @@ class Parameters:
         return self._split(value(*args, **kwargs) if callable(value) else value)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Replace a parameter by one number or N, other attributes by one for all.
+        """Set a parameter to one number or N, another attribute to one value for all.
 
         Raises:
             AttributeError: If there is no such attribute.
-            ValueError: If values differ of an attribute that all of them share.
+            ValueError: If values differ for an attribute that all environments share.
         """
         old, n = getattr(self, name), self.num_envs
         if isinstance(old, Tensor) and old.shape in ((), (n,)):
@@ -92,7 +92,7 @@ class Parameters:
         setattr(self, name, values[0] if several else values)
 
     def _split(self, value: Any) -> tuple[Any, ...]:
-        """Of tensors `[..., N]`, in dicts too, the columns; N times everything else."""
+        """Split tensors `[..., N]`, also in dicts, by column; repeat other values."""
         n = self.num_envs
         if isinstance(value, Mapping):
             columns = {key: self._split(child) for key, child in value.items()}

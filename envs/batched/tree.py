@@ -1,4 +1,4 @@
-"""Nested dicts of tensors, and whether they are computed by compiled code."""
+"""Functions of nested dicts of tensors, and the switch for compiled code."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -17,13 +17,13 @@ _form = _Form()
 
 
 def is_compiled() -> bool:
-    """Whether what is computed now becomes part of compiled code."""
+    """Whether the current code is being compiled, or runs `in_compiled_form`."""
     return torch.compiler.is_compiling() or _form.compiled
 
 
 @contextmanager
 def in_compiled_form() -> Iterator[None]:
-    """Have worlds compute as they do where they are compiled, in this thread."""
+    """Make worlds compute as in compiled code, in this thread."""
     before, _form.compiled = _form.compiled, True
     try:
         yield
@@ -38,7 +38,7 @@ def pack_bools(bools: Tensor) -> Tensor:
 
 def tree_map(function: Callable[..., Any], *trees: Any) -> Any:
     """Apply a function to tensors, or to those in dicts of the same structure."""
-    if isinstance(trees[0], Tensor):  # before asking for a Mapping, which takes longer
+    if isinstance(trees[0], Tensor):  # first, because the check for a Mapping is slow
         return function(*trees)
     if isinstance(trees[0], Mapping):
         return {k: tree_map(function, *(tree[k] for tree in trees)) for k in trees[0]}
@@ -46,12 +46,12 @@ def tree_map(function: Callable[..., Any], *trees: Any) -> Any:
 
 
 def where(mask: Tensor, this: Any, other: Any) -> Any:
-    """The state with the columns of `this` where the mask `[N]` is set."""
+    """Columns of `this` where the mask `[N]` is True, else of `other`."""
     return tree_map(lambda x, y: torch.where(mask, x, y), this, other)
 
 
 def clone(tree: Any) -> Any:
-    """Copies of the tensors, detached from the graph."""
+    """Copies of the tensors, detached from the autograd graph."""
     return tree_map(lambda x: x.detach().clone(), tree)
 
 
@@ -63,5 +63,5 @@ def last_axes(tree: Any) -> set[int]:
 
 
 def layout(tree: Any) -> Any:
-    """Dtype and shape in place of each tensor, to compare and to print."""
+    """The dtype and shape of each tensor, to compare and to print."""
     return tree_map(lambda x: f"{str(x.dtype)[6:]}{list(x.shape)}", tree)

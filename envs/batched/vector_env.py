@@ -1,4 +1,4 @@
-"""The base class of batched worlds: `reset` and `step` as Gymnasium has them."""
+"""The base class of batched worlds, with Gymnasium's `reset` and `step`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,11 +15,11 @@ from yieldrl.envs.batched.batch import Batch
 class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
     """Base class of device-batched environments.
 
-    A subclass names its spaces and how many random numbers a reset takes, and writes
+    A subclass defines its spaces and `noise_size`, the random numbers of a reset, and
     two pure functions, `initial_state` and `dynamics`; a third, `observe`, if observing
-    is more than transposing. Resets, time limit, seeds and checkpoints are done here.
-    No step waits for the device. On a CPU actions that are not finite are refused;
-    elsewhere their reward is NaN, which a collector reports the next time it checks.
+    is more than transposing. The base does resets, time limit, seeds and checkpoints.
+    Steps never synchronize. On a CPU actions that are not finite are an error;
+    elsewhere their reward is NaN, which a collector reports at its next check.
 
     A state is a tensor `[D, N]`, a row per quantity and a column per environment, or a
     dict of tensors (of any dtype) whose last axis is `N`. Gradients flow through `step`
@@ -28,14 +28,14 @@ class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
 
     Args:
         num_envs: N, the number of environments; the first argument of subclasses too.
-        max_episode_steps: `truncated` is set from this step on; None for no limit.
+        max_episode_steps: Time limit in steps, which truncates; None for no limit.
         device: Where the tensors live.
         dtype: Precision of the state. Observations have the dtype of their space.
         autoreset_mode: SAME_STEP resets within the step that ends an episode; NEXT_STEP
-            in the one after it, which ignores the action; DISABLED leaves it to
+            in the one after it, which ignores the action; DISABLED requires calls of
             `reset(options={"reset_mask": ended})`.
-        render_mode: None, or "rgb_array" where the subclass can `draw`.
-        compile: Whether to `torch.compile` the pure step.
+        render_mode: None, or "rgb_array" if the subclass has `draw`.
+        compile: Whether to compile `pure_step` with `torch.compile`.
 
     Attributes:
         state: The state (see `fold`), None before the first reset. It may be replaced.
@@ -66,20 +66,20 @@ class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
         """Start new episodes: observations of all environments, and an empty info.
 
         Args:
-            seed: An int seeds the generator, and so all that follows. N ints give each
-                environment the first state of its own seed, at any place in the batch
-                and on any device; later episodes share the generator, which all N seed.
-                A None among them stands for an unpredictable seed.
-            options: `{"reset_mask": bool [N]}` resets those environments alone (it may
-                be all False). Also those of `reset_parameters`, for this reset alone: a
-                number, or `[N]`.
+            seed: An int seeds the generator, and so all later numbers. N ints give each
+                environment the first state of its own seed, at any index in the batch
+                and on any device; later episodes share a generator seeded by all N. A
+                None among them is an unpredictable seed.
+            options: `{"reset_mask": bool [N]}` resets only those environments (it may
+                be all False). Also options of `reset_parameters`, for this reset only:
+                a number, or `[N]`.
 
         Raises:
             ValueError: If an argument is not as above, or if the subclass's functions
                 disagree with each other or with its spaces.
         """
         mask, parameters = checks.reset_options(self, options)
-        noise = self._noise.pending  # which no step has used yet
+        noise = self._noise.pending  # not yet used by a step
         if seed is not None:
             noise = self._noise.seed(seed)
         elif noise is None:
@@ -115,8 +115,8 @@ class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
             ResetNeeded: Before the first reset, and (on the CPU only) if in DISABLED
                 mode an episode has ended that was not reset.
             ClosedEnvironmentError: After `close`.
-            TypeError, ValueError: If the actions are not as above, or (on the CPU only)
-                not finite, or (only if not compiled) not in the space.
+            TypeError, ValueError: If actions are not as above, or (on the CPU only)
+                are not finite, or (only if not compiled) not in the space.
         """
         self.check_running()
         before = self._ended

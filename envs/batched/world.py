@@ -13,9 +13,9 @@ from yieldrl.envs.batched.tree import is_compiled, last_axes, tree_map, where
 
 
 class World:
-    """The functions that a subclass of `TorchVectorEnv` writes, and their step.
+    """The functions that a subclass of `TorchVectorEnv` defines, and `pure_step`.
 
-    They depend on their arguments and on constants of the instance, and write to
+    They depend only on their arguments and on constants of the instance, and change
     neither. A state is a tensor `[D, N]` or a dict of tensors whose last axis is `N`.
     """
 
@@ -27,24 +27,24 @@ class World:
     observed_rows: slice | None = None
     """The rows of the state that `observe` transposes; None for all of them."""
     many_tensors: bool = False
-    """Whether a step makes dozens of tensors: if compiled, C++ makes them then."""
+    """Whether a step creates dozens of tensors: compiled, C++ then creates them."""
     packs_bools: bool = False
-    """Whether compiled code leaves observations of bools as int32 `[N, K]`, four of
-    them each: it stores bools one by one."""
+    """Whether compiled code returns bool observations as int32 `[N, K]`, four bools per
+    number, because it would store bools one by one."""
     _noise: NoiseSource
-    _limit: int  # the time limit in steps, or a number that no episode reaches
+    _limit: int  # the time limit in steps, or a huge number for none
     _obs_dtype: torch.dtype
-    _transposes: bool  # whether observing is transposing the state
+    _transposes: bool  # whether `observe` only transposes the state
 
     def initial_state(self, noise: Tensor) -> Any:
         """Turn noise `[noise_size, N]`, uniform in [0, 1), into first states.
 
-        It may get fewer than N columns, unless parameters `[N]` take part in it.
+        The noise may have fewer than N columns, unless parameters `[N]` are used.
         """
         raise NotImplementedError(f"{type(self)} lacks initial_state(noise)")
 
     def dynamics(self, state: Any, action: Tensor) -> tuple[Any, Tensor, Tensor]:
-        """Next state, reward `[N]` and bool `terminated` `[N]`; writes to no argument.
+        """Next state, reward `[N]` and bool `terminated` `[N]`; changes no argument.
 
         Actions `[N, ...]` are int64, or of the state's `dtype` in a Box of floats.
         """
@@ -53,20 +53,20 @@ class World:
     def random_dynamics(
         self, state: Any, action: Tensor, noise: Tensor
     ) -> tuple[Any, Tensor, Tensor]:
-        """`dynamics`; override this one instead if the dynamics are random.
+        """`dynamics` with noise; override it instead if the dynamics are random.
 
-        `noise` `[noise_size, N]` is also what `initial_state` gets within the same
-        step: use rows that it does not use.
+        `initial_state` gets the same `noise` `[noise_size, N]` in this step: use rows
+        that it does not use.
         """
         return self.dynamics(state, action)
 
     def observe(self, state: Any) -> Any:
-        """Observations `[N, ...]` in memory of their own; here the transposed state."""
+        """Observations `[N, ...]` in new memory; by default the transposed state."""
         state = state if self.observed_rows is None else state[self.observed_rows]
         size = (state.shape[-1], *state.shape[:-1])
         obs = torch.empty(size, dtype=self._obs_dtype, device=state.device)
-        # The other way round, `obs.copy_(state.t())`, a matrix is copied in square
-        # blocks, which takes twice as long for the few rows of a state.
+        # `obs.copy_(state.t())` would copy the matrix in square blocks, which takes
+        # twice as long for the few rows of a state.
         (obs.t() if obs.ndim <= 2 else obs.movedim(0, -1)).copy_(state)
         return obs
 
@@ -75,12 +75,12 @@ class World:
         return self._noise.draw(count)
 
     def restart(self, ended: Tensor, state: Any, noise: Tensor | None) -> Any:
-        """The state, with first states where `ended` `[N]` is set.
+        """The state, replaced by first states where `ended` `[N]` is True.
 
-        Where Python may branch, they are computed for those environments alone, from
+        If Python may branch, they are computed only for those environments, from
         their columns of the noise `[noise_size, N]`, or from new noise if it is None;
-        if no episode ended, the same object is returned. Elsewhere they are computed
-        for all environments, which never waits for the device.
+        if no episode ended, the same object is returned. Otherwise they are computed
+        for all environments, which needs no synchronization.
         """
         if not self._branches:
             assert noise is not None
@@ -94,13 +94,13 @@ class World:
         return tree_map(lambda x, y: x.index_copy(-1, columns, y), state, fresh)
 
     def observe_restarted(self, ended: Tensor, state: Any, final_obs: Any) -> Any:
-        """`observe(state)` after a `restart`, in memory of its own. Override it where
-        it is cheaper to change `final_obs`, those from before, where `ended` `[N]` is
-        set."""
+        """`observe(state)` after a `restart`, in new memory. Override it if it is
+        cheaper to change `final_obs`, the observations before the restart, where
+        `ended` `[N]` is True."""
         return self.observe(state)
 
     def observe_last(self, state: Any) -> Any:
-        """`observe(state)` of a state that is dropped: if not compiled, a view."""
+        """`observe(state)` for a state that is not used again: uncompiled, a view."""
         if not (self._branches and self._transposes):
             return self.observe(state)
         state = state if self.observed_rows is None else state[self.observed_rows]
@@ -108,8 +108,8 @@ class World:
         return state.t() if state.ndim <= 2 else state.movedim(-1, 0)
 
     def fold(self, state: Any) -> Any:
-        """The state as it is kept between steps: in few tensors, as each that goes
-        through a compiled step costs microseconds."""
+        """The state as stored between steps: in few tensors, because each argument of a
+        compiled step costs microseconds."""
         return state
 
     def unfold(self, state: Any) -> Any:
@@ -117,7 +117,7 @@ class World:
         return state
 
     def draw(self, state: Any, index: int) -> np.ndarray:
-        """Picture uint8 `[H, W, 3]` of environment `index`, its state as an array."""
+        """Frame uint8 `[H, W, 3]` of environment `index`; `state` is an array."""
         raise NotImplementedError(f"{type(self)} lacks draw(state, index)")
 
     def pure_step(
@@ -125,9 +125,9 @@ class World:
     ) -> tuple[Any, ...]:
         """One step of all environments as a function of tensors; it can be compiled.
 
-        `ended` is true where the step before ended an episode, bool `[N]` (for
+        `ended` marks where the previous step ended an episode, bool `[N]` (for
         NEXT_STEP); `noise` `[noise_size, N]`, uniform in [0, 1), is for
-        `random_dynamics` and for resets, and None where `restart` draws what it needs.
+        `random_dynamics` and for resets; with None `restart` draws its own.
 
         Returns:
             `state, elapsed, ended` for the next step, and what `step` returns: `obs,
@@ -160,17 +160,17 @@ class World:
     @cached_property
     def _can_branch(self) -> bool:
         """Whether Python may branch on values of tensors between compiled functions:
-        not where that would wait for the device, nor where parameters `[N]` do not let
-        first states be made of fewer columns of noise. Set it to False to compute as on
-        a GPU."""
+        False if that would synchronize, or if parameters `[N]` prevent computing first
+        states from fewer columns of noise. Set it to False to compute as on a
+        GPU."""
         noise = torch.zeros(self.noise_size, 1, dtype=self.dtype)
         try:
             with torch.no_grad():
                 return last_axes(self.initial_state(noise)) == {1}
-        except (IndexError, RuntimeError, ValueError):  # shapes that do not fit
+        except (IndexError, RuntimeError, ValueError):  # shapes do not fit
             return False
 
     @property
     def _branches(self) -> bool:
-        """Whether Python may branch in what is computed now."""
+        """Whether Python may branch in the current code."""
         return self._can_branch and not is_compiled()

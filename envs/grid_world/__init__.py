@@ -1,4 +1,4 @@
-"""A grid with coloured shapes, and a sentence that says to which one to go."""
+"""Grid world with coloured shapes and an instruction that names the goal."""
 
 from yieldrl.envs.grid_world.objects import COLORS, HELD_OUT, KINDS, SHAPES
 from yieldrl.envs.grid_world.painting import AGENT, CELL, FLOOR

@@ -1,4 +1,4 @@
-"""What lies in a grid, drawn by chance, of which one is named; and ways to it."""
+"""Random objects of a grid, the named goal among them, and shortest paths."""
 
 import re
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ SHAPES = ("square", "circle", "triangle")
 KINDS = list(product(COLORS, SHAPES))
 
 HELD_OUT = (("red", "circle"), ("green", "triangle"), ("blue", "square"))
-"""Kinds that `goals="seen"` never names and `goals="unseen"` names alone. All of their
-words are those of others too."""
+"""Kinds that `goals="seen"` never names, and the only ones that `goals="unseen"` names.
+Each of their words also occurs in other kinds."""
 
 NAMEABLE = {
     "all": list(range(len(KINDS))),
     "seen": [i for i, kind in enumerate(KINDS) if kind not in HELD_OUT],
     "unseen": [i for i, kind in enumerate(KINDS) if kind in HELD_OUT],
 }
-"""The numbers of the kinds that instructions name, by the argument `goals`."""
+"""Argument `goals` -> indices of the kinds that instructions name."""
 
 
 def sentences(templates: Sequence[str]) -> list[str]:
@@ -36,11 +36,11 @@ def sentences(templates: Sequence[str]) -> list[str]:
 
 
 def deaf_return(num_objects: int, nameable: int, wrong_reward: float) -> float:
-    """The most that a policy can expect that does not know the instruction.
+    """The highest expected return of a policy that ignores the instruction.
 
-    If M of a grid's objects are of the `nameable` kinds, each of them is meant with a
-    chance of 1 / M. There are M - 1 besides the one that is meant with the chance that
-    as many are among `num_objects` - 1 of the other kinds.
+    If M of a grid's objects are of the `nameable` kinds, each is the goal with
+    probability 1 / M. The M - 1 others follow a hypergeometric distribution: the
+    nameable ones among `num_objects` - 1 draws from the other kinds.
     """
     others, beside = len(KINDS) - 1, num_objects - 1
     total = 0.0
@@ -59,7 +59,7 @@ def check(
     wrong_reward: float,
     templates: Sequence[str],
 ) -> None:
-    """Raise ValueError if there can be no such grid, or no such instruction."""
+    """Raise ValueError if such a grid or such an instruction is impossible."""
     if not 1 <= num_objects <= len(KINDS):
         raise ValueError(
             f"num_objects = {num_objects}: there are 1 to {len(KINDS)} kinds of them"
@@ -85,8 +85,8 @@ def check(
 
 
 def distinct(noise: Tensor, options: int) -> Tensor:
-    """Draw `k` of 0 ... `options` - 1 without repetition, from noise `[k, N]`: the i-th
-    takes one of the `options - i` that are left, counted past those that are gone."""
+    """Draw `k` of 0 ... `options` - 1 without replacement, with noise `[k, N]`: draw i
+    is an index among the `options - i` remaining ones."""
     drawn: list[Tensor] = []
     for i, u in enumerate(noise):
         number = (u * (options - i)).long().clamp(max=options - i - 1)
@@ -98,15 +98,15 @@ def distinct(noise: Tensor, options: int) -> Tensor:
 
 
 def distinct_with_goal(noise: Tensor, goal: Tensor, nameable: Tensor) -> Tensor:
-    """`distinct` kinds, where that of the object `goal` `[N]` is one of `nameable`."""
+    """`distinct` kinds, with a `nameable` one for the object `goal` `[N]`."""
     (choice,) = distinct(noise[:1], len(nameable))
     named = nameable[choice]
     if len(noise) == 1:
         return named.unsqueeze(0)
     others = distinct(noise[1:], len(KINDS) - 1)
-    others = others + (others >= named)  # counted past the one that is gone
+    others = others + (others >= named)  # skips the named kind
     place = torch.arange(len(noise), device=goal.device).unsqueeze(1)
-    # The first one of the others goes to the end that the named one leaves free.
+    # The named kind is put at `goal`; the others fill the remaining places.
     source = (place - (place > goal).long()).clamp(max=len(noise) - 2)
     return torch.where(place == goal, named, others.gather(0, source))
 
@@ -114,24 +114,24 @@ def distinct_with_goal(noise: Tensor, goal: Tensor, nameable: Tensor) -> Tensor:
 def first_moves(
     start: Tensor, goal: Tensor, barred: Tensor, height: int, width: int
 ) -> Tensor:
-    """The first moves `[N]` of shortest ways, 0 north, 1 east, 2 south, 3 west.
+    """The first moves `[N]` of shortest paths, 0 north, 1 east, 2 south, 3 west.
 
-    Value iteration with a reward of -1 a step, which never waits for the device: after
-    as many sweeps as there are cells every way is found. Of ways that are equally long
-    the one whose move has the smaller number is taken. Where there is no way, the move
-    is one that leads to no barred cell.
+    Value iteration with a reward of -1 per step, without synchronization: after as many
+    sweeps as there are cells, all paths are found. Among equally long paths, the move
+    with the smaller number is taken. If there is no path, the move leads to a cell that
+    is not barred.
 
     Args:
         start: Cells, int64 `[N]`.
         goal: Cells, int64 `[N]`.
-        barred: Cells that no way leads through, unless they are goals, int64 `[K, N]`.
+        barred: Cells that no path may cross, except goals, int64 `[K, N]`.
         height: Rows of cells.
         width: Cells of a row.
     """
     cells, n = height * width, len(start)
     walls = torch.zeros(n, cells, device=start.device).scatter(1, barred.T, 1.0)
     walls = walls.scatter(1, goal.unsqueeze(1), 0.0).bool().view(n, 1, height, width)
-    # Steps to the goal, negative. Free cells without a way keep the first number.
+    # Negative steps to the goal. Free cells without a path keep the initial value.
     values = torch.full((n, cells), float(-cells), device=start.device)
     values = values.scatter(1, goal.unsqueeze(1), 0.0).view(n, 1, height, width)
     for _ in range(cells - 1):

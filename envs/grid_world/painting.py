@@ -1,4 +1,4 @@
-"""Pictures of grids: one for people, and small ones of a cell for policies."""
+"""Images of grids: rendering, and sprites of cells for pixel observations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,14 +7,14 @@ import numpy as np
 
 from yieldrl.envs.grid_world.objects import COLORS, KINDS
 
-CELL = 32  # pixels of a cell in pictures for people
+CELL = 32  # pixels of a cell when rendering
 FLOOR, LINE, AGENT = (250, 250, 250), (225, 225, 225), (60, 60, 60)
-FINENESS = 16  # places across a pixel that are looked at, for smooth edges
+FINENESS = 16  # samples across a pixel, for smooth edges
 
 
 def picture(state: Mapping[str, np.ndarray], height: int, width: int) -> np.ndarray:
-    """One grid from above, uint8 `[height * CELL, width * CELL, 3]`: a ring is the
-    agent, a frame marks what is meant."""
+    """Render one grid from above, uint8 `[height * CELL, width * CELL, 3]`: a ring is
+    the agent, a frame marks the goal."""
     pixels = np.full((height * CELL, width * CELL, 3), FLOOR, np.uint8)
     pixels[::CELL] = pixels[:, ::CELL] = LINE
     inside = masks(CELL, sizes=(0.6, 0.65, 0.7), ring=(0.75, 0.12))
@@ -33,10 +33,10 @@ def picture(state: Mapping[str, np.ndarray], height: int, width: int) -> np.ndar
 
 
 def sprites(size: int) -> np.ndarray:
-    """Pictures of every cell that there can be, uint8 `[2 + 2 * 12, size, size, 3]`:
-    empty floor, those of `KINDS` on it, and the same with the agent over them,
-    smoothed."""
-    # Shapes that differ in six pixels too: they fill the cell, the ring its rim.
+    """Images of all possible cells, uint8 `[2 + 2 * 12, size, size, 3]`, smoothed:
+    empty floor, each of `KINDS` on it, and the same with the agent over
+    them."""
+    # Large shapes, and a ring at the rim, so that they differ even in six pixels.
     fine = masks(size * FINENESS, sizes=(2 / 3, 0.8, 0.9), ring=(1.05, 0.2))
     parts = {
         name: mask.reshape(size, FINENESS, size, FINENESS).mean((1, 3))[..., None]
@@ -55,9 +55,9 @@ def sprites(size: int) -> np.ndarray:
 def masks(
     size: int, sizes: tuple[float, float, float], ring: tuple[float, float]
 ) -> dict[str, np.ndarray]:
-    """Which pixels of a cell, from -1 to 1, are in a shape, bool `[size, size]`.
+    """Masks of the pixels inside each shape, bool `[size, size]`; a cell is [-1, 1].
     `sizes` are half a square's side, a circle's radius and the height of a triangle's
-    tip; a ring has a radius and half a width."""
+    tip; `ring` is a radius and half a width."""
     y, x = (np.mgrid[:size, :size] + 0.5) / size * 2 - 1
     (side, radius, tip), distance = sizes, np.hypot(x, y)
     around = np.maximum(abs(x), abs(y))

@@ -1,4 +1,4 @@
-"""What a policy sees of grids: symbols and tokens, or pixels and bytes."""
+"""Observations of grids: symbols and tokens, or pixels and bytes."""
 
 import math
 from typing import Any
@@ -13,14 +13,14 @@ from yieldrl.envs.grid_world.objects import COLORS, KINDS, SHAPES
 from yieldrl.envs.vocabulary import Vocabulary
 from yieldrl.foundations.text import Utf8Text
 
-SMALLEST = 4  # pixels of a cell, in which no two kinds look alike
+SMALLEST = 4  # fewest pixels of a cell with which all kinds look different
 
 State = dict[str, Tensor]
 
 
 class Symbols:
-    """One-hot cells and a word's number for every word, in the space of one grid,
-    `space`.
+    """Observes one-hot cells and a token for every word; `space` is the space of one
+    grid.
 
     `cells` are height and width; `sentences` `[templates * kinds]` begin with those of
     the first template.
@@ -63,8 +63,8 @@ class Symbols:
 
 
 class Pixels:
-    """The grid as a picture of cells `size` pixels wide, which does not show what is
-    meant, and the sentence; arguments are those of `Symbols`."""
+    """Observes an image with cells of `size` pixels, which does not show the goal, and
+    the sentence; arguments as in `Symbols`."""
 
     def __init__(
         self, cells: tuple[int, int], sentences: list[str], size: int, device: Any
@@ -83,7 +83,7 @@ class Pixels:
         encoded = torch.from_numpy(text.encode(sentences))
         self.bytes = encoded.reshape(-1, len(KINDS), text.max_bytes).to(device)
         sprites = torch.from_numpy(painting.sprites(size)).to(device)
-        # A picture is made of rows of cells, and what is looked up lies like that.
+        # Images are built from rows of pixels, so sprites are stored by rows.
         self.strips = sprites.reshape(-1, size * 3)
         self.rows = torch.arange(size, device=device).view(size, 1)
 
@@ -91,7 +91,7 @@ class Pixels:
         """Pixels uint8 `[N, height * size, width * size, 3]`, bytes uint8 `[N, S]`."""
         agent = state["agent"].unsqueeze(1)
         height, width = self.cells
-        # The number of each cell's sprite: 0 the floor, then the kinds.
+        # The index of each cell's sprite: 0 is the floor, then the kinds.
         like = {"dtype": torch.int64, "device": agent.device}
         cells = torch.zeros(len(agent), height * width, **like)
         cells = cells.scatter(1, state["objects"].T, state["kinds"].T + 1)
@@ -106,5 +106,5 @@ class Pixels:
 
 
 def of_goal(state: State, numbers: Tensor) -> Tensor:
-    """Of numbers of the objects, `[K, N]`, those of what is meant, `[N]`."""
+    """Select the goal's values `[N]` from values of all objects, `[K, N]`."""
     return numbers.gather(0, state["goal"].unsqueeze(0)).squeeze(0)

@@ -21,17 +21,17 @@ NORTH, EAST, SOUTH, WEST = range(4)
 
 
 class GoToVectorEnv(TorchVectorEnv):
-    """Go to the thing that the instruction names, N grids at once on a device.
+    """Go to the object that the instruction names, in N grids on a device.
 
     Agent and objects stand on different cells, drawn in each episode, and no two
-    objects have both colour and shape in common. Which of them is meant is said in
-    nothing but the sentence. Actions are 0 north, 1 east, 2 south, 3 west; walls hold.
-    To step on an object ends the episode: with a reward of 1 if it is the right one,
-    else of `wrong_reward`. `info["success"]`, bool `[N]`, says where the right one was
-    reached in this step.
+    objects have both the same colour and shape. Only the sentence tells which of them
+    is the goal. Actions are 0 north, 1 east, 2 south, 3 west; walls block moves.
+    Reaching an object ends the episode: with a reward of 1 if it is the goal, else
+    `wrong_reward`. `info["success"]`, bool `[N]`, is True where the goal was reached in
+    this step.
 
-    The expected return of a policy that does not listen is at most `deaf_return`, and a
-    good one's is 1.
+    The expected return of a policy that ignores the instruction is at most
+    `deaf_return`, and that of an optimal policy is 1.
 
     Observations of symbols are `image`, float32 `[height, width, 8]` with a channel for
     the agent, four for colours and three for shapes, and `instruction`, int64 `[L]`.
@@ -46,19 +46,19 @@ class GoToVectorEnv(TorchVectorEnv):
     Args:
         height: Rows of cells.
         width: Cells of a row.
-        num_objects: K, how many objects lie there.
-        wrong_reward: Reward of stepping on another object than the named one.
+        num_objects: K, number of objects.
+        wrong_reward: Reward for reaching another object than the named one.
         templates: Sentences with `{color}` and `{shape}`, of which one is drawn.
         max_episode_steps: Time limit in steps, or None.
-        view: What observations are: "symbols", or "pixels".
-        cell_pixels: Pixels of a cell's side, where pixels are observed.
-        goals: Which kinds sentences name: "all"; "seen", all but red circles, green
+        view: Kind of observations: "symbols" or "pixels".
+        cell_pixels: Pixels of a cell's side, for "pixels".
+        goals: Kinds that sentences name: "all"; "seen", all but red circles, green
             triangles and blue squares; or "unseen", those three.
         kwargs: Arguments of `TorchVectorEnv`.
 
     Raises:
-        ValueError: If there is no room for the objects, not so many kinds of them, a
-            template that does not name what is meant, or an argument is not as above.
+        ValueError: If the objects do not fit or exceed the number of kinds, if a
+            template does not name the goal, or an argument is not as above.
 
     Attributes:
         vocabulary: From sentences to tokens, and back.
@@ -112,20 +112,20 @@ class GoToVectorEnv(TorchVectorEnv):
 
     @property
     def deaf_return(self) -> float:
-        """The most that a policy can expect that does not look at the instruction.
+        """The highest expected return of a policy that ignores the instruction.
 
-        Whichever object it goes to is right with a chance of 1 / K, or, as it may know
-        which kinds are named, of 1 over the number of those; and it may go to none.
+        Any object is the goal with probability 1 / K, or, if not all kinds are named,
+        1 over the number of nameable objects; the policy may also reach none.
         """
         return objects.deaf_return(
             self.num_objects, len(self._nameable), self.wrong_reward
         )
 
     def initial_state(self, noise: Tensor) -> State:
-        """Where all are, which kinds the objects are, and what is meant.
+        """The positions, the kinds of the objects, and the goal.
 
-        `agent [N]` and `objects [K, N]` are cells, `kinds [K, N]` numbers in `KINDS`,
-        `goal [N]` that of an object and `template [N]` that of a sentence.
+        `agent [N]` and `objects [K, N]` are cells, `kinds [K, N]` indices in `KINDS`,
+        `goal [N]` the index of an object and `template [N]` that of a template.
         """
         k = self.num_objects
         of_cells, of_kinds, of_goal, of_template = noise.split([k + 1, k, 1, 1])
@@ -159,13 +159,13 @@ class GoToVectorEnv(TorchVectorEnv):
         return self._view(state)
 
     def step(self, actions: Tensor | np.ndarray) -> StepResult:
-        """Step every grid once; `info["success"]` is set where the reward is 1."""
+        """Step every grid once; `info["success"]` is True where the goal is reached."""
         obs, reward, terminated, truncated, info = super().step(actions)
         return obs, reward, terminated, truncated, {**info, "success": reward == 1}
 
     def expert(self) -> Tensor:
-        """Actions `[N]` of an expert that knows the goal: a shortest way to it, around
-        the other objects unless they bar every way. ResetNeeded before the first reset.
+        """Actions `[N]` of an expert: a shortest path to the goal, around the other
+        objects unless they block all paths. ResetNeeded before the first reset.
         """
         if self.state is None:
             raise ResetNeeded("nothing to do yet: call reset() first")

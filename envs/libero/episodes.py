@@ -1,4 +1,4 @@
-"""Which task and which first state each episode has."""
+"""Choice of each episode's task and first state."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ WAYS = ("ordered", "drawn", "placed")
 
 
 class Episodes:
-    """Goes through tasks by seeds and options, and through their first states.
+    """Chooses tasks by seeds and options, and goes through their first states.
 
     Args:
         tasks: The tasks, at least one.

@@ -1,4 +1,4 @@
-"""A script that puts a thing where it belongs, by the simulator's poses."""
+"""A scripted expert that puts a thing at its goal, by the simulator's poses."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,24 +7,24 @@ import numpy as np
 
 from yieldrl.envs.libero.simulator import Simulator
 
-REACH = 0.05  # m, what the hand moves by at most in a step
-GAIN = 2.0  # of the way to a point, what is asked for in a step
-GRASP = 0.07  # m, the widest that goes between the fingers
-DEEP = 0.03  # m, how far fingers reach down over what they take in the middle
-RIM, LOW = 0.008, 0.015  # m, from the edge of what is wider; and from top or ground
-NEAR, OVER = 0.012, 0.02  # m, from the right place, above the thing and its goal
-ABOVE, CLEAR = 0.08, 0.04  # m, of the hand over a thing, and of a thing over its goal
+REACH = 0.05  # m, the hand's largest move in a step
+GAIN = 2.0  # commanded move in a step, relative to the way to a point
+GRASP = 0.07  # m, the largest width that fits between the fingers
+DEEP = 0.03  # m, how far fingers reach down over a thing gripped at its middle
+RIM, LOW = 0.008, 0.015  # m, from a wide thing's edge; and from top or ground
+NEAR, OVER = 0.012, 0.02  # m, tolerances above the thing, and above its goal
+ABOVE, CLEAR = 0.08, 0.04  # m, heights of the hand over a thing, a thing over its goal
 HAND = 0.1  # m, from the middle of the hand to its ends
 
-TURN = 0.5  # rad, what the hand turns by at most
-DOWN = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]])  # of a hand, fingers along y
+TURN = 0.5  # rad, the hand's largest turn in a step
+DOWN = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]])  # hand down, fingers along y
 
 OPEN, CLOSE = -1.0, 1.0
-SIDES = "left", "right"  # of the hand, a finger each
+SIDES = "left", "right"  # the hand's two fingers
 
 
 class Box(NamedTuple):
-    """What a thing takes up, parallel to the axes: corners `[3]` in m."""
+    """An axis-aligned bounding box of a thing: corners `[3]` in m."""
 
     low: np.ndarray
     high: np.ndarray
@@ -34,16 +34,16 @@ class Box(NamedTuple):
         return (self.low + self.high) / 2
 
     def distance(self, point: np.ndarray) -> float:
-        """From a point, in m, seen from above."""
+        """Horizontal distance from a point, in m."""
         outside = np.maximum(self.low - point, point - self.high)[:2]
         return float(np.linalg.norm(outside.clip(min=0.0)))
 
 
 def expert_action(simulator: Simulator | None) -> np.ndarray:
-    """What to do now, float32 `[7]`.
+    """The expert's action, float32 `[7]`.
 
-    It has no memory: what comes next is read off the scene, so that it also goes on
-    from where somebody else has brought the arm. The hand points down.
+    It has no memory: the action follows from the scene alone, so that it can take over
+    from any position of the arm. The hand points down.
 
     Raises:
         RuntimeError: Before the first reset.
@@ -71,7 +71,7 @@ def expert_action(simulator: Simulator | None) -> np.ndarray:
 
 
 def _turn(hand: np.ndarray) -> np.ndarray:
-    """How to turn a hand of rotation `[3, 3]` down again, `[3]` in units of `TURN`."""
+    """The turn, `[3]` in units of `TURN`, that points a hand `[3, 3]` down again."""
     rest = DOWN @ hand.T
     axis = np.array([rest[2, 1], rest[0, 2], rest[1, 0]])
     axis = (axis - [rest[1, 2], rest[2, 0], rest[0, 1]]) / 2  # sine of angle times axis
@@ -81,11 +81,11 @@ def _turn(hand: np.ndarray) -> np.ndarray:
 def _take(
     way: np.ndarray, height: float, thing: Box, goal: Box
 ) -> tuple[np.ndarray, float]:
-    """How to move, `[3]` in m, to have a thing in the hand, if `way` leads to where it
-    is held and the hand is `height` above what could be in its way; and the gripper."""
+    """The move, `[3]` in m, to grip a thing, if `way` leads to the grip and the hand is
+    `height` above obstacles; and the command of the gripper."""
     apart = np.linalg.norm((goal.middle - thing.middle)[:2])
     if apart < OVER and thing.low[2] < goal.high[2]:
-        return np.array([0.0, 0.0, ABOVE]), OPEN  # it is there
+        return np.array([0.0, 0.0, ABOVE]), OPEN  # the thing is at its goal
     if np.linalg.norm(way[:2]) > NEAR:
         way[2] = -height
         if height < -ABOVE / 2:
@@ -95,7 +95,7 @@ def _take(
 
 
 def _carry(thing: Box, goal: Box, *, into: bool) -> tuple[np.ndarray, float]:
-    """Likewise, to bring it to its goal and let it go."""
+    """The move to bring a held thing to its goal and release it; and the gripper."""
     way = goal.middle - thing.middle
     if np.linalg.norm(way[:2]) > OVER:
         way[2] = goal.high[2] + CLEAR - thing.low[2]
@@ -110,7 +110,7 @@ def _carry(thing: Box, goal: Box, *, into: bool) -> tuple[np.ndarray, float]:
 
 
 def _grip(thing: Box, others: Sequence[Box]) -> np.ndarray:
-    """Where to hold a thing, `[3]`: in its middle, or, if it is too wide for that, by
+    """The point to grip a thing at, `[3]`: its middle, or, if it is too wide for that,
     the one of two edges that is farther from all else."""
     point, width = thing.middle, (thing.high - thing.low)[1]
     if width <= GRASP:
@@ -123,20 +123,20 @@ def _grip(thing: Box, others: Sequence[Box]) -> np.ndarray:
 
 
 def _others(domain: Any, name: str) -> list[Box]:
-    """Whatever else stands on the table or beside it."""
+    """Boxes of all other things and of furniture."""
     names = [*domain.objects_dict, *domain.fixtures_dict]
     return [_box(domain, one) for one in names if one != name]
 
 
 def _height(start: np.ndarray, end: np.ndarray, boxes: Sequence[Box]) -> float:
-    """The top, in m, of what a hand that moves straight could touch."""
+    """The top, in m, of the boxes that a hand moving straight could touch."""
     low, high = np.minimum(start, end) - HAND, np.maximum(start, end) + HAND
     met = [box for box in boxes if ((box.low < high) & (low < box.high))[:2].all()]
     return max(box.high[2] for box in met)
 
 
 def _goal(domain: Any) -> tuple[str, str, str]:
-    """`"on"` or `"in"`, what, and where."""
+    """`"on"` or `"in"`, the thing, and its goal."""
     goals = domain.parsed_problem["goal_state"]
     if len(goals) == 1 and len(goals[0]) == 3:
         verb, name, place = goals[0]
@@ -150,7 +150,7 @@ def _goal(domain: Any) -> tuple[str, str, str]:
 
 
 def _box(domain: Any, name: str) -> Box:
-    """What the parts of a thing that touch others take up."""
+    """The bounding box of a thing's contact geometries."""
     model, data = domain.sim.model, domain.sim.data
     geoms = [model.geom_name2id(geom) for geom in domain.get_object(name).contact_geoms]
     turned = np.abs(data.geom_xmat[geoms].reshape(-1, 3, 3))

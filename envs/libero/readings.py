@@ -1,4 +1,4 @@
-"""From what the benchmark observes to what policies read."""
+"""Convert the benchmark's observations to those of policies."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,14 +17,14 @@ Observations = Mapping[str, np.ndarray]
 
 
 class Look:
-    """Reads observations: pictures, proprioception and the sentence; or without cameras
-    proprioception and where things are.
+    """Reads observations: images, proprioception and the sentence; or without cameras
+    proprioception and poses of things.
 
     Args:
-        cameras: Their names here.
-        size: Pixels of pictures' sides.
+        cameras: Names of cameras, as in `CAMERAS`.
+        size: Side of the images in pixels.
         mirrored: See `picture`.
-        rows: Of poses.
+        rows: Number of rows of poses.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Look:
     def __call__(
         self, obs: Observations, objects: Sequence[str], sentence: str
     ) -> dict[str, Any]:
-        """What policies read of what the benchmark observes."""
+        """A policy's observation, from that of the benchmark."""
         seen: dict[str, Any] = {"proprio": proprioception(obs)}
         if not self.cameras:
             return seen | {"objects": object_poses(obs, objects, self.rows)}
@@ -56,9 +56,9 @@ class Look:
 
 
 def picture(obs: Observations, camera: str, mirrored: bool) -> np.ndarray:
-    """A camera's picture, uint8 `[S, S, 3]`, with what is up at the top.
+    """A camera's image, uint8 `[S, S, 3]`, upright.
 
-    The benchmark's lie on their heads, as OpenGL has them. Mirrored ones are turned by
+    The benchmark's images are upside down, as in OpenGL. Mirrored ones are turned by
     180 degrees, others flipped.
     """
     image = obs[f"{camera}_image"][::-1]

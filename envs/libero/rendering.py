@@ -1,4 +1,4 @@
-"""What paints pictures on a machine without a screen."""
+"""Rendering on a machine without a screen."""
 
 import contextlib
 import ctypes
@@ -26,7 +26,7 @@ def choose_renderer() -> str:
 
 
 def has_renderer(name: str) -> bool:
-    """Whether the system can paint with `"egl"` or `"osmesa"`."""
+    """Whether the system can render with `"egl"` or `"osmesa"`."""
     if name == "osmesa":
         return ctypes.util.find_library("OSMesa") is not None
     with contextlib.suppress(OSError, AttributeError):
@@ -49,8 +49,8 @@ def missing_renderer() -> str:
 def painting(sim: Any) -> Iterator[None]:
     """Take the context of a simulation of robosuite, if it has one.
 
-    Each simulation has its own. What is painted or freed in another's would be wrong,
-    and one that is held cannot be taken by a thread that steps it later.
+    Each simulation has its own context: rendering or freeing in another one is wrong,
+    and a context that one thread holds cannot be taken by another thread.
     """
     context = sim._render_context_offscreen
     if context is None:
@@ -64,7 +64,7 @@ def painting(sim: Any) -> Iterator[None]:
 
 
 def release_context() -> None:
-    """Leave EGL's context, so that another thread can take it."""
+    """Release EGL's context, so that another thread can take it."""
     module: Any = sys.modules.get("robosuite.renderers.context.egl_context")
     if module is not None and module.EGL_DISPLAY is not None:
         egl, none = module.EGL, module.EGL.EGL_NO_SURFACE
@@ -72,7 +72,7 @@ def release_context() -> None:
 
 
 def paint_roughly(sim: Any) -> None:
-    """Let a simulation of robosuite, whose context is current, paint without shadows,
+    """Let a simulation of robosuite, whose context is current, render without shadows,
     reflections and smooth edges."""
     mujoco: Any = importlib.import_module("mujoco")
     context = sim._render_context_offscreen

@@ -1,4 +1,4 @@
-"""One task of LIBERO, built once and begun anew as often as one likes."""
+"""One task of LIBERO, built once and reset for each episode."""
 
 import atexit
 import contextlib
@@ -35,19 +35,19 @@ class Simulator:
     gripper's command. An episode equals, bit by bit, the first one of a new process
     that was given the same seed.
 
-    A first state says where things that move are; where furniture stands is drawn by
-    NumPy's global generator, of which this has a state of its own.
+    A first state has the poses of things that move; furniture is placed by NumPy's
+    global generator, of which this object keeps its own state.
 
     Args:
         task: The task.
         cameras: The benchmark's cameras that observations have.
-        size: Pixels of their sides.
+        size: Side of their images in pixels.
         steps: The most steps of an episode.
         rendering: Whether `render` is called.
-        shadows: Whether pictures have shadows and smooth edges, as the benchmark's.
+        shadows: Whether images have shadows and smooth edges, as the benchmark's.
 
     Raises:
-        ImportError: If the benchmark, or what renders, is missing.
+        ImportError: If the benchmark, or a renderer, is missing.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Simulator:
                 hard_reset=False,
             )
         self.domain: Any = self.control.env
-        # The reset of a model that is built anew would know them twice, and draw twice.
+        # As in the reset of a newly built model, which lists and draws them twice.
         self.domain.object_property_initializers *= 2
         for camera in self.cameras:
             self._look_on_demand(f"{camera}_image")
@@ -92,12 +92,12 @@ class Simulator:
         _close_at_exit()
 
     def seed(self, seed: int) -> None:
-        """Seed where things are placed."""
+        """Seed the random placement of things."""
         self._numbers = np.random.RandomState(seed % 2**32).get_state()
 
     def reset(self, state: np.ndarray | None, waiting_steps: int) -> Observations:
         """Begin an episode in a first state, or where everything is placed at random;
-        wait until what was dropped lies still, and look around."""
+        wait until dropped things lie still, and observe."""
         for robot in self.domain.robots:
             robot.gripper.current_action = np.zeros(robot.gripper.dof)
         with painting(self.domain.sim):
@@ -114,7 +114,7 @@ class Simulator:
         return obs
 
     def step(self, action: np.ndarray) -> tuple[Observations, float, bool]:
-        """What the benchmark observes, its reward, and whether the task is done."""
+        """The benchmark's observation, its reward, and whether the task is done."""
         with painting(self.domain.sim):
             obs, reward, done, _ = self.domain.step(action)
         return obs, float(reward), bool(done)
@@ -125,7 +125,7 @@ class Simulator:
         return tuple(thing.name for thing in self.domain.objects)
 
     def poses(self) -> dict[str, np.ndarray]:
-        """Where all things are now, furniture too, by name: float64 `[7]`, position (m)
+        """Poses of all things now, furniture too, by name: float64 `[7]`, position (m)
         and quaternion (x, y, z, w)."""
         data = self.domain.sim.data
         return {
@@ -136,7 +136,7 @@ class Simulator:
         }
 
     def render(self, size: int, camera: str = "agentview") -> np.ndarray:
-        """A picture as people see it, uint8 `[size, size, 3]`."""
+        """An upright image for people, uint8 `[size, size, 3]`."""
         sim = self.domain.sim
         with painting(self.domain.sim):
             return sim.render(width=size, height=size, camera_name=camera)[::-1].copy()
@@ -150,12 +150,12 @@ class Simulator:
                 self.control.close()
 
     def _place(self) -> None:
-        """Place everything at random, as often as it takes."""
+        """Place everything at random, with at most `ATTEMPTS` attempts."""
         self._looking = False
         with self._own_numbers():
             for attempt in range(ATTEMPTS):
                 try:
-                    # Not the benchmark's reset around it, which swallows all errors.
+                    # Not the benchmark's outer reset, which hides all errors.
                     self.domain.reset()
                     break
                 except self._no_room:
@@ -163,7 +163,7 @@ class Simulator:
                         raise
 
     def _look_on_demand(self, name: str) -> None:
-        """Paint only what is seen: not while an episode begins."""
+        """Render only images that are read: none while an episode begins."""
         see = self.domain._observables[name]._sensor
 
         def look(cache: Any) -> np.ndarray:
@@ -187,8 +187,8 @@ _OPEN: weakref.WeakSet[Simulator] = weakref.WeakSet()
 
 
 def _close_at_exit() -> None:
-    """Before EGL ends, whose function was registered earlier, and after which contexts
-    cannot be freed."""
+    """Runs before EGL's exit function, which was registered earlier and after which
+    contexts cannot be freed."""
     atexit.unregister(_close_all)
     atexit.register(_close_all)
 

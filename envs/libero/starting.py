@@ -1,4 +1,4 @@
-"""Imports the benchmark, silently, or says what is missing."""
+"""Import the benchmark silently, or raise an error that says what is missing."""
 
 import functools
 import importlib
@@ -55,8 +55,8 @@ def import_benchmark() -> Any:
     """The module `libero.libero.envs`, imported without a question, a warning or a file
     in the home folder; ImportError as `check_installed` says.
 
-    robosuite chooses its renderer when it is imported, so that a process has one, which
-    `renderer()` tells.
+    robosuite chooses its renderer when it is imported, so that each process has a fixed
+    one, see `renderer()`.
     """
     check_installed()
     if "robosuite" not in sys.modules:
@@ -69,7 +69,7 @@ def import_benchmark() -> Any:
 
 
 def renderer() -> str:
-    """What paints in this process: `"egl"`, `"osmesa"`, or `"disabled"`."""
+    """The renderer of this process: `"egl"`, `"osmesa"`, or `"disabled"`."""
     import_benchmark()
     return _renderer()
 

@@ -22,13 +22,13 @@ HORIZONS = {
 longest demonstrations in each: 193, 254, 270, 505 and 373 steps)."""
 
 PERTURBED = ("lan", "object", "swap", "task")
-"""LIBERO-PRO's: other words, objects of other looks, places exchanged, other tasks."""
+"""LIBERO-PRO's suites: other words, other looks, exchanged places, other tasks."""
 
 SUITES = (
     *HORIZONS,
     *(f"{suite}_{kind}" for suite in [*HORIZONS][:4] for kind in PERTURBED),
 )
-"""Suites of LIBERO and of LIBERO-PRO, of which all tasks have all that they need."""
+"""Suites of LIBERO and of LIBERO-PRO whose tasks have all their files."""
 
 LONGEST_SENTENCE = 96  # characters
 
@@ -39,11 +39,11 @@ class Task(NamedTuple):
     Attributes:
         suite: The suite's name.
         number: Its place in the suite.
-        name: What its files are called.
-        sentence: What the robot is told.
+        name: The base name of its files.
+        sentence: The instruction to the robot.
         file: The task in BDDL, the language of its definition.
         states_file: Its first states, in NPZ.
-        num_objects: How many things can be moved.
+        num_objects: Number of things that can be moved.
     """
 
     suite: str
@@ -64,8 +64,8 @@ class Task(NamedTuple):
 def tasks_of(suite: str) -> tuple[Task, ...]:
     """The tasks of a suite, in its own order; nothing is simulated.
 
-    What a task is called and told are LIBERO's, `task.language`; where LIBERO-PRO
-    tells something else, in its suites `_lan` and `_task`, that is in the file.
+    Names and sentences of tasks are LIBERO's, `task.language`; where LIBERO-PRO has
+    others, in its suites `_lan` and `_task`, they are read from the file.
 
     Raises:
         ValueError: If there is no such suite.
@@ -139,6 +139,6 @@ def _task(suite: str, number: int, files: Path, states: Path, task: Any) -> Task
 
 
 def _part(text: str, name: str) -> str:
-    """What a file says of itself, of that name."""
+    """The entry of that name in the text of a BDDL file; empty without one."""
     found = re.search(rf"\(:{name}\s+(.*?)\)", text, re.DOTALL)
     return found.group(1).strip() if found else ""

@@ -15,16 +15,16 @@ from yieldrl.envs.libero.expert import expert_action
 from yieldrl.envs.libero.simulator import Simulator
 from yieldrl.envs.libero.suites import find_tasks, horizon_of, one_by_one
 
-LARGE = 512  # pixels of pictures for people
+LARGE = 512  # side in pixels of images for people
 
 
 class LiberoEnvWrapper(gym.Env[Any, Any]):
-    """Moves things on a table with a robot's arm, as it is told (extra `[libero]`).
+    """Moves things on a table with a robot's arm, by instruction (extra `[libero]`).
 
     Liu et al. 2023, "LIBERO", arXiv:2306.03310, and its perturbed suites, Zhou et al.
     2025, "LIBERO-PRO", arXiv:2510.03827, as OpenVLA-OFT (arXiv:2502.19645) evaluates in
-    them: 10 steps of waiting after each reset, which nobody counts, episodes cut after
-    so many steps as the suite has (`HORIZONS`), the benchmark's own reward, 1 when the
+    them: 10 steps of waiting after each reset, which do not count, episodes cut after
+    the suite's number of steps (`HORIZONS`), the benchmark's own reward, 1 when the
     task is done and 0 before, and the end of the episode with it.
 
     An action is float32 `[7]` in [-1, 1], at 20 Hz: how the hand moves (up to 5 cm) and
@@ -36,37 +36,37 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
       positions of the two fingers (m);
     - `language`, the sentence.
 
-    With `cameras=()` nothing is painted, and there are `proprio` and `objects`, float32
-    `[K, 7]`: of everything that can be moved position and quaternion (x, y, z, w), and
-    zeros up to the K things of the task that has most.
+    With `cameras=()` nothing is rendered, and there are `proprio` and `objects`,
+    float32 `[K, 7]`: position and quaternion (x, y, z, w) of everything that can be
+    moved, and zeros up to the K things of the task that has most.
 
     `info` has `success` at each step, and at a reset `task` and `initial_state`.
 
-    A seed names the episode that a reset begins. Of several tasks it takes number
+    A seed determines the episode of a reset. Of several tasks it takes number
     `seed % len(task)`, so that each environment of a batch plays its own, and of the 50
     first states number `seed // len(task)`; without a seed the task stays and the next
     first state follows. A task's simulation is built at the reset that first needs it,
-    which takes seconds, and gigabytes with cameras, and kept until another one is asked
-    for. `options` are `task`, its place among those given, and `initial_state`.
+    which takes seconds, and gigabytes with cameras, and kept until another one is
+    needed. `options` are `task`, its place among those given, and `initial_state`.
 
     Args:
         suite: One of `SUITES`.
         task: A number or name of the suite's tasks, or several of them; None for all.
         cameras: `"agentview"` and `"wrist"`, or the benchmark's names of others.
-        size: Pixels of the pictures' sides; OpenVLA-OFT takes 256.
+        size: Side of the images in pixels; OpenVLA-OFT takes 256.
         seed: Of the first reset, if that has none: by default 0, as published.
         initial_state: `"ordered"` takes the fixed first states one after the other,
             `"drawn"` at random, a number always that one; `"placed"` takes none, and
-            puts things where chance does within the task's bounds.
-        mirrored: Whether pictures are turned by 180 degrees, which exchanges left and
-            right, as OpenVLA, openpi and LeRobot show them to what they train; if not
-            they are as people see the table. Up is up in both.
-        shadows: Whether pictures have shadows and smooth edges, as the benchmark's.
-            Without them painting is several times faster, and pictures differ: for
-            policies that see no others.
+            places things at random within the task's bounds.
+        mirrored: Whether images are turned by 180 degrees, which exchanges left and
+            right, as OpenVLA, openpi and LeRobot do for training; if not, they are as
+            people see the table. Both are upright.
+        shadows: Whether images have shadows and smooth edges, as the benchmark's.
+            Without them rendering is several times faster, and images differ: for
+            policies that were trained on such images.
         waiting_steps: Steps of waiting after a reset.
         horizon: Steps of an episode, instead of the suite's.
-        render_mode: None, or "rgb_array" for large pictures from `render`.
+        render_mode: None, or "rgb_array" for large images from `render`.
 
     Raises:
         ValueError: If an argument is not as above.
@@ -74,8 +74,8 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
             first reset, if nothing renders.
 
     Attributes:
-        episodes: Which task and first state the current episode has.
-        simulator: Of the current task; None before the first reset.
+        episodes: Task and first state of the current episode.
+        simulator: That of the current task; None before the first reset.
 
     Example:
         ```python
@@ -116,7 +116,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         self.render_mode, self.shadows = render_mode, shadows
         self.horizon = horizon_of(suite) if horizon is None else horizon
         self.simulator: Simulator | None = None
-        self.steps = 0  # of this episode
+        self.steps = 0  # taken in this episode
         self._first_seed: int | None = seed
         self._spec: Any = None
         self.action_space = spaces.Box(-1, 1, (7,), np.float32)
@@ -126,7 +126,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
 
     @property
     def spec(self) -> Any:
-        """What it was registered as, with the time limit of its suite."""
+        """The registered spec, with the time limit of its suite."""
         return self._spec
 
     @spec.setter
@@ -141,7 +141,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
 
     @property
     def renderer(self) -> str:
-        """What paints: `"egl"`, `"osmesa"`, or `"disabled"`."""
+        """The renderer: `"egl"`, `"osmesa"`, or `"disabled"`."""
         return starting.renderer()
 
     def reset(
@@ -173,7 +173,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         return seen, reward, done, truncated, {"success": done}
 
     def expert(self) -> np.ndarray:
-        """What a script would do that knows where things are: see `expert_action`."""
+        """The action of a scripted expert that knows all poses: see `expert_action`."""
         return expert_action(self.simulator)
 
     def render(self) -> np.ndarray | None:
@@ -189,7 +189,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
             self.simulator = None
 
     def _simulator(self) -> Simulator:
-        """Of this episode's task."""
+        """The simulator of this episode's task."""
         task = self.episodes.task
         if self.simulator is None or self.simulator.task is not task:
             self.close()

@@ -7,23 +7,23 @@ from yieldrl.envs.minatar import base
 from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition, total
 from yieldrl.envs.minatar.painting import SIZE, Thing
 
-ROWS = 8  # 1 to 8, with one thing each at most
-OUTSIDE = -2  # the column of what is not there, of which the trail is not seen either
-SPAWN, MOVE = 10, 5  # steps from one spawn, or move, of things to the next, at first
+ROWS = 8  # 1 to 8, with at most one thing each
+OUTSIDE = -2  # column of absent things, whose trail is outside too
+SPAWN, MOVE = 10, 5  # initial steps between spawns, and between moves
 RAMP = 100
 
 
 class AsterixVectorEnv(MinAtarVectorEnv):
     """MinAtar's Asterix: N fields, a reward of 1 for each piece of gold.
 
-    Enemies and gold come in from the sides and go out at the other, one per row, with a
+    Enemies and gold enter at one side and leave at the other, one per row, with a
     trail behind them. Touching an enemy ends the episode. About every hundred steps
-    they come more often, and every other time also move faster.
+    they come more often, and every second time they also move faster.
     """
 
     channels = ("player", "enemy", "trail", "gold")
     actions = (base.NOTHING, base.LEFT, base.UP, base.RIGHT, base.DOWN)
-    noise_size = 2  # whether the action sticks; a spawn's direction, kind and row
+    noise_size = 2  # sticky action; a spawn's direction, kind and row
 
     def begin(self, noise: Tensor) -> State:
         return {
@@ -35,7 +35,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         }
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
-        """Something comes in, the player moves, then all things do."""
+        """Spawn a thing, move the player, then move all things."""
         spawns, move_timer = state["spawn_timer"] == 0, state["move_timer"]
         thing, heading, gold = self._spawn(state, noise[1], spawns)
         spawn_timer = torch.where(spawns, state["spawn_speed"], state["spawn_timer"])
@@ -43,7 +43,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         x = (state["x"] + base.across(action)).clamp(0, SIZE - 1)
         y = (state["y"] + base.down(action)).clamp(1, ROWS)
 
-        # Of all things, only the one in the player's row can be met, once or twice.
+        # Only the thing in the player's row can be met, once or twice.
         here = self.numbers(1, 1 + ROWS) == y
         column, way, is_gold = (total(here * facts) for facts in (thing, heading, gold))
         moves = move_timer == 0
@@ -63,7 +63,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         return state, fetched.int() + fetches.int(), terminated
 
     def _spawn(self, state: State, noise: Tensor, spawns: Tensor) -> tuple[Tensor, ...]:
-        """Columns, headings and gold of all things, with a new one where it is time."""
+        """Columns, headings and gold flags of all things, with a new one where due."""
         thing, heading, gold = (state[name] for name in ("thing", "heading", "gold"))
         free = (thing == OUTSIDE).int()
         from_right, kind, place = base.choices(noise, 2, 3, total(free))
@@ -75,7 +75,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         )
 
     def _free_row(self, free: Tensor, place: Tensor) -> Tensor:
-        """The row of the `place`-th that is free, int32 `[N]`; 0 if there is none."""
+        """The row of the `place`-th free row, int32 `[N]`; 0 if there is none."""
         rows = self.numbers(1, 1 + ROWS)
         above = (free * (rows > rows.T).int()[..., None]).sum(1, dtype=torch.int32)
         return total(rows * free * (above == place))

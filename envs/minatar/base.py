@@ -1,4 +1,4 @@
-"""What the five games of MinAtar share: actions, chance, pictures."""
+"""Base class of the five MinAtar games: actions, randomness, observations."""
 
 import math
 from typing import Any
@@ -23,24 +23,24 @@ NOTHING, LEFT, UP, RIGHT, DOWN, FIRE = range(6)
 class MinAtarVectorEnv(TorchVectorEnv):
     """Base class of the games: N boards of 10 x 10 cells on a device.
 
-    Observations are bool `[N, 10, 10, C]`, a channel per kind of thing, and step by
-    step those of the package `minatar` (version 1.0.15) under the same chance. The six
+    Observations are bool `[N, 10, 10, C]`, a channel per kind of thing, and equal those
+    of the package `minatar` (version 1.0.15) for the same random numbers. The six
     actions are 0 nothing, 1 left, 2 up, 3 right, 4 down and 5 fire; the minimal set
-    leaves out those that do nothing in a game. There is no time limit but Freeway's
-    own. With many boards, `compile=True` makes a step several times as fast.
+    leaves out those without effect in a game. Only Freeway has a time limit. With many
+    boards, `compile=True` makes a step several times as fast.
 
     Source: Young and Tian (2019), "MinAtar: An Atari-Inspired Testbed for Thorough and
     Reproducible Reinforcement Learning Experiments", arXiv:1903.03176. Differs from the
-    package: what a sticky action repeats in an episode's first step is "nothing", not
-    the last action of the episode before.
+    package: a sticky action in an episode's first step repeats "nothing", not the last
+    action of the previous episode.
 
-    A game names its `channels`, its minimal `actions` and its `noise_size`, and writes
-    `begin`, `play` and `things`. Row 0 of the noise says which actions stick. Numbers
-    are int32, of which a CPU computes 16 at once; flags, which it is slow to store, are
-    kept as 0 or 1.
+    A game defines `channels`, its minimal `actions`, `noise_size`, and the methods
+    `begin`, `play` and `things`. Row 0 of the noise decides which actions stick.
+    Numbers are int32, of which a CPU computes 16 at once; flags are stored as 0 or 1,
+    because storing bools is slow.
 
     Args:
-        sticky_action_prob: How often the action before is played instead; ValueError
+        sticky_action_prob: Probability of repeating the previous action; ValueError
             if it is no probability.
         difficulty_ramping: Whether Asterix, Space Invaders and Seaquest become harder.
         minimal_actions: False for all six actions in every game.
@@ -53,8 +53,8 @@ class MinAtarVectorEnv(TorchVectorEnv):
     channels: tuple[str, ...]
     actions: tuple[int, ...]
     first_noise: tuple[float, ...] = (0.0,)
-    """Noise from which `begin` makes every first state, whose boards are painted once
-    and for all; empty if those are many."""
+    """Noise with which `begin` makes every possible first state, to paint their boards
+    only once; empty if there are many."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class MinAtarVectorEnv(TorchVectorEnv):
             given = f"sticky_action_prob = {sticky_action_prob}"
             raise ValueError(f"{given}: must be in [0, 1]")
         shape = (SIZE, SIZE, len(self.channels))
-        bits: Any = np.bool_  # which annotations of Box leave out
+        bits: Any = np.bool_  # missing in the types of Box
         self.single_observation_space = spaces.Box(0, 1, shape, bits)
         actions = self.actions if minimal_actions else range(6)
         self.single_action_space = spaces.Discrete(len(actions))
@@ -84,15 +84,15 @@ class MinAtarVectorEnv(TorchVectorEnv):
         self._first_boards = [pack_bools(self.observe(first)) for first in firsts]
 
     def begin(self, noise: Tensor) -> State:
-        """`initial_state` of the game: int32 or int64, the last axis `N`."""
+        """`initial_state` of the game: int32 or int64, with `N` as the last axis."""
         raise NotImplementedError(f"{type(self)} lacks begin(noise)")
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
-        """`random_dynamics` of the game: the action is the one of the six played."""
+        """`random_dynamics` of the game; `action` is the executed one of the six."""
         raise NotImplementedError(f"{type(self)} lacks play(state, action, noise)")
 
     def things(self, state: State) -> tuple[Thing, ...]:
-        """`observe` of the game: what is on the board, for `paint`."""
+        """`observe` of the game: the things on the board, for `paint`."""
         raise NotImplementedError(f"{type(self)} lacks things(state)")
 
     def initial_state(self, noise: Tensor) -> State:
@@ -107,36 +107,36 @@ class MinAtarVectorEnv(TorchVectorEnv):
         return {**state, "action": action}, reward.float(), terminated
 
     def meant(self, action: Tensor) -> Tensor:
-        """Which of the six are meant, int32."""
-        # Three bits each: a CPU shifts 16 numbers at once, but looks up one by one.
+        """Convert actions of the game to those of the six, int32."""
+        # Three bits each: a CPU shifts 16 numbers at once, but indexes one by one.
         return (self._meanings >> 3 * action.int()) & 7
 
     def observe(self, state: State) -> Tensor:
         return painting.paint(self.things(state), len(self.channels))
 
     def observe_restarted(self, ended: Tensor, state: State, final_obs: Any) -> Tensor:
-        """Where a game ended, one of the first boards."""
+        """The observations, with first boards where a game ended."""
         if not self._first_boards:
             return self.observe(state)
         masks = self.begun(ended, state)
         return painting.with_boards(final_obs, masks, self._first_boards)
 
     def begun(self, ended: Tensor, state: State) -> tuple[Tensor, ...]:
-        """Of the episodes that ended, which begin with which of the first boards."""
+        """For each first board, the mask of ended episodes that restart with it."""
         return (ended,)
 
     def full(self, noise: Tensor, *shape: int, **values: int) -> State:
-        """int32 `[*shape, N]` by name, N as of the noise, filled with the values."""
+        """Named int32 tensors `[*shape, N]`, filled with values; N from the noise."""
         size = (*shape, noise.shape[1])
         like: Any = {"dtype": torch.int32, "device": self.device}
         return {name: torch.full(size, x, **like) for name, x in values.items()}
 
     def numbers(self, begin: int, end: int) -> Tensor:
-        """From `begin` to `end` - 1, int32 `[end - begin, 1]`."""
+        """The numbers `begin` to `end` - 1, int32 `[end - begin, 1]`."""
         return torch.arange(begin, end, dtype=torch.int32, device=self.device)[:, None]
 
     def fold(self, state: State) -> State:
-        """All that a game names: `[D, N]` of int32, and of int64 if it has any."""
+        """The state of the game: int32 `[D, N]`, and int64 if it has any."""
         parts: dict[str, list[Tensor]] = {}
         for name, (kind, _) in self._layout.items():
             x = state[name]
@@ -170,7 +170,7 @@ def down(action: Tensor) -> Tensor:
 
 
 def choices(number: Tensor, *counts: int | Tensor) -> list[Tensor]:
-    """Independent fair choices below each count, int32, out of one number in [0, 1),
+    """Independent uniform choices below each count, int32, from one number in [0, 1),
     whose 24 bits are enough for counts with a product of ten thousand."""
     chosen: list[Tensor] = []
     for count in counts:

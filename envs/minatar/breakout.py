@@ -7,9 +7,9 @@ from yieldrl.envs.minatar import base
 from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition
 from yieldrl.envs.minatar.painting import SIZE, Thing
 
-TOP, ROWS = 1, 3  # where the wall begins, and how high it is
+TOP, ROWS = 1, 3  # first row and height of the wall
 BRICKS = ROWS * SIZE
-WHOLE = 2**BRICKS - 1  # a wall is a number with a bit per brick
+WHOLE = 2**BRICKS - 1  # a wall is an integer with a bit per brick
 BOTTOM = SIZE - 1
 
 
@@ -17,15 +17,15 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
     """MinAtar's Breakout: N walls to break, a reward of 1 for each brick.
 
     The ball flies along diagonals and is reflected by the sides, the ceiling, bricks
-    and the paddle; at the edge of the paddle it goes back to where it came from. A
-    broken wall is built again when the ball comes down. The episode ends when the ball
-    gets past the paddle. Its trail shows where the ball was a step before.
+    and the paddle; at the edge of the paddle it goes back the way it came. A
+    broken wall is rebuilt when the ball comes down. The episode ends when the ball
+    passes the paddle. Its trail shows the position one step earlier.
     """
 
     channels = ("paddle", "ball", "trail", "brick")
     actions = (base.NOTHING, base.LEFT, base.RIGHT)
     first_noise = (0.0, 0.5)  # the ball at the left, at the right
-    noise_size = 2  # whether the action sticks, and the corner of the first ball
+    noise_size = 2  # sticky action, and the corner of the first ball
 
     def begin(self, noise: Tensor) -> State:
         left = noise[1] < 0.5
@@ -49,7 +49,7 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
         in_wall = (new_y >= TOP) & (new_y < TOP + ROWS)
         bit = torch.ones_like(wall) << place.clamp(0, BRICKS - 1)
         at_brick = in_wall & ((wall & bit) != 0)
-        # In the step after it broke one, the ball flies through bricks.
+        # In the step after breaking a brick, the ball passes through bricks.
         broken = at_brick & (state["struck"] == 0)
         wall = torch.where(broken, wall ^ bit, wall)
 
@@ -76,7 +76,7 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
         return state, broken, lost
 
     def begun(self, ended: Tensor, state: State) -> tuple[Tensor, ...]:
-        """The ball is at the left or at the right."""
+        """The ball begins at the left or at the right."""
         left = state["x"] == 0
         return ended & left, ended & ~left
 

@@ -8,28 +8,28 @@ from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition
 from yieldrl.envs.minatar.painting import SIZE, Thing
 
 CARS = 8  # in the rows 1 to 8
-COLUMN = 4  # of the chicken
-HOME = SIZE - 1  # its first row
-PAUSE = 3  # steps from one of its moves to the next
-STEPS = 2500  # of an episode, and one more
+COLUMN = 4  # column of the chicken
+HOME = SIZE - 1  # first row of the chicken
+PAUSE = 3  # steps between moves of the chicken
+STEPS = 2500  # limit of an episode, which has one step more
 CHOICES = 10  # five speeds, two directions
-TOGETHER = 4  # cars of which one random number has 24 bits enough
-NUMBERS = CARS // TOGETHER  # that all cars take
+TOGETHER = 4  # cars per random number, whose 24 bits are enough
+NUMBERS = CARS // TOGETHER  # random numbers for all cars
 
 
 class FreewayVectorEnv(MinAtarVectorEnv):
     """MinAtar's Freeway: N roads to cross, a reward of 1 for each crossing.
 
-    The chicken moves at every third step at most; a car sends it home. Cars leave at
-    one side and come back at the other. Behind each is a trail, in the channel of the
-    steps that the car waits between its moves, 1 to 5. Speeds and directions are drawn
+    The chicken moves at most every third step; a car sends it home. Cars leave at one
+    side and return at the other. Behind each is a trail, in the channel for the number
+    of steps that the car waits between moves, 1 to 5. Speeds and directions are drawn
     again after each crossing. An episode takes 2501 steps, and ends (`terminated`).
     """
 
     channels = ("chicken", "car", "speed1", "speed2", "speed3", "speed4", "speed5")
     actions = (base.NOTHING, base.UP, base.DOWN)
-    first_noise = ()  # the trails of eight cars
-    # Whether the action sticks; the cars of a first state, and those after a crossing.
+    first_noise = ()  # too many first boards: eight random cars
+    # Sticky action; the cars of a first state, and those after a crossing.
     noise_size = 1 + 2 * NUMBERS
 
     def begin(self, noise: Tensor) -> State:
@@ -56,7 +56,7 @@ class FreewayVectorEnv(MinAtarVectorEnv):
         drives = timer == 0
         before, car = car, torch.where(drives, _around(car + heading), car)
         timer = torch.where(drives, wait, timer - 1)
-        # The chicken is in one lane, so that the order of the cars does not matter.
+        # The chicken is in one lane, so the order of the cars does not matter.
         at_column = (before == COLUMN) | (car == COLUMN)
         lanes = self.numbers(1, 1 + CARS)
         hit = (at_column & (lanes == row)).any(0)
@@ -78,12 +78,12 @@ class FreewayVectorEnv(MinAtarVectorEnv):
 
 
 def _drawn(noise: Tensor) -> tuple[Tensor, Tensor]:
-    """Waits 1 to 5 and headings -1 or 1, `[8, N]`: each a decimal of two numbers."""
+    """Waits 1 to 5 and headings -1 or 1, `[8, N]`, from the digits of two numbers."""
     choice = torch.cat(base.choices(noise, *[CHOICES] * TOGETHER))
     return 1 + (choice >> 1), 2 * (choice & 1) - 1
 
 
 def _around(column: Tensor) -> Tensor:
-    """Columns, on the other side of the board where they are one outside of it."""
+    """Columns that wrap around to the other side of the board."""
     column = torch.where(column < 0, SIZE - 1, column)
     return torch.where(column >= SIZE, 0, column)

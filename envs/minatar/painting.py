@@ -1,8 +1,8 @@
-"""How the boards of MinAtar are painted: things in cells become observations.
+"""Convert the things on MinAtar boards to observations.
 
-Without a compiler, every thing sets a bool of the board. A compiled step would do that
-one by one, so there a board is first made of bits, in few numbers for many cells; then
-four bits become four bytes at a time.
+Without a compiler, every thing sets a bool of the board. Compiled code would do that
+one by one, so there a board is first built of bits, with many cells per integer; then
+four bits are expanded to four bytes at a time.
 """
 
 import math
@@ -16,20 +16,20 @@ from torch.nn.functional import pad
 from yieldrl.envs.batched.tree import is_compiled, pack_bools
 
 SIZE = 10  # rows and columns of every game
-OUTSIDE = -1  # a column that is not seen
-CELL = 16  # pixels of a picture
+OUTSIDE = -1  # a column outside the board
+CELL = 16  # pixels of a cell when rendering
 
 Thing = tuple[int | Tensor, int | range | Tensor, Tensor]
 """Channel, row and column of a thing in each environment, `[N]`, or of K, `[K, N]`.
 
-Tensors are int32; columns outside of the board are not seen. If the row is a range, of
-R rows, there is one thing in each, `[R, N]`, or the last is `[R, 10, N]`: 1 for each
-cell of these rows that is filled, otherwise 0.
+Tensors are int32; things in columns outside the board are invisible. If the row is a
+range of R rows, there is one thing in each, `[R, N]`, or the last entry is `[R, 10, N]`
+with 1 for each filled cell of these rows, otherwise 0.
 """
 
 
 def paint(things: tuple[Thing, ...], channels: int) -> Tensor:
-    """Observations bool `[N, 10, 10, C]`. The first thing, `[N]`, must be seen."""
+    """Observations bool `[N, 10, 10, C]`. The first thing, `[N]`, must be visible."""
     if is_compiled():
         return unpack(_packed(things, channels), channels)
     n, device = things[0][2].shape[-1], things[0][2].device
@@ -47,7 +47,7 @@ def paint(things: tuple[Thing, ...], channels: int) -> Tensor:
         place = (row * SIZE + column) * channels + channel
         if always is None:
             always = place
-        else:  # what is not seen is painted where something is seen anyway
+        else:  # paint invisible things over the first thing
             seen = (column >= 0) & (column < SIZE)
             place = torch.where(seen, place, always)
         flat.index_fill_(0, (place + begins).flatten(), True)
@@ -66,9 +66,9 @@ def _packed(things: tuple[Thing, ...], channels: int) -> Tensor:
 def _in_rows(
     channel: int | Tensor, row: int | range | Tensor, column: Tensor, channels: int
 ) -> Tensor:
-    """A number for each row, int64 `[10, N]`."""
+    """Boards with an integer per row, int64 `[10, N]`."""
     rows = torch.arange(SIZE, dtype=torch.int32, device=column.device)[:, None]
-    if column.ndim == 3:  # a bit for each column, of which no two are the same
+    if column.ndim == 3:  # a distinct bit for each column
         bits = (column.long() << (rows * channels + channel)).sum(1)
     else:
         place = _place(channel, column, channels)
@@ -83,7 +83,7 @@ def _in_rows(
 def _in_fifths(
     channel: int | Tensor, row: int | range | Tensor, column: Tensor, channels: int
 ) -> Tensor:
-    """Five numbers for each two rows, as 64 bits are too few for one: `[5, 5, N]`."""
+    """Boards with five integers per two rows, which exceed 64 bits: `[5, 5, N]`."""
     place = _place(channel, column, channels)
     if isinstance(row, range):
         place = pad(place, (0, 0, row.start, SIZE - row.stop), value=-1)
@@ -101,7 +101,7 @@ def _in_fifths(
 
 
 def _place(channel: int | Tensor, column: Tensor, channels: int) -> Tensor:
-    """Which bit of its row a thing is, below 0 if it is not seen."""
+    """The bit of a thing in its row, below 0 if invisible."""
     seen = (column >= 0) & (column < SIZE)
     return torch.where(seen, column * channels + channel, -1)
 
@@ -109,11 +109,11 @@ def _place(channel: int | Tensor, column: Tensor, channels: int) -> Tensor:
 def unpack(words: Tensor, channels: int) -> Tensor:
     """Observations bool `[N, 10, 10, C]` of boards of bits.
 
-    `words` `[..., N]` divide a board, in the order of its bits, into equal parts of a
-    multiple of 4 bits; the last one may have more than are needed. Of four bits, the
-    product moves a copy to the bits 0, 8, 16 and 24 each, so that an int32 has their
-    bytes. Compiled code leaves int32 `[N, 25 C]` for the caller to view: within it, a
-    view of another dtype is a copy.
+    `words` `[..., N]` split the bits of a board, in order, into equal parts of a
+    multiple of 4 bits; the last one may have more than are needed. A product copies
+    four bits to the bits 0, 8, 16 and 24, so that an int32 holds their four bytes.
+    Compiled code returns int32 `[N, 25 C]` for the caller to view, because inside of it
+    a view of another dtype is a copy.
     """
     n = words.shape[-1]
     size = 4 * math.ceil(SIZE * SIZE * channels * n / 4 / words.numel())  # of a word
@@ -128,9 +128,9 @@ def unpack(words: Tensor, channels: int) -> Tensor:
 
 
 def with_boards(obs: Tensor, masks: Iterable[Tensor], boards: list[Tensor]) -> Tensor:
-    """Observations with a board, int32 `[1, 25 C]`, where its mask `[N]` is set.
-    Compiled, they are as `unpack` leaves them, and bits choose: a condition would cost
-    more."""
+    """Observations, with a board, int32 `[1, 25 C]`, where its mask `[N]` is True.
+    In compiled code they are in `unpack`'s form, and selected by bit operations, which
+    cost less than conditions."""
     if not is_compiled():
         fours = pack_bools(obs)
         for mask, board in zip(masks, boards, strict=True):
@@ -143,8 +143,8 @@ def with_boards(obs: Tensor, masks: Iterable[Tensor], boards: list[Tensor]) -> T
 
 
 def settled(x: Tensor) -> Tensor:
-    """A tensor that compiled code computes once, not again wherever it is used:
-    PyTorch's compiler cannot look behind strides."""
+    """Make compiled code compute a tensor once, instead of again at every use: the
+    compiler cannot fuse across strides."""
     if not is_compiled():
         return x
     x = x.contiguous()
@@ -152,8 +152,8 @@ def settled(x: Tensor) -> Tensor:
 
 
 def picture(board: np.ndarray) -> np.ndarray:
-    """A board bool `[10, 10, C]` as uint8 `[160, 160, 3]`, each cell black or in the
-    colour of its last channel."""
+    """Render a board bool `[10, 10, C]` as uint8 `[160, 160, 3]`: cells are black or in
+    the colour of their last channel."""
     channels = board.shape[-1]
     number = (board * np.arange(1, channels + 1)).max(-1)
     return palette(channels)[number].repeat(CELL, 0).repeat(CELL, 1)

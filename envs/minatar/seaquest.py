@@ -10,48 +10,48 @@ from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition
 from yieldrl.envs.minatar.painting import SIZE, settled, unpack
 from yieldrl.envs.minatar.seaquest_fleet import CELL, COLUMN, LANES, place
 
-COOL_DOWN = 5  # steps from one shot to the next
+COOL_DOWN = 5  # steps between shots
 FLOOR = SIZE - 1  # the row of the gauges
 OXYGEN = 200
 CHANNELS = 10
-BITS = 64  # of a word
-CELLS = 8  # that have a part in a word, at most
+BITS = 64  # bits of a word
+CELLS = 8  # most cells with bits in one word
 
 
 class SeaquestVectorEnv(MinAtarVectorEnv):
     """MinAtar's Seaquest: N seas, a reward of 1 for each enemy shot.
 
-    Fish and submarines cross the sea, and submarines fire torpedoes. Divers can be
-    taken aboard, up to six. Coming up takes at least one of them, fills the oxygen and
-    makes the enemies come more often, and every other time also move faster; with all
-    six aboard it pays a reward of up to 10, one for each cell of the oxygen gauge. The
-    episode ends when something hits the submarine, the oxygen runs out, or it comes up
+    Fish and submarines cross the sea, and submarines fire torpedoes. The player takes
+    up to six divers aboard. Surfacing uses up one diver, refills the oxygen, and makes
+    enemies come more often, and every second time also move faster; with all six aboard
+    it pays a reward of up to 10, one for each cell of the oxygen gauge. The episode
+    ends when something hits the player, the oxygen runs out, or the player surfaces
     without a diver.
 
-    As in the package, a full rescue leaves the number of divers at -1: not being 0, it
-    lets one come up without a diver afterwards.
+    As in the package, a full rescue leaves the number of divers at -1: because it is
+    not 0, the player may surface without a diver afterwards.
 
-    Enemies are bits, see `seaquest_fleet`. All in a row swim the same way: no other one
-    comes in before they are gone.
+    Enemies are bits, see `seaquest_fleet`. All in a row swim the same way: enemies of
+    the other direction enter only when they are gone.
     """
 
     channels = ("sub_front", "sub_back", "friendly_bullet", "trail", "enemy_bullet")
     channels += ("enemy_fish", "enemy_sub", "oxygen_guage", "diver_guage", "diver")
     actions = (base.NOTHING, base.LEFT, base.UP, base.RIGHT, base.DOWN, base.FIRE)
-    noise_size = 2  # whether the action sticks; what comes in from where
+    noise_size = 2  # sticky action; kind, side and row of new things
 
     def begin(self, noise: Tensor) -> State:
         empty = noise.new_zeros(LANES, noise.shape[1], dtype=torch.int64)
         return {
             **self.full(noise, x=5, y=0, heading=-1),
             **self.full(noise, cooling=0, oxygen=OXYGEN, aboard=0),
-            # Whether it came up and did not dive since; how often it became harder.
+            # Whether it is still surfaced; number of rises of the difficulty.
             **self.full(noise, up=1, ramps=0),
             **self.full(noise, spawn_timer=moves.SPAWN, diver_timer=moves.DIVER_SPAWN),
             **self.full(noise, clock=0),  # modulo `RELOAD`
-            # The row of each, below 0 if it swims to the left, 0 for none.
+            # The row of each, negative if it swims to the left, 0 for none.
             **self.full(noise, moves.DIVERS, divers=0),
-            "ways": empty[0],  # a bit for each lane in which one swims to the left
+            "ways": empty[0],  # a bit for each lane that swims to the left
             "fish": empty,
             "subs": empty,
             "phases": empty[0].expand(2, moves.PHASE_BITS, -1),  # see `enemy_comes`
@@ -61,13 +61,13 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
         }
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
-        """Enemies and divers come in; the player moves, then shots, divers, enemies."""
+        """Spawn enemies and divers; move the player, then shots, divers, enemies."""
         side, kind, lane, *rest = base.choices(noise[1], 2, 3, LANES, 2, LANES)
         state = moves.enemy_comes(state, side, lane, kind == 0)
         state = self._steered(moves.diver_comes(state, *rest), action)
         state, shot = moves.shots_move(state)
         state, met, touched = moves.enemies_move(moves.divers_move(state))
-        hits = fleet.count(settled(shot | met))  # no two of them are of one shot
+        hits = fleet.count(settled(shot | met))  # each shot hits at most once
         caught = settled(touched).sum(0) != 0
 
         oxygen, aboard, below = state["oxygen"], state["aboard"], state["y"] > 0
@@ -93,7 +93,7 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
         return state, hits + bonus, caught | drowned
 
     def _steered(self, state: State, action: Tensor) -> State:
-        """The submarine fires or moves."""
+        """Let the player fire or move."""
         right, down = base.across(action), base.down(action)
         fires = (action == base.FIRE) & (state["cooling"] == 0)
         x, y, heading = state["x"], state["y"], state["heading"]
@@ -114,9 +114,9 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
 
 
 def words(state: dict[str, Tensor]) -> Tensor:
-    """The board in words of 64 bits, int64 `[16, N]`, for `unpack`: a word has the
-    bytes of as many numbers as a CPU computes at once. A cell may begin in one and end
-    in the next."""
+    """The board in words of 64 bits, int64 `[16, N]`, for `unpack`: a word expands to
+    as many numbers as a CPU computes at once. The bits of a cell may be split between
+    two words."""
     device = state["x"].device
     first, last = (settled(torch.cat(rows)) for rows in _rows(state))
     begin = torch.arange(0, SIZE * SIZE * CHANNELS, BITS, device=device)[:, None]
@@ -124,7 +124,7 @@ def words(state: dict[str, Tensor]) -> Tensor:
     for i in range(CELLS):
         cell = begin // CHANNELS + i
         shift = cell * CHANNELS - begin
-        cell = torch.where(shift < BITS, cell, SIZE * SIZE)  # no cell of the word
+        cell = torch.where(shift < BITS, cell, SIZE * SIZE)  # cell outside this word
         row, column = (cell // SIZE)[:, 0], cell % SIZE * COLUMN
         low, high = (first[row] >> column) & CELL, (last[row] >> column) & CELL
         bits = low | high << COLUMN
@@ -133,10 +133,10 @@ def words(state: dict[str, Tensor]) -> Tensor:
 
 
 def _rows(state: dict[str, Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """The surface, the lanes, the floor and nothing, of the first and last channels.
+    """Rows of the first and of the last channels: surface, lanes, floor, an empty one.
 
-    Six bits a column: our front and back, our shots, trails, torpedoes and fish. Then
-    four: submarines, the gauges of oxygen and of divers, and divers.
+    First six bits per column: the player's front and back, its shots, trails, torpedoes
+    and fish. Then four: submarines, the gauges of oxygen and of divers, and divers.
     """
     x, y, left = state["x"], state["y"], fleet.to_left(state["ways"])
     own = place(x) | fleet.spot(x - state["heading"]) << 1
@@ -164,5 +164,5 @@ def _rows(state: dict[str, Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, .
 
 
 def tenths(oxygen: Tensor) -> Tensor:
-    """How many tenths of the oxygen are left, rounded down."""
+    """Tenths of the oxygen that are left, rounded down."""
     return (oxygen / (OXYGEN // SIZE)).floor().int()

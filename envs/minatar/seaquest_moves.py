@@ -1,4 +1,4 @@
-"""How enemies, divers and shots come and move in Seaquest."""
+"""Spawns and moves of enemies, divers and shots in Seaquest."""
 
 import torch
 from torch import Tensor
@@ -7,32 +7,32 @@ from yieldrl.envs.minatar import seaquest_fleet as fleet
 from yieldrl.envs.minatar.painting import SIZE, settled
 from yieldrl.envs.minatar.seaquest_fleet import NOW, cells, columns, in_lane, place
 
-OUTSIDE = -3  # the column of what is not there: none next to it is on the board either
-CREW = 6  # divers that fit in
-SPAWN = 20  # steps from one enemy to the next, at first
-RAMPS = SPAWN - 1  # rises of the difficulty, each of which takes one of them away
-MOVE, FASTEST_MOVE = 5, 2  # steps that an enemy waits between its moves
-RELOAD = 11  # steps from one torpedo of a submarine to the next
-PHASE_BITS = 4  # of the number that says when a submarine fires
+OUTSIDE = -3  # column of absent things; its neighbours are outside too
+CREW = 6  # most divers aboard
+SPAWN = 20  # initial steps between enemies
+RAMPS = SPAWN - 1  # rises of the difficulty, each one step less
+MOVE, FASTEST_MOVE = 5, 2  # steps that an enemy waits between moves
+RELOAD = 11  # steps between torpedoes of a submarine
+PHASE_BITS = 4  # bits of the clock value at which a submarine fires
 DIVER_SPAWN, DIVER_MOVE = 30, 5
 
-# No diver is ever lost for want of room, as one is gone after 60 steps.
+# Two are enough: a diver is gone after 60 steps.
 DIVERS = 2
 
 State = dict[str, Tensor]
 
 
 def move_speed(ramps: Tensor) -> Tensor:
-    """Steps that an enemy waits: one less with every other rise of the difficulty."""
+    """Steps that an enemy waits: one less for every second rise of the difficulty."""
     return (MOVE - (ramps >> 1)).clamp(min=FASTEST_MOVE)
 
 
 def enemy_comes(state: State, side: Tensor, lane: Tensor, is_sub: Tensor) -> State:
-    """An enemy comes in when it is time, unless others come towards it in its row.
+    """Add an enemy when due, unless others swim towards it in its row.
 
-    At most one comes in each step, so no two in all rows that swim the same way are in
-    the same place of their rows. So the phase of a submarine, the clock at which it
-    fires, is kept by its place, bit by bit, for those to the right and to the left.
+    At most one comes in each step, so no two that swim the same way, in all rows, have
+    the same place in their rows. So the phase of a submarine, the clock at which it
+    fires, is stored by place, bit by bit, for each of the two directions.
     """
     due, fish, subs = state["spawn_timer"] == 0, state["fish"], state["subs"]
     ways, clock, side = state["ways"], state["clock"], settled(side.long())
@@ -59,7 +59,7 @@ def enemy_comes(state: State, side: Tensor, lane: Tensor, is_sub: Tensor) -> Sta
 
 
 def _sides(like: Tensor) -> Tensor:
-    """From where one comes, `[2, 1, 1]`: from the left (0), from the right (1)."""
+    """The sides that things come from, `[2, 1, 1]`: left (0), right (1)."""
     return torch.arange(2, device=like.device)[:, None, None]
 
 
@@ -70,7 +70,7 @@ def _in_bits(phase: Tensor) -> Tensor:
 
 
 def diver_comes(state: State, side: Tensor, lane: Tensor) -> State:
-    """A diver comes in when it is time; the newest is the first in the list."""
+    """Add a diver when due; the newest is first in the list."""
     due, divers = state["diver_timer"] == 0, state["divers"]
     both = torch.stack(((1 + lane) * (1 - 2 * side), divers[0]))
     return {
@@ -81,7 +81,7 @@ def diver_comes(state: State, side: Tensor, lane: Tensor) -> State:
 
 
 def diver_columns(divers: Tensor, timer: Tensor) -> Tensor:
-    """Where the divers are, `[2, N]`, which follows from when the next one is due."""
+    """Columns of the divers, `[2, N]`, computed from when the next one is due."""
     number = torch.arange(DIVERS, dtype=torch.int32, device=timer.device)[:, None]
     age = (1 + number) * DIVER_SPAWN - timer
     moves = (age / (DIVER_MOVE + 1)).int()
@@ -90,7 +90,7 @@ def diver_columns(divers: Tensor, timer: Tensor) -> Tensor:
 
 
 def divers_move(state: State) -> State:
-    """Divers move, and come aboard, the newest first, while there is room."""
+    """Move divers, and take them aboard, newest first, while there is room."""
     divers, timer, aboard = state["divers"], state["diver_timer"], state["aboard"]
     near = torch.zeros_like(divers, dtype=torch.bool)
     for soon in (timer, timer - 1):
@@ -106,9 +106,9 @@ def divers_move(state: State) -> State:
 
 
 def shots_move(state: State) -> tuple[State, Tensor]:
-    """Each shot hits one enemy, a fish first and the oldest first; a bit for a hit."""
+    """Move shots; each hits one enemy, fish first, oldest first; a bit per hit."""
     shots, fish, subs = fleet.fly(state["shots"]), state["fish"], state["subs"]
-    at = cells(fleet.flying(shots))  # no two shots are in one
+    at = cells(fleet.flying(shots))  # no two shots are in one column
     fish_there = fish & at
     fish_hit = columns(fish_there)
     subs_there = subs & at & ~cells(fish_hit)
@@ -124,14 +124,14 @@ def shots_move(state: State) -> tuple[State, Tensor]:
 
 
 def enemies_move(state: State) -> tuple[State, Tensor, Tensor]:
-    """Enemies move, into shots too, and fire; a bit for a hit, and what hit us."""
+    """Move enemies, also into shots, and fire; bits of hits, and player hits."""
     fish, subs, shots = state["fish"], state["subs"], state["shots"]
     phases, left = state["phases"], fleet.to_left(state["ways"])
     speed = settled(move_speed(state["ramps"]).long())
     here = fleet.in_row(state["y"], place(state["x"]))
 
-    # A shot is met by one enemy, which enters its cell: a submarine first.
-    seen = fleet.flying(shots) & ~here  # at our place it met us instead
+    # One enemy that enters its cell meets a shot: a submarine first.
+    seen = fleet.flying(shots) & ~here  # in the player's cell it hits the player
     sub = fleet.ahead(subs & NOW, left) & seen
     a_fish = fleet.ahead(fish & NOW, left) & seen & ~sub
     hit = sub | a_fish

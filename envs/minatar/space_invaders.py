@@ -8,30 +8,30 @@ from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition
 from yieldrl.envs.minatar.painting import OUTSIDE, SIZE, Thing
 
 RANKS, FILES = 4, 6  # a fleet of 24 aliens
-FIRST_FILE = 2  # the column of its left side at first
+FIRST_FILE = 2  # initial column of its left side
 GROUND = SIZE - 1  # the row of the cannon
-COOL_DOWN = 5  # steps from one shot to the next
-SHOTS = 2  # in the air at most, because one is gone after nine steps
-BOMB_EVERY = 10  # steps, after which the bomb before is gone
-SLOWEST, FASTEST = 12, 6  # steps from one move of a whole fleet to the next
-GONE = -1  # the row of what is not in the air
+COOL_DOWN = 5  # steps between shots
+SHOTS = 2  # most in the air: a shot is gone after nine steps
+BOMB_EVERY = 10  # steps; the previous bomb is gone by then
+SLOWEST, FASTEST = 12, 6  # steps between moves of a full fleet
+GONE = -1  # row of absent shots and bombs
 
 
 class SpaceInvadersVectorEnv(MinAtarVectorEnv):
     """MinAtar's Space Invaders: N fleets, a reward of 1 for each alien shot.
 
-    A fleet of aliens goes sideways, and down where one is at the edge; it is the faster
-    the fewer are left. Every ten steps the one nearest to the cannon drops a bomb. A
-    fleet that is gone is followed by a faster one. The episode ends when a bomb or an
-    alien hits the cannon, or when the fleet would leave the board.
+    A fleet of aliens moves sideways, and down when one is at the edge; it is faster the
+    fewer are left. Every ten steps the alien nearest to the cannon drops a bomb. After
+    a fleet is destroyed, a faster one follows. The episode ends when a bomb or an alien
+    hits the cannon, or when the fleet would leave the board.
 
-    A board is the fleet's corner, which of its aliens are left, two shots and one bomb.
+    The state is the fleet's corner, a flag for each alien, two shots and one bomb.
     """
 
     channels = ("cannon", "alien", "alien_left", "alien_right")
     channels += ("friendly_bullet", "enemy_bullet")
     actions = (base.NOTHING, base.LEFT, base.RIGHT, base.FIRE)
-    noise_size = 1  # whether the action sticks: all else is fixed
+    noise_size = 1  # sticky action; all else is deterministic
 
     def begin(self, noise: Tensor) -> State:
         return {
@@ -92,7 +92,7 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         return (row - 1).clamp(min=GONE), torch.where(fires, new_column, column)
 
     def _fleet_moves(self, state: State, cannon: Tensor) -> tuple[State, Tensor]:
-        """Move the fleet if it is time; also whether it hit the cannon or ground."""
+        """Move the fleet if due; also returns whether it hit cannon or ground."""
         names = ("alive", "top", "left", "heading", "interval")
         alive, top, left, heading, interval = (state[name] for name in names)
         row, column = self._places(top, left)
@@ -104,7 +104,7 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         lost = lost | (turns & (_count(alive * (row == GROUND)) != 0))
         heading = torch.where(turns, -heading, heading)
         top = top + turns.int()
-        top = torch.where(top < SIZE, top, 0)  # as the package's board wraps
+        top = torch.where(top < SIZE, top, 0)  # the package's board wraps around
         left = left + heading * (moves & ~turns).int()
         row, column = self._places(top, left)
         hit = _count(alive * ((row == GROUND) & (column == cannon))) != 0
@@ -113,7 +113,7 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         return dict(zip((*names, "timer"), values, strict=True)), lost | (moves & hit)
 
     def _next_fleet(self, fleet: State, alive: Tensor) -> State:
-        """Those that are left of a fleet; after the last of them a new, faster one."""
+        """The remaining fleet; a new, faster one after its last alien."""
         won = _count(alive) == 0
         interval = fleet["interval"]
         if self.difficulty_ramping:
@@ -148,7 +148,7 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
         row, column = self._places(state["top"], state["left"])
         row = row.expand(-1, FILES, -1).flatten(0, 1)
         column = torch.where(state["alive"] != 0, column, OUTSIDE).flatten(0, 1)
-        # What is not in the air has a row outside of the board: hide it by its column.
+        # Absent shots and bombs have an invalid row: hide them by their column.
         in_air = state["shot_row"] > GONE
         falls = state["bomb_row"] < SIZE
         return (
@@ -161,5 +161,5 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
 
 
 def _count(aliens: Tensor) -> Tensor:
-    """How many of them there are, from `[4, 6, N]` to int32 `[N]`."""
+    """The number of aliens, from `[4, 6, N]` to int32 `[N]`."""
     return base.total(aliens.flatten(0, 1))

@@ -1,4 +1,4 @@
-"""Ant: four legs in space, which feel the ground."""
+"""Ant: a four-legged robot in 3-D that observes contact forces."""
 
 from typing import Any
 
@@ -11,17 +11,17 @@ from yieldrl.envs.physics.legged import LeggedVectorEnv
 class AntVectorEnv(LeggedVectorEnv):
     """N ants, as gymnasium's Ant-v5.
 
-    Observations `[N, 105]`: positions without the first two, which are how far it has
-    come, velocities, and the clipped forces and torques of contact on each body.
+    Observations `[N, 105]`: positions without the first two (x and y of the
+    torso), velocities, and the clipped contact forces and torques on each body.
     Actions `[N, 8]` in [-1, 1]: torques.
     """
 
     contact_cost_weight: float = 5e-4
-    """Price of the contact forces' squares."""
+    """Weight of the cost of squared contact forces."""
     main_body: int | str = 1
-    """Number or name of the body whose velocity counts."""
+    """Index or name of the body whose velocity is rewarded."""
     contact_force_range: tuple[float, float] = (-1.0, 1.0)
-    """Contact forces are clipped to it."""
+    """Range that contact forces are clipped to."""
     include_cfrc_ext_in_observation: bool = True
     """Whether contact forces are observed."""
 

@@ -1,4 +1,4 @@
-"""Where the physics is computed: the seam between worlds and simulators."""
+"""Interface of physics simulators, used by the environments."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ State = dict[str, Tensor]
 observations are made of. The axes are MuJoCo's, with that of the worlds as the last."""
 
 STATE = ("qpos", "qvel", "qacc_warmstart")
-"""What a step of these models starts from, apart from `ctrl`. The solver starts from
-the accelerations of the step before; without them, Humanoid's would differ by 1e-5."""
+"""The state that a step of these models needs, besides `ctrl`. The solver starts from
+the last step's accelerations; without them, Humanoid's would differ by 1e-5."""
 
 
 class Backend:
-    """Steps N worlds of one model, and knows no reward.
+    """Steps N worlds of one model, without rewards.
 
-    States come from outside and go back there: what is kept is memory to write into,
-    `inputs` and `outputs`, as tensors `[N, ...]` by name. Arguments are the `MjModel`,
-    N, the `MjData` fields that are wanted beside the state, threads on the CPU (None
-    for one per core), and the device.
+    The caller keeps the states; a backend only has memory for them, `inputs` and
+    `outputs`, as tensors `[N, ...]` by name. Arguments are the `MjModel`, N, the
+    `MjData` fields to compute besides the state, threads on the CPU (None for one per
+    core), and the device.
     """
 
     dtype: torch.dtype
-    varied: Mapping[str, Tensor] = MappingProxyType({})  # what `vary` has set
-    inputs: dict[str, Tensor]  # of the names in STATE, and `ctrl`
+    varied: Mapping[str, Tensor] = MappingProxyType({})  # fields set by `vary`
+    inputs: dict[str, Tensor]  # entries of STATE, and `ctrl`
     outputs: dict[str, Tensor]  # the fields
 
     def __init__(
@@ -45,7 +45,7 @@ class Backend:
         self.has_contacts = "cfrc_ext" in fields
 
     def advance(self, count: int, substeps: int) -> None:
-        """Step the first `count` worlds, and refresh their fields."""
+        """Step the first `count` worlds, and update their fields."""
         raise NotImplementedError(f"{type(self)} lacks advance(count, substeps)")
 
     def forward(self, count: int) -> None:
@@ -53,13 +53,13 @@ class Backend:
         raise NotImplementedError(f"{type(self)} lacks forward(count)")
 
     def vary(self, fields: Mapping[str, Tensor], where: Tensor | None = None) -> None:
-        """Give fields of the model, `[N, ...]` by name, values of each world's own, and
-        update what MuJoCo derives from them. The mask `where` `[N]` says which worlds
-        differ from before, None that all may."""
+        """Set fields of the model, `[N, ...]` by name, for each world, and update the
+        quantities that MuJoCo derives from them. The mask `where` `[N]` marks changed
+        worlds; None means that all may have changed."""
         raise NotImplementedError(f"{type(self)} lacks vary(fields, where)")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Backend:
-        """Worlds of the same physics, with memory and threads of their own."""
+        """Copy with the same physics, and its own memory and threads."""
         again = type(self)(*self.made_of)
         if self.varied:
             again.vary(self.varied)
@@ -68,7 +68,7 @@ class Backend:
         return again
 
     def close(self) -> None:
-        """Let go of all memory; no world can be stepped any more."""
+        """Free all memory; worlds cannot be stepped any more."""
         self.inputs = self.outputs = {}
 
     def check_open(self) -> None:
@@ -77,21 +77,21 @@ class Backend:
             raise ClosedEnvironmentError("these worlds are closed: make new ones")
 
     def step(self, state: Mapping[str, Tensor], ctrl: Tensor, substeps: int) -> State:
-        """The state after some substeps with the controls `[N, nu]` held. As after
-        `mj_step`, the fields belong to the state that the last substep started from."""
+        """The state after `substeps` with constant controls `[N, nu]`. As after
+        `mj_step`, the fields belong to the state before the last substep."""
         count = self._write(state, ctrl)
         self.advance(count, substeps)
         return self._read(count, (*STATE, *self.outputs))
 
     def fields(self, state: Mapping[str, Tensor]) -> State:
-        """The fields in up to N first states, in which nothing acts on the robots."""
+        """The fields in up to N first states, without controls or contact forces."""
         self.check_open()
         if not self.outputs:
             return {}
         count = self._write(state, torch.zeros(()))
         self.forward(count)
         fields = self._read(count, self.outputs)
-        if self.has_contacts:  # gymnasium computes them after steps alone
+        if self.has_contacts:  # gymnasium computes them only after steps
             fields["cfrc_ext"] = torch.zeros_like(fields["cfrc_ext"])
         return fields
 
@@ -104,6 +104,6 @@ class Backend:
         return count
 
     def _read(self, count: int, names: Iterable[str]) -> State:
-        """Copies with the axis of worlds moved from the first place to the last."""
+        """Copies with the axis of worlds moved from first to last."""
         memory = {**self.inputs, **self.outputs}
         return {name: memory[name][:count].clone().movedim(0, -1) for name in names}

@@ -1,4 +1,4 @@
-"""Rewards, ends, first states and pictures of MuJoCo's worlds."""
+"""Rewards, terminations, first states and rendering of MuJoCo worlds."""
 
 from typing import Any, ClassVar
 
@@ -17,12 +17,12 @@ from yieldrl.envs.physics.simulation import SimulationVectorEnv
 class PhysicsVectorEnv(SimulationVectorEnv):
     """Base class of MuJoCo's worlds.
 
-    A subclass says what is observed, in `parts`, what is paid, in `gains` and `costs`,
-    and when episodes end, in `terminated`. A step follows from the state and the
-    actions alone, so states can be saved, replaced and continued bitwise.
+    A subclass defines observations in `parts`, rewards in `gains` and `costs`, and when
+    episodes end in `terminated`. A step depends only on the state and the actions, so
+    states can be saved, replaced and continued bitwise.
 
     The `info` of a step has gymnasium's entries as tensors `[N, ...]`: the terms of the
-    reward, `reward_...`, and those of `measure`, of the state that `final_obs` shows.
+    reward, `reward_...`, and those of `measure`, for the state of `final_obs`.
 
     Args:
         max_episode_steps: Time limit in steps, or None.
@@ -30,46 +30,46 @@ class PhysicsVectorEnv(SimulationVectorEnv):
     """
 
     reset_noise_scale: float
-    """First positions are uniform this far around the model's own, and so are first
-    velocities."""
+    """First positions are uniform within this distance of the model's own, and so are
+    first velocities."""
     normal_velocities: bool = False
     """Whether first velocities are normal, with this standard deviation."""
     width: int = 480
-    """Of pictures, in pixels."""
+    """Width of rendered frames, in pixels."""
     height: int = 480
-    """Of pictures, in pixels."""
+    """Height of rendered frames, in pixels."""
     camera: ClassVar[dict[str, Any]] = {
-        "type": 1,  # it follows a body
+        "type": 1,  # the camera follows a body
         "trackbodyid": 1,
         "distance": 4.0,
         "elevation": -20.0,
     }
-    """Attributes of the `MjvCamera` that pictures are taken with."""
+    """Attributes of the `MjvCamera` for rendering."""
 
     def __init__(
         self, num_envs: int = 1, *, max_episode_steps: int | None = 1000, **kwargs: Any
     ) -> None:
-        self._info: State = {}  # of the last call of `dynamics`
+        self._info: State = {}  # info of the last call of `dynamics`
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
 
     def locate(self, state: State) -> State:
-        """Where the robots are, by name, each `[N, ...]`, for `info`."""
+        """Positions of the robots for `info`, by name, each `[N, ...]`."""
         return {}
 
     def measure(self, before: State, after: State) -> State:
-        """What `info` has of a step besides the terms of the reward, by name."""
+        """Entries of a step's `info` besides the terms of the reward, by name."""
         return self.locate(after)
 
     def gains(self, measures: State, after: State) -> State:
-        """What is paid for a step, by name, each `[N]`."""
+        """Positive terms of the reward, by name, each `[N]`."""
         raise NotImplementedError(f"{type(self)} lacks gains(measures, after)")
 
     def costs(self, action: Tensor, after: State) -> State:
-        """What is taken from that, by name, each `[N]`."""
+        """Costs, subtracted from the reward, by name, each `[N]`."""
         return {}
 
     def terminated(self, state: State) -> Tensor:
-        """Whether episodes end in this state, bool `[N]`; here they never do."""
+        """Whether episodes end in this state, bool `[N]`; by default never."""
         return torch.zeros_like(state["qpos"][0], dtype=torch.bool)
 
     def initial_state(self, noise: Tensor) -> State:
@@ -88,7 +88,7 @@ class PhysicsVectorEnv(SimulationVectorEnv):
         return {**state, **self._kept(self.backend.fields(state))}
 
     def dynamics(self, state: State, action: Tensor) -> tuple[State, Tensor, Tensor]:
-        """Hold the controls for `frame_skip` steps of the physics."""
+        """Apply constant controls for `frame_skip` steps of the physics."""
         with torch.no_grad():
             after = self.backend.step(state, action, self.frame_skip)
             measures = self.measure(state, after)
@@ -104,7 +104,7 @@ class PhysicsVectorEnv(SimulationVectorEnv):
         return {name: x for name, x in fields.items() if name not in self.info_fields}
 
     def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
-        """As in the base class; `info` says where robots are."""
+        """As in the base class; `info` has the robots' positions."""
         obs, info = super().reset(seed=seed, options=options)
         with torch.no_grad():
             fields = self.backend.fields(self.state) if self.info_fields else {}
@@ -113,7 +113,7 @@ class PhysicsVectorEnv(SimulationVectorEnv):
     def step(self, actions: Tensor | np.ndarray) -> StepResult:
         """As in the base class, with more in `info`.
 
-        In NEXT_STEP mode that is zero where a world was only reset, as the reward is.
+        In NEXT_STEP mode these entries, like the reward, are zero at resets.
         """
         was_over = self._ended
         obs, reward, terminated, truncated, info = super().step(actions)
@@ -134,7 +134,7 @@ class PhysicsVectorEnv(SimulationVectorEnv):
         return self._painter.draw(model, state["qpos"], state["qvel"])
 
     def restart(self, ended: Tensor, state: State, noise: Tensor | None) -> State:
-        """First states for all worlds if what is observed of them depends on which."""
+        """As in the base class, but for all worlds if their physics differ."""
         if noise is None and self._varied and self.backend.outputs:
             columns = ended.nonzero().flatten()
             if not len(columns):

@@ -1,4 +1,4 @@
-"""HalfCheetah: a flat cat that is paid for running."""
+"""HalfCheetah: a planar robot that is rewarded for running."""
 
 from yieldrl.envs.physics.legged import RunningVectorEnv
 
@@ -6,8 +6,8 @@ from yieldrl.envs.physics.legged import RunningVectorEnv
 class HalfCheetahVectorEnv(RunningVectorEnv):
     """N half cheetahs, as gymnasium's HalfCheetah-v5.
 
-    Observations `[N, 17]`: positions without the first, which is how far it has come,
-    and velocities. Actions `[N, 6]` in [-1, 1]: torques. Episodes never terminate.
+    Observations `[N, 17]`: positions without the first (x), and
+    velocities. Actions `[N, 6]` in [-1, 1]: torques. Episodes never terminate.
     """
 
     xml_file = "half_cheetah.xml"

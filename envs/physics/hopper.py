@@ -1,4 +1,4 @@
-"""Hopper: one leg that is paid for hopping forward."""
+"""Hopper: a planar one-legged robot that is rewarded for hopping forward."""
 
 from math import inf
 from typing import Any, ClassVar
@@ -13,14 +13,14 @@ from yieldrl.envs.physics.legged import LeggedVectorEnv, between
 class HopperVectorEnv(LeggedVectorEnv):
     """N hoppers, as gymnasium's Hopper-v5.
 
-    Observations `[N, 11]`: positions without the first, which is how far it has come,
-    and velocities, clipped to [-10, 10]. Actions `[N, 3]` in [-1, 1]: torques.
+    Observations `[N, 11]`: positions without the first (x), and
+    velocities, clipped to [-10, 10]. Actions `[N, 3]` in [-1, 1]: torques.
     """
 
     healthy_state_range: tuple[float, float] = (-100.0, 100.0)
-    """Bounds of a healthy state's positions, but the first two, and velocities."""
+    """Bounds of positions, without the first two, and velocities, of healthy states."""
     healthy_angle_range: tuple[float, float] = (-0.2, 0.2)
-    """The torso's angle in a healthy state (rad)."""
+    """Range of the torso's angle in healthy states (rad)."""
 
     xml_file = "hopper.xml"
     frame_skip = 4
@@ -38,13 +38,13 @@ class HopperVectorEnv(LeggedVectorEnv):
         return {**super().locate(state), "z_distance_from_origin": height}
 
     def is_healthy(self, state: State) -> Tensor:
-        """Whether the torso is up, and nothing out of bounds."""
+        """Whether the torso is upright, and all values are in bounds, bool `[N]`."""
         rest = torch.cat((state["qpos"][2:], state["qvel"]))
         low, high = self.healthy_state_range
         return self.is_upright(state) & between(low, rest, high).all(0)
 
     def is_upright(self, state: State) -> Tensor:
-        """Whether height and angle of the torso are as they should be."""
+        """Whether height and angle of the torso are in their ranges, bool `[N]`."""
         (low, high), (left, right) = self.healthy_z_range, self.healthy_angle_range
         _, z, angle = state["qpos"][:3]
         return between(low, z, high) & between(left, angle, right)

@@ -1,4 +1,4 @@
-"""Humanoid: a robot with two legs and two arms, in space."""
+"""Humanoid: a robot with two legs and two arms, in 3-D."""
 
 from functools import cached_property
 from math import inf
@@ -14,24 +14,24 @@ from yieldrl.envs.physics.legged import LeggedVectorEnv, between
 class HumanoidVectorEnv(LeggedVectorEnv):
     """N humanoids, as gymnasium's Humanoid-v5.
 
-    Observations `[N, 348]`: positions without the first two, which are how far it has
-    come, velocities, and for each body its inertia, its velocity and the forces of
-    contact, with the torques of the joints between. Actions `[N, 17]` in [-0.4, 0.4]:
+    Observations `[N, 348]`: positions without the first two (x and y), velocities,
+    and for each body its inertia, its velocity and its contact forces; also the
+    torques of the joints. Actions `[N, 17]` in [-0.4, 0.4]:
     torques.
     """
 
     contact_cost_weight: float = 5e-7
-    """Price of the contact forces' squares."""
+    """Weight of the cost of squared contact forces."""
     contact_cost_range: tuple[float, float] = (-inf, 10.0)
-    """That price is clipped to it."""
+    """Range that the contact cost is clipped to."""
     include_cinert_in_observation: bool = True
     """Whether the bodies' inertias are observed."""
     include_cvel_in_observation: bool = True
-    """Whether their velocities are."""
+    """Whether the bodies' velocities are observed."""
     include_qfrc_actuator_in_observation: bool = True
-    """Whether the joints' torques are."""
+    """Whether the joints' torques are observed."""
     include_cfrc_ext_in_observation: bool = True
-    """Whether contact forces are."""
+    """Whether contact forces are observed."""
 
     xml_file = "humanoid.xml"
     frame_skip = 5
@@ -49,8 +49,8 @@ class HumanoidVectorEnv(LeggedVectorEnv):
 
     @cached_property
     def observed(self) -> dict[str, int]:
-        """Names of the fields that are observed, and the first row of each: without the
-        world, which is body 0, and the six degrees of the free root."""
+        """Observed fields, and the first observed row of each, without the world, which
+        is body 0, and the six degrees of freedom of the root."""
         first = {"cinert": 1, "cvel": 1, "qfrc_actuator": 6, "cfrc_ext": 1}
         included = [x for x in first if getattr(self, f"include_{x}_in_observation")]
         return {name: first[name] for name in included}
@@ -64,7 +64,7 @@ class HumanoidVectorEnv(LeggedVectorEnv):
         return [*super().parts(state), *extra]
 
     def place(self, state: State, axis: int) -> Tensor:
-        """Where the centre of mass is."""
+        """The position of the centre of mass along an axis, `[N]`."""
         return (self.mass @ state["xipos"][:, axis]) / self.mass.sum()
 
     def locate(self, state: State) -> State:

@@ -1,4 +1,4 @@
-"""InvertedPendulum: CartPole's pole, with a force that can be measured out."""
+"""InvertedPendulum: CartPole with a continuous force."""
 
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ class InvertedPendulumVectorEnv(PhysicsVectorEnv):
     frame_skip = 2
     reset_noise_scale = 0.01
     camera: ClassVar[dict[str, Any]] = {
-        "type": 0,  # it stays where it is
+        "type": 0,  # the camera does not move
         "lookat": [0.0, 0.0, 0.2],
         "distance": 2.04,
         "elevation": -20.0,

@@ -1,4 +1,4 @@
-"""What the robots have in common that run, and those of them that can fall."""
+"""Base classes of running robots, and of those that can fall."""
 
 from typing import ClassVar
 
@@ -10,17 +10,17 @@ from yieldrl.envs.physics.base import PhysicsVectorEnv
 
 
 class RunningVectorEnv(PhysicsVectorEnv):
-    """Robots that are paid for moving forward, and pay for their torques."""
+    """Robots that are rewarded for moving forward, with a cost of torques."""
 
     forward_reward_weight: float = 1.0
-    """Reward for a metre per second."""
+    """Reward per metre per second."""
     ctrl_cost_weight: float = 0.1
-    """Price of the actions' squares."""
+    """Weight of the cost of squared actions."""
     exclude_current_positions_from_observation: bool = True
-    """Whether the positions along the axes of movement are left out."""
+    """Whether the positions along `axes` are not observed."""
 
     axes: ClassVar[str] = "x"
-    """Along which robots move: the first positions of their state."""
+    """Axes that robots move along: the first positions of their state."""
 
     def parts(self, state: State) -> list[Tensor]:
         """Positions, without those that are left out, and velocities."""
@@ -28,18 +28,18 @@ class RunningVectorEnv(PhysicsVectorEnv):
         return [state["qpos"][skipped:], state["qvel"]]
 
     def place(self, state: State, axis: int) -> Tensor:
-        """How far the robots have come along an axis, `[N]`, to take velocities of."""
+        """Positions of the robots along an axis, `[N]`, used for velocities."""
         return state["qpos"][axis]
 
     def locate(self, state: State) -> State:
-        """Positions along the axes, and in space the distance from the origin."""
+        """Positions along the axes, and in 3-D the distance from the origin."""
         places = {f"{x}_position": state["qpos"][i] for i, x in enumerate(self.axes)}
         if len(self.axes) > 1:
             places["distance_from_origin"] = state["qpos"][: len(self.axes)].norm(dim=0)
         return places
 
     def measure(self, before: State, after: State) -> State:
-        """Where the robots are after the step, and the mean velocities during it."""
+        """Positions of the robots after the step, and mean velocities during it."""
         velocities = {
             f"{axis}_velocity": (self.place(after, i) - self.place(before, i)) / self.dt
             for i, axis in enumerate(self.axes)
@@ -54,17 +54,17 @@ class RunningVectorEnv(PhysicsVectorEnv):
 
 
 class LeggedVectorEnv(RunningVectorEnv):
-    """Robots that are also paid for not falling; a subclass writes `is_healthy`."""
+    """Robots also rewarded for not falling; a subclass defines `is_healthy`."""
 
     healthy_z_range: tuple[float, float]
-    """The torso's height in a healthy state (m)."""
+    """Range of the torso's height in healthy states (m)."""
     healthy_reward: float = 1.0
     """Reward for a step that ends in a healthy state."""
     terminate_when_unhealthy: bool = True
     """Whether unhealthy states end the episode."""
 
     def is_healthy(self, state: State) -> Tensor:
-        """Whether they stand, bool `[N]`."""
+        """Whether robots have not fallen, bool `[N]`."""
         raise NotImplementedError(f"{type(self)} lacks is_healthy(state)")
 
     def gains(self, measures: State, after: State) -> State:

@@ -1,4 +1,4 @@
-"""MuJoCo's models: read from their files, and varied from world to world."""
+"""Load MuJoCo models from files, and vary them between worlds."""
 
 # pyright: reportAttributeAccessIssue=false
 # mujoco has no types for its compiled half.
@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 WORLD_MEMORY = 2**20
-"""Bytes for the contacts and the scratch of a world that has an `MjData` of its own, if
-the file does not say. A fallen humanoid takes 45 kB, MuJoCo's own guess is 15 MB."""
+"""Bytes for contacts and scratch memory of a world with its own `MjData`, if the file
+has no size. A fallen humanoid takes 45 kB; MuJoCo's default is 15 MB."""
 
 SCALED = {
     "mass_scale": ("body_mass", "body_inertia"),
@@ -20,7 +20,7 @@ SCALED = {
     "damping_scale": ("dof_damping",),
     "gear_scale": ("actuator_gear",),
 }
-"""What a parameter of the worlds scales, as fields of `MjModel`."""
+"""Parameter of the worlds -> fields of `MjModel` that it scales."""
 
 PARAMETERS = ("gravity", *SCALED)
 
@@ -28,9 +28,9 @@ PARAMETERS = ("gravity", *SCALED)
 def load(xml_file: str, *, small: bool) -> Any:
     """The `MjModel` of a file of gymnasium's, or of any other.
 
-    If `small`, an `MjData`, of which each world with contact forces keeps one, gets
-    `WORLD_MEMORY`, and not what MuJoCo would take. ImportError if mujoco is missing,
-    ValueError if the model has a state that worlds do not keep.
+    With `small`, an `MjData` (each world with contact forces has one) gets
+    `WORLD_MEMORY` instead of MuJoCo's default size. ImportError if mujoco is missing,
+    ValueError if the model has a state that worlds do not store.
     """
     try:
         import mujoco
@@ -41,14 +41,14 @@ def load(xml_file: str, *, small: bool) -> Any:
     spec = mujoco.MjSpec.from_file(expand_model_path(xml_file))
     if small and spec.memory < 0:
         spec.memory = WORLD_MEMORY
-    # MuJoCo can scale to the total mass of the file within `compile`, but warns each
-    # time that it will not do so any more one day.
+    # MuJoCo can scale to the file's total mass in `compile`, but warns each time that
+    # this is deprecated.
     mass, spec.compiler.settotalmass = spec.compiler.settotalmass, -1
     model = spec.compile()
     if mass > 0:
         mujoco.mj_setTotalmass(model, mass)
         mujoco.mj_setConst(model, mujoco.MjData(model))
-    kept = 1 + model.nq + model.nv  # the one is the time, which acts on nothing here
+    kept = 1 + model.nq + model.nv  # 1 for the time, which has no effect here
     size = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS.value)
     if size != kept or model.nmocap:
         raise ValueError(
@@ -61,7 +61,7 @@ def load(xml_file: str, *, small: bool) -> Any:
 
 def find(model: Any, name: str) -> Any:
     """A field of `MjModel` as an array; those of its options begin with `opt.`.
-    ValueError if it is not there, or holds something else than numbers."""
+    ValueError if it is missing or not numeric."""
     field: Any = model
     for part in name.split("."):
         field = getattr(field, part, None)
@@ -76,8 +76,8 @@ def find(model: Any, name: str) -> Any:
 def varied(
     envs: Any, parameters: Mapping[str, Any], model_fields: Mapping[str, Any]
 ) -> dict[str, Tensor]:
-    """Fields `[N, ...]` that worlds have in place of the model's own, by the arguments
-    of `SimulationVectorEnv.vary`."""
+    """Fields `[N, ...]` that replace the model's own, from arguments of
+    `SimulationVectorEnv.vary`."""
     given = {name: value for name, value in parameters.items() if value is not None}
     for name in parameters:
         if name not in PARAMETERS:
@@ -96,7 +96,7 @@ def varied(
 
 
 def fields_of(envs: Any, parameters: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Fields `[N, ...]` that follow from parameters, whose values are not looked at."""
+    """Fields `[N, ...]` that follow from parameters, whose values are not checked."""
     fields: dict[str, Tensor] = {}
     for name, given in parameters.items():
         value = envs.parameter(name, given)
@@ -114,8 +114,8 @@ def fields_of(envs: Any, parameters: Mapping[str, Any]) -> dict[str, Tensor]:
 
 
 def own_field(envs: Any, name: str) -> Tensor:
-    """A field of the model where no world has one of its own, on the worlds' device."""
-    if name not in envs._own_fields:  # copied once: a copy to a GPU waits for it
+    """A field of the unvaried model, on the worlds' device."""
+    if name not in envs._own_fields:  # copied once: copying to a GPU synchronizes
         own = torch.tensor(find(envs.model, name), dtype=envs.dtype)
         envs._own_fields[name] = own.to(envs.device)
     return envs._own_fields[name]
@@ -133,7 +133,7 @@ def _one_per_world(envs: Any, name: str, field: Any) -> Tensor:
 
 
 def of_world(model: Any, fields: Mapping[str, Tensor], index: int) -> Any:
-    """The model as it is in one world: a copy, if it differs."""
+    """The model of one world: a copy, if it differs."""
     if not fields:
         return model
     import mujoco

@@ -1,4 +1,4 @@
-"""Pictures of MuJoCo's worlds, drawn by MuJoCo without a window."""
+"""Offscreen rendering of MuJoCo worlds."""
 
 # pyright: reportAttributeAccessIssue=false
 # mujoco has no types for its compiled half.
@@ -19,20 +19,20 @@ MAX_GEOMS = 1000
 
 
 class Painter:
-    """Draws states of a model, seen by a camera (attributes of `MjvCamera`) that moves
-    with the robot, in pictures of so many pixels.
+    """Renders states of a model, seen by a camera (attributes of `MjvCamera`) that
+    follows the robot, in frames of a given size.
 
-    A painter has an OpenGL context of its own, which needs a library of the system:
-    `MUJOCO_GL` names it, "glfw" (with a screen), "egl" or "osmesa". Without that
-    variable, a Linux without a screen uses EGL. If there is none,
-    DependencyNotInstalled says what to install.
+    A painter has its own OpenGL context, which needs a system library: the variable
+    `MUJOCO_GL` names it, "glfw" (with a screen), "egl" or "osmesa". Without the
+    variable, Linux without a screen uses EGL. DependencyNotInstalled, with what to
+    install, if there is none.
     """
 
     def __init__(
         self, model: Any, camera: Mapping[str, Any], width: int, height: int
     ) -> None:
         model = copy.copy(model)
-        size = model.vis.global_  # of the picture in the graphics card
+        size = model.vis.global_  # frame size in graphics memory
         size.offwidth, size.offheight = width, height
         self._size = mujoco.MjrRect(0, 0, width, height)
         self._data = mujoco.MjData(model)
@@ -42,10 +42,10 @@ class Painter:
         self._scene = mujoco.MjvScene(model, MAX_GEOMS)
         self._screen, self._context = _contexts(model, width, height)
         self.close = weakref.finalize(self, _free, self._screen, self._context)
-        self.close.atexit = False  # the display may be gone by then
+        self.close.atexit = False  # the display may be closed by then
 
     def draw(self, model: Any, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
-        """A picture uint8 `[height, width, 3]` of a state of a model of this kind."""
+        """Render a state of such a model, uint8 `[height, width, 3]`."""
         data, everything = self._data, mujoco.mjtCatBit.mjCAT_ALL
         data.qpos[:], data.qvel[:] = qpos, qvel
         mujoco.mj_forward(model, data)
@@ -56,18 +56,18 @@ class Painter:
             )
             mujoco.mjr_render(self._size, self._scene, self._context)
             mujoco.mjr_readPixels(picture, None, self._size, self._context)
-        return picture[::-1].copy()  # OpenGL begins at the bottom
+        return picture[::-1].copy()  # OpenGL's first row is the bottom
 
 
 def _contexts(model: Any, width: int, height: int) -> tuple[Any, Any]:
-    """One of OpenGL, and MuJoCo's in it."""
+    """Create an OpenGL context, and MuJoCo's inside it."""
     name = opengl()
     try:
         screen = importlib.import_module(f"mujoco.{name}").GLContext(width, height)
         with screen.as_current():
             context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_150)
             mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, context)
-    except Exception as reason:  # every one of these libraries has its own
+    except Exception as reason:  # each library has its own errors
         raise DependencyNotInstalled(
             f"no picture, for OpenGL does not work with MUJOCO_GL={name}: {reason}."
             " Without a screen, install EGL (Debian: apt install libegl1) and set"
@@ -78,7 +78,7 @@ def _contexts(model: Any, width: int, height: int) -> tuple[Any, Any]:
 
 
 def opengl() -> str:
-    """Where OpenGL comes from: a module of MuJoCo's."""
+    """The module of MuJoCo that provides OpenGL."""
     asked = os.environ.get("MUJOCO_GL", "").lower()
     if asked in ("cgl", "egl", "glfw", "osmesa"):
         return asked
@@ -89,7 +89,7 @@ def opengl() -> str:
 
 
 def _free(screen: Any, context: Any) -> None:
-    """Let go of a context while it is the current one: else it is another's."""
+    """Free a context after making it current: otherwise another one is freed."""
     with screen.as_current():
         context.free()
     screen.free()

@@ -1,4 +1,4 @@
-"""N worlds of one MuJoCo model: made, varied, observed and closed."""
+"""N worlds of one MuJoCo model: construction, variation, observations."""
 
 from collections.abc import Mapping, Sequence
 from inspect import get_annotations
@@ -16,37 +16,37 @@ from yieldrl.envs.physics.backend import Backend, State
 
 
 class SimulationVectorEnv(TorchVectorEnv):
-    """MuJoCo's worlds, without rewards and pictures.
+    """MuJoCo worlds, without rewards and rendering.
 
-    Attributes declared with their types, but for ClassVars, are arguments of the
-    constructor too; the values in the class are the defaults.
+    Attributes declared with types, except ClassVars, are also arguments of the
+    constructor; the values in the class are the defaults.
 
     Args:
         backend: "mujoco" (on the CPU, in float64) or "warp" (MuJoCo Warp, for GPUs, in
-            float32); None for the one that suits the device.
-        threads: Of the physics in mujoco; None for one per core.
+            float32); None to choose by the device.
+        threads: Threads of the mujoco backend; None for one per core.
         device: Where the tensors live.
-        dtype: Of the observations: float32, or where the physics are, float64.
+        dtype: Dtype of observations: float32, or float64 if the physics has it.
         model_fields: Fields of the `MjModel` by name: see `vary`.
         kwargs: Attributes, parameters of `vary`, arguments of `TorchVectorEnv` but
             `compile`.
 
     Raises:
         ImportError: If mujoco is missing, or too old.
-        MemoryError: If so many worlds take more memory than the machine has.
+        MemoryError: If the worlds take more memory than the machine has.
         ValueError: If an argument is not as above, or the model has activations.
     """
 
     xml_file: str
-    """The model, looked for among gymnasium's unless it is a path."""
+    """The model: a path, or the name of a file of gymnasium."""
     frame_skip: int
-    """Steps of the physics in a step of the environment."""
+    """Physics steps per step of the environment."""
     fields: Sequence[str] = ()
-    """Names of those arrays of `MjData` that become part of the state."""
+    """Names of arrays of `MjData` that become part of the state."""
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
     info_fields: ClassVar[Sequence[str]] = ()
-    """Names of those arrays of `MjData` that only `info` is made of."""
+    """Names of arrays of `MjData` that are used only for `info`."""
 
     def __init__(
         self,
@@ -78,12 +78,12 @@ class SimulationVectorEnv(TorchVectorEnv):
         start = torch.tensor(model.qpos0, dtype=self.dtype, device=self.device)
         self.init_qpos = start.unsqueeze(-1)
         self._varied: dict[str, Tensor] = {}
-        self._own_fields: dict[str, Tensor] = {}  # of the model, as tensors
+        self._own_fields: dict[str, Tensor] = {}  # fields of the model, as tensors
         self.vary(model_fields=model_fields, **parameters)
 
     @classmethod
     def _declared(cls) -> set[str]:
-        """The attributes that can be given to the constructor."""
+        """The attributes that are arguments of the constructor."""
         worlds = [base for base in cls.__mro__ if issubclass(base, SimulationVectorEnv)]
         hints = [hint for base in worlds for hint in get_annotations(base).items()]
         return {name for name, hint in hints if get_origin(hint) is not ClassVar}
@@ -103,7 +103,7 @@ class SimulationVectorEnv(TorchVectorEnv):
         self.single_observation_space = spaces.Box(-np.inf, np.inf, shape, known[dtype])
 
     def parts(self, state: State) -> list[Tensor]:
-        """What is observed, `[..., N]`, in order: here positions and velocities."""
+        """Parts of the observation, `[..., N]`: by default positions and velocities."""
         return [state["qpos"], state["qvel"]]
 
     def observe(self, state: State) -> Tensor:
@@ -115,11 +115,11 @@ class SimulationVectorEnv(TorchVectorEnv):
     ) -> None:
         """Change the worlds' physics, from the next step on.
 
-        What was set before stays unless it is named again. `state_dict` leaves it out.
+        Earlier changes stay unless named again. `state_dict` does not contain them.
 
         Args:
             model_fields: Fields of the `MjModel` by name, `[N, ...]`: `"body_pos"`, or
-                `"opt.wind"` of its options. What MuJoCo derives from them follows.
+                `"opt.wind"` of its options. Derived quantities are updated.
             parameters: `gravity` (m/s^2, downwards), or `mass_scale` (of inertias too),
                 `friction_scale`, `damping_scale`, `gear_scale`, which multiply the
                 model's own values: a number, or one per world, `[N]`.
@@ -140,7 +140,7 @@ class SimulationVectorEnv(TorchVectorEnv):
     def set_parameters(
         self, values: Mapping[str, Any], where: Tensor | None = None
     ) -> None:
-        """As in the base class; MuJoCo computes anew for those worlds that change."""
+        """As in the base class; MuJoCo updates derived quantities of changed worlds."""
         self._check_parameters(values)
         if where is None:
             self.vary(**values)
@@ -173,7 +173,7 @@ class SimulationVectorEnv(TorchVectorEnv):
 
 
 def _backend(name: str | None, device: str | torch.device) -> type[Backend]:
-    """The class of this name, or the one that suits the device."""
+    """The class of this name, or by default the one for the device."""
     on_cpu = torch.device(device).type == "cpu"
     name = name or ("mujoco" if on_cpu else "warp")
     if name == "warp":

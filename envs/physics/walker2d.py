@@ -1,4 +1,4 @@
-"""Walker2d: Hopper with a second leg."""
+"""Walker2d: a planar two-legged robot, like Hopper with a second leg."""
 
 from torch import Tensor
 
@@ -10,8 +10,8 @@ from yieldrl.envs.physics.legged import LeggedVectorEnv
 class Walker2dVectorEnv(HopperVectorEnv):
     """N flat walkers, as gymnasium's Walker2d-v5.
 
-    Observations `[N, 17]`: positions without the first, which is how far it has come,
-    and velocities, clipped to [-10, 10]. Actions `[N, 6]` in [-1, 1]: torques.
+    Observations `[N, 17]`: positions without the first (x), and
+    velocities, clipped to [-10, 10]. Actions `[N, 6]` in [-1, 1]: torques.
     """
 
     xml_file = "walker2d_v5.xml"
@@ -20,5 +20,5 @@ class Walker2dVectorEnv(HopperVectorEnv):
     camera = LeggedVectorEnv.camera
 
     def is_healthy(self, state: State) -> Tensor:
-        """Whether the torso is up; a walker's joints may be anywhere."""
+        """Whether the torso is upright, bool `[N]`; joints have no limits."""
         return self.is_upright(state)

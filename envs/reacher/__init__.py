@@ -1,4 +1,4 @@
-"""An arm that touches a ball: MuJoCo's physics, seen as small pictures."""
+"""Reacher with small images: an arm touches a ball, with MuJoCo's physics."""
 
 from yieldrl.envs.reacher.world import INSTRUCTION, SUCCESS_DISTANCE, ReacherImagesEnv
 

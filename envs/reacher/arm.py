@@ -1,4 +1,4 @@
-"""Where the arm's parts are, how it gets to a place, and how it looks from above.
+"""The arm's kinematics, its controller, and its rendering from above.
 
 Positions are `(x, y)` in metres, with the shoulder at the origin; angles in radians.
 """
@@ -6,11 +6,11 @@ Positions are `(x, y)` in metres, with the shoulder at the origin; angles in rad
 import numpy as np
 
 UPPER, FORE = 0.1, 0.11  # metres from shoulder to elbow, from elbow to fingertip
-LARGEST_BEND = 3.0  # of the elbow
-DAMPING = 1.0  # of a joint (N m s/rad); its inertia is 1 kg m^2, and the links weigh
-# next to nothing, so that one joint hardly feels the other
+LARGEST_BEND = 3.0  # of the elbow (rad)
+DAMPING = 1.0  # of a joint (N m s/rad); its inertia is 1 kg m^2, and the links are
+# so light that the joints hardly affect each other
 GEAR = 200.0  # torque (N m) of an action of 1
-FREQUENCY = 8.0  # of the movements (rad/s): the one with the highest return
+FREQUENCY = 8.0  # of the controller (rad/s): the one with the highest return
 
 REACH = 0.24  # metres from the shoulder, in the middle, to the picture's edges
 LINK, JOINT, TIP, BALL, TABLE = 0.014, 0.019, 0.011, 0.02, 0.226  # radii in metres
@@ -20,18 +20,18 @@ FINGERTIP, TARGET = (235, 190, 60), (210, 70, 60)
 
 
 def positions(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Elbow and fingertip, `[2]` each, of the joints' angles `[2]`."""
+    """Positions of elbow and fingertip, `[2]` each, from the joints' angles `[2]`."""
     shoulder, both = angles[0], angles[0] + angles[1]
     elbow = UPPER * np.array([np.cos(shoulder), np.sin(shoulder)])
     return elbow, elbow + FORE * np.array([np.cos(both), np.sin(both)])
 
 
 def turns(target: np.ndarray, angles: np.ndarray) -> np.ndarray:
-    """How far each joint must turn for the fingertip to be at a target `[2]`, `[2]`.
+    """Angles `[2]` that the joints must turn to bring the fingertip to a target `[2]`.
 
-    Of the two ways to bend the elbow it takes the left one, though the other may be
-    nearer: cloning it with one mean per joint would learn the middle of the two, which
-    touches nothing. What the arm cannot reach, it points at.
+    Of the two solutions it always takes the elbow bent to the left, even if the other
+    is nearer: from a mixture, cloning with one mean per joint would learn the average,
+    which misses the target. If the target is out of reach, the arm points at it.
 
     Source: the law of cosines, as in Craig (2005), "Introduction to Robotics", 4.4.
     """
@@ -45,8 +45,8 @@ def turns(target: np.ndarray, angles: np.ndarray) -> np.ndarray:
 
 
 def action(turn: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-    """Actions float32 `[2]` of a controller that is as quick as it can be without
-    swinging.
+    """Actions float32 `[2]` of a critically damped controller, the fastest without
+    oscillation.
 
     With a torque of `k turn - d velocity` a joint of inertia 1 is a spring, critically
     damped if `k = w^2` and `d + DAMPING = 2 w`, for the frequency `w`.

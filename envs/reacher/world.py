@@ -1,4 +1,4 @@
-"""Gymnasium's Reacher-v5 for policies that see and read."""
+"""Gymnasium's Reacher-v5 with images and an instruction."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ from yieldrl.envs.reacher import arm
 from yieldrl.foundations.text import Utf8Text
 
 INSTRUCTION = "touch the red ball"
-SUCCESS_DISTANCE = 0.02  # metres, the radius of the ball in the picture
-LARGE = 240  # pixels of pictures for people
+SUCCESS_DISTANCE = 0.02  # metres, the radius of the ball in the image
+LARGE = 240  # pixels of rendered frames
 
 
 class ReacherImagesEnv(gym.Env[Any, Any]):
     """Touch the ball with the fingertip of an arm of two links.
 
     Physics (MuJoCo's), actions, rewards and first states are those of Gymnasium's
-    Reacher-v5, bit by bit; where the ball lies is seen in the picture alone. An action
+    Reacher-v5, bit by bit; only the image shows the ball's position. An action
     is the torque at shoulder and elbow, in [-1, 1] (200 N m). A reward is minus the
     distance of fingertip and ball (m), minus the square of the action. Episodes are cut
     after 50 steps of 0.02 s.
@@ -33,9 +33,9 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
     the ball's radius in the picture. An episode succeeded if its last step did.
 
     Args:
-        pixels: Of the picture's sides.
-        instruction: What it is told, always.
-        render_mode: None, or "rgb_array" for larger pictures.
+        pixels: Width and height of the image.
+        instruction: The instruction, the same in all episodes.
+        render_mode: None, or "rgb_array" for larger frames.
 
     Raises:
         ImportError: If mujoco is missing.
@@ -102,12 +102,12 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
         return self._observe(), float(reward), terminated, truncated, info
 
     def expert(self) -> np.ndarray:
-        """The action, float32 `[2]`, of an expert that knows where the ball is."""
+        """The action, float32 `[2]`, of an expert that knows the ball's position."""
         angles, velocity = self.angles, self.inside.data.qvel[:2]
         return arm.action(arm.turns(self.ball, angles), velocity)
 
     def render(self) -> np.ndarray | None:
-        """The picture, larger than the policy's: uint8 `[240, 240, 3]`."""
+        """The frame, larger than the observation: uint8 `[240, 240, 3]`."""
         if self.render_mode is None:
             return None
         return self._large.draw(self.angles, self.ball)
@@ -117,17 +117,17 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
 
     @property
     def angles(self) -> np.ndarray:
-        """Of shoulder and elbow (rad), `[2]`."""
+        """Angles of shoulder and elbow (rad), `[2]`."""
         return self.inside.data.qpos[:2]
 
     @property
     def ball(self) -> np.ndarray:
-        """Its position (m), `[2]`, with the shoulder at the origin."""
+        """Position of the ball (m), `[2]`, with the shoulder at the origin."""
         return self.inside.data.qpos[2:]
 
     @property
     def distance(self) -> float:
-        """Of the fingertip from the ball's middle (m)."""
+        """Distance of the fingertip from the ball's centre (m)."""
         return float(np.linalg.norm(arm.positions(self.angles)[1] - self.ball))
 
     def _observe(self) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Robots of other packages, as learning wants them."""
+"""Wrappers of other packages' robot environments, for learning."""
 
 from yieldrl.envs.robots.meta_world import MetaWorld, MetaWorldRepeated
 from yieldrl.envs.robots.push_t import PushT

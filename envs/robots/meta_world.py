@@ -1,4 +1,4 @@
-"""Meta-World: seeds count, positions have a scale, rewards an end."""
+"""Meta-World with seeded goals, scaled positions and negative rewards."""
 
 import warnings
 from functools import cached_property
@@ -10,17 +10,17 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 
-_POSITIONS = np.add.outer((0, 4, 11, 18, 22, 29, 36), range(3))  # where they are
+_POSITIONS = np.add.outer((0, 4, 11, 18, 22, 29, 36), range(3))  # indices
 _CENTRE = np.array((0.0, 0.6, 0.15), np.float32)  # m, above the middle of the table
 _UNIT = np.float32(0.1)  # m
 
 
 class MetaWorld(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Around a task of Meta-World: seeds count, positions have a scale, rewards an end.
+    """A task of Meta-World with seeded goals, scaled positions and negative rewards.
 
-    The environments of `metaworld:Meta-World/MT1` leave the seed of a reset out of
-    account, so that those of a batch would all be given the same goals in the same
-    order; here a reset with a seed chooses them by it.
+    The environments of `metaworld:Meta-World/MT1` ignore the seed of a reset, so that
+    those of a batch would all be given the same goals in the same order; here a reset
+    with a seed chooses them by it.
 
     Positions differ by a few centimetres, which a network hardly sees beside numbers of
     one: here they count in decimetres from above the middle of the table, and those of
@@ -64,8 +64,8 @@ class MetaWorld(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return scaled(self._obs), float(reward) - 10, terminated, truncated, info
 
     def expert(self) -> np.ndarray:
-        """What the package's rule for the task would do, float32 `[4]`."""
-        with warnings.catch_warnings():  # that a rule asks for more than there is
+        """The action of the package's rule for the task, float32 `[4]`."""
+        with warnings.catch_warnings():  # about actions that are too large
             warnings.simplefilter("ignore")
             action = self._rule.get_action(self._obs)
         return np.clip(action, -1, 1).astype(np.float32)
@@ -80,12 +80,12 @@ class MetaWorld(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 class MetaWorldRepeated(MetaWorld):
     """`MetaWorld` with every action taken four times in a row.
 
-    An action moves the hand by a centimetre at most, so that what it was good for shows
+    An action moves the hand by a centimetre at most, so that its effect shows
     many steps later. Taken four times, an episode has 125 steps in place of 500.
     Rewards are a tenth of the mean of four: from -1 to 0.
 
     Attributes:
-        repeats: How often; a subclass may choose another number.
+        repeats: Steps per action; a subclass may choose another number.
     """
 
     repeats = 4

@@ -1,4 +1,4 @@
-"""Push-T by its state: places have a scale, and the T's angle has no jump."""
+"""Push-T by its state, with scaled positions and the angle's sine and cosine."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _HALF_TABLE = 256  # pixels
 
 
 class PushT(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Around Push-T by its state: places have a scale, and the T's angle has no jump.
+    """Push-T by its state, with scaled positions and the angle's sine and cosine.
 
     The environment's numbers are pixels of a table of 512 and an angle. Here places,
     those that actions send the disk to as well, count from the middle of the table in
@@ -48,7 +48,7 @@ class PushT(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return on_the_table(obs), reward, terminated, truncated, info
 
     def expert(self) -> Any:
-        """Where the rule `place_to_push` would send the disk, float32 `[2]`."""
+        """The disk's target by the rule `place_to_push`, float32 `[2]`."""
         place = place_to_push(*self._state()) / _HALF_TABLE - 1
         return place.clip(-1, 1).astype(np.float32)
 

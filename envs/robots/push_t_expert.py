@@ -1,39 +1,39 @@
-"""What a rule does in Push-T that knows where disk and T are: walk up to it, and push.
+"""A scripted expert for Push-T, which knows the poses: walk to the T, and push.
 
-Points are `[..., 2]`, float64, in pixels, and but for what the names say in the T's own
-frame, in which its bar is 120 x 30 and its stem 30 x 90. What does not depend on where
-the T lies is computed once.
+Points are `[..., 2]`, float64, in pixels, and in the T's own frame unless names say
+otherwise; there its bar is 120 x 30 and its stem 30 x 90. Everything that does not
+depend on the T's pose is computed once.
 """
 
 import numpy as np
 
 RADIUS = 15.0  # of the disk
-TABLE = 16.0, 496.0  # between which the disk's centre can be
+TABLE = 16.0, 496.0  # bounds of the disk's centre
 GOAL = np.array([256, 256, np.pi / 4])  # x and y on the table, and angle
 
 CORNERS = np.array(
     [(-60, 0), (60, 0), (60, 30), (15, 30), (15, 120), (-15, 120), (-15, 30), (-60, 30)]
 ).astype(np.float64)
 BOXES = CORNERS[[[0, 2], [6, 4]]]  # bar and stem, two opposite corners each
-CENTRE = np.array([0.0, 45.0])  # of gravity
-INERTIA = 2 * ((120**2 + 30**2) / 12 + 15**2)  # over mass, as the simulator has it
+CENTRE = np.array([0.0, 45.0])  # centre of gravity
+INERTIA = 2 * ((120**2 + 30**2) / 12 + 15**2)  # divided by mass, as in the simulator
 
 DEPTHS = np.array([1, 2, 4, 7, 11, 16, 23, 32, 45, 60], np.float64)  # of pushes
-SPACING = 7.5  # between places to push at
-STAND_OFF = 6.0  # of the disk that is about to push
-ROOM = 19.0  # on either side, of a disk that walks around a corner
-TRAVEL = 0.01  # pixels of error that a pixel of the way there is worth
-LEAD = 1.6  # how much farther the disk is sent than it is to come in a step
+SPACING = 7.5  # distance between places to push at
+STAND_OFF = 6.0  # gap between disk and T before a push
+ROOM = 19.0  # distance from the T of a disk that walks around a corner
+TRAVEL = 0.01  # cost, in pixels of error, of a pixel of way
+LEAD = 1.6  # target distance over the wanted distance in a step
 
 
 def place_to_push(disk: np.ndarray, pose: np.ndarray) -> np.ndarray:
-    """Where to send the disk now, float64 `[2]`, in pixels of the table.
+    """The disk's next target, float64 `[2]`, in pixels of the table.
 
-    Of all pushes the one is meant that brings the T's corners nearest to their places,
-    less `TRAVEL` of the way to it. It is chosen anew at every step.
+    It leads to the push that brings the T's corners nearest to their places, with a
+    cost of `TRAVEL` times the way to it. The push is chosen again at every step.
 
     Args:
-        disk: Where the disk's centre is on the table, `[2]`.
+        disk: The disk's centre on the table, `[2]`.
         pose: x and y of the T on the table, and its angle in radians, `[3]`.
     """
     here = to_frame(disk, pose)
@@ -54,12 +54,12 @@ def place_to_push(disk: np.ndarray, pose: np.ndarray) -> np.ndarray:
 
 
 def misplaced(corners: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """How far corners `[..., 8, 2]` are from where they belong, root mean square."""
+    """Root mean square distance of corners `[..., 8, 2]` from their places."""
     return np.sqrt(((corners - wanted) ** 2).sum(-1).mean(-1))
 
 
 def touched(here: np.ndarray) -> np.ndarray:
-    """At which contacts a disk stands, or in front of which, bool `[contacts]`."""
+    """Whether a disk stands at, or in front of, each contact, bool `[contacts]`."""
     gap = here - DISKS
     deep = (gap * NORMALS).sum(1)
     across = gap[:, 0] * NORMALS[:, 1] - gap[:, 1] * NORMALS[:, 0]
@@ -67,7 +67,7 @@ def touched(here: np.ndarray) -> np.ndarray:
 
 
 def backed_off(here: np.ndarray) -> np.ndarray:
-    """Where a disk is that lets go of the T; where it is, if it does not touch it."""
+    """The position of a disk after leaving the T; unchanged if it does not touch it."""
     gaps = from_boxes(here)
     lengths = np.linalg.norm(gaps, axis=-1)
     near = lengths.min()
@@ -76,11 +76,11 @@ def backed_off(here: np.ndarray) -> np.ndarray:
 
 
 def ways_around(here: np.ndarray, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far it is to stand in front of each contact, `[contacts]`, and which point of
-    the way comes first, `[contacts, 2]`: shortest ways by the T's outer corners."""
+    """Lengths of the ways to the front of each contact, `[contacts]`, and their first
+    points, `[contacts, 2]`: shortest ways by the T's outer corners."""
     barred = np.where(on_table(to_table(TURNS, pose)), 0, np.inf)
     between = BETWEEN + barred
-    for turn in range(len(TURNS)):  # Floyd and Warshall
+    for turn in range(len(TURNS)):  # Floyd-Warshall
         between = np.minimum(between, between[:, turn, None] + between[turn])
     begin = straight(here, TURNS) + barred
     by_turns = (begin[:, None, None] + between[..., None] + LAST).min(1)
@@ -113,7 +113,7 @@ def pushed(contacts: np.ndarray, normals: np.ndarray, depths: np.ndarray) -> np.
 
 
 def contacts() -> tuple[np.ndarray, np.ndarray]:
-    """Where the disk has room to push, and the directions inwards, `[contacts, 2]`."""
+    """Points where the disk has room to push, and inward normals, `[contacts, 2]`."""
     points, normals = [], []
     for begin, end in zip(CORNERS, np.roll(CORNERS, -1, 0), strict=True):
         length = np.linalg.norm(end - begin)
@@ -128,12 +128,12 @@ def contacts() -> tuple[np.ndarray, np.ndarray]:
 
 
 def distance(points: np.ndarray) -> np.ndarray:
-    """How far points are from the T, `[...]`; 0 inside of it."""
+    """Distances of points from the T, `[...]`; 0 inside of it."""
     return np.linalg.norm(from_boxes(points), axis=-1).min(-1)
 
 
 def from_boxes(points: np.ndarray) -> np.ndarray:
-    """From the nearest points of bar and stem to points, `[..., 2, 2]`."""
+    """Vectors to points from the nearest points of bar and stem, `[..., 2, 2]`."""
     points = points[..., None, :]
     return points - points.clip(BOXES[:, 0], BOXES[:, 1])
 
@@ -159,12 +159,12 @@ def rotated(points: np.ndarray, angle: np.ndarray) -> np.ndarray:
     return points @ np.stack([np.stack([cos, sin], -1), np.stack([-sin, cos], -1)], -2)
 
 
-PLACES = to_table(CORNERS, GOAL)  # of the corners, on the table
+PLACES = to_table(CORNERS, GOAL)  # goal positions of the corners, on the table
 CONTACTS, NORMALS = contacts()
-DISKS = CONTACTS - RADIUS * NORMALS  # where the disk is that touches
+DISKS = CONTACTS - RADIUS * NORMALS  # the disk's centre at each contact
 STANDS = DISKS - STAND_OFF * NORMALS
 OUTCOMES = pushed(CONTACTS, NORMALS, DEPTHS)
 OUTER = np.delete(CORNERS, (3, 6), 0)
-TURNS = OUTER + ROOM * np.sign(OUTER - (0, 20))  # where ways have a bend
+TURNS = OUTER + ROOM * np.sign(OUTER - (0, 20))  # turning points of ways
 FIRST = np.concatenate([STANDS[None], np.repeat(TURNS[:, None], len(STANDS), 1)])
 BETWEEN, LAST = straight(TURNS[:, None], TURNS), straight(TURNS[:, None], STANDS)

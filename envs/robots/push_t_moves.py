@@ -1,4 +1,4 @@
-"""Push-T seen from the T: moves to choose from, and a reward that leads."""
+"""Push-T in the T's frame, with discrete moves and a shaped reward."""
 
 from typing import Any
 
@@ -12,17 +12,17 @@ from yieldrl.envs.robots.push_t import PushT
 LENGTHS = 6.0, 20.0, 64.0  # of moves, in pixels
 DIRECTIONS = 12
 UNIT = 128.0  # pixels, of places in observations
-PER_PIXEL = 0.1  # reward of a pixel of the corners' error that is gone
+PER_PIXEL = 0.1  # reward per pixel that the corners' error falls by
 SUCCESS = 10.0
 
 
 class PushTMoves(PushT):
-    """Around Push-T: seen from the T, with moves to choose from.
+    """Push-T in the T's frame, with discrete moves and a shaped reward.
 
-    What brings the T home depends on where disk and goal are as seen from it, and not
-    on where it lies. So that is what is observed, float32 `[8]`: the disk and the goal
+    The right move depends on disk and goal in the T's frame, not on the T's place on
+    the table. So these are the observation, float32 `[8]`: the disk and the goal
     from the T's centre of gravity, in its frame and in units of 128 pixels; sine and
-    cosine of the turn that is left; and the disk's velocity, in 256 pixels a second.
+    cosine of the remaining turn; and the disk's velocity, in 256 pixels a second.
 
     An action is one of `MOVES`, 36 places to send the disk to, as seen from the disk in
     the T's frame. Its expert is `PushT`'s, by the nearest of them. With a choice, a
@@ -60,14 +60,14 @@ class PushTMoves(PushT):
         return self._seen_from_the_t(), reward, terminated, truncated, info
 
     def expert(self) -> Any:
-        """Which move, int64, is nearest to what `place_to_push` would do."""
+        """The move, int64, that is nearest to the target of `place_to_push`."""
         disk, pose = self._state()
         move = rule.rotated(rule.place_to_push(disk, pose) - disk, -pose[2])
         move *= min(1, LENGTHS[-1] / max(float(np.linalg.norm(move)), 1e-6))
         return np.int64(((MOVES - move) ** 2).sum(1).argmin())
 
     def _misplaced(self) -> float:
-        """How far the T's corners are from their places, in pixels."""
+        """Root mean square distance of the T's corners from their places, in pixels."""
         _, pose = self._state()
         return float(rule.misplaced(rule.CORNERS, rule.to_frame(rule.PLACES, pose)))
 

@@ -1,4 +1,4 @@
-"""The base of wrappers of vector environments, in every autoreset mode."""
+"""Base class of wrappers of vector environments, for all autoreset modes."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -20,34 +20,34 @@ from yieldrl.foundations import spaces
 class BatchWrapper(CheckpointWrapper):
     """Base of wrappers around vector environments, of tensors or of NumPy arrays.
 
-    Inside, all is tensors, and the answer is of the kind that the wrapped environments
-    give. A subclass overrides `take`, and where it must `begin` and `action`; there
-    `Step` says what an action led to and where episodes begin, whatever the autoreset
-    mode. No step waits for a device.
+    A wrapper computes with tensors, and returns tensors or arrays as the wrapped
+    environments do. A subclass overrides `take`, and if needed `begin` and `action`;
+    their `Step` has the observations after actions, and where episodes begin, in the
+    same form in all autoreset modes. No step synchronizes.
 
-    Answers may lie in memory that the wrapped environments write again: a subclass that
-    keeps a part of one for later copies it. An answered `final_obs` is dense, `[N,
-    ...]`; the mask `_final_obs` says which episodes ended.
+    Wrapped environments may overwrite the memory of their results: a subclass must copy
+    what it stores for later. The returned `final_obs` is dense, `[N, ...]`; the mask
+    `_final_obs` marks the episodes that ended.
 
     Raises:
-        TypeError: If it is given no vector environment.
-        ValueError: If its metadata do not say in which autoreset mode it is.
+        TypeError: If `envs` is not a vector environment.
+        ValueError: If its metadata lack the autoreset mode.
 
     Attributes:
-        inside: Where the wrapped environments' tensors live, as their `device` says.
-        device: Where this wrapper's tensors live.
+        inside: Device of the wrapped environments' tensors.
+        device: Device of this wrapper's tensors.
     """
 
     of_rewards: ClassVar[bool] = False
-    """Whether it changes rewards alone: evaluation leaves it out."""
+    """Whether it only changes rewards: then evaluation leaves it out."""
 
     recorded_info: tuple[str, ...] = ()
-    """What of `info` belongs into every transition; what is inside adds its own."""
+    """Entries of `info` to store in every transition; inner wrappers add theirs."""
 
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Remember the arguments, for `for_evaluation`."""
+        """Store the arguments, for `for_evaluation`."""
         wrapper = super().__new__(cls)
         wrapper._arguments = args[1:], {k: kwargs[k] for k in kwargs if k != "envs"}
         return wrapper
@@ -71,7 +71,7 @@ class BatchWrapper(CheckpointWrapper):
         self.reader = StepReader(envs)
         self.recorded_info += tuple(getattr(envs, "recorded_info", ()))
         self.inside = self.device = torch.device(getattr(envs, "device", "cpu"))
-        self._arrays = True  # what is inside gives arrays, not tensors
+        self._arrays = True  # the wrapped environments return arrays, not tensors
         late = mode is AutoresetMode.NEXT_STEP
         self._resets: Tensor | None = self.zeros(torch.bool) if late else None
         # Where looking is free, or where environments on the CPU wait anyhow.
@@ -79,17 +79,17 @@ class BatchWrapper(CheckpointWrapper):
         self._can_branch = on_cpu or self.inside.type == "cpu"
 
     def action(self, actions: Any) -> Any:
-        """What the wrapped environments get instead of these actions `[N, ...]`."""
+        """Convert actions `[N, ...]` to those for the wrapped environments."""
         return actions
 
     def begin(self, obs: Any, where: Tensor) -> Any:
-        """After `reset`: observations `[N, ...]` to answer with, from those inside.
-        Episodes begin where `where [N]` is set: everywhere, but after a `reset_mask`.
+        """After `reset`: convert the inner observations to those to return, `[N, ...]`.
+        Episodes begin where `where [N]` is True: everywhere without a `reset_mask`.
         """
         return obs
 
     def take(self, step: Step) -> Step:
-        """What to answer instead of a step of the wrapped environments."""
+        """Convert a step of the wrapped environments to the step to return."""
         return step
 
     def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
@@ -113,7 +113,7 @@ class BatchWrapper(CheckpointWrapper):
         # Tensors always have it, for looking would wait; so do the environments inside.
         if self.resets_at_once and (isinstance(ended, Tensor) or ended.any()):
             info |= {"final_obs": self.answer(step.next_obs), "_final_obs": ended}
-        # In DISABLED mode the caller resets: until then episodes are where they ended.
+        # In DISABLED mode episodes stay at their end until the caller resets.
         by_caller = self.autoreset_mode is AutoresetMode.DISABLED
         obs = step.next_obs if by_caller else step.obs
         answer = (obs, step.reward, step.terminated, step.truncated)
@@ -128,7 +128,7 @@ class BatchWrapper(CheckpointWrapper):
         return step._replace(info=info)
 
     def answer(self, value: Any) -> Any:
-        """Tensors, nested or not, as what the caller expects; all else as it is."""
+        """Tensors, nested or not, in the caller's format; other values unchanged."""
         if isinstance(value, Mapping):
             return {name: self.answer(child) for name, child in value.items()}
         if isinstance(value, Tensor) and self._arrays:
@@ -137,14 +137,14 @@ class BatchWrapper(CheckpointWrapper):
 
     @property
     def resets_at_once(self) -> bool:
-        """Whether episodes begin anew in the step that ends one (SAME_STEP mode)."""
+        """Whether a step that ends an episode also resets (SAME_STEP mode)."""
         return self.autoreset_mode is AutoresetMode.SAME_STEP
 
     def reset_inside(
         self, step: Step, where: Tensor, seed: Any = None
     ) -> tuple[Step, Any]:
-        """Reset these alone: the step, copied if the reset may write into its memory,
-        and observations `[N, ...]`, of which only theirs mean something.
+        """Reset only these: returns the step, copied if the reset may overwrite it, and
+        observations `[N, ...]`, which are valid only for these.
         """
         if not self.reader.new_memory:
             step = Step(*map(copied, step))
@@ -153,7 +153,7 @@ class BatchWrapper(CheckpointWrapper):
         return step, as_tensors(obs)
 
     def begun_anew(self, step: Step, where: Tensor) -> Step:
-        """The step with the first observations of new episodes where `where` is set."""
+        """The step with first observations of new episodes where `where` is True."""
         if self._can_branch and not where.any():
             return step
         step, fresh = self.reset_inside(step, where)
@@ -162,21 +162,21 @@ class BatchWrapper(CheckpointWrapper):
         return step.with_observations(lambda obs: replaced(obs, fresh, where))
 
     def show(self, space: Space) -> None:
-        """Have this space of a single environment's observations."""
+        """Set the observation space of a single environment."""
         self.single_observation_space = space
         self.observation_space = batch_space(space, self.num_envs)
 
     def zeros(self, dtype: torch.dtype) -> Tensor:
-        """A number for each environment, `[N]`."""
+        """Zeros, one per environment, `[N]`."""
         return torch.zeros(self.num_envs, dtype=dtype, device=self.inside)
 
     @property
     def precise(self) -> torch.dtype:
-        """Of sums over many steps: float64, but for MPS, which has none."""
+        """Dtype for sums over many steps: float64, except on MPS, which lacks it."""
         return torch.float32 if self.inside.type == "mps" else torch.float64
 
     def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
-        """Evaluation environments in a wrapper like this, unless it is of rewards."""
+        """Wrap evaluation environments in the same way, unless it is `of_rewards`."""
         if self.of_rewards:
             return envs
         args, kwargs = self._arguments
@@ -185,7 +185,7 @@ class BatchWrapper(CheckpointWrapper):
 
 def repeated_space(space: Space, count: int) -> Space:
     """The space of `count` elements of another, along a new first axis."""
-    if isinstance(space, MultiDiscrete):  # of which Gymnasium's batch would be a Box
+    if isinstance(space, MultiDiscrete):  # Gymnasium's batch of it would be a Box
         nvec, start = (np.stack([x] * count) for x in (space.nvec, space.start))
         return MultiDiscrete(nvec, dtype=space.dtype.type, start=start)
     return batch_space(space, count)

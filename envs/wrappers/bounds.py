@@ -1,4 +1,4 @@
-"""Rewards and actions brought into bounds."""
+"""Wrappers that bound rewards and rescale actions."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ class ClipReward(BatchWrapper):
 
 
 class SignReward(BatchWrapper):
-    """Keeps of rewards the sign alone, -1, 0 or 1. Trainers evaluate without it.
+    """Replaces rewards by their sign, -1, 0 or 1. Trainers evaluate without it.
 
     Mnih et al. 2015, "Human-level control through deep reinforcement learning", Nature
     518: one learning rate for games whose scores differ by orders of magnitude.
@@ -71,7 +71,7 @@ class RescaleAction(BatchWrapper):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
 
     def action(self, actions: Any) -> Any:
-        """Actions `[N, ...]` within the bounds inside, of the kind that came."""
+        """Actions `[N, ...]` scaled to the inner bounds, of the same type."""
         given = as_tensors(actions)
         if given.is_complex():
             raise ValueError(f"actions of {given.dtype}: they must be of real numbers")

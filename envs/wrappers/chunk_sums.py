@@ -28,13 +28,13 @@ class ChunkSums:
         self.next_obs, self.info = step.next_obs, step.info
 
     def keep(self, step: Step) -> None:
-        """Copy what came with the latest step: the next may write into its memory."""
+        """Copy the latest step's results: the next step may overwrite them."""
         if self.next_obs is step.next_obs:
             self.next_obs = copied(self.next_obs)
         self.info = copied(self.info)
 
     def add(self, step: Step, running: Tensor | None, discount: float) -> None:
-        """Take in a step, of those that are `running [N]`; None for all."""
+        """Add a step of the environments that are `running [N]`; None for all."""
         reward, terminated, truncated = step.reward, step.terminated, step.truncated
         if running is None:
             self.num_steps = self.num_steps + 1
@@ -57,7 +57,7 @@ class ChunkSums:
         return torch.stack([*self.each, *none], 1)
 
     def as_step(self, obs: Any, valid: Tensor | None, discounts: Tensor) -> Step:
-        """The chunk as one step, with `discounts` by the number of steps that count."""
+        """The chunk as one step; `discounts` by number of counted steps."""
         info = {
             **self.info,
             "reward": self.discounted,
@@ -71,8 +71,8 @@ class ChunkSums:
 def _latest(
     old: Mapping[str, Any], new: Mapping[str, Any], running: Tensor
 ) -> dict[str, Any]:
-    """What was said last of each environment, `new` of the running ones; what only one
-    of both has is zero in the other, as in Gymnasium's infos."""
+    """The latest info of each environment: `new` for running ones. Entries missing in
+    one of the two are zero there, as in Gymnasium's infos."""
     merged = {}
     for name in (*new, *(name for name in old if name not in new)):
         before, now = old.get(name), new.get(name)
@@ -83,7 +83,7 @@ def _latest(
             before, now = (_zeros(one) if x is None else x for x in (before, now))
             if isinstance(one, Tensor):
                 merged[name] = replaced(before, now, running)
-            else:  # of any objects
+            else:  # object arrays
                 merged[name] = np.array(before)
                 merged[name][running.numpy()] = now[running.numpy()]
         else:

@@ -1,4 +1,4 @@
-"""Several actions chosen at once, as slow policies do."""
+"""Action chunks: several actions chosen at once, for slow policies."""
 
 from typing import Any
 
@@ -36,19 +36,19 @@ class ActionChunks(BatchWrapper):
     (`"reward"`, `"discount"` float32 and `"num_steps"` int64, `[N]`); the reward that
     `step` returns is the plain sum. Trainers count decisions where they count steps.
 
-    Where an episode ends in mid-chunk the rest of the chunk is dropped, and the next
-    one gets the very first observation of the new episode. The batch is stepped as a
-    whole: meanwhile that environment plays on in an episode that is discarded, and is
-    reset alone, by its `reset_mask`. Nothing waits for a GPU.
+    If an episode ends inside a chunk, the rest of the chunk is dropped, and the next
+    chunk gets the first observation of the new episode. The batch is stepped as a
+    whole: until then that environment continues in an episode that is discarded, and is
+    then reset alone, by a `reset_mask`. No step synchronizes.
 
     Wrappers of rewards and time limits, which count the steps of the environments, go
     inside; those of observations inside to see every step, outside to see decisions.
 
     Args:
-        length: L, how many actions a chunk has. The action space is Box `[L, D]` of a
+        length: L, number of actions of a chunk. The action space is Box `[L, D]` of a
             Box `[D]`, MultiDiscrete `[L]` of a Discrete, `[L, D]` of a MultiDiscrete.
-        execute: How many of them are executed; None for all (open loop). Fewer look at
-            the world more often (receding horizon).
+        execute: Number of actions to execute; None for all (open loop). Fewer react to
+            observations more often (receding horizon).
         gamma: Discount of a single step.
         each_reward: Whether `info` has the `rewards` of all actions, `[N, L]`, too, 0
             of those that were not executed; for values of each.
@@ -98,7 +98,7 @@ class ActionChunks(BatchWrapper):
             self.recorded_info = (*self.recorded_info, "rewards")
         self.single_action_space = _chunk_of(envs.single_action_space, length)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        if "render_fps" in envs.metadata:  # a picture for each chunk
+        if "render_fps" in envs.metadata:  # a frame for each chunk
             fps = envs.metadata["render_fps"] / execute
             self.metadata = {**envs.metadata, "render_fps": fps}
         powers = [gamma**k for k in range(execute + 1)]
@@ -107,7 +107,7 @@ class ActionChunks(BatchWrapper):
         self._by_caller = self.autoreset_mode is AutoresetMode.DISABLED
 
     def action(self, actions: Any) -> Any:
-        """Chunks `[N, L, ...]`, of the kind that came, after a look at their shape."""
+        """Check the shape of chunks `[N, L, ...]`; returns them with their type."""
         actions = actions if isinstance(actions, Tensor) else np.asarray(actions)
         wanted = self.action_space.shape
         if actions.shape != wanted:
@@ -118,7 +118,7 @@ class ActionChunks(BatchWrapper):
         return actions
 
     def advance(self, actions: Any) -> Step:
-        """Execute chunks `[N, L, ...]`; one step that sums up all of it."""
+        """Execute chunks `[N, L, ...]`; returns one step with the sums."""
         valid = None if self._resets is None else ~self._resets
         running = self._all_envs if valid is None else valid
         step = super().advance(actions[:, 0])
@@ -140,9 +140,9 @@ class ActionChunks(BatchWrapper):
         answer = sums.as_step(obs, valid, self._discounts)
         if self.each_reward:
             answer.info["rewards"] = sums.rewards(self.length)
-        if self._by_caller or self.execute == 1:  # there, the right one resets in time
+        if self._by_caller or self.execute == 1:  # these reset at the right time
             return answer
-        # First observations, after what was left of a chunk in discarded episodes.
+        # First observations, after the rest of a chunk in discarded episodes.
         return self.begun_anew(answer, ~running if valid is None else ~valid)
 
 
@@ -159,7 +159,7 @@ def _check_arguments(length: int, execute: int, gamma: float) -> None:
 
 
 def _chunk_of(space: Space, length: int) -> Space:
-    """The space of `length` actions, one after the other."""
+    """The space of `length` consecutive actions."""
     if isinstance(space, Box | Discrete | MultiDiscrete):
         return repeated_space(space, length)
     raise TypeError(

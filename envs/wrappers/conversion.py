@@ -1,4 +1,4 @@
-"""Between environments of NumPy arrays and environments of tensors."""
+"""Convert between environments of NumPy arrays and of tensors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,11 +16,11 @@ from yieldrl.foundations.device import usable_device
 
 
 class NumpyToTorch(BatchWrapper):
-    """Steps NumPy environments with tensors: they come in, and they go out on `device`.
+    """Steps NumPy environments with tensors: takes tensors, returns some on `device`.
 
     For loops of your own: the trainers do this by themselves. Every step waits for the
-    actions to come from the device. What is float64 becomes float32, in the observation
-    space too (Gymnasium's own leaves both as they are). Numbers in `info` become
+    actions to come from the device. float64 becomes float32, in the observation space
+    too (Gymnasium's own wrapper changes neither). Numbers in `info` become
     tensors; `final_obs` is dense and there in every step.
     """
 
@@ -46,7 +46,7 @@ class NumpyToTorch(BatchWrapper):
 
 
 class TorchToNumpy(BatchWrapper):
-    """Steps environments of tensors with NumPy arrays, for code that knows no other.
+    """Steps environments of tensors with NumPy arrays, for code that needs arrays.
 
     With it a `TorchVectorEnv` is any vector environment of Gymnasium's. Every step
     waits for the device. `final_obs` is dense, and given in steps that end an episode.
@@ -74,7 +74,7 @@ class TorchToNumpy(BatchWrapper):
 
 
 def _float32(space: Space) -> Space:
-    """The space of the same observations, without float64."""
+    """The same space with float32 in place of float64."""
     if isinstance(space, Dict):
         return Dict({name: _float32(child) for name, child in space.items()})
     if isinstance(space, Box) and space.dtype == np.float64:

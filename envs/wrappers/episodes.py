@@ -1,4 +1,4 @@
-"""Wrappers that follow episodes: how they went, and how long they may last."""
+"""Wrappers for episode statistics and time limits."""
 
 from typing import Any
 
@@ -101,7 +101,7 @@ class TimeLimit(BatchWrapper):
         if step.valid is not None:
             elapsed = elapsed.masked_fill(~step.valid, 0)
         over = elapsed >= self.max_episode_steps
-        cut = over & ~step.ended  # those that the environments inside let go on
+        cut = over & ~step.ended  # not ended by the environments inside
         step = step._replace(truncated=step.truncated | over)
         if self.resets_at_once:
             step = self.begun_anew(step, cut)
@@ -112,8 +112,8 @@ class TimeLimit(BatchWrapper):
         return step
 
     def _reset_late(self, step: Step, cut: Tensor) -> Step:
-        """Let this step have been the reset of those that were cut in the one before:
-        forget its answer, which belongs to an episode that is over."""
+        """Treat this step as the reset of episodes truncated in the previous step: its
+        result belongs to an episode that is over, and is dropped."""
         if self._can_branch and not cut.any():
             return step
         return self.begun_anew(step, cut)._replace(

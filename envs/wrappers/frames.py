@@ -1,4 +1,4 @@
-"""Several observations side by side, for policies that must see motion."""
+"""Frame stacking, for policies that must perceive motion."""
 
 from functools import partial
 from typing import Any
@@ -23,15 +23,15 @@ from yieldrl.foundations import Utf8Text, spaces
 class FrameStack(BatchWrapper):
     """Shows the latest K observations, each environment its own, the newest last.
 
-    At an episode's begin nothing of the one before is left, and `final_obs` is stacked
-    with the frames of the episode that it ends.
+    A new episode has no frames of the previous one, and `final_obs` is stacked with the
+    frames of the episode that it ends.
 
-    Numbers and choices get a new first axis, `[K, ...]`, sentences follow one another.
-    The frames of pictures become channels, `[H, W, K * C]` or `[K * C, H, W]`, as
+    Numbers and choices get a new first axis, `[K, ...]`, texts are concatenated. The
+    frames of images become channels, `[H, W, K * C]` or `[K * C, H, W]`, as
     convolutions take them (in Gymnasium's `FrameStackObservation` they get a new axis).
 
     Args:
-        num_frames: K, how many frames are shown.
+        num_frames: K, number of frames.
         padding: What stands for frames before the first: `"reset"` repeats the first
             one, `"zero"` shows zeros; where the space has none, what is nearest to
             them, and of choices the first.
@@ -96,7 +96,7 @@ def _shown(space: Space, frames: Any) -> Any:
 
 
 def _stacked_space(space: Space, count: int) -> Space:
-    """The space of `count` observations, side by side."""
+    """The space of `count` stacked observations."""
     if isinstance(space, Dict):
         return Dict({name: _stacked_space(space[name], count) for name in space})
     if isinstance(space, Utf8Text):  # one after the other, still text

@@ -17,10 +17,10 @@ from yieldrl.envs.wrappers.episodes import check_resets_in_part
 
 
 class GroupStarts(BatchWrapper):
-    """Lets G consecutive environments begin their episodes together, by equal seeds.
+    """Starts episodes of G consecutive environments together, with equal seeds.
 
-    So their first observations are equal (the same prompt, say), and returns differ by
-    what the policy did. A member whose episode has ended waits for its group: the steps
+    So their first observations are equal (such as the same prompt), and returns differ
+    only by the actions. A member whose episode has ended waits for its group: the steps
     that it takes meanwhile are discarded, `valid` is False there and the reward 0.
 
     Time goes in rounds of `num_steps` steps since the first reset. In each all groups
@@ -86,7 +86,7 @@ class GroupStarts(BatchWrapper):
         self.metadata = {**envs.metadata, "autoreset_mode": self.autoreset_mode}
         self.running = self.begins = self.zeros(torch.bool)
         self.episode = self.zeros(torch.int64) - 1
-        self._row = self._deals = 0  # steps of this round; seeds that were dealt
+        self._row = self._deals = 0  # steps of this round; number of seed draws
         self._root: int | None = None  # what the seeds are derived from
 
     def reset(
@@ -144,7 +144,7 @@ class GroupStarts(BatchWrapper):
         self._row, self._deals, self._root = own["row"], own["deals"], own["root"]
 
     def resume_at(self, row: int) -> None:
-        """Take so many steps of the round as taken, whatever became of the latest."""
+        """Set the number of steps taken in this round, after an interruption."""
         self._row = row % self.num_steps
 
     def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
@@ -158,7 +158,7 @@ class GroupStarts(BatchWrapper):
         return self.horizon is not None and self._row + self.horizon <= self.num_steps
 
     def _ready(self) -> Tensor:
-        """Where episodes begin now, bool `[N]`."""
+        """Whether episodes begin now, bool `[N]`."""
         if not self._fits:
             return self.zeros(torch.bool)
         waiting = ~self.running.view(-1, self.group_size).any(1)
@@ -179,7 +179,7 @@ class GroupStarts(BatchWrapper):
         return step._replace(obs=replaced(step.obs, fresh, where))
 
     def _mark(self, where: Tensor) -> None:
-        """Note that episodes begin where `where [N]` is set, and nothing runs there."""
+        """Mark that episodes begin where `where [N]` is True, and none runs there."""
         self.running, self.begins = self.running | where, where
         self.episode = self.episode + where
 
@@ -193,7 +193,7 @@ class GroupStarts(BatchWrapper):
 
 
 def _root(seed: Any) -> int:
-    """One number of 63 bits that one seed, or several, or chance stands for."""
+    """A number of 63 bits from one seed or several; a random one without a seed."""
     entropy = secrets.randbits(63) if seed is None else seed
     (word,) = np.random.SeedSequence(entropy).generate_state(1, np.uint64)
     return int(word >> np.uint64(1))

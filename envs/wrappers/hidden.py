@@ -1,4 +1,4 @@
-"""Worlds whose parameters change from episode to episode, and are not seen."""
+"""Randomized parameters that change between episodes and are not observed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,11 +17,11 @@ from yieldrl.envs.wrappers.base import BatchWrapper
 
 
 class HiddenParameters(BatchWrapper):
-    """Draws the world's parameters anew in each episode, for each environment.
+    """Draws new parameters of the world in each episode, for each environment.
 
-    Observations become a Dict: `"obs"` is what the world shows (or, if that is a Dict
-    already, its entries), and `"privileged"`, float32 `[N, P]`, what was drawn: -1 at
-    the low end of the training range and 1 at its high end, so what is held out lies
+    Observations become a Dict: `"obs"` is the world's observation (or, if that is a
+    Dict, its entries), and `"privileged"`, float32 `[N, P]`, the drawn values: -1 at
+    the low end of the training range and 1 at its high end, so held-out values may lie
     beyond. `final_obs` has the parameters of the episode that ended. `reset(seed=...)`
     seeds the generator of the numbers, and `state_dict` has it.
 
@@ -41,8 +41,8 @@ class HiddenParameters(BatchWrapper):
         ValueError: If an argument is wrong, or first states depend on a parameter.
 
     Attributes:
-        names: Of the parameters, in the order of `privileged`.
-        parameters: The present ones, `[P, N]`, in the world's units.
+        names: Names of the parameters, in the order of `privileged`.
+        parameters: Current values, `[P, N]`, in the world's units.
 
     Example:
         >>> import gymnasium, yieldrl.envs
@@ -84,8 +84,8 @@ class HiddenParameters(BatchWrapper):
         chosen = {**training, **apart} if side == "held_out" else training
         _check_first_states(world, chosen)
         self._draws = intervals.Draws([chosen[name] for name in self.names], world)
-        self._seed: Any = None  # of the reset under way
-        self._can_branch = world.device.type == "cpu"  # where looking is free
+        self._seed: Any = None  # seed of the current reset
+        self._can_branch = world.device.type == "cpu"  # reading values is free there
         self._all_envs = torch.ones(self.num_envs, dtype=torch.bool).to(world.device)
         self.parameters = self._draws()
         self._apply(self._all_envs)
@@ -103,13 +103,13 @@ class HiddenParameters(BatchWrapper):
 
     def take(self, step: Step) -> Step:
         last = self._shown(step.next_obs)
-        if self.autoreset_mode is AutoresetMode.DISABLED:  # new ones with the reset
+        if self.autoreset_mode is AutoresetMode.DISABLED:  # drawn at the reset
             return step._replace(next_obs=last, obs=last)
         self._renew(step.begins)
         return step._replace(next_obs=last, obs=self._shown(step.obs))
 
     def _renew(self, where: Tensor) -> None:
-        """Draw parameters where `where [N]` is set."""
+        """Draw parameters where `where [N]` is True."""
         # Not as tensors of inference mode, which compiled steps tell from others.
         with torch.inference_mode(False), torch.no_grad():
             where = where.to(self.world.device)

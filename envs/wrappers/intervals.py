@@ -1,4 +1,4 @@
-"""The intervals of `HiddenParameters`: read, checked, and drawn from."""
+"""The intervals of `HiddenParameters`: reading, checks, and sampling."""
 
 import itertools
 import math
@@ -49,7 +49,7 @@ def _intervals(what: str, given: Any) -> Intervals:
 
 
 def check_names(world: TorchVectorEnv, ranges: dict[str, Intervals]) -> None:
-    """Raise ValueError if the world lacks one, or first states are drawn with it."""
+    """Raise ValueError if the world lacks a parameter, or first states use it."""
     known, name = world.parameter_names, type(world).__name__
     if not ranges:
         raise ValueError(f"ranges = {{}}: name one at least of {list(known)}")
@@ -70,7 +70,7 @@ def check_names(world: TorchVectorEnv, ranges: dict[str, Intervals]) -> None:
 def check_sides(
     training: dict[str, Intervals], held_out: dict[str, Intervals], side: str
 ) -> None:
-    """Raise ValueError if what is held out is not, or no world could have it."""
+    """Raise ValueError if `side`, an interval or a name is invalid."""
     check_choice("side", side, ("training", "held_out"))
     if side == "held_out" and not held_out:
         raise ValueError("side = 'held_out': say which intervals are, in held_out=")
@@ -97,7 +97,7 @@ def check_sides(
 
 
 def _overlap(these: Intervals, those: Intervals) -> bool:
-    """Whether they have more in common than ends."""
+    """Whether intervals overlap in more than their ends."""
     return any(
         (low < top and bottom < high) or (low == high and bottom <= low <= top)
         for low, high in these
@@ -106,8 +106,8 @@ def _overlap(these: Intervals, those: Intervals) -> bool:
 
 
 class Draws:
-    """Draws a number for each of P names and each environment, uniformly. `noise` is
-    seeded apart from the world's, so that one seed gives other numbers here."""
+    """Draws a uniform number for each of P names and each environment. `noise` has
+    another seed than the world's noise, so that their numbers differ."""
 
     def __init__(self, intervals: Sequence[Intervals], world: TorchVectorEnv) -> None:
         like = {"dtype": world.dtype, "device": world.device}
@@ -122,7 +122,7 @@ class Draws:
                 [(*ends, s) for ends, s in zip(row, starts, strict=True)] + padding
             )
             total.append([sum(widths)])
-        # Low and high ends, and how much of the row is before them, [P, K] each.
+        # Low and high ends, and the cumulative width before each, [P, K] each.
         self._bounds = torch.tensor(rows, **like).unbind(-1)
         self._total = torch.tensor(total, **like)  # [P, 1]
 
@@ -137,15 +137,15 @@ class Draws:
         return self.placed(self.noise.seed(own))
 
     def placed(self, noise: Tensor) -> Tensor:
-        """Where noise `[P, n]` in [0, 1) falls, with the intervals end to end."""
+        """Map noise `[P, n]` in [0, 1) to the intervals, laid end to end."""
         along = noise * self._total
         which = (along.unsqueeze(-1) >= self._bounds[2][:, None, 1:]).sum(-1)
         low, high, start = (bound.gather(1, which) for bound in self._bounds)
-        return torch.minimum(low + (along - start), high)  # rounding stays inside
+        return torch.minimum(low + (along - start), high)  # rounding must stay inside
 
 
 def _other_seed(seed: Any) -> int | None:
-    """Another seed than the world's, with which masses would be copies of angles."""
+    """A seed different from the world's, with which masses would equal angles."""
     if seed is None:
         return None
     purpose = int.from_bytes(b"hidden", "big")

@@ -1,4 +1,4 @@
-"""Rewards by somebody else's judgement: a rule's, or a model's."""
+"""Rewards from a judge: a rule or a model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,10 +21,10 @@ Judge = Callable[[Any, Tensor], Tensor]
 class JudgedReward(BatchWrapper):
     """Gives a judge's scores of actions in place of the rewards.
 
-    The judge sees what the action was chosen on, as tensors, and the action as the
-    environment gets it. `info["true_reward"]`, and so every transition, has the reward
+    The judge gets the observation before the action, as tensors, and the action in the
+    environment's form. `info["true_reward"]`, and so every transition, has the reward
     that it replaces, which algorithms that learn from rollouts log beside the other:
-    see where the two part (Gao et al. 2023, arXiv:2210.10760). Evaluation goes by true
+    see where the two part (Gao et al. 2023, arXiv:2210.10760). Evaluation uses true
     rewards.
 
     Args:

@@ -1,4 +1,4 @@
-"""Observations and rewards brought to a common scale, by what was seen of them."""
+"""Normalize observations and rewards by running statistics."""
 
 from functools import reduce
 from operator import getitem
@@ -36,12 +36,12 @@ class NormalizeObservation(BatchWrapper):
 
     Args:
         limit: Bound of the result.
-        frozen: Whether the statistics stay as they are; set it whenever you like.
+        frozen: Whether the statistics are constant; may be set at any time.
 
     Attributes:
         mean, var: By the entry's path, `a.b` of `obs["a"]["b"]` (a dot in a name is
             `\\.`), and `""` if observations are no Dict.
-        count: How many observations were seen.
+        count: Number of observations so far.
     """
 
     learned = ("mean", "var", "count")
@@ -128,10 +128,10 @@ class NormalizeReward(BatchWrapper):
     Args:
         gamma: Discount of the return.
         limit: Bound of the scaled reward.
-        frozen: Whether the statistics stay as they are; set it whenever you like.
+        frozen: Whether the statistics are constant; may be set at any time.
 
     Attributes:
-        returns: Discounted returns of the episodes under way, `[N]`.
+        returns: Discounted returns of the running episodes, `[N]`.
         mean, var, count: Of all returns so far, `[]`.
     """
 

@@ -17,14 +17,14 @@ class CheckpointWrapper(VectorWrapper):
     """Attributes that belong to the current episodes: tensors, or dicts of them."""
 
     learned: ClassVar[tuple[str, ...]] = ()
-    """Attributes that outlast episodes."""
+    """Attributes that are kept across episodes."""
 
     inside: torch.device
     _resets: Tensor | None
 
     @property
     def restorable(self) -> bool:
-        """Whether the environments inside can be brought back to where they were."""
+        """Whether the state of the environments inside can be restored."""
         inner = hasattr(self.env, "state_dict")
         return inner and getattr(self.env, "restorable", True)
 
@@ -42,7 +42,7 @@ class CheckpointWrapper(VectorWrapper):
                 f"saved was {layout(wrapper)}, {type(self).__name__} has {own}: wrap as"
                 " many of the same environments in the same order"
             )
-        for name in self.learned:  # in place: environments of evaluation share them
+        for name in self.learned:  # in place: evaluation environments share them
             tree_map(Tensor.copy_, getattr(self, name), wrapper[name])
         for name in (*self.carried, "_resets"):
             copied = tree_map(lambda x: x.to(self.inside, copy=True), wrapper[name])

@@ -1,4 +1,4 @@
-"""Rewards of success alone."""
+"""Reward only for success."""
 
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.envs.autoreset import Step, final_info_entry

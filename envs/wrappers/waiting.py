@@ -1,4 +1,4 @@
-"""Steps in which a robot waits for what it sees to come to rest."""
+"""Wait after resets until objects have come to rest."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 
 class WaitingSteps(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Takes some steps without acting after every reset, which nobody counts.
+    """Takes some steps without acting after every reset; they are not counted.
 
     In simulated kitchens things fall into place first: Liu et al. 2023, "LIBERO",
     arXiv:2306.03310, and its code, with 10 steps. It is for single environments, and
@@ -17,8 +17,8 @@ class WaitingSteps(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     Args:
         env: The environment.
-        steps: How many.
-        action: What is done meanwhile; by default zeros, of a Box.
+        steps: Number of steps.
+        action: The action of these steps; by default zeros, for a Box.
 
     Raises:
         TypeError: If actions are no Box and none is named.

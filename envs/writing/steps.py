@@ -12,13 +12,13 @@ OPEN, CLOSE = "<t>", "</t>"
 
 
 class StepsVectorEnv(SumsVectorEnv):
-    """Write the sum of two numbers after whatever leads to it, in a given format.
+    """Write any reasoning, and then the sum of two numbers, in a given format.
 
     The prompt is that of `SumsVectorEnv`, `17+25=`. An answer is to be
     `<t>...</t>42`: any characters between the marks, and after them the sum alone. The
     reward is 1 for a right sum in this format, `format_reward` for a wrong number in
     it, and 0 for all else, the right number alone too. `info["success"]`, bool `[N]`,
-    says where the sum is right, and `info["formatted"]` where the format is kept.
+    marks right sums, and `info["formatted"]` answers in the right format.
 
     The expert writes down the sum of each column, from the ones on, with what is
     carried into it: `<t>12 4</t>42`. The digits of the answer are then those steps'
@@ -75,7 +75,7 @@ class StepsVectorEnv(SumsVectorEnv):
         return torch.where(formatted, kept, 0.0)
 
     def parse(self, answer: Tensor) -> tuple[Tensor, Tensor]:
-        """Which answers `[N, L]` keep the format, bool `[N]`; their numbers `[N, L]`.
+        """Whether answers `[N, L]` keep the format, bool `[N]`; their numbers `[N, L]`.
 
         Numbers are bytes with zeros after them; where the format is broken they mean
         nothing.
@@ -91,7 +91,7 @@ class StepsVectorEnv(SumsVectorEnv):
         return opens & closes.any(1) & digits_alone & ~gap, packed(number)
 
     def step(self, actions: Any) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
-        """Judge every answer; info has `success` and `formatted`."""
+        """Grade every answer; info has `success` and `formatted`."""
         obs, reward, terminated, truncated, info = super().step(actions)
         return obs, reward, terminated, truncated, {**info, "formatted": reward > 0}
 

@@ -12,7 +12,7 @@ from yieldrl.envs.writing.letters import digits, joined, letters
 from yieldrl.foundations import Utf8Text
 
 State = dict[str, Tensor]
-MOST = 999_999  # noise of float32 still tells the operands up to there apart
+MOST = 999_999  # float32 noise can represent all operands up to here
 
 
 class SumsVectorEnv(TorchVectorEnv):
@@ -21,8 +21,8 @@ class SumsVectorEnv(TorchVectorEnv):
     An observation is a Dict with the `prompt`, bytes of UTF-8 with zeros after them,
     uint8 `[N, P]`: `17+15=`. An action is the whole answer, `32`, as bytes `[N, L]`, or
     as N strings. It ends the episode, so that a step is an episode: the reward is 1 if
-    every character is right, and 0 otherwise. `info["success"]`, bool `[N]`, says so
-    too.
+    every character is right, and 0 otherwise. `info["success"]`, bool `[N]`, is True
+    then.
 
     Operands are drawn independently, each number from 0 to `max_operand` as likely as
     any other. Environments that are reset with equal seeds have equal prompts.
@@ -73,7 +73,7 @@ class SumsVectorEnv(TorchVectorEnv):
         return {"operands": drawn.clamp(max=self.max_operand)}
 
     def dynamics(self, state: State, action: Tensor) -> tuple[State, Tensor, Tensor]:
-        """Judge the answers, bytes int64 `[N, L]`; every episode ends."""
+        """Grade the answers, bytes int64 `[N, L]`; every episode ends."""
         reward = self.grade(state, action)
         return state, reward, torch.ones_like(reward, dtype=torch.bool)
 
@@ -92,7 +92,7 @@ class SumsVectorEnv(TorchVectorEnv):
         return {"prompt": joined(parts, self.prompt_length)}
 
     def step(self, actions: Any) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
-        """Judge every answer; `info["success"]` is set where the reward is 1."""
+        """Grade every answer; `info["success"]` is True where the reward is 1."""
         obs, reward, terminated, truncated, info = super().step(actions)
         return obs, reward, terminated, truncated, {**info, "success": reward == 1}
 
@@ -107,5 +107,5 @@ class SumsVectorEnv(TorchVectorEnv):
         return self.demonstration(self.unfold(self.state))
 
     def demonstration(self, state: State) -> Tensor:
-        """What the expert writes, uint8 `[N, L]`."""
+        """The expert's answers, uint8 `[N, L]`."""
         return self.right_number(state)

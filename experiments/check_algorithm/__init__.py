@@ -24,31 +24,31 @@ STEPS = ("sample_step", "learn_step")
 def check_algorithm(
     trainer: Any, *, max_steps: int = 20_000, tolerance: float = 1e-5
 ) -> dict[str, int]:
-    """Train for a while and look on; raise if acting and learning are not kept apart.
+    """Train for a while and check that acting and learning are kept apart, or raise.
 
     The trainer takes steps until it has learned from two rollouts or batches (from some
     more beside a collector in the background), and evaluates for an episode.
-    `yieldrl.experiments.CHECKS` says what is looked at. What trainers warn of when they
-    are made, such as dropout in PPO, is said again. Where another thread acts, the
-    agent that it acts with is tried in this one.
+    `yieldrl.experiments.CHECKS` lists the checks. Warnings of a trainer's construction,
+    such as of dropout in PPO, are repeated. If another thread acts, its agent is
+    checked in this thread.
 
-    Afterwards the state of before is loaded: environments that cannot restore theirs
+    Afterwards the earlier state is loaded: environments that cannot restore theirs
     begin new episodes. Give the trainer small networks, short rollouts and no loggers:
     values of the algorithm are compared after every step.
 
     Args:
         trainer: A trainer that has steps left to take.
-        max_steps: After how many of its steps to give up, if it has not learned.
+        max_steps: Number of steps after which to give up, if it has not learned.
         tolerance: Largest difference of a stored log-probability from the one computed
             again, in units of one nat and its own size. Raise it for half precision,
             and for TF32 on a GPU.
 
     Returns:
-        Name of each check -> how often it was looked at: 0 where there is nothing of
-        the kind, such as a target network.
+        Name of each check -> how often it was made: 0 where it does not apply, such as
+        without a target network.
 
     Raises:
-        ContractError: If anything was found; it lists the first of each check.
+        ContractError: If a check failed; it lists the first failure of each.
         ValueError: If the trainer did not learn.
 
     Example:
@@ -60,7 +60,7 @@ def check_algorithm(
     """
     report = Report()
     warn_of_concerns(trainer)
-    _ = probes.has_eval_envs(trainer)  # made before anything is wrapped
+    _ = probes.has_eval_envs(trainer)  # made before methods are wrapped
     before = copy.deepcopy(trainer.state_dict())
     try:
         recorded = _train_and_check(trainer, report, max_steps, tolerance)
@@ -134,7 +134,7 @@ def _train(
             taken += 1
             rounds += log["log_type"] == "train" and kind != "train"
             kind = log["log_type"]
-            # Until weights that learned have acted, beside another thread too.
+            # Until learned weights have acted, also if another thread acts.
             due = 2 if calls["acted"] else 3 + lag
             if rounds >= due and calls["learn"] > 1 and kind != "train":
                 break

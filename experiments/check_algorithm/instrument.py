@@ -1,4 +1,4 @@
-"""Wraps the methods of a trainer's parts: what acts, what learns, in which mode."""
+"""Wrap the methods of a trainer's parts, to observe acting and learning."""
 
 import copy
 import functools
@@ -26,10 +26,10 @@ LEARNING = ("agent.learn", "algorithm.learn")
 
 
 class Instrument:
-    """A context in which the methods of a trainer's parts are followed.
+    """A context in which the methods of a trainer's parts are observed.
 
-    They are wrapped on the objects, never on classes, and freed at the end. What other
-    threads do is not followed.
+    They are wrapped on the objects, never on classes, and restored at the end. Other
+    threads are not observed.
     """
 
     def __init__(self, trainer: Any, report: Report, tolerance: float) -> None:
@@ -39,11 +39,11 @@ class Instrument:
         self.stored = StoredLogProbs(self.agent, report, tolerance)
         self.counts: Counter[str] = Counter()  # of calls; `acted` in this thread
         self.moved: set[str] = set()  # parameters of the model that learning changed
-        self.zero_loss = True  # or TD error: then weights need not change
+        self.zero_loss = True  # or zero TD error: then weights need not change
         self.seen: deque[Any] = deque(maxlen=8)  # observations that were acted on
         model = self.algorithm.model
         self.modes = Modes(model, report)
-        # Where there is nothing but a table, it is what learning must move.
+        # Without parameters, as of a table, learning must change the buffers.
         tensors = dict(model.named_parameters()) or dict(model.named_buffers())
         self._parameters = {f"model.{name}" for name in tensors}
         self._phases: list[str] = []
@@ -66,14 +66,14 @@ class Instrument:
         self._undo.close()
 
     def follow(self, agent: Any, changes: ChangeLog) -> None:
-        """Look on while an agent acts, and enter what changes into its changes."""
+        """Observe while an agent acts, and record its changes in `changes`."""
         around = functools.partial(self._acting, changes)
         for name in ("sample", "predict"):
             self._wrap(agent, name, around, f"agent.{name}")
         self.modes.names |= module_names(agent.model)
 
     def within(self, name: str, call: Any, *args: Any, **kwargs: Any) -> Any:
-        """Call a function; meanwhile this is what goes on."""
+        """Call a function, with `name` as the current phase."""
         self._phases.append(name)
         try:
             return call(*args, **kwargs)
@@ -99,7 +99,7 @@ class Instrument:
         if any(phase in ACTING for phase in self._phases):
             return call(obs)
         self.counts["evaluated"] += "evaluate" in self._phases
-        if self.counts["evaluated"] > FEW:  # then only compared at the end
+        if self.counts["evaluated"] > FEW:  # later ones are only compared at the end
             return self.within(name, call, obs)
         changes.record("the trainer")
         changes.version()

@@ -1,4 +1,4 @@
-"""Observers of acting and learning: what changes through which call, in which mode."""
+"""Observers of acting and learning: changes by each call, and modes of modules."""
 
 from typing import Any
 
@@ -21,10 +21,10 @@ ACTING = ("agent.sample", "agent.predict")
 
 
 class ChangeLog:
-    """Compares the algorithm's values, and the agent's version, with those it knows.
+    """Compares the algorithm's values, and the agent's version, with earlier ones.
 
     Attributes:
-        synced: Names of what `sync_target` changed.
+        synced: Names of the values that `sync_target` changed.
     """
 
     def __init__(self, agent: Any, report: Report) -> None:
@@ -36,7 +36,7 @@ class ChangeLog:
         self._moved: dict[str, str] = {}  # changed weight -> the cause
 
     def record(self, by: str) -> list[str]:
-        """Names of what was changed since the latest call, by what is said."""
+        """Names of values that changed since the latest call; `by` is the cause."""
         now = values_of(self.agent.algorithm)
         names = changed(self._known, now)
         if names:
@@ -48,7 +48,7 @@ class ChangeLog:
         return names
 
     def acted(self, by: str) -> None:
-        """Look at what acting changed: nothing, if all is well."""
+        """Check that acting changed nothing."""
         names = self.record(by)
         self.report.expect(
             "acting_changes_nothing",
@@ -60,7 +60,7 @@ class ChangeLog:
         self._moved = {}
 
     def unchanged_version(self, by: str) -> None:
-        """Look at whether the version stayed, as it must where nothing is learned."""
+        """Check that the version stayed, as nothing was learned."""
         now = self.agent.policy_version
         self.report.expect(
             "policy_version",
@@ -71,7 +71,7 @@ class ChangeLog:
         self._version = now
 
     def version(self) -> None:
-        """Look at whether the version moved with the weights that act."""
+        """Check that the version changed with the weights that act."""
         now, names = self.agent.policy_version, list(self._moved)
         self.report.expect(
             "policy_version",
@@ -83,7 +83,7 @@ class ChangeLog:
         self._version, self._moved = now, {}
 
     def target(self) -> None:
-        """Look at whether anything but `sync_target` moved what it is there to move."""
+        """Check that only `sync_target` changed the values that it synchronises."""
         parts = vars(self.agent.algorithm).items()
         modules = [name for name, part in parts if isinstance(part, nn.Module)]
         targets = tuple(f"{name}." for name in modules if "target" in name)
@@ -99,10 +99,10 @@ class ChangeLog:
 
 
 class Modes:
-    """Looks at every part of a model that runs.
+    """Checks the mode of every module of a model that runs.
 
     Attributes:
-        names: Of the parts that are looked at, by their `id`.
+        names: Names of the checked modules, by their `id`.
     """
 
     def __init__(self, model: nn.Module, report: Report) -> None:
@@ -116,7 +116,7 @@ class Modes:
             part.training = training
 
     def forward(self, part: nn.Module, phase: str) -> None:
-        """Look at a part that is about to run."""
+        """Check a module before its forward pass."""
         gradients = torch.is_grad_enabled()
         if id(part) not in self.names:
             return
@@ -128,7 +128,7 @@ class Modes:
             self.learns(part)
 
     def acts(self, part: nn.Module, by: str) -> None:
-        """Look at a part that acts."""
+        """Check a module that acts."""
         self.report.expect(
             "acting_in_eval_mode",
             not part.training,
@@ -137,7 +137,7 @@ class Modes:
         )
 
     def acted(self, by: str, answer: Any) -> None:
-        """Look at what acting returned."""
+        """Check the result of acting."""
         parts = leaves(answer, "answer").items()
         graph = [n for n, x in parts if isinstance(x, Tensor) and x.requires_grad]
         self._without_gradients(
@@ -145,7 +145,7 @@ class Modes:
         )
 
     def learns(self, part: nn.Module) -> None:
-        """Look at a part that learns, if the mode matters to it or to others."""
+        """Check a module that learns, if the mode matters to it or to others."""
         self.report.expect(
             "learning_in_train_mode",
             part.training or id(part) not in self._trained or not self._matters,
@@ -165,5 +165,5 @@ class Modes:
 
 
 def module_names(model: nn.Module) -> dict[int, str]:
-    """Names of a model's parts, by their `id`."""
+    """Names of a model's modules, by their `id`."""
     return {id(part): name or "model" for name, part in model.named_modules()}

@@ -21,7 +21,7 @@ from yieldrl.foundations.validation import listed
 
 
 def predict_twice(instrument: Instrument) -> None:
-    """The same observations have the same deterministic action, drawn from nothing."""
+    """Check that equal observations get equal actions, without random numbers."""
     agent, algorithm = instrument.agent, instrument.algorithm
     owners = {"agent": agent, "algorithm": algorithm, "model": algorithm.model}
     for obs in instrument.seen:
@@ -38,7 +38,7 @@ def predict_twice(instrument: Instrument) -> None:
 
 
 def evaluate(instrument: Instrument) -> None:
-    """Evaluation leaves everything that training needs alone."""
+    """Check that evaluation changes nothing that training needs."""
     agent = instrument.agent
     before = agent.sample_step
     instrument.within("evaluate", instrument.trainer.evaluate, 1)
@@ -60,7 +60,7 @@ def has_eval_envs(trainer: Any) -> bool:
 
 
 class Snapshot:
-    """State and actions of now, to be compared with those later."""
+    """The current state and actions, to compare with later ones."""
 
     def __init__(self, instrument: Instrument) -> None:
         self.instrument, self.trainer = instrument, instrument.trainer
@@ -77,7 +77,7 @@ class Snapshot:
             self._expect_of_copy("when it was made")
 
     def try_state(self) -> None:
-        """Load the state: the actions must be those of then."""
+        """Load the state: the actions must be the earlier ones."""
         self.trainer.load_state_dict(copy.deepcopy(self.state))
         lost = changed(self.saved, leaves(self.trainer.algorithm.state_dict()))
         lost += changed(self.actions, self._actions())
@@ -90,7 +90,7 @@ class Snapshot:
         )
 
     def try_copy(self) -> None:
-        """The acting copy is not changed by later learning."""
+        """Check that later learning does not change the acting copy."""
         if self.actor is None:
             return
         self._expect_of_copy("after more was learned")
@@ -116,7 +116,7 @@ class Snapshot:
         )
 
     def _observations(self) -> Any:
-        """The latest that were acted on; drawn ones, if another thread acted."""
+        """The latest that were acted on; random ones, if another thread acts."""
         if self.instrument.seen:
             return self.instrument.seen[-1]
         envs = self.trainer.envs

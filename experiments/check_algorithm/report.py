@@ -1,4 +1,4 @@
-"""The checks, what was found, and how values before and after are compared."""
+"""The checks, their report, and comparisons of values before and after."""
 
 import math
 import random
@@ -40,7 +40,7 @@ class ContractError(ValueError):
     """An algorithm breaks the contract between acting and learning.
 
     Attributes:
-        found: Name of each check that failed -> what was found, and what to do.
+        found: Name of each check that failed -> the problem, and what to do.
     """
 
     def __init__(self, name: str, found: dict[str, str]) -> None:
@@ -51,20 +51,20 @@ class ContractError(ValueError):
 
 
 class Report:
-    """Counts how often each check was looked at, and keeps what it `found` first."""
+    """Counts how often each check was made, and keeps its first failure in `found`."""
 
     def __init__(self) -> None:
         self.looks = dict.fromkeys(CHECKS, 0)
         self.found: dict[str, str] = {}
 
     def expect(self, check: str, holds: object, otherwise: str) -> None:
-        """Count a look; if it does not hold, keep what was wrong and what to do."""
+        """Count a check; if it fails, keep the first message."""
         self.looks[check] += 1
         if not holds:
             self.found.setdefault(check, otherwise)
 
     def expect_metrics(self, logs: Mapping[str, Any], by: str, *, finite: bool) -> None:
-        """Look at whether metrics are numbers or detached 0-dim tensors."""
+        """Check that metrics are numbers or detached 0-dim tensors."""
         for name, value in logs.items():
             wrong = ""
             if isinstance(value, Tensor) and value.requires_grad:
@@ -82,7 +82,7 @@ class Report:
 
 
 def warn_of_concerns(trainer: Any) -> None:
-    """Warn of what the `concerns` of the algorithm and its model say, if anything."""
+    """Warn of the `concerns` of the algorithm and its model, if there are any."""
     concerns = getattr(trainer.agent.algorithm, "concerns", None)
     for said in [] if concerns is None else concerns():
         warnings.warn(f"{trainer.name}: {said}", UserWarning, stacklevel=4)
@@ -109,13 +109,13 @@ def leaves(part: Any, name: str = "") -> Values:
 
 
 def values_of(algorithm: Any) -> Values:
-    """All that an algorithm saves, and buffers of its model that it does not save."""
+    """All saved values of an algorithm, and buffers of its model that are not saved."""
     buffers = {f"model.{name}": b for name, b in algorithm.model.named_buffers()}
     return buffers | leaves(algorithm.state_dict())
 
 
 def changed(before: Values, after: Values) -> list[str]:
-    """Names of what differs, what came and what went."""
+    """Names of values that differ, were added or were removed."""
     differing = [k for k in after if k in before and not same(before[k], after[k])]
     return differing + sorted(before.keys() ^ after.keys())
 

@@ -1,4 +1,4 @@
-"""Whether stored actions have the log-probability under which they were chosen."""
+"""Check that stored log-probabilities are those of the policy that acted."""
 
 import copy
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ MAX_COPIES = 8
 
 
 class StoredLogProbs:
-    """Keeps the policies that act, and asks them again for what they wrote down.
+    """Keeps the policies that act, and computes their log-probabilities again.
 
-    A rollout that says which `policy_version` acted is compared with that one. What is
-    learned from must agree with the policy that acted last, or, where several acted,
-    with one of them. Policies without `evaluate_actions` are not looked at.
+    A rollout with a `policy_version` is compared with that policy. Learning data must
+    agree with the policy that acted last, or, if several acted, with one of them.
+    Policies without `evaluate_actions` are not checked.
 
     Attributes:
-        recorded: Whether log-probabilities and versions were written down when acting.
+        recorded: Whether log-probabilities and versions were stored when acting.
     """
 
     def __init__(self, agent: Any, report: Report, tolerance: float) -> None:
@@ -40,7 +40,7 @@ class StoredLogProbs:
                 del self._policies[oldest]
 
     def learns(self, data: TensorDict, buffer: Any) -> None:
-        """Look at the first minibatch after acting, and at the rollout it is from.
+        """Check the first minibatch after acting, and its rollout.
 
         `data` is `[B]`, or `[T, n]` of sequences; the buffer may have a rollout.
         """
@@ -77,16 +77,16 @@ class StoredLogProbs:
     def _judge(
         self, inputs: Any, flat: TensorDict, policies: Mapping[int, Any]
     ) -> None:
-        """Compare transitions `[B]` with what these policies say of them.
+        """Compare transitions `[B]` with log-probabilities of these policies.
 
-        Of actions of several parts, each of which has a `log_prob`, all must agree.
+        For actions of several parts, each with a `log_prob`, all must agree.
         """
         stored = flat["log_prob"].reshape(len(flat), -1)  # [B, K], of K parts
         versions = flat.get("policy_version", None)
         seen = torch.ones(len(flat), dtype=torch.bool, device=stored.device)
         if "valid" in flat.keys():  # noqa: SIM118 - steps that only reset
             seen &= flat["valid"]
-        if versions is not None:  # weights that are gone cannot be checked
+        if versions is not None:  # weights that were dropped cannot be checked
             seen &= torch.isin(versions, torch.tensor([*policies], device=seen.device))
         miss = torch.full_like(stored, torch.inf)
         for version, policy in policies.items():

@@ -1,4 +1,4 @@
-"""Where models come from, a file for each kind; imported on use."""
+"""Sources of models, a file for each kind; imported on use."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from typing import Any
 def check_options(
     model_config: Mapping[str, Any], known: Sequence[str], model: str
 ) -> None:
-    """Refuse a `model_config` with another option than those that the model knows.
+    """Refuse a `model_config` with options that the model does not know.
 
     >>> check_options({"depth": 2}, ["width", "layers"], "the tiny model")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""The images among observations, as vision encoders take them."""
+"""Convert images in observations to inputs of vision encoders."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from torch.nn import functional
 
 
 def has_images(observations: Mapping[str, Any]) -> bool:
-    """Whether there is anything to see."""
+    """Whether observations hold an image of any camera."""
     names = observations.keys()
     return "rgb" in names or "depth" in names
 
@@ -16,7 +16,7 @@ def has_images(observations: Mapping[str, Any]) -> bool:
 def camera_images(observations: Any, size: int) -> list[Tensor]:
     """Images `[B, 3, size, size]`, float32 in 0-1, of every camera, by their names.
 
-    A depth `d` is shown as the grey `d / (1 + d)`, which no distance exceeds.
+    A depth `d` becomes the grey `d / (1 + d)`, which is below 1 at any distance.
     """
     images, names = [], observations.keys()
     for kind in [kind for kind in ("rgb", "depth") if kind in names]:

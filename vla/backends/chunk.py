@@ -1,4 +1,4 @@
-"""Models that make a whole chunk of numbers: the mean of a Gaussian."""
+"""Models that predict a whole chunk of numbers, as the mean of a Gaussian."""
 
 from abc import abstractmethod
 from typing import Any, NamedTuple
@@ -17,14 +17,14 @@ from yieldrl.vla.statistics import ActionStatistics, action_statistics
 
 
 class Look(NamedTuple):
-    """What one pass of a network makes of observations, float32."""
+    """The outputs of one pass of a network, float32."""
 
     mean: Tensor  # chunks of normalised actions, [B, L, D]
     value: Tensor  # of the states, [B]
 
 
 class ChunkVLA(OnePassModule):
-    """A Gaussian around the chunk that a network makes; it follows `OnePassVLA`.
+    """A Gaussian around a network's chunk of actions; it follows `OnePassVLA`.
 
     Its `log_std [D]`, of normalised actions, is learned and the same in every state.
     """
@@ -50,7 +50,7 @@ class ChunkVLA(OnePassModule):
 
     @abstractmethod
     def look(self, observations: Any) -> Look:
-        """What the network makes of observations."""
+        """The network's outputs for observations."""
 
     def answer(
         self, observations: Any, choose: Choose, actions: Tensor | None = None
@@ -76,7 +76,7 @@ class ChunkVLA(OnePassModule):
         return {"policy_std": self.log_std.detach().exp().mean()}
 
     def cut(self, chunk: Tensor) -> Tensor:
-        """Of a network's chunk `[B, l, d]` what this model acts by, `[B, L, D]`."""
+        """The part `[B, L, D]` of a network's chunk `[B, l, d]` that is executed."""
         length, size = self.layout.length, self.layout.size
         if chunk.shape[1] < length or chunk.shape[2] < size:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""A class of one's own: `package.module:Class`."""
+"""Load a model class of your own: `package.module:Class`."""
 
 import importlib
 import inspect
@@ -16,9 +16,9 @@ from yieldrl.vla.weights import load_strictly
 def load_custom(
     config: VLAConfig, observation_space: Dict, action_space: Space[Any]
 ) -> nn.Module:
-    """The model of `model_class`, made with `model_config`, its weights `model_path`.
+    """An instance of `model_class`, from `model_config`, with weights of `model_path`.
 
-    The spaces and `chunk_length` are handed to a constructor that names them.
+    The spaces and `chunk_length` are passed to a constructor that names them.
     """
     model_class = find_class(config.model_class or "")
     check_model(model_class)

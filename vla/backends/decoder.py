@@ -1,4 +1,4 @@
-"""Passes through the decoder of a language model of transformers."""
+"""Forward passes through the decoder of a transformers language model."""
 
 import copy
 from abc import abstractmethod
@@ -18,12 +18,12 @@ class DecoderBackbone(nn.Module):
     @property
     @abstractmethod
     def causal_model(self) -> Any:
-        """What has embeddings of tokens and `lm_head`."""
+        """The module that has the token embeddings and `lm_head`."""
 
     @property
     @abstractmethod
     def decoder(self) -> Any:
-        """What makes hidden states of embeddings."""
+        """The module from embeddings to hidden states."""
 
     @property
     def dtype(self) -> torch.dtype:
@@ -40,7 +40,7 @@ class DecoderBackbone(nn.Module):
 
         Args:
             embeddings: Of the last `k` of `S` positions; without a cache of all.
-            mask: `[B, S]` bool, False where nobody looks.
+            mask: `[B, S]` bool, False where no position attends.
             bidirectional_from: See `visible`.
             cache: Keys and values of the positions before these, which are added.
         """
@@ -55,7 +55,7 @@ class DecoderBackbone(nn.Module):
         return output.last_hidden_state.float()
 
     def new_cache(self) -> Any:
-        """Something to keep keys and values in; None while layers are recomputed."""
+        """A cache for keys and values; None while layers are recomputed."""
         if self.training and self.recomputes:
             return None
         return require("transformers").DynamicCache()
@@ -67,7 +67,7 @@ class DecoderBackbone(nn.Module):
         return self.causal_model.get_input_embeddings()(ids)
 
     def enable_gradient_checkpointing(self) -> None:
-        """Compute hidden states anew for gradients, layer by layer, while training."""
+        """Recompute hidden states for gradients, layer by layer, while training."""
         network = self.causal_model
         # The name of the method has changed within version 5.
         enable = getattr(network, "activation_checkpointing_enable", None)
@@ -76,7 +76,7 @@ class DecoderBackbone(nn.Module):
 
 
 class Trunk(DecoderBackbone):
-    """A copy of another backbone's layers alone, without what embeds and what answers.
+    """A copy of another backbone's layers, without embeddings and output head.
 
     TypeError if that is no `DecoderBackbone`.
     """
@@ -89,7 +89,7 @@ class Trunk(DecoderBackbone):
                 " be copied: take a tiny model, or one of OpenVLA's"
             )
         self.layers = copy.deepcopy(backbone.decoder)
-        self.layers.get_input_embeddings().requires_grad_(False)  # it reads no words
+        self.layers.get_input_embeddings().requires_grad_(False)  # never used
 
     @property
     def causal_model(self) -> Any:
@@ -100,7 +100,7 @@ class Trunk(DecoderBackbone):
         return self.layers
 
     def sync(self, backbone: Any) -> None:
-        """Take the other's weights again."""
+        """Copy the other backbone's current weights."""
         self.layers.load_state_dict(backbone.decoder.state_dict())
 
 

@@ -1,4 +1,4 @@
-"""Policies of LeRobot, and whatever else has their `predict_action_chunk`."""
+"""Policies of LeRobot, and other classes with a `predict_action_chunk`."""
 
 import inspect
 from pathlib import Path
@@ -19,7 +19,7 @@ from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import existing, read_json
 
 OPTIONS = ("frozen", "normalized")
-"""What `model_config` may say for this backend."""
+"""Options in `model_config` for this backend."""
 
 
 class LeRobotVLA(ChunkVLA):
@@ -28,19 +28,19 @@ class LeRobotVLA(ChunkVLA):
     LeRobot itself is not imported. A batch has `observation.images.<camera>` (float32
     in 0-1, `[B, 3, H, W]`), `observation.state` (`[B, P]`, as the environment has it)
     and `task` (a list of strings). Such policies show no hidden states: the value is
-    that of a small network beside them, which sees the observations itself.
+    that of a small separate network, which reads the observations itself.
 
     Args:
         policy: With `predict_action_chunk(batch) -> [B, l, d]`.
         observation_space: Dict of what the model reads.
         action_space: A Box, of one action or of a chunk.
-        config: Its `model_config` may say `normalized`, if the policy's actions are in
+        config: Its `model_config` may have `normalized`, if the policy's actions are in
             [-1, 1] and not in the environment's units; and `frozen`, to train the
             standard deviation and the value alone.
 
     Raises:
         TypeError: If the policy has no such method.
-        ValueError: If `model_config` says something else.
+        ValueError: If `model_config` has another option.
     """
 
     untrained = (
@@ -78,11 +78,11 @@ class LeRobotVLA(ChunkVLA):
         return Look(mean, self.get_value(observations).squeeze(-1))
 
     def get_value(self, observations: Any) -> Tensor:
-        """The state's value, `[B, 1]`, without asking the policy."""
+        """The state's value, `[B, 1]`, without a pass of the policy."""
         return self.value_head(self.value_encoder(observations))
 
     def _predict_with_gradients(self, batch: dict[str, Any]) -> Tensor:
-        """The prediction, past a `torch.no_grad` that may decorate the method."""
+        """The prediction, bypassing a `torch.no_grad` that may decorate the method."""
         method = inspect.unwrap(type(self.policy).predict_action_chunk)
         chunk = method(self.policy, batch)
         trained = any(p.requires_grad for p in self.policy.parameters())
@@ -95,7 +95,7 @@ class LeRobotVLA(ChunkVLA):
         return chunk
 
     def _batch(self, observations: Any) -> dict[str, Any]:
-        """Observations by the names that LeRobot has for them."""
+        """Observations under LeRobot's names."""
         batch: dict[str, Any] = {"task": decode(observations["language"])}
         names = observations.keys()
         if "proprio" in names:
@@ -105,7 +105,7 @@ class LeRobotVLA(ChunkVLA):
         rgb = observations["rgb"]
         cameras = {"": rgb} if isinstance(rgb, Tensor) else dict(rgb.items())
         features = getattr(getattr(self.policy, "config", None), "image_features", None)
-        known = list(features or [])  # those of the policy's own cameras, in its order
+        known = list(features or [])  # the policy's own cameras, in its order
         for i, (camera, image) in enumerate(sorted(cameras.items())):
             own = f"observation.images.{camera}" if camera else "observation.image"
             if own not in known and i < len(known):

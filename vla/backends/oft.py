@@ -1,4 +1,4 @@
-"""What OpenVLA-OFT lays beside a checkpoint: its action head, its projector.
+"""OpenVLA-OFT's files beside a checkpoint: its action head, its projector.
 
 Kim et al. 2025, "Fine-Tuning Vision-Language-Action Models", arXiv:2502.19645.
 """
@@ -20,7 +20,7 @@ UNKNOWN = {
     "noisy_action_projector": "denoises actions",
     "vision_backbone": "modulates vision by the instruction (FiLM)",
 }
-"""Parts of networks that are not built here, and what these do."""
+"""Unsupported parts of networks, and their purpose."""
 
 
 def find_parts(folder: Path) -> dict[str, Path]:
@@ -53,7 +53,7 @@ def is_oft(
 def check_parts(
     parts: dict[str, Path], config: VLAConfig, *, numbers: bool, proprio: bool
 ) -> None:
-    """Refuse what would act by something else than what was trained.
+    """Refuse unsupported parts, and configs that would not use the trained ones.
 
     `numbers` says whether actions are no choices, `proprio` whether it is observed.
     """
@@ -92,7 +92,7 @@ class RegressionHead(nn.Module):
     def __init__(self, width: int, size: int, inner: int, blocks: int) -> None:
         super().__init__()
         self.size = size
-        # the names that files have
+        # Attribute names match the checkpoint files.
         self.model = nn.Sequential(
             OrderedDict(
                 layer_norm1=nn.LayerNorm(size * width),

@@ -14,13 +14,13 @@ from yieldrl.vla.tokenizer import SentenceTokenizer
 from yieldrl.vla.weights import Shards, check_names, shapes
 
 PROMPT = "In: What action should the robot take to {}?\nOut:"
-"""What OpenVLA was trained to read."""
+"""The prompt that OpenVLA was trained with."""
 
 HEADS = 16
 """Attention heads of both its encoders, ViT-L (DINOv2) and SoViT-400m (SigLIP)."""
 
 UNUSED = ("vision_backbone.",)
-"""Where weights lie that it never uses: the encoders' last blocks, norms and pools."""
+"""Prefix of weights that may be unused: the encoders' last blocks, norms, pools."""
 
 
 def load_backbone(
@@ -36,7 +36,7 @@ def load_backbone(
     tokenizer = SentenceTokenizer.from_file(
         folder / "tokenizer.json",
         first=text.get("bos_token_id", 1),
-        last="\u2581",  # Llama's space: training ended in it
+        last="\u2581",  # Llama's space: training prompts end with it
         template=PROMPT,
     )
     with require("accelerate").init_empty_weights():
@@ -55,12 +55,12 @@ def load_backbone(
 
 
 def action_bins(config: Mapping[str, Any]) -> int:
-    """Entries of the vocabulary that its actions are: one for each edge of a bin."""
+    """The number of vocabulary entries for actions: one for each edge of a bin."""
     return config.get("n_action_bins", 256)
 
 
 def statistics(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Of its data sets: `dataset_statistics.json` before those of `config.json`."""
+    """Statistics by data set: `dataset_statistics.json` overrides `config.json`."""
     own = read_json(folder / "dataset_statistics.json", optional=True)
     return own or dict(config.get("norm_stats") or {})
 
@@ -77,7 +77,7 @@ def _language_model(text_config: Mapping[str, Any]) -> Any:
 def _vision_configs(
     folder: Path, config: Mapping[str, Any], shards: Shards
 ) -> list[VisionConfig]:
-    """Of the first and, if there is one, of the fused encoder."""
+    """Configs of the first and, if there is one, of the fused encoder."""
     pixels = read_json(folder / "preprocessor_config.json", optional=True)
     names = ["featurizer"]
     if config["use_fused_vision_backbone"]:
@@ -116,7 +116,7 @@ def _vision_config(
         image_size=image_size,
         patch_size=shapes["patch_embed.proj.weight"][-1],
         width=shapes["pos_embed"][-1],
-        depth=len(blocks) - 1,  # it reads the features before the last block
+        depth=len(blocks) - 1,  # features come from before the last block
         heads=heads,
         hidden=shapes["blocks.0.mlp.fc1.weight"][0],
         registers=shapes.get("reg_token", (1, 0))[1],
@@ -127,5 +127,5 @@ def _vision_config(
 
 
 def _matters(name: str) -> bool:
-    """Whether a weight that the model has no place for is worth an error."""
+    """Whether a weight without a place in the model must raise an error."""
     return not (name.startswith(UNUSED) or name.endswith("inv_freq"))

@@ -1,4 +1,4 @@
-"""A folder in OpenVLA's layout as a model that acts by what it was trained for."""
+"""Load a folder in OpenVLA's layout, with the heads that it was trained with."""
 
 import math
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ from yieldrl.vla.parallel import ZeroDecoding
 from yieldrl.vla.weights import load_strictly
 
 OPTIONS = ("dataset", "proprio")
-"""What `model_config` may say: whose units actions have; and whether proprioception is
-read by a new projector, where the checkpoint has none."""
+"""Options in `model_config`: the data set of the actions' units; and whether a new
+projector reads proprioception, where the checkpoint has none."""
 
 
 def load_openvla(
@@ -35,11 +35,11 @@ def load_openvla(
     config: VLAConfig,
     device: str,
 ) -> VLAModel:
-    """OpenVLA, or what OpenVLA-OFT made of it, with its bins, heads and statistics.
+    """OpenVLA, or OpenVLA-OFT, with its bins, heads and statistics.
 
-    Nothing that chooses actions is drawn at random, but for a projector that is asked
-    for. OpenVLA was trained without proprioception, so it does not read any. A Gaussian
-    head around bins that were trained begins in the middle of the range. `values` are
+    No part that chooses actions has random weights, except a projector by option.
+    OpenVLA was trained without proprioception, so it does not read any. A Gaussian
+    head in place of trained bins begins in the middle of the range. `values` are
     those of `config.json`.
     """
     check_options(config.model_config, OPTIONS, "OpenVLA")
@@ -70,14 +70,14 @@ def load_openvla(
             nn.init.zeros_(model.head.mean.weight)
     _take_statistics(model, openvla.statistics(folder, values), config)
     if parts and model.proprio_statistics is not None:
-        model.proprio_statistics.limit = 1.0  # as it was trained
+        model.proprio_statistics.limit = 1.0  # the limit in training
     return model.to(device)
 
 
 def _decoding(
     config: VLAConfig, tokens: int, values: Mapping[str, Any], in_one_pass: bool
 ) -> Decoding:
-    """That of the checkpoint's training, unless the config says another."""
+    """The decoding of the checkpoint's training, unless the config names another."""
     auto = config.decoding == "auto"
     if config.decoding == "parallel" or (auto and in_one_pass):
         return ZeroDecoding(tokens, values["text_config"].get("eos_token_id", 2))
@@ -90,7 +90,7 @@ def _add_proprio(
     space: gymnasium.Space[Any],
     config: VLAConfig,
 ) -> None:
-    """Let a backbone read proprioception, if it was trained to or is asked to."""
+    """Let a backbone read proprioception, if it was trained to or by option."""
     if "proprio_projector" in parts or config.model_config.get("proprio", False):
         backbone.add_proprio(math.prod(space.shape or ()))
         assert backbone.proprio_projector is not None
@@ -104,7 +104,7 @@ def _add_proprio(
 def _take_statistics(
     model: VLAModel, known: Mapping[str, Any], config: VLAConfig
 ) -> None:
-    """Units of the data set that `model_config` names."""
+    """Load the units of the data set that `model_config` names."""
     dataset = config.model_config.get("dataset")
     if not known or model.action_statistics is None:
         return

@@ -21,7 +21,7 @@ from yieldrl.vla.tokenizer import SentenceTokenizer
 
 
 class Pi0VLA(ChunkVLA):
-    """A Gaussian around the chunk that PI0 makes of zero noise.
+    """A Gaussian around the chunk that PI0 denoises from zero.
 
     Black et al. 2024, "pi_0", arXiv:2410.24164, section IV. Differs from the paper: it
     denoises from zero, not from random noise, so that the chunk is a function of the
@@ -162,7 +162,7 @@ def load_pi0(
 
 
 def _take_statistics(model: Pi0VLA, processor: Mapping[str, Any]) -> None:
-    """Means and standard deviations of the data: what becomes 0, and +-1."""
+    """Load means and standard deviations of the data, which map to 0 and +-1."""
     for name, statistics in (
         ("actions", model.action_statistics),
         ("state", model.proprio_statistics),

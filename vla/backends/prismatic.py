@@ -26,7 +26,7 @@ class PrismaticBackbone(DecoderBackbone):
     def __init__(
         self,
         vision: FusedVision,
-        language_model: Any,  # transformers builds its classes when it runs
+        language_model: Any,  # transformers has no static types for it
         tokenizer: SentenceTokenizer,
         *,
         vocab_size: int,
@@ -53,14 +53,14 @@ class PrismaticBackbone(DecoderBackbone):
         return self.language_model.model
 
     def add_proprio(self, size: int) -> None:
-        """Read proprioception of `size` numbers from now on, with new weights."""
+        """Add a new projector for proprioception of `size` numbers."""
         self.proprio_projector = gelu_mlp(size, self.width, self.width)
 
     def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
         return self.embed_parts(observations)[:2]
 
     def embed_parts(self, observations: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """As `embed`, and where the prompt is what is seen and felt, `[B, S]` bool."""
+        """As `embed`, and positions of images and proprioception, `[B, S]` bool."""
         ids, mask = self.tokenizer(observations["language"])
         text = self.token_embeddings(ids)
         parts = [text[:, :1]]

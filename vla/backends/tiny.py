@@ -20,13 +20,13 @@ from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
 from yieldrl.vla.files import require
 from yieldrl.vla.tokenizer import WORDS, tiny_tokenizer
 
-MOST_PATCHES = 5  # along a side, where the patch size is chosen by the image
+MOST_PATCHES = 5  # along a side, for the default patch size
 Size = Annotated[int, Range(1, MAX_WIDTH)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TinyConfig(Checked):
-    """Sizes of the tiny model: what `model_config` may say for the backend `tiny`."""
+    """Sizes of the tiny model: options in `model_config` for the backend `tiny`."""
 
     width: Size = 64  # of the language model
     layers: Size = 2
@@ -39,7 +39,7 @@ class TinyConfig(Checked):
     image_size: Size | None = None  # by default that of the observations
     patch_size: Size | None = None  # by default at most 5 patches along a side
     patch_contrast: Annotated[float, Range(0, 100, above=True)] | None = None
-    words: tuple[str, ...] | list[str] = WORDS  # that are a token each
+    words: tuple[str, ...] | list[str] = WORDS  # each is one token
 
     def __post_init__(self) -> None:
         self._check_fields()
@@ -103,12 +103,12 @@ def tiny_backbone(
 
 @torch.no_grad()
 def contrasting(vision: FusedVision, contrast: float) -> None:
-    """Draw new filters for patches, that answer to edges more than to light.
+    """Draw new filters for patches that respond to edges more than to brightness.
 
-    Filters drawn as usual answer to how bright a patch is: what all pictures have in
-    common is many times as large as what differs, and a small network does not find out
-    in thousands of steps where a ball lies. Here a patch of one colour gives a fifth of
-    that. `contrast` is the standard deviation of an answer to noise of variance 1.
+    Usual random filters respond to a patch's brightness: the part that all images share
+    is many times larger than their differences, and a small network does not learn in
+    thousands of steps where a ball lies. Here a patch of one colour gives a fifth of
+    that. `contrast` is the standard deviation of a response to noise of variance 1.
     """
     for module in vision.modules():
         if isinstance(module, nn.Conv2d):
@@ -134,7 +134,7 @@ def _language_model(sizes: TinyConfig, vocab_size: int) -> Any:
         eos_token_id=None,
     )
     model = transformers.LlamaForCausalLM(config)
-    model.lm_head.weight.data.mul_(0.1)  # every action about as likely, at the start
+    model.lm_head.weight.data.mul_(0.1)  # nearly uniform actions at the start
     return model
 
 
@@ -146,14 +146,14 @@ def _image_sizes(sizes: TinyConfig, observation_space: Dict) -> tuple[int, int]:
         return patches * sizes.patch_size, sizes.patch_size
     fitting = (p for p in range(1, side + 1) if side % p == 0)
     patch = next(p for p in fitting if side // p <= MOST_PATCHES)
-    if side // patch < MOST_PATCHES // 2:  # a prime, say: the images are enlarged
+    if side // patch < MOST_PATCHES // 2:  # such as a prime: enlarge the images
         patch = -(-side // MOST_PATCHES)
         return MOST_PATCHES * patch, patch
     return side, patch
 
 
 def _largest_side(observation_space: Dict) -> int:
-    """Of the images, `[H, W, C]`; 1 if there is none."""
+    """The largest side of images `[H, W, C]`; 1 if there is none."""
     sides = [1]
     for kind in ("rgb", "depth"):
         child = observation_space.spaces.get(kind)

@@ -1,4 +1,4 @@
-"""Vision-language models that transformers knows by itself: LLaVA, PaliGemma ..."""
+"""Vision-language models built into transformers: LLaVA, PaliGemma ..."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ from yieldrl.vla.tokenizer import SentenceTokenizer
 
 
 class NativeBackbone(DecoderBackbone):
-    """A model for images and text of transformers, cut where heads are put on.
+    """A transformers model for images and text, without action and value heads.
 
     The prompt is: the first token, the patches of all cameras, the sentence; every
     position attends to those before it. Differs from PaliGemma (Beyer et al. 2024,
@@ -24,7 +24,7 @@ class NativeBackbone(DecoderBackbone):
 
     Args:
         network: Of a class that `AutoModelForImageTextToText` makes.
-        tokenizer: Whose sentences have a first token of their own.
+        tokenizer: Its sentences begin with a first token of their own.
         pixels: `image_mean` and `image_std` by channel, of pixels in 0-1, if known.
     """
 
@@ -72,13 +72,13 @@ class NativeBackbone(DecoderBackbone):
         pixels = ((images - self.mean) / self.std).to(self.dtype)
         features = self.network.model.get_image_features(pixel_values=pixels)
         features = getattr(features, "pooler_output", features)
-        if isinstance(features, (tuple, list)):  # one tensor an image
+        if isinstance(features, (tuple, list)):  # one tensor per image
             features = torch.stack(tuple(features))
         return features
 
 
 def is_native(model_type: str | None) -> bool:
-    """Whether transformers makes a model for images and text of such a config."""
+    """Whether transformers has an image-text model for this type."""
     auto = require("transformers.models.auto.modeling_auto")
     return model_type in auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 
@@ -94,7 +94,7 @@ def load_native(folder: Path, dtype: str, device: str) -> NativeBackbone:
 
 
 def _pixels(folder: Path) -> dict[str, Any]:
-    """How a folder's image processor normalises pixels; empty if it does not say."""
+    """Pixel mean and std of a folder's image processor; empty if unknown."""
     first, second = "preprocessor_config.json", "processor_config.json"
     values = read_json(folder / first, optional=True) or read_json(
         folder / second, optional=True

@@ -1,4 +1,4 @@
-"""Vision transformers, with the names that OpenVLA's checkpoints have for them."""
+"""Vision transformers, with the parameter names of OpenVLA's checkpoints."""
 
 import itertools
 from collections import OrderedDict
@@ -50,10 +50,10 @@ def gelu_mlp(*sizes: int) -> nn.Sequential:
 
 
 class VisionTransformer(nn.Module):
-    """From images to features of their patches.
+    """A network from images to features of their patches.
 
-    Given the weights, these are what transformers' `SiglipVisionModel` and
-    `Dinov2WithRegistersModel` have after their last block, before the norm.
+    With equal weights, features equal those of transformers' `SiglipVisionModel` and
+    `Dinov2WithRegistersModel` after their last block, before the norm.
     """
 
     mean: Tensor
@@ -67,7 +67,7 @@ class VisionTransformer(nn.Module):
             self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
         if config.registers:
             self.reg_token = nn.Parameter(torch.zeros(1, config.registers, width))
-        # As large as what patches show, so that a new network hears positions too.
+        # As large as patch embeddings, so that a new network uses positions too.
         self.pos_embed = nn.Parameter(0.5 * torch.randn(1, patches, width))
         self.patch_embed = _PatchEmbedding(config)
         self.blocks = nn.ModuleList([_Block(config) for _ in range(config.depth)])
