@@ -324,6 +324,8 @@ def test_diffs_apply_and_the_changed_copy_runs(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     runpy.run_module("my_ppo", run_name="__main__", alter_sys=True)
+    for name in [name for name in sys.modules if name.split(".")[0] == "my_ppo"]:
+        del sys.modules[name]  # a copy of this name is refused where it is a module
     assert "clip_coef_high: 0.4" in (tmp_path / "runs/changed/config.yaml").read_text()
 
 
