@@ -5,11 +5,12 @@ import importlib
 
 import numpy as np
 import pytest
+import small
 import torch
 from interruptions import Recorded
 from worlds import Counter, Doors
 
-from yieldrl.algorithms import dqn, ppo, ppo_lstm, reinforce, sarsa, vla_ppo
+from yieldrl.algorithms import dqn, grpo, ppo, ppo_lstm, reinforce, sarsa, vla_ppo
 from yieldrl.buffers import CircularBuffer
 from yieldrl.collectors import AsyncCollector, SyncCollector
 from yieldrl.envs import SerialVectorEnv
@@ -535,6 +536,28 @@ def test_a_target_follows_in_a_loop_by_hand(name, how):
         assert any("target_" in k for k in moved)
         assert trainer.agent.counters.sync_step > 0
     assert trainer.agent.learn_step > 0
+
+
+@pytest.mark.parametrize("name", ["n_step_dqn", "rainbow"])
+def test_windows_of_steps_end_with_a_rollout(name):
+    """They led from the one's last row to the other's first, of another episode."""
+    trainer = made(name, REPLAY)
+    first, second = (trainer.collector.collect(4, reset=True) for _ in "ab")
+    trainer.update(first)
+    trainer.update(second)
+    rows = trainer.buffer.state_dict()["storage"]
+    assert (rows["truncated"] | rows["terminated"])[3].all()
+
+
+def test_a_loop_by_hand_beside_a_thread_needs_no_next_observations():
+    """Without a critic nobody stores them."""
+    config = small.config_of(grpo, eval_every=0, collection="async", speed="eager")
+    with grpo.Trainer(config) as trainer:
+        rollout = trainer.collector.collect(config.num_steps)
+        assert "next_obs" not in rollout.keys()  # noqa: SIM118
+        before = weights_of(trainer)
+        trainer.update(rollout)
+        assert changed(before, weights_of(trainer))
 
 
 def test_targets_are_synced_as_often_as_the_config_says():

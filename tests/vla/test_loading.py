@@ -7,11 +7,12 @@ import pytest
 import torch
 from gymnasium.spaces import Box
 from safetensors.torch import save_file
+from torch import nn
 from vla_folders import ACTED, OBSERVED, seen, write_json
 
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla import VLAConfig, VLAPolicy, load_vla_model
-from yieldrl.vla.weights import distinct
+from yieldrl.vla.weights import distinct, load_strictly
 
 LIBRARIES = ("transformers", "peft", "accelerate", "safetensors", "tokenizers")
 SIZES = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}
@@ -95,6 +96,24 @@ def test_weights_of_a_tiny_model_of_other_sizes_are_refused(tmp_path):
     path = str(tmp_path / "weights.pt")
     with pytest.raises(CheckpointError, match="load it with the class and the sizes"):
         load(backend="tiny", model_path=path, model_config={**SIZES, "width": 32})
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(5, 4), nn.Linear(4, 5, bias=False)
+        self.head.weight = self.embed.weight
+
+
+def test_weights_that_are_apart_are_not_loaded_into_a_model_that_ties_them():
+    """The head's would be dropped without a word."""
+    model, own = Tied(), torch.ones(5, 4)
+    apart = {"embed.weight": own, "head.weight": 2 * own}
+    with pytest.raises(CheckpointError, match=r"has head\.weight apart from embed"):
+        load_strictly(model, apart, "a.pt")
+    for state in ({"head.weight": own}, {"embed.weight": own, "head.weight": own}):
+        load_strictly(model, state, "a.pt")
+        assert model.embed.weight.equal(own)
 
 
 def test_a_repository_is_downloaded_without_what_runs(tmp_path, monkeypatch):
