@@ -9,11 +9,11 @@ import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.arrays import MisfitError, in_dtype
+from yieldrl.envs.arrays import MisfitError, in_dtype, leaves
 from yieldrl.foundations import spaces
 from yieldrl.foundations.conversion import as_array
 
-MAX_SQUARE = float(np.finfo(np.float32).max) ** 2
+MAX_SQUARE = float(np.finfo(np.float32).max) ** 2  # of what float32 holds
 
 
 def check_values(envs: Any, leaves: list[Any], obs: Any, step: int) -> None:
@@ -86,20 +86,17 @@ def check_action(action: Any, reason: Exception | None = None) -> None:
 
 
 def are_finite(*trees: Any) -> bool:
-    """Whether the fractions in arrays, nested or not, are finite as float32."""
+    """Whether arrays, nested or not, are finite as float32, by their sum of squares."""
     total = 0.0
     for tree in trees:
-        alone = type(tree) is np.ndarray
-        nested = () if alone else named_leaves(tree, "")
-        for leaf in (tree,) if alone else [as_array(x) for _, x in nested]:
+        for leaf in map(np.asarray, leaves(tree) if hasattr(tree, "items") else [tree]):
             if leaf.dtype.kind == "f":
-                # The cheapest look at all: NaN and infinity stay in a sum of squares.
                 total += float(np.vdot(leaf, leaf))
     return total <= MAX_SQUARE
 
 
-def check_answer(reward: Any, obs: Any, action: Any, when: str) -> None:
-    """Say which value is not finite; that of the action comes first, as the cause."""
+def check_answer(obs: Any, when: str, *, reward: Any = (), action: Any = ()) -> None:
+    """Raise an error for the first value that is not finite: an action is the cause."""
     check_action(action)
     for name, values in [("reward", reward), *named_leaves(obs, "observation")]:
         array = as_array(values)

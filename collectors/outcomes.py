@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from yieldrl.envs.autoreset import final_info_entry
-from yieldrl.envs.single_answers import SUCCESS, said_of_success
+from yieldrl.envs.single_answers import SUCCESS, said_of_success, succeeded
 from yieldrl.foundations.conversion import as_array
 
 Episode = tuple[float, int, bool, str]
@@ -97,9 +97,8 @@ def successes(info: Mapping[str, Any], num_envs: int) -> np.ndarray | None:
     """
     final = info.get("final_info")
     if final is not None and not isinstance(final, Mapping):
-        said = [said_of_success(each or {}) for each in final]
-        found = np.array([bool(np.asarray(value).any()) for value in said])
-        return None if all(value is None for value in said) else found
+        said = [succeeded(each or {}) for each in final]
+        return None if all(x is None for x in said) else np.array(said, dtype=np.bool_)
     for name in SUCCESS:
         if name in info or name in (final or {}):
             values = final_info_entry(info, name)

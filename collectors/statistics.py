@@ -130,7 +130,7 @@ class TensorStatistics:
             own.copy_(x[-1] - torch.where(last > 0, at_last, 0))
         episodes, return_sum, length_sum, total_sum = sums.tolist()  # synchronizes
         if not math.isfinite(total_sum):
-            check_answer(reward, next_obs, action, "the latest steps")
+            check_answer(next_obs, "the latest steps", reward=reward, action=action)
         return mean_logs(episodes, return_sum, length_sum)
 
     def state_dict(self) -> dict[str, Any]:

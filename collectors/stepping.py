@@ -69,7 +69,7 @@ class Stepper:
         self._choices = [] if tensors else spaces.choice_ranges(space)
         self._check_choices(obs)
         if self._checks and not are_finite(obs):
-            check_answer((), obs, None, "reset()")
+            check_answer(obs, "reset()")
         if tensors and _may_write_again(self.envs, obs):
             self.reader.new_memory = False
         return obs if self.reader.new_memory else copied(obs)
@@ -126,8 +126,8 @@ class Stepper:
         if are_finite(step.reward, step.next_obs, *first):
             return
         when = f"step {self.steps} since the latest reset of all"
-        check_answer(step.reward, step.next_obs, step.action, when)
-        check_answer((), step.obs, None, f"the reset that follows {when}")
+        check_answer(step.next_obs, when, reward=step.reward, action=step.action)
+        check_answer(step.obs, f"the reset that follows {when}")
 
     def _check_choices(self, obs: Any) -> None:
         """Raise if an array holds a choice outside of its space."""

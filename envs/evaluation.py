@@ -60,10 +60,8 @@ def check_apart(envs: VectorEnv, training: VectorEnv) -> None:
             " with environments of their own (a class or a function that makes a new"
             " one each time), or train with eval_every=0"
         )
-    observed, acted = (
-        [getattr(x, f"single_{name}_space") for x in both]
-        for name in ("observation", "action")
-    )
+    observed = [x.single_observation_space for x in both]
+    acted = [x.single_action_space for x in both]
     names = [getattr(space, "spaces", {}).keys() for space in observed]
     common = tuple(names[0] & names[1])  # others may be missing, such as a critic's
     seen = [spaces.part(space, common) for space in observed]

@@ -16,8 +16,8 @@ from yieldrl.envs.single_answers import (
     check_observation,
     declared_names,
     first_answer,
-    said_of_success,
     step_answer,
+    succeeded,
 )
 
 
@@ -128,9 +128,9 @@ class SerialVectorEnv(SyncVectorEnv):
     ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
         """First observation of a new episode, and copies of the info at the previous
         episode's end."""
-        well, task = said_of_success(info), info.get("task")
+        well, task = succeeded(info), info.get("task")
         if well is not None:
-            final = self._add_info(final, {"success": bool(np.asarray(well).any())}, i)
+            final = self._add_info(final, {"success": well}, i)
         if not (task is None or isinstance(task, Mapping) or "task" in self.info_keys):
             final = self._add_info(final, {"task": str(task)}, i)
         kept = deepcopy({key: info[key] for key in self.info_keys if key in info})

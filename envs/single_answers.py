@@ -144,6 +144,12 @@ SUCCESS = ("success", "is_success")
 """Names of success in info: Meta-World and many others; Gymnasium's robots."""
 
 
+def succeeded(info: Mapping[str, Any]) -> bool | None:
+    """Whether an info of one environment reports a success; None if it has no entry."""
+    said = said_of_success(info)
+    return None if said is None else bool(np.asarray(said).any())
+
+
 def said_of_success(info: Mapping[str, Any]) -> Any | None:
     """The success entry of an info, or of a dict within it; None if missing.
 

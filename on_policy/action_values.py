@@ -1,6 +1,6 @@
 """Advantages and value targets per action of a chunk, of executed actions alone."""
 
-from typing import Any
+from collections.abc import Callable
 
 from tensordict import TensorDict
 from torch import Tensor
@@ -8,11 +8,12 @@ from torch import Tensor
 from yieldrl.on_policy.tokens import executed_mask
 
 
-def with_action_advantages(data: TensorDict, normalize: Any) -> TensorDict:
+def with_action_advantages(
+    data: TensorDict, normalize: Callable[[Tensor], Tensor]
+) -> TensorDict:
     """A minibatch `[B]` with the `advantage [B, L]` of each action.
 
-    It has `action_returns` and `action_value` `[B, L]`, and gets `actions [B]`, the
-    mean number of executed ones. `normalize`, a function of tensors, is for those.
+    Needs `action_returns`, `action_value` `[B, L]`; sets `actions [B]`, the mean count.
     """
     above = data["action_returns"] - data["action_value"]
     mask = executed_mask(above, data)
@@ -29,5 +30,4 @@ def action_value_targets(value: Tensor, data: TensorDict) -> tuple[TensorDict, T
     mask, own = executed_mask(value, data), value.detach()
     names = {"returns": "action_returns", "value": "action_value"}
     known = {k: data[name].where(mask, own).flatten() for k, name in names.items()}
-    share = data["actions"].mean() / value.shape[1]
-    return TensorDict(known, [value.numel()]), share
+    return TensorDict(known, [value.numel()]), data["actions"].mean() / value.shape[1]

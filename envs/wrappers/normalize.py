@@ -82,8 +82,8 @@ class NormalizeObservation(BatchWrapper):
             return {name: self.normalized(obs[name], (*path, name)) for name in obs}
         if path not in self._paths:
             return obs
-        mean, var = self.mean[_key(path)], self.var[_key(path)]
-        return standardize(obs, mean, var, self.limit).float()
+        name = _key(path)
+        return standardize(obs, self.mean[name], self.var[name], self.limit).float()
 
     def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
         other = NormalizeObservation(envs, limit=self.limit, frozen=True)

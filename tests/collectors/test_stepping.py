@@ -309,9 +309,12 @@ class Answering(VectorEnv[Any, Any, Any]):
     single_observation_space = BYTES
     single_action_space = Discrete(2)
 
-    def __init__(self, obs: Any, first: Any = None, reward: Any = None) -> None:
+    def __init__(
+        self, obs: Any, first: Any = None, reward: Any = None, **flags: Any
+    ) -> None:
         self.obs, self.first = obs, obs if first is None else first
         self.reward = np.ones(2) if reward is None else reward
+        self.flags = flags
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         return self.first, {}
@@ -320,7 +323,8 @@ class Answering(VectorEnv[Any, Any, Any]):
         nobody = np.zeros(2, np.bool_)
         if isinstance(self.obs, torch.Tensor):
             nobody = torch.from_numpy(nobody)
-        return self.obs, self.reward, nobody, nobody, {}
+        flags = (self.flags.get(k, nobody) for k in ("terminated", "truncated"))
+        return self.obs, self.reward, *flags, {}
 
 
 @pytest.mark.parametrize("first", [None, np.zeros((2, 2), np.uint8)])
@@ -349,10 +353,9 @@ def test_rewards_of_a_batch_are_numbers(reward: Any) -> None:
 @pytest.mark.parametrize("flags", [[0, 1], np.zeros(2, np.uint8), np.zeros((2, 1))])
 def test_flags_of_a_batch_are_booleans(flags: Any) -> None:
     """Numbers would be read as the indices of environments: 0 ends the first one's."""
-    envs = Answering(np.zeros((2, 2), np.uint8))
-    stepper, answer = Stepper(envs), envs.step(None)
-    for name, place in (("terminated", 2), ("truncated", 3)):
-        envs.step = lambda _, i=place: (*answer[:i], np.array(flags), *answer[i + 1 :])  # type: ignore[method-assign]
+    for name in ("terminated", "truncated"):
+        answering = Answering(np.zeros((2, 2), np.uint8), **{name: np.array(flags)})
+        stepper = Stepper(answering)
         stepper.reset(0)
         with pytest.raises(ValueError, match=rf"returned {name} of .* a boolean for"):
             stepper.step([0, 0])
