@@ -13,6 +13,7 @@ from yieldrl.distributed.lives import Lives
 from yieldrl.distributed.pool import WorkerPool, pickled
 from yieldrl.distributed.recipes import AgentRecipe
 from yieldrl.distributed.weights import Signature, learned, packed
+from yieldrl.envs.evaluation import most_eval_envs
 
 
 class RemoteEvaluator(Evaluator):
@@ -70,8 +71,8 @@ class RemoteEvaluator(Evaluator):
     def _shares(self, episodes: int) -> Iterator[tuple[str, bytes, int]]:
         """Task, `Share` and number of episodes of all shares to play."""
         most = max(1, self.count // len(self.sources))
-        total = min(self._config.eval_episodes, 16)  # as in `make_eval`
         for task, source in self.sources.items():
+            total = min(self._config.eval_episodes, most_eval_envs(source))
             own = self._as_it_is and isinstance(source, OBJECTS)
             divided = not own and task not in self._undivided and most > 1
             for some in np.array_split(range(total), most if divided else 1):

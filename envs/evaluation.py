@@ -29,9 +29,10 @@ def make_eval(
     object that cannot be made a second time.
 
     By default there is one for each episode, at most 16, or at most the environment's
-    `metadata["most_eval_envs"]`, for environments that take much memory.
+    `metadata["most_eval_envs"]`: fewer where each takes much memory, more where a batch
+    takes hardly longer than one.
     """
-    count = min(config.eval_episodes, _most(source)) if num_envs is None else num_envs
+    count = num_envs or min(config.eval_episodes, most_eval_envs(source))
     # Another seed, so that processes draw other numbers than in training.
     config = dataclasses.replace(config, seed=derive_seed(config.seed, "evaluation"))
     if isinstance(source, TorchVectorEnv):
@@ -73,7 +74,7 @@ def check_apart(envs: VectorEnv, training: VectorEnv) -> None:
         )
 
 
-def _most(source: Any) -> int:
+def most_eval_envs(source: Any) -> int:
     """The maximal number of parallel evaluation environments of a source."""
     kind = class_of(source) if isinstance(source, str) else source
     known = getattr(kind, "metadata", None)

@@ -33,6 +33,10 @@ class Config(CloningConfig):
     env_id: str = "yieldrl/Sums-v1"
     """Id of a registered environment, in which episodes can begin in pairs."""
 
+    eval_episodes: int = 512
+    """Episodes of each evaluation. Answers are right or wrong: of 512 a share of 0.9
+    has a standard error of 0.013. More make it less noisy and take longer."""
+
     env_kwargs: dict[str, Any] = field(default_factory=lambda: {"max_operand": 9})
     """Keyword arguments for the environment's constructor. Sums end at 9 + 9 here, not
     at 19 + 19 as elsewhere, so that one rollout has many answers to each of them."""

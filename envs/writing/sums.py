@@ -47,6 +47,7 @@ class SumsVectorEnv(TorchVectorEnv):
     """
 
     noise_size = 2
+    metadata: dict[str, Any] = {"render_modes": [], "most_eval_envs": 512}  # noqa: RUF012
 
     def __init__(
         self, num_envs: int = 1, *, max_operand: int = 19, **kwargs: Any

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from yieldrl.algorithms import (
     behavior_cloning,
     dapo,
+    dpo,
     dr_grpo,
     grpo,
     gspo,
@@ -29,6 +30,7 @@ from yieldrl.algorithms import (
 )
 from yieldrl.cli import presets
 from yieldrl.envs import TorchVectorEnv
+from yieldrl.envs.evaluation import make_eval
 from yieldrl.envs.wrappers import ActionChunks, GroupStarts
 from yieldrl.envs.writing import SumsVectorEnv
 from yieldrl.language import TokenPolicy, policy_for
@@ -622,10 +624,20 @@ def test_the_clone_is_made_of_single_prompts_and_is_the_reference() -> None:
         strict=True,
     )
     assert all(torch.equal(own, kept) for own, kept in pairs)
-    assert trainer.algorithm.learning_rate == 1e-4
+    rate = trainer.config.learning_rate
+    assert trainer.algorithm.learning_rate == rate
     trainer.algorithm.anneal(0.625)  # half way from 128 to 512 steps
     [group] = trainer.algorithm.optimizer.param_groups
-    assert group["lr"] == pytest.approx(0.5e-4)
+    assert group["lr"] == pytest.approx(0.5 * rate)
+
+
+@pytest.mark.parametrize("config_class", [grpo.Config, dapo.Config, dpo.Config])
+def test_answers_are_evaluated_on_hundreds_of_prompts_in_one_batch(
+    config_class,
+) -> None:
+    episodes = config_class().eval_episodes
+    assert episodes >= 300
+    assert make_eval("yieldrl/Sums-v1", config_class()).num_envs == episodes
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

@@ -6,7 +6,13 @@ import itertools
 import pytest
 import torch
 
-from yieldrl.benchmarks.claims.writing import gradient, lengths, sums, tokens
+from yieldrl.benchmarks.claims.writing import (
+    defaults,
+    gradient,
+    lengths,
+    sums,
+    tokens,
+)
 from yieldrl.benchmarks.registry import CLAIMS
 from yieldrl.language import policy_for
 
@@ -67,6 +73,23 @@ def runs_of(**last):
         for side in sums.SIDES
         for seed, right in enumerate([last.get(side, 0.3)] * 2)
     ]
+
+
+def test_what_is_demanded_of_the_defaults():
+    claim = CLAIMS["writing"]["defaults"]
+    better = [{"seed": s, "clone": 0.9, "last": 0.93 + s / 100} for s in range(1, 6)]
+    assert all(verdict.holds for verdict in claim.judge(better))
+    once_worse = [*better[1:], {"seed": 1, "clone": 0.928, "last": 0.88}]
+    assert not claim.judge(once_worse)[0].holds
+    _, rows = claim.table(better)
+    assert rows[0] == [
+        "1",
+        "0.900 (0.880 to 0.917)",
+        "0.940 (0.924 to 0.953)",
+        "+0.040",
+    ]
+    assert rows[-1][:3] == ["mean", "0.900", "0.960"]
+    assert set(defaults.SETTINGS) < set(defaults.grpo.Config().to_dict())
 
 
 def test_what_is_demanded_of_sums():
