@@ -31,25 +31,28 @@ from yieldrl.exercises.calls import (
 )
 from yieldrl.exercises.checking import Property
 from yieldrl.exercises.comparing import Wrong, expect, expect_close
-from yieldrl.exercises.mistakes import Results, Solution
+from yieldrl.exercises.mistakes import Change, Results, Solution
 
 IN_PLACE = "the argument was changed in place: make a new tensor"
 
 
 class Chapter:
-    """Makes the properties of a `check.py`, whose `__name__` it is given; `solution.py`
-    lies beside that."""
+    """Makes the properties of a `check.py`.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        name: Its `__name__`; `solution.py` lies beside it.
+        also: Changes to the solution that leave it right with other numbers.
+    """
+
+    def __init__(self, name: str, also: Sequence[Change] = ()) -> None:
         self.name = name
-        self.solution = Solution(Path(str(sys.modules[name].__file__)).parent)
+        self.solution = Solution(Path(str(sys.modules[name].__file__)).parent, also)
 
     def same(
         self,
         function: Function,
         *table: str | Sequence[Any],
         named: Names = "",
-        hint: str = "",
         tolerance: float = 1e-4,
         solved: bool = False,
     ) -> list[Property]:
@@ -57,10 +60,9 @@ class Chapter:
 
         `table` has a property, in one sentence, and its cases, which are arguments of
         the function; the next property and its cases. If `solved`, each case ends with
-        its result. The `hint` is for mistakes that are not known.
+        its result.
         """
-        close = {"named": named or name_of(function), "hint": hint}
-        close |= {"tolerance": tolerance}
+        close = {"named": named or name_of(function), "tolerance": tolerance}
         rows: dict[str, list[Any]] = {}
         for part in table:
             if isinstance(part, str):
@@ -89,7 +91,8 @@ class Chapter:
     def gradient(
         self, says: str, function: Function, case: Sequence[Any], of: int, hint: str
     ) -> Property:
-        """The gradient for argument number `of` must be the solution's."""
+        """The gradient for argument number `of` must be the solution's; the `hint` is
+        for results that have none."""
 
         def solve(module: Any) -> Results:
             given = list(copy.deepcopy(case))
@@ -100,7 +103,7 @@ class Chapter:
             return [list(torch.autograd.grad(result.sum(), inputs))]
 
         def holds(answer: Any) -> None:
-            self.compare(answer, solve, "gradient", hint)
+            self.compare(answer, solve, "gradient")
 
         return self._property(says, holds)
 
@@ -137,23 +140,31 @@ class Chapter:
         answer: Any,
         solve: Callable[[Any], Results],
         named: Names,
-        hint: str = "",
         tolerance: float = 1e-4,
         want: Results | None = None,
     ) -> None:
-        """Raise `Wrong` unless an answer's results are `want`, by default the
-        solution's; `solve` gives the results of a module."""
+        """Raise `Wrong` unless an answer's results are `want`, by default those of a
+        right solution; `solve` gives the results of a module."""
         got = solve(answer)
-        want = want or solve(self.solution.right)
+        wants = [want] if want else [solve(of) for of in self.solution.all_right]
+        wrongs = [self._first_wrong(got, right, named, tolerance) for right in wants]
+        if wrongs[0] is not None and None not in wrongs:
+            known = self.solution.hint(solve, got, tolerance)
+            raise Wrong(wrongs[0].message, known or wrongs[0].hint)
+
+    @staticmethod
+    def _first_wrong(
+        got: Results, want: Results, named: Names, tolerance: float
+    ) -> Wrong | None:
+        """The first result that is not as wanted, or None."""
         names = [named] if isinstance(named, str) else named
-        for i, row in enumerate(want):
+        for one, other in zip(got, want, strict=True):
             for j, name in enumerate(names):
                 try:
-                    close = {"named": name, "hint": hint, "tolerance": tolerance}
-                    expect_close(got[i][j], row[j], **close)
+                    expect_close(one[j], other[j], named=name, tolerance=tolerance)
                 except Wrong as wrong:
-                    known = self.solution.hint(solve, got, (i, j), tolerance)
-                    raise Wrong(wrong.message, known or wrong.hint) from None
+                    return wrong
+        return None
 
     def _arguments(self, function: Function) -> list[str]:
         """The names of a function's arguments, without the module."""

@@ -61,13 +61,6 @@ def expect_close(
     )
 
 
-def kind(thing: Any) -> tuple[Any, ...]:
-    """Type, and of a tensor or an array also shape and dtype."""
-    if isinstance(thing, torch.Tensor | np.ndarray):
-        return type(thing), tuple(thing.shape), thing.dtype
-    return (type(thing),)
-
-
 def like(a: Any, b: Any, tolerance: float) -> bool:
     """Whether two results are equal; NaN is equal to NaN here."""
     try:
@@ -81,7 +74,8 @@ def like(a: Any, b: Any, tolerance: float) -> bool:
 
 
 def _expect_same_kind(got: Any, want: Any, named: str) -> None:
-    """The type, shape and dtype of the right result; a number may be any number."""
+    """Type, shape and dtype of the right result; a number may be any number, and
+    floating-point numbers may have another precision."""
     if got is None:
         raise Wrong(f"{named} is None", "does the function return its result?")
     if not isinstance(want, torch.Tensor | np.ndarray):
@@ -91,7 +85,15 @@ def _expect_same_kind(got: Any, want: Any, named: str) -> None:
     expect(same, f"{named} is {_kind(got)}, expected {_kind(want)}")
     shape, expected = list(got.shape), list(want.shape)
     expect(shape == expected, f"{named} has the shape {shape}, expected {expected}")
-    expect(got.dtype == want.dtype, f"{named} is {got.dtype}, expected {want.dtype}")
+    alike = _floats(got) == _floats(want) and (_floats(want) or got.dtype == want.dtype)
+    expect(alike, f"{named} is {got.dtype}, expected {want.dtype}")
+
+
+def _floats(thing: torch.Tensor | np.ndarray) -> bool:
+    """Whether it holds floating-point numbers, of whatever width."""
+    if isinstance(thing, torch.Tensor):
+        return thing.is_floating_point()
+    return np.issubdtype(thing.dtype, np.floating)
 
 
 def _is_number(thing: Any) -> bool:

@@ -1,11 +1,12 @@
 """Mistakes as data: changes to a solution, each with the hint that names it.
 
-If an answer gives what a changed solution gives, it has that mistake.
+If an answer gives what a changed solution gives, it has that mistake; an answer that
+gives something else has another one, of which nothing is said.
 """
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -14,10 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from yieldrl.exercises.comparing import kind, like
+from yieldrl.exercises.comparing import like
 
 Results = list[list[Any]]
 """For each case, the parts of its result."""
+Change = tuple[str, str]
+"""A part of a solution's text, and what to put in its place."""
 
 
 class Mistake(NamedTuple):
@@ -33,7 +36,7 @@ def parse(table: str) -> list[Mistake]:
 
     It has lines `old => new`, one for each way to make a mistake, and below them,
     indented, the hint. Line breaks in the code are written `\n`. Of several mistakes
-    that explain an answer the first is named: those that fewer cases show come first.
+    that give what an answer gives the first is named.
 
     >>> parse("x + y => x - y\n    the sign is wrong")
     [Mistake(old='x + y', new='x - y', hint='the sign is wrong')]
@@ -47,10 +50,16 @@ def parse(table: str) -> list[Mistake]:
 
 
 class Solution:
-    """A chapter's `solution.py`, and what `mistakes.txt` beside it says of it."""
+    """A chapter's `solution.py`, and what `mistakes.txt` beside it says of it.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: The chapter's folder.
+        also: Changes that leave the solution right, though its numbers are others.
+    """
+
+    def __init__(self, folder: Path, also: Sequence[Change] = ()) -> None:
         self.path, table = folder / "solution.py", folder / "mistakes.txt"
+        self.also = also
         self.mistakes = parse(table.read_text("utf-8")) if table.is_file() else []
 
     @cached_property
@@ -58,14 +67,19 @@ class Solution:
         """The file as a module."""
         return self.changed()
 
-    def changed(self, old: str = "", new: str = "") -> ModuleType:
-        """The file as a module, with a part of its text replaced.
+    @cached_property
+    def all_right(self) -> list[ModuleType]:
+        """The file as a module, and with each of the changes that leave it right."""
+        return [self.right, *(self.changed(change) for change in self.also)]
+
+    def changed(self, *changes: Change) -> ModuleType:
+        """The file as a module, with parts of its text replaced.
 
         Raises:
-            ValueError: If that part is not there, or more than once.
+            ValueError: If such a part is not there, or more than once.
         """
         text = self.path.read_text("utf-8")
-        if old:
+        for old, new in changes:
             if text.count(old) != 1:
                 raise ValueError(f"{old!r} is not once in {self.path}")
             text = text.replace(old, new)
@@ -75,32 +89,23 @@ class Solution:
         return module
 
     def hint(
-        self,
-        solve: Callable[[Any], Results],
-        got: Results,
-        place: tuple[int, int],
-        tolerance: float,
+        self, solve: Callable[[Any], Results], got: Results, tolerance: float
     ) -> str:
-        """The hint of the mistake that explains an answer best, or an empty string.
+        """The hint of the mistake that gives the same in all cases, or an empty string.
 
-        `place` is the case and the part that are wrong; `solve` gives a module's
-        results.
+        `solve` gives a module's results.
         """
-        i, j = place
-        odd = kind(got[i][j]) != kind(solve(self.right)[i][j])
-        found = {}
-        for old, new, hint in self.mistakes:
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    made = solve(self.changed(old, new))
-            except Exception:  # with this mistake there is no result in this case
-                continue
-            if like(made[i][j], got[i][j], tolerance):
-                found.setdefault(0 if _all_like(made, got, tolerance) else 1, hint)
-            elif odd and kind(made[i][j]) == kind(got[i][j]):
-                found.setdefault(2, hint)
-        return found[min(found)] if found else ""
+        for also in ((), *((change,) for change in self.also)):
+            for old, new, hint in self.mistakes:
+                try:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        made = solve(self.changed(*also, (old, new)))
+                except Exception:  # with this mistake there is no result
+                    continue
+                if _all_like(made, got, tolerance):
+                    return hint
+        return ""
 
 
 def _all_like(made: Results, got: Results, tolerance: float) -> bool:

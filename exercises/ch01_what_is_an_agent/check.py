@@ -44,7 +44,7 @@ class Script(gymnasium.Env[Any, Any]):
         if len(self.actions) > 10 * LENGTH:
             raise Wrong(
                 f"an episode of {LENGTH} steps is still going on after {10 * LENGTH}",
-                "the loop never ends: one flag is enough, `terminated` or `truncated`",
+                "an episode is over with either flag, `terminated` or `truncated`",
             )
         reward = 2.0**self.now
         self.now += 1
@@ -130,7 +130,6 @@ PROPERTIES = [
         "The policy is asked once a step, about what was observed last",
         (),
         named="observation",
-        hint="it is the observation before the last",
     ),
     actions,
     *CHAPTER.same(
@@ -145,6 +144,5 @@ PROPERTIES = [
         "On the frozen lake fifty episodes come out as they should",
         (),
         named="episode",
-        hint="a row is an episode: its return, and its length",
     ),
 ]

@@ -78,7 +78,7 @@ class QLearning(q_learning.Algorithm):
             data["terminated"],
             data["truncated"],
             self.config.gamma,
-        )
+        ).float()
 
 
 class Sarsa(sarsa.Algorithm):
@@ -96,7 +96,7 @@ class Sarsa(sarsa.Algorithm):
             data["terminated"],
             data["truncated"],
             self.config.gamma,
-        )
+        ).float()
 
 
 class QLearningTrainer(q_learning.Trainer):

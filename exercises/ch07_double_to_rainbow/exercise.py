@@ -85,8 +85,8 @@ class Steps(NStepReplayBuffer):
         reward, discount, length = look_ahead(reward, terminated, truncated, self.gamma)
         last = path.gather(1, length.unsqueeze(1) - 1).squeeze(1)
         later = {"next_obs": last, "terminated": last, "truncated": last}
-        batch = self._storage.gather(index, later)
-        return batch.update({"reward": reward, "discount": discount})
+        sums = {"reward": reward.float(), "discount": discount.float()}
+        return self._storage.gather(index, later).update(sums)
 
 
 class Buffer(PrioritizedReplayBuffer, Steps):
@@ -108,7 +108,7 @@ class Algorithm(rainbow.Algorithm):
         action = self.next_action(data, probability @ atoms)
         discount = data["discount"] * ~data["terminated"]
         returns = data["reward"].unsqueeze(1) + discount.unsqueeze(1) * atoms
-        return project(of_action(probability, action), returns, atoms)
+        return project(of_action(probability, action), returns, atoms).float()
 
 
 class Trainer(rainbow.Trainer):

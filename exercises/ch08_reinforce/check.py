@@ -58,7 +58,6 @@ def _expect_library(got: Any, want: Tensor, named: str) -> None:
     expect(
         same and torch.allclose(got, want, rtol=1e-4, atol=1e-4),
         f"the {named} of a batch of episodes: not those of the library",
-        "the properties above say more",
     )
 
 

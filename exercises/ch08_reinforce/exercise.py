@@ -59,7 +59,7 @@ class Algorithm(reinforce.Algorithm):
         """From steps `[T, N]` to those of whole episodes `[B]`, with `returns`."""
         ended = episodes["terminated"] | episodes["truncated"]
         reward, gamma = episodes["reward"], self.config.gamma
-        episodes["returns"] = returns_to_go(reward, ended, gamma)
+        episodes["returns"] = returns_to_go(reward, ended, gamma).float()
         steps = episodes.flatten(0, 1)
         return steps[steps["valid"]].select("obs", "action", "returns")
 

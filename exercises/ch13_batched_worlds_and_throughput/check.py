@@ -105,7 +105,7 @@ def at_once(answer: Any) -> None:
     expect(
         taken[0] == taken[1],
         f"{taken[0]} operations for 3 environments, {taken[1]} for 300",
-        "there is a Python loop over environments: one operation does all of them",
+        "one operation should do all environments, however many there are",
     )
 
 

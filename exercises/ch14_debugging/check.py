@@ -32,19 +32,16 @@ RULES = {
 }
 
 RATIO = (
-    "the ratio is computed from one policy: data['log_prob'] was stored before the"
-    " first gradient step"
+    "the ratio is of two policies: data['log_prob'] was stored before the first"
+    " gradient step"
 )
 START = (
-    "the ratio does not begin at 1: those are log-probabilities of other actions, or of"
-    " another policy"
+    "the ratio begins at 1: before the first gradient step both log-probabilities are"
+    " of one policy, and of the same actions"
 )
-CONSTANT = "log_prob has lost its gradient: of the two it is the one that learns"
-STALE = (
-    "the optimizer holds the parameters of an actor that is no more: what it is to"
-    " train must be there before it is made"
-)
-WIDTH = "the actor is as wide as the critic: mend it, and keep what was wanted"
+CONSTANT = "of the two log-probabilities `log_prob` learns: it must keep its gradient"
+STALE = "an optimizer trains the parameters that were there when it was made"
+WIDTH = "the actor is to be twice as wide as the critic: keep what was wanted"
 STATE = "an attribute is no part of a state: `register_buffer`, and all three"
 RAW = "observations pass as they are: mend it, and keep what was wanted"
 

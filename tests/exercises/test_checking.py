@@ -27,7 +27,7 @@ def message(got, want=WANT, **options):
         ([1.0], "value is a list, expected a Tensor"),
         (WANT.numpy(), "value is an ndarray, expected a Tensor"),
         (WANT[0], "value has the shape [2], expected [2, 2]"),
-        (WANT.double(), "value is torch.float64, expected torch.float32"),
+        (WANT.int(), "value is torch.int32, expected torch.float32"),
         (WANT + torch.tensor([0.0, 1.0]), "value[0, 1] is 3, expected 2 (2 of 4 are"),
         (WANT * float("nan"), "value[0, 0] is nan, expected 1 (4 of 4 are wrong)"),
     ],
@@ -44,6 +44,11 @@ def test_a_number_is_a_number(got):
 @pytest.mark.parametrize("got", ["2", [2.0], WANT, SimpleNamespace()])
 def test_what_is_no_number(got):
     assert "expected a number" in message(got, 2.0)
+
+
+def test_floating_point_numbers_may_have_another_precision():
+    expect_close(WANT.double(), WANT, named="value")
+    expect_close(WANT.numpy(), WANT.double().numpy(), named="value")
 
 
 def test_a_number_that_is_wrong_has_no_index():

@@ -3,7 +3,7 @@
 PLANTED = [
     ("terminated or truncated", "terminated", "`truncated` does not end"),
     ("terminated or truncated", "truncated", "`terminated` does not end"),
-    ("terminated or truncated", "terminated and truncated", "never ends"),
+    ("terminated or truncated", "terminated and truncated", "either flag"),
     (
         "        obs, reward, terminated, truncated, _",
         "        _, reward, terminated, truncated, _",
@@ -14,7 +14,7 @@ PLANTED = [
         "        before, action = locals().get('after', obs), policy(obs)\n"
         "        after, reward, terminated, truncated, _ = env.step(action)\n"
         "        obs = before",
-        "observation before the last",
+        "",
     ),
     (
         "float(reward)",

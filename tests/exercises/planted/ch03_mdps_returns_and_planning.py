@@ -31,8 +31,8 @@ PLANTED = [
     ("return new", "value[:] = new\n    return value", "work on a copy"),
     ("return new", "return", "return its result"),
     ("q_value = 0.0", "q_value = 1 / 0", "1 / 0"),
-    ("range(2_000)", "range(20)", "`plan` as it was"),
-    ("argmax(1)", "argmin(1)", "`greedy` as it was"),
+    ("range(2_000)", "range(20)", ""),
+    ("argmax(1)", "argmin(1)", ""),
     ("def sweep(", "def swept(", "keep the names"),
 ]
 """Old text, new text, words of the hint."""

@@ -36,11 +36,15 @@ PLANTED = [
         "rng.permuted(scores, axis=1)",
         "with replacement",
     ),
-    ("rng.integers(scores.shape[1], ", "rng.integers(scores.shape[1] - 1, ", "alike"),
+    (
+        "rng.integers(scores.shape[1], ",
+        "rng.integers(scores.shape[1] - 1, ",
+        "",
+    ),
     (
         "    drawn = rng",
         "    rng = np.random.default_rng(0)\n    drawn = rng",
-        "not from a new one",
+        "from the `rng` that is given",
     ),
     (
         "np.take_along_axis(scores, drawn, axis=1)",
@@ -53,7 +57,7 @@ PLANTED = [
     ("[2.5, 97.5]", "[0, 100]", "extremes"),
     ("np.percentile(found, ", "np.percentile(scores, ", "of the scores"),
     ("iqm(resample(scores, rng)) for", "resample(scores, rng).mean() for", "plain"),
-    ("range(resamples)", "range(100)", "as often as"),
+    ("range(resamples)", "range(100)", ""),
     ("return float(low), float(high)", "return float(low)", "both ends"),
 ]
 """Old text, new text, words of the hint."""

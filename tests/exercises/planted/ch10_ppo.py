@@ -16,7 +16,11 @@ PLANTED = [
     (RATIO, "log_prob - old_log_prob.detach()", "take its exp"),
     (RATIO, "log_prob / old_log_prob.detach()", "logarithms are divided"),
     (LOSS, "-(log_prob * a).mean()", "loss of A2C"),
-    (RATIO, "(log_prob.detach() - old_log_prob).exp()", "log_prob is detached"),
+    (
+        RATIO,
+        "(log_prob.detach() - old_log_prob).exp()",
+        "log_prob must keep its gradient",
+    ),
     (RATIO, "(log_prob - old_log_prob).exp()", "detach old_log_prob"),
     (CLIPPED, "ratio.clamp(-clip_coef, clip_coef)", "interval is around 1"),
     (

@@ -79,7 +79,7 @@ PLANTED = [
         "        state = torch.where(ended, first, last)",
         "read values",
     ),
-    (STATE, LOOP, "Python loop over environments"),
+    (STATE, LOOP, "one operation should do all"),
     ("    return Answer(", "    Answer(", "return an `Answer`"),
     ("def step(", "def same_step(", "keep the names"),
 ]

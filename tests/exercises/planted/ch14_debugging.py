@@ -23,25 +23,25 @@ PLANTED = [
     (
         "ppo.Algorithm.surrogate(self, data, log_prob)",
         "super().surrogate(data, log_prob)",
-        "computed from one policy",
+        "the ratio is of two policies",
     ),
     (
         "ppo.Algorithm.surrogate(self, data, log_prob)",
         "ppo.Algorithm.surrogate(self, data, log_prob.detach())",
-        "has lost its gradient",
+        "must keep its gradient",
     ),
     (
         "ppo.Algorithm.surrogate(self, data, log_prob)",
         "ppo.Algorithm.surrogate("
         "self, data.copy().set('log_prob', data['log_prob'].roll(1)), log_prob)",
-        "the ratio does not begin at 1",
+        "the ratio begins at 1",
     ),
     (
         "        ppo.Algorithm.__init__(self, model, config)\n",
         "        super().__init__(model, config)\n",
-        "must be there before it is made",
+        "there when it was made",
     ),
-    ("[2 * width for", "[width for", "as wide as the critic"),
+    ("[2 * width for", "[width for", "twice as wide as the critic"),
     ('("count", "total", "squares")', '("count", "total")', "all three"),
     (
         "self.register_buffer(name, start)",

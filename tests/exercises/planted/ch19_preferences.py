@@ -11,7 +11,7 @@ PLANTED = [
     ("-logsigmoid(margin)", "-margin", "sigmoid is missing"),
     ("-logsigmoid(margin)", "-margin.sigmoid()", "logarithm is missing"),
     ("(margin).mean()", "(margin).sum()", "sum over pairs"),
-    ("    margin = reward", "    margin = reward.detach()", "depend on the rewards"),
+    ("(margin)", "(margin.detach())", "depend on the rewards"),
     ("def preference_loss(", "def preference_lost(", "keep the names"),
 ]
 """Old text, new text, words of the hint."""
