@@ -1,5 +1,6 @@
 """Read and write demonstrations as Minari data sets, a shared format."""
 
+import json
 import re
 import tempfile
 from pathlib import Path
@@ -14,6 +15,7 @@ from tensordict import TensorDict
 from yieldrl.buffers.demonstrations import Demonstrations
 from yieldrl.buffers.robot_episodes import DataSet
 from yieldrl.foundations import spaces, text
+from yieldrl.foundations.named_code import UntrustedError
 
 _META = "metadata.json"
 
@@ -135,19 +137,30 @@ def _minari() -> Any:
 
 def _open(source: str | Path) -> Any:
     minari = _minari()
-    folder = Path(source)
-    for place in (folder / "data", folder):
+    from minari.storage.datasets_root_dir import get_dataset_path
+
+    folder, held = Path(source), Path(get_dataset_path(str(source)))
+    for place in (folder / "data", folder, held / "data"):
         if (place / _META).is_file():
+            _refuse_without_spaces(place / _META)
             return minari.MinariDataset(place)
-    try:
-        return minari.load_dataset(str(source))
-    except (FileNotFoundError, ValueError) as reason:
-        raise FileNotFoundError(
-            f"{str(source)!r} is neither a folder with a Minari data set nor the id of"
-            f" one on this machine ({reason}), and no data set of LIBERO or LeRobot:"
-            " write one with save_demonstrations, or fetch one with `minari download`"
-            " or `hf download --repo-type dataset OWNER/NAME --local-dir FOLDER`"
-        ) from None
+    raise FileNotFoundError(
+        f"{str(source)!r} is neither a folder with a Minari data set nor the id of one"
+        f" on this machine ({held}), and no data set of LIBERO or LeRobot: write one"
+        " with save_demonstrations, or fetch one with `minari download` or"
+        " `hf download --repo-type dataset OWNER/NAME --local-dir FOLDER`"
+    )
+
+
+def _refuse_without_spaces(file: Path) -> None:
+    """Refuse metadata without spaces: Minari would make the environment that they
+    name, which may be any function of any module, to ask it for them."""
+    names = "observation_space", "action_space"
+    if missing := [name for name in names if name not in json.loads(file.read_text())]:
+        raise UntrustedError(
+            f"{file} has no {' and no '.join(missing)}, so Minari would run the code"
+            " that it names to find out: write the data set with its spaces"
+        )
 
 
 def _agreed(source: Any, name: str, found: Any, wanted: Any) -> gym.Space[Any]:

@@ -82,9 +82,12 @@ def train(algorithm: Positional[str]) -> None:
 
 
 def _train(algorithm: str | None, words: list[str]) -> None:
-    from yieldrl.cli import resolve
+    from yieldrl.cli import catalog, resolve
 
-    resolve.importable_from_here()
+    # A file alone, which may be a stranger's, imports nothing from where it lies.
+    own = algorithm is not None and algorithm not in catalog.folders()
+    if own or "--trust" in words or any(":" in word for word in words):
+        resolve.importable_from_here()
     with usage_errors():
         trainer_class = None if algorithm is None else resolve.trainer_class(algorithm)
     prog = "yieldrl train" if algorithm is None else f"yieldrl train {algorithm}"
@@ -100,7 +103,8 @@ def export(
     run: Positional[str],
     format: Literal["json", "onnx"] = "json",  # noqa: A002 (the name of the option)
     out: str | None = None,
-    checkpoint: str = "best",
+    checkpoint: str = "last",
+    trust: bool = False,
 ) -> None:
     """Write a trained policy to a file that needs neither this package nor PyTorch.
 
@@ -113,19 +117,23 @@ def export(
             the like.
         out: File to write; by default `policy.json` or `policy.onnx` in the folder of
             the run.
-        checkpoint: `best` (the last, if none was the best), `last`, or a file.
+        checkpoint: `last`, `best` in the evaluations of training (the last, if none was
+            the best), or a file.
+        trust: Import and run code that the run names and that is not of yieldrl.
     """
     from yieldrl import exports
     from yieldrl.cli import restoring
     from yieldrl.experiments import run_files
+    from yieldrl.loggers.checkpoint_index import describe_checkpoint
 
     write = {"json": exports.write_json, "onnx": exports.write_onnx}[format]
     found = run_files.find_checkpoint(run, checkpoint)
     folder = Path(run) if Path(run).is_dir() else found.parent
     path = folder / f"policy.{format}" if out is None else Path(out)
-    with restoring.player(found, 1, "cpu") as trainer:
+    with restoring.player(found, 1, "cpu", trust=trust) as trainer:
         path = write(trainer.agent, path)
-    print(f"checkpoint: {found}\npolicy: {path}")
+        chosen = describe_checkpoint(found, trainer.agent.sample_step)
+    print(f"checkpoint: {chosen}\npolicy: {path}")
 
 
 resume = _command(training.resume)

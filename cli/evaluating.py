@@ -6,15 +6,15 @@ from tyro.conf import Positional
 
 from yieldrl.cli.errors import usage_errors
 
-EPISODES = 20
+EPISODES, ANSWERS = 20, 512  # played by default; `ANSWERS` where actions are text
 SEED = 1_000_000  # the same for all runs, so that they compare
 
 
 def evaluate(
     run: Positional[str],
-    episodes: int = EPISODES,
+    episodes: int | None = None,
     seed: int = SEED,
-    checkpoint: str = "best",
+    checkpoint: str = "last",
     device: str | None = None,
     video: str | None = None,
     in_order: bool = False,
@@ -24,14 +24,16 @@ def evaluate(
     ray: bool = False,
     films: int = 1,
     out: str | None = None,
+    trust: bool = False,
 ) -> None:
     """Play whole episodes with a trained agent, deterministically.
 
     Args:
         run: Folder of a run, or a checkpoint file.
-        episodes: Episodes to play.
+        episodes: Episodes to play; by default 20, and 512 where actions are text.
         seed: Seed of the environments, the same for all runs, so that they compare.
-        checkpoint: `best` (the last, if none was the best), `last`, or a file.
+        checkpoint: `last`, `best` in the evaluations of training (the last, if none was
+            the best), or a file.
         device: Device to use; by default the one that it was trained on.
         video: Record the first episode to this file, for example `episode.mp4`.
         in_order: Seed each episode separately: with `seed`, `seed + 1`, ...
@@ -44,26 +46,30 @@ def evaluate(
         films: Failed episodes of each task of a suite to record as videos.
         out: File of a suite's episodes, by default `evaluations/SUITE.json` in the
             folder of the run; films lie beside it.
+        trust: Import and run code that the run names and that is not of yieldrl.
     """
     if suite is not None:
         from yieldrl.cli import evaluating_suites
 
         played = episodes_per_task, seed, workers, ray, films
-        evaluating_suites.evaluate(run, checkpoint, device, suite, out, *played)
+        evaluating_suites.evaluate(run, checkpoint, device, suite, out, trust, *played)
         return
     with usage_errors():
         from yieldrl.cli import restoring
         from yieldrl.experiments import run_files
         from yieldrl.loggers import record_video
-        from yieldrl.loggers.answers import refuse_video
+        from yieldrl.loggers.answers import refuse_video, writes
+        from yieldrl.loggers.checkpoint_index import describe_checkpoint
 
         path = run_files.find_checkpoint(run, checkpoint)
-        trainer = restoring.player(path, episodes, device)
+        count = ANSWERS if episodes is None else episodes
+        trainer = restoring.player(path, count, device, trust=trust)
         if video is not None:
             refuse_video(trainer)
+        chosen = describe_checkpoint(path, trainer.agent.sample_step)
     with trainer:
-        print(f"checkpoint: {path}")
-        how = {"every_episode": True, "in_order": in_order}
+        print(f"checkpoint: {chosen}")
+        how = {"every_episode": not writes(trainer), "in_order": in_order}
         print(report(trainer, episodes, seed, **how))
         if video is not None:
             with usage_errors():
@@ -72,7 +78,7 @@ def evaluate(
 
 def report(
     trainer: Any,
-    episodes: int = EPISODES,
+    episodes: int | None = None,
     seed: int = SEED,
     *,
     every_episode: bool = False,
@@ -80,7 +86,10 @@ def report(
 ) -> str:
     """Play episodes deterministically; the text of their means, or of each episode."""
     from yieldrl.collectors import evaluate, play_in_order
+    from yieldrl.loggers.answers import writes
 
+    if episodes is None:
+        episodes = ANSWERS if writes(trainer) else EPISODES
     play = play_in_order if in_order else evaluate
     result = play(trainer.agent, trainer.eval_envs, episodes, seed)
     returns, lengths = result.returns, result.lengths

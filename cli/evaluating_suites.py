@@ -12,6 +12,7 @@ def evaluate(
     device: str | None,
     suite: str,
     out: str | None,
+    trust: bool,
     episodes_per_task: int,
     seed: int,
     workers: int,
@@ -22,9 +23,10 @@ def evaluate(
     with usage_errors():
         from yieldrl.cli import restoring
         from yieldrl.experiments import run_files
+        from yieldrl.loggers.checkpoint_index import describe_checkpoint
 
         path = run_files.find_checkpoint(run, checkpoint)
-        trainer = restoring.player(path, 1, device, alone=True)
+        trainer = restoring.player(path, 1, device, alone=True, trust=trust)
         folder = Path(run) if Path(run).is_dir() else path.parent
         file = folder / "evaluations" / f"{Path(suite).stem}.json"
         options = {"seed": seed, "workers": workers, "ray": ray}
@@ -33,7 +35,8 @@ def evaluate(
     with trainer:
         try:
             results = evaluation.results
-            print(f"checkpoint: {path}\nepisodes: {results.path}", flush=True)
+            chosen = describe_checkpoint(path, trainer.agent.sample_step)
+            print(f"checkpoint: {chosen}\nepisodes: {results.path}", flush=True)
             _play(evaluation)
             for film in evaluation.films(results.path.with_suffix(""), films):
                 print(f"film of a failure: {film}", flush=True)

@@ -14,6 +14,7 @@ from yieldrl.cli import presets, resolve
 from yieldrl.cli.field_options import options_of, refuse_stray_values
 from yieldrl.cli.run_spec import RunSpec
 from yieldrl.foundations.files import read_file
+from yieldrl.foundations.named_code import refuse_untrusted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +25,9 @@ class Options:
     """JSON, YAML or TOML file whose values replace the defaults below, or the name of a
     tuned one that comes with an algorithm, such as `ppo/pendulum`. Options override the
     file."""
+
+    trust: bool = False
+    """Let the file name code of your own or of others: it will be imported and run."""
 
     print_config: bool = False
     """Print the whole run as a file for `--config`, and train nothing."""
@@ -72,7 +76,7 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
     first, _ = tyro.cli(
         Options, args=words, prog=prog, return_unknown_args=True, add_help=False
     )
-    spec, config = _from_file(first.config, trainer_class)
+    spec, config = _from_file(first.config, trainer_class, first.trust)
     fields = [*options_of(Options), *options_of(type(config))]
     asked = (word[2:].partition("=")[0] for word in words if word.startswith("--"))
     type(config).refuse_names(name.replace("-", "_") for name in asked)
@@ -115,7 +119,7 @@ def with_options(spec: RunSpec, options: Options) -> RunSpec:
 
 
 def _from_file(
-    name: str | None, trainer_class: type[Any] | None
+    name: str | None, trainer_class: type[Any] | None, trust: bool
 ) -> tuple[RunSpec, Any]:
     if name is None:
         spec = RunSpec.of({}, trainer_class)
@@ -123,11 +127,14 @@ def _from_file(
     path = presets.find(name, trainer_class)
     with presets.naming(path):
         values = read_file(path)
-        spec = RunSpec.of(values, trainer_class)
+        spec = RunSpec.of(values, trainer_class, None if trust else path)
         for one in spec.loggers:
             if one.name == "checkpoint":  # its arguments become defaults of options
                 resolve.logger(one)
-        return spec, spec.trainer_class.config_class.from_dict(values)
+        config = spec.trainer_class.config_class.from_dict(values)
+        if not trust:
+            refuse_untrusted(config.to_dict(), path)
+        return spec, config
 
 
 def _refuse_wrong(options: Options) -> None:

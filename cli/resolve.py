@@ -13,8 +13,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from torch import nn
+
+from yieldrl.abstractions import Trainer
 from yieldrl.cli import catalog, models
 from yieldrl.foundations.config_blocks import NAMES, VLA, Part, nearest
+from yieldrl.foundations.named_code import is_function_of_user
+from yieldrl.loggers.base import Logger
 
 DEFAULT = "default"
 """The name of an algorithm's own model."""
@@ -32,14 +37,12 @@ def trainer_class(name: str) -> type[Any]:
     if name in catalog.folders():
         return importlib.import_module(f"{catalog.PACKAGE}.{name}").Trainer
     if ":" in name or "." in name:
-        found = _find("algorithm", name, inside="Trainer")
+        found = _find("algorithm", name, inside="Trainer", kind=Trainer)
     else:
         home = module(name)
         if home is None:
             catalog.folder(name)  # raises, with all names
         found = getattr(home, "Trainer", None)
-    from yieldrl.abstractions import Trainer
-
     if isinstance(found, type) and issubclass(found, Trainer):
         return found
     raise ValueError(
@@ -51,7 +54,7 @@ def trainer_class(name: str) -> type[Any]:
 def model(policy: Part, trainer_class: type[Any]) -> Callable[..., Any] | None:
     """The function that makes the networks; None for the default."""
     if policy.is_path:
-        made = _find("policy", policy.name)
+        made = _find("policy", policy.name, kind=nn.Module)
         first = ("observation_space", "action_space", "config")
         _check_arguments("policy", policy, made, first)
         return functools.partial(made, **policy.cfg)
@@ -66,7 +69,7 @@ def model(policy: Part, trainer_class: type[Any]) -> Callable[..., Any] | None:
 def logger(part: Part) -> Any:
     """The logger, ready to decorate a trainer."""
     if part.is_path:
-        made = _find("loggers", part.name)
+        made = _find("loggers", part.name, kind=Logger)
     else:
         check_name("loggers", part.name)
         made = _loggers()[part.name]
@@ -120,10 +123,11 @@ def _check_arguments(
         ) from None
 
 
-def _find(block: str, path: str, inside: str = "") -> Any:
+def _find(block: str, path: str, inside: str = "", kind: type[Any] = object) -> Any:
     """The object at `package.module:Class` or `package.module.Class`.
 
-    If the path is that of a module, its attribute `inside` is taken, if given.
+    If the path is that of a module, its attribute `inside` is taken, if given. It is of
+    this `kind`, or a function of the user's that makes one.
     """
     name, colon, attribute = path.partition(":")
     home = module(name) if colon or inside else None
@@ -144,7 +148,14 @@ def _find(block: str, path: str, inside: str = "") -> Any:
             f"block {block!r}: the module {name!r} has no {attribute!r}:"
             f" {nearest(attribute, public)}"
         )
-    return getattr(home, attribute)
+    found = getattr(home, attribute)
+    is_class = isinstance(found, type) and issubclass(found, kind)
+    if is_class or is_function_of_user(found):
+        return found
+    raise ValueError(
+        f"block {block!r}: {path!r} is {found!r}: name a class derived from"
+        f" {kind.__module__}.{kind.__qualname__}, or a function of your own"
+    )
 
 
 def module(name: str) -> ModuleType | None:

@@ -6,14 +6,22 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.abstractions import Trainer
-from yieldrl.cli import options, resolve
-from yieldrl.cli.run_spec import RunSpec
+from yieldrl.cli import catalog, options, resolve
+from yieldrl.cli.run_spec import RunSpec, refuse_untrusted_run
 from yieldrl.experiments import CheckpointError, run_files
 from yieldrl.experiments.checkpoint import load_trainer_state
 from yieldrl.foundations.config_blocks import has_blocks
+from yieldrl.foundations.files import read_file
+from yieldrl.foundations.named_code import (
+    UntrustedError,
+    refuse_unless,
+    refuse_untrusted,
+)
 
 
-def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, RunSpec, Path]:
+def last_usable(
+    run: str, total_steps: int | None, trust: bool = False
+) -> tuple[Trainer, RunSpec, Path]:
     """The trainer and spec of the newest checkpoint that can be read, and its path.
 
     A checkpoint that cannot be read is named on stderr, and the one written before it
@@ -23,12 +31,14 @@ def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, RunSpec, Pa
     Raises:
         CheckpointError: If none can be read.
         FileNotFoundError: If there is none.
+        UntrustedError: If it names code that does not come with yieldrl, without
+            `trust`.
         ValueError: If the run's `config.yaml` was edited.
     """
     paths = run_files.all_checkpoints(run)
     for path in paths:
         try:
-            return *_load(path, total_steps), path
+            return *_load(path, total_steps, trust), path
         except CheckpointError as reason:
             if len(paths) == 1:
                 raise
@@ -36,8 +46,10 @@ def last_usable(run: str, total_steps: int | None) -> tuple[Trainer, RunSpec, Pa
     raise CheckpointError(f"{run}: none of {len(paths)} checkpoints is usable")
 
 
-def _load(path: Path, total_steps: int | None) -> tuple[Trainer, RunSpec]:
-    cls, config = _read(path)[1:]  # frees the state, as weights may not fit twice
+def _load(path: Path, total_steps: int | None, trust: bool) -> tuple[Trainer, RunSpec]:
+    cls, config = _read(path, trust)[
+        1:
+    ]  # frees the state, as weights may not fit twice
     if path.parent.name == run_files.CHECKPOINTS:
         run_dir = path.parent.parent
         run_files.refuse_edited_config(run_dir, total_steps)
@@ -45,24 +57,39 @@ def _load(path: Path, total_steps: int | None) -> tuple[Trainer, RunSpec]:
             total_steps = run_files.read_config(run_dir).get("total_steps")
     if total_steps is not None:
         config = dataclasses.replace(config, total_steps=total_steps)
-    spec = _spec(cls, path)
+    spec = _spec(cls, path, trust)
     return cls.load(path, config=config, **spec.parts()), spec
 
 
+def needs_trust(run_dir: Path) -> bool:
+    """Whether the config of a run names code that does not come with yieldrl."""
+    path = run_dir / run_files.CONFIG
+    try:
+        refuse_untrusted_run(read_file(path) if path.is_file() else {}, path)
+    except UntrustedError:
+        return True
+    return False
+
+
 def player(
-    path: Path, episodes: int, device: str | None, *, alone: bool = False
+    path: Path,
+    episodes: int,
+    device: str | None,
+    *,
+    alone: bool = False,
+    trust: bool = False,
 ) -> Trainer:
     """A trainer with the agent of a checkpoint and its counters, to evaluate it.
 
     Nothing else is restored, so a checkpoint of a GPU plays on a CPU, without rollout
     workers and demonstrations. With `alone` no processes are started.
     """
-    agent, cls, config = _read(path)
+    agent, cls, config = _read(path, trust)
     changes: dict[str, Any] = {} if device is None else {"device": device}
     if alone:
         changes["vectorization"] = "sync"
     config = dataclasses.replace(config.to_play(), eval_episodes=episodes, **changes)
-    trainer = cls(config, **_spec(cls, path).parts())
+    trainer = cls(config, **_spec(cls, path, trust).parts())
     try:
         trainer.algorithm.load_state_dict(agent["algorithm"])
         trainer.agent.restore_counters(agent)
@@ -74,22 +101,30 @@ def player(
     return trainer
 
 
-def _read(path: Path) -> tuple[Any, type[Trainer], Any]:
+def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any]:
     """State of the agent, class and config of the trainer that saved a checkpoint."""
     state = load_trainer_state(path)
-    cls = _trainer_class(state["algorithm"], state["trainer"], path)
+    module = state["algorithm"]
+    if trust:
+        resolve.importable_from_here()
+    else:
+        own = module.startswith(f"{catalog.PACKAGE}.")
+        refuse_unless(own, f"its trainer's module {module!r}", path)
+    cls = _trainer_class(module, state["trainer"], path)
     try:
-        return state.get("agent"), cls, cls.config_class.from_dict(state["config"])
+        config = cls.config_class.from_dict(state["config"])
     except (TypeError, ValueError) as reason:
         raise CheckpointError(
             f"{path}: its config does not fit {cls.__module__}: {reason}"
         ) from None
+    if not trust:
+        refuse_untrusted(config.to_dict(), path)
+    return state.get("agent"), cls, config
 
 
 def _trainer_class(module: str, name: str, path: Path) -> type[Trainer]:
-    """The class that saved a checkpoint: found first in the working directory."""
+    """The class that saved a checkpoint, of a module that may be imported."""
     class_name = name.removeprefix(f"{module}.")
-    resolve.importable_from_here()
     found = resolve.module(module)
     if found is None:
         raise ImportError(
@@ -105,7 +140,7 @@ def _trainer_class(module: str, name: str, path: Path) -> type[Trainer]:
     return cls
 
 
-def _spec(cls: type[Trainer], path: Path) -> RunSpec:
+def _spec(cls: type[Trainer], path: Path, trust: bool) -> RunSpec:
     """The spec of a checkpoint's run; the default if it is unknown."""
     run_dir = path.parent.parent
     known = run_files.read_run(run_dir)
@@ -113,7 +148,8 @@ def _spec(cls: type[Trainer], path: Path) -> RunSpec:
         return RunSpec(cls)
     blocks: dict[str, Any] = known.get("config") or {}
     if has_blocks(blocks):
-        return RunSpec.of({**blocks, "algorithm": None}, cls)
+        source = None if trust else run_dir / run_files.RUN
+        return RunSpec.of({**blocks, "algorithm": None}, cls, source)
     names = {entry.name for entry in dataclasses.fields(options.Options)}
     given = {name: value for name, value in known.items() if name in names - {"config"}}
     return options.with_options(RunSpec(cls), options.Options(**given))

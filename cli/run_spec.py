@@ -3,9 +3,10 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
-from yieldrl.cli import resolve
+from yieldrl.cli import catalog, resolve
 from yieldrl.experiments import run_files
 from yieldrl.foundations.config_blocks import (
     BLOCKS,
@@ -17,6 +18,7 @@ from yieldrl.foundations.config_blocks import (
     part,
     to_blocks,
 )
+from yieldrl.foundations.named_code import is_known, refuse_unless, refuse_untrusted
 
 MODEL = Part(resolve.DEFAULT, {})
 """The model of a run that names none: that of its algorithm."""
@@ -39,13 +41,26 @@ class RunSpec:
     loggers: tuple[Part, ...] = LOGGERS  # the innermost first
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], trainer_class: type[Any] | None) -> Self:
+    def of(
+        cls,
+        values: Mapping[str, Any],
+        trainer_class: type[Any] | None,
+        source: Path | None = None,
+    ) -> Self:
         """The spec of a file, which may have blocks or fields alone.
+
+        Args:
+            values: The content of the file.
+            trainer_class: The trainer that the command line names, if it does.
+            source: The file, if it is not trusted to name code of others.
 
         Raises:
             ImportError: If something that is named is not there.
+            UntrustedError: If the `source` names code that does not come with yieldrl.
             ValueError: If there is no algorithm, or two, or a block is malformed.
         """
+        if source is not None:
+            refuse_untrusted_run(values, source)
         if not has_blocks(values):
             return cls(_known(values, trainer_class))
         name = part("algorithm", values.get("algorithm")).name
@@ -110,6 +125,21 @@ class RunSpec:
             "loggers": [_written(one) for one in self.loggers],
         }
         return {block: whole[block] for block in BLOCKS}
+
+
+def refuse_untrusted_run(values: Mapping[str, Any], source: Path) -> None:
+    """Raise UntrustedError for a config field, algorithm, policy or logger that is
+    neither registered nor of a known package, before anything is imported."""
+    refuse_untrusted(values, source)
+    if not has_blocks(values):
+        return
+    algorithm = part("algorithm", values.get("algorithm"))
+    policy = part("policy", values.get("policy"), resolve.DEFAULT)
+    loggers = [("loggers", one) for one in _loggers(values.get("loggers"))]
+    for block, one in [("algorithm", algorithm), ("policy", policy), *loggers]:
+        known = is_known(one.name) if one.is_path else block != "algorithm"
+        known = known or one.name in ("", *catalog.folders())
+        refuse_unless(known, f"block {block!r}, name {one.name!r}", source)
 
 
 def _written(part: Part) -> dict[str, Any]:

@@ -6,18 +6,36 @@ from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
 from yieldrl.envs import atari
+from yieldrl.foundations.named_code import import_named, is_function_of_user
 
 
 def resolve(source: str) -> Any:
-    """The class or function named `module:name`; other values are returned as ids."""
+    """The class or function named `module:name`; other values are returned as ids.
+
+    ValueError if it is something else than a maker of environments.
+    """
     module, _, name = source.rpartition(":")
+    if not module:
+        return source
     try:
-        return getattr(importlib.import_module(module), name, source)
-    except (ImportError, ValueError):
+        found = import_named(module, name)
+    except (AttributeError, ImportError):
         return source  # later rejected as an id, with the reason
+    except ValueError as reason:
+        raise ValueError(f"env_id = {source!r}: {reason}{_REMEDY}") from None
+    is_class = isinstance(found, type) and issubclass(found, gym.Env | VectorEnv)
+    if not (is_class or is_function_of_user(found)):
+        raise ValueError(f"env_id = {source!r} is {found!r}{_REMEDY}")
+    return found
+
+
+_REMEDY = (
+    ", which makes no environments: name a class derived from gymnasium.Env or"
+    " gymnasium.vector.VectorEnv, or a function of your own that makes one"
+)
 
 
 def find_function(field: str, name: str, called_with: str) -> Any:
@@ -27,7 +45,7 @@ def find_function(field: str, name: str, called_with: str) -> Any:
     """
     module, _, attribute = name.partition(":")
     try:
-        return getattr(importlib.import_module(module), attribute)
+        return import_named(module, attribute)
     except (AttributeError, ImportError, ValueError) as reason:
         raise ValueError(
             f"{field} = {name!r}: no such function ({reason}); name my_module:function,"

@@ -1,6 +1,5 @@
 """Make a batch of single environments, and check that it is trainable."""
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrap
 from yieldrl.envs.processes import ProcessVectorEnv
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.foundations import Utf8Text, spaces
+from yieldrl.foundations.named_code import import_named, is_function_of_user
 from yieldrl.foundations.text import encoded
 
 Wrap = Callable[[gym.Env], gym.Env]
@@ -109,10 +109,10 @@ def _find_wrapper(name: str) -> Wrap:
     module, _, attribute = name.partition(":")
     example = "name module:Class, for example gymnasium.wrappers:FlattenObservation"
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        found = import_named(module, attribute)
     except (AttributeError, ImportError, ValueError) as reason:
         raise ValueError(
-            f"wrappers: {name!r} is not there ({reason}); {example}"
+            f"wrappers: {name!r} names no wrapper ({reason}); {example}"
         ) from None
     wrong = None
     if isinstance(found, type) and issubclass(found, VectorWrapper):
@@ -125,7 +125,7 @@ def _find_wrapper(name: str) -> Wrap:
             f"is the class {found}, which is no gymnasium.Wrapper: {example}, or a"
             " function that returns an environment"
         )
-    elif not callable(found):
+    elif not (isinstance(found, type) or is_function_of_user(found)):
         wrong = f"is {found!r}, no wrapper: {example}"
     if wrong is not None:
         raise ValueError(f"wrappers: {name!r} {wrong}")

@@ -15,6 +15,7 @@ from yieldrl.experiments.checkpoint import (
     save_checkpoint,
 )
 from yieldrl.foundations.config import Config
+from yieldrl.foundations.named_code import refuse_untrusted
 from yieldrl.loggers.files import delete_all_leftovers
 from yieldrl.loggers.write_errors import naming_failures
 
@@ -121,7 +122,12 @@ class Run(ABC):
 
     @classmethod
     def load(
-        cls, path: str | Path, *, saved_by: str | None = None, **parts: Any
+        cls,
+        path: str | Path,
+        *,
+        saved_by: str | None = None,
+        trust: bool = False,
+        **parts: Any,
     ) -> Self:
         """The trainer that `save` wrote, ready to loop on.
 
@@ -133,12 +139,15 @@ class Run(ABC):
         Args:
             path: The checkpoint.
             saved_by: Module and name of the class that saved it, if its parts fit.
+            trust: Whether code that the checkpoint's config names may be imported and
+                called, `env_id="my_module:MyEnv"` for example, if that is not passed.
             parts: What the saving trainer was given besides its config (`envs`,
                 `model`, ...), or a `config` to use instead of the saved one.
 
         Raises:
             FileNotFoundError: If there is no such file.
             CheckpointError: If it is damaged or does not fit this trainer.
+            UntrustedError: If its config names code of your own, without `trust`.
         """
         state, own = load_trainer_state(path), f"{cls.__module__}.{cls.__qualname__}"
         saver = state["trainer"]
@@ -158,6 +167,10 @@ class Run(ABC):
                 config = cls.config_class.from_dict(state["config"])
             except (KeyError, TypeError, ValueError) as reason:
                 raise CheckpointError(f"{remedy} ({reason})") from reason
+            if not trust:
+                replaced = ("env_id", "wrappers") if "envs" in parts else ()
+                used = {k: v for k, v in vars(config).items() if k not in replaced}
+                refuse_untrusted(used, path)
         trainer = cls(config, **parts)
         try:
             trainer.load_state_dict(state)

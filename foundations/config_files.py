@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 from yieldrl.foundations.aliases import field_for, named_as_in_file, to_fields
 from yieldrl.foundations.config_blocks import close_to, has_blocks
 from yieldrl.foundations.files import read_file
+from yieldrl.foundations.named_code import refuse_untrusted
 from yieldrl.foundations.plain import read, written
 from yieldrl.foundations.validation import Checked, FieldError, plain_hints
 
@@ -75,9 +76,16 @@ class FromFiles(Checked):
             raise named_as_in_file(error, said, cls) from None
 
     @classmethod
-    def from_file(cls, path: str | Path) -> Self:
-        """Load a JSON, YAML or TOML file; FileNotFoundError or ValueError if unfit."""
-        return cls.from_dict(read_file(path))
+    def from_file(cls, path: str | Path, *, trust: bool = False) -> Self:
+        """Load a JSON, YAML or TOML file; FileNotFoundError or ValueError if unfit.
+
+        UntrustedError if it names code of your own (`env_id: my_module:MyEnv`), unless
+        `trust` says that this may be imported.
+        """
+        config = cls.from_dict(read_file(path))
+        if not trust:
+            refuse_untrusted(config.to_dict(), Path(path))
+        return config
 
     @classmethod
     def _as_now(cls, values: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """`yieldrl evaluate`, `resume` and `plot`: what a run is good for afterwards."""
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -30,7 +31,7 @@ def test_evaluate_prints_every_episode(
     capsys.readouterr()
     main(["evaluate", str(run), "--episodes", "3", "--seed", "7"])
     checkpoint, *episodes, summary = capsys.readouterr().out.splitlines()
-    assert checkpoint == f"checkpoint: {run}/checkpoints/step_000000256.pt"
+    assert checkpoint == f"checkpoint: {run}/checkpoints/step_000000256.pt, step 256"
     assert [line.partition(":")[0] for line in episodes] == [
         "episode   1",
         "episode   2",
@@ -68,20 +69,24 @@ def test_evaluate_in_order_plays_each_start_once(
     ]
 
 
-def test_evaluate_takes_the_best_or_any_other(
+def test_evaluate_takes_the_last_or_any_other_and_names_it(
     train: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = train("--eval-every", "128", "--eval-episodes", "1")
+    run = train("--eval-every", "128", "--eval-episodes", "3")
     folder = run / "checkpoints"
-    last = folder / "step_000000256.pt"
-    for words, path in [
-        ((str(run),), folder / "best.pt"),
-        ((str(run), "--checkpoint", "last"), last),
-        ((str(run), "--checkpoint", last.name), last),
-        ((str(last),), last),
+    step = json.loads((folder / "checkpoints.json").read_text())["best"]["sample_step"]
+    chosen = "the best in evaluations of 3 episodes"
+    last = f"{folder / 'step_000000256.pt'}, step 256"
+    last += f" (best.pt is of step {step}, {chosen})"
+    best = f"{folder / 'best.pt'}, step {step}, {chosen}"
+    for words, said in [
+        ((str(run),), last),
+        ((str(run), "--checkpoint", "best"), best),
+        ((str(run), "--checkpoint", "step_000000256.pt"), last),
+        ((str(folder / "best.pt"),), best),
     ]:
         main(["evaluate", *words, "--episodes", "1"])
-        assert f"checkpoint: {path}\n" in capsys.readouterr().out
+        assert f"checkpoint: {said}\n" in capsys.readouterr().out
 
 
 def test_status_says_how_a_run_stands(
@@ -266,7 +271,7 @@ def test_a_trainer_that_is_not_found_gets_one_line(
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(ppo.Trainer, "__module__", module)
         run = train()
-    assert message in refused("resume", str(run))
+    assert message in refused("resume", str(run), "--trust")
 
 
 def test_plot_draws_runs(train: Run, capsys: pytest.CaptureFixture[str]) -> None:

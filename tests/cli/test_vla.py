@@ -147,7 +147,7 @@ def test_forty_lines_are_a_model() -> None:
 
 
 def test_the_document_trains_as_it_stands(weights: dict[str, torch.Tensor]) -> None:
-    command = options.parse(None, ["--config", write()], "yieldrl train")
+    command = options.parse(None, ["--config", write(), "--trust"], "yieldrl train")
     assert command.spec.trainer_class is ppo.Trainer
     assert command.config.collection == "async"
     assert command.config.num_steps == 16
@@ -157,20 +157,21 @@ def test_the_document_trains_as_it_stands(weights: dict[str, torch.Tensor]) -> N
         for name, tensor in model.model.state_dict().items():
             assert torch.equal(tensor, weights[name])
     words = ("--run-name", "one", "--num-minibatches", "2")
-    main(["train", "--config", "my_config.json", *SHORT, *words])
+    main(["train", "--config", "my_config.json", "--trust", *SHORT, *words])
     written = yaml.safe_load(Path("runs/one/config.yaml").read_text())
     assert written["policy"]["cfg"]["vla_config"]["model_class"].startswith("vla_mod")
-    main(["resume", "runs/one", "--total-steps", "96"])
+    main(["resume", "runs/one", "--total-steps", "96", "--trust"])
     assert "train,96,24,approx_kl" in Path("runs/one/logs.csv").read_text()
 
 
 def test_vla_ppo_reads_the_same_blocks(weights: dict[str, torch.Tensor]) -> None:
     file = write(algorithm={"name": "vla_ppo", "cfg": {"demonstration_steps": 0}})
-    command = options.parse(None, ["--config", file], "yieldrl train")
+    command = options.parse(None, ["--config", file, "--trust"], "yieldrl train")
     assert command.config.model_class == "vla_models.GPTVLAModel"
     words = ("--run-name", "two", "--num-minibatches", "2")
-    main(["train", "--config", file, *SHORT, *words])
-    main(["train", "--config", "runs/two/config.yaml", "--run-name", "three"])
+    main(["train", "--config", file, "--trust", *SHORT, *words])
+    again = ["--trust", "--run-name", "three"]
+    main(["train", "--config", "runs/two/config.yaml", *again])
     one, two = (Path(f"runs/{name}/logs.csv").read_text() for name in ("two", "three"))
     assert len(one.splitlines()) == len(two.splitlines()) > 8
 
@@ -182,13 +183,13 @@ def test_the_size_of_actions_is_checked(
         policy = {**DOCUMENT["policy"], "action_dim": 6}
         algorithm = {"name": name, "cfg": cfg}
         file = write(policy=policy, algorithm=algorithm, env={"id": "arm_of_mine:Arm"})
-        assert "action_dim = 6" in refused("train", "--config", file, *SHORT)
+        assert "action_dim = 6" in refused("train", "--config", file, "--trust", *SHORT)
 
 
 def test_who_learns_by_no_policy_says_so(refused: Refused) -> None:
     file = write(algorithm="dqn", trainer={})
     assert "does not learn by a policy such as 'vla'" in refused(
-        "train", "--config", file
+        "train", "--config", file, "--trust"
     )
 
 

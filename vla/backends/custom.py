@@ -1,12 +1,12 @@
 """Load a model class of your own: `package.module:Class`."""
 
-import importlib
 import inspect
 from typing import Any
 
 from gymnasium.spaces import Dict, Space
 from torch import nn
 
+from yieldrl.foundations.named_code import import_named
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import read_state_dict
 from yieldrl.vla.model_calls import check_model
@@ -47,12 +47,14 @@ def find_class(name: str) -> Any:
     """The class `package.module:Class`, or `package.module.Class`."""
     module, _, attribute = name.replace(":", ".").rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), attribute, None)
+        found = import_named(module, attribute)
     except ModuleNotFoundError as reason:
         raise ImportError(
             f"model_class = {name!r}: there is no module {reason.name!r}; install it,"
             " or run where its file is (or with its folder in PYTHONPATH)"
         ) from reason
+    except AttributeError:
+        found = None
     if not isinstance(found, type):
         raise ImportError(
             f"model_class = {name!r}: the module {module!r} has no class {attribute!r};"
