@@ -15,6 +15,7 @@ from yieldrl.foundations import (
     Config,
     Counters,
     compile_cache,
+    drawing_from,
     ranks,
     resolve_device,
 )
@@ -51,6 +52,7 @@ class Learner:
         self.device = resolve_device(config.device)
         self.model = in_float32(model.to(self.device).eval())
         self.counters = Counters()
+        self._seed = ranks().derive_seed(config.seed, "learning")
         same = {"seed": 0, "total_steps": 0, "run_name": None, "run_root": ""}
         # What was found out about code holds for this code.
         classes = [type(self), *map(type, self.model.modules())]
@@ -139,11 +141,12 @@ class Learner:
         """`learn` in train mode, counted; FloatingPointError if the loss is not finite.
 
         That is checked on every CPU step, and every 100 on a GPU, where checking costs
-        a synchronisation.
+        a synchronisation. Whatever draws globally draws by a seed of the step's own.
         """
         now = self.counters
         now.policy_version += 1  # first: a step that fails may change weights
-        with self._mode:
+        own = torch.Generator(self.device).manual_seed(self._seed + now.learn_step)
+        with self._mode, drawing_from(own):
             logs = self.learn(data)
         now.learn_step += 1
         if self.device.type == "cpu" or now.learn_step % 100 == 0:
@@ -161,27 +164,33 @@ class Learner:
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate from which annealing starts; set it whenever you like.
+        """The learning rate of the next gradient step; set it whenever you like.
 
-        It is that of the first parameter group. Groups with rates of their own keep
-        their ratio to it.
+        A rate that you set holds from the next step on, also where the config anneals
+        it: until you set another. It is that of the first parameter group; groups with
+        rates of their own keep their ratio to it.
         """
-        group = self.optimizer.param_groups[0]
-        return group.get("initial_lr", group["lr"])
+        return self.optimizer.param_groups[0]["lr"]
 
     @learning_rate.setter
     def learning_rate(self, value: float) -> None:
         before = self.learning_rate
         for group in self._param_groups():
-            own = group.get("initial_lr", group["lr"])
-            same = own == before or before == 0.0
-            group["lr"] = group["initial_lr"] = value if same else value * own / before
+            same = group["lr"] == before or before == 0.0
+            group["lr"] = value if same else value * group["lr"] / before
+            group["scheduled_lr"] = None
 
     def anneal(self, fraction_done: float) -> None:
-        """Let the learning rate fall linearly over training."""
+        """Let the learning rate fall linearly over training, unless it was set by hand.
+
+        That is where it is no longer what was scheduled last, `scheduled_lr` of an
+        optimizer's parameter group, which fell from `initial_lr`.
+        """
         for group in self._param_groups():
             start = group.setdefault("initial_lr", group["lr"])
-            group["lr"] = start * max(0.0, 1.0 - fraction_done)
+            if group["lr"] == group.get("scheduled_lr", start):
+                group["scheduled_lr"] = start * max(0.0, 1.0 - fraction_done)
+                group["lr"] = group["scheduled_lr"]
 
     def anneal_before(self, rollout: TensorDict) -> None:
         """Set the learning rate for a rollout `[T, N]`, if the config anneals it.

@@ -1,19 +1,32 @@
 """The contract of the four classes, on the two algorithms that exist."""
 
 import dataclasses
+from itertools import islice
 
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Sequence
+from gymnasium.spaces import (
+    Box,
+    Dict,
+    Discrete,
+    MultiBinary,
+    MultiDiscrete,
+    Sequence,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 from worlds import Counter
 
 from yieldrl import abstractions
+from yieldrl.abstractions import Policy
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.envs import SerialVectorEnv
 from yieldrl.experiments import CheckpointError
+from yieldrl.exports import JsonPolicy, describe
+from yieldrl.networks import Categorical
 
 SMALL = {
     ppo: {"num_envs": 2, "num_steps": 16, "num_epochs": 2, "num_minibatches": 2},
@@ -31,6 +44,12 @@ def trainer_of(module, /, **kwargs):
 def plain(log):
     """A LogData whose numbers can be compared bit by bit."""
     return {**log, "logs": {k: float(v) for k, v in log["logs"].items()}}
+
+
+def trained(trainer, count=10**6):
+    """The logs of the next gradient steps."""
+    logs = (log for log in trainer() if log["log_type"] == "train")
+    return list(islice(logs, count))
 
 
 @pytest.fixture(params=[ppo, dqn], ids=["ppo", "dqn"])
@@ -99,13 +118,24 @@ class TestLoop:
                 assert not isinstance(value, torch.Tensor) or not value.requires_grad
                 assert not isinstance(value, torch.Tensor) or value.ndim == 0
 
+    def test_a_learning_rate_set_in_the_loop_is_used_from_the_next_step(
+        self, algorithm
+    ):
+        trainer = trainer_of(algorithm, anneal_learning_rate=True)
+        rates = [log["logs"].get("learning_rate") for log in trained(trainer, 3)]
+        assert rates[-1] == trainer.algorithm.learning_rate
+        trainer.algorithm.learning_rate = 5e-4
+        later = [log["logs"]["learning_rate"] for log in trained(trainer)]
+        assert len(later) > 8
+        assert set(later) == {trainer.algorithm.learning_rate} == {5e-4}
+
     def test_a_learning_rate_changed_in_the_loop_counts(self, algorithm):
         trainer = trainer_of(algorithm)
         for log in trainer():
             if log["log_type"] == "train":
                 break
         for group in trainer.algorithm.optimizer.param_groups:
-            group["lr"] = group["initial_lr"] = 0.0
+            group["lr"] = 0.0
         before = [p.clone() for p in trainer.model.parameters()]
         for _ in trainer():
             pass
@@ -235,6 +265,78 @@ class TestParts:
         )
         list(trainer_of(ppo, model=model)())
         assert set(modes) == {(True, True), (False, False)}
+
+
+class Guesses(Policy):
+    """Knows no generator: it draws from PyTorch's global one."""
+
+    has_critic = False
+
+    def __init__(self, *spaces):
+        super().__init__(*spaces[:2])
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, obs, deterministic=False):
+        policy = Categorical(self.layer(obs))
+        action = policy.mode() if deterministic else policy.sample()
+        return action, policy.log_prob(action), None
+
+    def evaluate_actions(self, obs, action):
+        policy = Categorical(self.layer(obs))
+        return policy.log_prob(action), policy.entropy(), None
+
+
+@pytest.mark.parametrize("speed", ["eager", "compile"])
+def test_a_policy_that_draws_globally_is_disturbed_by_nobody(speed, traced):
+    found = []
+    for disturbed in (False, True):
+        options = {"speed": speed, "total_steps": 64, "eval_every": 0}
+        trainer = trainer_of(ppo, model=Guesses, **options)
+        for _ in trainer():
+            torch.rand(int(disturbed))
+        found.append(trainer.model.layer.weight)
+    assert torch.equal(*found)
+
+
+INTEGERS = [np.dtype(f"{u}int{bits}") for u in ("", "u") for bits in (8, 16, 32, 64)]
+
+
+@st.composite
+def action_spaces(draw):
+    """Of any kind, dtype and first choice."""
+    kind = draw(st.sampled_from([Discrete, MultiDiscrete, MultiBinary, Box]))
+    shape = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=2)))
+    if kind is MultiBinary:
+        return MultiBinary(shape)
+    if kind is Box:
+        dtype = draw(st.sampled_from([np.float64, np.float32, np.int32, np.int8]))
+        high = draw(st.sampled_from([0.1, 5, np.inf]))
+        high = high if np.dtype(dtype).kind == "f" else 3
+        return Box(-high, high, shape, dtype)
+    dtype = draw(st.sampled_from(INTEGERS))
+    least = 0 if dtype.kind == "u" else -100
+    start, count = draw(st.integers(least, 100)), draw(st.integers(1, 20))
+    if kind is Discrete:
+        return Discrete(count, start=start, dtype=dtype.type)
+    nvec, start = np.full(shape, count), np.full(shape, start)
+    return MultiDiscrete(nvec, start=start, dtype=dtype.type)
+
+
+@settings(max_examples=60, deadline=None)
+@given(action_spaces(), st.integers(0, 99))
+def test_actions_are_elements_of_their_space_in_its_dtype(space, seed):
+    config = ppo.Config(hidden_sizes=(4,), log_std_init=1.0)
+    model = ppo.Model(Box(-1, 1, (3,)), space, config)
+    agent = ppo.Agent(ppo.Algorithm(model, config), config)
+    obs = np.random.default_rng(seed).normal(size=(5, 3)).astype(np.float32)
+    answers = [agent.predict(obs), agent.sample(obs)[0]]
+    answers += [agent.predict(torch.from_numpy(obs)).numpy()]
+    if space.dtype.kind == "f" or not isinstance(space, Box):
+        answers.append(JsonPolicy(describe(agent)).predict(obs))
+    singles = [agent.predict(obs[0]), agent.sample(obs[0])[0]]
+    for action in [*singles, *(row for answer in answers for row in answer)]:
+        assert space.contains(action), action
+        assert isinstance(space, Box) or action.dtype == space.dtype
 
 
 class TestAgent:
