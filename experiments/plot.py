@@ -9,6 +9,7 @@ runs it spans both, with one there is none.
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 RESAMPLES = 2000
 _SUFFIXES = (".png", ".svg")
+_COLUMNS, _LABEL_WIDTH = 2, 44  # of the legend, below the axes
 OF_ONE_RUN = ("seed", "run_name", "run_root", "device", "threads", "loggers")
 """Fields in which the runs of one group may differ."""
 
@@ -32,7 +34,7 @@ OF_ONE_RUN = ("seed", "run_name", "run_root", "device", "threads", "loggers")
 class Curve:
     """Several runs as one line: their mean `[P]`, and the ends of its interval."""
 
-    label: str  # the fields that differ between groups
+    label: str  # the name, and what tells it from other curves
     steps: np.ndarray  # environment steps reached by all runs
     mean: np.ndarray
     low: np.ndarray
@@ -139,16 +141,22 @@ def figure(drawn: Sequence[Curve], ylabel: str) -> Figure:
         remedy = "plots need matplotlib: pip install 'yieldrl[plot]'"
         raise ImportError(remedy) from reason
 
-    picture = Figure(figsize=(7, 4.5), layout="constrained")
+    labels = [_legend_text(curve) for curve in drawn]
+    lines = sum(label.count("\n") + 1 for label in labels)
+    picture = Figure(figsize=(7, 4.2 + 0.2 * lines / _COLUMNS), layout="constrained")
     axes = picture.subplots()
-    for curve in drawn:
-        runs = f"{curve.num_runs} run" + ("s" if curve.num_runs > 1 else "")
-        axes.plot(curve.steps, curve.mean, label=f"{curve.label} ({runs})")
+    for curve, label in zip(drawn, labels, strict=True):
+        axes.plot(curve.steps, curve.mean, label=label)
         axes.fill_between(curve.steps, curve.low, curve.high, alpha=0.2, linewidth=0)
     axes.set(xlabel="environment steps", ylabel=ylabel)
     axes.grid(alpha=0.3)
-    axes.legend()
+    picture.legend(loc="outside lower center", ncols=_COLUMNS, fontsize="small")
     return picture
+
+
+def _legend_text(curve: Curve) -> str:
+    runs = f"{curve.num_runs} run" + ("s" if curve.num_runs > 1 else "")
+    return textwrap.fill(f"{curve.label} ({runs})", _LABEL_WIDTH)
 
 
 def _setting(run: Path) -> dict[str, Any]:
@@ -162,15 +170,28 @@ def _setting(run: Path) -> dict[str, Any]:
 
 
 def _labels(settings: dict[Path, dict[str, Any]]) -> dict[Path, str]:
-    """Labels of settings: the name, and the fields that differ between them."""
-    names = dict.fromkeys(name for setting in settings.values() for name in setting)
-    differing = [
-        name
-        for name in names
-        if name and len({repr(s.get(name)) for s in settings.values()}) > 1
-    ]
+    """Labels of settings: the algorithm's name, the environment's if they differ in it,
+    and as few other fields as tell apart what one algorithm did with other values."""
+    several = {repr(s.get("env_id")) for s in settings.values()}
+    first = ["env_id"] if len(several) > 1 else []
     labels: dict[Path, str] = {}
     for run, setting in settings.items():
-        values = [f"{name}={setting[name]}" for name in differing if name in setting]
+        alike = [s for s in settings.values() if s[""] == setting[""]]
+        shown = [name for name in _telling(alike, first) if name in setting]
+        values = [f"{name}={setting[name]}" for name in shown]
         labels[run] = " ".join([setting[""], *values])
     return labels
+
+
+def _telling(settings: Sequence[dict[str, Any]], first: list[str]) -> list[str]:
+    """Fields whose values differ wherever two settings do: `first`, then one at a time
+    that which tells most of them apart."""
+
+    def classes(fields: list[str]) -> int:
+        return len({repr([s.get(name) for name in fields]) for s in settings})
+
+    names = list(dict.fromkeys(name for setting in settings for name in setting))
+    chosen = list(first)
+    while classes(chosen) < classes(names):
+        chosen.append(max(names, key=lambda name: classes([*chosen, name])))
+    return chosen

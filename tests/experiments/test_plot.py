@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from yieldrl.algorithms import ppo
+from yieldrl.algorithms import dqn, ppo
 from yieldrl.experiments import plot, run_files
 from yieldrl.loggers.files import write_atomically
 
@@ -40,6 +40,47 @@ def test_runs_that_differ_in_their_seed_alone_are_one_line(tmp_path: Path) -> No
     assert both.low.tolist() == [1.0, 2.0]
     assert both.high.tolist() == [3.0, 6.0]
     assert (other.label, other.num_runs) == ("ppo gamma=0.5", 1)
+
+
+def labels_of(folder: Path, **runs: Any) -> set[str]:
+    for number, (module, fields) in enumerate(runs.values()):
+        trainer = module.Trainer(module.Config(eval_every=0, num_envs=2, **fields))
+        trainer.run_dir = make_run(folder / f"{number}", {1: 0.0, 2: 1.0})
+        run_files.describe(trainer)
+        trainer.close()
+    return {curve.label for curve in plot.curves([folder])}
+
+
+def test_labels_have_only_what_tells_the_curves_apart(tmp_path: Path) -> None:
+    deep = {"hidden_sizes": (32, 32), "num_steps": 16, "gamma": 0.9}
+    runs = {"a": (ppo, {}), "b": (ppo, deep), "c": (dqn, {})}
+    found = labels_of(tmp_path, **runs)
+    assert found == {"ppo hidden_sizes=[64, 64]", "ppo hidden_sizes=[32, 32]", "dqn"}
+
+
+def test_other_environments_are_named_beside_other_algorithms(tmp_path: Path) -> None:
+    runs = {"a": (ppo, {"env_id": "Acrobot-v1"}), "b": (dqn, {})}
+    found = labels_of(tmp_path, **runs)
+    assert found == {"ppo env_id=Acrobot-v1", "dqn env_id=CartPole-v1"}
+
+
+@pytest.mark.parametrize("count", [1, 2, 9])
+def test_the_axes_keep_the_picture_and_the_legend_lies_below(count: int) -> None:
+    text = "behavior_cloning " + " ".join(
+        f"field{i}=yieldrl/Long-v{i}" for i in range(6)
+    )
+    line = np.array([0.0, 1.0])
+    drawn = [plot.Curve(text, line, line, line, line, 3) for _ in range(count)]
+    picture = plot.figure(drawn, "evaluate/episode_return")
+    picture.draw_without_rendering()
+    (axes,), (legend,) = picture.axes, picture.legends
+    width, height = picture.bbox.width, picture.bbox.height
+    box, below = axes.get_window_extent(), legend.get_window_extent()
+    assert box.width >= 0.7 * width
+    assert box.height >= 0.4 * height
+    assert below.y1 <= box.y0
+    assert below.x0 >= 0
+    assert below.x1 <= width
 
 
 def test_runs_without_config_are_grouped_by_their_names(tmp_path: Path) -> None:
