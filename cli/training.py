@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import sys
@@ -56,23 +57,26 @@ def train_command(
     _run(trainer, logged)
 
 
-def resume(run: Positional[str], total_steps: int | None = None) -> None:
+def resume(
+    run: Positional[str], total_steps: int | None = None, trust: bool = False
+) -> None:
     """Continue a run from its last usable checkpoint, in its folder.
 
     Args:
         run: Folder of a run, or a checkpoint file.
         total_steps: Train until this many environment steps were taken, counted from
             the beginning of the run; by default as many as it was started with.
+        trust: Import and run code that the run names and that is not of yieldrl.
     """
-    _run(*_restored(run, total_steps))
+    _run(*_restored(run, total_steps, trust))
 
 
-def _restored(run: str, total_steps: int | None) -> tuple[Any, Any]:
+def _restored(run: str, total_steps: int | None, trust: bool) -> tuple[Any, Any]:
     """The trainer of the last usable checkpoint, without and with its loggers."""
     with usage_errors():
         from yieldrl.cli import restoring
 
-        trainer, spec, checkpoint = restoring.last_usable(run, total_steps)
+        trainer, spec, checkpoint = restoring.last_usable(run, total_steps, trust)
         if trainer.training_done:
             raise ValueError(
                 f"{run}: finished, {trainer.agent.sample_step:,} of"
@@ -111,13 +115,15 @@ def _run(trainer: Any, logged: Any, restarts: int = 0) -> None:
         if restarts == trainer.config.learner_restarts:
             fail(f"{reason}; go on with: {_command(trainer)}")
         print(f"yieldrl: {reason}", file=sys.stderr)
-        newer, logged = _restored(str(trainer.run_dir), None)
+        newer, logged = _restored(str(trainer.run_dir), None, trust=True)  # its own
         _run(newer, logged, restarts + 1)
 
 
 def _loop(trainer: Any, logged: Any) -> None:
     from yieldrl.experiments import run_files, run_status
 
+    # What was compiled is in the run's `speed.txt`; the screen is for learning.
+    logging.getLogger("yieldrl.speed").addHandler(logging.NullHandler())
     with trainer:
         try:
             with closing(run_status.noting(trainer, logged())) as logs:
@@ -125,8 +131,7 @@ def _loop(trainer: Any, logged: Any) -> None:
                     pass
             if not _first():
                 return
-            for line in run_files.note_speed(trainer):
-                print(line)
+            run_files.note_speed(trainer)
             print(evaluating.report(trainer))
         except KeyboardInterrupt:
             if _first():
@@ -156,8 +161,11 @@ def _say_how_to_go_on(trainer: Any) -> None:
 
 def _command(trainer: Any) -> str:
     """The command that continues the run."""
+    from yieldrl.cli import restoring
+
     run = str(_shown(trainer.run_dir))
-    return "yieldrl resume " + (f'"{run}"' if os.name == "nt" else shlex.quote(run))
+    words = "yieldrl resume " + (f'"{run}"' if os.name == "nt" else shlex.quote(run))
+    return words + (" --trust" if restoring.needs_trust(trainer.run_dir) else "")
 
 
 def _shown(path: Path) -> Path:

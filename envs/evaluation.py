@@ -10,7 +10,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWra
 
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.make import make
+from yieldrl.envs.make import draw_without_screen, make
 from yieldrl.envs.names import class_of
 from yieldrl.envs.vectorize import check, find_wrappers, games_inside, vectorize
 from yieldrl.envs.wrappers import BatchWrapper
@@ -40,6 +40,8 @@ def make_eval(
     given: Any = {"device": device, "num_envs": count, "render_mode": render_mode}
     if isinstance(source, BatchWrapper):
         return source.for_evaluation(make_eval(source.env, config, **given))
+    if render_mode == "rgb_array":
+        draw_without_screen()
     if isinstance(source, gym.Env | VectorEnv):
         envs = _another(source, config, count, render_mode)
         check(envs)

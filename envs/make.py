@@ -1,6 +1,8 @@
 """Make a vector environment from an id, a class, a function or an object."""
 
 import inspect
+import os
+import sys
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -73,6 +75,8 @@ def make(
     kwargs = dict(config.env_kwargs)
     if render_mode is not None:
         kwargs["render_mode"] = render_mode
+    if kwargs.get("render_mode") == "rgb_array":
+        draw_without_screen()
     source = resolve(source) if isinstance(source, str) else source
     try:
         wrappers = find_wrappers(config.wrappers)
@@ -90,6 +94,14 @@ def make(
     check(envs)
     adopt(envs)
     return envs
+
+
+def draw_without_screen() -> None:
+    """Let pygame draw pictures without looking for a screen where there is none: the
+    search prints `error: XDG_RUNTIME_DIR is invalid or not set`."""
+    has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if sys.platform == "linux" and not has_screen:
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
 @dataclass

@@ -55,13 +55,11 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
     write_atomically(folder / CONFIG, text)  # last: if it exists, both do
 
 
-def note_speed(trainer: Any) -> list[str]:
-    """Write `speed.txt`: threads, what was compiled, and why; its lines."""
-    decisions = trainer.algorithm.plan.decisions
-    lines = [f"threads: {trainer.threads}", *decisions]
+def note_speed(trainer: Any) -> None:
+    """Write `speed.txt`: threads, what was compiled, and why."""
+    lines = [f"threads: {trainer.threads}", *trainer.algorithm.plan.decisions]
     text = "".join(f"{line}\n" for line in lines)
     write_atomically(place(trainer, None, "") / SPEED, text)
-    return lines
 
 
 def trainer_name(cls: type[Any]) -> str:

@@ -41,10 +41,9 @@ def test_a_run_leaves_what_it_says(
         kinds = {row["log_type"] for row in csv.DictReader(file)}
     assert kinds == {"collect", "train"}
 
-    first, *decided, summary, last = capsys.readouterr().out.splitlines()
+    first, summary, last = capsys.readouterr().out.splitlines()
     assert first == last == f"run folder: {run}"
-    assert decided == (run / "speed.txt").read_text().splitlines()
-    threads, steps = decided
+    threads, steps = (run / "speed.txt").read_text().splitlines()
     assert threads == f"threads: 1 of {usable_cores()} cores, for vectors"
     assert steps.startswith("not compiled: 32 gradient steps are too few")
     assert summary.startswith("ppo on CartPole-v1, 20 episodes: return ")
@@ -202,7 +201,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(
     assert exit_.value.code == 130
     out = capsys.readouterr().out
     assert "interrupted at step 128; saved runs/it/checkpoints/step_000000128.pt" in out
-    assert "go on with: yieldrl resume runs/it\n" in out
+    assert "go on with: yieldrl resume runs/it --trust\n" in out
     with Interrupted.load("runs/it/checkpoints/step_000000128.pt") as trainer:
         # The step in which it was pressed was taken to its end, and is not lost.
         assert trainer.agent.learn_step == 6
@@ -298,7 +297,9 @@ def test_after_the_death_of_a_learner_a_run_goes_on_as_often_as_asked(
         is_death_of_learner=ppo.Trainer.is_death_of_learner,
     )
     monkeypatch.setattr(training, "_loop", loop)
-    monkeypatch.setattr(training, "_restored", lambda run, _: (trainer, f"again {run}"))
+    monkeypatch.setattr(
+        training, "_restored", lambda run, _, trust: (trainer, f"again {run}")
+    )
     with pytest.raises(SystemExit):
         training._run(trainer, "first")
     assert looped == ["first", f"again {tmp_path}/run"][: restarts + 1]

@@ -1,6 +1,7 @@
 """From whatever a user may pass to environments, for training and for evaluation."""
 
 import dataclasses
+import os
 import sys
 import textwrap
 import threading
@@ -653,14 +654,16 @@ def test_environments_made_one_by_one_have_a_largest_number(mode, most):
     ("name", "message"),
     [
         ("math:pi", r"'math:pi' is 3\.14.*, no wrapper: name module:Class"),
-        ("gymnasium.wrappers:", r"is not there"),
-        ("collections:OrderedDict", r"which is no gymnasium\.Wrapper"),
+        ("gymnasium.wrappers:", r"names no wrapper"),
+        ("collections:OrderedDict", r"names no wrapper \(it is Python's own"),
         ("gymnasium.envs.classic_control:CartPoleEnv", r"no gymnasium\.Wrapper"),
         ("gymnasium.wrappers.vector:ClipReward", r"around a whole batch.* as envs="),
         ("yieldrl.envs.wrappers:NormalizeReward", r"around a whole batch.* as envs="),
-        ("builtins:print", r"builtins:print made None of <.*>: it must return an env"),
+        (
+            "torch:is_tensor",
+            r"torch:is_tensor made False of <.*>: it must return an env",
+        ),
         ("gymnasium.wrappers:TimeLimit", r":TimeLimit cannot be put around <.*steps'"),
-        ("builtins:isinstance", r"builtins:isinstance cannot be put around <.*>: "),
     ],
 )
 @pytest.mark.parametrize("mode", ["sync", "async"])
@@ -709,3 +712,17 @@ def test_environments_share_no_argument(named):
     assert envs.get_attr("goal") == ({"at": 1},) * 3
     assert config.env_kwargs == {"goal": {"at": 0}}
     gym.registry.pop("Shifting-v0")
+
+
+@pytest.mark.parametrize(
+    ("screens", "expected"), [({}, "dummy"), ({"DISPLAY": ":0"}, None)]
+)
+def test_pygame_looks_for_no_screen_where_there_is_none(monkeypatch, screens, expected):
+    """It prints `error: XDG_RUNTIME_DIR is invalid` if it looks in vain."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in screens.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", "linux")
+    make("CartPole-v1", Config(num_envs=1), render_mode="rgb_array").close()
+    assert os.environ.pop("SDL_VIDEODRIVER", None) == expected
