@@ -79,8 +79,8 @@ print("parameters:       ", sum(p.numel() for p in trainer.model.parameters()))
 # ## Change something, and go on
 #
 # A new loop continues where the last one stopped. Here it goes on with a learning rate
-# that no longer falls, and with a plot around it: a [logger](../docs/loggers.md) takes a
-# trainer and gives back one that yields the same logs.
+# that no longer falls, and with a plot around it: a [logger](../docs/loggers.md) takes
+# a trainer and gives back one that yields the same logs.
 
 # %% alt="Curves that grew in the loop: returns, and the policy's entropy"
 trainer.algorithm.learning_rate = 5e-4
