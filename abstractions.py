@@ -19,6 +19,7 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from yieldrl.experiments import LoopByHand
+from yieldrl.foundations import drawing_from
 from yieldrl.foundations.foreign_names import takes
 from yieldrl.foundations.logs import LogData as LogData
 from yieldrl.foundations.logs import Logs as Logs
@@ -100,14 +101,13 @@ class Policy(Model, ABC):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Act while exploring: `action [B, ...]`, and what the buffer is to keep of it.
 
-        This default keeps what acting computed, and draws from PyTorch's global
-        generator. A policy that is cheap to evaluate again may leave that to one batch
-        over the rollout, unless `record` asks for `log_prob` now, because the weights
-        may be others by then.
+        This default keeps all that `forward` says, with `generator` as PyTorch's global
+        one. Others may keep less, unless `record` asks for `log_prob` at once.
         """
-        action, log_prob, value = self(obs)
-        extras = {"log_prob": log_prob, "value": value}
-        return action, {k: v for k, v in extras.items() if v is not None}
+        with drawing_from(generator):
+            action, log_prob, value = self(obs)
+        known = {} if value is None else {"value": value}
+        return action, {"log_prob": log_prob, **known}
 
     def predict(self, obs: Any) -> Tensor:
         """Act as well as possible: the deterministic action `[B, ...]`."""

@@ -31,6 +31,7 @@ from yieldrl.foundations.ranks import Ranks, mean_and_std, mean_of_all, ranks
 from yieldrl.foundations.running_statistics import means
 from yieldrl.foundations.seeding import (
     derive_seed,
+    drawing_from,
     restore_generator,
     rng_state,
     seed_everything,
@@ -66,6 +67,7 @@ __all__ = [
     "Widths",
     "defer_keyboard_interrupt",
     "derive_seed",
+    "drawing_from",
     "keep_freed_memory",
     "mean_and_std",
     "mean_of_all",

@@ -1,11 +1,15 @@
 """Seeds: one number determines a run; checkpoints store the state of all generators.
 
 The framework uses generators of its own, each with a seed derived for its purpose.
-The global ones are used to initialise networks, and by users' code.
+The global ones are used to initialise networks, right after they were seeded, and by
+users' code. What cannot be given a generator, such as dropout, draws from PyTorch's
+global one inside `drawing_from`.
 """
 
 import random
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -30,6 +34,30 @@ def derive_seed(seed: int, purpose: str) -> int:
     """
     sequence = np.random.SeedSequence([seed, *purpose.encode()])
     return int(sequence.generate_state(1)[0] >> 2)  # from 32 bits to 30
+
+
+@contextmanager
+def drawing_from(generator: torch.Generator) -> Iterator[None]:
+    """A context in which PyTorch's global generator of a device is `generator`.
+
+    So what is drawn inside, without naming a generator, does not depend on what others
+    drew before, nor change what they draw later. Code that is being compiled is called
+    in such a context already; on devices other than CPUs and CUDA's nothing changes.
+    """
+    device = generator.device
+    if torch.compiler.is_compiling() or device.type not in ("cpu", "cuda"):
+        yield
+        return
+    shared = torch.default_generator
+    if device.type == "cuda":
+        shared = torch.cuda.default_generators[device.index or 0]
+    before = shared.get_state()
+    shared.set_state(generator.get_state())
+    try:
+        yield
+    finally:
+        generator.set_state(shared.get_state())
+        shared.set_state(before)
 
 
 def restore_generator(generator: torch.Generator, state: torch.Tensor) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from yieldrl.foundations import drawing_from
 from yieldrl.foundations.drawing import Draw, RecordDraws, ReplayDraws
 from yieldrl.speed.compiled import Compiled, NotCompiledError
 from yieldrl.speed.plan import Plan
@@ -76,7 +77,9 @@ class CompiledCall:
 
     def with_code(self, inputs: Any, generator: torch.Generator, *_: Any) -> Any:
         """The result of the code, with random numbers that are drawn now."""
-        return self.compiled(*self._arguments(inputs, generator))
+        arguments = self._arguments(inputs, generator)
+        with drawing_from(generator):
+            return self.compiled(*arguments)
 
     def _arguments(self, inputs: Any, generator: torch.Generator) -> tuple[Any, ...]:
         """Arguments of `with_random_numbers`, with the next random numbers."""
