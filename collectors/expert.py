@@ -122,4 +122,4 @@ def random_actions(space: Space[Any], count: int, generator: torch.Generator) ->
         return drawn if space.dtype.kind == "f" else drawn.round()
     counts = torch.tensor(spaces.choices(space), device=device)
     drawn = (share.view(count, -1) * counts).long().view(shape)
-    return drawn + torch.as_tensor(getattr(space, "start", 0), device=device)
+    return spaces.ActionTransform(space, device).to_env(drawn)

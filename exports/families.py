@@ -103,15 +103,14 @@ def _stretched(model: ddpg.Model | sac.Model) -> list[Layer]:
 def _output(model: Any) -> dict[str, Any]:
     """The meaning of the last layer's outputs."""
     space = model.action_space
-    shape = list(spaces.shape_of(space))
+    kind = {"shape": list(spaces.shape_of(space)), "dtype": str(space.dtype)}
     if isinstance(space, Box):
         if not np.issubdtype(space.dtype, np.floating):
             raise NotExportableError(
                 f"actions of {space} are rounded, which a JSON policy cannot: choose"
                 " --format onnx"
             )
-        return {"type": "clip", "shape": shape, **bounds(space)}
+        return {"type": "clip", **kind, **bounds(space)}
     start = space.start if isinstance(space, Discrete | MultiDiscrete) else 0
-    starts = np.broadcast_to(start, shape).flatten().tolist()
-    counts = spaces.choices(space)
-    return {"type": "argmax", "shape": shape, "counts": counts, "starts": starts}
+    starts = np.broadcast_to(start, kind["shape"]).flatten().tolist()
+    return {"type": "argmax", **kind, "counts": spaces.choices(space), "starts": starts}

@@ -41,7 +41,8 @@ class JsonPolicy:
         else:
             low, high = _bound(output["low"], -np.inf), _bound(output["high"], np.inf)
             action = np.clip(raw, low, high)
-        return action.reshape(len(raw), *output["shape"])
+        dtype = output.get("dtype", action.dtype)
+        return action.reshape(len(raw), *output["shape"]).astype(dtype)
 
     def raw(self, obs: Any) -> np.ndarray:
         """Output of the last layer, `[B, K]`: logits, values of actions, or actions."""

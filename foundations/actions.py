@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import Space
-from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor
 
 from yieldrl.foundations.text import Utf8Text
@@ -14,10 +14,14 @@ from yieldrl.foundations.text import Utf8Text
 class ActionTransform:
     """Converts a policy's actions to those that the environment accepts.
 
+    A policy's choices are int64 and count from zero, as do the actions of rollouts, of
+    replay buffers and of every model of policies, values or the world (`from_zero` is
+    their space). An environment's count from the `start` of their space and have its
+    dtype, as do those of demonstrations and data sets. Nothing else converts the two.
+
     Actions for a Box are clipped to its bounds in the Box's dtype, so that rounding
-    cannot leave them, and rounded if it is an integer Box. Actions of a Discrete space
-    that does not start at zero are shifted. With `unit_box`, actions for a Box lie in
-    [-1, 1] and are scaled to its bounds: ValueError if it has none.
+    cannot leave them, and rounded if it is an integer Box. With `unit_box`, actions for
+    a Box lie in [-1, 1] and are scaled to its bounds: ValueError if it has none.
     """
 
     def __init__(
@@ -44,9 +48,12 @@ class ActionTransform:
                 low, high = torch.from_numpy(space.low), torch.from_numpy(space.high)
                 self._whole = low.to(device), high.to(device)
             if self._rounds or space.dtype == np.float16:
-                self._result = torch.from_numpy(np.empty(0, space.dtype)).dtype
-        elif isinstance(space, (Discrete, MultiDiscrete)) and np.any(space.start):
-            self._start = torch.as_tensor(space.start, device=device)
+                self._result = _torch_dtype(space.dtype)
+        elif isinstance(space, Discrete | MultiDiscrete | MultiBinary):
+            self._result = _torch_dtype(space.dtype)
+            start = np.asarray(getattr(space, "start", 0)).astype(np.int64)
+            if start.any():
+                self._start = torch.as_tensor(start, device=device)
 
     def to_env(self, action: Tensor) -> Tensor:
         """Convert policy actions `[B, ...]` to the environment's actions."""
@@ -58,15 +65,16 @@ class ActionTransform:
             action = torch.clamp(action, *self._bounds)
         if self._rounds:
             action = action.round()
+        if self._start is not None:
+            action = action + self._start
         if self._result is not None:
             action = action.to(self._result)
-            return action if self._whole is None else action.clamp(*self._whole)
-        return action if self._start is None else action + self._start
+        return action if self._whole is None else action.clamp(*self._whole)
 
     def from_env(self, action: Tensor) -> Tensor:
         """The inverse of `to_env`, except for clipping and rounding."""
         if self._start is not None:
-            return action - self._start
+            return action.long() - self._start
         if self._stretch is not None:
             center, half_width = self._stretch
             return ((action - center) / half_width).float()
@@ -86,6 +94,23 @@ class TextTransform:
     def from_env(self, action: Tensor) -> Tensor:
         """Encode bytes of answers `[B, max_bytes]` as int64 tokens `[B, max_bytes]`."""
         return self._tokenizer.to_tokens(action.to(torch.uint8))
+
+
+def from_zero(space: Space[Any]) -> Space[Any]:
+    """The space of a policy's actions: choices count from zero.
+
+    >>> from_zero(Discrete(3, start=-1))
+    Discrete(3)
+    """
+    if isinstance(space, Discrete):
+        return Discrete(int(space.n))
+    if isinstance(space, MultiDiscrete):
+        return MultiDiscrete(space.nvec.astype(np.int64))
+    return space
+
+
+def _torch_dtype(dtype: Any) -> torch.dtype:
+    return torch.from_numpy(np.empty(0, dtype)).dtype
 
 
 def _precision(space: Box, device: torch.device) -> torch.dtype:

@@ -30,6 +30,7 @@ def followed(
     """
     state = world.begin(real["obs"][0])
     goes_on = torch.ones_like(real["terminated"][0])
+    goes_on &= real[0].get("valid", goes_on)  # a step that only resets leads nowhere
     for row in real.unbind(0):
         state = world.predict(state, row["action"]).next_obs
         yield state, row, goes_on

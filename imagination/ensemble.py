@@ -171,8 +171,7 @@ class EnsembleModel(WorldModel):
 
     def _inputs(self, obs: Tensor, action: Tensor) -> Tensor:
         if isinstance(self.action_space, Discrete):
-            count = int(self.action_space.n)
-            acted = one_hot(action - int(self.action_space.start), count)
+            acted = one_hot(action, int(self.action_space.n))
         else:
             acted = action.flatten(obs.ndim - 1)
         return torch.cat([obs, acted.to(obs.dtype)], -1)

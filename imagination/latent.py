@@ -10,6 +10,8 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
+from yieldrl.buffers.minibatches import transitions
+from yieldrl.foundations.actions import from_zero
 from yieldrl.foundations.logs import Logs
 from yieldrl.imagination.config import LatentConfig
 from yieldrl.imagination.mirror import make_mirror
@@ -78,7 +80,7 @@ class LatentModel(WorldModel):
         self.size = memory_size + code
         self.encoder = make_encoder(observation_space)
         self.decoder = make_mirror(observation_space, self.encoder, self.size, hidden)
-        self.acted = make_encoder(action_space)
+        self.acted = make_encoder(from_zero(action_space))
         if isinstance(action_space, Box):  # actions are clipped there
             for name in ("low", "high"):
                 bound = torch.tensor(getattr(action_space, name)).float()
@@ -139,16 +141,19 @@ class LatentModel(WorldModel):
     ) -> tuple[Tensor, Tensor, Logs]:
         """The model's loss on sequences `[T, B]`; equations 4 and 5.
 
+        Steps that are not `valid`, of which there may be some, do not count.
+
         Returns:
             The loss, 0-dim; the states `[T, B, S]`, detached; and metrics.
 
         Raises:
             ValueError: If rewards are such as `outcome` cannot predict.
         """
-        seen = self.unroll(data, generator)
-        obs = data["obs"].flatten(0, 1)
-        picture = self.decoder.loss(seen.state.flatten(0, 1), obs).mean()
-        raw, brought = self.head(seen.after), (data["reward"], data["terminated"])
+        found = self.unroll(data, generator)
+        steps = transitions(data.copy().update(found._asdict()))  # [T B], if all count
+        seen = Seen(*(steps[name] for name in Seen._fields))
+        picture = self.decoder.loss(seen.state, steps["obs"]).mean()
+        raw, brought = self.head(seen.after), (steps["reward"], steps["terminated"])
         self.outcome.check(*brought)
         outcome = self.outcome.loss(raw, *brought).mean()
         prior = self._log_p(self.prior(seen.memory))
@@ -157,11 +162,11 @@ class LatentModel(WorldModel):
         expected = _kl(seen.log_p, prior.detach())
         representation = expected.clamp(min=self.free_nats).mean()
         loss = picture + outcome + dynamics + REPRESENTATION * representation
-        recall = recall_of_ends(self.outcome(raw.detach()).end, data["terminated"])
+        recall = recall_of_ends(self.outcome(raw.detach()).end, steps["terminated"])
         logs = {"picture_loss": picture, "outcome_loss": outcome, "kl": kl.mean()}
         logs |= {"recall_of_ends": recall.nan_to_num(nan=1.0)}  # 1 if no step ended
         logs = {name: metric.detach() for name, metric in logs.items()}
-        return loss, seen.state.detach(), logs
+        return loss, found.state.detach(), logs
 
     def _log_p(self, logits: Tensor) -> Tensor:
         p = logits.float().unflatten(-1, (self.groups, self.classes)).softmax(-1)

@@ -23,7 +23,7 @@ class WorldModel(Model, ABC):
 
     A state is what `begin` returns for an observation: itself, where the model
     predicts observations; a latent, a nested TensorDict `[B]` too, where it predicts
-    latents. Actions are those that a buffer has.
+    latents. Actions are those that a buffer has: choices count from zero.
     """
 
     outcome: OutcomeHead

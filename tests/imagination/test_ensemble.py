@@ -128,6 +128,9 @@ def test_k_step_errors_by_hand():
         assert k_step_errors(world, real).tolist() == pytest.approx(expected)
         real[name][1, 1] = False
     assert k_step_errors(world, real)[2] > 10
+    # Nor does what comes after a step that only resets.
+    real["valid"] = torch.tensor([[True, False], [True, True], [True, True]])
+    assert k_step_errors(world, real).tolist() == pytest.approx(expected)
 
 
 class TestLoss:
@@ -246,7 +249,7 @@ class TestSpaces:
 
     def test_actions_that_are_choices(self):
         world = EnsembleModel(STATES, Discrete(3, start=-1), hidden_sizes=())
-        action = torch.tensor([-1, 0, 1])
+        action = torch.tensor([0, 1, 2])  # as in a buffer
         obs = torch.zeros(3, 2)
         found = world.predict(obs, action).next_obs
         for i, a in enumerate(action):
