@@ -11,7 +11,6 @@ import numpy as np
 import psutil
 import pytest
 import torch
-from budget import Budget
 from hypothesis import HealthCheck, settings
 
 from yieldrl.foundations import Config
@@ -31,12 +30,11 @@ settings.load_profile("any machine")
 
 
 def pytest_configure(config):
-    """Workers share what they compile, take one core each and add up their time."""
+    """Workers share what they compile, and take one core each."""
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(CACHE / "inductor"))
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     os.environ["OMP_NUM_THREADS"] = "1"  # of the programs that tests start
     torch.set_num_threads(1)  # with which results are the same everywhere
-    config.pluginmanager.register(Budget.of_run(config))
 
 
 @pytest.hookimpl(wrapper=True)
