@@ -28,12 +28,24 @@ def list_checkpoints(run_dir: str | Path) -> list[Path]:
     return [folder / name for name in reversed(Index(folder).saved)]
 
 
+def describe_checkpoint(path: Path, sample_step: int) -> str:
+    """A checkpoint, its step, and over how many episodes the best one was chosen."""
+    said, best = f"{path}, step {sample_step:,}", Index(path.parent).best
+    if best is None:
+        return said
+    chosen = f"the best in evaluations of {best['episodes']:,} episodes"
+    if path.name == BEST:
+        return f"{said}, {chosen}"
+    return f"{said} ({BEST} is of step {best['sample_step']:,}, {chosen})"
+
+
 class Index:
     """The file `checkpoints.json` of a folder; it may not exist yet."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # Names of checkpoints; `episode_return` and `sample_step` of `best.pt`.
+        # Names of checkpoints; what is known of `best.pt`: `episode_return`, the mean
+        # of how many `episodes`, and `sample_step`.
         named, self.best = _read(folder / INDEX)
         self.saved = _in_order(folder, named)  # newest last
 
@@ -57,9 +69,10 @@ class Index:
         if old:
             self._write()
 
-    def set_best(self, episode_return: float, sample_step: int) -> None:
-        """Store the return and step of `best.pt`."""
-        self.best = {"episode_return": episode_return, "sample_step": sample_step}
+    def set_best(self, episode_return: float, episodes: int, sample_step: int) -> None:
+        """Store the mean return of `best.pt`, of how many episodes, and its step."""
+        self.best = {"episode_return": episode_return, "episodes": episodes}
+        self.best["sample_step"] = sample_step
         self._write()
 
     def _write(self) -> None:
@@ -91,7 +104,8 @@ def _read(path: Path) -> tuple[list[str], dict[str, Any] | None]:
         if not all(_NAME.fullmatch(name) for name in saved):
             raise ValueError(f"'saved' must name files step_*.pt, not {saved}")
         if best is not None:
-            best = {**best, "episode_return": float(best["episode_return"])}
+            counts = {name: int(best[name]) for name in ("episodes", "sample_step")}
+            best = {"episode_return": float(best["episode_return"]), **counts}
     except (AttributeError, LookupError, TypeError, ValueError) as reason:
         raise ValueError(
             f"{path}: not an index of checkpoints ({reason}). Delete it: the order is"

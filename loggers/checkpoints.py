@@ -34,7 +34,8 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
 
     It saves when the next log is requested: by then every other logger has written the
     log that made it due. `best.pt` is the trainer at the evaluation with the highest
-    `episode_return`, also over several loops and after resuming.
+    `episode_return`, also over several loops and after resuming; where an expert was
+    cloned first, the clone itself is no candidate.
     """
 
     every: int = 50_000
@@ -130,12 +131,14 @@ class _Saver:
 
     def _save_if_best(self) -> None:
         log, self.evaluation = self.evaluation, None
-        if log is None:
+        if log is None or getattr(self.trainer, "only_cloned", False):
             return
-        value = read(log["logs"]).get("episode_return", math.nan)
+        logs = read(log["logs"])
+        value = logs.get("episode_return", math.nan)
         if value > self.index.best_return:  # False for NaN
             self._write(BEST)
-            self.index.set_best(value, log["sample_step"])
+            episodes = int(logs.get("episodes", 1))
+            self.index.set_best(value, episodes, log["sample_step"])
 
     def _write(self, name: str) -> None:
         self.failed = True

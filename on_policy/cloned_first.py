@@ -63,6 +63,13 @@ class ClonesFirst(OnPolicyTrainer):
         return super().evaluation_due or (cloned and self.evaluator.evaluated_at == 0)
 
     @property
+    def only_cloned(self) -> bool:
+        """Whether there are demonstrations, and nothing was learned but from them."""
+        steps = self.config.demonstration_steps
+        begins = steps + self.config.num_envs * ranks().count
+        return steps > 0 and self.agent.sample_step < begins
+
+    @property
     def envs_to_clone(self) -> Any:
         """The environments for the expert, without the wrapper that forms groups."""
         envs = self.envs_here

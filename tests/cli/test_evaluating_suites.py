@@ -22,7 +22,7 @@ def test_it_goes_on_where_it_was_and_reports(run, capsys):
     first, file, plan, *episodes, light, heavy, suite = capsys.readouterr().out.split(
         "\n"
     )[:-1]
-    assert first == f"checkpoint: {run}/checkpoints/step_000000256.pt"
+    assert first == f"checkpoint: {run}/checkpoints/step_000000256.pt, step 256"
     path = run / "evaluations" / "weights.json"
     assert file == f"episodes: {path}"
     assert plan.startswith("2 episodes to play, of at most 500 decisions, each 0.0")

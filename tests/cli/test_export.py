@@ -23,7 +23,7 @@ def test_json_lies_in_the_folder_of_the_run(
     main(["export", str(run)])
     saved = run / "checkpoints" / "step_000000256.pt"
     assert capsys.readouterr().out.splitlines() == [
-        f"checkpoint: {saved}",
+        f"checkpoint: {saved}, step 256",
         f"policy: {run / 'policy.json'}",
     ]
     obs = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)

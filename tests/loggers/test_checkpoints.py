@@ -222,7 +222,8 @@ def test_it_works_in_a_thread(trainer: Any) -> None:
 def scored(trainer: Any, scores: dict[int, float]) -> Any:
     """The trainer, evaluating to these returns at these steps."""
     trainer.evaluate = lambda *_: trainer.log(
-        "evaluate", {"episode_return": scores[trainer.agent.sample_step]}
+        "evaluate",
+        {"episode_return": scores[trainer.agent.sample_step], "episodes": 2},
     )
     return loggers.checkpoint(every=0)(trainer)
 
@@ -237,7 +238,7 @@ def test_the_best_is_kept(make_trainer: Callable[..., Any]) -> None:
     index = json.loads((folder / "checkpoints.json").read_text())
     assert index == {
         "saved": [step(100)],
-        "best": {"episode_return": 3.0, "sample_step": 60},
+        "best": {"episode_return": 3.0, "episodes": 2, "sample_step": 60},
     }
 
 
@@ -255,6 +256,14 @@ def test_the_best_survives_loops_and_processes(
     list(scored(resumed, {60: 8.0, 80: 9.0, 100: 7.0})())
     assert state(folder / "best.pt")[0] == 20
     assert names(folder) == ["best.pt", step(42), step(100)]
+
+
+def test_a_clone_is_no_candidate_for_the_best(make_trainer: Callable[..., Any]) -> None:
+    trainer = make_trainer(eval_every=20)
+    for log in scored(trainer, dict.fromkeys(range(20, 101, 20), 5.0))():
+        trainer.only_cloned = log["sample_step"] < 50
+    index = json.loads((trainer.run_dir / "checkpoints/checkpoints.json").read_text())
+    assert index["best"]["sample_step"] == 60
 
 
 def test_the_best_can_be_switched_off(make_trainer: Callable[..., Any]) -> None:
