@@ -1,6 +1,6 @@
 """Sample sequences of consecutive steps from a ring, within episodes."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,7 +26,6 @@ class RingSequences:
     first: int
     count: int
     length: int
-    crossing: bool = False  # whether episodes may end inside a sequence
 
     def draw(self, batch_size: int, generator: torch.Generator) -> Tensor:
         """Flat positions `[T, B]`, with starts drawn uniformly from all that are valid.
@@ -61,11 +60,8 @@ class RingSequences:
     def whole(self, start: Tensor) -> Tensor:
         """Whether no episode ends before the last step, and no step only resets."""
         path = self.positions(start)
-        if self.crossing:
-            whole = torch.ones_like(start, dtype=torch.bool)
-        else:
-            ended = self._flag("terminated")[path] | self._flag("truncated")[path]
-            whole = ~ended[:-1].any(0)
+        ended = self._flag("terminated")[path] | self._flag("truncated")[path]
+        whole = ~ended[:-1].any(0)
         if "valid" in self.storage:
             whole = whole & self._flag("valid")[path].all(0)
         return whole
@@ -76,6 +72,37 @@ class RingSequences:
         # In chunks, because all at once take `length` times the flags' memory.
         size = self.storage.rows * self.storage.num_envs // self.length + 1
         return torch.cat([part[self.whole(part)] for part in every.split(size)])
+
+    def draw_crossing(self, batch_size: int, generator: torch.Generator) -> Tensor:
+        """As `draw`, of steps that follow each other over ends of episodes.
+
+        Rows in which an environment only resets are skipped.
+        """
+        if self.count < self.length:
+            raise self._none("environment")
+        if "valid" not in self.storage:
+            return self.positions(self._random(self._starts, batch_size, generator))
+        rows, ahead = self._valid(), self.length - 1
+        env, row = rows.t().nonzero(as_tuple=True)  # each environment's, in order
+        last = env[ahead:]
+        start = (last == env[: len(last)]).nonzero().squeeze(1)
+        if len(start) == 0:
+            raise self._none("environment")
+        start = start[self._random(len(start), batch_size, generator)]
+        path = start + torch.arange(self.length, device=start.device).unsqueeze(1)
+        row = (self.first + row[path]) % self.storage.rows
+        return row * self.storage.num_envs + env[path]
+
+    def crossing_exist(self) -> bool:
+        """Whether `draw_crossing` finds any."""
+        if self.count < self.length or "valid" not in self.storage:
+            return self.count >= self.length
+        return bool((self._valid().sum(0) >= self.length).any())
+
+    def _valid(self) -> Tensor:
+        """Which of the rows are transitions, `[count, N]`, the oldest first."""
+        row = torch.arange(self.count, device=self.storage.device) + self.first
+        return self.storage["valid"][row % self.storage.rows]
 
     @property
     def _starts(self) -> int:
@@ -88,9 +115,9 @@ class RingSequences:
     def _flag(self, name: str) -> Tensor:
         return self.storage[name].flatten()
 
-    def _none(self) -> RuntimeError:
+    def _none(self, what: str = "episode") -> RuntimeError:
         return RuntimeError(
-            f"no episode has {self.length} steps in a row among the latest"
+            f"no {what} has {self.length} steps in a row among the latest"
             f" {self.count} rows: collect more, or ask for shorter sequences"
         )
 
@@ -118,15 +145,21 @@ class SequenceDraws:
 
         By default no sequence crosses an episode's end, which can only be its last
         step; with `crossing` the next episode follows, so that all steps are equally
-        likely, even of short episodes. `newest` limits sampling to the latest rows.
+        likely, even of short episodes. Steps that only reset are in no sequence, and
+        skipped in one that crosses. `newest` limits sampling to the latest rows.
         RuntimeError if no episode has so many steps; ValueError if a size is less than
         1, MemoryError if the batch takes more memory than is free.
         """
         check_at_least_one(batch_size=batch_size, length=length, newest=newest)
         self.check_batch(batch_size * length)
-        rows = replace(self._rows(length, newest), crossing=crossing)
-        index = rows.draw(batch_size, self.generator)
+        rows = self._rows(length, newest)
+        draw = rows.draw_crossing if crossing else rows.draw
+        index = draw(batch_size, self.generator)
         return self._single_steps(index.flatten()).view(length, batch_size)
+
+    def has_sequences(self, length: int) -> bool:
+        """Whether `sequences` of this length that may cross ends can be drawn."""
+        return self._rows(length, None).crossing_exist()
 
     def every_step(self, newest: int | None = None) -> TensorDict:
         """Copies of all single steps `[B]`, the oldest first, without resets.

@@ -73,7 +73,8 @@ class ReplayedImagination(Imagination):
         `real_return` is that of as many steps as `imagined_return`, from the same
         states, by the policies that took them.
         """
-        rows = max(1, (sample_step - self.fitted_at) // self.num_envs)
+        # Of two rows, one at least does more than reset.
+        rows = max(2, (sample_step - self.fitted_at) // self.num_envs)
         real, world = self.latest(rows), self.algorithm.world
         errors = k_step_errors(world, real)
         logs = {f"model_error_{k}": errors[k - 1] for k in LOOKS if k <= len(errors)}

@@ -154,7 +154,9 @@ class RewardScaler(nn.Module):
     def update(self, rollout: TensorDict) -> None:
         """Update with the returns at the `valid` steps of a rollout `[T, N]`."""
         goes_on = ~(rollout["terminated"] | rollout["truncated"])
-        returns, gamma = rollout["reward"].clone(), rollout.get("discount", None)
+        reward, valid = rollout["reward"], rollout.get("valid", None)
+        returns = reward.clone() if valid is None else reward * valid
+        gamma = rollout.get("discount", None)
         row, first = returns.unbind(), self.gamma if gamma is None else gamma[0]
         later = self.gamma if gamma is None else gamma[1:]
         factor = (later * goes_on[:-1]).unbind()
@@ -162,7 +164,6 @@ class RewardScaler(nn.Module):
         for t in range(1, len(row)):
             row[t].addcmul_(factor[t - 1], row[t - 1])
         self.carry.copy_(row[-1] * goes_on[-1])
-        valid = rollout.get("valid", None)
         self.moments.update(returns if valid is None else returns[valid])
 
     def forget(self) -> None:

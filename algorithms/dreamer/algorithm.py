@@ -9,6 +9,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
+from yieldrl.buffers import transitions
 from yieldrl.foundations import derive_seed
 from yieldrl.functional import gae
 from yieldrl.imagination import imagine, imagined_return
@@ -99,7 +100,7 @@ class Algorithm(abstractions.Algorithm):
         self.generator.manual_seed(derive_seed(self.config.seed, step))
         norm = self.config.max_grad_norm
         logs = self.minimize(self.world_loss, data, max_grad_norm=norm)
-        segment = self.imagined(data["state"].flatten(0, 1))
+        segment = self.imagined(transitions(data)["state"])
         logs["imagined_return"] = imagined_return(segment).mean()
         steps, optimizer = segment.flatten(), self.behavior_optimizer
         return self.minimize(self.behavior_loss, steps, optimizer, norm) | logs

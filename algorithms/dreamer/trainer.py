@@ -30,8 +30,10 @@ class Trainer(OffPolicyTrainer):
     @property
     def learning_due(self) -> bool:
         """Whether steps call for it, and are as many in a row as a sequence takes."""
-        rows = len(self.buffer) // self.envs.num_envs
-        return rows >= self.config.sequence_length and super().learning_due
+        if not super().learning_due:
+            return False
+        full = len(self.buffer) == self.buffer.capacity  # then drawing says why not
+        return full or self.buffer.has_sequences(self.config.sequence_length)
 
     def _replay(self) -> Logs:
         """One gradient step on sequences `[T, B]`, which go over ends of episodes."""

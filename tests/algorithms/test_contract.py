@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
+import random
+from functools import partial
 from typing import Any
 
+import gymnasium as gym
+import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
+from gymnasium.vector import SyncVectorEnv
+from gymnasium.wrappers import FlattenObservation
 from small import config_of
 from torch import Tensor, nn
 
 import yieldrl
 from yieldrl.cli import catalog
 from yieldrl.collectors import AsyncCollector
+from yieldrl.foundations import spaces
 from yieldrl.networks import MLP
 
 ALL = list(catalog.folders())
@@ -49,6 +58,43 @@ TARGETS = [
     for name in ALL
     if name not in (*EVALUATED, *OFFLINE, "q_learning", "reinforce", "sarsa")
 ]
+
+
+NUMBERS_ALONE = ["ddpg", "mbpo", "sac", "td3"]
+ONE_CHOICE = ["c51", "double_dqn", "dqn", "dueling_dqn", "n_step_dqn", "rainbow"]
+ONE_CHOICE += ["prioritized_dqn", "q_learning", "sac_discrete", "sarsa"]
+CHOICES = {
+    "one": Discrete(3, start=-1, dtype=np.int32),
+    "several": MultiDiscrete([2, 3], start=[-1, 4], dtype=np.int8),
+}
+
+
+class Strict(gym.Env[Any, Any]):
+    """Takes nothing but elements of its action space; episodes of eight steps."""
+
+    def __init__(self, action_space: gym.Space[Any], *, numbered: bool = False) -> None:
+        numbers = Box(-1, 1, (3,), np.float32)
+        states = Dict(obs=numbers, privileged=numbers, proprio=numbers)
+        self.observation_space = Discrete(8, start=3) if numbered else states
+        self.action_space = action_space
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.left = 8
+        return self.observation_space.sample(), {}
+
+    def step(self, action: Any) -> Any:
+        assert self.action_space.contains(action), f"{action!r}"
+        self.left -= 1
+        reward = float(np.sum(action))
+        return self.observation_space.sample(), reward, self.left == 0, False, {}
+
+    def expert(self) -> Any:
+        return self.action_space.sample()
+
+    def action_masks(self) -> Any:
+        counts = spaces.choices(self.action_space)
+        return np.ones(sum(counts), bool)
 
 
 class Moody(nn.Module):
@@ -101,6 +147,105 @@ def test_it_does_with_dropout_and_batch_norm(name: str) -> None:
     assert {nn.BatchNorm1d, nn.Dropout} <= kinds
     looks = yieldrl.check_algorithm(trainer)
     assert (looks["stored_log_prob"] > 0) == (name in EVALUATED)
+
+
+def short_config(name: str, steps: int, **options: Any) -> Any:
+    """Of a run of so many steps, in which nothing depends on threads."""
+    options |= {} if name in OFFLINE else {"total_steps": steps}
+    options |= {"collection": "sync"} if name in ("appo", "gipo") else {}
+    return config_of(importlib.import_module(f"{catalog.PACKAGE}.{name}"), **options)
+
+
+@pytest.mark.parametrize("kind", CHOICES)
+@pytest.mark.parametrize("name", sorted({*ALL} - {*NUMBERS_ALONE}))
+def test_choices_count_from_their_space_s_start_and_have_its_dtype(
+    name: str, kind: str
+) -> None:
+    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    config = short_config(name, 64, env_kwargs={}, eval_episodes=1)
+    numbered = name in ("q_learning", "sarsa")
+
+    def make() -> Strict:
+        return Strict(CHOICES[kind], numbered=numbered)
+
+    if kind != "one" and name in ONE_CHOICE:
+        with pytest.raises(TypeError, match="Discrete"):
+            module.Trainer(config, envs=make)
+        return
+    with module.Trainer(config, envs=make) as trainer:
+        logs = [log["log_type"] for log in trainer()]
+        assert {"train", "evaluate"} <= {*logs}
+
+
+def with_wrong_resets(add: Any, transition: Any) -> Any:
+    """Add a row, after other values were put where environments only reset."""
+    valid = np.asarray(transition.get("valid", True))
+    if valid.all():
+        return add(transition)
+    wrong = copy.deepcopy(dict(transition))
+    for name in ("obs", "next_obs"):
+        entry = wrong[name]
+        for leaf in entry.values() if isinstance(entry, dict) else [entry]:
+            leaf[~valid] = leaf.max()
+    wrong["reward"][~valid] = 9.0
+    return add(wrong)
+
+
+@pytest.mark.parametrize("name", sorted({*ALL} - {"ppo_masked"}))
+def test_what_a_step_that_only_resets_holds_is_not_learned(name: str) -> None:
+    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    space = Box(-1, 1, (2,)) if name in NUMBERS_ALONE else Discrete(3)
+    numbered, found = name in ("q_learning", "sarsa"), []
+    config = short_config(name, 64, env_kwargs={}, eval_every=0)
+
+    def make() -> gym.Env[Any, Any]:
+        env = Strict(space, numbered=numbered)
+        env.observation_space.seed(3)
+        return FlattenObservation(env) if name == "mbpo" else env
+
+    for wrong in (False, True):
+        space.seed(4)
+        with module.Trainer(config, envs=SyncVectorEnv([make] * 2)) as trainer:
+            if wrong:
+                trainer.buffer.add = partial(with_wrong_resets, trainer.buffer.add)
+            list(trainer())
+            assert trainer.agent.learn_step > 0
+            found.append(trainer.algorithm.state_dict()["model"])
+    for key, weight in found[0].items():
+        assert torch.equal(weight, found[1][key]), key
+
+
+def disturb() -> None:
+    """Draw from all global generators."""
+    torch.rand(1)
+    np.random.rand()
+    random.random()
+
+
+def weights_of(name: str, *, disturbed: bool) -> dict[str, Tensor]:
+    """Those that training with dropout arrives at, while others draw globally too."""
+    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    model_class = moody(module.Model)
+    config = short_config(name, 96 if name == "reinforce" else 40, eval_every=0)
+    if disturbed:
+        disturb()
+    with module.Trainer(config, model=model_class) as trainer:
+        for number, _ in enumerate(trainer()):
+            if disturbed:
+                disturb()
+            if disturbed and number % 16 == 0:
+                module.Trainer(config).close()
+        assert trainer.agent.learn_step > 0
+        return trainer.model.state_dict()
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
+def test_others_that_draw_from_global_generators_change_nothing(name: str) -> None:
+    alone = weights_of(name, disturbed=False)
+    among_others = weights_of(name, disturbed=True)
+    for key, weight in alone.items():
+        assert torch.equal(weight, among_others[key]), key
 
 
 @pytest.mark.parametrize("name", sorted({*ALL} - {*OFFLINE, "reinforce", "sarsa"}))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import SyncVectorEnv
 from quick_tasks import CELLS, GAMMA, Corridor, best_values
 from tensordict import TensorDict
 
@@ -249,6 +250,61 @@ class TestActing:
     def test_its_buffer_is_in_this_process(self):
         with pytest.raises(ValueError, match=r"replay_actor = True.*no sequences"):
             dreamer.Config(collection="ray", replay_actor=True)
+
+
+class Short(gym.Env):
+    """Episodes of so many steps; it observes their number and ends."""
+
+    observation_space, action_space = VECTOR, Discrete(2)
+
+    def __init__(self, length):
+        self.length = length
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0
+        return self.seen(), {}
+
+    def step(self, action):
+        self.place += 1
+        return self.seen(), 1.0, self.place == self.length, False, {}
+
+    def seen(self):
+        return np.array([self.place, self.place == self.length], np.float32)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 9])
+def test_episodes_are_learned_from_whole_where_the_step_after_an_end_resets(length):
+    envs = SyncVectorEnv([lambda: Short(length)] * 2)  # NEXT_STEP, Gymnasium's default
+    options = {**SMALL, "learning_starts": 0, "sequence_length": 8}
+    trainer, batches = dreamer.Trainer(dreamer.Config(**options), envs=envs), []
+    learn = trainer.agent.learn
+    trainer.agent.learn = lambda data: batches.append(data.clone()) or learn(data)
+    for _ in trainer():
+        pass
+    # Nothing is lost but the steps before a sequence of eight is there.
+    assert trainer.agent.learn_step == trainer.config.planned_learn_steps()
+    data = torch.cat(batches, 1)
+    place = data["obs"][..., 0]
+    assert data["valid"].all()
+    assert torch.equal(place[1:], (place[:-1] + 1) % length)
+    assert torch.equal(data["first"], place == 0)
+    assert torch.equal(data["terminated"], place == length - 1)
+    assert (data["discount"] == trainer.config.gamma).all()
+
+
+def test_what_a_step_that_only_resets_holds_is_not_learned():
+    ends = []
+    for wrong in (0.0, 50.0):
+        algorithm = algorithm_of()
+        data = TestLearning().data()
+        data["valid"] = torch.ones(3, 4, dtype=torch.bool)
+        data["valid"][1, 2:] = False
+        data["first"][2, 2:] = True
+        data["obs"][1, 2:] = data["reward"][1, 2:] = wrong
+        algorithm.update(data)
+        ends.append(torch.cat([p.flatten() for p in algorithm.model.parameters()]))
+    assert torch.equal(*ends)
 
 
 def rng(seed):

@@ -59,6 +59,12 @@ class TestSchedule:
         assert {"model_error_1", "model_error_5", "imagined_return"} <= {*logs[10]}
         assert logs[10]["horizon"] == 5.0
 
+    def test_all_environments_may_have_reset_in_the_latest_step(self):
+        """As they do in every second step of Gymnasium's NEXT_STEP batches here."""
+        made = gym.make_vec("Pendulum-v1", 2, max_episode_steps=1)
+        config = config_of(mbpo, eval_every=0, model_every=2, total_steps=40)
+        assert len(trained(mbpo.Trainer(config, envs=made))) > 20
+
     def test_versions_are_on_every_imagined_step(self):
         trainer = trainer_of(model_every=10, total_steps=30, num_envs=1)
         trained(trainer)

@@ -206,23 +206,58 @@ def test_an_empty_ring_has_none():
         buffer_of(4, 1).sequences(1, 1)
 
 
+def crossing(steps, num_envs, rows, length):
+    """The numbers of all sequences over ends: steps that only reset are not there."""
+    kept = list(enumerate(steps))[-rows:]
+    found = []
+    for n in range(num_envs):
+        path = [i for i, s in kept if s.get("valid", [True] * num_envs)[n]]
+        for begin in range(len(path) - length + 1):
+            found.append(tuple(i * num_envs + n for i in path[begin : begin + length]))
+    return found
+
+
 @FEW
 @given(histories(), st.integers(1, 5))
-def test_those_that_cross_ends_are_all_in_a_row(history, length):
-    """But for steps that only reset: every step of every episode is in some."""
+def test_those_that_cross_ends_skip_resets_alone(history, length):
     num_envs, rows, steps = history
     buffer = buffer_of(num_envs * rows, num_envs)
     for one in steps:
         buffer.add(one)
-    goes_on = [
-        s | {k: np.zeros(num_envs, bool) for k in ("terminated", "truncated")}
-        for s in steps
-    ]
-    there = expected(goes_on, num_envs, rows, length)
+    there = crossing(steps, num_envs, rows, length)
+    assert buffer.has_sequences(length) == bool(there)
     if not there:
         with pytest.raises(RuntimeError, match=f"has {length} steps in a row"):
             buffer.sequences(4, length, crossing=True)
         return
-    reward = buffer.sequences(400, length, crossing=True)["reward"].long()
-    assert {*map(tuple, reward.T.tolist())} <= there
-    assert len(there) > 20 or {*map(tuple, reward.T.tolist())} == there
+    batch = buffer.sequences(40 * len(there) + 40, length, crossing=True)
+    reward = batch["reward"].long()
+    assert {*map(tuple, reward.T.tolist())} == {*there}
+    for name in ("terminated", "truncated", "obs"):
+        values = np.stack([s[name] for s in steps])
+        expected = torch.from_numpy(values)[reward // num_envs, reward % num_envs]
+        assert torch.equal(batch[name], expected)
+
+
+@pytest.mark.parametrize("episode", [1, 2, 3, 10])
+def test_ends_are_drawn_as_often_as_they_happen(episode):
+    """Where the step after an end only resets: of all starts, each step is in `L`."""
+    buffer, rows, length = buffer_of(400, 2), 200, 4
+    for row in range(rows):
+        place = row % (episode + 1)  # the last of them resets
+        end, valid = place == episode - 1, place < episode
+        buffer.add(step(row, [end, False], [False, end], [valid, valid]))
+    batch = buffer.sequences(20_000, length, crossing=True)
+    ended = (batch["terminated"] | batch["truncated"]).float().mean().item()
+    assert ended == pytest.approx(1 / episode, abs=0.01)
+    counts = Counter(batch["reward"].long()[0].tolist())
+    starts = crossing(
+        [{"valid": [r % (episode + 1) < episode] * 2} for r in range(rows)],
+        2,
+        rows,
+        length,
+    )
+    assert counts.keys() == {first for first, *_ in starts}
+    mean = 20_000 / len(starts)
+    statistic = sum((n - mean) ** 2 / mean for n in counts.values())
+    assert abs(statistic - len(starts)) < 6 * (2 * len(starts)) ** 0.5
