@@ -1,11 +1,12 @@
 """Calls of any model that follows `VLAModelInterface`, with checked shapes."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from yieldrl.foundations import spaces
+from yieldrl.foundations import drawing_from, spaces
 from yieldrl.foundations.foreign_names import takes
 from yieldrl.vla.actions import ActionLayout
 from yieldrl.vla.interface import VLAOutput
@@ -55,8 +56,10 @@ def act(
         return _in_shape(output, layout, batch)
     options = {"deterministic": deterministic, "generator": generator}
     options = {k: x for k, x in options.items() if takes(model.forward, k)}
-    # Through a reparameterised action the gradient of its log-probability cancels.
-    action = model(observations, **options).detach()
+    draws = None if "generator" in options else generator  # globally, unless told
+    with nullcontext() if draws is None else drawing_from(draws):
+        # Through a reparameterised action its log-probability's gradient cancels.
+        action = model(observations, **options).detach()
     return evaluate(model, layout, observations, _chunks(action, layout, batch))
 
 

@@ -109,8 +109,8 @@ class VLAPolicy(FrozenInEval, Policy):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Act while exploring: `action [B, ...]`, its `log_prob` and `value`.
 
-        Both are kept, as computing them again would take as long as acting. Draws from
-        `generator` where the model takes one.
+        Both are kept, as computing them again would take as long as acting. A model
+        that takes no `generator` has it as PyTorch's global one.
         """
         action, log_prob, value = self._act(obs, generator=generator)
         return action, {"log_prob": log_prob, "value": value}

@@ -170,6 +170,18 @@ class TestOneOfYourOwn:
             draws = [policy.sample(obs, torch.Generator().manual_seed(1)) for _ in "ab"]
             assert torch.equal(draws[0][0], draws[1][0])
 
+    def test_one_that_takes_no_generator_draws_from_it_all_the_same(self) -> None:
+        class Draws(Mine):
+            def forward(self, observations: TensorDict) -> Tensor:
+                means = self.means(self.features(observations))
+                return means + torch.randn_like(means)
+
+        policy, obs = VLAPolicy(RENAMED, NUMBERS, Draws()), observe(2)
+        generators = [torch.Generator().manual_seed(3) for _ in "ab"]
+        one, other = ([policy.sample(obs, g)[0] for _ in "ab"] for g in generators)
+        assert torch.equal(torch.stack(one), torch.stack(other))
+        assert not torch.equal(*one)
+
     def test_choices_and_chunks(self) -> None:
         class Chooses(Mine):
             def forward(self, observations: TensorDict) -> Tensor:
