@@ -53,7 +53,7 @@ PAINTS := libegl1 libgl1-mesa-dri libgles2 libopengl0 libglx-mesa0 libgl1 libosm
 
 $(LIBERO)/.dev: pyproject.toml constraints-libero.txt
 	test -x $(LIBERO)/bin/python || $(PYTHON) -m venv $(LIBERO)
-	$(PIP_LIBERO) -e '.[libero]' hypothesis pytest pytest-xdist
+	$(PIP_LIBERO) -e '.[libero,vla]' hypothesis pytest pytest-xdist
 	touch $@
 
 libero: $(LIBERO)/.dev

@@ -15,6 +15,8 @@ from transformers import (
     LlavaForConditionalGeneration,
     PaliGemmaConfig,
     PaliGemmaForConditionalGeneration,
+    PI0Config,
+    PI0ForConditionalGeneration,
 )
 
 from yieldrl.foundations import Utf8Text
@@ -155,6 +157,50 @@ def write_openvla(folder, backbone, *, drop=None):
             },
         },
     )
+    return folder
+
+
+def write_pi0(folder, state_dim=5, action_dim=6):
+    """A folder of a tiny PI0, as `save_pretrained` writes it."""
+    tokenizer = tiny_tokenizer(["go", "to"])
+    tokenizer.tokenizer.save(str(folder / "tokenizer.json"))
+    size = tokenizer.vocab_size
+    layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    gemma = {"num_key_value_heads": 1, "head_dim": 8, "vocab_size": size + 1, **layers}
+    config = PI0Config(
+        vlm_config={
+            "model_type": "paligemma",
+            "text_config": {
+                "model_type": "gemma",
+                "hidden_size": 16,
+                "bos_token_id": 0,
+                "pad_token_id": None,
+                **gemma,
+            },
+            "vision_config": {
+                "model_type": "siglip_vision_model",
+                "hidden_size": 12,
+                "patch_size": 14,
+                "image_size": 28,
+                "vision_use_head": False,
+                **layers,
+            },
+            "projection_dim": 16,
+            "image_token_id": size,
+        },
+        dit_config={
+            "model_type": "gemma",
+            "hidden_size": 16,
+            "pad_token_id": None,
+            **gemma,
+        },
+        chunk_size=4,
+        max_state_dim=state_dim,
+        max_action_dim=action_dim,
+        num_inference_steps=3,
+    )
+    torch.manual_seed(0)
+    PI0ForConditionalGeneration(config).save_pretrained(folder)
     return folder
 
 

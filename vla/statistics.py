@@ -11,6 +11,7 @@ from gymnasium.spaces import Box, Dict
 from torch import Tensor, nn
 
 from yieldrl.vla.actions import ActionLayout
+from yieldrl.vla.conventions import GRIPPER, Gripper, convention_of
 
 LARGEST_BOUND = 1e6  # larger bounds count as unknown
 LEAST_HALF = 1e-30  # of a range; float32 cannot hold the bins of a narrower one
@@ -21,6 +22,7 @@ class RangeStatistics(nn.Module):
     """The values that map to -1, `low [D]`, and to 1, `high [D]`; float32.
 
     Both are NaN until they are known, from bounds, data or a pretrained model's file.
+    `low` is the larger one of a gripper that opens where the environment's closes.
     """
 
     low: Tensor
@@ -93,17 +95,23 @@ class RangeStatistics(nn.Module):
         return self.set_range(low.cpu(), high.cpu())
 
     def from_openvla(
-        self, statistics: Mapping[str, Any], dataset: str | None, entry: str
+        self,
+        statistics: Mapping[str, Any],
+        dataset: str | None,
+        entry: str,
+        gripper: Gripper = GRIPPER,
     ) -> Self:
         """Take the range of OpenVLA's `dataset_statistics.json`, or `norm_stats`.
 
-        ValueError if they have no such data set or entry.
+        What its numbers mean is in `CONVENTIONS`. ValueError if they have no such data
+        set or entry, or if the environment's gripper has other numbers.
 
         Args:
             statistics: Data sets, in them entries, in them `q01`, `q99` and maybe
                 `mask`, whose False numbers are in [-1, 1] as they are.
             dataset: Name of the data set; None if there is only one.
             entry: `action` or `proprio`.
+            gripper: Numbers that open and close the environment's.
         """
         names = sorted(statistics)
         name = names[0] if dataset is None and len(names) == 1 else str(dataset)
@@ -111,11 +119,16 @@ class RangeStatistics(nn.Module):
             raise ValueError(f"dataset = {dataset!r}: choose one of {names}")
         if entry not in statistics[name]:
             raise ValueError(f"the statistics of {name!r} have no {entry!r}")
-        own = statistics[name][entry]
-        low, high = (np.asarray(own[key], np.float32) for key in ("q01", "q99"))
+        own, convention = statistics[name][entry], convention_of(name, entry)
+        low, high = (np.asarray(own[key], np.float32) for key in convention.bounds)
         mask = np.asarray(own.get("mask", [True] * len(low)), bool)
         _warn_of_rare(own, (low == high) & mask, f"{entry!r} of {name!r}")
-        return self.set_range(np.where(mask, low, -1), np.where(mask, high, 1))
+        accepted = self.low.clone(), self.high.clone()
+        self.set_range(np.where(mask, low, -1), np.where(mask, high, 1))
+        convention.check_gripper(*accepted, own, gripper)
+        for bound in (self.low, self.high):
+            bound.copy_(convention.in_environment(bound, own, gripper))
+        return self
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
         self._known = False
@@ -175,8 +188,7 @@ class ProprioStatistics(RangeStatistics):
 
 def action_statistics(space: Box, layout: ActionLayout) -> ActionStatistics:
     """Statistics of a Box of actions, from its bounds if they are informative."""
-    shape = layout.length, layout.size
-    low, high = (bound.reshape(shape)[0] for bound in (space.low, space.high))
+    low, high = (x.reshape(layout.length, -1)[0] for x in (space.low, space.high))
     return ActionStatistics(layout.size).from_bounds(low, high)
 
 

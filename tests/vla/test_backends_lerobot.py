@@ -8,6 +8,7 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 from vla_folders import CHUNKS, OBSERVED, SENTENCES, Scale, seen, write_json
 
+from yieldrl.foundations import CheckpointError
 from yieldrl.vla import (
     OnePassVLA,
     VLAConfig,
@@ -119,6 +120,16 @@ def test_without_a_class_lerobot_is_asked_for_one(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "lerobot", None)
     with pytest.raises(ImportError, match="'act' needs LeRobot: install it in an env"):
         load(name=None, path=str(tmp_path))
+
+
+def test_units_that_it_keeps_beside_its_weights_are_not_left_out(tmp_path, monkeypatch):
+    """As versions from 0.4 on do; a class of one's own may read them."""
+    write_json(tmp_path / "policy_postprocessor.json", {})
+    monkeypatch.setattr(Scale, "from_pretrained", lambda path: Scale())
+    load(path=str(tmp_path))
+    monkeypatch.setattr(Scale, "__module__", "lerobot.policies.act.modeling_act")
+    with pytest.raises(CheckpointError, match="calls both of LeRobot's processors"):
+        load(path=str(tmp_path))
 
 
 def test_lerobot_is_not_imported():

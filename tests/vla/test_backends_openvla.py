@@ -173,8 +173,8 @@ class TestTheEntryOfAnActionOfOne:
 
     def test_probabilities_are_those_of_all_entries(self, folder, source):
         """Of 33 actions of one number, which sum to one, as their entropy has it."""
-        values = json.loads((folder / "config.json").read_text())
-        write_json(folder / "config.json", {**values, "norm_stats": {}})
+        own = {"action": {"q01": [-2.0], "q99": [2.0]}}
+        write_json(folder / "dataset_statistics.json", {"one": own})
         model = load(folder, acted=Box(-2, 2, (1,)), decoding="autoregressive")
         one, size = seen(1), source.vocab_size
         action = model.head.action(torch.arange(33).unsqueeze(1))
@@ -212,6 +212,60 @@ def test_statistics_in_a_file_of_their_own_come_first(folder):
     assert model.action_statistics.high.tolist() == [5, 5]
     with pytest.raises(ValueError, match=r"choose one of \['a', 'b'\]"):
         load(folder)
+
+
+def test_a_folder_without_statistics_says_so(folder):
+    values = json.loads((folder / "config.json").read_text())
+    write_json(folder / "config.json", {**values, "norm_stats": {}})
+    with pytest.warns(UserWarning, match=r"lay its dataset_statistics\.json beside"):
+        load(folder)
+
+
+def test_more_than_the_one_image_of_its_training_is_warned_of(folder):
+    two = Dict(wrist=OBSERVED["rgb"], front=OBSERVED["rgb"])
+    observed = Dict(rgb=two, language=OBSERVED["language"])
+    with pytest.warns(UserWarning, match=r"one image.*\['front', 'wrist'\]"):
+        load(folder, observed)
+    load(folder, observed, action_head="gaussian")  # as OpenVLA-OFT, of any number
+
+
+class TestTheGripper:
+    """1 opens and 0 closes it in its data, -1 and 1 in LIBERO."""
+
+    @pytest.fixture
+    def gripping(self, folder):
+        action = {"q01": [-2.0, 0.0], "q99": [2.0, 1.0], "mask": [True, False]}
+        write_json(folder / "dataset_statistics.json", {"arm": {"action": action}})
+        return folder
+
+    @pytest.mark.parametrize(
+        ("command", "edge"), [(1.0, 0.0), (-1.0, 1.0)], ids=["close", "open"]
+    )
+    def test_cloning_a_command_teaches_the_entry_of_its_meaning(
+        self, gripping, command, edge
+    ):
+        model = load(gripping, acted=Box(-2, 2, (2, 2)))
+        plain, kept = model.backbone.logits, []
+
+        def logits(hidden):
+            kept.append(plain(hidden))
+            kept[-1].retain_grad()
+            return kept[-1]
+
+        model.backbone.logits = logits
+        shown = torch.tensor([0.1, command]).expand(3, 2, 2)
+        (-model.evaluate(seen(), shown).log_prob[..., 1].sum()).backward()
+        raised = (kept[-1].grad < 0).nonzero()[:, -1].unique()
+        digit = np.digitize(edge, np.linspace(-1, 1, 33))
+        assert raised.tolist() == [model.head.vocab_size - digit]
+
+    def test_of_another_environment_it_has_to_be_said(self, gripping):
+        acted = Box(0, 1, (2, 2))
+        with pytest.raises(ValueError, match=r"say which numbers do.*\[OPEN, CLOSED\]"):
+            load(gripping, acted=acted)
+        model = load(gripping, acted=acted, model_config={"gripper": [1, 0]})
+        assert model.action_statistics.low.tolist() == [-2, -1]
+        assert model.action_statistics.high.tolist() == [2, 1]
 
 
 def test_proprioception_is_read_by_a_new_projector_where_that_is_asked_for(folder):

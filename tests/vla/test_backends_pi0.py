@@ -3,58 +3,17 @@
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete
-from transformers import PI0Config, PI0ForConditionalGeneration
-from vla_folders import ACTED, CHUNKS, OBSERVED, seen, write_json
+from transformers import PI0ForConditionalGeneration
+from vla_folders import ACTED, CHUNKS, OBSERVED, seen, write_json, write_pi0
 
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla import OnePassVLA, VLAConfig, load_vla_model
-from yieldrl.vla.tokenizer import tiny_tokenizer
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A tiny PI0, as `save_pretrained` writes it."""
-    folder = tmp_path_factory.mktemp("pi0")
-    tokenizer = tiny_tokenizer(["go", "to"])
-    tokenizer.tokenizer.save(str(folder / "tokenizer.json"))
-    size = tokenizer.vocab_size
-    layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    gemma = {"num_key_value_heads": 1, "head_dim": 8, "vocab_size": size + 1, **layers}
-    config = PI0Config(
-        vlm_config={
-            "model_type": "paligemma",
-            "text_config": {
-                "model_type": "gemma",
-                "hidden_size": 16,
-                "bos_token_id": 0,
-                "pad_token_id": None,
-                **gemma,
-            },
-            "vision_config": {
-                "model_type": "siglip_vision_model",
-                "hidden_size": 12,
-                "patch_size": 14,
-                "image_size": 28,
-                "vision_use_head": False,
-                **layers,
-            },
-            "projection_dim": 16,
-            "image_token_id": size,
-        },
-        dit_config={
-            "model_type": "gemma",
-            "hidden_size": 16,
-            "pad_token_id": None,
-            **gemma,
-        },
-        chunk_size=4,
-        max_state_dim=5,
-        max_action_dim=6,
-        num_inference_steps=3,
-    )
-    torch.manual_seed(0)
-    PI0ForConditionalGeneration(config).save_pretrained(folder)
-    return folder
+    return write_pi0(tmp_path_factory.mktemp("pi0"))
 
 
 def load(folder, acted=CHUNKS, **fields):

@@ -107,9 +107,35 @@ class TestActions:
 
     def test_the_file_of_openvla(self) -> None:
         own = ActionStatistics(3).from_openvla(FILE, None, "action")
-        assert own.low.tolist() == [0.0, -2.0, -1.0]
-        assert own.high.tolist() == [1.0, 2.0, 1.0]
+        assert own.low[:2].tolist() == [0.0, -2.0]
+        assert own.high[:2].tolist() == [1.0, 2.0]
         ActionStatistics(3).from_openvla({**FILE, "b": {}}, "robot", "action")
+
+    @pytest.mark.parametrize("masked", [True, False])
+    def test_a_gripper_is_turned_round_as_openvla_turns_it(self, masked) -> None:
+        """-sign(2 x - 1), of which LIBERO takes the sign; 1 - clip(a, 0, 1) back."""
+        own = {"q01": [-0.5] * 6 + [0.0], "q99": [0.5] * 6 + [1.0]}
+        if masked:
+            own["mask"] = [True] * 6 + [False]
+        file = {"libero_spatial_no_noops": {"action": own}}
+        statistics = ActionStatistics(7).from_openvla(file, None, "action")
+        said = torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0])
+        scaled = torch.zeros(5, 7)
+        scaled[:, 6] = said if masked else 2 * said - 1
+        acted = statistics.denormalize(scaled)
+        assert acted[:, 6].sign().tolist() == [1, 1, 0, -1, -1]
+        assert acted[[0, 4], 6].tolist() == [1, -1]
+        assert acted[:, :6].eq(0).all()
+        torch.testing.assert_close(statistics.normalize(acted), scaled)
+
+    def test_data_of_aloha_are_scaled_by_their_range_and_have_no_such_gripper(
+        self,
+    ) -> None:
+        own = {"q01": [0.1], "q99": [0.8], "min": [0.0], "max": [1.0]}
+        file = {"aloha1_fold_shirt": {"action": own, "proprio": own}}
+        for kind, entry in (ActionStatistics, "action"), (ProprioStatistics, "proprio"):
+            statistics = kind(1).from_openvla(file, None, entry)
+            assert (statistics.low.item(), statistics.high.item()) == (0, 1)
 
     def test_a_file_that_does_not_fit_is_refused(self) -> None:
         with pytest.raises(ValueError, match="dataset = 'x': choose one of"):

@@ -9,6 +9,7 @@ import torch
 from gymnasium.spaces import Dict
 from torch import Tensor, nn
 
+from yieldrl.foundations import CheckpointError
 from yieldrl.foundations.text import decode
 from yieldrl.networks import MLP, make_encoder
 from yieldrl.vla.backends import check_options
@@ -16,7 +17,7 @@ from yieldrl.vla.backends.cameras import has_images, unit_images
 from yieldrl.vla.backends.chunk import ChunkVLA, Look
 from yieldrl.vla.backends.custom import find_class
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.files import existing, read_json
+from yieldrl.vla.files import existing, model_folder, read_json
 
 OPTIONS = ("frozen", "normalized")
 """Options in `model_config` for this backend."""
@@ -116,9 +117,13 @@ class LeRobotVLA(ChunkVLA):
 
 def load_policy(model_path: str, model_class: str | None) -> nn.Module:
     """A policy by the `from_pretrained` of a class; without one LeRobot finds it."""
-    named = model_class is not None
-    policy_class = find_class(model_class) if named else _class_of_folder(model_path)
+    if model_class is not None:
+        policy_class = find_class(model_class)
+    else:
+        folder = model_folder(model_path)
+        policy_class, model_path = _class_of_folder(folder), str(folder)
     _check_policy(policy_class)
+    _check_units(policy_class, Path(model_path) / "policy_postprocessor.json")
     if not callable(getattr(policy_class, "from_pretrained", None)):
         raise TypeError(
             f"{policy_class.__qualname__} has no from_pretrained(path): give it one, or"
@@ -135,10 +140,20 @@ def _check_policy(policy_class: type) -> None:
         )
 
 
-def _class_of_folder(model_path: str) -> Any:
+def _check_units(policy_class: type, processor: Path) -> None:
+    """Refuse a class of LeRobot's, from 0.4 on, that leaves units to another file."""
+    if policy_class.__module__.startswith("lerobot.") and processor.is_file():
+        raise CheckpointError(
+            f"{processor} says how actions of {policy_class.__qualname__} become those"
+            " of a robot, and is not read here: name a class of your own in model_class"
+            " whose predict_action_chunk calls both of LeRobot's processors"
+        )
+
+
+def _class_of_folder(folder: Path) -> Any:
     """The class that LeRobot has for the `type` in a folder's `config.json`."""
     remedy = "download the policy, or name its class in model_class"
-    kind = read_json(existing(Path(model_path) / "config.json", remedy)).get("type")
+    kind = read_json(existing(folder / "config.json", remedy)).get("type")
     try:
         from lerobot.policies.factory import (  # type: ignore[import-not-found]
             get_policy_class,

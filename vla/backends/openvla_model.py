@@ -1,6 +1,7 @@
 """Load a folder in OpenVLA's layout, with the heads that it was trained with."""
 
 import math
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from yieldrl.vla.backends import check_options, oft, openvla
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.bins import ActionBins
 from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.conventions import GRIPPER
 from yieldrl.vla.decoding import AutoregressiveDecoding, Decoding
 from yieldrl.vla.files import read_state_dict
 from yieldrl.vla.heads import GaussianHead
@@ -22,9 +24,10 @@ from yieldrl.vla.model import VLAModel
 from yieldrl.vla.parallel import ZeroDecoding
 from yieldrl.vla.weights import load_strictly
 
-OPTIONS = ("dataset", "proprio")
-"""Options in `model_config`: the data set of the actions' units; and whether a new
-projector reads proprioception, where the checkpoint has none."""
+OPTIONS = ("dataset", "gripper", "proprio")
+"""Options in `model_config`: the data set of the actions' units; the numbers that open
+and close the environment's gripper, by default -1 and 1; and whether a new projector
+reads proprioception, where the checkpoint has none."""
 
 
 def load_openvla(
@@ -56,6 +59,8 @@ def load_openvla(
         spaces.pop("proprio", None)
     in_one_pass = numbers and config.action_head == "gaussian"
     in_one_pass |= oft.is_oft(parts, values, config.model_path or "")
+    if not in_one_pass:
+        _warn_of_cameras(sorted(getattr(spaces.get("rgb"), "spaces", ())))
     decoding = _decoding(config, layout.tokens, values, in_one_pass)
     bins = ActionBins(openvla.action_bins(values), descending=True, edges=True)
     model = VLAModel(
@@ -84,6 +89,15 @@ def _decoding(
     return AutoregressiveDecoding()
 
 
+def _warn_of_cameras(names: list[str]) -> None:
+    if len(names) > 1:
+        warnings.warn(
+            f"OpenVLA was trained to see one image, and there are {names}: name the"
+            f" one, as in observation_keys={{'rgb': 'rgb.{names[0]}'}}",
+            stacklevel=3,
+        )
+
+
 def _add_proprio(
     backbone: PrismaticBackbone,
     parts: Mapping[str, Path],
@@ -106,9 +120,18 @@ def _take_statistics(
 ) -> None:
     """Load the units of the data set that `model_config` names."""
     dataset = config.model_config.get("dataset")
-    if not known or model.action_statistics is None:
+    if model.action_statistics is None:
         return
-    model.action_statistics.from_openvla(known, dataset, "action")
+    if not known:
+        warnings.warn(
+            f"{config.model_path} has no statistics: if it was trained for actions,"
+            " theirs are lost, and those of the action space's bounds stand in; lay its"
+            " dataset_statistics.json beside the weights",
+            stacklevel=3,
+        )
+        return
+    gripper = config.model_config.get("gripper", GRIPPER)
+    model.action_statistics.from_openvla(known, dataset, "action", gripper)
     entries = known.get(dataset or next(iter(known)), {})
     if model.proprio_statistics is not None and "proprio" in entries:
         model.proprio_statistics.from_openvla(known, dataset, "proprio")

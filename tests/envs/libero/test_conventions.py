@@ -1,0 +1,165 @@
+"""A script's actions do their task in the numbers that models were trained to say."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Dict
+from torch import nn
+
+from yieldrl.vla import VLAConfig, VLAPolicy
+
+pytest.importorskip("transformers", reason="needs the extra vla")
+
+LOW = np.array([-0.75, -0.66, -0.94, -0.11, -0.21, -0.19])
+HIGH = np.array([0.94, 0.89, 0.93, 0.13, 0.19, 0.33])
+"""About the quantiles of LIBERO's own demonstrations."""
+
+ENTRY = {"q01": [*LOW, 0.0], "q99": [*HIGH, 1.0], "mask": [True] * 6 + [False]}
+MEAN, STD = np.full(7, 0.1), np.linspace(0.2, 0.8, 7)
+
+
+def in_openvla(action):
+    """As its `libero_dataset_transform` and its loader have it: 1 opens, 0 closes."""
+    scaled = 2 * (action[:6] - LOW) / (HIGH - LOW) - 1
+    return np.append(scaled.clip(-1, 1), 1 - action[6].clip(0, 1))
+
+
+class Entries:
+    """Logits of one bin after the other, in place of a network's."""
+
+    def __init__(self, policy, digitized):
+        policy.model.backbone.logits = self
+        self.size, self.digitized = policy.model.backbone.vocab_size, digitized
+
+    def say(self, numbers):
+        self.ids = list(self.digitized(numbers))
+
+    def __call__(self, hidden):
+        logits = torch.zeros(*hidden.shape[:2], self.size)
+        for k in range(hidden.shape[1]):
+            logits[0, k, self.ids.pop(0)] = 1e4
+        return logits
+
+
+class Said(nn.Module):
+    """Says the same numbers to whatever it is asked, in place of a network."""
+
+    def say(self, numbers):
+        self.numbers = torch.as_tensor(numbers, dtype=torch.float32)
+
+    def forward(self, *asked, **options):
+        return self.numbers.view(1, -1, 1)
+
+
+def openvla(env, folder, dataset="libero_spatial_no_noops", **fields):
+    from vla_folders import openvla_backbone, write_json, write_openvla
+
+    write_openvla(folder, source := openvla_backbone())
+    write_json(folder / "dataset_statistics.json", {dataset: {"action": ENTRY}})
+    policy = made(env, model_path=str(folder), **fields)
+    size, edges = source.vocab_size, np.linspace(-1, 1, 33)
+    entries = Entries(policy, lambda numbers: size - np.digitize(numbers, edges))
+    return policy, lambda action: entries.say(in_openvla(action))
+
+
+def openvla_in_one_pass(env, folder):
+    return openvla(env, folder, "bridge_orig", decoding="parallel")
+
+
+def openvla_oft(env, folder):
+    from yieldrl.vla.backends.oft import RegressionHead
+
+    head = RegressionHead(32, 7, 10, 2).state_dict()
+    torch.save(head, folder / "action_head--1_checkpoint.pt")
+    policy, _ = openvla(env, folder, action_head="gaussian")
+    policy.model.head.mean = said = Said()
+    return policy, lambda action: said.say(in_openvla(action))
+
+
+def pi0(env, folder):
+    from vla_folders import write_json, write_pi0
+
+    from yieldrl.vla.backends.chunk import Look
+
+    known = {"actions_mean": list(MEAN), "actions_std": list(STD)}
+    write_json(write_pi0(folder, 8, 7) / "processor_config.json", known)
+    policy, said = made(env, model_path=str(folder)), Said()
+    policy.model.look = lambda seen: Look(said().view(1, 1, 7), torch.zeros(1))
+    return policy, lambda action: said.say((action - MEAN) / STD)
+
+
+def lerobot(env, folder):
+    named = {"model_path": "1", "model_class": "vla_folders:Scale"}
+    policy, said = made(env, backend="lerobot", **named), Said()
+    policy.model.policy.predict_action_chunk = lambda batch: said().view(1, 1, 7)
+    return policy, said.say
+
+
+def tiny(env, folder):
+    policy = made(env)
+    first, edges = policy.model.backbone.vocab_size - 256, np.linspace(-1, 1, 257)
+    inner = edges[1:-1]
+    entries = Entries(policy, lambda numbers: first + np.digitize(numbers, inner))
+    return policy, entries.say
+
+
+def class_of_ones_own(env, folder):
+    class Mine(Said):
+        def get_value(self, observations):
+            return torch.zeros(1)
+
+        def evaluate_actions(self, observations, actions):
+            return torch.zeros(1), torch.zeros(1)
+
+    policy = VLAPolicy(felt(env), env.action_space, mine := Mine())
+    return policy, mine.say
+
+
+def felt(env):
+    """What is observed without cameras, that a model reads."""
+    return Dict(proprio=env.observation_space["proprio"])
+
+
+def made(env, **fields):
+    return VLAPolicy.from_config(felt(env), env.action_space, VLAConfig(**fields))
+
+
+@pytest.fixture(scope="module")
+def env(installed):
+    task = {"suite": "libero_spatial", "task": 2, "cameras": ()}
+    env = gym.make("yieldrl/LIBERO-v1", **task)
+    yield env
+    env.close()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(openvla, openvla_in_one_pass, openvla_oft),
+        *(pi0, lerobot, tiny, class_of_ones_own),
+    ],
+)
+def test_the_script_succeeds_in_the_numbers_of(env, tmp_path, model):
+    policy, say = model(env, tmp_path)
+    obs, _ = env.reset(seed=0)
+    success, steps = False, 0
+    while not success and steps < 110:
+        say(env.unwrapped.expert())
+        seen = {"proprio": torch.as_tensor(obs["proprio"])[None]}
+        with torch.no_grad():
+            action, *_ = policy(seen, deterministic=True)
+        obs, *_, info = env.step(action[0].numpy())
+        success, steps = info["success"], steps + 1
+    assert success
+
+
+def test_the_gripper_takes_the_sign_alone(env):
+    """So that a policy's own number, which its densities need, is as good."""
+    ends = []
+    for scale in (1.0, 0.01):
+        obs, _ = env.reset(seed=0)
+        for sign in (1, 1, 1, 0, 0, -1):
+            obs, *_ = env.step(np.array([*[0.1] * 6, scale * sign], np.float32))
+        ends.append(obs["objects"].tolist() + obs["proprio"].tolist())
+    assert ends[0] == ends[1]
