@@ -14,7 +14,7 @@ from yieldrl.buffers import pictures
 from yieldrl.buffers.robot_episodes import DataSet, Recording, action_space, entries_of
 from yieldrl.foundations import Utf8Text
 
-INFO = "meta/info.json"
+INFO, STATISTICS = "meta/info.json", "meta/stats.json"
 
 
 def open_folder(
@@ -41,20 +41,18 @@ def open_folder(
         ValueError: If it is of another version, or does not fit the environment.
     """
     files = _Files(folder)
-    found = files.spaces()
-    space, entries = entries_of(folder, found, observation_space)
+    space, entries = entries_of(folder, files.spaces(), observation_space)
     if "action" not in files.features:
         raise ValueError(f"{folder} has no feature 'action': it demonstrates nothing")
-    width = tuple(files.features["action"]["shape"])
-    wanted = action_space(folder, Box(-np.inf, np.inf, width, np.float32), acted)
+    known = Box(-np.inf, np.inf, tuple(files.features["action"]["shape"]), np.float32)
+    wanted = action_space(folder, known, acted, files.least_of_gripper())
     wants = set(entries.values())
     ends = [files.terminates(row) for row in files.episodes]
     count = sum(int(r["length"]) for r in files.episodes) - ends.count(False)
 
     def episodes() -> Iterator[Any]:
         for row, terminated in zip(files.episodes, ends, strict=True):
-            recording = files.recording(row, wants, terminated)
-            yield recording.transitions(space, entries)
+            yield files.recording(row, wants, terminated).transitions(space, entries)
 
     return DataSet(space, wanted, count, episodes())
 
@@ -95,8 +93,7 @@ class _Files:
         found = {}
         for key, feature in self.features.items():
             if key.startswith("observation.") and feature["dtype"] != "string":
-                name = key.removeprefix("observation.")
-                name = name.replace("images.", "rgb.", 1)
+                name = key.removeprefix("observation.").replace("images.", "rgb.", 1)
                 found[{"state": "proprio", "image": "rgb"}.get(name, name)] = key
         return found
 
@@ -120,6 +117,12 @@ class _Files:
             rows += table.select(kept).to_pylist()
         return sorted(rows, key=lambda row: row["episode_index"])
 
+    def least_of_gripper(self) -> float:
+        """The least number of the gripper, the last of an action; -1 if unknown."""
+        names, file = self.features["action"].get("names"), self.folder / STATISTICS
+        known = "gripper" in str(names) and file.is_file()
+        return json.loads(file.read_text())["action"]["min"][-1] if known else -1.0
+
     def terminates(self, row: Mapping[str, Any]) -> bool:
         """Whether an episode was terminated by its last step."""
         names = [n for n in ("next.success", "next.done") if n in self.features]
@@ -134,10 +137,9 @@ class _Files:
         if "language" in wants:
             numbers = self._column(row, "task_index").ravel().tolist()
             seen["language"] = [self.tasks[number] for number in numbers]
-        reward = np.zeros(len(action), np.float32)
-        if "next.reward" in self.features:
-            reward = self._column(row, "next.reward").reshape(-1).astype(np.float32)
-        return Recording(seen, action, reward, terminated)
+        rewarded = "next.reward" in self.features
+        reward = self._column(row, "next.reward") if rewarded else np.zeros(len(action))
+        return Recording(seen, action, reward.reshape(-1), terminated)
 
     def _seen(self, row: Mapping[str, Any], key: str) -> Any:
         feature, length = self.features[key], int(row["length"])
@@ -152,8 +154,7 @@ class _Files:
             seen = pictures.of_video(file, start, length, float(self.info["fps"]))
         if seen.shape[1:] != pictures.channels_last(shape):
             raise ValueError(
-                f"{self.folder}: {key} is said to be of {shape}, and is of"
-                f" {seen.shape[1:]}"
+                f"{self.folder}: {key} is said to be of {shape}, not {seen.shape[1:]}"
             )
         return seen
 
@@ -163,8 +164,7 @@ class _Files:
         shape = tuple(self.features[key]["shape"])
         if values[0].size != np.prod(shape, dtype=int):
             raise ValueError(
-                f"{self.folder}: {key} is said to be of {shape}, and is of"
-                f" {values.shape[1:]}"
+                f"{self.folder}: {key} is said to be of {shape}, not {values.shape[1:]}"
             )
         return values.reshape(len(values), *shape)
 

@@ -100,17 +100,29 @@ def entries_of(
     return wanted, entries
 
 
-def action_space(source: Any, found: Box, wanted: gym.Space[Any] | None) -> Any:
-    """The wanted action space, if it has as many numbers; else ValueError."""
-    if wanted is not None and (
-        not isinstance(wanted, Box) or wanted.shape != found.shape
-    ):
+def action_space(
+    source: Any, found: Box, wanted: gym.Space[Any] | None, gripper: float = -1.0
+) -> Any:
+    """The wanted action space, if it has as many numbers; else ValueError.
+
+    `gripper` is the least number of a gripper, the last of an action: ValueError if an
+    arm with 7 numbers opens it at 1 in [0, 1], and the environment at -1.
+    """
+    if wanted is None:
+        return found
+    if not isinstance(wanted, Box) or wanted.shape != found.shape:
         raise ValueError(
             f"{source}: the data set's actions are {found.shape[0]} numbers, those of"
             f" the environment are of {wanted}: take the environment that it was"
             " recorded in"
         )
-    return found if wanted is None else wanted
+    if found.shape == (7,) and wanted.low[-1] < 0 <= gripper:
+        raise ValueError(
+            f"{source}: the gripper's numbers are {gripper:g} and more, as OpenVLA's"
+            " data sets have them, and the environment's opens at -1: write 1 - 2 x in"
+            " place of the last one where 1 opens"
+        )
+    return wanted
 
 
 def without_no_ops(episode: TensorDict) -> TensorDict:

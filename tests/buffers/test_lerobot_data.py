@@ -220,6 +220,19 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"no picture 0\.500 s after"):
             read_dataset(tmp_path)
 
+    def test_a_gripper_of_zero_and_one(self, tmp_path):
+        """As data sets of OpenVLA's become, where the environment opens at -1."""
+        acted, names = Box(-1, 1, (7,), np.float32), ["x"] * 6 + ["gripper"]
+        action = {"dtype": "float32", "shape": [7], "names": {"motors": names}}
+        write(tmp_path, info={"features": {**features(), "action": action}})
+        file = tmp_path / "meta/stats.json"
+        file.write_text(json.dumps({"action": {"min": [-1.0] * 6 + [0.0]}}))
+        with pytest.raises(ValueError, match=r"opens at -1: write 1 - 2 x"):
+            read_dataset(tmp_path, None, acted)
+        file.write_text(json.dumps({"action": {"min": [-1.0] * 7}}))
+        with pytest.raises(ValueError, match="action is said to be of"):
+            read_dataset(tmp_path, None, acted)  # it goes on
+
     def test_actions_that_are_choices(self, tmp_path):
         write(tmp_path)
         with pytest.raises(ValueError, match="actions are 2 numbers"):
