@@ -15,6 +15,7 @@ from yieldrl.buffers.storage import Storage
 class Demonstrations:
     """Transitions `[T, N]` of an expert, drawn in minibatches and never cleared.
 
+    Actions are the environment's, which an agent of behaviour cloning converts.
     `windows` cuts them into minibatches. An episode that is unfinished at the last row
     counts as truncated there.
 

@@ -49,7 +49,7 @@ class Algorithm(abstractions.Algorithm):
         return self.model.predict(obs)
 
     def update(self, rollout: TensorDict) -> Logs:
-        """One gradient step on all actions of a rollout `[T, N]`."""
+        """One gradient step on all actions of a rollout `[T, N]`, the policy's."""
         windows = Windows(rollout.to(self.device), None, self.config.gamma, seed=0)
         data = windows.minibatch(0, rollout.numel(), values=self.learns_values)
         return self.train_step(data)
