@@ -259,6 +259,11 @@ class TestTheGripper:
         digit = np.digitize(edge, np.linspace(-1, 1, 33))
         assert raised.tolist() == [model.head.vocab_size - digit]
 
+    def test_every_entry_comes_back_from_its_action(self, gripping):
+        head = load(gripping, acted=Box(-2, 2, (2, 2))).head
+        tokens = torch.arange(33).repeat_interleave(4).view(33, 4)
+        assert torch.equal(head.tokens(head.action(tokens)), tokens)
+
     def test_of_another_environment_it_has_to_be_said(self, gripping):
         acted = Box(0, 1, (2, 2))
         with pytest.raises(ValueError, match=r"say which numbers do.*\[OPEN, CLOSED\]"):
