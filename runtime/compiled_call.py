@@ -78,7 +78,9 @@ class CompiledCall:
     def with_code(self, inputs: Any, generator: torch.Generator, *_: Any) -> Any:
         """The result of the code, with random numbers that are drawn now."""
         arguments = self._arguments(inputs, generator)
-        with drawing_from(generator):
+        if self._draws:
+            return self.compiled(*arguments)
+        with drawing_from(generator):  # it may draw globally
             return self.compiled(*arguments)
 
     def _arguments(self, inputs: Any, generator: torch.Generator) -> tuple[Any, ...]:
