@@ -8,7 +8,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import EpisodeGroups, Minibatches
-from yieldrl.foundations import mean_of_all
+from yieldrl.foundations import mean_of_all, ranks
 from yieldrl.on_policy.algorithm import OnPolicyAlgorithm
 from yieldrl.on_policy.episode_rows import counted
 from yieldrl.on_policy.tokens import in_rows, tokens_taken
@@ -27,8 +27,15 @@ class GroupAlgorithm(OnPolicyAlgorithm):
     reads_next_obs = False
 
     def anneal(self, fraction_done: float) -> None:
-        """Let the learning rate fall linearly, from the end of demonstrations on."""
-        super().anneal(self.config.improved_share(fraction_done))
+        """Let the learning rate fall linearly, from the end of demonstrations on, after
+        it rose over `warmup_share`: by the end of this rollout, so never from zero."""
+        config = self.config
+        rollout = config.batch_size * ranks().count / config.total_steps
+        done, after = map(
+            config.improved_share, (fraction_done, fraction_done + rollout)
+        )
+        rise = min(1.0, after / config.warmup_share) if config.warmup_share else 1.0
+        super().anneal(1 - (1 - done) * rise)
 
     def rollout_logs(self, rollout: TensorDict, prepared: TensorDict) -> Logs:
         """Shares of complete episodes, and of groups whose returns differ."""

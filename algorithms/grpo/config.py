@@ -4,7 +4,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from yieldrl.algorithms import behavior_cloning
-from yieldrl.foundations import Coefficient, Count, LearningRate, Positive, Range
+from yieldrl.foundations import (
+    Coefficient,
+    Count,
+    LearningRate,
+    Positive,
+    Range,
+    UnitInterval,
+)
 from yieldrl.language import LanguageConfig
 from yieldrl.on_policy import CloningConfig
 
@@ -27,7 +34,7 @@ class Config(LanguageConfig, CloningConfig):
     """Id of a registered environment, such as `yieldrl/Steps-v1`. A tuned file is for
     episodes of many steps, `--config grpo/cartpole`."""
 
-    total_steps: int = 60_000
+    total_steps: int = 160_000
     """Environment steps to train for, the expert's and the policy's, counted over all
     environments. The learning rate falls to zero over the policy's."""
 
@@ -50,9 +57,9 @@ class Config(LanguageConfig, CloningConfig):
     """Gradient steps of cloning. More begin with a policy that is right more often;
     None takes as many as `clone_epochs` does."""
 
-    num_epochs: Annotated[int, Range(1, 10**4)] = 4
-    """Passes over each rollout. More learn more from it and move the policy further
-    from the one that acted; `clip_coef` limits that."""
+    num_epochs: Annotated[int, Range(1, 10**4)] = 1
+    """Passes over each rollout. More learn more from it, also of what is chance in it,
+    and move the policy further from the one that acted; `clip_coef` limits that."""
 
     num_minibatches: Count = 4
     """Minibatches of episodes in each pass, and gradient steps. More are noisier."""
@@ -61,9 +68,14 @@ class Config(LanguageConfig, CloningConfig):
     """Parts in which a minibatch goes through the model. More take less memory and
     more time, for the same step."""
 
-    learning_rate: LearningRate = 5e-5
-    """Learning rate of Adam at the start, whose first steps have its size in every
-    weight: too high unlearns what was cloned, or makes the policy collapse."""
+    learning_rate: LearningRate = 1e-4
+    """Learning rate of Adam after its warm-up. Too high unlearns what was cloned, or
+    makes the policy collapse."""
+
+    warmup_share: UnitInterval = 0.05
+    """Share of learning after cloning over which an annealed learning rate first rises.
+    Adam's first steps move every weight by the whole of it, whatever the gradient: from
+    a clone that unlearns much at once. 0 begins with all of it."""
 
     gamma: float = 1.0
     """Discount of rewards in returns, from 0 (only the next counts) to 1 (all do)."""

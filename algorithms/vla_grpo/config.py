@@ -58,6 +58,7 @@ class Config(VLAConfig, grpo.Config):
     num_minibatches: int = 2
     num_epochs: int = 2
     eval_episodes: int = 10
+    warmup_share: float = 0.0
 
     learning_rate: float = 5e-4
     """Learning rate of AdamW at the start. Pretrained models take less, 1e-5 say;

@@ -631,6 +631,16 @@ def test_the_clone_is_made_of_single_prompts_and_is_the_reference() -> None:
     assert group["lr"] == pytest.approx(0.5 * rate)
 
 
+def test_the_rate_rises_before_it_falls_and_is_never_zero() -> None:
+    algorithm = on_the_way(warmup_share=0.5, learning_rate=0.6).algorithm
+    assert algorithm.config.batch_size == 64
+    rates = []
+    for step in range(128, 512, 64):  # at the start of every rollout
+        algorithm.anneal(step / 512)
+        rates.append(algorithm.learning_rate)
+    assert rates == pytest.approx([0.2, 1 / 3, 0.4, 0.3, 0.2, 0.1])
+
+
 @pytest.mark.parametrize("config_class", [grpo.Config, dapo.Config, dpo.Config])
 def test_answers_are_evaluated_on_hundreds_of_prompts_in_one_batch(
     config_class,
