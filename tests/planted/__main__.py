@@ -1,0 +1,248 @@
+"""Whether the tests would notice: plant bugs in copies of the package, and run tests.
+
+    python -m tests.planted --map        # which test enters which function (long)
+    python -m tests.planted              # plant every bug, say who catches it
+    python -m tests.planted buffers envs # those of some rooms
+
+A file of bugs, one for each room, lists `file`, `old` text, `new` text and, in one
+sentence, what `goes_wrong`. Of each bug the quickest tests run that enter its function,
+those of its own room first, until three have failed. The exit status is 1 if no test
+of its own room catches a bug.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".cache" / "planted"
+MAP = CACHE / "map.json"
+SECONDS = 40.0
+"""Of the tests that run for one bug, as long as they took when the map was made."""
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One mistake: text of a file, what stands in its place, and what goes wrong."""
+
+    room: str
+    file: str
+    old: str
+    new: str
+    goes_wrong: str
+
+    @property
+    def function(self) -> str:
+        """The name of the function in which the old text stands; "" outside of all."""
+        text = (ROOT / self.file).read_text("utf-8")
+        if text.count(self.old) != 1:
+            raise ValueError(
+                f"{self.room}.yaml: {self.old!r} stands {text.count(self.old)} times in"
+                f" {self.file}, and must stand there once: plant the bug anew"
+            )
+        line = text[: text.index(self.old)].count("\n") + 1
+        inside = [name for name, lines in functions(text) if line in lines]
+        return inside[-1] if inside else ""
+
+    def plant(self, copy: Path) -> None:
+        """Write the file with the mistake into a copy of the repository."""
+        text = (ROOT / self.file).read_text("utf-8")
+        (copy / self.file).write_text(text.replace(self.old, self.new), "utf-8")
+
+    def remove(self, copy: Path) -> None:
+        """Write the file as it is into a copy of the repository."""
+        shutil.copy(ROOT / self.file, copy / self.file)
+
+
+def functions(text: str) -> Iterator[tuple[str, range]]:
+    """Name and lines of every function of a source, outer ones before inner ones."""
+
+    def look(node: ast.AST, path: str) -> Iterator[tuple[str, range]]:
+        for child in ast.iter_child_nodes(node):
+            name = path
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                name = f"{path}.{child.name}"
+            if isinstance(child, ast.FunctionDef):
+                yield name, range(child.lineno, (child.end_lineno or 0) + 1)
+            yield from look(child, name)
+
+    return look(ast.parse(text), "")
+
+
+def bugs(rooms: list[str]) -> list[Bug]:
+    """The bugs of some rooms, or of all."""
+    files = sorted(Path(__file__).parent.glob("*.yaml"))
+    if unknown := set(rooms) - {file.stem for file in files}:
+        raise SystemExit(
+            f"no bugs for {unknown}: choose from {[f.stem for f in files]}"
+        )
+    return [
+        Bug(file.stem, **each)
+        for file in files
+        if not rooms or file.stem in rooms
+        for each in yaml.safe_load(file.read_text("utf-8"))
+    ]
+
+
+@dataclass(frozen=True)
+class Map:
+    """Which tests execute a line, and how long each takes."""
+
+    seconds: dict[str, float]  # test -> seconds, of those that passed
+    entered: dict[str, dict[str, list[int]]]  # file -> function -> numbers of tests
+
+    def tests(self, bug: Bug) -> list[str]:
+        """The quickest tests that enter a bug's function, of its own room first.
+
+        What runs in other processes is not in the map: then it is all of the room.
+        """
+        names, entered = list(self.seconds), self.entered.get(bug.file, {})
+        found = {names[i] for i in entered.get(bug.function, [])}
+        found = found or {name for name in names if is_in(name, bug.room)}
+        order = sorted(found, key=lambda n: (not is_in(n, bug.room), self.seconds[n]))
+        left, chosen = SECONDS, []
+        for name in order:
+            left -= self.seconds[name]
+            if left < 0 and chosen:
+                break
+            chosen.append(name)
+        return chosen
+
+
+def is_in(test: str, room: str) -> bool:
+    """Whether a test is of a room: in its folder, or in a file named after it."""
+    return test.startswith((f"tests/{room}/", f"tests/test_{room}"))
+
+
+class Durations:
+    """A plugin of pytest: the seconds of each test that passes."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        before = self.seconds.get(report.nodeid, 0.0)
+        self.seconds[report.nodeid] = before + report.duration
+        if report.outcome != "passed":
+            self.failed.add(report.nodeid)
+
+
+def make_map() -> None:
+    """Run all tests under coverage.py, and write the map; prints coverage by room."""
+    import coverage
+    import pytest
+
+    CACHE.mkdir(parents=True, exist_ok=True)
+    config, data = CACHE / "settings.ini", CACHE / "executed"
+    config.write_text(
+        f"[run]\nbranch = True\ndata_file = {data}\nsource = {ROOT}\n"
+        "omit = tests/*, benchmarks/*, docs/*, notebooks/*, .*/*, build/*, site/*\n"
+    )
+    durations = Durations()
+    words = ["-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal"]
+    words += [f"--cov={ROOT}", f"--cov-config={config}", "--cov-context=test"]
+    pytest.main([*words, "--cov-report=", "tests"], plugins=[durations])
+    seconds = {k: v for k, v in durations.seconds.items() if k not in durations.failed}
+    numbers = {name: number for number, name in enumerate(seconds)}
+    measured = coverage.CoverageData(basename=str(data))
+    measured.read()
+    entered = {}
+    for file in measured.measured_files():
+        by_line = {
+            line: {numbers[n] for c in by if (n := c.split("|")[0]) in numbers}
+            for line, by in measured.contexts_by_lineno(file).items()
+        }
+        entered[Path(file).relative_to(ROOT).as_posix()] = {
+            name: sorted(set().union(*(by_line.get(line, ()) for line in lines)))
+            for name, lines in functions(Path(file).read_text("utf-8"))
+        }
+    MAP.write_text(json.dumps({"seconds": seconds, "entered": entered}))
+    print(f"{len(seconds)} tests, {len(durations.failed)} left out; wrote {MAP}")
+
+
+def copies(count: int) -> Iterator[Path]:
+    """Copies of the repository's files, each in a folder called `yieldrl`."""
+    named = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    files = subprocess.check_output(named, cwd=ROOT, text=True).splitlines()
+    for _ in range(count):
+        copy = Path(tempfile.mkdtemp(prefix="planted-")) / "yieldrl"
+        for file in files:
+            if (ROOT / file).is_file():
+                (copy / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / file, copy / file)
+        yield copy
+
+
+def caught_by(bug: Bug, tests: list[str], copy: Path) -> list[str]:
+    """The tests that fail with the bug, three at most."""
+    if not tests:
+        return []
+    bug.plant(copy)
+    try:
+        words = ["-q", "-x", "--maxfail=3", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
+        # The copy comes before the package that is installed.
+        env = {**os.environ, "PYTHONPATH": str(copy.parent), "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(
+            [sys.executable, "-B", "-m", "pytest", *words, *tests],
+            cwd=copy,
+            env=env,
+            text=True,
+            capture_output=True,
+            timeout=20 * SECONDS,
+        )
+    except subprocess.TimeoutExpired:  # it waits for ever, which is noticed too
+        return tests[:1]
+    finally:
+        bug.remove(copy)
+    lines = (line.split(" ", 2) for line in done.stdout.splitlines())
+    return [words[1] for words in lines if words[0] in ("FAILED", "ERROR")]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rooms", nargs="*")
+    parser.add_argument("--map", action="store_true", help="make the map anew")
+    words = parser.parse_args()
+    if words.map or not MAP.is_file():
+        make_map()
+    known, planted = Map(**json.loads(MAP.read_text())), bugs(words.rooms)
+    free: SimpleQueue[Path] = SimpleQueue()
+    for copy in copies(2):
+        free.put(copy)
+
+    def look(bug: Bug) -> list[str]:
+        copy = free.get()
+        try:
+            return caught_by(bug, known.tests(bug), copy)
+        finally:
+            free.put(copy)
+
+    missed = 0
+    with ThreadPoolExecutor(2) as pool:
+        for bug, found in zip(planted, pool.map(look, planted), strict=True):
+            own = [test for test in found if is_in(test, bug.room)]
+            missed += not own
+            verdict = f"caught by {len(found)}" if own else "MISSED by its own room"
+            print(f"{verdict:24} {bug.file}: {bug.goes_wrong}", *found[:1], flush=True)
+    print(f"{len(planted)} bugs, {missed} missed")
+    raise SystemExit(missed > 0)
+
+
+if __name__ == "__main__":
+    main()
