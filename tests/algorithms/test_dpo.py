@@ -208,7 +208,7 @@ def test_a_resumed_run_is_the_same_to_the_bit(tmp_path: Any) -> None:
             if len(found) == stop:
                 break
         trainer.save(tmp_path / "run.pt")
-        again = dpo.Trainer.load(tmp_path / "run.pt", model=SMALL)
+        again = dpo.Trainer.load(tmp_path / "run.pt", model=SMALL, trust=True)
         assert found + [numbers(log) for log in again()] == expected
 
 
