@@ -176,18 +176,23 @@ def plot(
 
 @_command
 @usage_errors()
-def check(chapter: Positional[str], file: str | None = None) -> None:
+def check(
+    chapter: Positional[str], file: str | None = None, json: bool = False
+) -> None:
     """Check your answer to an exercise of the course, property by property.
 
     The exit status is 1 if one does not hold.
 
     Args:
         chapter: For example `ch09`.
-        file: Your answer, if it is not the `exercise.py` of the chapter.
+        file: Your answer, if it is not the `exercise.py` of the chapter, which is made
+            if it is not there.
+        json: Print a list for a program that grades: of each property whether it
+            holds, and if not, what was found instead, and a hint.
     """
     from yieldrl import exercises
 
-    if not exercises.check(chapter, file=file):
+    if not (exercises.grade if json else exercises.check)(chapter, file=file):
         raise SystemExit(1)
 
 

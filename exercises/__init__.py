@@ -4,11 +4,12 @@
     >>> "ch09" in chapters()
     True
 
-Each lies in a folder of its own: `exercise.py` is working code with a gap, `check.py`
-the properties of an answer, `solution.py` the answer of the authors.
+Each lies in a folder of its own: `solution.py` is the answer of the authors, from which
+`exercise.py` is made, working code with a gap, and `check.py` has the properties of an
+answer.
 """
 
 from yieldrl.exercises.comparing import Wrong, expect, expect_close
-from yieldrl.exercises.finding import chapters, check
+from yieldrl.exercises.finding import chapters, check, grade
 
-__all__ = ["Wrong", "chapters", "check", "expect", "expect_close"]
+__all__ = ["Wrong", "chapters", "check", "expect", "expect_close", "grade"]

@@ -6,17 +6,30 @@ The first line of its docstring states it.
 
 import inspect
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from yieldrl.exercises.comparing import Wrong, expect, expect_close
-
-__all__ = ["Property", "Wrong", "expect", "expect_close", "properties", "report"]
-__all__ += ["statement", "verdict"]
+from yieldrl.exercises.comparing import Wrong
 
 Property = Callable[[Any], None]
+
+
+class Verdict(NamedTuple):
+    """Whether an answer has a property.
+
+    Attributes:
+        property: What is asked of it, in one sentence.
+        passed: Whether it has it.
+        message: If not, what was found and what was expected.
+        hint: The mistake, if it is a known one, or where to look; it may be empty.
+    """
+
+    property: str
+    passed: bool
+    message: str = ""
+    hint: str = ""
 
 
 def properties(checks: ModuleType) -> list[Property]:
@@ -37,7 +50,33 @@ def statement(holds: Property) -> str:
     return (holds.__doc__ or "").strip().partition("\n")[0].rstrip(".")
 
 
-def verdict(holds: Property, answer: Any) -> Wrong | None:
+def verdicts(answer: Any, checks: Sequence[Property]) -> Iterator[Verdict]:
+    """What holds of an answer, property by property, as it is found."""
+    for holds in checks:
+        wrong = _wrong(holds, answer)
+        if wrong is None:
+            yield Verdict(statement(holds), True)
+        else:
+            yield Verdict(statement(holds), False, wrong.message, wrong.hint)
+
+
+def report(found: Iterable[Verdict], say: Callable[[str], None] = print) -> bool:
+    """Print a line for every property, with what is wrong; return whether all hold."""
+    count, failed, before = 0, 0, ""
+    for says, passed, message, hint in found:
+        count += 1
+        say(f"  {'pass' if passed else 'FAIL'}  {says}")
+        if passed:
+            continue
+        failed += 1
+        said = f"        {message}" + (f"\n        hint: {hint}" if hint else "")
+        say("        the same again" if said == before else said)
+        before = said
+    say(f"{count - failed} of {count} hold" if failed else f"all {count} hold")
+    return not failed
+
+
+def _wrong(holds: Property, answer: Any) -> Wrong | None:
     """What is wrong with an answer, or None; it may raise whatever it likes."""
     try:
         holds(answer)
@@ -52,26 +91,6 @@ def verdict(holds: Property, answer: Any) -> Wrong | None:
     except (Exception, SystemExit) as error:
         return _raised(error, answer)
     return None
-
-
-def report(
-    answer: Any, checks: Sequence[Property], say: Callable[[str], None] = print
-) -> bool:
-    """Print a line for every property, with what is wrong; return whether all hold."""
-    failed, before = 0, ""
-    for holds in checks:
-        wrong = verdict(holds, answer)
-        say(f"  {'pass' if wrong is None else 'FAIL'}  {statement(holds)}")
-        if wrong is None:
-            continue
-        failed += 1
-        hint = f"\n        hint: {wrong.hint}" if wrong.hint else ""
-        said = f"        {wrong.message}{hint}"
-        say("        the same again" if said == before else said)
-        before = said
-    count = len(checks)
-    say(f"{count - failed} of {count} hold" if failed else f"all {count} hold")
-    return not failed
 
 
 def _raised(error: BaseException, answer: Any) -> Wrong:

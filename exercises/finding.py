@@ -1,16 +1,19 @@
 """Which exercises there are, and what an answer to one is read from."""
 
 import ast
+import contextlib
 import importlib
+import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from yieldrl.exercises import checking
+from yieldrl.exercises.checking import Verdict
+from yieldrl.exercises.gaps import PACKAGE, gaps, opened, title
 
-PACKAGE = "yieldrl.exercises"
 HOME = Path(__file__).parent
 
 
@@ -36,7 +39,8 @@ def check(
     Args:
         chapter: For example `ch09`; `9` and the name of the folder will do.
         answer: Functions by their names, or a module of them.
-        file: Another file than the chapter's `exercise.py`.
+        file: Another file than the chapter's `exercise.py`, which is made with its
+            gaps open if it is not there.
         functions: Functions by their names.
 
     Returns:
@@ -46,23 +50,60 @@ def check(
         ValueError: If there is no such exercise, or nothing of that name in it.
         FileNotFoundError: If there is no such file.
     """
+    found = _verdicts(chapter, answer, file, functions)
     folder = find(chapter)
-    exercise, solution = folder / "exercise.py", folder / "solution.py"
-    path = exercise if file is None else Path(file)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: there is no such file")
-    # A reader's file may hold anything; the solution has the gaps for sure.
-    known = [*names(solution), *_names_if_valid(exercise)]
-    given = _given(answer, functions, list(dict.fromkeys(known)))
+    given = {**_given(answer, folder), **functions}
+    path = folder / "exercise.py" if file is None else Path(file)
     what = f"{', '.join(given)} as given" if given else _shown(path)
     print(f"{title(folder)}: {what}")
+    return checking.report(found)
+
+
+def grade(chapter: str, file: str | Path | None = None) -> bool:
+    """Print what `check` finds as JSON, for a program; the arguments are the same.
+
+    A list with an object for each property: `property`, `passed`, `message` and `hint`.
+    What the answer itself prints goes to standard error.
+    """
+    with contextlib.redirect_stdout(sys.stderr):
+        found = list(_verdicts(chapter, None, file, {}))
+    print(json.dumps([verdict._asdict() for verdict in found], indent=2))
+    return all(verdict.passed for verdict in found)
+
+
+def _verdicts(
+    chapter: str,
+    answer: Mapping[str, Any] | ModuleType | None,
+    file: str | Path | None,
+    functions: Mapping[str, Any],
+) -> Iterator[Verdict]:
+    """What is found, property by property; what was asked for is checked at once."""
+    folder = find(chapter)
+    given = {**_given(answer, folder), **functions}
+    known = _known(folder)
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise ValueError(
+            f"nothing in this exercise is called {', '.join(unknown)}: it has"
+            f" {', '.join(known)}"
+        )
+    path = folder / "exercise.py" if file is None else Path(file)
+    if file is not None and not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file")
+    if not given and not path.exists():
+        path.write_text(opened(folder), "utf-8")
+        print(f"made {_shown(path)}, which has gaps to fill")
+    return _found(folder, path, given)
+
+
+def _found(folder: Path, path: Path, given: Mapping[str, Any]) -> Iterator[Verdict]:
     try:
-        module = load(exercise, path, gaps=names(solution), given=given)
+        module = load(folder, path, given)
     except (Exception, SystemExit) as error:
-        print(f"  FAIL  Python can import it\n        {_reason(error, path)}")
-        return False
+        yield Verdict("Python can import it", False, _reason(error, path))
+        return
     checks = importlib.import_module(f"{PACKAGE}.{folder.name}.check")
-    return checking.report(module, checking.properties(checks))
+    yield from checking.verdicts(module, checking.properties(checks))
 
 
 def find(chapter: str) -> Path:
@@ -80,30 +121,25 @@ def find(chapter: str) -> Path:
     return known[key]
 
 
-def title(folder: Path) -> str:
-    """What a chapter's exercise is about: the first line of its docstring."""
-    text = (folder / "__init__.py").read_text("utf-8-sig")
-    return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0].rstrip(".")
-
-
 def load(
-    exercise: Path,
-    path: Path,
-    gaps: Sequence[str] = (),
-    given: Mapping[str, Any] | None = None,
+    folder: Path, path: Path, given: Mapping[str, Any] | None = None
 ) -> ModuleType:
-    """An answer: `exercise.py`, whose helpers need not be repeated, with what the file
-    `path` puts in the place of its `gaps`, and a caller in the place of both."""
+    """An answer: a file that may hold no more than what belongs in the gaps, and what a
+    caller puts in the place of it."""
     name = f"answer_{path.stem}"
     if path.suffix != ".py":
         raise ImportError(f"{path} is no Python file: its name must end in .py")
     module = ModuleType(name)
     sys.modules[name] = module  # where dataclasses look for the names in annotations
-    _run(exercise, module)
-    if path.resolve() != exercise.resolve():
-        for gap in gaps:
+    exercise = folder / "exercise.py"
+    own = path.resolve() == exercise.resolve()
+    if not (own and path.exists()):
+        _run(opened(folder), exercise, module)
+    if not own:
+        for gap in gaps(folder):
             vars(module).pop(gap, None)
-        _run(path, module)
+    if path.exists():
+        _run(path.read_text("utf-8-sig"), path, module)
     vars(module).update(given or {})
     codes = [getattr(part, "__code__", None) for part in (given or {}).values()]
     files = [code.co_filename for code in codes if code is not None]
@@ -111,47 +147,28 @@ def load(
     return module
 
 
-def _run(path: Path, module: ModuleType) -> None:
-    """Run a file in a module."""
+def _run(text: str, path: Path, module: ModuleType) -> None:
+    """Run a file's text in a module."""
     vars(module)["__file__"] = str(path)
-    text = path.read_text("utf-8-sig")
     exec(compile(text, str(path), "exec", dont_inherit=True), vars(module))
 
 
-def names(path: Path) -> list[str]:
-    """The functions and classes that a file defines, without importing it."""
-    body = ast.parse(path.read_text("utf-8-sig")).body
-    return [n.name for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
-
-
-def _names_if_valid(path: Path) -> list[str]:
-    """Those of a file that Python can read; none of another."""
-    try:
-        return names(path)
-    except SyntaxError:
-        return []
+def _known(folder: Path) -> list[str]:
+    """The functions and classes of an exercise, those that have a gap first."""
+    body = ast.parse(opened(folder)).body
+    kinds = ast.FunctionDef, ast.ClassDef
+    names = [part.name for part in body if isinstance(part, kinds)]
+    return list(dict.fromkeys([*gaps(folder), *names]))
 
 
 def _given(
-    answer: Mapping[str, Any] | ModuleType | None,
-    functions: Mapping[str, Any],
-    known: list[str],
+    answer: Mapping[str, Any] | ModuleType | None, folder: Path
 ) -> dict[str, Any]:
-    """What was handed over; of a module only what the exercise asks for.
-
-    Raises:
-        ValueError: If the exercise has nothing of that name.
-    """
+    """What was handed over; of a module only what the exercise asks for."""
     if isinstance(answer, ModuleType):
-        answer = {name: vars(answer)[name] for name in known if hasattr(answer, name)}
-    given = {**(answer or {}), **functions}
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise ValueError(
-            f"nothing in this exercise is called {', '.join(unknown)}: it has"
-            f" {', '.join(known)}"
-        )
-    return given
+        own = vars(answer)
+        return {name: own[name] for name in _known(folder) if name in own}
+    return dict(answer or {})
 
 
 def _reason(error: BaseException, path: Path) -> str:

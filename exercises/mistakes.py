@@ -5,6 +5,7 @@ gives something else has another one, of which nothing is said.
 """
 
 import re
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 
 from yieldrl.exercises.comparing import like
+from yieldrl.exercises.gaps import GAP
 
 Results = list[list[Any]]
 """For each case, the parts of its result."""
@@ -36,7 +38,8 @@ def parse(table: str) -> list[Mistake]:
 
     It has lines `old => new`, one for each way to make a mistake, and below them,
     indented, the hint. Line breaks in the code are written `\n`. Of several mistakes
-    that give what an answer gives the first is named.
+    that give what an answer gives the first is named. A hint `-` is none: such a
+    mistake must be noticed, and no more.
 
     >>> parse("x + y => x - y\n    the sign is wrong")
     [Mistake(old='x + y', new='x - y', hint='the sign is wrong')]
@@ -45,7 +48,8 @@ def parse(table: str) -> list[Mistake]:
     for changes, hint in re.findall(r"((?:^\S.*\n)+)((?:^ .*\n?)+)", table, re.M):
         for change in changes.splitlines():
             old, _, new = change.replace(r"\n", "\n").partition(" =>")
-            mistakes.append(Mistake(old, new.removeprefix(" "), " ".join(hint.split())))
+            text = " ".join(hint.split())
+            mistakes.append(Mistake(old, new.removeprefix(" "), text.strip("-")))
     return mistakes
 
 
@@ -73,17 +77,25 @@ class Solution:
         return [self.right, *(self.changed(change) for change in self.also)]
 
     def changed(self, *changes: Change) -> ModuleType:
-        """The file as a module, with parts of its text replaced.
+        """The file as a module, with parts of its text replaced, in its gaps or, if
+        they are not there, elsewhere.
 
         Raises:
             ValueError: If such a part is not there, or more than once.
         """
         text = self.path.read_text("utf-8")
         for old, new in changes:
-            if text.count(old) != 1:
+            places = [
+                gap.start(3) + found.start()
+                for gap in GAP.finditer(text)
+                for found in re.finditer(re.escape(old), gap[3])
+            ] or [found.start() for found in re.finditer(re.escape(old), text)]
+            if len(places) != 1:
                 raise ValueError(f"{old!r} is not once in {self.path}")
-            text = text.replace(old, new)
+            at = places[0]
+            text = text[:at] + new + text[at + len(old) :]
         module = ModuleType(f"changed_{self.path.stem}")
+        sys.modules[module.__name__] = module  # where dataclasses look for names
         vars(module).update(torch=torch, np=np)  # a mistake may need them
         exec(compile(text, self.path, "exec", dont_inherit=True), vars(module))
         return module

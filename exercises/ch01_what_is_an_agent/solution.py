@@ -5,18 +5,59 @@ from typing import Any
 
 import gymnasium
 
+from yieldrl.algorithms import q_learning
+
 Policy = Callable[[Any], Any]
 
 
 def play(
     env: gymnasium.Env[Any, Any], policy: Policy, seed: int | None = None
 ) -> tuple[float, int]:
-    """Play one episode; its return, without a discount, and its length in steps."""
+    """Play one episode; its return, without a discount, and its length in steps.
+
+    Args:
+        env: A world in which any episode may be under way, or none.
+        policy: Observation -> action.
+        seed: For the world's chance in this episode; None goes on where it was.
+
+    Returns:
+        The sum of all rewards, and how many steps were taken.
+    """
+    total, length = 0.0, 0
+    # The gap. A line before a loop, and four or five in it, are enough:
+    #   env.reset(seed=seed)    gives the first observation, and a dictionary
+    #   policy(obs)             gives an action for an observation
+    #   env.step(action)        gives the next observation, a reward, two flags of which
+    #                           either ends the episode, and a dictionary
+    # gap: reset, then step until the episode is over
     obs, _ = env.reset(seed=seed)
-    total, length, over = 0.0, 0, False
+    over = False
     while not over:
         obs, reward, terminated, truncated, _ = env.step(policy(obs))
         total += float(reward)
         length += 1
         over = terminated or truncated
+    # end
     return total, length
+
+
+def mean_return(env: gymnasium.Env[Any, Any], policy: Policy, episodes: int) -> float:
+    """The mean return of so many episodes."""
+    return sum(play(env, policy, seed)[0] for seed in range(episodes)) / episodes
+
+
+def train() -> q_learning.Trainer:
+    """A trainer that has run to its end, on the frozen lake."""
+    config = q_learning.Config(num_envs=8, total_steps=30_000, eval_every=0)
+    trainer = q_learning.Trainer(config)
+    for _ in trainer():
+        pass
+    return trainer
+
+
+if __name__ == "__main__":
+    env = gymnasium.make("FrozenLake-v1")
+    env.action_space.seed(1)
+    print("random", mean_return(env, lambda obs: env.action_space.sample(), 500))
+    agent = train().agent
+    print("trained", mean_return(env, lambda obs: int(agent.predict(obs)), 500))

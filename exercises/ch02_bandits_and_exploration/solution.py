@@ -1,17 +1,92 @@
 """Epsilon-greedy choices and incremental means, written out."""
 
 import numpy as np
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from yieldrl.abstractions import Logs
+from yieldrl.algorithms import q_learning
+from yieldrl.foundations import derive_seed
 
 
 def epsilon_greedy(value: np.ndarray, epsilon: float, rng: np.random.Generator) -> int:
-    """An action, random with probability epsilon, one of the best otherwise."""
+    """An action, random with probability epsilon, one of the best otherwise.
+
+    Args:
+        value: What each action is believed to be worth, `[A]`.
+        epsilon: Probability of a random action, drawn from all of them alike.
+        rng: What all chance comes from: `rng.random()`, `rng.integers(n)` and
+            `rng.choice(several)`.
+
+    Returns:
+        The number of an action. Of several best ones each is as likely as the others.
+    """
+    # The gap. A coin first, which is random with probability epsilon; then either any
+    # action, or one of those whose value is the largest. argmax would say the first.
+    # gap: compare rng.random() with epsilon, then choose
     if rng.random() < epsilon:
         return int(rng.integers(len(value)))
     best = np.flatnonzero(value == value.max())
     return int(rng.choice(best))
+    # end
 
 
 def update(value: np.ndarray, count: np.ndarray, action: int, reward: float) -> None:
-    """Move the action's value to the mean of its rewards, `[A]`, in place."""
+    """Move the action's value to the mean of its rewards; nothing else changes.
+
+    Args:
+        value: What each action is believed to be worth, `[A]`; changed in place.
+        count: How many rewards each action has had, `[A]`; changed in place.
+        action: What was done.
+        reward: What it earned. For its first one, nothing of the old value is left.
+    """
+    # The gap, two lines:
+    #   n(a) = n(a) + 1
+    #   Q(a) = Q(a) + (r - Q(a)) / n(a)
+    # gap: count the reward, then move the value towards it
     count[action] += 1
     value[action] += (reward - value[action]) / count[action]
+    # end
+
+
+class Agent(q_learning.Agent):
+    """Q-learning's agent, which explores by the choice above."""
+
+    def __init__(self, algorithm: q_learning.Algorithm, config: q_learning.Config):
+        super().__init__(algorithm, config)
+        self.rng = np.random.default_rng(derive_seed(config.seed, "exploration"))
+
+    def explore(self, obs: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Actions `[N]`, each chosen by its state's row of the table."""
+        rows = self.algorithm.model.value(obs).numpy()
+        chosen = [epsilon_greedy(row, self.epsilon(), self.rng) for row in rows]
+        return torch.tensor(chosen), {}
+
+
+class Algorithm(q_learning.Algorithm):
+    """Q-learning whose entries are means of their targets."""
+
+    def learn(self, data: TensorDict) -> Logs:
+        """Count a target `r + gamma V(s')` as an action's reward, for each of `[B]`."""
+        state, action = self.model.state(data["obs"]), data["action"]
+        table, visits = self.model.table.numpy(), self.visits.numpy()
+        target = self.td_target(data)
+        for s, a, reward in zip(state, action, target, strict=True):
+            update(table[int(s)], visits[int(s)], int(a), float(reward))
+        return {}
+
+
+class Trainer(q_learning.Trainer):
+    """The schedule of Q-learning, as it is."""
+
+    algorithm_class = Algorithm
+    agent_class = Agent
+
+
+if __name__ == "__main__":
+    config = q_learning.Config(num_envs=8, total_steps=60_000, eval_every=20_000)
+    for name, trainer in (("yours", Trainer), ("the library's", q_learning.Trainer)):
+        for log in trainer(config)():
+            if log["log_type"] == "evaluate":
+                print(name, log["sample_step"], float(log["logs"]["episode_return"]))

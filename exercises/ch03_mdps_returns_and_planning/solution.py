@@ -1,13 +1,28 @@
 """Planning on a table, with its sweep written out."""
 
+import gymnasium
 import numpy as np
 
 from yieldrl.envs.planning import Table
 
 
 def sweep(table: Table, value: np.ndarray, gamma: float) -> np.ndarray:
-    """One sweep of value iteration: values `[S]` to better values `[S]`."""
+    """One sweep of value iteration: values `[S]` to better values `[S]`.
+
+    Args:
+        table: State -> action -> all that can follow, each as `(probability,
+            next_state, reward, terminated)`.
+        value: What the states were thought to be worth.
+        gamma: Discount.
+
+    Returns:
+        A new array; every state is updated from the old values, which stay as they are.
+    """
     new = np.zeros_like(value)
+    # The gap. Three loops, one in the other: states, actions, and what can follow:
+    #   Q(s, a) = sum of  p (r + gamma V(s'))    a terminated outcome has no V(s')
+    #   V(s)    = the largest Q(s, a)            every action of the state is asked
+    # gap: loop over states, actions and what can follow them
     for state, actions in table.items():
         worth = []
         for outcomes in actions.values():
@@ -17,4 +32,52 @@ def sweep(table: Table, value: np.ndarray, gamma: float) -> np.ndarray:
                 q_value += probability * (reward + gamma * future)
             worth.append(q_value)
         new[state] = max(worth)
+    # end
     return new
+
+
+def plan(table: Table, gamma: float, tolerance: float = 1e-8) -> np.ndarray:
+    """Sweep zeros until no value changes any more: `V* [S]`."""
+    value = np.zeros(len(table))
+    for _ in range(2_000):
+        previous, value = value, sweep(table, value, gamma)
+        if np.abs(value - previous).max() < tolerance:
+            break
+    return value
+
+
+def greedy(table: Table, value: np.ndarray, gamma: float) -> np.ndarray:
+    """The best action in every state, if these values were right: `[S]`.
+
+    What an action is worth is what a sweep says of a world in which there is no other.
+    """
+    worth = [
+        sweep(
+            {state: {0: actions[a]} for state, actions in table.items()}, value, gamma
+        )
+        for a in range(len(table[0]))
+    ]
+    return np.stack(worth, 1).argmax(1)
+
+
+def success(policy: np.ndarray, episodes: int = 1_000) -> float:
+    """The part of so many real episodes that reach the goal, within the time limit."""
+    lake = gymnasium.make("FrozenLake-v1")
+    arrived = 0.0
+    for episode in range(episodes):
+        state, _ = lake.reset(seed=3 if episode == 0 else None)
+        over = False
+        while not over:
+            state, reward, terminated, truncated, _ = lake.step(int(policy[state]))
+            arrived += float(reward)
+            over = terminated or truncated
+    return arrived / episodes
+
+
+if __name__ == "__main__":
+    lake = gymnasium.make("FrozenLake-v1").unwrapped.P  # pyright: ignore
+    value = plan(lake, gamma=0.99)
+    policy = greedy(lake, value, gamma=0.99)
+    print(value.reshape(4, 4).round(2))
+    print(np.array(list("<v>^"))[policy].reshape(4, 4))
+    print(f"{success(policy):.0%} of the episodes reach the goal")

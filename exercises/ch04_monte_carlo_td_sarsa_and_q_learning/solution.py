@@ -1,6 +1,11 @@
 """Q-learning and SARSA with a table, their targets written out."""
 
+from typing import Any
+
+from tensordict import TensorDict
 from torch import Tensor
+
+from yieldrl.algorithms import q_learning, sarsa
 
 
 def q_learning_target(
@@ -13,9 +18,28 @@ def q_learning_target(
     truncated: Tensor,
     gamma: float,
 ) -> Tensor:
-    """What Q-learning moves `Q(s, a)` towards, `[B]`, for transitions `[B]`."""
+    """What Q-learning moves `Q(s, a)` towards, `[B]`, for transitions `[B]`.
+
+    Args:
+        table: `Q`, `[S, A]`: a row for every state, a column for every action.
+        state: `s`, the number of the state.
+        action: `a`, which was taken there.
+        reward: `r`, what that earned.
+        next_state: `s'`, the state that it led to; at the end of an episode that is its
+            last one, not the first of the next.
+        terminated: Bool; the episode ended there, and no future follows.
+        truncated: Bool; it was cut there, though the world would have gone on.
+        gamma: Discount.
+
+    Returns:
+        A new tensor; the arguments stay as they are. Not all of them are needed.
+    """
+    # The gap. r + gamma max_a' Q(s', a'); a terminated step has no future.
+    # `table[next_state]` is a row for every transition, [B, A].
+    # gap: Q-learning's target: take the best entry of row s'
     best = table[next_state].amax(1)
     return reward + gamma * best * ~terminated
+    # end
 
 
 def sarsa_target(
@@ -29,7 +53,74 @@ def sarsa_target(
     truncated: Tensor,
     gamma: float,
 ) -> Tensor:
-    """What SARSA moves `Q(s, a)` towards, `[B]`, for transitions `[B]`."""
+    """What SARSA moves `Q(s, a)` towards, `[B]`, for transitions `[B]`.
+
+    The arguments are those of `q_learning_target`, and one more, `next_action`: `a'`,
+    what the agent is going to do in `s'`, exploring included.
+    """
+    # The gap. r + gamma Q(s', a'); a terminated step has no future here either.
+    # gap: SARSA's target: take the entry of s' and a'
     taken = table[next_state, next_action]
     future = taken * ~terminated
     return reward + gamma * future
+    # end
+
+
+class QLearning(q_learning.Algorithm):
+    """Q-learning that moves towards the first target."""
+
+    def td_target(self, data: TensorDict) -> Tensor:
+        """Targets `[B]` of transitions `[B]`."""
+        return q_learning_target(
+            self.model.table,
+            self.model.state(data["obs"]),
+            data["action"],
+            data["reward"],
+            self.model.state(data["next_obs"]),
+            data["terminated"],
+            data["truncated"],
+            self.config.gamma,
+        ).float()
+
+
+class Sarsa(sarsa.Algorithm):
+    """SARSA that moves towards the second target."""
+
+    def td_target(self, data: TensorDict) -> Tensor:
+        """Targets `[B]` of transitions `[B]`."""
+        return sarsa_target(
+            self.model.table,
+            self.model.state(data["obs"]),
+            data["action"],
+            data["reward"],
+            self.model.state(data["next_obs"]),
+            data["next_action"],
+            data["terminated"],
+            data["truncated"],
+            self.config.gamma,
+        ).float()
+
+
+class QLearningTrainer(q_learning.Trainer):
+    """The schedule of Q-learning, as it is."""
+
+    algorithm_class = QLearning
+
+
+class SarsaTrainer(sarsa.Trainer):
+    """The schedule of SARSA, as it is."""
+
+    algorithm_class = Sarsa
+
+
+if __name__ == "__main__":
+    settings: dict[str, Any] = {"env_kwargs": {"max_episode_steps": 200}, "gamma": 1.0}
+    settings |= {"total_steps": 20_000, "eval_every": 2_000, "eval_episodes": 1}
+    settings |= {"learning_rate": 0.5, "visit_power": 0.0}
+    settings |= {"epsilon_start": 0.1, "epsilon_end": 0.1}
+    for trainer_class in (QLearningTrainer, SarsaTrainer):
+        config = trainer_class.config_class(env_id="CliffWalking-v1", **settings)
+        for log in trainer_class(config)():
+            if log["log_type"] == "evaluate":
+                earned = float(log["logs"]["episode_return"])
+                print(trainer_class.__name__, log["sample_step"], earned)

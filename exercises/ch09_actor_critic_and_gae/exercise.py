@@ -1,5 +1,6 @@
-"""Your turn: A2C without its advantages. Fill the gap in `gae`, check it and, when all
-holds, train with what you wrote:
+"""Chapter 9, actor-critic and GAE.
+
+Your turn: fill what is missing in `gae`, check it and, when all holds, run this file:
 
     yieldrl check ch09
     python -m yieldrl.exercises.ch09_actor_critic_and_gae.exercise

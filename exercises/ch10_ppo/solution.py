@@ -1,15 +1,61 @@
 """PPO with its policy loss written out."""
 
 import torch
+from tensordict import TensorDict
 from torch import Tensor
+
+from yieldrl.abstractions import Logs
+from yieldrl.algorithms import ppo
 
 
 def policy_loss(
     log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip_coef: float
 ) -> Tensor:
-    """PPO's policy loss on a minibatch, 0-dim: what is minimised."""
+    """PPO's policy loss on a minibatch, 0-dim: what is minimised.
+
+    Args:
+        log_prob: `log pi(a | s)` of the policy that learns, `[B]`; it has a gradient.
+        old_log_prob: The same of the policy that acted, as it was stored, `[B]`.
+        advantage: How much better each action was than expected, `[B]`, unscaled.
+        clip_coef: Epsilon: how far the ratio may go from 1 and still gain.
+
+    Returns:
+        The loss; only `log_prob` gets a gradient of it.
+    """
+    # The gap. Four steps, a line each:
+    #   1. centre the advantages of this minibatch, and divide by their standard
+    #      deviation + 1e-8
+    #   2. the ratio of probabilities, now over then, from their logarithms
+    #   3. the objective of each transition, with the ratio as it is and clipped: the
+    #      smaller of the two counts
+    #   4. the mean over the minibatch; and a loss is minimised
+    # Old log-probabilities and advantages are numbers: detach what might not be.
+    # gap: begin with the advantages, then the ratio
     a = advantage.detach()
     a = (a - a.mean()) / (a.std() + 1e-8)
     ratio = (log_prob - old_log_prob.detach()).exp()
     clipped = ratio.clamp(1 - clip_coef, 1 + clip_coef)
     return -torch.minimum(ratio * a, clipped * a).mean()
+    # end
+
+
+class Algorithm(ppo.Algorithm):
+    """PPO that learns by the loss above."""
+
+    def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
+        """The policy's part of the loss, and how far it has moved."""
+        _, logs = super().surrogate(data, log_prob)
+        old, advantage = data["log_prob"], data["advantage"]
+        return policy_loss(log_prob, old, advantage, self.config.clip_coef), logs
+
+
+class Trainer(ppo.Trainer):
+    """The schedule of PPO, as it is."""
+
+    algorithm_class = Algorithm
+
+
+if __name__ == "__main__":
+    for log in Trainer(ppo.Config(total_steps=30_000, eval_every=5_000))():
+        if log["log_type"] == "evaluate":
+            print(log["sample_step"], float(log["logs"]["episode_return"]))

@@ -1,18 +1,64 @@
 """N worlds at once, and new episodes within the step that ends the old ones."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from yieldrl.exercises.ch13_batched_worlds_and_throughput.exercise import Answer
+from yieldrl.algorithms import ppo
+from yieldrl.envs.cartpole import CartPoleVectorEnv
+
+
+class Answer(NamedTuple):
+    """What a step of N environments comes to, in SAME_STEP mode.
+
+    Attributes:
+        state: Of each environment after the step, `[D, N]`.
+        elapsed: How many steps its episode has had, int64 `[N]`.
+        obs: The observation of that state, `[N, D]`.
+        reward: `[N]`.
+        terminated: Where an episode ended, bool `[N]`.
+        truncated: Where an episode was cut, bool `[N]`.
+        final_obs: What the action led to, before any reset, `[N, D]`.
+    """
+
+    state: Tensor
+    elapsed: Tensor
+    obs: Tensor
+    reward: Tensor
+    terminated: Tensor
+    truncated: Tensor
+    final_obs: Tensor
 
 
 def step(
     world: Any, state: Tensor, elapsed: Tensor, action: Tensor, noise: Tensor
 ) -> Answer:
-    """Step N environments; where an episode ends, a new one begins within the step."""
+    """Step N environments; where an episode ends, a new one begins within the step.
+
+    Args:
+        world: Has three functions of all N, and a number:
+            `dynamics(state, action)` gives the next state, rewards `[N]` and where
+            an episode terminated, bool `[N]`;
+            `initial_state(noise)` gives N first states, a column of noise each;
+            `observe(state)` gives observations `[N, D]`;
+            `limit`, the number of steps after which an episode is cut.
+        state: Of each environment, `[D, N]`.
+        elapsed: Steps that each episode has had before this one, int64 `[N]`.
+        action: `[N]`.
+        noise: Random numbers `[K, N]`, for those that begin.
+
+    Returns:
+        New tensors; the arguments stay as they are.
+    """
     last, reward, terminated = world.dynamics(state, action)
+    # The gap. Eight lines are enough:
+    #   which episodes are cut? which have ended, in one way or the other?
+    #   first states, for all environments: those that need none ignore theirs
+    #   `torch.where(ended, ..., ...)` chooses the state, and the count of steps
+    #   `world.observe` says what is seen, and `Answer(...)` is all of it
+    # No `if`, no `state[ended]`: both read values, and on a GPU reading is waiting.
+    # gap: count the step first, then say which episodes are cut
     elapsed = elapsed + 1
     truncated = elapsed >= world.limit
     ended = terminated | truncated
@@ -21,3 +67,34 @@ def step(
     elapsed = torch.where(ended, 0, elapsed)
     obs, final_obs = world.observe(state), world.observe(last)
     return Answer(state, elapsed, obs, reward, terminated, truncated, final_obs)
+    # end
+
+
+class Carts(CartPoleVectorEnv):
+    """The library's CartPole, whose steps are those above."""
+
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        super().__init__(num_envs, **kwargs)
+        self._can_branch = False  # first states are made for all, as on a GPU
+
+    @property
+    def limit(self) -> int:
+        """Steps after which an episode is cut."""
+        return self._limit
+
+    def pure_step(
+        self, state: Any, elapsed: Tensor, ended: Tensor, action: Tensor, noise: Any
+    ) -> tuple[Any, ...]:
+        """The step, in the order in which the base class takes it."""
+        answer = Answer(*step(self, state, elapsed, action, noise))
+        ended = answer.terminated | answer.truncated
+        return answer.state, answer.elapsed, ended, *answer[2:]
+
+
+if __name__ == "__main__":
+    settings: dict[str, Any] = {"num_envs": 64, "num_steps": 32, "num_minibatches": 16}
+    settings |= {"total_steps": 100_000, "eval_every": 20_000}
+    config = ppo.Config(env_id="yieldrl/CartPole-v1", **settings)
+    for log in ppo.Trainer(config, envs=Carts(64), eval_envs="CartPole-v1")():
+        if log["log_type"] == "evaluate":
+            print(log["sample_step"], float(log["logs"]["episode_return"]))

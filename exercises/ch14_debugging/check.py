@@ -1,4 +1,4 @@
-"""What holds of a diagnosis, and of folders that are mended."""
+"""What holds of a diagnosis, and of versions that are mended."""
 
 import inspect
 from typing import Any
@@ -52,7 +52,7 @@ def healthy(answer: Any) -> None:
 
 
 def named(answer: Any) -> None:
-    """It names the bug of every folder, by the readings of three seeds."""
+    """It names the bug of every version, by the readings of three seeds."""
     for bug in BUGS:
         _expect_named(answer, bug)
 
@@ -159,7 +159,7 @@ def _expect_named(answer: Any, bug: str) -> None:
 def _mended(answer: Any, number: int) -> Any:
     part = getattr(answer, f"Mended{number:02}")
     own = any(inspect.isfunction(member) for member in vars(part).values())
-    hint = f"Mended{number:02} is what the folder has: override what is wrong in it"
+    hint = f"Mended{number:02} is what the version has: override what is wrong in it"
     expect(own, "the gap is still open", hint)
     return part
 

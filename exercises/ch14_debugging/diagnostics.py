@@ -2,7 +2,7 @@
 
     python -m yieldrl.exercises.ch14_debugging.diagnostics
 
-tries them on PPO and on the six broken folders, which takes some seconds.
+tries them on PPO and on the six broken versions, which takes some seconds.
 """
 
 import copy
@@ -175,7 +175,7 @@ def with_part(folder: str, part: type) -> type[ppo.Trainer]:
 
 
 def main() -> None:
-    """Print a line for PPO and for every folder."""
+    """Print a line for PPO and for every version."""
     print(f"{'':10}", *(f"{name:>10}" for name in Readings._fields))
     for name in ("ppo", *FOLDERS):
         seen = examine(ppo.Trainer if name == "ppo" else trainer_of(name))

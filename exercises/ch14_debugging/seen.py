@@ -1,4 +1,4 @@
-"""What `examine` gave of PPO and of the six folders, seeds 1 to 3.
+"""What `examine` gave of PPO and of the six versions, seeds 1 to 3.
 
 `python -m yieldrl.exercises.ch14_debugging.diagnostics` measures the first of them.
 """

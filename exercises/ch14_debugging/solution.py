@@ -1,4 +1,4 @@
-"""The six folders, named by their readings, and mended."""
+"""The six versions, named by their readings, and mended."""
 
 from typing import Any
 
@@ -17,13 +17,29 @@ from yieldrl.exercises.ch14_debugging import (
     broken_06,
 )
 from yieldrl.exercises.ch14_debugging.diagnostics import (
+    FOLDERS,
     Readings,
+    examine,
+    trainer_of,
+    with_part,
 )
 from yieldrl.networks import MLP, action_size
 
 
 def diagnose(seen: Readings) -> str:
-    """What six small experiments point to."""
+    """What six small experiments point to.
+
+    Args:
+        seen: What they gave; `Readings` says what each should be.
+
+    Returns:
+        A key of `BUGS` in `diagnostics.py`: `none`, `end`, `ratio`, `gradient`,
+        `statistics`, `credit` or `entropy`.
+    """
+    # The gap. A rule for each bug: if this reading is not what it should be, it is that
+    # one. Their order counts, as one bug may spoil several readings: begin with what
+    # the others need.
+    # gap: diagnose: an actor that stands still is `gradient`
     if seen.actor == 0:
         return "gradient"
     if seen.approx_kl < 1e-7:
@@ -37,29 +53,44 @@ def diagnose(seen: Readings) -> str:
     if seen.restored > 1e-4:
         return "statistics"
     return "none"
+    # end
+
+
+# A class of each version, as it is now: override what is wrong in it, so that what its
+# author wanted stays, and the bug goes. Leave the versions themselves as they are.
 
 
 class Mended01(broken_01.Algorithm):
-    """Nothing is expected after `terminated`."""
+    """Advantages in a loop that can be read."""
 
+    # gap
+    # Nothing is expected after `terminated`.
     def advantage(
         self, rollout: TensorDict, reward: Tensor, next_value: Tensor
     ) -> Tensor:
         """Advantages `[T, N]`; they do not reach from one episode into the next."""
         return super().advantage(rollout, reward, next_value * ~rollout["terminated"])
 
+    # end
+
 
 class Mended02(broken_02.Algorithm):
-    """The ratio starts from what was stored before the first gradient step."""
+    """PPO that asks the policy for `log_prob`."""
 
+    # gap
+    # The ratio starts from what was stored before the first gradient step.
     def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
         """The policy's part of the loss, and how far it has moved."""
         return ppo.Algorithm.surrogate(self, data, log_prob)
 
+    # end
+
 
 class Mended03(broken_03.Algorithm):
-    """The actor is there before the optimizer asks for its parameters."""
+    """PPO whose actor has twice the width of its critic."""
 
+    # gap
+    # The actor is there before the optimizer asks for its parameters.
     def __init__(self, model: ppo.Model, config: ppo.Config) -> None:
         outputs = action_size(model.action_space)
         widths = [2 * width for width in config.hidden_sizes]
@@ -67,10 +98,14 @@ class Mended03(broken_03.Algorithm):
         model.actor = MLP(sizes, config.activation, last_gain=0.01)
         ppo.Algorithm.__init__(self, model, config)
 
+    # end
+
 
 class Mended04(broken_04.Model):
-    """The statistics are buffers of the model, which its state holds."""
+    """PPO's actor and critic, which see standardized observations."""
 
+    # gap
+    # The statistics are buffers of the model, which its state holds.
     def __init__(
         self, observation_space: Any, action_space: Any, config: ppo.Config
     ) -> None:
@@ -80,18 +115,26 @@ class Mended04(broken_04.Model):
             delattr(self, name)
             self.register_buffer(name, start)
 
+    # end
+
 
 class Mended05(broken_05.Algorithm):
-    """`R_{t+1}`, which `A_t` has brought, is in row `t` already."""
+    """PPO with the rows of Sutton & Barto."""
 
+    # gap
+    # `R_{t+1}`, which `A_t` has brought, is in row `t` already.
     def advantages(self, rollout: TensorDict) -> Tensor:
         """Advantages `[T, N]`, of the rows as they are."""
         return ppo.Algorithm.advantages(self, rollout)
 
+    # end
+
 
 class Mended06(broken_06.Algorithm):
-    """A bonus is subtracted from what is minimised."""
+    """PPO with its three terms side by side."""
 
+    # gap
+    # A bonus is subtracted from what is minimised.
     def objective(
         self, data: TensorDict, log_prob: Tensor, entropy: Tensor, value: Any
     ) -> tuple[Tensor, Logs]:
@@ -104,3 +147,13 @@ class Mended06(broken_06.Algorithm):
         logs |= {"loss": loss, "policy_loss": policy_loss, "value_loss": value_loss}
         logs |= {"entropy": entropy.mean()}
         return loss, {name: metric.detach() for name, metric in logs.items()}
+
+    # end
+
+
+if __name__ == "__main__":
+    parts = Mended01, Mended02, Mended03, Mended04, Mended05, Mended06
+    for folder, part in zip(FOLDERS, parts, strict=True):
+        broken, mended = trainer_of(folder), with_part(folder, part)
+        print(f"{folder}: {diagnose(examine(broken))}", end="")
+        print(f", mended: {diagnose(examine(mended))}")

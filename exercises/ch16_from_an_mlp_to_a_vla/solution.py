@@ -1,13 +1,39 @@
 """PPO on chunks of actions, with what a chunk came to written out."""
 
+from typing import Any
+
 import torch
+from gymnasium.vector import VectorEnv
 from torch import Tensor
+
+from yieldrl.algorithms import ppo, vla_ppo
+from yieldrl.envs.autoreset import Step
+from yieldrl.envs.wrappers import ActionChunks, BatchWrapper
 
 
 def chunk_sums(
     reward: Tensor, terminated: Tensor, truncated: Tensor, gamma: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What chunks came to: their reward, discount and number of steps, `[N]` each."""
+    """What chunks came to: their reward, discount and number of steps, `[N]` each.
+
+    Args:
+        reward: Of the steps of a chunk, in N environments: `[L, N]`.
+        terminated: Bool `[L, N]`; the episode ended with that step.
+        truncated: Bool `[L, N]`; it was cut there, though the world would have gone on.
+        gamma: Discount of a single step.
+
+    Returns:
+        `sum_{i<k} gamma^i r_i` and `gamma^k`, of the dtype of `reward`, and `k`, int64.
+        The arguments stay as they are.
+    """
+    # The gap. A batch is stepped as a whole, so there are always L rows. If an episode
+    # ends in step i, that step still counts (k = i + 1). All rows below it are of an
+    # episode that is not seen, whatever they say.
+    #
+    # A loop over the rows will do, with three sums and one mask that are carried along:
+    # which environments are still running. Does a step that ends an episode change it
+    # before the step counts, or after?
+    # gap: carry `running` [N] along, and sum where it is True
     total, discount = torch.zeros_like(reward[0]), torch.ones_like(reward[0])
     num_steps = torch.zeros_like(terminated[0], dtype=torch.int64)
     running = torch.ones_like(terminated[0])
@@ -17,3 +43,66 @@ def chunk_sums(
         num_steps = num_steps + running
         running = running & ~ended
     return total, discount, num_steps
+    # end
+
+
+class Noted(BatchWrapper):
+    """Environments whose steps are noted.
+
+    Attributes:
+        steps: Those since the list was last emptied.
+    """
+
+    def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
+        super().__init__(envs)
+        self.steps: list[Step] = []
+
+    def take(self, step: Step) -> Step:
+        """Note a step, and pass it on."""
+        self.steps.append(step)
+        return step
+
+
+class Chunks(ActionChunks):
+    """The library's chunks, with the sums above in the place of its own."""
+
+    def __init__(
+        self, envs: VectorEnv[Any, Any, Any], length: int, gamma: float
+    ) -> None:
+        self.noted = Noted(envs)
+        super().__init__(self.noted, length, gamma=gamma)
+
+    def advance(self, actions: Any) -> Step:
+        """Execute chunks `[N, L, ...]`; one step that sums up all of it."""
+        self.noted.steps.clear()
+        step = super().advance(actions)
+        reward, terminated, truncated = (
+            torch.stack([getattr(of, name) for of in self.noted.steps])
+            for name in ("reward", "terminated", "truncated")
+        )
+        sums = chunk_sums(reward, terminated, truncated, self.gamma)
+        named = zip(("reward", "discount", "num_steps"), sums, strict=True)
+        return step._replace(info={**step.info, **dict(named)})
+
+
+class Trainer(vla_ppo.Trainer):
+    """The schedule of vla_ppo, in environments that take the chunks above."""
+
+    def wrap_envs(self, envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+        """Environments that take `chunk_length` actions at once."""
+        return Chunks(envs, self.config.chunk_length, self.config.gamma)
+
+
+def config(**fields: Any) -> vla_ppo.Config:
+    """CartPole, two actions at a time, for a small network in place of a large one."""
+    cartpole: dict[str, Any] = {"env_id": "yieldrl/CartPole-v1", "env_kwargs": {}}
+    cartpole |= {"chunk_length": 2, "collection": "sync", "demonstration_steps": 0}
+    cartpole |= {"num_envs": 8, "num_steps": 64, "num_minibatches": 4}
+    cartpole |= {"learning_rate": 1e-3, "total_steps": 30_000, "eval_every": 5_000}
+    return vla_ppo.Config(**{**cartpole, **fields})
+
+
+if __name__ == "__main__":
+    for log in Trainer(config(), model=ppo.Model)():
+        if log["log_type"] == "evaluate":
+            print(log["sample_step"], float(log["logs"]["episode_return"]))

@@ -1,72 +1,64 @@
-"""Each exercise: its solution passes, its gap fails, and mistakes are named."""
+"""Each exercise: its solution passes, its gaps fail, and mistakes are named."""
 
 from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from yieldrl.exercises import chapters, check
-from yieldrl.exercises.checking import properties, statement, verdict
-from yieldrl.exercises.comparing import Wrong
-from yieldrl.exercises.finding import load, names, title
-from yieldrl.exercises.mistakes import Solution
+from yieldrl.exercises.checking import Verdict, properties, statement, verdicts
+from yieldrl.exercises.gaps import gaps, opened, title
+from yieldrl.exercises.mistakes import Solution, parse
 
-PLANTED = Path(__file__).parent / "planted"
-FILES = "solution.py", "exercise.py"
 CHAPTERS = chapters()
 each_chapter = pytest.mark.parametrize("folder", CHAPTERS.values(), ids=list(CHAPTERS))
-
-
-def planted(folder: Path) -> list[tuple[str, str, str]]:
-    path = PLANTED / f"{folder.name}.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.PLANTED
 
 
 def checks(folder: Path) -> ModuleType:
     return importlib.import_module(f"yieldrl.exercises.{folder.name}.check")
 
 
+def first_wrong(folder: Path, answer: ModuleType) -> Verdict | None:
+    """The first property that fails; what fails after it may follow from it."""
+    found = verdicts(answer, properties(checks(folder)))
+    return next((verdict for verdict in found if not verdict.passed), None)
+
+
 @each_chapter
-def test_the_solution_passes(folder, capsys):
+def test_the_solution_passes_and_the_gaps_fail_cleanly(folder, tmp_path, capsys):
     assert check(folder.name, file=folder / "solution.py"), capsys.readouterr().out
-
-
-@each_chapter
-def test_the_gap_fails_cleanly(folder, capsys):
-    assert not check(folder.name)
+    path = tmp_path / "exercise.py"
+    path.write_text(opened(folder), "utf-8")
+    assert not check(folder.name, file=path)
     out = capsys.readouterr().out
-    assert out.count("  FAIL  ") >= 1
     assert "the gap is still open" in out
     assert "it raised" not in out
 
 
 @each_chapter
-def test_the_solution_has_the_gaps_and_no_helper(folder):
-    """What `exercise.py` has already is not repeated."""
-    solved, body = names(folder / "solution.py"), {}
-    for part in ast.parse((folder / "exercise.py").read_text("utf-8")).body:
-        if isinstance(part, ast.FunctionDef | ast.ClassDef):
-            body[part.name] = ast.unparse(part)
-    gaps = [name for name, text in body.items() if "raise NotImplementedError" in text]
-    assert gaps
-    assert set(gaps) <= set(solved) <= set(body)
-    for part in ast.parse((folder / "solution.py").read_text("utf-8")).body:
-        if isinstance(part, ast.FunctionDef | ast.ClassDef):
-            assert ast.unparse(part) != body[part.name]
-
-
-@each_chapter
-def test_properties_are_stated_once_and_on_one_line(folder):
+def test_an_exercise_is_its_solution_without_the_gaps(folder):
+    whole, text = ((folder / "solution.py").read_text("utf-8"), opened(folder))
+    assert "# gap" not in text
+    assert max(map(len, text.splitlines())) <= 88
+    found = [
+        {
+            part.name: ast.unparse(part)
+            for part in body
+            if isinstance(part, ast.FunctionDef | ast.ClassDef)
+        }
+        for body in (ast.parse(whole).body, ast.parse(text).body)
+    ]
+    assert list(found[0]) == list(found[1])
+    assert [name for name in found[0] if found[0][name] != found[1][name]] == gaps(
+        folder
+    )
     said = [statement(holds) for holds in properties(checks(folder))]
     assert all(said)
     assert len(set(said)) == len(said)
@@ -74,46 +66,47 @@ def test_properties_are_stated_once_and_on_one_line(folder):
 
 
 @each_chapter
-def test_at_least_three_mistakes_are_planted(folder):
-    assert len(planted(folder)) >= 3
+def test_mistakes_are_noticed_and_named(folder):
+    """All of `mistakes.txt`: what is said first is what the table says."""
+    solution, told = Solution(folder), []
+    assert len(solution.mistakes) >= 3
+    for old, new, hint in solution.mistakes:
+        wrong = first_wrong(folder, solution.changed((old, new)))
+        said = "it was not noticed" if wrong is None else wrong.hint
+        if said != hint:
+            told.append(f"{old!r} => {new!r}: {said}, expected {hint}")
+    assert not told, "\n".join(told)
 
 
-def first_hint(folder: Path, old: str, new: str, home: Path) -> Wrong | None:
-    """What the first property that fails says; what fails after that may follow."""
-    texts = {name: (folder / name).read_text("utf-8") for name in FILES}
-    name = next((name for name in FILES if old in texts[name]), FILES[0])
-    assert texts[name].count(old) == 1, f"{old!r} is not once in {name}"
-    texts[name] = texts[name].replace(old, new)
-    for name, text in texts.items():
-        (home / name).write_text(text, "utf-8")
-    solution, exercise = (home / name for name in FILES)
-    answer = load(exercise, solution, gaps=names(folder / "solution.py"))
-    found = (verdict(holds, answer) for holds in properties(checks(folder)))
-    return next((wrong for wrong in found if wrong is not None), None)
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_right_answers_that_are_written_in_another_way_pass(chapter):
+    folder, table = CHAPTERS[chapter], Path(__file__).with_name("equivalents.txt")
+    for old, new, of in parse(table.read_text("utf-8")):
+        if of.startswith(chapter):
+            wrong = first_wrong(folder, Solution(folder).changed((old, new)))
+            assert wrong is None, (new, wrong)
 
 
-MISTAKES = [
-    pytest.param(folder, *mistake, id=f"{chapter}-{mistake[2]}")
-    for chapter, folder in CHAPTERS.items()
-    for mistake in planted(folder)
-]
-KNOWN = [
-    pytest.param(folder, *mistake, id=f"{chapter}-{mistake.hint}")
-    for chapter, folder in CHAPTERS.items()
-    for mistake in Solution(folder).mistakes
-    if mistake[:2] not in [other[:2] for other in planted(folder)]
-]
+def off(result: Any) -> Any:
+    """Floating-point results that no known mistake gives."""
+    if isinstance(result, tuple):
+        return tuple(map(off, result))
+    floats = isinstance(result, float | np.ndarray) or torch.is_tensor(result)
+    if not floats or (torch.is_tensor(result) and not result.is_floating_point()):
+        return result
+    return 0.963 * result + 0.0113
 
 
-@pytest.mark.parametrize(("folder", "old", "new", "words"), MISTAKES)
-def test_a_planted_mistake_is_named(folder, old, new, words, tmp_path):
-    wrong = first_hint(folder, old, new, tmp_path)
-    assert wrong is not None, "the mistake was not noticed"
-    assert words in wrong.hint, (wrong.message, wrong.hint)
-
-
-@pytest.mark.parametrize(("folder", "old", "new", "hint"), KNOWN)
-def test_a_mistake_of_the_table_is_named(folder, old, new, hint, tmp_path):
-    wrong = first_hint(folder, old, new, tmp_path)
-    assert wrong is not None, "the mistake was not noticed"
-    assert wrong.hint == hint, wrong.message
+@each_chapter
+def test_of_an_unknown_mistake_numbers_are_said_and_no_cause(folder):
+    if folder.name[:4] in ("ch02", "ch13", "ch14", "ch17"):
+        return  # these change their arguments, or are classes
+    answer = Solution(folder).changed()
+    for name in gaps(folder):
+        right = getattr(answer, name)
+        setattr(
+            answer, name, lambda *given, of=right, **named: off(of(*given, **named))
+        )
+    found = [v for v in verdicts(answer, properties(checks(folder))) if not v.passed]
+    assert any(", expected " in verdict.message for verdict in found)
+    assert not any(verdict.hint for verdict in found), found

@@ -1,23 +1,21 @@
-"""What a check says of an answer, whatever that answer does."""
+"""What a check says of an answer, whatever that answer does, and where it is read."""
 
 from __future__ import annotations
 
+import json
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from yieldrl.exercises import Wrong, expect_close
-from yieldrl.exercises.checking import properties, report, statement, verdict
+from yieldrl import buffers
+from yieldrl.cli import main
+from yieldrl.exercises import Wrong, chapters, check, expect_close, finding
+from yieldrl.exercises.checking import Verdict, report, verdicts
 
 WANT = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
-
-
-def message(got, want=WANT, **options):
-    with pytest.raises(Wrong) as wrong:
-        expect_close(got, want, named="value", **options)
-    return wrong.value.message
+SOLUTION = chapters()["ch09"] / "solution.py"
 
 
 @pytest.mark.parametrize(
@@ -33,45 +31,19 @@ def message(got, want=WANT, **options):
     ],
 )
 def test_what_is_wrong_is_said(got, said):
-    assert message(got).startswith(said)
+    with pytest.raises(Wrong) as wrong:
+        expect_close(got, WANT, named="value")
+    assert wrong.value.message.startswith(said)
 
 
-@pytest.mark.parametrize("got", [2, 2.0, np.float32(2), torch.tensor([2.0]), True + 1])
-def test_a_number_is_a_number(got):
-    expect_close(got, 2.0, named="value")
-
-
-@pytest.mark.parametrize("got", ["2", [2.0], WANT, SimpleNamespace()])
-def test_what_is_no_number(got):
-    assert "expected a number" in message(got, 2.0)
-
-
-def test_floating_point_numbers_may_have_another_precision():
+def test_a_number_is_a_number_of_any_kind_and_precision():
+    for got in (2, 2.0, np.float32(2), torch.tensor([2.0]), True + 1):
+        expect_close(got, 2.0, named="value")
+    for got in ("2", [2.0], WANT, SimpleNamespace()):
+        with pytest.raises(Wrong, match="expected a number"):
+            expect_close(got, 2.0, named="value")
     expect_close(WANT.double(), WANT, named="value")
-    expect_close(WANT.numpy(), WANT.double().numpy(), named="value")
-
-
-def test_a_number_that_is_wrong_has_no_index():
-    assert message(2.5, 2.0) == "value is 2.5, expected 2"
-
-
-def test_values_that_are_not_finite_are_compared():
     expect_close(WANT / 0, WANT / 0, named="value")
-
-
-def test_a_known_mistake_is_the_hint():
-    mistakes = {"twice": 2 * WANT, "thrice": 3 * WANT}
-    for factor, hint in ((2, "twice"), (3, "thrice"), (4, "look again")):
-        with pytest.raises(Wrong) as wrong:
-            expect_close(
-                factor * WANT, WANT, named="v", hint="look again", mistakes=mistakes
-            )
-        assert wrong.value.hint == hint
-
-
-def test_a_mistake_that_changes_nothing_is_the_check_s_own():
-    with pytest.raises(ValueError, match="also that of the mistake 'none'"):
-        expect_close(WANT, WANT, named="v", mistakes={"none": WANT.clone()})
 
 
 def asks_for_one(answer):
@@ -82,46 +54,45 @@ def asks_for_one(answer):
     expect_close(answer.one(), 1.0, named="one", hint="count again")
 
 
-def raises(error):
-    def one():
-        raise error
-
-    return SimpleNamespace(one=one, __answers__=(__file__,))
+def found(**members):
+    [verdict] = verdicts(SimpleNamespace(**members), [asks_for_one])
+    return verdict
 
 
 @pytest.mark.parametrize(
     "error", [ValueError("no\nidea"), SystemExit("bye"), RecursionError(), OSError(5)]
 )
 def test_errors_of_an_answer_are_verdicts_with_their_line(error):
-    wrong = verdict(asks_for_one, raises(error))
-    assert wrong is not None
+    def one():
+        raise error
+
+    wrong = found(one=one, __answers__=(__file__,))
     assert wrong.message.startswith(f"it raised {type(error).__name__}")
     assert not wrong.message.endswith(":")
     assert "\n" not in wrong.message
     assert wrong.hint.endswith(": raise error")
 
 
-def test_an_interrupt_goes_on():
+def test_a_gap_a_missing_name_and_an_interrupt():
+    def raises(error):
+        def one():
+            raise error
+
+        return found(one=one)
+
+    gap = raises(NotImplementedError("start here"))
+    assert gap[1:] == (False, "the gap is still open", "start here")
+    assert found().message == "there is no `one` in it"
+    assert "it raised AttributeError" in raises(AttributeError("no 'two'")).message
     with pytest.raises(KeyboardInterrupt):
-        verdict(asks_for_one, raises(KeyboardInterrupt()))
-
-
-def test_a_gap_and_a_missing_name():
-    gap = verdict(asks_for_one, raises(NotImplementedError("start here")))
-    assert gap is not None
-    assert (gap.message, gap.hint) == ("the gap is still open", "start here")
-    missing = verdict(asks_for_one, SimpleNamespace())
-    assert missing is not None
-    assert missing.message == "there is no `one` in it"
-    within = verdict(asks_for_one, raises(AttributeError("no attribute 'two'")))
-    assert within is not None
-    assert "it raised AttributeError" in within.message
+        raises(KeyboardInterrupt())
 
 
 def test_a_report_has_a_line_for_each_property_and_says_nothing_twice():
     lines: list[str] = []
-    wrong = SimpleNamespace(one=lambda: 2.0)
-    assert not report(wrong, [asks_for_one, asks_for_one], lines.append)
+    wrong = Verdict("One is one", False, "one is 2, expected 1", "count again")
+    assert found(one=lambda: 2.0) == wrong
+    assert not report([wrong, wrong], lines.append)
     assert lines == [
         "  FAIL  One is one",
         "        one is 2, expected 1\n        hint: count again",
@@ -130,13 +101,84 @@ def test_a_report_has_a_line_for_each_property_and_says_nothing_twice():
         "0 of 2 hold",
     ]
     lines.clear()
-    assert report(SimpleNamespace(one=lambda: 1.0), [asks_for_one], lines.append)
+    assert report([found(one=lambda: 1.0)], lines.append)
     assert lines == ["  pass  One is one", "all 1 hold"]
 
 
-def test_properties_are_public_functions_in_their_order():
-    module = ModuleType("a_check")
-    text = "import math\nfrom math import *\nclass Case: pass\n_helper = lambda: 0\n"
-    functions = 'def second(answer):\n    "It says two."\ndef first(answer): "One"\n'
-    exec(text + functions, vars(module))
-    assert [statement(p) for p in properties(module)] == ["It says two", "One"]
+def test_a_chapter_has_several_names_and_another_says_which_there_are():
+    for name in ("ch09", "9", "09", "CH9", "ch09_actor_critic_and_gae"):
+        assert finding.find(name) == SOLUTION.parent
+    for name in ("ch99", "juggling", "", "-1"):
+        with pytest.raises(ValueError, match=r"choose one of .*ch09"):
+            finding.find(name)
+
+
+def test_functions_of_a_notebook(capsys):
+    module = ModuleType("mine")
+    vars(module).update(gae=buffers.gae, something_else=1)
+    assert check("ch09", gae=buffers.gae)
+    assert check("ch09", {"gae": buffers.gae})
+    assert check("ch09", module)
+    assert capsys.readouterr().out.count("gae as given\n") == 3
+    with pytest.raises(ValueError, match="called gea: it has gae, Algorithm, Trainer"):
+        check("ch09", gea=buffers.gae)
+
+
+def test_the_exercise_is_made_once_with_its_gaps_open(tmp_path, monkeypatch, capsys):
+    home = tmp_path / SOLUTION.parent.name
+    home.mkdir()
+    for name in ("__init__.py", "solution.py"):
+        (home / name).write_text((SOLUTION.parent / name).read_text("utf-8"), "utf-8")
+    monkeypatch.setattr(finding, "HOME", tmp_path)
+    assert not check("ch09")
+    made = home / "exercise.py"
+    assert "raise NotImplementedError" in made.read_text("utf-8")
+    assert "exercise.py, which has gaps to fill" in capsys.readouterr().out
+    made.write_text((home / "solution.py").read_text("utf-8"), "utf-8-sig")
+    assert check("ch09")
+
+
+def test_a_file_that_holds_the_gaps_alone_is_enough(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("from yieldrl.buffers import gae\n")
+    assert check("ch09", file=path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def gae(:\n", "mine.py, line 1: invalid syntax"),
+        ("import nothing_like_it\n", "ModuleNotFoundError: No module named"),
+        ("raise SystemExit(3)\n", "SystemExit: 3"),
+    ],
+)
+def test_the_command_line(text, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(SystemExit) as exit_:
+        main(["check", "ch09", "--file", "mine.py"])
+    assert exit_.value.code == 1
+    out = capsys.readouterr().out
+    assert out.startswith("Chapter 9, actor-critic and GAE: mine.py\n  FAIL  ")
+    assert said in out
+    for words in (["ch77"], ["ch09", "--file", "none.py"]):
+        with pytest.raises(SystemExit) as exit_:
+            main(["check", *words])
+        assert exit_.value.code == 2
+
+
+def test_a_program_that_grades_reads_json(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text('print("hello")\n' + SOLUTION.read_text("utf-8"))
+    main(["check", "ch09", "--file", str(path), "--json"])
+    out, err = capsys.readouterr()
+    passed = json.loads(out)
+    assert "hello" in err
+    assert all(one["passed"] and not one["message"] for one in passed)
+    path.write_text(path.read_text().replace("* ~terminated", ""))
+    with pytest.raises(SystemExit) as exit_:
+        main(["check", "ch09", "--file", str(path), "--json"])
+    assert exit_.value.code == 1
+    failed = [one for one in json.loads(capsys.readouterr().out) if not one["passed"]]
+    assert all(set(one) == {"property", "passed", "message", "hint"} for one in failed)
+    assert "ignores `terminated`" in failed[0]["hint"]

@@ -1,4 +1,4 @@
-"""The mathematics of PPO, with its advantages in a loop that can be read."""
+"""PPO with its advantages written out."""
 
 import torch
 from tensordict import TensorDict
@@ -22,3 +22,9 @@ class Algorithm(ppo.Algorithm):
             following = delta[t] + gamma * gae_lambda * goes_on[t] * following
             advantage[t] = following
         return advantage
+
+
+class Trainer(ppo.Trainer):
+    """PPO's schedule around another algorithm."""
+
+    algorithm_class = Algorithm

@@ -1,4 +1,4 @@
-"""The mathematics of PPO, with the whole objective in one place."""
+"""PPO with its objective on one screen."""
 
 from typing import Any
 
@@ -24,3 +24,9 @@ class Algorithm(ppo.Algorithm):
         logs |= {"loss": loss, "policy_loss": policy_loss, "value_loss": value_loss}
         logs |= {"entropy": entropy.mean()}
         return loss, {name: metric.detach() for name, metric in logs.items()}
+
+
+class Trainer(ppo.Trainer):
+    """PPO's schedule around another algorithm."""
+
+    algorithm_class = Algorithm

@@ -1,4 +1,4 @@
-"""The mathematics of PPO, with the rows of Sutton & Barto."""
+"""PPO with rewards beside the observations that they came with."""
 
 from tensordict import TensorDict
 from torch import Tensor
@@ -14,3 +14,9 @@ class Algorithm(ppo.Algorithm):
         rows = rollout.copy()
         rows["reward"] = rollout["reward"].roll(1, dims=0)
         return super().advantages(rows)
+
+
+class Trainer(ppo.Trainer):
+    """PPO's schedule around another algorithm."""
+
+    algorithm_class = Algorithm

@@ -1,4 +1,4 @@
-"""The mathematics of PPO, with a wider actor."""
+"""PPO whose actor is wider than its critic."""
 
 from yieldrl.algorithms import ppo
 from yieldrl.algorithms.ppo import Config, Model
@@ -14,3 +14,9 @@ class Algorithm(ppo.Algorithm):
         widths = [2 * width for width in config.hidden_sizes]
         sizes = [model.actor_size(config), *widths, outputs]
         model.actor = MLP(sizes, config.activation, last_gain=0.01).to(self.device)
+
+
+class Trainer(ppo.Trainer):
+    """PPO's schedule around another algorithm."""
+
+    algorithm_class = Algorithm

@@ -1,4 +1,4 @@
-"""The mathematics of PPO, without log-probabilities in the rollout."""
+"""PPO that need not remember what acting said of its actions."""
 
 import torch
 from tensordict import TensorDict
@@ -18,3 +18,9 @@ class Algorithm(ppo.Algorithm):
                 self.model.inputs(data), data["action"]
             )
         return super().surrogate(data.copy().set("log_prob", acted), log_prob)
+
+
+class Trainer(ppo.Trainer):
+    """PPO's schedule around another algorithm."""
+
+    algorithm_class = Algorithm

@@ -1,8 +1,0 @@
-"""PPO whose actor is wider than its critic."""
-
-from yieldrl.algorithms.ppo import Agent, Config, Model
-
-from .algorithm import Algorithm
-from .trainer import Trainer
-
-__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

@@ -1,8 +1,0 @@
-"""PPO with rewards beside the observations that they came with."""
-
-from yieldrl.algorithms.ppo import Agent, Config, Model
-
-from .algorithm import Algorithm
-from .trainer import Trainer
-
-__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

@@ -1,8 +1,0 @@
-"""PPO with its objective on one screen."""
-
-from yieldrl.algorithms.ppo import Agent, Config, Model
-
-from .algorithm import Algorithm
-from .trainer import Trainer
-
-__all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

@@ -1,8 +1,0 @@
-"""`python -m yieldrl.exercises.ch14_debugging.broken_06 --help`."""
-
-from yieldrl.cli import train_command
-
-from .trainer import Trainer
-
-if __name__ == "__main__":
-    train_command(Trainer)

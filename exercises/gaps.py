@@ -1,0 +1,57 @@
+"""A chapter's exercise, which is its solution with the gaps open."""
+
+import ast
+import re
+import textwrap
+from pathlib import Path
+
+PACKAGE = "yieldrl.exercises"
+GAP = re.compile(r"( *)# gap(?:: (.*))?\n((?:.*\n)*?)\1# end\n")
+"""A gap of a solution: how far in, where to begin, and what belongs there."""
+
+
+def title(folder: Path) -> str:
+    """What a chapter's exercise is about: the first line of its docstring."""
+    text = (folder / "__init__.py").read_text("utf-8-sig")
+    return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0].rstrip(".")
+
+
+def opened(folder: Path) -> str:
+    """The text of `exercise.py`: the solution's, with its gaps open.
+
+    What is between `# gap: where to begin` and `# end` becomes a `NotImplementedError`
+    that says where to begin; without that it is left out.
+    """
+    text = (folder / "solution.py").read_text("utf-8")
+    text = re.sub(r"\n\n+( *# gap\n)", r"\n\1", text)
+    body = GAP.sub(_open, text).partition('"""\n')[2]
+    key, names = folder.name.partition("_")[0], gaps(folder)
+    last = f" and `{names.pop()}`" if len(names) > 1 else ""
+    which = ", ".join(f"`{name}`" for name in names) + last
+    says = f"Your turn: fill what is missing in {which}, check it and, when all holds,"
+    return (
+        f'"""{title(folder)}.\n\n{textwrap.fill(f"{says} run this file:", 88)}\n\n'
+        f"    yieldrl check {key}\n    python -m {PACKAGE}.{folder.name}.exercise\n"
+        f'"""\n{body}'
+    )
+
+
+def _open(gap: re.Match[str]) -> str:
+    indent, begin, _ = gap.groups()
+    if begin is None:
+        return ""
+    line = f'{indent}raise NotImplementedError("{begin}")\n'
+    inside = f'(\n{indent}    "{begin}"\n{indent})\n'
+    return line if len(line) < 90 else line.partition("(")[0] + inside
+
+
+def gaps(folder: Path) -> list[str]:
+    """The functions and classes that have a gap."""
+    text = (folder / "solution.py").read_text("utf-8")
+    whole, lines = ast.parse(text).body, text.splitlines()
+    return [
+        part.name
+        for part in whole
+        if isinstance(part, ast.FunctionDef | ast.ClassDef)
+        and any(" # gap" in line for line in lines[part.lineno : part.end_lineno])
+    ]
