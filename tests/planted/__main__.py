@@ -155,9 +155,12 @@ def make_map() -> None:
         "omit = tests/*, benchmarks/*, docs/*, notebooks/*, .*/*, build/*, site/*\n"
     )
     durations = Durations()
-    words = ["-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal"]
+    words = ["-q", "-rf", "--tb=short", "-p", "no:cacheprovider", "--cov-report="]
     words += [f"--cov={ROOT}", f"--cov-config={config}", "--cov-context=test"]
-    pytest.main([*words, "--cov-report=", "tests"], plugins=[durations])
+    most = ["-n", "2", "--dist", "worksteal", "--ignore", "tests/distributed", "tests"]
+    with_ray = ["-n", "1", "--cov-append", "tests/distributed"]
+    for chosen in (most, with_ray):
+        pytest.main([*words, *chosen], plugins=[durations])
     seconds = {k: v for k, v in durations.seconds.items() if k not in durations.failed}
     numbers = {name: number for number, name in enumerate(seconds)}
     measured = coverage.CoverageData(basename=str(data))
@@ -176,12 +179,12 @@ def make_map() -> None:
     print(f"{len(seconds)} tests, {len(durations.failed)} left out; wrote {MAP}")
 
 
-def copies(count: int) -> Iterator[Path]:
+def copies(folder: str, count: int) -> Iterator[Path]:
     """Copies of the repository's files, each in a folder called `yieldrl`."""
     named = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     files = subprocess.check_output(named, cwd=ROOT, text=True).splitlines()
-    for _ in range(count):
-        copy = Path(tempfile.mkdtemp(prefix="planted-")) / "yieldrl"
+    for number in range(count):
+        copy = Path(folder, str(number), "yieldrl")
         for file in files:
             if (ROOT / file).is_file():
                 (copy / file).parent.mkdir(parents=True, exist_ok=True)
@@ -214,16 +217,10 @@ def caught_by(bug: Bug, tests: list[str], copy: Path) -> list[str]:
     return [words[1] for words in lines if words[0] in ("FAILED", "ERROR")]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rooms", nargs="*")
-    parser.add_argument("--map", action="store_true", help="make the map anew")
-    words = parser.parse_args()
-    if words.map or not MAP.is_file():
-        make_map()
-    known, planted = Map(**json.loads(MAP.read_text())), bugs(words.rooms)
+def report(planted: list[Bug], known: Map, folder: str) -> int:
+    """Plant every bug and print who catches it; how many its own room misses."""
     free: SimpleQueue[Path] = SimpleQueue()
-    for copy in copies(2):
+    for copy in copies(folder, 2):
         free.put(copy)
 
     def look(bug: Bug) -> list[str]:
@@ -240,6 +237,19 @@ def main() -> None:
             missed += not own
             verdict = f"caught by {len(found)}" if own else "MISSED by its own room"
             print(f"{verdict:24} {bug.file}: {bug.goes_wrong}", *found[:1], flush=True)
+    return missed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rooms", nargs="*")
+    parser.add_argument("--map", action="store_true", help="make the map anew")
+    words = parser.parse_args()
+    if words.map or not MAP.is_file():
+        make_map()
+    known, planted = Map(**json.loads(MAP.read_text())), bugs(words.rooms)
+    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
+        missed = report(planted, known, folder)
     print(f"{len(planted)} bugs, {missed} missed")
     raise SystemExit(missed > 0)
 
