@@ -67,6 +67,11 @@ class Solution:
         self.mistakes = parse(table.read_text("utf-8")) if table.is_file() else []
 
     @cached_property
+    def text(self) -> str:
+        """The text of the file."""
+        return self.path.read_text("utf-8")
+
+    @cached_property
     def right(self) -> ModuleType:
         """The file as a module."""
         return self.changed()
@@ -83,7 +88,7 @@ class Solution:
         Raises:
             ValueError: If such a part is not there, or more than once.
         """
-        text = self.path.read_text("utf-8")
+        text = self.text
         for old, new in changes:
             places = [
                 gap.start(3) + found.start()
@@ -101,14 +106,21 @@ class Solution:
         return module
 
     def hint(
-        self, solve: Callable[[Any], Results], got: Results, tolerance: float
+        self,
+        solve: Callable[[Any], Results],
+        got: Results,
+        tolerance: float,
+        outside: bool = False,
     ) -> str:
         """The hint of the mistake that gives the same in all cases, or an empty string.
 
-        `solve` gives a module's results.
+        `solve` gives a module's results; of them `outside` mistakes are tried that are
+        in no gap, as training alone can show those.
         """
+        gaps = "".join(gap[3] for gap in GAP.finditer(self.text))
+        table = [of for of in self.mistakes if not outside or of.old not in gaps]
         for also in ((), *((change,) for change in self.also)):
-            for old, new, hint in self.mistakes:
+            for old, new, hint in table:
                 try:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
@@ -122,9 +134,8 @@ class Solution:
 
 def _all_like(made: Results, got: Results, tolerance: float) -> bool:
     """Whether two answers give the same in all cases."""
-    pairs = [
-        pair
+    return all(
+        like(a, b, tolerance)
         for one, other in zip(made, got, strict=True)
-        for pair in zip(one, other, strict=True)
-    ]
-    return all(like(a, b, tolerance) for a, b in pairs)
+        for a, b in zip(one, other, strict=True)
+    )

@@ -1,5 +1,6 @@
 """What holds of playing one episode."""
 
+import functools
 from typing import Any
 
 import gymnasium
@@ -13,6 +14,8 @@ from yieldrl.exercises.comparing import Wrong, expect
 LENGTH, SEED = 4, 7
 # what is observed before the first step, after it, ..., and beyond the end
 SEEN = (31, 14, 15, 92, 65, 35, 89)
+RESULT = ("the return", "the length")
+NAMES = (*RESULT, "observation", "action", "seed of a reset")
 
 
 class Script(gymnasium.Env[Any, Any]):
@@ -25,16 +28,14 @@ class Script(gymnasium.Env[Any, Any]):
     observation_space = Discrete(100)
     action_space = Discrete(1000)
 
-    def __init__(self, ends: str = "terminated") -> None:
+    def __init__(self, ends: str) -> None:
         self.terminates = LENGTH if ends == "terminated" else LENGTH + 2
         self.truncates = 2 * LENGTH + 2 - self.terminates
         self.resets: list[int | None] = []
         self.actions: list[Any] = []
         self.now = 0
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[int, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, Any]:
         self.resets.append(seed)
         self.now = 0
         return SEEN[0], {}
@@ -52,95 +53,58 @@ class Script(gymnasium.Env[Any, Any]):
         return SEEN[min(self.now, len(SEEN) - 1)], reward, terminated, truncated, {}
 
 
-def _play(
-    answer: Any, env: Any, policy: Any = lambda obs: 0, seed: int = SEED
-) -> tuple[Any, Any]:
-    got = answer.play(env, policy, seed)
-    expect(got is not None, "play returns None", "does the function return its result?")
-    expect(
-        isinstance(got, tuple) and len(got) == 2,
-        f"play returns {got!r}, expected two numbers",
-        "end with `return total, length`, in this order",
-    )
-    return got
-
-
-def _asked(answer: Any) -> np.ndarray:
+def play(answer: Any, ends: str = "terminated") -> tuple[Any, ...]:
+    """What came out, what the policy was asked, and what was done to the world."""
     asked: list[Any] = []
-    _play(answer, Script(), lambda obs: asked.append(obs) or 0)
+    env = Script(ends)
+    got = answer.play(env, lambda obs: asked.append(obs) or 10 * obs, SEED)
+    expect(got is not None, "play returns None", "does the function return its result?")
+    two = isinstance(got, tuple) and len(got) == 2
+    hint = "end with `return total, length`, in this order"
+    expect(two, f"play returns {got!r}, expected two numbers", hint)
     hint = "let the policy, and nothing else, choose the actions"
     expect(bool(asked), "the policy is never asked", hint)
-    expect(
-        len(asked) == LENGTH,
-        f"the policy is asked {len(asked)} times in {LENGTH} steps",
-        "ask it once a step: a policy may answer differently each time",
-    )
-    return np.array(asked)
+    return (*got, *(np.array(of, float) for of in (asked, env.actions, env.resets)))
 
 
-def actions(answer: Any) -> None:
-    """The environment is stepped with what the policy says."""
-    env = Script()
-    _play(answer, env, lambda obs: 10 * obs)
-    want = [10 * obs for obs in SEEN[:LENGTH]]
-    expect(
-        env.actions == want,
-        f"the actions are {env.actions}, expected {want}",
-        "step with the action of the policy, as it is",
-    )
-
-
-def resets(answer: Any) -> None:
-    """The environment is reset once, with the seed, and then left where it ended."""
-    env = Script()
-    _play(answer, env)
-    times = f"the environment is reset {len(env.resets)} times"
-    expect(len(env.resets) == 1, times, "reset it once, before the first step")
-    expect(
-        env.resets == [SEED],
-        f"the seed of the reset is {env.resets[0]}, expected {SEED}",
-        "hand the seed on: without it no episode can be played again",
-    )
-
-
-def _lake(answer: Any) -> np.ndarray:
+def lake(answer: Any) -> np.ndarray:
+    """Fifty episodes of the best policy there."""
     env = gymnasium.make("FrozenLake-v1")
     table: Any = env.unwrapped
     best = value_iteration(table.P, gamma=0.99)[1].argmax(1)
-    played = [_play(answer, env, lambda obs: int(best[obs]), n) for n in range(50)]
-    return np.array(played, float)
+    played = [answer.play(env, lambda obs: int(best[obs]), n) for n in range(50)]
+    return np.array(played)
 
 
 CHAPTER = Chapter(__name__)
+same = functools.partial(CHAPTER.same, play, named=NAMES)
 PROPERTIES = [
-    *CHAPTER.same(
-        lambda answer: _play(answer, Script())[0],
+    *same(
         "The return is the sum of all rewards, the last one with them",
         (),
-        named="the return",
+        only="the return",
     ),
-    *CHAPTER.same(
-        lambda answer: _play(answer, Script())[1],
-        "The length is the number of steps",
-        (),
-        named="the length",
-    ),
-    *CHAPTER.same(
-        _asked,
+    *same("The length is the number of steps", (), only="the length"),
+    *same(
         "The policy is asked once a step, about what was observed last",
         (),
-        named="observation",
+        only="observation",
     ),
-    actions,
-    *CHAPTER.same(
-        lambda answer: _play(answer, Script(ends="truncated")),
-        "An episode that is truncated is over as well",
+    *same(
+        "The environment is stepped with what the policy says",
         (),
-        named=("the return", "the length"),
+        only="action",
+        hint="step with the action of the policy, as it is",
     ),
-    resets,
+    *same("An episode that is truncated is over as well", ("truncated",), only=RESULT),
+    *same(
+        "The environment is reset once, with the seed, and then left where it ended",
+        (),
+        only="seed of a reset",
+        hint="reset it once, before the first step",
+    ),
     *CHAPTER.same(
-        _lake,
+        lake,
         "On the frozen lake fifty episodes come out as they should",
         (),
         named="episode",

@@ -5,10 +5,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from yieldrl.envs import value_iteration
 from yieldrl.envs.planning import Outcome, Table
 from yieldrl.exercises.cases import Chapter
-from yieldrl.exercises.comparing import expect, expect_close
 
 GAMMA, LIMIT = 0.9, 100  # Gymnasium cuts an episode on the lake after 100 steps
 # what the states of the small worlds below were thought to be worth
@@ -32,28 +30,23 @@ def _random_world(rng: np.random.Generator) -> Table:
     return {s: {a: outcomes() for a in range(3)} for s in range(5)}
 
 
-def fixed_point(answer: Any) -> None:
-    """Sweep upon sweep, any values become the best ones there are."""
+def fixed_point(answer: Any) -> np.ndarray:
+    """The values after many sweeps."""
     rng = np.random.default_rng(3)
     table = _random_world(rng)
     value = rng.normal(size=len(table))
     for _ in range(200):
         value = answer.sweep(table, value, GAMMA)
-    want, _ = value_iteration(table, GAMMA)
-    expect_close(value, want, named="value")
+    return value
 
 
-def lake(answer: Any) -> None:
-    """On FrozenLake the start is worth 0.54, and 74 % of greedy episodes arrive."""
+def lake(answer: Any) -> tuple[np.ndarray, float]:
+    """What planning says of the lake, and how often its policy arrives."""
     table = gymnasium.make("FrozenLake-v1").unwrapped.P  # pyright: ignore
     with np.errstate(all="ignore"):  # wrong values may grow without end
         value = answer.plan(table, 0.99)
         policy = answer.greedy(table, value, 0.99)
-    want, q_value = value_iteration(table, 0.99)
-    expect_close(value, want, named="value")
-    got, best = (_arrives(table, p, LIMIT) for p in (policy, q_value.argmax(1)))
-    found = f"the greedy policy arrives in {got:.2%} of the episodes, expected"
-    expect(abs(got - best) < 1e-6, f"{found} {best:.2%}")
+    return value, _arrives(table, policy, LIMIT)
 
 
 def _arrives(table: Table, policy: np.ndarray, limit: int) -> float:
@@ -95,8 +88,17 @@ PROPERTIES = [
     CHAPTER.constant(
         "The old values stay as they were",
         ("sweep", AROUND),
-        in_place="the argument was changed in place: work on a copy",
     ),
-    fixed_point,
-    lake,
+    *CHAPTER.same(
+        fixed_point,
+        "Sweep upon sweep, any values become the best ones there are",
+        (),
+        named="value",
+    ),
+    *CHAPTER.same(
+        lake,
+        "On FrozenLake the start is worth 0.54, and 74 % of greedy episodes arrive",
+        (),
+        named=("value", "share of episodes that arrive"),
+    ),
 ]

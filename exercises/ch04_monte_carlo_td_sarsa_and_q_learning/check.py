@@ -6,8 +6,7 @@ from typing import Any
 import torch
 
 from yieldrl.algorithms import q_learning, sarsa
-from yieldrl.exercises.calls import flags, train, variant, watched
-from yieldrl.exercises.cases import Chapter
+from yieldrl.exercises.cases import Chapter, flags
 
 # `Q`, four states and three actions; every entry is another
 TABLE = torch.tensor(
@@ -30,17 +29,8 @@ def _q_learning(
     return [*given[:5], *given[6:]]
 
 
-def training(answer: Any) -> None:
-    """Both take the same steps as the library's own, on the cliff and on the lake."""
-    for env_id in ("CliffWalking-v1", "FrozenLake-v1"):
-        for mine, library in ((answer.QLearning, q_learning), (answer.Sarsa, sarsa)):
-            algorithm = watched(mine, library.Algorithm, "td_target")
-            settings: dict[str, Any] = {"env_kwargs": {"max_episode_steps": 12}}
-            settings |= {"num_envs": 4, "total_steps": 400, "eval_every": 0, "seed": 4}
-            config = library.Config(env_id=env_id, **settings)
-            train(variant(library.Trainer, algorithm_class=algorithm)(config))
-
-
+SETTINGS = {"env_kwargs": {"max_episode_steps": 12}, "num_envs": 4}
+SETTINGS |= {"total_steps": 400, "seed": 4}
 CHAPTER = Chapter(__name__)
 PROPERTIES = [
     *CHAPTER.same(
@@ -66,5 +56,10 @@ PROPERTIES = [
         ("q_learning_target", _q_learning(terminated=[1])),
         ("sarsa_target", _sarsa(terminated=[1])),
     ),
-    training,
+    CHAPTER.trains(
+        "Both take the same steps as the library's own, on the cliff and on the lake",
+        {"QLearningTrainer": q_learning, "SarsaTrainer": sarsa},
+        {"env_id": "CliffWalking-v1", **SETTINGS},
+        {"env_id": "FrozenLake-v1", **SETTINGS},
+    ),
 ]

@@ -8,8 +8,7 @@ import torch
 from torch import nn
 
 from yieldrl.algorithms import dqn
-from yieldrl.exercises.calls import flags, train, variant, watched
-from yieldrl.exercises.cases import Chapter
+from yieldrl.exercises.cases import Chapter, flags
 
 CONSTANT = "the target is a constant: ask the network under `torch.no_grad()`"
 NO_GRADIENT = "only the target is a constant: through Q(s, a) the network must learn"
@@ -42,17 +41,9 @@ def _errors(clip: float) -> list[Any]:
     return [ONLINE, torch.eye(3), action, goal, clip]
 
 
-def training(answer: Any) -> None:
-    """DQN that uses both takes the same steps as the library's own, on CartPole."""
-    methods = ("td_target", "element_loss")
-    algorithm = watched(answer.Algorithm, dqn.Algorithm, *methods, tolerance=1e-3)
-    settings: dict[str, Any] = {"total_steps": 300, "learning_starts": 100, "seed": 6}
-    settings |= {"batch_size": 32, "hidden_sizes": (32,), "error_clip": 0.5}
-    settings |= {"env_kwargs": {"max_episode_steps": 15}, "eval_every": 0}
-    config = dqn.Config(**settings, speed="eager")
-    train(variant(answer.Trainer, algorithm_class=algorithm)(config))
-
-
+SETTINGS = {"total_steps": 300, "learning_starts": 100, "seed": 6, "speed": "eager"}
+SETTINGS |= {"batch_size": 32, "hidden_sizes": (32,), "error_clip": 0.5}
+SETTINGS |= {"env_kwargs": {"max_episode_steps": 15}}
 CHAPTER = Chapter(__name__)
 PROPERTIES = [
     *CHAPTER.same(
@@ -84,5 +75,9 @@ PROPERTIES = [
         of=0,
         hint=NO_GRADIENT,
     ),
-    training,
+    CHAPTER.trains(
+        "DQN that uses both takes the same steps as the library's own, on CartPole",
+        {"Trainer": dqn},
+        SETTINGS,
+    ),
 ]

@@ -51,20 +51,10 @@ def any_atoms(answer: Any) -> None:
     untouched(answer)
 
 
-def training(answer: Any) -> None:
-    """Rainbow that uses all three takes the same steps as the library's own."""
-    settings: dict[str, Any] = {"total_steps": 200, "learning_starts": 100, "seed": 7}
-    settings |= {"batch_size": 32, "hidden_sizes": (32,), "gamma": 0.9, "eval_every": 0}
-    settings |= {"env_kwargs": {"max_episode_steps": 20}, "v_max": 6.0, "num_atoms": 13}
-    settings |= {"epsilon_start": 1.0, "epsilon_end": 1.0}  # else none is cut
-    losses = []
-    for trainer_class in (answer.Trainer, rainbow.Trainer):
-        with trainer_class(rainbow.Config(**settings, speed="eager")) as trainer:
-            logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
-        losses.append(torch.stack([torch.as_tensor(of["loss"]) for of in logs]))
-    expect_close(*losses, named="loss")
-
-
+SETTINGS = {"total_steps": 200, "learning_starts": 100, "seed": 7, "speed": "eager"}
+SETTINGS |= {"batch_size": 32, "hidden_sizes": (32,), "gamma": 0.9, "v_max": 6.0}
+SETTINGS |= {"env_kwargs": {"max_episode_steps": 20}, "num_atoms": 13}
+SETTINGS |= {"epsilon_start": 1.0, "epsilon_end": 1.0}  # else none is cut
 CHAPTER = Chapter(__name__)
 (anywhere,) = CHAPTER.same("project", "", ANYWHERE)
 untouched = CHAPTER.constant("", ("project", ANYWHERE))
@@ -96,5 +86,9 @@ PROPERTIES = [
         _shared([1.25, 1.5, 1.75], [2.0, 2.0, 2.0]),
     ),
     any_atoms,
-    training,
+    CHAPTER.trains(
+        "Rainbow that uses all three takes the same steps as the library's own",
+        {"Trainer": rainbow},
+        SETTINGS,
+    ),
 ]

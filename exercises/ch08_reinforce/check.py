@@ -3,13 +3,9 @@
 from typing import Any
 
 import torch
-from tensordict import TensorDict
-from torch import Tensor
 
 from yieldrl.algorithms import reinforce
-from yieldrl.exercises.calls import train, variant
 from yieldrl.exercises.cases import Chapter
-from yieldrl.exercises.comparing import expect
 
 GAMMA = 0.8
 LOGITS = torch.tensor([[1.0, 0, 2], [0, 1, -1], [2, 1, 0], [-1, 0, 3]])
@@ -32,35 +28,7 @@ def _walk(gamma: float, *ended: tuple[int, int]) -> list[Any]:
     return [reward.contiguous(), flags, gamma]
 
 
-def training(answer: Any) -> None:
-    """REINFORCE that uses both takes the same steps as the library's own."""
-
-    class Algorithm(answer.Algorithm):
-        def prepare(self, episodes: TensorDict) -> TensorDict:
-            want = reinforce.Algorithm.prepare(self, episodes.clone())["returns"]
-            got = super().prepare(episodes)
-            _expect_library(got["returns"], want, "returns")
-            return got
-
-        def loss(self, data: TensorDict) -> Any:
-            got = super().loss(data)
-            want, _ = reinforce.Algorithm.loss(self, data)
-            _expect_library(got[0], want, "loss")
-            return got
-
-    settings: dict[str, Any] = {"num_envs": 2, "num_episodes": 4, "total_steps": 400}
-    config = reinforce.Config(**settings, baseline="mean", eval_every=0, seed=8)
-    train(variant(answer.Trainer, algorithm_class=Algorithm)(config))
-
-
-def _expect_library(got: Any, want: Tensor, named: str) -> None:
-    same = isinstance(got, Tensor) and got.shape == want.shape
-    expect(
-        same and torch.allclose(got, want, rtol=1e-4, atol=1e-4),
-        f"the {named} of a batch of episodes: not those of the library",
-    )
-
-
+SETTINGS = {"num_envs": 2, "num_episodes": 4, "total_steps": 400, "baseline": "mean"}
 CHAPTER = Chapter(__name__)
 PROPERTIES = [
     *CHAPTER.same(
@@ -95,5 +63,9 @@ PROPERTIES = [
         of=[3],
         hint=NO_BASELINE,
     ),
-    training,
+    CHAPTER.trains(
+        "REINFORCE that uses both takes the same steps as the library's own",
+        {"Trainer": reinforce},
+        {**SETTINGS, "seed": 8},
+    ),
 ]

@@ -6,8 +6,7 @@ from typing import Any
 import torch
 
 from yieldrl.algorithms import a2c
-from yieldrl.exercises.calls import flags, train, variant, watched
-from yieldrl.exercises.cases import Chapter
+from yieldrl.exercises.cases import Chapter, flags
 
 
 def _walk(
@@ -30,16 +29,7 @@ def _environments() -> list[Any]:
     return [*values, terminated, truncated & ~terminated, 0.9, 0.8]
 
 
-def training(answer: Any) -> None:
-    """A2C that uses it takes the same steps as with the library's own."""
-    config = a2c.Config(
-        total_steps=512, gae_lambda=0.9, normalize_reward=False, eval_every=0, seed=9
-    )
-    mine, library = answer.Algorithm, a2c.Algorithm
-    algorithm = watched(mine, library, "advantages", tolerance=1e-3)
-    train(variant(answer.Trainer, algorithm_class=algorithm)(config))
-
-
+SETTINGS = {"total_steps": 512, "gae_lambda": 0.9, "normalize_reward": False, "seed": 9}
 CHAPTER = Chapter(__name__)
 PROPERTIES = [
     *CHAPTER.same(
@@ -63,7 +53,10 @@ PROPERTIES = [
         ("gae", _walk(0.9, terminated=[2])),
         of=[1, 2],
         hint="detach it: else the actor's loss also moves the critic",
-        in_place="the argument was changed in place: work on a copy",
     ),
-    training,
+    CHAPTER.trains(
+        "A2C that uses it takes the same steps as with the library's own",
+        {"Trainer": a2c},
+        SETTINGS,
+    ),
 ]

@@ -6,8 +6,7 @@ from typing import Any
 import torch
 
 from yieldrl.algorithms import sac, td3
-from yieldrl.exercises.calls import flags, train, variant, watched
-from yieldrl.exercises.cases import Chapter
+from yieldrl.exercises.cases import Chapter, flags
 
 ACTION = torch.tensor([[0.1, -0.9], [0.8, 0.0], [-0.2, 0.6]])
 NOISE = torch.tensor([[0.1, -0.2], [0.7, -0.9], [0.4, -0.3]])
@@ -30,17 +29,8 @@ def _steps(
     return [reward, next_value, log_prob, *ends, 0.9, torch.tensor(alpha)]
 
 
-def training(answer: Any) -> None:
-    """TD3 and SAC that use it take the same steps as the library's own."""
-    settings: dict[str, Any] = {"env_kwargs": {"max_episode_steps": 10}, "num_envs": 4}
-    settings |= {"total_steps": 128, "learning_starts": 96, "batch_size": 32}
-    settings |= {"hidden_sizes": (32, 32), "eval_every": 0, "seed": 11}
-    mine = watched(answer.TD3, td3.Algorithm, "target_action", "td_target")
-    train(variant(td3.Trainer, algorithm_class=mine)(td3.Config(**settings)))
-    mine = watched(answer.SAC, sac.Algorithm, "td_target")
-    train(variant(sac.Trainer, algorithm_class=mine)(sac.Config(**settings)))
-
-
+SETTINGS = {"env_kwargs": {"max_episode_steps": 10}, "num_envs": 4, "batch_size": 32}
+SETTINGS |= {"total_steps": 128, "learning_starts": 96, "hidden_sizes": (32, 32)}
 CHAPTER = Chapter(__name__)
 PROPERTIES = [
     *CHAPTER.same(
@@ -76,5 +66,9 @@ PROPERTIES = [
         of=[2, 6],
         hint="detach it: a critic follows its target, never the other way round",
     ),
-    training,
+    CHAPTER.trains(
+        "TD3 and SAC that use it take the same steps as the library's own",
+        {"TD3Trainer": td3, "SACTrainer": sac},
+        {**SETTINGS, "seed": 11},
+    ),
 ]

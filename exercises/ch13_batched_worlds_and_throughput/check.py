@@ -1,6 +1,6 @@
 """What holds of a step of N environments that begin again within it."""
 
-from collections.abc import Sequence
+import functools
 from typing import Any, NamedTuple
 
 import torch
@@ -9,9 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from yieldrl.algorithms import ppo
 from yieldrl.envs.cartpole import CartPoleVectorEnv
-from yieldrl.exercises.calls import train
-from yieldrl.exercises.cases import Chapter
-from yieldrl.exercises.checking import Property
+from yieldrl.exercises.cases import Chapter, logged
 from yieldrl.exercises.comparing import Wrong, expect, expect_close
 
 NAMES: tuple[str, ...] = ("state", "elapsed", "obs", "reward")
@@ -45,35 +43,25 @@ class Line(NamedTuple):
         return state.t().clone()
 
 
-def _case(position: list[float], elapsed: list[int]) -> list[Tensor]:
+def _case(position: list[float], elapsed: list[int]) -> list[Any]:
+    """Arguments of `step`: environments at these positions, which move outwards."""
     where = torch.tensor(position)
     state = torch.stack((where, 0.05 * where.sign()))
     generator = torch.Generator().manual_seed(13)
     noise = torch.rand(2, len(position), generator=generator)
-    return [state, torch.tensor(elapsed), (where > 0).long(), noise]
+    return [Line(), state, torch.tensor(elapsed), (where > 0).long(), noise]
 
 
 # Two environments go on, and the others end, are cut, end and are cut, end.
 MIXED = _case([0.2, 0.95, -0.3, -0.95, 0.0, 0.97], elapsed=[8, 3, 9, 9, 2, 0])
 
 
-def _step(answer: Any, parts: Sequence[str], *given: Tensor) -> tuple[Any, ...]:
-    result = answer.step(Line(), *given)
-    complete = isinstance(result, tuple) and len(result) == len(NAMES)
-    expect(complete, f"the answer is {type(result).__name__}", "return an `Answer`")
-    return tuple(result[NAMES.index(part)] for part in parts)
-
-
-def _same(says: str, case: list[Tensor], *parts: str) -> Property:
-    return CHAPTER.same(_step, says, (parts, *case), named=parts)[0]
-
-
 def apart(answer: Any) -> None:
     """The arguments stay as they were, and what comes out is no part of them."""
-    untouched(answer)
-    obs, final_obs = _step(answer, ("obs", "final_obs"), *MIXED)
+    CHAPTER.constant("", ("step", MIXED))(answer)
+    result = answer.step(*MIXED)
     expect(
-        obs.data_ptr() != final_obs.data_ptr(),
+        result.obs.data_ptr() != result.final_obs.data_ptr(),
         "obs and final_obs are one tensor",
         "observe twice: each has memory of its own",
     )
@@ -81,7 +69,7 @@ def apart(answer: Any) -> None:
 
 def unseen(answer: Any) -> None:
     """It reads no values: it works with tensors that have none."""
-    nothing = [part.to("meta") for part in MIXED]
+    nothing = [part.to("meta") for part in MIXED[1:]]
     try:
         with Operations():
             answer.step(Line(), *nothing)
@@ -122,7 +110,7 @@ def training(answer: Any) -> None:
             return got
 
     config = ppo.Config(num_envs=8, num_steps=32, total_steps=512, eval_every=0)
-    train(ppo.Trainer(config, envs=Carts(8, max_episode_steps=15)))
+    logged(ppo.Trainer(config, envs=Carts(8, max_episode_steps=15)))
 
 
 class Operations(TorchDispatchMode):
@@ -150,29 +138,27 @@ def _has(args: Any, kind: torch.dtype | torch.device) -> bool:
 
 
 CHAPTER = Chapter(__name__)
-untouched = CHAPTER.constant("", ("step", [Line(), *MIXED]))
+same = functools.partial(CHAPTER.same, "step", named=NAMES)
 PROPERTIES = [
-    _same(
+    *same(
         "Where no episode ends, each goes on from what the action led to",
         _case([0.1, -0.4, 0.0, 0.3], elapsed=[0, 3, 7, 5]),
-        *("state", "obs", "reward", "elapsed"),
+        only=("state", "obs", "reward", "elapsed"),
     ),
-    _same(
+    *same(
         "An end is terminated and a cut is truncated, and neither is the other",
         MIXED,
-        *("terminated", "truncated"),
+        only=("terminated", "truncated"),
     ),
-    _same(
+    *same(
         "Where one ends or is cut, it goes on from the first state of its own noise",
         MIXED,
-        *("state", "obs"),
+        only=("state", "obs"),
     ),
-    _same(
-        "final_obs is what the action led to, before any reset",
-        MIXED,
-        "final_obs",
+    *same(
+        "final_obs is what the action led to, before any reset", MIXED, only="final_obs"
     ),
-    _same("A new episode begins with a count of 0", MIXED, "elapsed"),
+    *same("A new episode begins with a count of 0", MIXED, only="elapsed"),
     apart,
     unseen,
     at_once,

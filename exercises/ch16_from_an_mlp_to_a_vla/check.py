@@ -1,5 +1,6 @@
 """What holds of the sums of a chunk."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,42 +8,24 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.exercises.calls import flags, parts, train, variant
-from yieldrl.exercises.cases import Chapter
-from yieldrl.exercises.checking import Property
+from yieldrl.exercises.cases import Chapter, flags, logged, variant
 from yieldrl.exercises.comparing import expect, expect_close
 
 PARTS = ("reward", "discount", "num_steps")
 
 
-def _chunk(
-    terminated: Sequence[int] = (), truncated: Sequence[int] = ()
-) -> list[Tensor]:
+def _chunk(terminated: Sequence[int] = (), truncated: Sequence[int] = ()) -> list[Any]:
+    """Arguments of `chunk_sums`: four steps of one environment."""
     reward = torch.tensor([1.0, 3.0, 2.0, 6.0])
-    return [of[:, None] for of in (reward, *flags(4, terminated, truncated))]
+    return [*(of[:, None] for of in (reward, *flags(4, terminated, truncated))), 0.5]
 
 
-def _environments() -> list[Tensor]:
+def _environments() -> list[Any]:
+    """Arguments of `chunk_sums`: five steps of seven environments."""
     generator = torch.Generator().manual_seed(16)
     reward = torch.randn(5, 7, generator=generator)
     terminated, truncated = torch.rand(2, 5, 7, generator=generator) < 0.15
-    return [reward, terminated, truncated & ~terminated]
-
-
-def chunk_sums(
-    answer: Any, names: Sequence[str], gamma: float, *given: Tensor
-) -> tuple[Any, ...]:
-    """Some parts of what chunks came to."""
-    sums = parts(answer.chunk_sums(*given, gamma), PARTS, "chunk_sums")
-    return tuple(sums[PARTS.index(name)] for name in names)
-
-
-def _same(
-    says: str, *cases: tuple[Sequence[str], list[Tensor]], gamma: float = 0.5
-) -> Property:
-    (names, _), *_ = cases
-    rows = [(of, gamma, *given) for of, given in cases]
-    return CHAPTER.same(chunk_sums, says, *rows, named=names)[0]
+    return [reward, terminated, truncated & ~terminated, 0.9]
 
 
 def whole_episodes(answer: Any) -> None:
@@ -52,7 +35,7 @@ def whole_episodes(answer: Any) -> None:
     rows = torch.cat([reward, torch.tensor([100.0])])
     for chunk in (slice(0, 4), slice(4, 8)):
         given = (rows[chunk, None], ended[chunk, None], 0 * ended[chunk, None] > 0)
-        paid, discount = chunk_sums(answer, PARTS[:2], gamma, *given)
+        paid, discount, _ = answer.chunk_sums(*given, gamma)
         total += weight * float(paid)
         weight *= float(discount)
     want = float((gamma ** torch.arange(7) * reward).sum())
@@ -80,48 +63,49 @@ def training(answer: Any) -> None:
 
     fields = {"chunk_length": 4, "num_steps": 16, "total_steps": 128, "eval_every": 0}
     trainer_class = variant(answer.Trainer, wrap_envs=wrap_envs)
-    train(trainer_class(answer.config(**fields), model=ppo.Model))
+    logged(trainer_class(answer.config(**fields), model=ppo.Model))
     expect(bool(torch.stack(seen).any()), "no episode ended in mid-chunk")
 
 
 CHAPTER = Chapter(__name__)
-END = _chunk(terminated=[1])
+same = functools.partial(CHAPTER.same, "chunk_sums", named=PARTS)
 PROPERTIES = [
-    _same(
+    *same(
         "Within a chunk the reward r_i counts gamma^i: the first as it is",
-        (("reward",), _chunk()),
+        _chunk(),
+        only="reward",
     ),
-    _same(
+    *same(
         "What comes after k steps counts gamma^k",
-        (("discount", "num_steps"), _chunk()),
+        _chunk(),
+        only=("discount", "num_steps"),
     ),
-    _same(
+    *same(
         "The step that ends an episode counts, and no step after it does",
-        (("reward", "num_steps"), END),
+        _chunk(terminated=[1]),
+        only=("reward", "num_steps"),
     ),
-    _same(
+    *same(
         "After an episode that ended in mid-chunk, too, the discount is gamma^k",
-        (("discount",), END),
+        _chunk(terminated=[1]),
+        only="discount",
     ),
-    _same(
+    *same(
         "An episode that was cut is over, and what would have followed counts gamma^k",
-        (("reward", "discount"), _chunk(truncated=[2])),
+        _chunk(truncated=[2]),
+        only=("reward", "discount"),
     ),
-    _same(
+    *same(
         "An episode that is done stays done, whatever the rows below say",
-        (("reward", "num_steps"), _chunk(terminated=[0], truncated=[2])),
-        (("reward", "num_steps"), _chunk(terminated=[0, 2])),
+        _chunk(terminated=[0], truncated=[2]),
+        _chunk(terminated=[0, 2]),
+        only=("reward", "num_steps"),
     ),
-    _same(
-        "Environments side by side do not touch each other",
-        (PARTS, _environments()),
-        gamma=0.9,
-    ),
+    *same("Environments side by side do not touch each other", _environments()),
     whole_episodes,
     CHAPTER.constant(
         "The arguments stay as they were",
-        ("chunk_sums", [*_chunk(terminated=[1], truncated=[3]), 0.5]),
-        in_place="the argument was changed in place: work on a copy",
+        ("chunk_sums", _chunk(terminated=[1], truncated=[3])),
     ),
     training,
 ]

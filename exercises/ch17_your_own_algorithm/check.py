@@ -8,8 +8,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from yieldrl.exercises.calls import flags, train, variant
-from yieldrl.exercises.cases import Chapter
+from yieldrl.exercises.cases import Chapter, flags, logged, variant
 from yieldrl.exercises.comparing import expect, expect_close
 
 NO_GRAD = "the target has a gradient: `@torch.no_grad()`, it is a constant to the loss"
@@ -80,7 +79,7 @@ def learned(answer: Any) -> None:
     settings |= {"env_id": "yieldrl/ProbeCut-v1", "hidden_sizes": (16,)}
     config = answer.Config(**settings, eval_every=0, device="cpu", speed="eager")
     trainer = variant(answer.Trainer, algorithm_class=answer.Algorithm)(config)
-    train(trainer)
+    logged(trainer)
     found = trainer.model.value(torch.zeros(1, 1)).mean()
     worth = (1 + (gamma - alpha) * tau * math.log(2)) / (1 - gamma)
     expect_close(float(found.detach()), worth, named="value", tolerance=0.03)

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import dr_grpo
-from yieldrl.exercises.calls import train, variant, watched
 from yieldrl.exercises.cases import Chapter
 
 LEARNS = "the objective must depend on the values: do not detach them"
@@ -34,29 +33,10 @@ def _equal() -> list[Tensor]:
     return [torch.tensor([[1.0, 1, 1, 1], [0, 0, 0, 0]]), ALL[:2]]
 
 
-def training(answer: Any) -> None:
-    """GRPO that uses both takes the same steps as the library's Dr. GRPO."""
-    config = dr_grpo.Config(
-        env_kwargs={"max_operand": 5},
-        d_model=16,
-        num_layers=1,
-        num_envs=32,
-        demonstration_steps=32,
-        clone_steps=60,
-        clone_batch_size=16,
-        clone_warmup_steps=1,
-        clone_learning_rate=0.01,
-        total_steps=96,
-        num_epochs=1,
-        eval_every=0,
-        threads=1,
-        seed=18,
-    )
-    methods = "relative", "mean"
-    algorithm = watched(answer.Algorithm, dr_grpo.Algorithm, *methods, tolerance=1e-3)
-    train(variant(answer.Trainer, algorithm_class=algorithm)(config))
-
-
+SETTINGS = {"env_kwargs": {"max_operand": 5}, "d_model": 16, "num_layers": 1}
+SETTINGS |= {"demonstration_steps": 32, "clone_steps": 60, "clone_batch_size": 16}
+SETTINGS |= {"clone_warmup_steps": 1, "clone_learning_rate": 0.01, "num_envs": 32}
+SETTINGS |= {"total_steps": 96, "num_epochs": 1, "threads": 1, "seed": 18}
 CHAPTER = Chapter(__name__)
 PROPERTIES = [
     *CHAPTER.same(
@@ -92,5 +72,9 @@ PROPERTIES = [
         ("compared", [EARNED, CUT]),
         ("by_a_constant", _answers(1, 4, 6)),
     ),
-    training,
+    CHAPTER.trains(
+        "GRPO that uses both takes the same steps as the library's Dr. GRPO",
+        {"Trainer": dr_grpo},
+        SETTINGS,
+    ),
 ]

@@ -5,7 +5,6 @@ from typing import Any
 import torch
 
 from yieldrl.algorithms import dpo
-from yieldrl.exercises.calls import train, variant, watched
 from yieldrl.exercises.cases import Chapter
 
 REWARD = torch.tensor([[1.0, 0.0], [-2.0, 1.0], [0.5, 0.5]])
@@ -25,30 +24,14 @@ def _alike() -> list[Any]:
     return [now, now.clone(), beta]
 
 
-def training(answer: Any) -> None:
-    """DPO that uses both takes the same steps as the library's own."""
-    config = dpo.Config(
-        env_kwargs={"max_operand": 2},
-        num_envs=16,
-        demonstration_steps=16,
-        clone_steps=2,
-        total_steps=32,
-        num_epochs=2,
-        pairs_per_step=4,
-        judge="yieldrl.exercises.ch19_preferences.check:late_letters",
-        eval_every=0,
-        seed=19,
-    )
-    algorithm = watched(answer.Algorithm, dpo.Algorithm, "loss", tolerance=1e-3)
-    trainer = variant(answer.Trainer, algorithm_class=algorithm)
-    train(trainer(config))
-
-
 def late_letters(obs: Any, action: torch.Tensor) -> torch.Tensor:
     """A judge whom two answers of a beginner rarely please alike."""
     return action[:, 0].float()
 
 
+SETTINGS = {"env_kwargs": {"max_operand": 2}, "num_envs": 16, "clone_steps": 2}
+SETTINGS |= {"demonstration_steps": 16, "total_steps": 32, "num_epochs": 2}
+SETTINGS |= {"pairs_per_step": 4, "judge": f"{__name__}:late_letters", "seed": 19}
 CHAPTER = Chapter(__name__)
 PROPERTIES = [
     *CHAPTER.same(
@@ -81,5 +64,9 @@ PROPERTIES = [
         ("implicit_reward", _answers(4, 2.0)),
         ("preference_loss", [REWARD]),
     ),
-    training,
+    CHAPTER.trains(
+        "DPO that uses both takes the same steps as the library's own",
+        {"Trainer": dpo},
+        SETTINGS,
+    ),
 ]

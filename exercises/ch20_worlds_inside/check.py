@@ -5,13 +5,10 @@ from typing import Any
 
 import torch
 from gymnasium.spaces import Box
-from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import dreamer, mbpo
-from yieldrl.exercises.calls import train, variant
 from yieldrl.exercises.cases import Chapter
-from yieldrl.exercises.comparing import expect_close
 
 
 def _branches(end: Sequence[float], gae_lambda: float = 1.0) -> list[Any]:
@@ -50,25 +47,10 @@ def _of_mbpo(module: Any) -> Tensor:
     return module.k_step_errors(step, obs, torch.rand(5, 6, 2), next_obs, scale)
 
 
-def training(answer: Any) -> None:
-    """Dreamer that uses these returns imagines what the library's own does."""
-
-    class Compared(answer.Algorithm):
-        def imagined(self, state: Tensor) -> TensorDict:
-            drawn = self.generator.get_state()
-            want = dreamer.Algorithm.imagined(self, state)["returns"]
-            self.generator.set_state(drawn)  # both draw the same random numbers
-            segment = super().imagined(state)
-            expect_close(segment["returns"], want, named="returns")
-            return segment
-
-    small: dict[str, Any] = {"memory_size": 8, "groups": 2, "classes": 3, "horizon": 3}
-    small |= {"hidden_sizes": (8,), "batch_size": 4, "sequence_length": 4}
-    small |= {"num_envs": 2, "learning_starts": 32, "total_steps": 64, "eval_every": 0}
-    config = dreamer.Config(env_id="yieldrl/CartPole-v1", **small, seed=20)
-    train(variant(answer.Trainer, algorithm_class=Compared)(config))
-
-
+SETTINGS = {"memory_size": 8, "groups": 2, "classes": 3, "horizon": 3, "seed": 20}
+SETTINGS |= {"hidden_sizes": (8,), "batch_size": 4, "sequence_length": 4}
+SETTINGS |= {"num_envs": 2, "learning_starts": 32, "total_steps": 64}
+SETTINGS |= {"env_id": "yieldrl/CartPole-v1"}
 CHAPTER = Chapter(__name__)
 PROPERTIES = [
     *CHAPTER.same(
@@ -99,5 +81,9 @@ PROPERTIES = [
         ("k_step_errors", _row(5)),
     ),
     *CHAPTER.same(_of_mbpo, "Of MBPO's ensemble it says the same", [], named="errors"),
-    training,
+    CHAPTER.trains(
+        "Dreamer that uses these returns imagines what the library's own does",
+        {"Trainer": dreamer},
+        SETTINGS,
+    ),
 ]
