@@ -13,6 +13,8 @@ from worlds import Counter
 from yieldrl.algorithms import dqn, n_step_dqn, ppo, ppo_lstm, sac
 from yieldrl.buffers import CircularBuffer, RolloutBuffer
 from yieldrl.collectors import AsyncCollector, Collector, SyncCollector
+from yieldrl.collectors.acting import Acting
+from yieldrl.collectors.weight_transfer import Weights
 from yieldrl.envs import SerialVectorEnv
 
 ON_POLICY = {"num_steps": 4, "hidden_sizes": (4,), "num_minibatches": 1}
@@ -189,6 +191,18 @@ def test_the_weights_that_acted_are_those_of_the_version(normalize):
             break
     assert differ > 10
     assert len(kept) >= 12
+
+
+def test_an_agent_of_one_policy_takes_new_weights_between_segments_only():
+    trainer = trainer_of(ppo)
+    actor = copy.deepcopy(trainer.agent)
+    actor.one_policy = True
+    weights = Weights(trainer.model, actor.model)
+    acting = Acting(trainer.envs, actor, trainer.buffer, weights, drops=False, seed=0)
+    for version in range(10, 15):
+        weights.put(version)
+        acting.step()
+    assert [row.version for row in acting.rows.values()] == [10] * 4 + [14]
 
 
 def test_greedy_actions_are_those_of_the_version():

@@ -1,10 +1,12 @@
 """What is written down must be what happened, in every autoreset mode."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from worlds import Broken, Counter, Idle, Reusing
@@ -12,20 +14,24 @@ from worlds import Broken, Counter, Idle, Reusing
 from yieldrl.algorithms import ppo
 from yieldrl.buffers import ReplayBuffer, RolloutBuffer, gae
 from yieldrl.collectors import SyncCollector, distributed_statistics
+from yieldrl.collectors.distributed_statistics import DistributedStatistics
+from yieldrl.collectors.expert import Expert
+from yieldrl.collectors.statistics import ArrayStatistics
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, make
+from yieldrl.envs.cartpole import CartPoleVectorEnv
 
 MODES = [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED]
 
 
-def collect(envs, steps, **kwargs):
+def collect(envs, steps, agent=None, **kwargs):
     buffer = RolloutBuffer(
         steps,
         envs.single_observation_space,
         envs.single_action_space,
         num_envs=envs.num_envs,
     )
-    collector = SyncCollector(envs, Idle(), buffer, seed=0, **kwargs)
+    collector = SyncCollector(envs, agent or Idle(), buffer, seed=0, **kwargs)
     logs = [collector.step() for _ in range(steps)]
     return buffer.rollout(), logs
 
@@ -145,10 +151,29 @@ def test_an_episode_is_reported_when_it_ends_and_only_then():
     assert logs[5]["episodes"] == 2
 
 
-def test_the_length_leaves_out_steps_that_only_reset():
-    envs = SyncVectorEnv([lambda: Counter(2)], autoreset_mode=AutoresetMode.NEXT_STEP)
-    _, logs = collect(envs, 8)
+@pytest.mark.parametrize("tensors", [False, True])
+def test_the_length_leaves_out_steps_that_only_reset(tensors):
+    mode = {"autoreset_mode": AutoresetMode.NEXT_STEP}
+    envs, agent = SyncVectorEnv([lambda: Counter(2)], **mode), Idle()
+    if tensors:
+        envs, agent = CartPoleVectorEnv(1, max_episode_steps=2, **mode), _TensorIdle()
+    _, logs = collect(envs, 8, agent, report_every=1)
     assert [log["episode_length"] for log in logs if log] == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_memory_is_forgotten_where_an_observation_is_an_episodes_first(mode):
+    class Remembering(Idle):
+        has_memory = True
+
+        def begin_episode(self, where=None, *, exploring):
+            forgets.append(where)
+
+    forgets = []
+    envs = SyncVectorEnv([lambda n=n: Counter(n) for n in (2, 3)], autoreset_mode=mode)
+    rollout, _ = collect(envs, 8, Remembering())
+    firsts = rollout["obs"][..., 1] == 0
+    assert np.array_equal(forgets[1:-1], firsts[1:])  # the very first is everywhere
 
 
 @pytest.mark.parametrize("what", ["reward", "observation"])
@@ -176,6 +201,24 @@ def test_observations_that_do_not_fit_their_space_are_refused(when):
     envs = SerialVectorEnv([lambda: Misfit(when)])
     with pytest.raises(ValueError, match="space"):
         collect(envs, 4)
+
+
+def test_every_episode_of_every_process_counts_alike(monkeypatch):
+    """One here of return 6, and in the other process three of 2."""
+    mine, other = (
+        DistributedStatistics(ArrayStatistics(n), 1, torch.device("cpu"))
+        for n in (1, 3)
+    )
+    sums = []
+    both = SimpleNamespace(all_reduce_sum=lambda x: sums.append(x.clone()) or sum(sums))
+    monkeypatch.setattr(distributed_statistics, "ranks", lambda: both)
+    for own, reward in ((other, [2.0] * 3), (mine, [6.0])):
+        ends = np.ones(len(reward), dtype=bool)
+        step = SimpleNamespace(
+            reward=np.array(reward), terminated=ends, truncated=ends, valid=None
+        )
+        logs = own.update(step)
+    assert logs == {"episode_return": 3.0, "episode_length": 1.0, "episodes": 4.0}
 
 
 def test_tensor_environments_report_the_same_episodes(config):
@@ -266,6 +309,19 @@ def test_episodes_that_cannot_be_restored_are_cut_and_not_joined(kind):
     assert rows["obs"][3, 0].tolist() == [1.0, 0.0]  # the second episode
 
 
+def test_episodes_that_cannot_be_restored_are_not_played_again():
+    envs = SerialVectorEnv([CartPoleEnv])
+    spaces = envs.single_observation_space, envs.single_action_space
+    buffer, agent = RolloutBuffer(2, *spaces, num_envs=1), Idle()
+    collector = SyncCollector(envs, agent, buffer, seed=0)
+    collector.step()
+    agent.sample_step = 1
+    collector.load_state_dict(collector.state_dict())
+    collector.step()
+    first, resumed = buffer.rollout()["obs"]
+    assert not first.equal(resumed)
+
+
 def test_an_end_stays_what_it_was_when_the_episodes_are_cut():
     envs = SerialVectorEnv([lambda: Counter(2)])
     spaces = envs.single_observation_space, envs.single_action_space
@@ -343,6 +399,19 @@ def test_a_diverged_policy_is_not_blamed_on_the_environment():
     collector = SyncCollector(envs, Diverged(), buffer, seed=0)
     with pytest.raises(FloatingPointError, match=r"gave environment 1 the .*nan"):
         collector.step()
+
+
+def test_an_experts_rule_is_kept_where_a_random_action_is_executed():
+    envs = SerialVectorEnv([Pushed])
+    spaces = envs.single_observation_space, envs.single_action_space
+    buffer, agent = RolloutBuffer(1, *spaces, num_envs=1), Idle()
+    agent.count_steps, agent.device = lambda _: None, torch.device("cpu")
+    agent.generator = torch.Generator().manual_seed(0)
+    expert = Expert(lambda envs, obs: np.ones((1, 2)), envs, agent, noise=1.0)
+    SyncCollector(envs, expert, buffer, seed=0).step()
+    rollout = buffer.rollout()
+    assert rollout["action"].tolist() == [[[1, 1]]]
+    assert rollout["reward"].item() < 2
 
 
 def test_an_error_of_the_environment_at_such_an_action_is_the_policys_too():
