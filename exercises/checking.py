@@ -4,7 +4,6 @@ A property is a function of the reader's module that raises `Wrong` if it does n
 The first line of its docstring states it.
 """
 
-import inspect
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -33,16 +32,8 @@ class Verdict(NamedTuple):
 
 
 def properties(checks: ModuleType) -> list[Property]:
-    """`PROPERTIES` of a `check.py`, or its public functions in their order."""
-    if hasattr(checks, "PROPERTIES"):
-        return list(checks.PROPERTIES)
-    return [
-        member
-        for name, member in vars(checks).items()
-        if inspect.isfunction(member)
-        and not name.startswith("_")
-        and member.__module__ == checks.__name__
-    ]
+    """`PROPERTIES` of a `check.py`."""
+    return list(checks.PROPERTIES)
 
 
 def statement(holds: Property) -> str:

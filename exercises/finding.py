@@ -50,12 +50,8 @@ def check(
         ValueError: If there is no such exercise, or nothing of that name in it.
         FileNotFoundError: If there is no such file.
     """
-    found = _verdicts(chapter, answer, file, functions)
-    folder = find(chapter)
-    given = {**_given(answer, folder), **functions}
-    path = folder / "exercise.py" if file is None else Path(file)
-    what = f"{', '.join(given)} as given" if given else _shown(path)
-    print(f"{title(folder)}: {what}")
+    what, found = _read(chapter, answer, file, functions)
+    print(what)
     return checking.report(found)
 
 
@@ -66,21 +62,20 @@ def grade(chapter: str, file: str | Path | None = None) -> bool:
     What the answer itself prints goes to standard error.
     """
     with contextlib.redirect_stdout(sys.stderr):
-        found = list(_verdicts(chapter, None, file, {}))
+        found = list(_read(chapter, None, file, {})[1])
     print(json.dumps([verdict._asdict() for verdict in found], indent=2))
     return all(verdict.passed for verdict in found)
 
 
-def _verdicts(
+def _read(
     chapter: str,
     answer: Mapping[str, Any] | ModuleType | None,
     file: str | Path | None,
     functions: Mapping[str, Any],
-) -> Iterator[Verdict]:
-    """What is found, property by property; what was asked for is checked at once."""
+) -> tuple[str, Iterator[Verdict]]:
+    """What is checked, in words, and what is found, property by property."""
     folder = find(chapter)
-    given = {**_given(answer, folder), **functions}
-    known = _known(folder)
+    given, known = {**_given(answer, folder), **functions}, _known(folder)
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise ValueError(
@@ -93,7 +88,8 @@ def _verdicts(
     if not given and not path.exists():
         path.write_text(opened(folder), "utf-8")
         print(f"made {_shown(path)}, which has gaps to fill")
-    return _found(folder, path, given)
+    what = f"{', '.join(given)} as given" if given else _shown(path)
+    return f"{title(folder)}: {what}", _found(folder, path, given)
 
 
 def _found(folder: Path, path: Path, given: Mapping[str, Any]) -> Iterator[Verdict]:
