@@ -682,6 +682,19 @@ def limited(env):
     return gym.wrappers.TimeLimit(env, 3)
 
 
+def test_the_first_wrapper_is_the_innermost():
+    names = tuple(f"{__name__}:{name}" for name in ("doubled", "raised"))
+    assert reward_of(make(Corridor, config_of(wrappers=names, num_envs=1))) == [11]
+
+
+def doubled(env):
+    return gym.wrappers.TransformReward(env, lambda reward: 2 * reward)
+
+
+def raised(env):
+    return gym.wrappers.TransformReward(env, lambda reward: reward + 1)
+
+
 @pytest.mark.parametrize("said", [None, 3, 0.5])
 def test_what_is_no_sentence_is_refused_by_name(said):
     class Mute(Corridor):

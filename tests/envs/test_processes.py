@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
-from worlds import Counter
+from worlds import Counter, Reusing
 
 from yieldrl.envs import make, processes, starting
 from yieldrl.envs.autoreset import final_info_entry
@@ -191,6 +191,15 @@ def test_an_info_of_none_from_gymnasiums_own_worker(
     with pytest.raises(TypeError, match=r"environment 0 .* returned the info None"):
         envs.step(NOTHING)
     closed_at_once(envs)
+
+
+def test_a_reset_does_not_write_over_the_final_observation() -> None:
+    envs = ProcessVectorEnv([lambda: Reusing(1)])
+    envs.reset(seed=0)
+    obs, *_, info = envs.step(NOTHING[:1])
+    envs.close()
+    assert obs.tolist() == [[1, 0]]
+    assert info["final_obs"][0].tolist() == [0, 1]
 
 
 def test_a_reward_of_shape_one_is_a_number() -> None:

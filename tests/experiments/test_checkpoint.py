@@ -70,6 +70,15 @@ def test_with_any_byte_flipped_it_is_refused(saved: Path) -> None:
         damaged[position] ^= 0xFF
 
 
+def test_a_byte_far_from_the_end_of_a_large_file_is_compared_too(saved: Path) -> None:
+    save_checkpoint({**STATE, "large": torch.zeros(2**18)}, saved)
+    damaged = bytearray(saved.read_bytes())
+    assert len(damaged) > 2**20
+    damaged[2**19] ^= 0xFF
+    saved.write_bytes(damaged)
+    assert is_refused(saved)
+
+
 def test_with_anything_behind_it_it_is_refused(saved: Path) -> None:
     saved.write_bytes(saved.read_bytes() + b"\n")
     with pytest.raises(CheckpointError):

@@ -1,6 +1,6 @@
-"""Parts that are passed to a trainer."""
+"""Parts that are passed to a trainer, and the steps that it counts."""
 
-from yieldrl.algorithms import ppo
+from yieldrl.algorithms import dqn, ppo
 from yieldrl.collectors import Collector, SyncCollector
 
 
@@ -30,3 +30,19 @@ def test_a_collector_of_ones_own_collects_in_turn(tmp_path):
     assert trainer.state_dict()["collection"] == "sync"
     trainer.save(tmp_path / "own.pt")
     assert ppo.Trainer.load(tmp_path / "own.pt").agent.sample_step == 4
+
+
+def test_a_run_resumed_between_two_evaluations_waits_for_the_next(tmp_path):
+    config = ppo.Config(num_envs=4, eval_every=16, eval_episodes=1, device="cpu")
+    trainer = ppo.Trainer(config)
+    for log in trainer():
+        if log["sample_step"] == 20:
+            break
+    trainer.save(tmp_path / "own.pt")
+    assert not ppo.Trainer.load(tmp_path / "own.pt").evaluation_due
+
+
+def test_every_row_of_a_rollout_is_learned_from_at_its_own_step():
+    with dqn.Trainer(dqn.Config(num_envs=2, device="cpu")) as trainer:
+        rollout, now = trainer.collector.collect(3), trainer.agent.counters
+        assert [now.sample_step for _ in trainer._rows(rollout)] == [2, 4, 6]

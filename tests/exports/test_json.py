@@ -6,8 +6,10 @@ import json
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from exported import GO_TO, NARROW, observations, trainer
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text
+from worlds import Follow
 
 from yieldrl.algorithms import (
     c51,
@@ -67,6 +69,14 @@ def test_a_file_acts_as_the_agent_does(name, tmp_path):
     assert said["notes"] == {"why": "a test"}
 
 
+def test_bounds_of_actions_need_not_be_symmetric():
+    with trainer(sac, "Follow", envs=lambda: Follow(3.0, 2.0), **NARROW) as made:
+        obs = observations(made.model.observation_space, 100)
+        expected = made.agent.predict(obs)
+        found = JsonPolicy(describe(made.agent)).predict(obs)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("shape", [(10, 9, 2), (2, 10, 9)])
 @pytest.mark.parametrize("highs", [(15, 15), (1, 200)])
 def test_images_are_divided_by_their_bounds_in_a_file_too(shape, highs):
@@ -119,8 +129,11 @@ def test_what_has_no_words_in_json_says_what_to_do():
 
 def test_a_model_that_does_something_else_is_not_written_down_wrongly():
     class Contrary(ppo.Model):
+        """Does what its layers say for half of the observations."""
+
         def actor_output(self, features, obs):
-            return -super().actor_output(features, obs)
+            output = super().actor_output(features, obs)
+            return torch.where(obs[:, :1] > 0, output, -output)
 
     config = ppo.Config(device="cpu")
     with (
@@ -138,16 +151,16 @@ def test_another_version_is_refused():
 
 
 def test_spaces_are_written_with_their_bounds():
-    space = Dict(a=Box(-np.inf, np.array([1, 2], np.float32)), b=MultiBinary(3))
+    space = Dict(a=Box(-np.inf, np.array([1, 2, 1], np.float32)), b=MultiBinary(3))
     assert of_space(space) == {
         "type": "Dict",
         "spaces": {
             "a": {
                 "type": "Box",
-                "shape": [2],
+                "shape": [3],
                 "dtype": "float32",
                 "low": None,
-                "high": [1.0, 2.0],
+                "high": [1.0, 2.0, 1.0],
             },
             "b": {"type": "MultiBinary", "shape": [3]},
         },
