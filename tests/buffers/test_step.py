@@ -1,5 +1,7 @@
 """The step buffer: one step at a time, in the same memory."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -96,6 +98,16 @@ def test_it_goes_on_where_it_was_saved(waiting):
         one, another = buffer.transitions(), other.transitions()
         assert (one == another).all()
         assert another["extra"].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_copy_hands_out_its_own_steps():
+    buffer = buffer_of()
+    buffer.add(transition(1))
+    other = copy.deepcopy(buffer)
+    other.clear()
+    other.add(transition(4))
+    assert buffer.transitions()["obs"].tolist() == [1, 2, 3]
+    assert other.transitions()["obs"].tolist() == [4, 5, 6]
 
 
 def test_a_checkpoint_of_other_environments_is_refused():

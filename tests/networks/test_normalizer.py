@@ -351,10 +351,15 @@ def test_scaled_rewards_are_limited():
 
 
 def test_scaling_does_not_move_the_statistics():
-    scaler = RewardScaler(1, 0.9)
+    """Nor does a look at what an update would make of a rollout's rewards."""
+    scaler, no = RewardScaler(1, 0.9), np.zeros((3, 1), bool)
+    rollout = rollout_of(np.array([[1], [2], [4]], np.float32), no, no)
     before = {name: x.clone() for name, x in scaler.state_dict().items()}
     scaler(torch.randn(9))
+    scaled = scaler.preview(rollout)
     assert all(torch.equal(x, before[name]) for name, x in scaler.state_dict().items())
+    scaler.update(rollout)
+    assert torch.equal(scaled, scaler(rollout["reward"]))
 
 
 def test_a_checkpoint_between_rollouts_changes_nothing():
