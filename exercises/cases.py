@@ -154,7 +154,10 @@ class Chapter:
                 config = library.Config(eval_every=0, **fields)
 
                 def run(of: Any, name: str = name, config: Any = config) -> Any:
-                    return logged(getattr(of, name)(config))
+                    try:
+                        return logged(getattr(of, name)(config))
+                    except FloatingPointError as error:  # as soon as a loss is NaN
+                        raise Wrong(str(error).partition(" (")[0]) from error
 
                 got, want = run(answer), logged(library.Trainer(config))
                 wrong = _first_unlike(got, want, tolerance)
