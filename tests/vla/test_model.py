@@ -137,6 +137,14 @@ class TestProbabilities:
         assert model.metrics()["policy_std"].item() == pytest.approx(math.exp(-1))
         assert make(CHUNK, PARALLEL).metrics() == {}
 
+    def test_numbers_of_an_action_have_their_own_standard_deviations(self) -> None:
+        model = make(CHUNK, GAUSSIAN)
+        with torch.no_grad():
+            model.head.log_std.copy_(torch.tensor([0.0, 2.0]))
+        entropy = model.act(observe(1)).entropy[0]  # of three actions
+        apart = entropy - 0.5 * (1 + math.log(2 * math.pi))
+        torch.testing.assert_close(apart, torch.tensor([[0.0, 2.0]] * 3))
+
     def test_a_gaussians_density_is_in_units_of_half_the_range(self) -> None:
         narrow = make_model(Box(-1, 1, (1,)), action_head="gaussian")
         wide = make_model(Box(-8, 8, (1,)), action_head="gaussian")

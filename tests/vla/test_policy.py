@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from yieldrl.algorithms import ppo
 from yieldrl.foundations.text import decode
 from yieldrl.vla import VLAConfig, VLAOutput, VLAPolicy
+from yieldrl.vla.parameter_groups import optimizer_groups
 
 NUMBERS, CHUNK, CHOICES = Box(-1, 1, (2,)), Box(-1, 1, (3, 2)), Discrete(3)
 
@@ -361,14 +362,17 @@ class TestInTraining:
 
     def test_steps_that_only_reset_are_no_data(self) -> None:
         free = Box(-np.inf, np.inf, (1,), np.float32)
-        policy = VLAPolicy(SPACE, free, make_model(free))
+        observed = Dict({**SPACE.spaces, "proprio": Box(-np.inf, np.inf, (3,))})
+        policy = VLAPolicy(observed, free, make_model(free, observed))
+        felt = torch.tensor([[0.0, 9e9], [1.0, 1.0], [0.5, 9e9]])
         data = {
-            "obs": {"proprio": torch.zeros(3, 2, 3)},
+            "obs": {"proprio": felt.unsqueeze(-1).expand(3, 2, 3)},
             "action": torch.tensor([[0.0, 9e9], [1.0, 1.0], [0.5, 9e9]]).unsqueeze(-1),
             "valid": torch.tensor([[True, False], [True, True], [True, False]]),
         }
         policy.update_normalization(TensorDict(data, batch_size=[3, 2]))
         assert policy.model.action_statistics.high.item() <= 1
+        assert policy.model.proprio_statistics.high.max() <= 1
 
 
 class TestParameterGroups:
@@ -387,6 +391,18 @@ class TestParameterGroups:
         assert {id(p) for p in groups["value"]} == {
             id(p) for p in policy.model.value_head.parameters()
         }
+
+    def test_each_has_its_learning_rate(self) -> None:
+        policy = mine()
+        policy.model.trunk.lora_A = nn.Linear(2, 2, bias=False)
+        rates = {"adapter_learning_rate": 0.2, "value_learning_rate": 0.3}
+        config = types.SimpleNamespace(learning_rate=0.1, **rates)
+        found = optimizer_groups(policy, config)
+        groups = policy.parameter_groups()
+        rates = {id(p): group["lr"] for group in found for p in group["params"]}
+        for name, rate in ("policy", 0.1), ("adapters", 0.2), ("value", 0.3):
+            assert {rates.pop(id(p)) for p in groups[name]} == {rate}
+        assert not rates
 
     def test_of_a_model_of_ones_own(self) -> None:
         policy = mine()

@@ -128,6 +128,13 @@ class TestActions:
         assert acted[:, :6].eq(0).all()
         torch.testing.assert_close(statistics.normalize(acted), scaled)
 
+    def test_a_gripper_that_is_felt_stays_as_it_is(self) -> None:
+        own = {"q01": [-0.5] * 7, "q99": [0.5] * 7}
+        file = {"libero_spatial_no_noops": {"proprio": own}}
+        statistics = ProprioStatistics(7).from_openvla(file, None, "proprio")
+        assert statistics.low.tolist() == own["q01"]
+        assert statistics.high.tolist() == own["q99"]
+
     def test_data_of_aloha_are_scaled_by_their_range_and_have_no_such_gripper(
         self,
     ) -> None:
