@@ -503,6 +503,20 @@ class TestGoingOn:
         assert (log["sample_step"], log["learn_step"]) == (42, 3)
         assert config.total_steps == 41
 
+    @pytest.mark.parametrize(
+        ("anneal", "rates"),
+        [(True, [1 / 3, 0.5, 0.5, 0.25]), (False, [1 / 3, 2 / 3, 1, 1])],
+    )
+    def test_the_rate_warms_up_and_falls_if_it_is_to(self, anneal, rates) -> None:
+        options = {"warmup_steps": 3, "anneal_learning_rate": anneal}
+        trainer = behavior_cloning.Trainer(config_of(learn_steps=4, **options))
+        own, learn = [], trainer.agent.learn
+        trainer.agent.learn = lambda data: (
+            own.append(trainer.algorithm.learning_rate) or learn(data)
+        )
+        trained(trainer)
+        assert own == pytest.approx([trainer.config.learning_rate * x for x in rates])
+
     def test_accuracy_is_looked_at_now_and_then(self) -> None:
         logs = trained(behavior_cloning.Trainer(config_of(learn_steps=21)))
         where = [i for i, log in enumerate(logs) if "accuracy" in log]

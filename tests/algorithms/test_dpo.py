@@ -147,6 +147,20 @@ def test_learning_raises_the_margin_and_leaves_the_reference() -> None:
     assert torch.equal(algorithm.reference.logits, algorithm.model.logits)
 
 
+def test_pairs_hold_what_the_reference_says_of_them() -> None:
+    trainer = dpo.Trainer(config_of(dpo, num_envs=4, total_steps=32, eval_every=0))
+    algorithm, logs = trainer.algorithm, trainer()
+    while not trainer.buffer.full:
+        next(logs)
+    rollout = trainer.buffer.rollout()
+    before = algorithm.prepare(rollout)["reference"]
+    assert before.any()
+    with torch.no_grad():
+        for parameter in algorithm.model.parameters():
+            parameter.mul_(2)
+    assert torch.equal(algorithm.prepare(rollout)["reference"], before)
+
+
 def test_pairs_of_equal_judgement_are_dropped_and_counted() -> None:
     trainer = sums(judge="judges:longest")
     logs = [log["logs"] for log in trainer() if log["logs"].get("phase") == 1]

@@ -198,6 +198,14 @@ class TestSchedule:
         list(trainer())
         assert synced == [3, 6, 9]
 
+    def test_the_learning_rate_falls_with_environment_steps(self):
+        options = {"anneal_learning_rate": True, "total_steps": 1000}
+        algorithm = algorithm_of([[0.0, 0]], [[0.0, 0]], **options)
+        agent, rate = dqn.Agent(algorithm, algorithm.config), algorithm.learning_rate
+        agent.sample_step = 750
+        agent.learn(batch([1.0], [0], [True]))
+        assert algorithm.learning_rate == pytest.approx(rate / 4)
+
 
 @pytest.mark.slow
 def test_it_learns_to_balance():

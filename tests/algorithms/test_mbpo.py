@@ -10,6 +10,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box
 from small import config_of
+from tensordict import TensorDict
 
 from yieldrl.algorithms import mbpo, sac
 from yieldrl.collectors import evaluate
@@ -97,6 +98,15 @@ class TestSchedule:
         second = [log["loss"] for log in trained(other)]
         assert len(first) == len(second) > 0
         assert first == second
+
+
+def test_imagined_actions_are_drawn_from_the_policy():
+    algorithm = trainer_of().algorithm
+    starts = TensorDict({"obs": torch.randn(6, 3)}, [6])
+    found = algorithm.imagine(starts, 1, torch.Generator().manual_seed(1), 0)
+    policy = algorithm.model.policy(starts["obs"])
+    drawn = policy.sample(torch.Generator().manual_seed(1))
+    assert torch.equal(found["action"][0], drawn)
 
 
 class TestCheckpoints:

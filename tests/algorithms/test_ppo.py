@@ -182,6 +182,14 @@ class TestSchedule:
         ]
         assert rates[::4] == pytest.approx([0.3, 0.2, 0.1])
 
+    def test_the_order_of_minibatches_follows_from_the_learning_step(self):
+        algorithm, orders = algorithm_of(num_minibatches=2), []
+        for algorithm.counters.learn_step in (0, 8, 0):
+            passes, _ = algorithm.begin(annotated(algorithm, rollout_of()))
+            orders.append(passes.minibatch()["obs"])
+        assert torch.equal(orders[0], orders[2])
+        assert not torch.equal(orders[0], orders[1])
+
     def test_the_rollout_is_completed_beyond_total_steps(self):
         config = ppo.Config(**SMALL, total_steps=33, eval_every=0)
         assert [x["sample_step"] for x in ppo.Trainer(config)()][-1] == 64

@@ -173,18 +173,23 @@ class TestSources:
 
 
 class Stuck(Doors):
-    """From the third step on, the second environment has nothing left to do."""
+    """From the third step on, the second environment has options of none of its
+    choices, or of the first alone."""
+
+    closed = slice(None)
 
     def observe(self, state):
         obs = super().observe(state)
         if self.elapsed.max() >= 2:
-            obs["action_mask"][1] = False
+            obs["action_mask"][1, self.closed] = False
         return obs
 
 
+@pytest.mark.parametrize("closed", [slice(None), slice(3, 5)])
 @pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
-def test_a_mask_that_forbids_everything_is_reported_once_a_rollout(mode):
+def test_a_mask_that_forbids_everything_is_reported_once_a_rollout(mode, closed):
     envs = Stuck(2, rows=(3, 2), autoreset_mode=mode)
+    envs.closed = closed
     trainer = ppo_masked.Trainer(ppo_masked.Config(**SMALL), envs=envs)
     with pytest.raises(ValueError, match=r"environment 1 gave a mask.*at step 3 of"):
         list(trainer())

@@ -273,6 +273,8 @@ class TestLosses:
     ) -> None:
         trainer, rollout = self.rollout(adaptation=adaptation)
         model = trainer.model
+        with torch.no_grad():  # so that means of actions are large
+            model.actor_adapt.layers[-1].weight.mul_(100)
         algorithm = trainer.algorithm
         walked = algorithm.pieces(rollout).transpose(0, 1)
         loss, logs = algorithm.adaptation_loss(walked)
@@ -286,6 +288,12 @@ class TestLosses:
         for name, value in zip(names, expected, strict=True):
             torch.testing.assert_close(logs[name], value.detach())
         torch.testing.assert_close(loss, sum(expected))
+        # Imitation leaves the adaptation module alone.
+        module = list(model.adapt_module.parameters())
+        distance = mse_loss(model.infer_sequence(walked).flatten(0, 1), encoded)
+        pairs = (torch.autograd.grad(x, module) for x in (loss, distance))
+        for found, alone in zip(*pairs, strict=True):
+            torch.testing.assert_close(found, alone)
 
     def test_what_is_inferred_is_what_acting_inferred(self) -> None:
         """Across the ends of episodes and of rollouts, from the same weights."""

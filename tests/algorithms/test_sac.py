@@ -57,6 +57,8 @@ class TestTarget:
     def test_by_hand(self):
         algorithm = algorithm_of(temperature=0.2)
         algorithm.model.policy = Given
+        with torch.no_grad():  # which leaves the target critics as they are
+            algorithm.model.critic.head.weights[0].add_(7)
         # s' = 1: a' = .5, min(1.5, 2) - .2 * 0; s' = .2: min(.3, .4) + .2 * .8.
         expected = [1 + 0.5 * 1.5, 2.0, 3 + 0.5 * (0.3 + 0.16)]
         assert algorithm.td_target(DATA).tolist() == pytest.approx(expected)
@@ -191,8 +193,11 @@ class TestActing:
         )
 
     def test_at_first_it_is_uniform(self):
-        action, _ = self.agent().sample(np.zeros((20_000, 1), np.float32))
+        obs = np.zeros((20_000, 1), np.float32)
+        action, _ = self.agent().sample(obs)
         assert action.std(0) == pytest.approx(20 / 12**0.5, rel=0.02)
+        again, _ = self.agent().sample(obs)  # PyTorch's own generator went on
+        assert np.array_equal(action, again)
 
     def test_standard_deviations_stay_in_their_range(self):
         model = self.agent().model
