@@ -208,6 +208,21 @@ class TestLoss:
 
 
 class TestChoices:
+    def test_predictions_are_drawn_with_the_standard_deviation(self):
+        world = world_of(members=2, elites=1, hidden_sizes=())
+        with torch.no_grad():
+            for weight in world.network.weights:
+                weight.zero_()
+            # Outputs: means 0, variances 4 and 1/4, and the outcome's.
+            two = math.log(4)
+            bias = torch.tensor([0.0, 0.0, two, -two, 0.0, 0.0, 0.0, 0.0])
+            world.network.biases[0].copy_(bias.expand(2, 1, 8))
+            world.max_log_var.fill_(30.0)
+            world.min_log_var.fill_(-30.0)
+        parts = torch.zeros(20_000, 2), torch.zeros(20_000, 1)
+        found = world.predict(*parts, torch.Generator().manual_seed(0)).next_obs
+        assert found.std(0).tolist() == pytest.approx([2.0, 0.5], rel=0.02)
+
     def test_elites_are_the_best(self):
         world = world_of(members=4, elites=2)
         world.choose_elites(torch.tensor([0.4, 0.1, 0.3, 0.2]))

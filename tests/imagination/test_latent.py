@@ -122,10 +122,16 @@ class TestLoss:
         p = torch.distributions.Categorical(
             logits=model._log_p(model.prior(seen.memory))
         )
-        kl = torch.distributions.kl_divergence(q, p).sum(-1).mean().detach()
+        towards = torch.distributions.kl_divergence(q, p).sum(-1).mean()
+        kl = towards.detach()
         parts = logs["picture_loss"] + logs["outcome_loss"] + 1.1 * kl
         torch.testing.assert_close(loss.detach(), parts)
         torch.testing.assert_close(logs["kl"], kl)
+        # The prior moves towards the posterior with the weight 1.
+        weights = list(model.prior.parameters())
+        pairs = (torch.autograd.grad(x, weights) for x in (loss, towards))
+        for found, expected in zip(*pairs, strict=True):
+            torch.testing.assert_close(found, expected)
 
     def test_nats_that_are_free_have_no_gradient(self):
         """Then nothing pulls at the prior."""

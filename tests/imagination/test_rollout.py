@@ -11,6 +11,7 @@ from yieldrl.functional import discounted_returns, gae
 from yieldrl.imagination import (
     Prediction,
     RewardAndEnd,
+    ThreeClasses,
     WorldModel,
     imagine,
     imagined_return,
@@ -33,6 +34,18 @@ class Line(WorldModel):
         end = (after - 2.5) * self.sharpness
         raw = torch.cat([-end / 2, end / 2, after, 0 * after], 1)
         return Prediction(after, raw, torch.full((len(obs),), 0.25))
+
+
+class Chance(Line):
+    """Goes on, ends or succeeds, which is all as likely."""
+
+    def __init__(self):
+        super().__init__()
+        self.outcome = ThreeClasses()
+
+    def predict(self, obs, action, generator=None):
+        raw = torch.zeros(len(obs), 3)
+        return super().predict(obs, action)._replace(outcome=raw)
 
 
 def onward(obs, generator):
@@ -76,6 +89,14 @@ class TestImagine:
             [False, False, True],
             [False, True, False],
         ]
+
+    def test_of_three_classes_the_reward_is_that_of_the_drawn_one(self):
+        parts = {"gamma": 0.5, "generator": torch.Generator().manual_seed(0)}
+        segment = imagine(Chance(), onward, torch.zeros(300, 1), 1, **parts)
+        reward, ended = segment["reward"], segment["terminated"]
+        assert reward.unique().tolist() == [0.0, 1.0]
+        assert reward[~ended].eq(0).all()
+        assert 0 < reward[ended].mean() < 1
 
     def test_an_uncertain_end_discounts(self):
         world = Line(sharpness=1.0)

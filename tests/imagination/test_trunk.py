@@ -66,6 +66,10 @@ def test_the_loss_by_hand() -> None:
     change = difference(data["next_obs"], data["obs"])
     variance = change[goes_on].square().mean()
     torch.testing.assert_close(world.change_std.square(), variance)
+    further = data.clone()
+    further["next_obs"]["prompt"] *= 3
+    world.fit_to(further)  # what was learned is in the first scale
+    torch.testing.assert_close(world.change_std.square(), variance)
     _, logs = world.loss(data)
     # Nothing is predicted to change yet, so of those that go on all is wrong.
     torch.testing.assert_close(logs["model/change_loss"], goes_on.float().mean())

@@ -57,6 +57,14 @@ def test_an_answer_is_as_likely_as_all_its_tokens(kind):
     torch.testing.assert_close(likely, model.evaluate_actions(obs, best)[0])
 
 
+@pytest.mark.parametrize("tempered", [True, False])
+def test_answers_are_as_likely_to_be_learned_from_as_their_tokens(tempered):
+    tokens, obs = written(temperature=0.5, tempered_learning=tempered), asked()
+    action, _ = tokens.sample(obs, torch.Generator().manual_seed(1))
+    log_prob, *_ = AnswerPolicy(tokens).evaluate_actions(obs, action)
+    assert torch.equal(log_prob, tokens.evaluate_actions(obs, action)[0].sum(1))
+
+
 def test_the_critic_reads_the_prompt_alone_and_begins_at_zero():
     model, obs = AnswerCritic(written()), asked()
     assert model.has_critic

@@ -89,6 +89,17 @@ def test_it_learns_what_is_preferred_and_padding_does_not_matter() -> None:
     torch.testing.assert_close(short, longer)
 
 
+def test_a_step_follows_the_gradient_of_its_own_loss() -> None:
+    model = RewardModel(policy())
+    pairs = pairs_of(["3", "3"], ["4", "12"])
+    steps = model.fit(pairs, num_epochs=2)
+    next(steps)
+    loss, _ = model.loss(pairs)
+    (expected,) = torch.autograd.grad(loss, model.model.head.weight)
+    next(steps)
+    torch.testing.assert_close(model.model.head.weight.grad, expected)
+
+
 def test_the_order_of_pairs_follows_from_the_seed() -> None:
     def learned(seed: int) -> torch.Tensor:
         torch.manual_seed(0)
