@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import torch
 from tensordict import TensorDict
 
-from yieldrl.on_policy import in_rows, tokens_taken
+from yieldrl.on_policy import in_rows, sum_executed, tokens_taken, where_taken
 
 STEPS = TensorDict({"action": torch.tensor([[5, 0, 0], [5, 5, 0]])}, [2])
 PLAIN = SimpleNamespace()
@@ -27,6 +27,16 @@ def test_of_chunks_the_executed_actions_count():
     chunks = STEPS.copy().set("num_steps", torch.tensor([1, 3]))
     taken = tokens_taken(PLAIN, chunks, torch.zeros(2, 3, 2))
     assert taken.tolist() == [[[True] * 2, [False] * 2, [False] * 2], [[True] * 2] * 3]
+    numbers = torch.arange(12.0).view(2, 3, 2)
+    assert sum_executed(numbers, chunks).tolist() == [0 + 1, 6 + 7 + 8 + 9 + 10 + 11]
+    assert sum_executed(numbers, STEPS).tolist() == [15, 51]
+    assert sum_executed(numbers[:, 0, 0], chunks).tolist() == [0, 6], "of whole chunks"
+
+
+def test_of_a_step_any_token_is_enough():
+    mask = torch.tensor([[[True, False], [False, False]]])
+    assert where_taken(torch.ones(1, 2, 2), mask).tolist() == [[[1, 0], [0, 0]]]
+    assert where_taken(torch.ones(1, 2, 1), mask).tolist() == [[[1], [0]]]
 
 
 def test_steps_go_to_their_places_in_episodes_and_gradients_through():

@@ -6,11 +6,13 @@ import types
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
+from tensordict import TensorDict
 from torch import nn
 
 from yieldrl.algorithms import ppo
 from yieldrl.foundations import CheckpointError, Config
 from yieldrl.runtime import Learner
+from yieldrl.runtime.acting_record import ActingRecord
 
 
 class Line(Learner):
@@ -37,6 +39,43 @@ def test_a_step_is_counted_and_taken_in_train_mode():
     assert line.modes == [True, True]
     assert not line.model.training
     assert (line.counters.learn_step, line.counters.policy_version) == (2, 2)
+
+
+def test_each_step_draws_numbers_of_its_own():
+    """They follow from the seed and the step, whatever others draw."""
+
+    def drawn():
+        line, found = Line(), []
+        line.learn = lambda data: found.append(torch.rand(1).item()) or line.answer
+        for _ in range(3):
+            torch.rand(7)
+            line.train_step({})
+        return found
+
+    first = drawn()
+    assert len(set(first)) == 3
+    assert drawn() == first
+
+
+def test_the_target_follows_every_so_many_steps():
+    line, synced = Line(), []
+    line.sync_target = lambda: synced.append(line.counters.learn_step)
+    for line.counters.learn_step in (1, 2, 3, 4, 7, 8, 9):
+        line.sync_if_due(3)
+    assert synced == [3, 7, 9]
+
+
+class Acting(ActingRecord):
+    annotating, policy_version = object(), 4
+
+
+def test_what_an_older_policy_did_cannot_be_judged_by_a_newer_one():
+    acting = Acting()
+    acting.with_policy_version({}, 2)
+    acting.policy_version = 5
+    acting.with_policy_version({}, 2)
+    with pytest.raises(RuntimeError, match=r"by policy version 4: version 5"):
+        acting.annotated(TensorDict({"obs": torch.zeros(2, 1)}, [2, 1]))
 
 
 def test_a_step_that_failed_may_have_moved_the_weights():
