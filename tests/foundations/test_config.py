@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.foundations import Config
+from yieldrl.foundations.named_code import UntrustedError, refuse_untrusted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +183,22 @@ def test_a_bad_file_is_refused(
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(ValueError, match=message):
         Small.from_file(path)
+
+
+@pytest.mark.parametrize(
+    ("values", "trusted"),
+    [
+        ({"env_id": "gymnasium_evil:Env"}, False),
+        ({"wrappers": ["gymnasium.wrappers:FlattenObservation", "evil:wrap"]}, False),
+        ({"wrappers": ["gymnasium.wrappers:FlattenObservation"]}, True),
+        ({"env_id": "gymnasium_robotics:FetchReach-v4"}, True),
+        ({"env_id": "CartPole-v1"}, True),
+    ],
+)
+def test_code_of_strangers_is_refused(values: dict[str, Any], trusted: bool) -> None:
+    refused = pytest.raises(UntrustedError, match="trust=True")
+    with nullcontext() if trusted else refused:
+        refuse_untrusted(values)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import torch
 from yieldrl.experiments import load_checkpoint, save_checkpoint
 from yieldrl.foundations import (
     derive_seed,
+    drawing_from,
     restore_generator,
     rng_state,
     seed_everything,
@@ -78,6 +79,17 @@ def test_derived_seeds_are_apart_and_leave_room_to_count_up() -> None:
     assert ordered[0] >= 0
     assert ordered[-1] < 2**30
     assert derive_seed(1, "envs") == derive_seed(1, "envs")
+
+
+def test_what_draws_globally_goes_on_in_the_generator() -> None:
+    generator, expected = torch.Generator().manual_seed(3), torch.Generator()
+    expected.manual_seed(3)
+    before = torch.get_rng_state()
+    for _ in range(2):
+        with drawing_from(generator):
+            found = torch.rand(4)
+        assert torch.equal(found, torch.rand(4, generator=expected))
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_a_generator_of_another_device_begins_anew() -> None:

@@ -336,8 +336,8 @@ def test_stretched_actions_lie_in_the_space():
 
 def test_a_unit_box_of_whole_numbers():
     border = spaces.ActionTransform(Box(0, 4, (1,), np.int32), CPU, unit_box=True)
-    whole = border.to_env(torch.tensor([[-1.0], [0.1], [1.0]]))
-    assert whole.tolist() == [[0], [2], [4]]
+    whole = border.to_env(torch.tensor([[-1.0], [0.1], [0.4], [1.0]]))
+    assert whole.tolist() == [[0], [2], [3], [4]]
     assert whole.dtype == torch.int32
 
 
