@@ -82,7 +82,7 @@ def test_one_actor_imagines_to_the_bit_what_this_process_would(name: str) -> Non
                 for parameter in module.parameters():
                     if parameter.requires_grad:
                         parameter += 0.1
-        algorithm.counters.policy_version += 1
+        algorithm.counters.policy_version += 5
     pool.cluster.close()
 
 

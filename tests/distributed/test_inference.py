@@ -21,7 +21,7 @@ from yieldrl.distributed import (
 )
 from yieldrl.distributed.inference_pool import InferencePool
 from yieldrl.distributed.recipes import AgentRecipe
-from yieldrl.distributed.remote_agent import DeadInferenceError
+from yieldrl.distributed.remote_agent import DeadInferenceError, RemoteAgent
 from yieldrl.distributed.weights import learned, packed
 
 SPACES = gym.spaces.Box(-9, 9, (4,)), gym.spaces.Discrete(2)
@@ -132,6 +132,21 @@ class TestBatches:
         assert [type(error) for error in errors] == [ValueError] * 2
         ((answer, _),) = ask(actor, rows(2))
         assert len(answer["action"]) == 2
+
+
+def test_a_segment_is_as_old_as_the_oldest_weights_in_it(monkeypatch):
+    versions = iter([3, 5])
+
+    def act(obs, count, step):
+        extras = {"policy_version": np.full(count, next(versions))}
+        return {"action": np.zeros(count), "extras": extras}, count
+
+    agent = RemoteAgent(2)
+    monkeypatch.setattr(agent, "_get", lambda answer: answer)
+    agent.ask(SimpleNamespace(act=SimpleNamespace(remote=act)), [3])
+    for _ in range(2):
+        agent.sample(rows(2))
+    assert agent.told()[0] == 3
 
 
 class FakeCluster:

@@ -12,6 +12,7 @@ import torch
 
 from yieldrl.algorithms import dapo, dqn, grpo, ppo, ppo_roa
 from yieldrl.distributed import DeadLearnerError, LearnerError, Learners
+from yieldrl.distributed.shares import joined, share_of
 
 OPTIONS = {
     "num_envs": 4,
@@ -156,6 +157,17 @@ def check_error(trainer):
         list(trainer())
     with pytest.raises(LearnerError, match="go on from the newest checkpoint"):
         list(trainer())
+
+
+def test_each_learner_gets_the_rows_of_its_own_environments_back():
+    """And what they all have alike."""
+    one = {"carry": torch.tensor([0.0, 1.0]), "mean": torch.tensor(5.0)}
+    other = {"carry": torch.tensor([2.0, 3.0]), "mean": torch.tensor(5.0)}
+    whole = joined({"carry": torch.zeros(4), "mean": torch.tensor(0.0)}, [one, other])
+    assert whole["carry"].tolist() == [0, 1, 2, 3]
+    for rank, own in enumerate((one, other)):
+        share = share_of(whole, own, rank)
+        assert all(share[name].equal(own[name]) for name in own)
 
 
 def test_a_death_is_said_though_another_learner_has_lost_its_connection_before():

@@ -58,6 +58,7 @@ def test_tensors_of_every_dtype_arrive_bitwise_again_and_again(sender):
         assert found == [None] * 3
         assert [same(source, receiver) for receiver in receivers] == [True] * 2
     assert sender.number == 1, "the second went over the group of the first"
+    assert {seat.name for seat in sender.seats((0, 2))} == {"weights 2"}, "of others"
 
 
 def test_another_tensor_is_named_on_all_sides_and_nothing_is_loaded(sender):

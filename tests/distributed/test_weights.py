@@ -1,5 +1,8 @@
 """Weights arrive whole, or are refused with the name of what differs."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +10,7 @@ from gymnasium.spaces import Box, Dict, MultiDiscrete
 from torch import nn
 
 from yieldrl.algorithms import vla_ppo
+from yieldrl.distributed.newest_weights import NewestWeights
 from yieldrl.distributed.weights import (
     LARGE,
     Signature,
@@ -112,6 +116,21 @@ def test_what_is_frozen_later_still_travels():
     before = travelling().keys()
     source.requires_grad_(False)
     assert travelling().keys() == before == learned(model()).keys()
+
+
+def test_a_worker_gets_each_version_once_and_again_when_it_was_started_again():
+    inference = SimpleNamespace(
+        count=0, broadcast=lambda *_: None, has=lambda *_: False
+    )
+    cluster = SimpleNamespace(put=lambda arrays: arrays)
+    pool: Any = SimpleNamespace(count=2, inference=inference, cluster=cluster)
+    newest = NewestWeights(pool, model())
+    signature, arrays = newest.told(0, 1)
+    assert signature.version == 1
+    assert newest.told(0, 1) == ()
+    newest.forget(0)
+    assert newest.told(0, 1) == (signature, arrays)
+    assert newest.told(0, 1) == ()
 
 
 def test_another_shape_is_refused_by_name_and_nothing_is_loaded():
