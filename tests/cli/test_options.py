@@ -95,15 +95,8 @@ def test_values_of_every_number_are_read() -> None:
 
 def test_free_values_are_read_as_python_has_them() -> None:
     words = ["a=1e-3", "b=1E5", "c=12:30", "d=010", "e=None", "f=[None, {g: 2e3}]"]
-    words += [
-        "h='1e-3'",
-        'i="None"',
-        "j=Nonesuch",
-        "k=null",
-        "l=True",
-        "m=1_000",
-        "n=a=b",
-    ]
+    words += ["h='1e-3'", 'i="None"', "j=Nonesuch", "k=null", "l=True", "m=1_000"]
+    words += ["n=a=b"]
     config = options.parse(ppo.Trainer, ["--env-kwargs", *words], "test").config
     wanted = {"a": 0.001, "b": 100000.0, "c": "12:30", "d": "010", "e": None}
     wanted |= {"f": [None, {"g": 2000.0}], "h": "1e-3", "i": "None", "j": "Nonesuch"}
