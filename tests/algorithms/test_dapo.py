@@ -59,15 +59,11 @@ def test_all_that_was_kept_is_learned_from_by_the_policy_that_acted() -> None:
     for log in trainer():
         if log["log_type"] == "train":
             sizes.append(len(trainer.kept))
-            if len(sizes) == 1:
-                first = trainer.kept[0]["obs"]
-                said = first.clone()
             if "loss" in log["logs"]:
                 break
             assert torch.equal(trainer.model.actor.layers[0].weight, before)
     assert len(sizes) > 1
     assert sizes[-1] == 0
-    assert torch.equal(first, said), "the next rollout left it alone"
     assert sizes == [*range(1, len(sizes)), 0]
     assert len(trainer.buffer.passes.pieces) >= 8
     assert log["logs"]["approx_kl"] < 1e-9, "none has moved"
