@@ -60,12 +60,12 @@ def test_a_copy_trains_and_goes_on(
     path = Path(f"my_{name}/trainer.py")
     path.write_text(path.read_text() + f'\nprint("edited my_{name}")\n')
     run = str(Path("runs/mine"))
-    main(["resume", run, "--total-steps", "1024"])
+    main(["resume", run, "--total-steps", "1024", "--trust"])
     out = capsys.readouterr().out
     assert f"edited my_{name}" in out
     assert "step_000000512.pt, step 512" in out
     assert Path("runs/mine/checkpoints/step_000001024.pt").is_file()
     forget_copies()
-    main(["evaluate", run, "--episodes", "2"])
+    main(["evaluate", run, "--episodes", "2", "--trust"])
     out = capsys.readouterr().out
     assert f"my_{name} on CartPole-v1, 2 episodes: return " in out

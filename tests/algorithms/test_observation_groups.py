@@ -248,7 +248,7 @@ class TestActing:
         path = trainer.save(tmp_path / "trained.pt")
         there = yieldrl.envs.make(Seen, config)
         for played in (
-            restoring.player(path, 2, None),
+            restoring.player(path, 2, None, trust=True),
             module.Trainer.load(path, envs=Whole, eval_envs=Seen),
         ):
             assert evaluate(played.agent, there, 2, 0).returns.tolist() == [6, 6]

@@ -158,7 +158,7 @@ class TestWrappers:
 
     @pytest.mark.parametrize("name", ["gymnasium.wrappers:Flat", "nobody:X", "X", ":X"])
     def test_a_name_that_leads_nowhere(self, name):
-        with pytest.raises(ValueError, match=r"is not there .* name module:Class"):
+        with pytest.raises(ValueError, match=r"names no wrapper .* name module:Class"):
             make("CartPole-v1", Config(wrappers=(name,)))
 
 
