@@ -213,6 +213,8 @@ def caught_by(bug: Bug, tests: list[str], copy: Path) -> list[str]:
         return tests[:1]
     finally:
         bug.remove(copy)
+    if done.returncode < 0:  # the interpreter died, which is noticed too
+        return tests[:1]
     lines = (line.split(" ", 2) for line in done.stdout.splitlines())
     return [words[1] for words in lines if words[0] in ("FAILED", "ERROR")]
 
