@@ -96,12 +96,26 @@ def lerobot(env, folder):
     return policy, said.say
 
 
-def tiny(env, folder):
-    policy = made(env)
-    first, edges = policy.model.backbone.vocab_size - 256, np.linspace(-1, 1, 257)
-    inner = edges[1:-1]
+def in_bins(policy):
+    """A policy of 256 bins of [-1, 1], and how it is made to say numbers."""
+    first, inner = policy.model.backbone.vocab_size - 256, np.linspace(-1, 1, 257)[1:-1]
     entries = Entries(policy, lambda numbers: first + np.digitize(numbers, inner))
     return policy, entries.say
+
+
+def tiny(env, folder):
+    return in_bins(made(env))
+
+
+def native(env, folder):
+    from vla_folders import paligemma
+
+    from yieldrl.vla.tokenizer import tiny_tokenizer
+
+    tokenizer = tiny_tokenizer(["go", "to"])
+    tokenizer.tokenizer.save(str(folder / "tokenizer.json"))
+    paligemma(tokenizer.vocab_size + 512).save_pretrained(folder)
+    return in_bins(made(env, model_path=str(folder)))
 
 
 def class_of_ones_own(env, folder):
@@ -137,7 +151,7 @@ def env(installed):
     "model",
     [
         *(openvla, openvla_in_one_pass, openvla_oft),
-        *(pi0, lerobot, tiny, class_of_ones_own),
+        *(pi0, lerobot, tiny, native, class_of_ones_own),
     ],
 )
 def test_the_script_succeeds_in_the_numbers_of(env, tmp_path, model):
