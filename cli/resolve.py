@@ -123,7 +123,7 @@ def _check_arguments(
         ) from None
 
 
-def _find(block: str, path: str, inside: str = "", kind: type[Any] = object) -> Any:
+def _find(block: str, path: str, kind: type[Any], inside: str = "") -> Any:
     """The object at `package.module:Class` or `package.module.Class`.
 
     If the path is that of a module, its attribute `inside` is taken, if given. It is of

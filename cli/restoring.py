@@ -47,9 +47,8 @@ def last_usable(
 
 
 def _load(path: Path, total_steps: int | None, trust: bool) -> tuple[Trainer, RunSpec]:
-    cls, config = _read(path, trust)[
-        1:
-    ]  # frees the state, as weights may not fit twice
+    # What is left out, the agent's state, is freed: weights may not fit twice.
+    cls, config = _read(path, trust)[1:]
     if path.parent.name == run_files.CHECKPOINTS:
         run_dir = path.parent.parent
         run_files.refuse_edited_config(run_dir, total_steps)
