@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from small import config_of
+from factories import config_of
 from torch import nn
 
 from yieldrl.runtime import GradientStep

@@ -12,10 +12,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from factories import config_of
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers import FlattenObservation
-from small import config_of
 from torch import Tensor, nn
 
 import yieldrl

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+from factories import config_of
 from gymnasium.spaces import Box, Discrete
-from small import config_of
 from tensordict import TensorDict
 from torch import Tensor, nn
 

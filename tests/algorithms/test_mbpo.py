@@ -8,8 +8,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from factories import config_of
 from gymnasium.spaces import Box
-from small import config_of
 from tensordict import TensorDict
 
 from yieldrl.algorithms import mbpo, sac

@@ -3,9 +3,9 @@
 import dataclasses
 import importlib
 
+import factories
 import numpy as np
 import pytest
-import small
 import torch
 from interruptions import Recorded
 from worlds import Counter, Doors
@@ -551,7 +551,7 @@ def test_windows_of_steps_end_with_a_rollout(name):
 
 def test_a_loop_by_hand_beside_a_thread_needs_no_next_observations():
     """Without a critic nobody stores them."""
-    config = small.config_of(grpo, eval_every=0, collection="async", speed="eager")
+    config = factories.config_of(grpo, eval_every=0, collection="async", speed="eager")
     with grpo.Trainer(config) as trainer:
         rollout = trainer.collector.collect(config.num_steps)
         assert "next_obs" not in rollout.keys()  # noqa: SIM118

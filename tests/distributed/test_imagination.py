@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import ray
 import torch
+from factories import config_of
 from imagining import TINY, numbers, until_learning
-from small import config_of
 from tensordict import TensorDict
 
 from yieldrl.algorithms import grpo_imagined, mbpo, ppo_imagined

@@ -1,0 +1,139 @@
+"""What most tests begin with: small configs, trainers, algorithms, buffers, and logs."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete
+
+from yieldrl.buffers import ReplayBuffer
+
+SMALL = {
+    "batch_size": 8,
+    "demonstration_steps": 64,
+    "gradient_steps": 1,
+    "group_size": 2,
+    "groups": 2,
+    "hidden_sizes": (8,),
+    "horizon": 3,
+    "learning_starts": 8,
+    "lstm_size": 4,
+    "members": 3,
+    "model_batch_size": 8,
+    "model_epochs": 1,
+    "model_every": 8,
+    "model_hidden_sizes": (8,),
+    "memory_size": 4,
+    "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
+    "model_steps": 1,
+    "model_warmup_steps": 2,
+    "num_branches": 16,
+    "num_envs": 2,
+    "num_episodes": 2,
+    "num_epochs": 2,
+    "num_minibatches": 2,
+    "num_steps": 8,
+    "outcome": "number",
+    "refreshes": 2,
+    "sequence_length": 4,
+    "target_every": 2,
+    "total_steps": 400,
+    "device": "cpu",
+}
+VECTOR = Box(-np.inf, np.inf, (2,))
+OF_PROCESSES = {"policy_lag", "policy_lag_max", "workers", "segments_waiting"}
+OF_PROCESSES |= {"weights_mb", "inference_batch", "inference_ms"}
+"""Logged values that say who acted, not what was learned."""
+
+
+def module_of(algorithm: Any) -> Any:
+    """The module of an algorithm that is given by its name or as a module."""
+    if isinstance(algorithm, str):
+        return importlib.import_module(f"yieldrl.algorithms.{algorithm}")
+    return algorithm
+
+
+def config_of(algorithm: Any, **options: Any) -> Any:
+    """A small config, of the options that the algorithm has."""
+    module = module_of(algorithm)
+    known = {field.name for field in dataclasses.fields(module.Config)}
+    if "demonstration_steps" in known and not module.__name__.endswith("cloning"):
+        options = {"demonstration_steps": 0, **options}  # cloning is tried by itself
+    if known & {"group_size", "judge"}:  # all groups differ, and end with the rollout
+        limit = {"max_episode_steps": 8}
+        options = {"env_id": "Pendulum-v1", "env_kwargs": limit, **options}
+    if module.__name__.endswith("dreamer"):
+        options = {"env_id": "CartPole-v1", "outcome": "symlog", **options}
+    if module.__name__.endswith(("vla_grpo", "grpo_imagined")):
+        options = {"observation_keys": {"proprio": "obs"}, "action_bins": 8, **options}
+    known -= options.keys()
+    return module.Config(**{k: v for k, v in SMALL.items() if k in known}, **options)
+
+
+def trainer_of(
+    algorithm: Any, *, envs: Any = None, model: Any = None, **options: Any
+) -> Any:
+    """A trainer with a small config that does not evaluate, unless `options` say so."""
+    module = module_of(algorithm)
+    options = {"eval_every": 0, **options}
+    parts = {k: v for k, v in {"envs": envs, "model": model}.items() if v is not None}
+    return module.Trainer(config_of(module, **options), **parts)
+
+
+def algorithm_of(
+    algorithm: Any,
+    observation_space: Any = VECTOR,
+    action_space: Any = None,
+    **options: Any,
+) -> Any:
+    """An algorithm with a model of its own, of seed 0; two choices by default."""
+    module = module_of(algorithm)
+    config = config_of(module, **options)
+    space = Discrete(2) if action_space is None else action_space
+    torch.manual_seed(0)
+    return module.Algorithm(module.Model(observation_space, space, config), config)
+
+
+def buffer_of(
+    kind: Any = ReplayBuffer,
+    rows: int = 4,
+    num_envs: int = 3,
+    space: Any = VECTOR,
+    action_space: Any = None,
+    **options: Any,
+) -> Any:
+    """A buffer of `rows` steps of each of `num_envs` environments."""
+    size = rows if kind.__name__ == "RolloutBuffer" else rows * num_envs
+    choices = Discrete(2) if action_space is None else action_space
+    return kind(size, space, choices, num_envs=num_envs, **options)
+
+
+def transition(row: int, num_envs: int = 3, **others: Any) -> dict[str, Any]:
+    """A transition of which every entry says its number, `row * num_envs + n`."""
+    number = (row * num_envs + np.arange(num_envs)).astype(np.float32)
+    return {
+        "obs": np.stack([number, -number], axis=1),
+        "next_obs": np.stack([number + 1, -number - 1], axis=1),
+        "action": (number % 2).astype(np.int64),
+        "reward": number,
+        "terminated": np.zeros(num_envs, bool),
+        "truncated": np.zeros(num_envs, bool),
+        **others,
+    }
+
+
+def plain(log: Any) -> dict[str, Any]:
+    """A `LogData` that compares bit by bit, wherever its transitions were made."""
+    logs = {k: float(v) for k, v in log["logs"].items() if k not in OF_PROCESSES}
+    return {**log, "logs": logs}
+
+
+def train_logs(trainer: Any, count: int | None = None) -> list[dict[str, Any]]:
+    """The plain logs of the next gradient steps, of all that are left by default."""
+    logs = (plain(log) for log in trainer() if log["log_type"] == "train")
+    return list(islice(logs, count))
