@@ -1,4 +1,4 @@
-"""What most tests begin with: small configs, trainers, algorithms, buffers, and logs."""
+"""What most tests begin with: small configs, trainers, algorithms, buffers, logs."""
 
 from __future__ import annotations
 
