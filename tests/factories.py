@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import io
 from itertools import islice
 from typing import Any
 
@@ -137,3 +138,18 @@ def train_logs(trainer: Any, count: int | None = None) -> list[dict[str, Any]]:
     """The plain logs of the next gradient steps, of all that are left by default."""
     logs = (plain(log) for log in trainer() if log["log_type"] == "train")
     return list(islice(logs, count))
+
+
+def saved_and_loaded(state: Any) -> Any:
+    """A state as `torch.load` gives it back, which unpickles tensors alone."""
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+def resumed(trainer: Any, stop: int, folder: Any, **parts: Any) -> list[dict[str, Any]]:
+    """The plain logs of a run that is saved after `stop` of them and loaded again."""
+    logs = list(islice(map(plain, trainer()), stop))
+    again = type(trainer).load(trainer.save(folder / f"{stop}.pt"), **parts)
+    return [*logs, *map(plain, again())]
