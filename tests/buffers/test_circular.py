@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from factories import saved_and_loaded
 from gymnasium.spaces import Box, Dict, Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -60,13 +61,6 @@ def number_of(row):
 def ring_of(steps=3, segments=3, **options):
     options = {"num_envs": ENVS, "num_segments": segments, **options}
     return CircularBuffer(steps, SPACE, Discrete(100_000), **options)
-
-
-def saved_and_loaded(state):
-    file = io.BytesIO()
-    torch.save(state, file)
-    file.seek(0)
-    return torch.load(file, weights_only=True)
 
 
 # ------------------------------------------------------------- against a plain list
@@ -263,32 +257,6 @@ def test_it_is_a_list_of_segments(steps, segments, moves):
         check(ring, model)
 
 
-@pytest.mark.parametrize("method", ["write", "add"])
-def test_a_full_ring_overwrites_the_oldest(method):
-    """By `add` as by `write`: the example of the document."""
-    ring = ring_of(steps=1, segments=4)
-    slots = []
-    for number in range(9):
-        getattr(ring, method)(step(number))
-        slots.append(ring.slots)
-    assert slots[3:7] == [[0, 1, 2, 3], [4, 1, 2, 3], [4, 5, 2, 3], [4, 5, 6, 3]]
-    assert ring.dropped == 5
-    if method == "add":
-        assert ring.full
-        assert number_of(ring.rollout()) == [5]  # the oldest that is there
-
-
-def test_what_somebody_has_asked_for_is_not_overwritten():
-    ring = ring_of(steps=1, segments=2)
-    ring.add(step(0))
-    for number in (1, 2, 3):
-        ring.add(step(number))
-        assert number_of(ring.rollout()) == [0]
-    ring.clear()
-    ring.add(step(4))
-    assert number_of(ring.rollout()) == [3]
-
-
 def test_rows_that_went_elsewhere_are_none_of_the_readers():
     ring = ring_of(steps=3, segments=3)
     for number in range(5):
@@ -326,34 +294,6 @@ def test_a_row_that_is_discarded_ends_the_episodes_before_it():
     assert ring.gap
     assert number_of(ring.peek()) == 3
     assert ring.dropped == 2
-
-
-def test_alone_it_is_a_rollout_buffer():
-    ring, plain = ring_of(), RolloutBuffer(3, SPACE, Discrete(9), num_envs=ENVS)
-    number = 0
-    for _ in range(5):
-        while not plain.full:
-            assert not ring.full
-            for buffer in (ring, plain):
-                buffer.add(step(number))
-                if number in (0, 4):
-                    buffer.end_episodes()
-            number += 1
-        assert ring.full
-        assert (ring.rollout() == plain.rollout()).all()
-        for buffer in (ring, plain):
-            assert not buffer.begins_anew
-            buffer.begin(Minibatches(transitions(buffer.rollout()), 1, 1, 0))
-            buffer.passes.advance()
-            assert buffer.exhausted
-            if number == 12:
-                buffer.end_episodes()
-            buffer.clear()
-            assert (len(buffer), buffer.passes) == (0, None)
-        assert ring.begins_anew == plain.begins_anew == (number == 12)
-        if number == 12:
-            break
-    assert ring.dropped == 0
 
 
 def test_what_is_learned_from_is_not_written_over():
@@ -415,25 +355,6 @@ def test_steps_that_only_reset_are_marked():
     assert ring.rollout()["valid"].tolist() == [[True, True]]
 
 
-def test_a_row_that_does_not_fit_is_not_counted():
-    ring = ring_of()
-    ring.write(step(0))
-    for name, wrong in (("reward", np.zeros(3)), ("obs", np.zeros(2))):
-        with pytest.raises(ValueError, match=name):
-            ring.write(step(99, **{name: wrong}))
-    ring.add(step(1))
-    assert number_of(ring.rollout()) == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [({"segments": 1}, "num_segments = 1: choose"), ({"steps": 0}, "num_steps = 0")],
-)
-def test_too_few_are_refused(options, text):
-    with pytest.raises(ValueError, match=text):
-        ring_of(**options)
-
-
 def test_all_segments_and_one_copy_must_fit_into_memory(monkeypatch):
     entry = 2 * (2 * 4 + 4) + 8 + 4 + 1 + 1
     beside = -(-((2 * 4 + 4) + 8 + 4 * 4 + 8) // 4)
@@ -492,17 +413,6 @@ def test_a_checkpoint_is_a_copy_of_what_is_needed():
     assert file.tell() < 30_000
 
 
-def test_a_ring_that_is_too_small_is_refused():
-    state = saved_and_loaded(filled().state_dict())
-    with pytest.raises(ValueError, match=r"has 3 segments .* num_segments = 3 or more"):
-        ring_of(3, 2).load_state_dict(state)
-    other = ring_of(4, 4)
-    other.add(step(0))
-    with pytest.raises(ValueError, match=r"num_steps = 4, .* num_steps = 3 "):
-        other.load_state_dict(state)
-    assert (len(other), other.waiting) == (0, 0)
-
-
 def test_an_empty_ring_may_become_one_of_other_segments():
     ring, other = filled(), ring_of(2, 2)
     while ring.waiting:
@@ -546,20 +456,6 @@ def test_a_row_whose_segment_is_given_up_meanwhile_goes_into_the_next(
     assert number_of(ring.rollout()) == [1, 2]
 
 
-def test_what_follows_a_segment_that_was_cut_short_begins_anew():
-    ring = ring_of()
-    ring.add(step(0))
-    ring.clear()
-    ring.add(step(1))
-    assert not ring.begins_anew
-    ring.end_episodes()
-    ring.clear()
-    ring.add(step(2))
-    assert ring.begins_anew
-    ring.clear()
-    assert not ring.begins_anew
-
-
 def written_by_a_thread(ring, rows, waits, seed):
     """Writes rows, some with the end of all episodes before; those are returned."""
     ends, failure, rng = set(), [], random.Random(seed)
@@ -583,8 +479,7 @@ def written_by_a_thread(ring, rows, waits, seed):
     return thread, ends, failure
 
 
-@pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("segments", [2, 4])
+@pytest.mark.parametrize(("waits", "segments"), [(True, 2), (False, 4)])
 @pytest.mark.parametrize("rows", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_two_threads_lose_tear_and_repeat_nothing(waits, segments, rows):
     rng = random.Random(segments)

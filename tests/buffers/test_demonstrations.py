@@ -70,12 +70,6 @@ class TestWindows:
         with pytest.raises(RuntimeError, match="no episode has 5 steps"):
             demonstrations("..x..", chunk_length=5).windows.minibatch(0, 1, whole=True)
 
-    def test_environments_side_by_side(self) -> None:
-        batch = everything(demonstrations(".x.", num_envs=2, chunk_length=2))
-        assert batch["obs"].tolist() == [0, 1, 2, 10, 11, 12]
-        actions = [[0, 1], [1, 1], [2, 2], [10, 11], [11, 11], [12, 12]]
-        assert batch["action"].tolist() == actions
-
     def test_without_chunks_they_are_single_actions(self) -> None:
         batch = everything(demonstrations(".x."))
         assert batch["action"].tolist() == [0, 1, 2]
@@ -224,12 +218,3 @@ def test_nested_observations() -> None:
     batch = buffer.windows.minibatch(0, 2)
     assert batch["obs", "rgb"].dtype == torch.uint8
     assert torch.equal(batch["next_obs", "proprio"], torch.ones(2, 2))
-
-
-@pytest.mark.parametrize("name", ["num_steps", "chunk_length"])
-def test_what_makes_no_sense_is_refused(name: str) -> None:
-    options = {"num_steps": 2, "chunk_length": 2, name: 0}
-    with pytest.raises(ValueError, match=f"{name} = 0: choose at least 1"):
-        Demonstrations(
-            observation_space=NUMBER, action_space=NUMBER, num_envs=1, **options
-        )

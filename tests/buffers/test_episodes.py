@@ -1,7 +1,6 @@
 """EpisodeBuffer: whole episodes, a share of them from every environment."""
 
 import numpy as np
-import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
 from hypothesis import given, settings
@@ -117,30 +116,3 @@ def test_abandoned_episodes_do_not_count():
     buffer.clear()
     buffer.end_episodes()
     assert len(buffer) == 0
-
-
-def test_a_full_buffer_takes_no_more():
-    buffer = buffer_of()
-    buffer.add(step_of(0, [True], [False]))
-    with pytest.raises(RuntimeError, match=r"learn from them and clear\(\)"):
-        buffer.add(step_of(1, [True], [False]))
-
-
-def test_every_environment_must_have_something_to_play():
-    with pytest.raises(ValueError, match="num_episodes = 2 leaves nothing to play"):
-        buffer_of(2, 3)
-
-
-def test_a_step_that_does_not_fit_counts_nothing():
-    buffer = buffer_of(2)
-    for wrong in ({"reward": np.zeros(3)}, {"truncated": np.zeros((1, 1), bool)}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
-            buffer.add({**step_of(0, [True], [False]), **wrong})
-        assert (len(buffer), buffer.full) == (0, False)
-        assert buffer.state_dict()["ended"].tolist() == [0]
-    missing = step_of(0, [True], [False])
-    del missing["reward"]
-    with pytest.raises(ValueError, match=r"lacks \['reward'\]"):
-        buffer.add(missing)
-    buffer.add(step_of(0, [True], [False]))
-    assert not buffer.full

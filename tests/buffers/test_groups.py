@@ -1,6 +1,5 @@
 """The episodes of a rollout, by their groups: exact numbers."""
 
-import pytest
 import torch
 from tensordict import TensorDict
 
@@ -95,11 +94,6 @@ def test_episodes_are_rows_of_equal_length():
     assert rows["obs"][1].tolist() == [1, 5, 9]
     assert rows["obs"][2, :2].tolist() == [12, 16]
     assert len(groups.episodes(rollout, ~groups.whole & groups.whole)) == 0
-
-
-def test_a_rollout_of_other_environments_is_refused():
-    with pytest.raises(ValueError, match=r"lacks \['begins', 'episode'\].*GroupStarts"):
-        EpisodeGroups.of(rollout_of().exclude("episode", "begins"), 2, 1.0)
 
 
 def test_pairs_begin_with_the_better_episode_and_differ():

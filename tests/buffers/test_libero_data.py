@@ -1,19 +1,20 @@
-"""LIBERO's files: written here as its script and OpenVLA's write them."""
+"""LIBERO's files: as its script and OpenVLA's write them, and as we do."""
 
 from __future__ import annotations
 
 import json
 import sys
 
-import h5py
 import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict
 
-from yieldrl.buffers import read_dataset
+from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
 from yieldrl.foundations import Utf8Text
 from yieldrl.foundations.text import decode
+
+h5py = pytest.importorskip("h5py", reason="LIBERO's files need h5py")
 
 SIZE = 8
 LIBERO = Dict(  # as yieldrl/LIBERO-v1 has them
@@ -135,47 +136,133 @@ def test_steps_at_rest_can_be_left_out(tmp_path):
     ]
 
 
-class TestRefusals:
-    def test_other_layouts(self, tmp_path):
-        def without(group):
-            del group["obs/ee_ori"]
+def no_orientation(group):
+    del group["obs/ee_ori"]
 
-        write(tmp_path / "a.hdf5", [2], change=without)
-        with pytest.raises(ValueError, match=r"demo_0 lacks \['obs/ee_ori'\]"):
-            read_dataset(tmp_path / "a.hdf5")
-        with h5py.File(tmp_path / "b.hdf5", "w") as file:
-            file["else"] = [1]
-        with pytest.raises(ValueError, match="holds no data/demo_0"):
-            read_dataset(tmp_path / "b.hdf5")
 
-    def test_entries_of_different_lengths(self, tmp_path):
-        def cut(group):
-            kept = group["obs/ee_pos"][:1]
-            del group["obs/ee_pos"]
-            group["obs/ee_pos"] = kept
+def cut(group):
+    kept = group["obs/ee_pos"][:1]
+    del group["obs/ee_pos"]
+    group["obs/ee_pos"] = kept
 
-        write(tmp_path / "a.hdf5", [2], change=cut)
-        with pytest.raises(ValueError, match="different lengths"):
-            read_dataset(tmp_path / "a.hdf5")
 
-    def test_a_gripper_of_zero_and_one(self, tmp_path):
-        def shift(group):
-            actions = group["actions"][()]
-            actions[:, -1] = (actions[:, -1] + 1) / 2
-            group["actions"][...] = actions
+def shift(group):
+    """A gripper of 0 and 1, as data sets of OpenVLA's have it."""
+    actions = group["actions"][()]
+    actions[:, -1] = (actions[:, -1] + 1) / 2
+    group["actions"][...] = actions
 
-        write(tmp_path / "a.hdf5", [3], change=shift)
-        with pytest.raises(ValueError, match="1 - 2 x"):
-            read_dataset(tmp_path / "a.hdf5")
 
-    def test_another_size(self, tmp_path):
-        write(tmp_path / "a.hdf5", [2])
-        larger = Dict(rgb=Dict(wrist=Box(0, 255, (16, 16, 3), np.uint8)))
-        with pytest.raises(ValueError, match="cameras and image size"):
-            read_dataset(tmp_path / "a.hdf5", larger, ACTIONS)
+LARGER = Dict(rgb=Dict(wrist=Box(0, 255, (16, 16, 3), np.uint8)))
 
-    def test_a_missing_package_is_named(self, tmp_path, monkeypatch):
-        write(tmp_path / "a.hdf5", [2])
-        monkeypatch.setitem(sys.modules, "h5py", None)
-        with pytest.raises(ImportError, match=r"'yieldrl\[demonstrations\]'"):
-            read_dataset(tmp_path / "a.hdf5")
+
+@pytest.mark.parametrize(
+    ("change", "space", "said"),
+    [
+        (no_orientation, LIBERO, r"demo_0 lacks \['obs/ee_ori'\]"),
+        (cut, LIBERO, "different lengths"),
+        (shift, LIBERO, "1 - 2 x"),
+        (lambda _: None, LARGER, "cameras and image size"),
+    ],
+)
+def test_other_layouts_are_refused(tmp_path, change, space, said):
+    write(tmp_path / "a.hdf5", [3], change=change)
+    with pytest.raises(ValueError, match=said):
+        read_dataset(tmp_path / "a.hdf5", space, ACTIONS)
+
+
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
+    write(tmp_path / "a.hdf5", [2])
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(ImportError, match=r"'yieldrl\[demonstrations\]'"):
+        read_dataset(tmp_path / "a.hdf5")
+
+
+# ----------------------------------------------------------------------------- writing
+
+
+SPACE = Dict(  # as yieldrl/LIBERO-v1 has it
+    rgb=Dict(agentview=Box(0, 255, (4, 4, 3), np.uint8)),
+    proprio=Box(-np.inf, np.inf, (8,), np.float32),
+    language=Utf8Text(16),
+)
+
+
+def demonstrations(ends, *, sentences=("lift",), space=SPACE, actions=ACTIONS):
+    """Random steps; `ends` are reward and end of each: 1 done, 0 cut, None neither."""
+    rng = np.random.default_rng(0)
+    buffer = Demonstrations(len(ends), space, actions, num_envs=1)
+    obs = space.sample()
+    for number, end in enumerate(ends):
+        told = Utf8Text(16).encode(sentences[number % len(sentences)])
+        after = space.sample() | {"language": told}
+        action = rng.choice([-1.0, 0.5], (1, *actions.shape)).astype(np.float32)
+        step = {"action": action, "reward": [float(end == 1)]}
+        flags = {"terminated": [end == 1], "truncated": [end == 0]}
+        seen = {"obs": batch(obs | {"language": told}), "next_obs": batch(after)}
+        buffer.add({**seen, **step, **flags})
+        obs = after if end is None else space.sample()
+    return buffer
+
+
+def batch(obs):
+    if isinstance(obs, dict):
+        return {name: batch(child) for name, child in obs.items()}
+    return np.asarray(obs)[None]
+
+
+def test_what_we_write_is_read(tmp_path):
+    SPACE.seed(0)
+    written = demonstrations([None, None, 1, None, None, 0, None, None])
+    file = write_dataset(tmp_path / "new" / "lift.hdf5", written)
+    done, cut, last = written.episodes()
+    again = read_dataset(file, SPACE, ACTIONS)
+    first, *others = again.episodes()
+    for key in ("obs", "action", "reward", "terminated", "truncated"):
+        assert (done[key] == first[key]).all(), key
+    assert (first["next_obs"][:2] == done["obs"][1:]).all()
+    for whole, shorter in zip((cut, last), others, strict=True):
+        assert len(shorter) == len(whole) - 1  # nobody knows what came after
+        assert torch.equal(shorter["action"], whole["action"][:-1])
+        assert (shorter["next_obs"] == whole["obs"][1:]).all()
+        assert shorter["truncated"].nonzero().tolist() == [[len(shorter) - 1]]
+    assert sorted(path.name for path in file.parent.iterdir()) == ["lift.hdf5"]
+
+
+def test_it_is_laid_out_as_libero_has_it(tmp_path):
+    SPACE.seed(0)
+    written = demonstrations([None, 1])
+    [episode] = written.episodes()
+    with h5py.File(write_dataset(tmp_path / "lift.hdf5", written)) as file:
+        told = json.loads(file["data"].attrs["problem_info"])
+        assert told == {"language_instruction": "lift"}
+        demo = file["data/demo_0"]
+        picture = episode["obs", "rgb", "agentview"].numpy()
+        np.testing.assert_array_equal(demo["obs/agentview_rgb"], picture[:, ::-1, ::-1])
+        parts = [demo[f"obs/{name}"] for name in ("ee_pos", "ee_ori", "gripper_states")]
+        assert [part.shape for part in parts] == [(2, 3), (2, 3), (2, 2)]
+        np.testing.assert_array_equal(
+            np.concatenate(parts, 1), episode["obs", "proprio"]
+        )
+        np.testing.assert_array_equal(demo["actions"], episode["action"])
+        assert [*demo["rewards"]] == [*demo["dones"]] == [0, 1]
+
+
+def test_nothing_is_overwritten_or_left_in_part(tmp_path):
+    file = tmp_path / "lift.hdf5"
+    write_dataset(file, demonstrations([1]))
+    before = file.read_bytes()
+    with pytest.raises(FileExistsError, match="already"):
+        write_dataset(file, demonstrations([None, 1]))
+    assert file.read_bytes() == before
+
+
+def test_other_demonstrations_are_refused(tmp_path):
+    for given in (
+        {"sentences": ("lift", "drop")},
+        {"actions": Box(-1, 1, (6,), np.float32)},
+        {"space": Dict(language=Utf8Text(16))},
+    ):
+        with pytest.raises(ValueError, match=r"file for each task|LIBERO hold"):
+            write_dataset(tmp_path / "x.hdf5", demonstrations([None, 1], **given))
+    assert not list(tmp_path.iterdir())

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import minari
 import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
-from minari.data_collector import EpisodeBuffer
 
 from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
 from yieldrl.foundations.text import Utf8Text, decode
+
+minari = pytest.importorskip("minari", reason="its data sets need minari")
+EpisodeBuffer = pytest.importorskip("minari.data_collector").EpisodeBuffer
 
 ROBOT = Dict(
     rgb=Box(0, 255, (40, 40, 3), np.uint8),  # large enough for Minari to compress it
@@ -70,9 +71,8 @@ def equal(one: Any, two: Any) -> bool:
     ("observed", "acted"),
     [
         (ROBOT, Box(-1, 1, (2,), np.float32)),
-        (VECTOR, Discrete(3, start=1)),
         (VECTOR, MultiDiscrete([2, 5])),
-        (Discrete(4), Box(0, 255, (1,), np.uint8)),
+        (Discrete(4), Discrete(3, start=1)),
     ],
 )
 def test_a_round_trip_is_exact(observed: Any, acted: Any, tmp_path: Path) -> None:
@@ -158,41 +158,30 @@ def test_sentences_of_others_become_bytes(tmp_path: Path) -> None:
     assert data.rollout()["truncated"][:, 0].tolist() == [False, True]  # said nowhere
 
 
-class TestRefusals:
-    def test_what_is_not_there(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-        for name in ("nothing-v0", "no id at all", str(tmp_path)):
-            with pytest.raises(FileNotFoundError, match="neither a folder with a Min"):
-                read_dataset(name)
+def test_what_is_not_there_or_of_another_environment_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    for name in ("nothing-v0", "no id at all", str(tmp_path)):
+        with pytest.raises(FileNotFoundError, match="neither a folder with a Min"):
+            read_dataset(name)
+    demonstrations = random_demonstrations(VECTOR, Discrete(3))
+    folder = write_dataset(tmp_path / "x", demonstrations)
+    with pytest.raises(ValueError, match="observations of the data set are"):
+        read_dataset(folder, Box(-1, 1, (4,), np.float32))
+    with pytest.raises(ValueError, match="actions of the data set are of Discrete"):
+        read_dataset(folder, VECTOR, Discrete(4))
+    monkeypatch.setitem(sys.modules, "minari", None)
+    with pytest.raises(ImportError, match=r"pip install 'yieldrl\[minari\]'"):
+        read_dataset(tmp_path)
 
-    def test_what_is_of_another_environment(self, tmp_path: Path) -> None:
-        folder = write_dataset(
-            tmp_path / "x", random_demonstrations(VECTOR, Discrete(3))
-        )
-        with pytest.raises(ValueError, match="observations of the data set are"):
-            read_dataset(folder, Box(-1, 1, (4,), np.float32))
-        with pytest.raises(ValueError, match="actions of the data set are of Discrete"):
-            read_dataset(folder, VECTOR, Discrete(4))
 
-    def test_nothing_is_overwritten(self, tmp_path: Path) -> None:
-        demonstrations = random_demonstrations(VECTOR, Discrete(3))
-        folder = write_dataset(tmp_path / "x", demonstrations)
-        with pytest.raises(FileExistsError, match="is there already"):
-            write_dataset(folder, demonstrations)
-        assert [path.name for path in tmp_path.iterdir()] == ["x"]
-
-    def test_a_missing_package_is_named(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setitem(sys.modules, "minari", None)
-        with pytest.raises(ImportError, match=r"pip install 'yieldrl\[minari\]'"):
-            read_dataset(tmp_path)
-
-    def test_nothing_is_left_of_a_failure(self, tmp_path: Path) -> None:
-        demonstrations = random_demonstrations(VECTOR, Discrete(3))
-        demonstrations.action_space = Text(3)  # type: ignore[assignment]
-        with pytest.raises(Exception, match=r"dtype|Text|str"):
-            write_dataset(tmp_path / "x", demonstrations)
-        assert list(tmp_path.iterdir()) == []
+def test_nothing_is_overwritten_or_left_of_a_failure(tmp_path: Path) -> None:
+    demonstrations = random_demonstrations(VECTOR, Discrete(3))
+    folder = write_dataset(tmp_path / "x", demonstrations)
+    with pytest.raises(FileExistsError, match="is there already"):
+        write_dataset(folder, demonstrations)
+    demonstrations.action_space = Text(3)  # type: ignore[assignment]
+    with pytest.raises(Exception, match=r"dtype|Text|str"):
+        write_dataset(tmp_path / "y", demonstrations)
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]

@@ -56,9 +56,6 @@ class TestTransitions:
         assert data["terminated"].tolist() == [False, False, terminated]
         assert data["truncated"].tolist() == [False, False, not terminated]
 
-    def test_an_episode_of_one_step_that_was_cut_is_empty(self):
-        assert len(transitions(1, terminated=False, actions=1)) == 0
-
 
 class TestEntries:
     def test_without_a_wanted_space_all_are_there(self):
@@ -79,19 +76,16 @@ class TestEntries:
         }
         assert entries_of("x", FOUND, NUMBERS)[1] == {(): "proprio"}
 
-    @pytest.mark.parametrize(
-        "wanted",
-        [
+    def test_what_does_not_fit(self):
+        for wanted in (
             Dict(other=PICTURE),  # which of two?
             Dict(wrist=Box(0, 255, (16, 16, 3), np.uint8)),
             Dict(wrist=Box(0, 1, (8, 8, 3), np.float32)),
             Dict(proprio=Box(-1, 1, (2,), np.float32)),
             Dict(proprio=Discrete(2)),
-        ],
-    )
-    def test_what_does_not_fit(self, wanted):
-        with pytest.raises(ValueError, match="cameras and image size"):
-            entries_of("the data", FOUND, wanted)
+        ):
+            with pytest.raises(ValueError, match="cameras and image size"):
+                entries_of("the data", FOUND, wanted)
 
     def test_actions(self):
         found, bounded = Box(-9, 9, (2,)), Box(-1, 1, (2,))
@@ -129,3 +123,4 @@ class TestNoOps:
 
     def test_nothing_may_be_left(self):
         assert len(without_no_ops(self.episode([[0, 0, 1], [0, 0, 1]]))) == 0
+        assert len(transitions(1, terminated=False, actions=1)) == 0

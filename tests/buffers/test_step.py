@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.spaces import Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,15 +77,6 @@ def test_steps_that_only_reset_are_no_transitions():
     assert buffer.transitions()["valid"].tolist() == [False, True, False]
 
 
-def test_nested_observations():
-    space = Dict(place=Discrete(4), body=Box(-1, 1, (2,), np.float32))
-    buffer = StepBuffer(space, Discrete(2), num_envs=2)
-    obs = {"place": np.array([1, 2]), "body": np.ones((2, 2), np.float32)}
-    buffer.add(transition(0, 2, obs=obs, next_obs=obs))
-    assert buffer.transitions()["obs", "place"].tolist() == [1, 2]
-    assert buffer.transitions()["next_obs", "body"].shape == (2, 2)
-
-
 @pytest.mark.parametrize("waiting", [True, False])
 def test_it_goes_on_where_it_was_saved(waiting):
     buffer, other = buffer_of(), buffer_of()
@@ -108,32 +99,3 @@ def test_a_copy_hands_out_its_own_steps():
     other.add(transition(4))
     assert buffer.transitions()["obs"].tolist() == [1, 2, 3]
     assert other.transitions()["obs"].tolist() == [4, 5, 6]
-
-
-def test_a_checkpoint_of_other_environments_is_refused():
-    other = StepBuffer(Box(-1, 1, (2,), np.float32), Discrete(2), num_envs=3)
-    with pytest.raises(ValueError, match="obs"):
-        buffer_of().load_state_dict(other.state_dict())
-
-
-@pytest.mark.parametrize("saved", [True, False])
-def test_a_step_of_another_autoreset_mode_is_kept(saved):
-    flags = {"valid": np.array([True, False, True])}
-    buffer, other = buffer_of(), buffer_of()
-    other.add(transition(3, **({} if saved else flags)))
-    buffer.add(transition(7, **(flags if saved else {})))
-    other.load_state_dict(buffer.state_dict())
-    assert ("valid" in other.transitions().keys()) is saved  # noqa: SIM118
-    other.clear()
-    other.add(transition(8, **({} if saved else flags)))
-    assert ("valid" in other.transitions().keys()) is not saved  # noqa: SIM118
-    assert other.transitions()["obs"].tolist() == [8, 9, 10]
-
-
-def test_a_step_that_does_not_fit_is_not_there():
-    buffer = buffer_of()
-    with pytest.raises(ValueError, match=r"'reward'.*\(3,\).*\(1,\)"):
-        buffer.add(transition(1, reward=np.zeros(1)))
-    assert not buffer.full
-    buffer.add(transition(2))
-    assert buffer.transitions()["obs"].tolist() == [2, 3, 4]
