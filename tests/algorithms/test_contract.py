@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import random
 from functools import partial
 from typing import Any
@@ -12,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from factories import config_of
+from factories import config_of, module_of
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers import FlattenObservation
@@ -45,8 +44,9 @@ EVALUATED = [
     "vla_ppo",
     "vla_ppo_steady",
 ]
-IN_FLOAT32 = {"q_learning", "sarsa", "vla_grpo", "vla_ppo", "vla_ppo_steady"}
-IN_FLOAT32 |= {"grpo_imagined", "ppo_imagined"}
+IN_FLOAT32 = {"q_learning", "vla_ppo"}
+SLOW = {"grpo_imagined", "ppo_imagined", "vla_grpo", "vla_ppo_steady"}
+NEVER_BESIDE = {"behavior_cloning", "reinforce"}
 SAMPLED = ["dpo"]
 """They write down log-probabilities only where another thread acts, and need none."""
 
@@ -60,9 +60,13 @@ TARGETS = [
 ]
 
 
+ROOTS = ["ddpg", "dqn", "dreamer", "grpo", "ppo", "q_learning", "reinforce", "sac"]
+ROOTS += ["behavior_cloning", "vla_ppo"]
 NUMBERS_ALONE = ["ddpg", "mbpo", "sac", "td3"]
-ONE_CHOICE = ["c51", "double_dqn", "dqn", "dueling_dqn", "n_step_dqn", "rainbow"]
-ONE_CHOICE += ["prioritized_dqn", "q_learning", "sac_discrete", "sarsa"]
+ONE_CHOICE = ["dqn", "q_learning", "sac_discrete", "sarsa"]
+BY_CHOICES = ["behavior_cloning", "dreamer", "grpo", "ppo_lstm", "ppo_masked"]
+BY_CHOICES += ["reinforce", "vla_ppo", *ONE_CHOICE]
+BY_BUFFER = [*ROOTS, "a2c", "dpo", "mbpo", "n_step_dqn", "ppo_lstm", "ppo_roa", "sarsa"]
 CHOICES = {
     "one": Discrete(3, start=-1, dtype=np.int32),
     "several": MultiDiscrete([2, 3], start=[-1, 4], dtype=np.int8),
@@ -125,19 +129,22 @@ def moody(model_class: Any) -> Any:
     return Model
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(x, marks=pytest.mark.slow) if x in SLOW else x for x in ALL],
+)
 def test_every_algorithm_keeps_the_contract(name: str) -> None:
-    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    module = module_of(name)
     looks = yieldrl.check_algorithm(module.Trainer(config_of(module)))
     assert (looks.pop("stored_log_prob") > 0) == (name in EVALUATED)
     assert (looks.pop("target_by_sync_alone") > 0) == (name in TARGETS)
     assert min(looks.values()) > 0
 
 
-@pytest.mark.parametrize("name", sorted({*ALL} - {"q_learning", "sarsa", "rainbow"}))
+@pytest.mark.parametrize("name", sorted({*ROOTS} - {"q_learning"}))
 @pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
 def test_it_does_with_dropout_and_batch_norm(name: str) -> None:
-    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    module = module_of(name)
 
     class Trainer(module.Trainer):
         model_class = moody(module.Model)
@@ -153,15 +160,15 @@ def short_config(name: str, steps: int, **options: Any) -> Any:
     """Of a run of so many steps, in which nothing depends on threads."""
     options |= {} if name in OFFLINE else {"total_steps": steps}
     options |= {"collection": "sync"} if name in ("appo", "gipo") else {}
-    return config_of(importlib.import_module(f"{catalog.PACKAGE}.{name}"), **options)
+    return config_of(module_of(name), **options)
 
 
 @pytest.mark.parametrize("kind", CHOICES)
-@pytest.mark.parametrize("name", sorted({*ALL} - {*NUMBERS_ALONE}))
+@pytest.mark.parametrize("name", BY_CHOICES)
 def test_choices_count_from_their_space_s_start_and_have_its_dtype(
     name: str, kind: str
 ) -> None:
-    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    module = module_of(name)
     config = short_config(name, 64, env_kwargs={}, eval_episodes=1)
     numbered = name in ("q_learning", "sarsa")
 
@@ -191,9 +198,9 @@ def with_wrong_resets(add: Any, transition: Any) -> Any:
     return add(wrong)
 
 
-@pytest.mark.parametrize("name", sorted({*ALL} - {"ppo_masked"}))
+@pytest.mark.parametrize("name", BY_BUFFER)
 def test_what_a_step_that_only_resets_holds_is_not_learned(name: str) -> None:
-    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    module = module_of(name)
     space = Box(-1, 1, (2,)) if name in NUMBERS_ALONE else Discrete(3)
     numbered, found = name in ("q_learning", "sarsa"), []
     config = short_config(name, 64, env_kwargs={}, eval_every=0)
@@ -224,7 +231,7 @@ def disturb() -> None:
 
 def weights_of(name: str, *, disturbed: bool) -> dict[str, Tensor]:
     """Those that training with dropout arrives at, while others draw globally too."""
-    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    module = module_of(name)
     model_class = moody(module.Model)
     config = short_config(name, 96 if name == "reinforce" else 40, eval_every=0)
     if disturbed:
@@ -239,7 +246,7 @@ def weights_of(name: str, *, disturbed: bool) -> dict[str, Tensor]:
         return trainer.model.state_dict()
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [*ROOTS, "ppo_lstm", "rainbow"])
 @pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
 def test_others_that_draw_from_global_generators_change_nothing(name: str) -> None:
     alone = weights_of(name, disturbed=False)
@@ -248,9 +255,9 @@ def test_others_that_draw_from_global_generators_change_nothing(name: str) -> No
         assert torch.equal(weight, among_others[key]), key
 
 
-@pytest.mark.parametrize("name", sorted({*ALL} - {*OFFLINE, "reinforce", "sarsa"}))
+@pytest.mark.parametrize("name", sorted({*ROOTS, "appo", "dpo"} - NEVER_BESIDE))
 def test_it_does_beside_a_collector_in_the_background(name: str) -> None:
-    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    module = module_of(name)
     trainer = module.Trainer(config_of(module, collection="async"))
     assert isinstance(trainer.collector, AsyncCollector)
     looks = yieldrl.check_algorithm(trainer)
@@ -258,9 +265,9 @@ def test_it_does_beside_a_collector_in_the_background(name: str) -> None:
     assert (looks["stored_log_prob"] > 0) == (name in (*EVALUATED, *SAMPLED))
 
 
-@pytest.mark.parametrize("name", sorted({*EVALUATED} - IN_FLOAT32))
+@pytest.mark.parametrize("name", ["a2c", "grpo", "ppo", "ppo_lstm", "ppo_roa"])
 def test_it_does_with_normalized_observations(name: str) -> None:
-    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    module = module_of(name)
     trainer = module.Trainer(config_of(module, normalize_observation=True))
     assert trainer.model.normalizer is not None
     assert yieldrl.check_algorithm(trainer)["stored_log_prob"] > 0
@@ -268,7 +275,7 @@ def test_it_does_with_normalized_observations(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["ppo", "ppo_lstm", "sac"])
 def test_it_does_with_clipped_actions_on_tensor_environments(name: str) -> None:
-    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    module = module_of(name)
     config = config_of(module, env_id="yieldrl/Pendulum-v1")
     yieldrl.check_algorithm(module.Trainer(config))
 
@@ -283,9 +290,9 @@ def first_losses(module: Any, **options: Any) -> list[float]:
     return losses
 
 
-@pytest.mark.parametrize("name", sorted({*ALL} - IN_FLOAT32))
+@pytest.mark.parametrize("name", sorted({*ROOTS, "ppo_roa"} - IN_FLOAT32))
 def test_it_learns_in_bfloat16(name: str) -> None:
-    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    module = module_of(name)
     precise = first_losses(module)
     rounded = first_losses(module, precision="bfloat16")
     assert precise != rounded
@@ -300,11 +307,11 @@ def float64_by_default():
     torch.set_default_dtype(torch.float32)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ROOTS)
 def test_it_trains_whatever_the_default_dtype_is(
     name: str, float64_by_default: None
 ) -> None:
-    module = importlib.import_module(f"{catalog.PACKAGE}.{name}")
+    module = module_of(name)
     cloned = {} if name in OFFLINE else {"total_steps": 128, "eval_every": 128}
     config = config_of(module, eval_episodes=1, **cloned)
     with module.Trainer(config) as trainer:

@@ -3,9 +3,7 @@
 import copy
 import dataclasses
 import math
-from typing import ClassVar
 
-import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete
@@ -13,11 +11,11 @@ from tensordict import TensorDict
 
 from yieldrl.algorithms import a2c, appo, gipo, ppo, ppo_lstm, ppo_masked
 from yieldrl.buffers import gae, vtrace
-from yieldrl.cli import options
 
 KINDS = {"clip": None, "gipo": gipo, "vtrace": appo}
 NAMES = tuple(KINDS)
 each = pytest.mark.parametrize("name", NAMES)
+fewer = pytest.mark.parametrize("name", ["clip", "vtrace"])
 PLAIN = {"normalize_reward": False, "normalize_advantage": False}
 
 
@@ -88,47 +86,24 @@ def gradients(algorithm, data):
     return torch.autograd.grad(loss, list(algorithm.model.parameters()))
 
 
-@pytest.mark.parametrize("sigma", [0.0, -1.0, math.nan])
-def test_a_sigma_that_is_none_is_refused(sigma):
-    with pytest.raises(ValueError, match="gipo_sigma"):
-        gipo.Config(gipo_sigma=sigma)
+OLD = {"correction": "clip", "gipo_sigma": 1.0, "num_steps": 16}
 
 
-class TestOldConfigs:
-    """Files from the time when `correction` was a field of PPO."""
-
-    OLD: ClassVar = {"correction": "clip", "gipo_sigma": 1.0, "num_steps": 16}
-
-    @pytest.mark.parametrize("package", [ppo, a2c, ppo_lstm])
-    def test_what_was_the_default_is_read_as_before(self, package):
-        config = package.Config.from_dict(self.OLD)
-        assert config == package.Config(num_steps=16)
-
-    @pytest.mark.parametrize(("package", "name"), [(appo, "vtrace"), (gipo, "gipo")])
-    def test_what_an_algorithm_does_by_itself_is_read(self, package, name):
-        old = {**self.OLD, "correction": name}
-        assert package.Config.from_dict(old) == package.Config(num_steps=16)
+def test_files_from_when_ppo_had_a_correction_are_read():
+    assert ppo.Config.from_dict(OLD) == ppo.Config(num_steps=16)
+    old = {**OLD, "correction": "gipo", "gipo_sigma": 2.0}
+    assert gipo.Config.from_dict(old).gipo_sigma == 2
+    for package, name in ((appo, "vtrace"), (gipo, "gipo")):
+        of_it = package.Config.from_dict({**OLD, "correction": name})
+        assert of_it == package.Config(num_steps=16)
         with pytest.raises(ValueError, match="for the clip take ppo"):
-            package.Config.from_dict(self.OLD)
-
-    def test_gipo_keeps_its_own_field(self):
-        old = {**self.OLD, "correction": "gipo", "gipo_sigma": 2.0}
-        assert gipo.Config.from_dict(old).gipo_sigma == 2
-
-    @pytest.mark.parametrize("package", [ppo, a2c, ppo_masked])
-    def test_other_corrections_say_where_they_went(self, package):
-        for name in ("vtrace", "gipo", "none"):
-            with pytest.raises(ValueError, match="V-trace take the algorithm appo"):
-                package.Config.from_dict({**self.OLD, "correction": name})
-            with pytest.raises(TypeError, match="no field 'correction' any more"):
-                package.Config(correction=name)
-            for words in (["--correction", name], [f"--correction={name}"]):
-                with pytest.raises(ValueError, match="no field 'correction' any more"):
-                    options.parse(package.Trainer, words, "yieldrl train")
-
-    def test_gipos_own_option_is_one(self):
-        command = options.parse(gipo.Trainer, ["--gipo-sigma", "2"], "yieldrl train")
-        assert command.config.gipo_sigma == 2
+            package.Config.from_dict(OLD)
+    for name in ("vtrace", "gipo", "none"):
+        with pytest.raises(ValueError, match="V-trace take the algorithm appo"):
+            a2c.Config.from_dict({**OLD, "correction": name})
+    for sigma in (0.0, math.nan):
+        with pytest.raises(ValueError, match="gipo_sigma"):
+            gipo.Config(gipo_sigma=sigma)
 
 
 class TestSurrogate:
@@ -153,7 +128,7 @@ class TestSurrogate:
         assert log_ratio.grad is not None
         torch.testing.assert_close(log_ratio.grad, advantage)
 
-    @pytest.mark.parametrize("sigma", [0.2, 1.0, 3.0])
+    @pytest.mark.parametrize("sigma", [0.2, 3.0])
     def test_gipos_gradient_equals_finite_differences(self, sigma):
         """Of the loss with the weight held fixed, and of what the gradient sums up to.
 
@@ -179,8 +154,8 @@ class TestSurrogate:
                 slope = (function(x + step) - function(x - step)) / (2 * step)
             torch.testing.assert_close(gradient, slope, rtol=1e-6, atol=1e-8)
 
-    @pytest.mark.parametrize("sigma", [0.2, 1.0, 2.0])
-    def test_gipo_is_bounded_however_far_off_the_ratio(self, sigma):
+    def test_gipo_is_bounded_however_far_off_the_ratio(self):
+        sigma = 2.0
         gipo_ = algorithm_of("gipo", gipo_sigma=sigma)
         log_ratio = torch.linspace(-200, 80, 5001, requires_grad=True)
         for sign in (1.0, -1.0):
@@ -244,7 +219,7 @@ class TestPrepare:
         assert prepared["returns"].flatten().tolist() == pytest.approx([1.5, 4, 4])
         assert prepared["advantage"].flatten().tolist() == pytest.approx([1.5, 4, 4])
 
-    @each
+    @fewer
     def test_steps_that_only_reset_get_nothing(self, name):
         algorithm = algorithm_of(name)
         rollout = acted_by(algorithm, rollout_of())
@@ -270,8 +245,9 @@ class TestPrepare:
 
 
 class TestFresh:
-    @each
-    @pytest.mark.parametrize("recorded", [False, True])
+    @pytest.mark.parametrize(
+        ("name", "recorded"), [("gipo", True), ("vtrace", False), ("vtrace", True)]
+    )
     def test_the_first_gradient_is_the_same(self, name, recorded):
         clip, algorithm = algorithm_of("clip"), algorithm_of(name)
         plain = rollout_of()
@@ -358,15 +334,7 @@ class TestA2C:
 
 
 class TestVariants:
-    @each
-    def test_gaussian_policies(self, name):
-        space = Box(-1, 1, (2,), np.float32)
-        algorithm = algorithm_of(name, space)
-        rollout = acted_by(algorithm, rollout_of(action=torch.randn(6, 4, 2)))
-        logs = algorithm.update(rollout)
-        assert all(value.isfinite() for value in logs.values())
-
-    @each
+    @fewer
     def test_masks_travel_with_the_rollout(self, name):
         space = Dict(there=Box(-1, 1, (3,)), action_mask=Box(0, 1, (3,)))
         algorithm = algorithm_of(name, package=ppo_masked, space=space)
@@ -387,7 +355,7 @@ class TestVariants:
             for gradient in gradients(algorithm, prepared.flatten(0, 1))
         )
 
-    @each
+    @fewer
     def test_recurrent_policies_look_from_the_memories_that_acting_recorded(self, name):
         algorithm = algorithm_of(name, package=ppo_lstm, lstm_size=8)
         rollout = rollout_of()

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import torch
-from imagining import TINY, imagined, numbers, until_learning
+from factories import plain, resumed
+from imagining import TINY, imagined, until_learning
 from tensordict import TensorDict
 
 from yieldrl.algorithms import grpo_imagined
@@ -47,18 +48,15 @@ def test_advantages_by_hand() -> None:
     assert rows["used"].sum(1).tolist() == [1, 2, 3, 3]
 
 
-def test_a_group_begins_in_one_real_state() -> None:
+def test_a_group_begins_in_one_real_state_and_is_whole() -> None:
+    with pytest.raises(ValueError, match="num_branches = 18"):
+        trainer(num_branches=18)
     run = trainer(num_envs=32)
     until_learning(run)
     own: Any = run.algorithm
     starts = own.states(own.starts())[PROMPT].unflatten(0, (4, 4))
     assert (starts == starts[:, :1]).all()
     assert len(starts[:, 0].flatten(1).unique(dim=0)) > 1
-
-
-def test_a_group_must_be_whole() -> None:
-    with pytest.raises(ValueError, match=r"num_branches = 18: .*a multiple of 4"):
-        trainer(num_branches=18)
 
 
 def test_imagined_branches_lie_beside_real_episodes() -> None:
@@ -75,18 +73,11 @@ def test_imagined_branches_lie_beside_real_episodes() -> None:
     assert "reference" in set(rows.keys())
 
 
-@pytest.mark.parametrize("stages", [1, 2])
-def test_it_resumes_to_the_bit(stages: int, tmp_path: Any) -> None:
-    options = {"stages": stages, "num_envs": 16, "total_steps": 96}
-    whole = [numbers(log) for log in trainer(**options)()]
-    run, found = trainer(**options), []
-    for log in run():
-        found.append(numbers(log))
-        if [one["log_type"] for one in found].count("train") == 3:
-            break
-    other = grpo_imagined.Trainer.load(run.save(tmp_path / "run.pt"))
-    found += [numbers(log) for log in other()]
-    assert found == whole
+def test_it_resumes_to_the_bit(tmp_path: Any) -> None:
+    options = {"num_envs": 16, "total_steps": 96}
+    whole = list(map(plain, trainer(**options)()))
+    stop = 3 + next(i for i, x in enumerate(whole) if x["log_type"] == "train")
+    assert resumed(trainer(**options), stop, tmp_path) == whole
 
 
 def test_chunks_are_imagined_as_they_are_executed() -> None:

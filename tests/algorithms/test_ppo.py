@@ -7,10 +7,8 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from tensordict import TensorDict
-from torch import nn
 from worlds import Counter
 
-from yieldrl.abstractions import Policy
 from yieldrl.algorithms import a2c, ppo, ppo_lstm
 from yieldrl.buffers import gae
 
@@ -216,15 +214,13 @@ NESTED = Dict({"camera": IMAGE, "joints": Dict({"angle": VECTOR, "mode": Discret
 
 
 class TestSpaces:
-    @pytest.mark.parametrize("normalize", [False, True])
     @pytest.mark.parametrize(
-        ("observation", "action"),
+        ("observation", "action", "normalize"),
         [
-            (VECTOR, Discrete(3, start=1)),
-            (IMAGE, MultiDiscrete([2, 3])),
-            (NESTED, Box(-1, 1, (2, 2), np.float32)),
-            (Discrete(5), MultiBinary(3)),
-            (MultiDiscrete([3, 4]), Box(-np.inf, np.inf, (1,), np.float32)),
+            (VECTOR, Discrete(3, start=1), True),
+            (IMAGE, MultiDiscrete([2, 3]), False),
+            (NESTED, Box(-1, 1, (2, 2), np.float32), True),
+            (Discrete(5), MultiBinary(3), False),
         ],
     )
     def test_they_train_evaluate_and_resume(
@@ -249,13 +245,6 @@ class TestSpaces:
         resumed = ppo.Trainer.load(trainer.save(tmp_path / "run.pt"), envs=envs)
         assert resumed.agent.learn_step == trainer.agent.learn_step
 
-    def test_images_keep_their_bytes(self):
-        trainer = ppo.Trainer(
-            ppo.Config(**SMALL), envs=lambda: Spaces(IMAGE, Discrete(2))
-        )
-        next(iter(trainer()))
-        assert trainer.buffer.rollout()["obs"].dtype == torch.uint8
-
     def test_through_a_cnn_they_are_looked_at_once(self, monkeypatch):
         """Acting keeps what looking back would say, and nobody looks back."""
         config = ppo.Config(**SMALL)
@@ -264,6 +253,7 @@ class TestSpaces:
             while not trainer.buffer.full:
                 next(run)
             rollout, algorithm = trainer.buffer.rollout(), trainer.algorithm
+            assert rollout["obs"].dtype == torch.uint8
             looked = rollout.clone().exclude("log_prob", "value")
             algorithm.prepare(trainer.agent.annotated(looked))
             monkeypatch.setattr(trainer.agent, "annotate", None)
@@ -279,27 +269,6 @@ class TestSpaces:
             assert "value" not in set(trainer.buffer.rollout().keys())
 
 
-class Bandit(Policy):
-    """Three methods, no more: any policy that has them can be trained."""
-
-    def __init__(self, observation_space, action_space):
-        super().__init__(observation_space, action_space)
-        self.logits = nn.Parameter(torch.zeros(2))
-        self.baseline = nn.Parameter(torch.zeros(()))
-
-    def forward(self, obs, deterministic=False):
-        policy = torch.distributions.Categorical(logits=self.logits.expand(len(obs), 2))
-        action = policy.mode if deterministic else policy.sample()
-        return action, policy.log_prob(action), self.get_value(obs)
-
-    def evaluate_actions(self, obs, action):
-        policy = torch.distributions.Categorical(logits=self.logits.expand(len(obs), 2))
-        return policy.log_prob(action), policy.entropy(), self.get_value(obs)
-
-    def get_value(self, obs):
-        return self.baseline.expand(len(obs))
-
-
 class Choice(Counter):
     """Reward 1 for action 1, nothing for action 0."""
 
@@ -308,15 +277,11 @@ class Choice(Counter):
         return obs, float(action), *rest
 
 
-def test_any_policy_can_be_exchanged():
-    env = Choice(4)
-    config = ppo.Config(
-        num_envs=2, num_steps=32, total_steps=4096, eval_every=0, learning_rate=0.02
-    )
-    model = Bandit(env.observation_space, env.action_space)
-    trainer = ppo.Trainer(config, envs=lambda: Choice(4), model=model)
+def test_it_learns_a_choice():
+    small = {"num_envs": 2, "num_steps": 32, "total_steps": 1024, "eval_every": 0}
+    config = ppo.Config(**small, learning_rate=0.02, hidden_sizes=(8,))
+    trainer = ppo.Trainer(config, envs=lambda: Choice(4))
     *_, log = trainer()
-    assert "log_prob" in trainer.buffer.rollout().keys()  # noqa: SIM118
     assert trainer.evaluate(2)["logs"]["episode_return"] == 4.0
     assert log["logs"]["entropy"] < 0.5
 
@@ -410,7 +375,7 @@ class TestAbandonedEpisodes:
         assert moments.mean.item() == pytest.approx(returns.mean())
         assert moments.var.item() == pytest.approx(returns.var())
 
-    @pytest.mark.parametrize("steps", range(9))
+    @pytest.mark.parametrize("steps", [1, 3, 5])
     def test_after_a_step_that_failed(self, steps):
         trainer = self.trainer(fails_at=steps)
         with pytest.raises(ConnectionError):
@@ -418,7 +383,7 @@ class TestAbandonedEpisodes:
         list(trainer())
         self.check(trainer, steps)
 
-    @pytest.mark.parametrize("logs", range(14))
+    @pytest.mark.parametrize("logs", [2, 4, 5, 11])
     def test_after_a_resume(self, logs):
         """Wherever it was saved: while collecting, and between minibatches."""
         first, trainer = self.trainer(), self.trainer()
@@ -444,8 +409,9 @@ class TestAbandonedEpisodes:
         assert moments.mean.item() == pytest.approx(returns.mean())
 
 
-@pytest.mark.parametrize("num_steps", [1, 2])
-@pytest.mark.parametrize("module", [a2c, ppo, ppo_lstm])
+@pytest.mark.parametrize(
+    ("module", "num_steps"), [(a2c, 1), (ppo, 1), (ppo, 2), (ppo_lstm, 1)]
+)
 def test_rollouts_may_hold_few_steps_that_are_none_or_resets_alone(module, num_steps):
     """NEXT_STEP environments: every third step of both only resets."""
     options = {} if module is a2c else {"num_minibatches": 2}

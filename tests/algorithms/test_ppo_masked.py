@@ -5,6 +5,7 @@ import math
 import gymnasium as gym
 import pytest
 import torch
+from factories import plain, resumed, train_logs
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from worlds import Counter, Doors
 
@@ -12,10 +13,6 @@ from yieldrl.algorithms import ppo, ppo_masked
 from yieldrl.networks import Categorical
 
 SMALL = {"num_envs": 2, "num_steps": 16, "num_epochs": 2, "num_minibatches": 2}
-
-
-def plain(log):
-    return {**log, "logs": {k: float(v) for k, v in log["logs"].items()}}
 
 
 def model_of(action_space, options):
@@ -76,7 +73,6 @@ class TestModel:
     @pytest.mark.parametrize(
         ("space", "mask"),
         [
-            (MultiDiscrete([2, 3]), (False, True, True, False, False)),
             (MultiDiscrete([[2], [3]]), (False, True, True, False, False)),
             (MultiBinary(2), (False, True, True, False)),
         ],
@@ -99,37 +95,34 @@ class TestModel:
     @pytest.mark.parametrize(
         "space",
         [
-            Box(-1, 1, (3,)),
             Dict(there=Box(-1, 1, (3,))),
             Dict(action_mask=Box(0, 1, (3,))),
             Dict(there=Box(-1, 1, (3,)), action_mask=Box(0, 1, (4,))),
         ],
     )
-    def test_observations_without_a_mask_are_refused(self, space):
-        with pytest.raises(TypeError, match="an 'action_mask' of 3 values beside"):
+    def test_what_does_not_fit_is_refused(self, space):
+        with pytest.raises(TypeError, match="'action_mask' of 3 values"):
             ppo_masked.Model(space, Discrete(3), ppo_masked.Config())
-
-    def test_actions_that_are_no_choices_are_refused(self):
         with pytest.raises(TypeError, match="are no choices"):
-            ppo_masked.Model(Box(-1, 1, (3,)), Box(-1, 1), ppo_masked.Config())
+            ppo_masked.Model(space, Box(-1, 1), ppo_masked.Config())
 
 
 @pytest.mark.parametrize("rows", [(6,), (3, 4)])
-def test_a_million_steps_without_an_impossible_action(rows):
+def test_among_many_steps_no_action_is_impossible(rows):
     """Every one of them would cost a point."""
-    envs = Doors(8192, rows=rows, max_episode_steps=64)
-    config = ppo_masked.Config(num_envs=8192, num_steps=1, hidden_sizes=(8,))
+    envs = Doors(4096, rows=rows, max_episode_steps=64)
+    config = ppo_masked.Config(num_envs=4096, num_steps=1, hidden_sizes=(8,))
     agent = ppo_masked.Trainer(config, envs=envs).agent
     obs, _ = envs.reset(seed=0)
     reward, punished = torch.zeros(2)
-    for _ in range(1_000_000 // 8192 + 1):
+    for _ in range(25):
         action, _ = agent.sample(obs)
         free = {**obs, "action_mask": torch.ones_like(obs["action_mask"])}
         punished += envs.dynamics(envs.state, agent.sample(free)[0])[1].sum()
         obs, earned, *_ = envs.step(action)
         reward += earned.sum()
     assert reward == 0
-    assert punished < -100_000  # without masks the world does notice
+    assert punished < -10_000  # without masks the world does notice
 
 
 def test_predict_is_masked_too():
@@ -162,13 +155,11 @@ class TestSources:
         assert "action_mask" in trainer.eval_envs.single_observation_space.spaces
         assert trainer.evaluate(2)["logs"]["episode_length"] > 0
 
-    def test_without_masks_the_environment_says_so(self):
+    def test_without_masks_it_is_said_who_lacks_them(self):
         trainer = ppo_masked.Trainer(ppo_masked.Config(), envs=Counter)
-        with pytest.raises(ValueError, match=r"which actions are possible: give it a"):
+        with pytest.raises(ValueError, match="which actions are possible"):
             next(trainer())
-
-    def test_without_the_wrapper_the_model_says_so(self):
-        with pytest.raises(TypeError, match=r"leave 'yieldrl.envs:ActionMask' in"):
+        with pytest.raises(TypeError, match=r"yieldrl.envs:ActionMask"):
             ppo_masked.Trainer(ppo_masked.Config(wrappers=()))
 
 
@@ -185,8 +176,9 @@ class Stuck(Doors):
         return obs
 
 
-@pytest.mark.parametrize("closed", [slice(None), slice(3, 5)])
-@pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
+@pytest.mark.parametrize(
+    ("mode", "closed"), [("SameStep", slice(None)), ("NextStep", slice(3, 5))]
+)
 def test_a_mask_that_forbids_everything_is_reported_once_a_rollout(mode, closed):
     envs = Stuck(2, rows=(3, 2), autoreset_mode=mode)
     envs.closed = closed
@@ -206,10 +198,9 @@ def test_the_mask_after_the_end_may_say_anything():
 
     envs = Ending(2, max_episode_steps=4, autoreset_mode="NextStep")
     config = ppo_masked.Config(**SMALL, total_steps=64, eval_every=0)
-    logs = list(ppo_masked.Trainer(config, envs=envs)())
-    trained = [plain(log)["logs"] for log in logs if log["log_type"] == "train"]
-    assert trained
-    assert all(math.isfinite(log["loss"]) for log in trained)
+    logs = train_logs(ppo_masked.Trainer(config, envs=envs))
+    assert logs
+    assert all(math.isfinite(log["logs"]["loss"]) for log in logs)
 
 
 def trainer_of_doors(**kwargs):
@@ -221,16 +212,8 @@ def trainer_of_doors(**kwargs):
 def test_breaking_out_and_resuming_change_nothing(tmp_path):
     through = list(map(plain, trainer_of_doors()()))
     for stop in (5, 21):
-        trainer, pieces = trainer_of_doors(), []
-        for log in trainer():
-            pieces.append(plain(log))
-            if len(pieces) == stop:
-                break
-        path = trainer.save(tmp_path / "run.pt")
-        resumed = ppo_masked.Trainer.load(
-            path, envs=Doors(2, rows=(3, 2), max_episode_steps=7)
-        )
-        assert pieces + list(map(plain, resumed())) == through
+        envs = Doors(2, rows=(3, 2), max_episode_steps=7)
+        assert resumed(trainer_of_doors(), stop, tmp_path, envs=envs) == through
 
 
 def test_masks_that_allow_everything_are_ppo():
@@ -251,14 +234,5 @@ def test_masks_that_allow_everything_are_ppo():
     runs = []
     for algorithm, envs in ((ppo_masked, Open), (ppo, Nested)):
         config = algorithm.Config(**SMALL, total_steps=64, eval_every=0)
-        runs.append(list(map(plain, algorithm.Trainer(config, envs=envs)())))
+        runs.append(train_logs(algorithm.Trainer(config, envs=envs)))
     assert runs[0] == runs[1]
-
-
-def test_compiled_it_learns_the_same(traced):
-    runs = []
-    for speed in ("eager", "compile"):
-        trainer = trainer_of_doors(speed=speed)
-        logs = [x["logs"] for x in trainer() if x["log_type"] == "train"]
-        runs.append([float(log["loss"]) for log in logs])
-    assert runs[0] == pytest.approx(runs[1], rel=1e-3, abs=1e-5)

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from factories import plain, resumed, train_logs
 from gymnasium.spaces import Box, MultiDiscrete
 from tensordict import TensorDict
 from token_policy import Tokens
@@ -35,10 +36,6 @@ TINY = {
 
 def trainer(**options: Any) -> vla_grpo.Trainer:
     return vla_grpo.Trainer(vla_grpo.Config(**{**TINY, **options}))
-
-
-def numbers(log: Any) -> Any:
-    return {**log, "logs": {k: float(v) for k, v in log["logs"].items()}}
 
 
 def algorithm(**options: Any) -> vla_grpo.Algorithm:
@@ -68,17 +65,16 @@ def episodes(own: vla_grpo.Algorithm) -> TensorDict:
     return TensorDict(data, list(size))
 
 
-@pytest.mark.parametrize("collection", ["sync", "async"])
-def test_nobody_misses_the_next_observations_that_are_not_kept(collection: str) -> None:
+def test_nobody_misses_the_next_observations_that_are_not_kept() -> None:
     runs = []
     for keeps in (False, True):
-        lag = {"collection": collection, "max_policy_lag": 0}
+        lag = {"collection": "async", "max_policy_lag": 0}
         with trainer(num_steps=4, total_steps=128, num_minibatches=1, **lag) as run:
             kept = run.buffer.keeps_next_obs
             if keeps:  # in another trainer with a buffer of its own
                 buffer = type(run.buffer)(4, **run.transition_parts)
                 run = vla_grpo.Trainer(run.config, buffer=buffer)
-            runs.append([numbers(log) for log in run() if log["log_type"] == "train"])
+            runs.append(train_logs(run))
         assert not kept
     assert len(runs[0]) >= 4
     assert runs[0] == runs[1]
@@ -216,7 +212,7 @@ def test_an_expert_is_cloned_first_and_plays_every_episode_once() -> None:
     assert cloning is not None
     assert not isinstance(cloning.envs, GroupStarts)
     for log in run():
-        logs.append(numbers(log))
+        logs.append(plain(log))
         if len(logs) == 5:
             first = cloning.buffer.rollout()["obs", "rgb"][0].flatten(1)
             assert len(first.unique(dim=0)) == 8, "no two of a group alike"
@@ -229,17 +225,11 @@ def test_an_expert_is_cloned_first_and_plays_every_episode_once() -> None:
     assert run.config.learning_rate >= rates[3] > rates[-1], "annealed after cloning"
 
 
-@pytest.mark.parametrize("stop", [6, 9, 14])
-def test_a_saved_run_goes_on_bitwise(stop: int, tmp_path: Any) -> None:
+def test_a_saved_run_goes_on_bitwise(tmp_path: Any) -> None:
     """While it clones, while it collects, and between two minibatches."""
-    through = [numbers(log) for log in trainer(**CLONING)()]
-    run, pieces = trainer(**CLONING), []
-    for log in run():
-        pieces.append(numbers(log))
-        if len(pieces) == stop:
-            break
-    again = vla_grpo.Trainer.load(run.save(tmp_path / "run.pt"))
-    assert pieces + [numbers(log) for log in again()] == through
+    through = list(map(plain, trainer(**CLONING)()))
+    for stop in (6, 9, 14):
+        assert resumed(trainer(**CLONING), stop, tmp_path) == through
 
 
 class Lock(gym.Env[Any, Any]):
@@ -263,14 +253,13 @@ class Lock(gym.Env[Any, Any]):
         return np.array([1.0, self.steps, 0, 0], np.float32)
 
 
-@pytest.mark.parametrize("level", ["token", "step"])
-def test_it_learns_from_successes_of_two_chunks(level: str) -> None:
+def test_it_learns_from_successes_of_two_chunks() -> None:
     options = {"env_id": "Lock", "env_kwargs": {}, "learning_rate": 0.02}
     options |= {"total_steps": 1024, "num_envs": 16, "num_steps": 4, "num_epochs": 4}
-    config = vla_grpo.Config(**{**TINY, **options, "ratio_level": level})
+    config = vla_grpo.Config(**{**TINY, **options, "ratio_level": "step"})
     make = lambda: gym.wrappers.TimeLimit(Lock(), 4)  # noqa: E731
     run = vla_grpo.Trainer(config, envs=make, model=Tokens)
-    rate = [numbers(log)["logs"].get("episode_return") for log in run()]
+    rate = [plain(log)["logs"].get("episode_return") for log in run()]
     found = [share for share in rate if share is not None]
     assert found[0] < 0.4
     assert found[-1] > 0.9

@@ -8,16 +8,15 @@ from typing import Any, ClassVar
 
 import pytest
 import torch
-from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from factories import plain, resumed, train_logs
+from gymnasium.spaces import Box, MultiDiscrete
 from tensordict import TensorDict
 from token_policy import Tokens
 from worlds import Counter
 
 from yieldrl.abstractions import Policy
-from yieldrl.algorithms import appo, behavior_cloning, ppo, vla_ppo
+from yieldrl.algorithms import appo, ppo, vla_ppo
 from yieldrl.buffers import gae
-from yieldrl.on_policy import executed_mask, sum_executed
-from yieldrl.runtime import AccumulatedStep
 
 SMALL = {
     "env_id": "CartPole-v1",
@@ -60,24 +59,7 @@ def minibatch(size: int = 5) -> TensorDict:
     return TensorDict(data, [size])
 
 
-def plain(log: Any) -> Any:
-    return {**log, "logs": {k: float(v) for k, v in log["logs"].items()}}
-
-
 class TestMasks:
-    def test_of_executed_actions(self) -> None:
-        data = TensorDict({"num_steps": torch.tensor([1, 3, 2])}, [3])
-        mask = executed_mask(torch.zeros(3, 3, 2), data)
-        assert mask[..., 0].tolist() == mask[..., 1].tolist()
-        assert mask[..., 0].int().tolist() == [[1, 0, 0], [1, 1, 1], [1, 1, 0]]
-        assert executed_mask(torch.zeros(3, 3, 2), TensorDict({}, [3])).all()
-
-    def test_the_log_prob_of_a_chunk_is_that_of_executed_actions(self) -> None:
-        log_prob = torch.tensor([[[-1.0], [-2.0], [-4.0]], [[-1.0], [-2.0], [-4.0]]])
-        data = TensorDict({"num_steps": torch.tensor([1, 2])}, [2])
-        assert sum_executed(log_prob, data).tolist() == [-1, -3]
-        assert sum_executed(torch.tensor([-5.0, -6.0]), data).tolist() == [-5, -6]
-
     def test_what_was_not_executed_gets_no_gradient(self) -> None:
         log_prob = torch.zeros(2, 3, 1, requires_grad=True)
         data = TensorDict(
@@ -161,20 +143,6 @@ class TestRatios:
         _, logs = own.objective(data, data["log_prob"], whole, None)
         assert float(logs["entropy"]) == 7.5
 
-    def test_of_single_tokens_the_levels_are_one(self) -> None:
-        torch.manual_seed(0)
-        model = Tokens(Box(-9, 9, (4,)), Discrete(2))
-        data = minibatch()
-        data["action"], data["num_steps"] = data["action"][:, 0], torch.ones(5).long()
-        data["log_prob"] = data["log_prob"][:, :1]
-        losses = []
-        for level in ("token", "action", "chunk"):
-            own = vla_ppo.Algorithm(model, config(ratio_level=level))
-            loss, logs = own.loss(own.measured(data))
-            losses.append([float(loss.detach()), *map(float, logs.values())])
-        assert losses[0] == pytest.approx(losses[2])
-        assert losses[1] == pytest.approx(losses[2])
-
     def test_one_number_per_action_is_trained_as_by_ppo(self) -> None:
         for level in ("token", "chunk"):
             torch.manual_seed(1)
@@ -185,45 +153,28 @@ class TestRatios:
                 for k in (f.name for f in dataclasses.fields(ppo.Config))
             }
             usual = ppo.Trainer(ppo.Config(**theirs))
-            a, b = ([plain(log) for log in run()] for run in (own, usual))
+            a, b = (list(map(plain, run())) for run in (own, usual))
             assert len(a) == len(b) > 16
             for one, other in zip(a, b, strict=True):
                 assert one["logs"] == pytest.approx(other["logs"], rel=1e-3, abs=1e-5)
 
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"log_prob_per": "chunk"}, "the ratio of a token needs"),
-        ],
-    )
-    def test_levels_that_do_not_fit_are_refused(
-        self, options: dict[str, Any], message: str
-    ) -> None:
-        for level in ("token", "action"):
-            with pytest.raises(ValueError, match=message):
-                config(ratio_level=level, **options)
-        assert config(ratio_level="chunk", **options)
-
 
 class TestMicroBatches:
     @pytest.mark.parametrize("level", ["token", "action", "chunk"])
-    @pytest.mark.parametrize("parts", [2, 3, 5, 9])
-    def test_they_give_the_step_of_the_whole_minibatch(
-        self, level: str, parts: int
-    ) -> None:
+    def test_they_give_the_step_of_the_whole_minibatch(self, level: str) -> None:
         data = minibatch().double()
-        data["action"], data["num_steps"] = minibatch()["action"], data["num_steps"]
         data["action"] = data["action"].long()
         weights, logs = [], []
-        for micro_batches in (1, parts):
+        for micro_batches in (1, 2, 9):
             own = algorithm(ratio_level=level, micro_batches=micro_batches)
             own.model.double()
             own.optimizer = torch.optim.SGD(own.model.parameters(), lr=0.1)
             logs.append({k: float(v) for k, v in own.learn(data).items()})
             flat = [p.detach().flatten() for p in own.model.parameters()]
             weights.append(torch.cat(flat))
-        assert float((weights[0] - weights[1]).abs().max()) < 1e-9
-        assert logs[0] == pytest.approx(logs[1], abs=1e-6)
+        for part in (1, 2):
+            assert float((weights[0] - weights[part]).abs().max()) < 1e-9
+            assert logs[0] == pytest.approx(logs[part], abs=1e-6)
 
     def test_advantages_are_normalized_over_the_minibatch_and_it_stays(self) -> None:
         data, own = minibatch(), algorithm()
@@ -252,10 +203,8 @@ class TestGroups:
         own.learning_rate = 2e-3
         assert rates() == pytest.approx([2e-3, 2e-4, 2e-2])
         assert own.learn(minibatch())["learning_rate"] == pytest.approx(2e-3)
-
-    def test_by_default_all_have_one(self) -> None:
         groups = algorithm(learning_rate=5e-4).optimizer.param_groups
-        assert [group["lr"] for group in groups] == [5e-4] * 3
+        assert [group["lr"] for group in groups] == [5e-4] * 3, "by default"
 
     def test_frozen_parameters_stay_bitwise(self) -> None:
         own = algorithm(weight_decay=0.1)
@@ -264,17 +213,6 @@ class TestGroups:
         moved = {k for k, p in own.model.named_parameters() if (p != before[k]).any()}
         names = set(before)
         assert moved == {k for k in names if not k.startswith("body")}
-
-    def test_a_rate_for_a_group_that_is_not_there_is_refused(self) -> None:
-        for field in ("value_learning_rate", "adapter_learning_rate"):
-            with pytest.raises(ValueError, match=f"{field} = 0.1: the model Model has"):
-                vla_ppo.Trainer(config(**{field: 0.1}), model=ppo.Model)
-
-    def test_gradients_of_all_parameters_need_no_selection(self) -> None:
-        own = algorithm()
-        step = own.gradient_step(own.loss, own.optimizer)
-        assert isinstance(step, AccumulatedStep)
-        assert step.trains_all()
 
 
 class Chunked(Counter):
@@ -313,35 +251,13 @@ class TestTrainer:
         next(run())
         assert run.buffer.rollout()["num_steps"].unique().tolist() == [2]
 
-    @pytest.mark.parametrize("level", ["token", "chunk"])
-    def test_without_lag_the_background_gives_what_turns_give(self, level: str) -> None:
+    def test_without_lag_the_background_gives_what_turns_give(self) -> None:
         runs = []
         for collection in ("sync", "async"):
-            run = trainer(collection=collection, max_policy_lag=0, ratio_level=level)
-            runs.append([plain(log) for log in run() if log["log_type"] == "train"])
+            run = trainer(collection=collection, max_policy_lag=0, ratio_level="token")
+            runs.append(train_logs(run))
         assert len(runs[0]) > 8
         assert runs[0] == runs[1]
-
-    def test_the_copy_that_acts_shares_what_is_frozen(self) -> None:
-        run = trainer(collection="async")
-        collector: Any = run.collector
-        acting = collector._acting.actor.agent.model
-        assert acting.body.weight is run.model.body.weight
-        assert acting.actor.weight is not run.model.actor.weight
-
-    def test_breaking_out_and_resuming_change_nothing(self, tmp_path: Any) -> None:
-        through = [plain(log) for log in balanced()()]
-        for stop in (3, 12, 21):
-            run, pieces = balanced(), []
-            for log in run():
-                pieces.append(plain(log))
-                if len(pieces) == stop:
-                    break
-            path = run.save(tmp_path / f"{stop}.pt")
-            rest = [plain(log) for log in run()]
-            again = vla_ppo.Trainer.load(path, model=Tokens)
-            assert pieces + rest == through
-            assert pieces + [plain(log) for log in again()] == through
 
 
 def balanced(**options: Any) -> vla_ppo.Trainer:
@@ -359,9 +275,9 @@ CLONING = {
 
 
 class TestCloning:
-    def test_it_comes_first_and_its_counters_run_on(self) -> None:
-        run = balanced(**CLONING)
-        logs = [plain(log) for log in run()]
+    def test_it_comes_first_and_counters_and_rates_run_on(self) -> None:
+        run = balanced(**CLONING, learning_rate=1e-2)
+        logs = list(map(plain, run()))
         cloning = [log for log in logs if log["logs"]["phase"] == 0]
         improving = logs[len(cloning) :]
         assert all(log["logs"]["phase"] == 1 for log in improving)
@@ -374,6 +290,9 @@ class TestCloning:
         assert logs[-1]["sample_step"] == 88  # with the first rollout that is whole
         assert run.cloning is None
         assert "phase" not in next(balanced()())["logs"]
+        train = [log["logs"] for log in improving if log["log_type"] == "train"]
+        rates = [log["learning_rate"] for log in train]
+        assert rates[:5] == pytest.approx([1e-2] * 4 + [1e-2 * (1 - 16 / 40)])
 
     def test_it_trains_the_model_that_ppo_goes_on_with(self) -> None:
         run = balanced(**CLONING)
@@ -384,55 +303,20 @@ class TestCloning:
         assert not torch.equal(run.model.actor.weight, before)
         assert not run.algorithm.optimizer.state_dict()["state"]
 
-    def test_annealing_begins_after_it(self) -> None:
-        run = balanced(**CLONING, learning_rate=1e-2)
-        rates = [
-            log["logs"]["learning_rate"]
-            for log in run()
-            if log["log_type"] == "train" and log["logs"]["phase"] == 1
-        ]
-        assert rates[:4] == [pytest.approx(1e-2)] * 4
-        assert rates[4] == pytest.approx(1e-2 * (1 - 16 / 40))
-
-    def test_the_clone_is_evaluated_before_it_is_improved(self) -> None:
-        run = balanced(**CLONING, eval_every=10_000, eval_episodes=2)
-        logs = [log for log in run() if log["log_type"] == "evaluate"]
-        assert [log["sample_step"] for log in logs] == [40, 88]
-
     @pytest.mark.parametrize("collection", ["sync", "async"])
     def test_breaking_out_and_resuming_change_nothing(
         self, collection: str, tmp_path: Any
     ) -> None:
         options = {**CLONING, "collection": collection, "max_policy_lag": 0}
         options |= {"eval_every": 10_000, "eval_episodes": 1}
-        through = [plain(log) for log in balanced(**options)()]
+        through = list(map(plain, balanced(**options)()))
         assert through[28]["log_type"] == "evaluate"  # the clone, before PPO begins
-        for stop in (5, 23, 28, 29, 33, 50):
-            run, pieces = balanced(**options), []
-            for log in run():
-                pieces.append(plain(log))
-                if len(pieces) == stop:
-                    break
-            path = run.save(tmp_path / f"{stop}.pt")
-            again = vla_ppo.Trainer.load(path, model=Tokens)
-            rest = [plain(log) for log in run()]
-            assert pieces + rest == through
-            assert pieces + [plain(log) for log in again()] == through
-            assert run.cloning is again.cloning is None
-
-    def test_a_data_set_of_another_size_is_refused(self, tmp_path: Any) -> None:
-        """All of it is read: PPO would begin late, or not at all."""
-        folder = str(tmp_path / "cart-v0")
-        expert = behavior_cloning.Config(
-            num_envs=2, demonstration_steps=40, save_demonstrations=folder, eval_every=0
-        )
-        for _ in behavior_cloning.Trainer(expert)():
-            pass
-        run = balanced(**CLONING, demonstrations=folder)
-        assert [log["sample_step"] for log in run()][-1] == 88
-        options = {**CLONING, "demonstration_steps": 20}
-        with pytest.raises(ValueError, match=r"demonstration_steps = 20.*: say 40"):
-            balanced(**options, demonstrations=folder)
+        for stop in (5, 23, 28, 29, 50):
+            run = balanced(**options)
+            found = resumed(run, stop, tmp_path, model=Tokens)
+            assert found == through
+            assert found[:stop] + list(map(plain, run())) == through
+            assert run.cloning is None
 
     def test_a_checkpoint_holds_the_model_once(self) -> None:
         run = balanced(**CLONING)
@@ -441,18 +325,22 @@ class TestCloning:
         assert "model" in state["agent"]["algorithm"]
         assert set(state["cloning"]["agent"]["algorithm"]) == {"optimizer"}
 
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"demonstration_steps": 64}, "they are all of total_steps = 64"),
-            ({"demonstration_steps": 10, "expert_noise": 2.0}, "expert_noise = 2.0"),
-        ],
-    )
-    def test_what_does_not_fit_is_refused(
-        self, options: dict[str, Any], message: str
-    ) -> None:
-        with pytest.raises(ValueError, match=message):
-            config(**options)
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"log_prob_per": "chunk", "ratio_level": "token"}, "ratio_level"),
+        ({"log_prob_per": "chunk", "ratio_level": "action"}, "ratio_level"),
+        ({"demonstration_steps": 64}, "demonstration_steps"),
+        ({"demonstration_steps": 10, "expert_noise": 2.0}, "expert_noise"),
+        ({"value_learning_rate": 0.1}, "value_learning_rate"),
+        ({"adapter_learning_rate": 0.1}, "adapter_learning_rate"),
+        ({"demonstration_steps": 10}, "has no expert"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options: dict[str, Any], field: str) -> None:
+    with pytest.raises(ValueError, match=field):
+        vla_ppo.Trainer(config(**options), model=ppo.Model)
 
 
 class Choice(Counter):
@@ -470,10 +358,9 @@ class Choice(Counter):
         return torch.ones(4).numpy()
 
 
-@pytest.mark.parametrize("level", ["token", "action", "chunk"])
-def test_it_learns_chunks_of_choices(level: str) -> None:
+def test_it_learns_chunks_of_choices() -> None:
     options = {"learning_rate": 0.03, "total_steps": 768, "num_epochs": 4}
-    options |= {"ratio_level": level, "chunk_length": 3, "execute_steps": 2}
+    options |= {"ratio_level": "token", "chunk_length": 3, "execute_steps": 2}
     run = vla_ppo.Trainer(config(**options), envs=Choice, model=Tokens)
     with torch.no_grad():
         before = run.model._look(torch.ones(1, 4))[0].exp().flatten()[1::2]
@@ -510,26 +397,19 @@ class TestTinyVLA:
         for collection in ("sync", "async"):
             run = tiny(collection=collection, max_policy_lag=0, **options)
             assert run.envs.single_action_space == MultiDiscrete([4, 4])
-            runs.append([plain(log) for log in run() if log["log_type"] == "train"])
-        assert len(runs[0]) == len(runs[1])
+            runs.append(train_logs(run))
         for one, other in zip(*runs, strict=True):  # rounded otherwise, in other memory
             assert one["logs"] == pytest.approx(other["logs"], rel=1e-3, abs=1e-5)
         phases = [log["logs"]["phase"] for log in runs[0]]
         assert phases == [0, 0, *[1] * (len(phases) - 2)]
         assert len(phases) > 6
 
-    def test_breaking_out_and_resuming_change_nothing(self, tmp_path: Any) -> None:
+    def test_resuming_changes_nothing(self, tmp_path: Any) -> None:
         options = {"demonstration_steps": 16, "clone_steps": 3, "clone_batch_size": 8}
         options |= {"collection": "sync", "micro_batches": 2}
-        through = [plain(log) for log in tiny(**options)()]
+        through = list(map(plain, tiny(**options)()))
         for stop in (9, 17):
-            run, pieces = tiny(**options), []
-            for log in run():
-                pieces.append(plain(log))
-                if len(pieces) == stop:
-                    break
-            again = vla_ppo.Trainer.load(run.save(tmp_path / f"{stop}.pt"))
-            assert pieces + [plain(log) for log in again()] == through
+            assert resumed(tiny(**options), stop, tmp_path) == through
 
     def test_frozen_weights_stay_and_are_shared_and_adapters_learn(self) -> None:
         options = {"freeze_vision": True, "lora_rank": 2, "learning_rate": 1e-2}
@@ -559,23 +439,12 @@ class TestTinyVLA:
     @pytest.mark.parametrize("head", ["bins", "gaussian"])
     def test_continuous_actions_are_chunks_of_numbers(self, head: str) -> None:
         """Of one number, from a vector shown as proprioception."""
-        run = tiny(
-            env_id="yieldrl/Pendulum-v1",
-            env_kwargs={},
-            observation_keys={"proprio": "obs"},
-            action_head=head,
-            ratio_level="token",
-            action_bins=8,
-        )
+        options = {"action_head": head, "ratio_level": "token", "action_bins": 8}
+        options |= {"env_id": "yieldrl/Pendulum-v1", "env_kwargs": {}}
+        run = tiny(observation_keys={"proprio": "obs"}, **options)
         assert run.envs.single_action_space.shape == (2, 1)
-        logs = [plain(log)["logs"] for log in run() if log["log_type"] == "train"]
-        assert all(math.isfinite(v) for log in logs for v in log.values())
-        assert logs[0]["approx_kl"] == pytest.approx(0, abs=1e-3)
-
-
-def test_without_an_expert_it_says_at_once_what_to_do() -> None:
-    with pytest.raises(ValueError, match=r"has no expert.*; or begin with vla_ppo, "):
-        vla_ppo.Trainer(config(demonstration_steps=10), model=ppo.Model)
+        [first] = train_logs(run, 1)
+        assert first["logs"]["approx_kl"] == pytest.approx(0, abs=1e-3)
 
 
 class Keeping(ppo.Model):
