@@ -6,18 +6,25 @@ TYPES  := .cache/types/yieldrl
 # One version of each package, so that a newer one is a change that somebody made.
 PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: setup train test test-fast libero robots lint format docs browser bench clean
+.PHONY: setup train test test-all pages planted libero robots lint format docs browser bench clean
 .DEFAULT_GOAL := setup
 
-# Two stamps, so that training needs neither pytest nor mkdocs.
-$(VENV)/.core: pyproject.toml constraints.txt
+# A stamp for each set of packages, so that training needs no pytest, and the tests that
+# are always run need nothing that films, compiles for a GPU, or drives a browser.
+$(VENV)/.core: pyproject.toml setup.py constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "yieldrl needs Python 3.11 or newer; name one with make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) -e .
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.core
-	$(PIP) -e '.[dev,docs]'
+# The game MinAtar is held against ours. It draws with pandas and SciPy, and we do not.
+$(VENV)/.test: $(VENV)/.core
+	$(PIP) -e '.[test]'
+	$(PIP) --no-deps minatar
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.test
+	$(PIP) -e '.[dev]'
 	mkdir -p $(dir $(TYPES)) && ln -sfn ../.. $(TYPES)
 	touch $@
 
@@ -28,22 +35,33 @@ train: $(VENV)/.core
 
 # A process for each core; one that is done takes over tests of another.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
-# The room of Ray waits much, and so it runs beside the others and speaks after them; in
-# a process of its own, as one that has Ray must not fork.
+# The tests of Ray have a process of their own, as one that has Ray must not fork. They
+# wait much, and so they run beside the others and speak after them.
 RAY_SAID := .cache/tests_of_ray.txt
 define TESTS
 @mkdir -p .cache; \
-$(BIN)/python -m pytest -n 1 tests/distributed $(1) >$(RAY_SAID) 2>&1 & ray=$$!; \
+$(BIN)/python -m pytest $(1) tests/distributed >$(RAY_SAID) 2>&1 & ray=$$!; \
 trap 'kill $$ray' INT TERM; \
-$(PYTEST) --ignore tests/distributed $(1); main=$$?; \
+$(PYTEST) $(1) --ignore tests/distributed; main=$$?; \
 wait $$ray; ray=$$?; cat $(RAY_SAID); exit $$((main | ray))
 endef
 
-test: $(VENV)/.dev
-	$(call TESTS)
-
-test-fast: $(VENV)/.dev
+test: $(VENV)/.test
 	$(call TESTS,-m 'not slow')
+
+# For a night or a release: every algorithm, engine, simulator, page, notebook and
+# browser, and whether tests notice the bugs of tests/planted.
+test-all: $(VENV)/.dev docs
+	$(call TESTS)
+	YIELDRL_SITE=site $(PYTEST) tests/browser
+	$(MAKE) libero robots planted
+
+# The code of the pages, or of those that differ from a revision: make pages SINCE=main
+pages: $(VENV)/.dev
+	.ci/pages $(SINCE)
+
+planted: $(VENV)/.dev
+	$(BIN)/python -m tests.planted --map
 
 # LIBERO needs mujoco < 4, and so an environment of its own.
 LIBERO := .venv-libero

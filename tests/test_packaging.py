@@ -43,32 +43,9 @@ ROOMS = [
 ]
 
 
-def folders_on_disk():
-    found = ["yieldrl"]
-    for room in ROOMS:
-        for init in sorted((ROOT / room).rglob("__init__.py")):
-            found.append(".".join(["yieldrl", *init.parent.relative_to(ROOT).parts]))
-    return found
-
-
-def test_every_folder_is_listed():
-    assert sorted(PROJECT["tool"]["setuptools"]["packages"]) == sorted(
-        folders_on_disk()
-    )
-
-
 def test_every_room_bans_its_bare_import():
     banned = PROJECT["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]
     assert sorted(banned) == sorted(["abstractions", "benchmarks", *ROOMS])
-
-
-def test_everything_installs_everything():
-    extras = PROJECT["project"]["optional-dependencies"]
-    assert set(extras) >= {"wandb", "mujoco", "atari", "box2d", "docs", "dev", "all"}
-    assert extras["all"] == [
-        "yieldrl[atari,box2d,deepspeed,demonstrations,docs,minari,mujoco,notebook,onnx,"
-        "ray,vla,wandb,warp]"
-    ]
 
 
 def constraints(file="constraints.txt"):
@@ -99,7 +76,7 @@ def declared(*extras):
 
 def test_one_version_of_everything_is_pinned_within_its_bounds():
     pinned = constraints()
-    for requirement in declared("dev", "docs", "all"):
+    for requirement in declared("dev", "all"):
         name = canonicalize_name(requirement.name)
         assert name in pinned, f"{name} has no line in constraints.txt"
         assert requirement.specifier.contains(pinned[name]), requirement
@@ -175,19 +152,11 @@ def test_every_python_from_the_oldest_to_the_newest_is_named():
     assert (pyright["pythonVersion"], ruff["target-version"]) == ("3.11", "py311")
 
 
-def test_what_make_and_ci_install_is_constrained():
-    make = (ROOT / "Makefile").read_text()
-    pip, libero, robots = (line for line in make.splitlines() if "pip install" in line)
-    assert re.fullmatch(r"PIP +:= .* -c constraints\.txt", pip)
-    assert re.fullmatch(r"PIP_LIBERO := .* -c constraints-libero\.txt", libero)
-    assert make.count("$(PIP) -e ") == 2
-    assert re.fullmatch(r"PIP_ROBOTS +:= .* -c constraints-robots\.txt", robots)
-    assert make.count("$(PIP_ROBOTS) -e ") == 1
-    assert make.count("$(PIP_LIBERO) -e ") == 1
-    assert "$(VENV)/.core: pyproject.toml constraints.txt\n" in make
-    assert "$(ROBOTS)/.dev: pyproject.toml constraints-robots.txt\n" in make
-    assert "$(LIBERO)/.dev: pyproject.toml constraints-libero.txt\n" in make
-    assert "install" not in (ROOT / ".ci" / "run").read_text()
+def test_what_make_installs_is_constrained():
+    lines = (ROOT / "Makefile").read_text().splitlines()
+    installing = [line for line in lines if "pip install" in line]
+    assert len(installing) == 3
+    assert all(re.search(r"-c constraints(-\w+)?\.txt", line) for line in installing)
 
 
 def test_the_peers_have_the_versions_that_we_have():
@@ -229,6 +198,12 @@ def test_a_wheel_holds_the_package_and_nothing_else(wheel):
         "abstractions.py",
         "py.typed",
     }
+    folders = (
+        init.relative_to(ROOT)
+        for room in ROOMS
+        for init in (ROOT / room).rglob("__init__.py")
+    )
+    assert {f"yieldrl/{init.as_posix()}" for init in folders} <= set(code)
     assert "yieldrl/algorithms/ppo/configs/pendulum.yaml" in code
     assert any(n.endswith("/LICENSE") for n in names)
 
