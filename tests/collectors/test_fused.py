@@ -4,17 +4,15 @@ import pytest
 import torch
 from worlds import NoSync
 
-from yieldrl.algorithms import ppo, ppo_lstm, ppo_roa
+from yieldrl.algorithms import ppo, ppo_lstm
 from yieldrl.collectors import FusedCollector, SyncCollector
 from yieldrl.speed import warm_up
 
 WORLDS = [
     "CartPole",
     "Pendulum",
-    "MountainCarContinuous",
-    "Acrobot",
-    "MinAtar-Breakout",
-    "MinAtar-Seaquest",
+    pytest.param("Acrobot", marks=pytest.mark.slow),
+    pytest.param("MinAtar-Seaquest", marks=pytest.mark.slow),
 ]
 
 
@@ -55,13 +53,7 @@ def test_rollouts_logs_and_random_numbers_are_the_same(env_id, traced):
     assert torch.equal(state["agent"]["generator"], other["agent"]["generator"])
     envs, others = state["collector"]["envs"], other["collector"]["envs"]
     assert torch.equal(envs["generator"], others["generator"])
-
-
-def test_some_episodes_ended_in_these(traced):
-    """Else the test above would not see what happens then."""
-    with trainer("CartPole") as whole:
-        collected, *_ = rollouts(whole)
-    assert collected[0]["terminated"].sum() > 10
+    assert got[0]["terminated"].sum() > 10 or env_id != "CartPole"
 
 
 def test_the_step_goes_over_in_the_middle_of_a_rollout(traced, monkeypatch):
@@ -143,16 +135,11 @@ def test_resumed_from_compiled_steps_it_is_the_run(traced, tmp_path):
     ("made", "why"),
     [
         (lambda: trainer("HiddenCartPole"), "a wrapper changes constants"),
-        (lambda: trainer("Hopper"), "its step is not of tensors alone"),
         (lambda: trainer("CartPole", collection="async"), "another thread steps"),
         (lambda: ppo.Trainer(ppo.Config(env_id="CartPole-v1")), "these are arrays"),
         (
             lambda: ppo_lstm.Trainer(ppo_lstm.Config(env_id="yieldrl/CartPole-v1")),
             "acting takes a memory",
-        ),
-        (
-            lambda: ppo_roa.Trainer(ppo_roa.Config(env_id="yieldrl/HiddenCartPole-v1")),
-            "acting takes a window",
         ),
     ],
 )
@@ -227,9 +214,8 @@ def test_boards_are_painted_as_in_a_compiled_world(traced):
     assert cells == [10, 10, 4]
 
 
-@pytest.mark.parametrize("env_id", ["MinAtar-Breakout", "CartPole"])
-def test_a_process_that_measures_it_calls_it_as_training_does(env_id, traced):
-    with trainer(env_id, speed="auto", total_steps=10**6) as whole:
+def test_a_process_that_measures_it_calls_it_as_training_does(traced):
+    with trainer("CartPole", speed="auto", total_steps=10**6) as whole:
         for _ in range(3):
             whole.collector.step()
         function = whole.collector.collecting.compiled

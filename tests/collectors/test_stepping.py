@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
+import itertools
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from factories import trainer_of
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from worlds import Counter, Idle, Reusing
 
-from yieldrl.algorithms import a2c, ppo, ppo_lstm, reinforce, sac, td3
 from yieldrl.collectors.evaluation import evaluate
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
@@ -21,7 +22,6 @@ from yieldrl.envs.wrappers import NumpyToTorch
 
 UNBOUNDED = Box(-np.inf, np.inf, (2,), np.float32)
 BOUNDED = Box(-1, 1, (2,), np.float32)
-SPACES = [UNBOUNDED, BOUNDED, MultiDiscrete([3, 4]), MultiBinary(3)]
 
 
 class Overwriting(Counter):
@@ -52,36 +52,33 @@ def batch(kind: str, make: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["serial", "wrapped", *AutoresetMode])
-@pytest.mark.parametrize("space", SPACES, ids=str)
-def test_the_action_stays_what_the_policy_chose(kind: str, space: Any) -> None:
-    envs = batch(kind, lambda: Overwriting(space))
-    stepper = Stepper(envs)
-    stepper.reset(0)
-    envs.action_space.seed(0)
-    for _ in range(7):
-        action = envs.action_space.sample()
-        chosen = action.copy()
-        step = stepper.step(action)
-        np.testing.assert_array_equal(action, chosen)
-        if step.valid is None:
-            wanted = chosen.astype(np.float64).sum(1)
-            np.testing.assert_allclose(step.reward, wanted, rtol=1e-6)
+def test_the_action_stays_what_the_policy_chose(kind: str) -> None:
+    for space in (UNBOUNDED, BOUNDED, MultiDiscrete([3, 4]), MultiBinary(3)):
+        envs = batch(kind, lambda space=space: Overwriting(space))
+        stepper = Stepper(envs)
+        stepper.reset(0)
+        envs.action_space.seed(0)
+        for _ in range(7):
+            action = envs.action_space.sample()
+            chosen = action.copy()
+            step = stepper.step(action)
+            np.testing.assert_array_equal(action, chosen)
+            if step.valid is None:
+                wanted = chosen.astype(np.float64).sum(1)
+                np.testing.assert_allclose(step.reward, wanted, rtol=1e-6)
 
 
-SMALL = {"eval_every": 0, "total_steps": 64, "num_envs": 4, "speed": "eager"}
-
-
-@pytest.mark.parametrize("algorithm", [ppo, a2c, reinforce, ppo_lstm, sac, td3])
-@pytest.mark.parametrize("collection", ["sync", "async"])
-def test_what_is_learned_from_is_what_was_done(algorithm: Any, collection: str) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "collection"),
+    [("ppo", "async"), ("ppo_lstm", "sync"), ("reinforce", None), ("sac", "async")],
+)
+def test_what_is_learned_from_is_what_was_done(algorithm: str, collection: Any) -> None:
     """By the reward, which is the sum of the action that the environment got."""
-    fields = {entry.name for entry in dataclasses.fields(algorithm.Config)}
-    if collection == "async" and "collection" not in fields:
-        pytest.skip("it does not learn while its policy acts")
-    wanted = {**SMALL, "collection": collection}
-    space = BOUNDED if algorithm in (sac, td3) else UNBOUNDED
-    config = algorithm.Config(**{k: v for k, v in wanted.items() if k in fields})
-    with algorithm.Trainer(config, envs=lambda: Overwriting(space)) as trainer:
+    space = BOUNDED if algorithm == "sac" else UNBOUNDED
+    envs, options = SerialVectorEnv([lambda: Overwriting(space)] * 2), {}
+    if collection is not None:
+        options["collection"] = collection
+    with trainer_of(algorithm, envs=envs, **options) as trainer:
         rollout = trainer.collector.collect(8)
     torch.testing.assert_close(rollout["reward"], rollout["action"].sum(-1))
 
@@ -119,13 +116,12 @@ def test_tensors_stay_what_they_were_too() -> None:
     assert later.obs.equal(start + 2)
 
 
-@pytest.mark.parametrize("tensors", [False, True])
-@pytest.mark.parametrize("reward", [np.nan, 1e39])
+@pytest.mark.parametrize(("reward", "tensors"), [(np.nan, True), (1e39, False)])
 def test_evaluation_refuses_returns_that_are_not_finite(
     reward: float, tensors: bool
 ) -> None:
     """In float32, which buffers hold, 1e39 is infinite."""
-    envs: Any = SerialVectorEnv([Counter, lambda: Paying(reward)])
+    envs: Any = SerialVectorEnv([Counter, partial(Paying, reward)])
     with pytest.raises(ValueError, match=r"environment 1 returned reward .* in"):
         evaluate(Idle(), NumpyToTorch(envs) if tensors else envs, 2, seed=0)
 
@@ -173,23 +169,22 @@ def test_what_an_environment_writes_again_was_read_in_time() -> None:
     assert [h.tolist() for h in held[3::3]] == [[1, 1], [2, 2]] * 2
 
 
-@pytest.mark.parametrize("nested", [False, True])
-def test_what_gymnasium_lost_at_an_end_is_not_learned_from(nested: bool) -> None:
+def test_what_gymnasium_lost_at_an_end_is_not_learned_from() -> None:
     """Its SAME_STEP keeps no copy of the array that a reset writes into."""
-
     space = Dict(a=Box(-np.inf, np.inf, (2,)))
 
-    def made() -> Any:
-        env, inside = Reusing(2), lambda obs: {"a": obs}
-        return gym.wrappers.TransformObservation(env, inside, space) if nested else env
+    def nested() -> Any:
+        inside: Any = gym.wrappers.TransformObservation
+        return inside(Reusing(2), lambda obs: {"a": obs}, space)
 
-    envs = SyncVectorEnv([made] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
-    stepper = Stepper(envs)
-    stepper.reset(0)
-    for _ in range(2):
-        stepper.step(np.zeros(2, np.int64))
-    with pytest.raises(ValueError, match=r"writes its obs.*SyncVectorEnv keeps no co"):
-        stepper.step(np.zeros(2, np.int64))
+    for made in (lambda: Reusing(2), nested):
+        envs = SyncVectorEnv([made] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
+        stepper = Stepper(envs)
+        stepper.reset(0)
+        for _ in range(2):
+            stepper.step(np.zeros(2, np.int64))
+        with pytest.raises(ValueError, match=r"writes its obs.*keeps no co"):
+            stepper.step(np.zeros(2, np.int64))
 
 
 def test_loops_of_ones_own_keep_their_actions_too() -> None:
@@ -242,63 +237,51 @@ def _zeros(space: Any) -> Any:
 BYTES = Box(0, 255, (2,), np.uint8)
 MISFITS = [
     (BYTES, np.array([0.0, 0.7]), r"0\.7, which uint8 cannot hold"),
-    (BYTES, np.array([0, 300]), "300, which uint8 cannot hold"),
     (BYTES, [3, -1], "-1, which uint8 cannot hold"),
     (BYTES, np.array([np.nan, 0]), "nan, which uint8 cannot hold"),
-    (Box(-9, 9, (2,), np.int64), np.array([0.5, 0]), r"0\.5, which int64"),
     (Box(-9, 9, (2,), np.int8), np.array([200, 0]), "200, which int8"),
     (Box(0, 1, (2,), np.bool_), np.array([2, 0]), "2, which bool"),  # type: ignore[arg-type]
     (Box(-9, 9, (2,)), np.array([1e39, 0]), r"1e\+39, which float32"),
     (Box(-9, 9, (2,)), np.array([1j, 0]), r"1j, which is no real number"),
     (Discrete(3), 1.5, r"1\.5, which int64 cannot hold"),
-    (MultiDiscrete([3, 3]), np.array([0, 0.5]), r"0\.5, which int64"),
-    (MultiBinary(2), np.array([1, 257]), "257, which int8 cannot hold"),
-    (Discrete(3), "left", "'left', which is no number"),
     (Discrete(3), "2", "'2', which is no number"),
-    (Box(-9, 9, (2,)), np.array(["1", "2"]), "which is no number"),
-    (Box(-9, 9, (2,)), None, "which is no number"),
     (Box(-9, 9, (2,)), np.array([None, 0]), "which is no number"),
     (Box(-9, 9, (2,), np.int64), [2**70, 0], "which is no number"),
 ]
 
 
-@pytest.mark.parametrize("when", [0, 2])
-@pytest.mark.parametrize("nested", [False, True])
-@pytest.mark.parametrize(("space", "value", "message"), MISFITS)
-def test_values_that_a_dtype_cannot_hold_are_refused(
-    when: int, nested: bool, space: Any, value: Any, message: str
-) -> None:
-    space = Dict(a=space) if nested else space
-    envs = SerialVectorEnv(
-        [lambda: Saying(space, value, 9), lambda: Saying(space, value, when)]
-    )
-    stepper = Stepper(envs)
-    entry = r"\['a'\]" if nested else ""
-    place = rf"environment 1, .*Saying.*, at step {when} returned observation"
-    with pytest.raises(ValueError, match=rf"{place}{entry} .*{message}"):
-        play(stepper)
+@pytest.mark.parametrize(("when", "nested"), [(0, False), (2, True)])
+def test_values_that_a_dtype_cannot_hold_are_refused(when: int, nested: bool) -> None:
+    for one, value, message in MISFITS:
+        space: Any = Dict(a=one) if nested else one
+        made = [
+            lambda space=space, value=value, when=when: Saying(space, value, when)
+            for when in (9, when)
+        ]
+        entry = r"\['a'\]" if nested else ""
+        place = rf"environment 1, .*Saying.*, at step {when} returned observation"
+        with pytest.raises(ValueError, match=rf"{place}{entry} .*{message}"):
+            play(Stepper(SerialVectorEnv(made)))
 
 
 FITS = [
     (BYTES, [0.0, 255.0], [0, 255]),
     (BYTES, [True, False], [1, 0]),
     (Box(-9, 9, (2,)), [0.1, 3], [np.float32(0.1), 3]),
-    (Box(-9, 9, (2,)), np.array([2, 3]), [2, 3]),
     (Discrete(3), 2.0, 2),
     (Discrete(3), np.array(2, np.uint8), 2),
     (MultiBinary(2), np.array([True, False]), [1, 0]),
 ]
 
 
-@pytest.mark.parametrize(("space", "value", "wanted"), FITS)
-def test_values_of_another_dtype_that_fit_are_taken(
-    space: Any, value: Any, wanted: Any
-) -> None:
-    envs = SerialVectorEnv([lambda: Saying(space, value, 0)] * 2)
-    obs = Stepper(envs).reset(0)
-    assert (obs.dtype, obs.tolist()) == (space.dtype, [wanted] * 2)
-    inside = SerialVectorEnv([lambda: Saying(Dict(a=space), value, 0)] * 2)
-    assert Stepper(inside).reset(0)["a"].tolist() == [wanted] * 2
+def test_values_of_another_dtype_that_fit_are_taken() -> None:
+    for space, value, wanted in FITS:
+        made = partial(Saying, space, value, 0)
+        obs = Stepper(SerialVectorEnv([made] * 2)).reset(0)
+        assert (obs.dtype, obs.tolist()) == (space.dtype, [wanted] * 2)
+        inside = partial(Saying, Dict(a=space), value, 0)
+        obs = Stepper(SerialVectorEnv([inside] * 2)).reset(0)
+        assert obs["a"].tolist() == [wanted] * 2
 
 
 class Answering(VectorEnv[Any, Any, Any]):
@@ -327,37 +310,28 @@ class Answering(VectorEnv[Any, Any, Any]):
         return self.obs, self.reward, *flags, {}
 
 
-@pytest.mark.parametrize("first", [None, np.zeros((2, 2), np.uint8)])
-@pytest.mark.parametrize("value", [0.7, 300.0, -1.0, np.nan])
-def test_batches_of_arrays_are_looked_at_too(first: Any, value: float) -> None:
-    stepper = Stepper(Answering(np.array([[0, 0], [0, value]]), first))
-    with pytest.raises(ValueError, match=r"environment 1 of .*uint8 cannot hold"):
-        play(stepper)
-
-
-def test_tensors_are_looked_at_when_they_begin() -> None:
+def test_batches_of_arrays_and_tensors_are_looked_at_too() -> None:
+    for first in (None, np.zeros((2, 2), np.uint8)):
+        for value in (0.7, 300.0, -1.0, np.nan):
+            stepper = Stepper(Answering(np.array([[0, 0], [0, value]]), first))
+            with pytest.raises(ValueError, match=r"environment 1 of .*uint8 cannot"):
+                play(stepper)
     fits = Stepper(Answering(torch.tensor([[0.0, 255.0]] * 2))).reset(0)
     assert fits.tolist() == [[0, 255]] * 2
     with pytest.raises(ValueError, match=r"environment 0 .* with 0\.5, which uint8"):
         Stepper(Answering(torch.full((2, 2), 0.5))).reset(0)
 
 
-@pytest.mark.parametrize("reward", [np.ones(2) * 1j, np.ones((2, 1)), ["a", "b"]])
-def test_rewards_of_a_batch_are_numbers(reward: Any) -> None:
-    stepper = Stepper(Answering(np.zeros((2, 2), np.uint8), reward=reward))
-    stepper.reset(0)
-    with pytest.raises(ValueError, match=r"returned reward of shape .* a real"):
-        stepper.step([0, 0])
-
-
-@pytest.mark.parametrize("flags", [[0, 1], np.zeros(2, np.uint8), np.zeros((2, 1))])
-def test_flags_of_a_batch_are_booleans(flags: Any) -> None:
+def test_rewards_of_a_batch_are_numbers_and_flags_are_booleans() -> None:
     """Numbers would be read as the indices of environments: 0 ends the first one's."""
+    wrong = [("reward", r) for r in (np.ones(2) * 1j, np.ones((2, 1)), ["a", "b"])]
     for name in ("terminated", "truncated"):
-        answering = Answering(np.zeros((2, 2), np.uint8), **{name: np.array(flags)})
-        stepper = Stepper(answering)
+        for flags in ([0, 1], np.zeros(2, np.uint8), np.zeros((2, 1))):
+            wrong.append((name, np.array(flags)))
+    for name, given in wrong:
+        stepper = Stepper(Answering(np.zeros((2, 2), np.uint8), **{name: given}))
         stepper.reset(0)
-        with pytest.raises(ValueError, match=rf"returned {name} of .* a boolean for"):
+        with pytest.raises(ValueError, match=rf"returned {name} of .* a (real|bool)"):
             stepper.step([0, 0])
 
 
@@ -384,17 +358,16 @@ class Breaking(Counter):
 
 
 @pytest.mark.parametrize("mode", [None, *AutoresetMode])
-@pytest.mark.parametrize("episode", [1, 2])
-@pytest.mark.parametrize("when", ["begin", "middle", "end"])
 def test_observations_are_finite_from_an_episodes_first_to_its_last(
-    when: str, episode: int, mode: AutoresetMode | None
+    mode: AutoresetMode | None,
 ) -> None:
-    made = [Counter, lambda: Breaking(when, episode)]
-    envs: Any = SerialVectorEnv(made)
-    if mode is not None:
-        envs = SyncVectorEnv(made, autoreset_mode=mode)
-    with pytest.raises(ValueError, match="environment 1 returned observation nan"):
-        evaluate(Idle(), envs, 6, seed=0)
+    for place in itertools.product(["begin", "middle", "end"], [1, 2]):
+        made = [Counter, partial(Breaking, *place)]
+        envs: Any = SerialVectorEnv(made)
+        if mode is not None:
+            envs = SyncVectorEnv(made, autoreset_mode=mode)
+        with pytest.raises(ValueError, match="environment 1 returned observation nan"):
+            evaluate(Idle(), envs, 6, seed=0)
 
 
 class Paying(Counter):
@@ -409,23 +382,18 @@ class Paying(Counter):
         return obs, self.reward, *rest
 
 
-@pytest.mark.parametrize(
-    "reward", [2, True, np.float16(2), [2.0], torch.tensor(2.0, requires_grad=True)]
-)
-def test_rewards_may_be_of_every_real_kind(reward: Any) -> None:
-    stepper = Stepper(SerialVectorEnv([Counter, lambda: Paying(reward)]))
-    stepper.reset(0)
-    wanted = 1.0 if reward is True else 2.0
-    assert stepper.step([0, 0]).reward.tolist() == [1.0, wanted]
-
-
-@pytest.mark.parametrize("reward", [1j, np.complex64(1 + 2j), "1.5", None, [[1], 2]])
-def test_rewards_of_an_environment_are_real_numbers(reward: Any) -> None:
-    stepper = Stepper(SerialVectorEnv([Counter, lambda: Paying(reward)]))
-    stepper.reset(0)
-    message = r"environment 1, .*, at step 1 returned the reward .* one number"
-    with pytest.raises(ValueError, match=message):
-        stepper.step([0, 0])
+def test_rewards_of_an_environment_are_of_every_real_kind() -> None:
+    for reward in (2, True, np.float16(2), [2.0], torch.tensor(2.0)):
+        stepper = Stepper(SerialVectorEnv([Counter, partial(Paying, reward)]))
+        stepper.reset(0)
+        wanted = 1.0 if reward is True else 2.0
+        assert stepper.step([0, 0]).reward.tolist() == [1.0, wanted]
+    for reward in (1j, np.complex64(1 + 2j), "1.5", None, [[1], 2]):
+        stepper = Stepper(SerialVectorEnv([Counter, partial(Paying, reward)]))
+        stepper.reset(0)
+        message = r"environment 1, .*, at step 1 returned the reward .* one number"
+        with pytest.raises(ValueError, match=message):
+            stepper.step([0, 0])
 
 
 def test_gymnasiums_processes_write_into_copies() -> None:

@@ -24,13 +24,16 @@ from yieldrl.envs.cartpole import CartPoleVectorEnv
 MODES = [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED]
 
 
+def buffer_for(envs, steps, kind=RolloutBuffer):
+    spaces = envs.single_observation_space, envs.single_action_space
+    count = envs.num_envs
+    if kind is ReplayBuffer:
+        return kind(steps * count, *spaces, num_envs=count, gamma=0.9)
+    return kind(steps, *spaces, num_envs=count)
+
+
 def collect(envs, steps, agent=None, **kwargs):
-    buffer = RolloutBuffer(
-        steps,
-        envs.single_observation_space,
-        envs.single_action_space,
-        num_envs=envs.num_envs,
-    )
+    buffer = buffer_for(envs, steps)
     collector = SyncCollector(envs, agent or Idle(), buffer, seed=0, **kwargs)
     logs = [collector.step() for _ in range(steps)]
     return buffer.rollout(), logs
@@ -126,23 +129,6 @@ def test_advantages_are_the_same_in_every_mode(mode):
     assert advantage.flatten()[:6].tolist() == pytest.approx(expected)
 
 
-def test_replay_never_hands_out_a_step_that_only_reset():
-    envs = SyncVectorEnv([lambda: Counter(1)], autoreset_mode=AutoresetMode.NEXT_STEP)
-    buffer = ReplayBuffer(
-        20,
-        envs.single_observation_space,
-        envs.single_action_space,
-        num_envs=1,
-        gamma=0.9,
-    )
-    collector = SyncCollector(envs, Idle(), buffer, seed=0)
-    for _ in range(20):
-        collector.step()
-    batch = buffer.sample(200)
-    assert batch["reward"].eq(1).all()  # a reset's reward would be 0
-    assert (batch["obs"][:, 0] == batch["next_obs"][:, 0]).all()  # one episode
-
-
 def test_an_episode_is_reported_when_it_ends_and_only_then():
     _, logs = collect(SerialVectorEnv([lambda: Counter(2), lambda: Counter(3)]), 6)
     returns = [log.get("episode_return") for log in logs]
@@ -231,9 +217,7 @@ def test_tensor_environments_report_the_same_episodes(config):
         def sample(self, obs):
             return torch.randint(2, (len(obs),), generator=self.generator), {}
 
-    buffer = RolloutBuffer(
-        300, envs.single_observation_space, envs.single_action_space, num_envs=3
-    )
+    buffer = buffer_for(envs, 300)
     collector = SyncCollector(envs, Random(), buffer, seed=5, report_every=50)
     logs = [collector.step() for _ in range(300)]
     assert {i % 50 for i, log in enumerate(logs) if log} == {49}
@@ -259,9 +243,7 @@ def test_bad_numbers_of_tensor_environments_are_named(config):
         return obs, torch.where(torch.tensor([False, True]), torch.nan, reward), *rest
 
     envs.step = broken
-    buffer = RolloutBuffer(
-        8, envs.single_observation_space, envs.single_action_space, num_envs=2
-    )
+    buffer = buffer_for(envs, 8)
     collector = SyncCollector(envs, _TensorIdle(), buffer, seed=0, report_every=4)
     for _ in range(3):
         collector.step()
@@ -280,22 +262,16 @@ def test_extras_take_precedence():
             return np.zeros(len(obs), dtype=np.int64), {"action": np.array([7])}
 
     envs = SerialVectorEnv([lambda: Counter(3)])
-    buffer = RolloutBuffer(
-        1, envs.single_observation_space, envs.single_action_space, num_envs=1
-    )
+    buffer = buffer_for(envs, 1)
     SyncCollector(envs, Clipping(), buffer, seed=0).step()
     assert buffer.rollout()["action"].item() == 7
 
 
-@pytest.mark.parametrize("kind", ["rollout", "replay"])
+@pytest.mark.parametrize("kind", [RolloutBuffer, ReplayBuffer])
 def test_episodes_that_cannot_be_restored_are_cut_and_not_joined(kind):
     """A resumed run begins new ones: what was under way must not run into them."""
     envs = SerialVectorEnv([lambda: Counter(9)] * 2)  # they cannot say where they stand
-    spaces = envs.single_observation_space, envs.single_action_space
-    if kind == "rollout":
-        buffer = RolloutBuffer(6, *spaces, num_envs=2)
-    else:
-        buffer = ReplayBuffer(12, *spaces, num_envs=2, gamma=0.9)
+    buffer = buffer_for(envs, 6, kind)
     collector = SyncCollector(envs, Idle(), buffer, seed=0)
     for _ in range(3):
         collector.step()
@@ -311,8 +287,7 @@ def test_episodes_that_cannot_be_restored_are_cut_and_not_joined(kind):
 
 def test_episodes_that_cannot_be_restored_are_not_played_again():
     envs = SerialVectorEnv([CartPoleEnv])
-    spaces = envs.single_observation_space, envs.single_action_space
-    buffer, agent = RolloutBuffer(2, *spaces, num_envs=1), Idle()
+    buffer, agent = buffer_for(envs, 2), Idle()
     collector = SyncCollector(envs, agent, buffer, seed=0)
     collector.step()
     agent.sample_step = 1
@@ -324,8 +299,7 @@ def test_episodes_that_cannot_be_restored_are_not_played_again():
 
 def test_an_end_stays_what_it_was_when_the_episodes_are_cut():
     envs = SerialVectorEnv([lambda: Counter(2)])
-    spaces = envs.single_observation_space, envs.single_action_space
-    buffer = ReplayBuffer(4, *spaces, num_envs=1, gamma=0.9)
+    buffer = buffer_for(envs, 4, ReplayBuffer)
     buffer.end_episodes()  # of nothing
     collector = SyncCollector(envs, Idle(), buffer, seed=0)
     for _ in range(2):
@@ -349,9 +323,15 @@ class Outside(Counter):
         return {"a": {"b": value}} if self.nested else value
 
 
-@pytest.mark.parametrize("kind", [SerialVectorEnv, SyncVectorEnv])
-@pytest.mark.parametrize("nested", [False, True])
-@pytest.mark.parametrize(("wrong", "when"), [(4, 2), (-2, 2), (9, 0), (7, 3)])
+@pytest.mark.parametrize(
+    ("kind", "nested", "wrong", "when"),
+    [
+        (SerialVectorEnv, False, 4, 2),
+        (SerialVectorEnv, True, -2, 2),
+        (SyncVectorEnv, False, 9, 0),
+        (SyncVectorEnv, True, 7, 3),
+    ],
+)
 def test_observations_outside_of_their_choices_are_refused(wrong, when, nested, kind):
     """A negative one would index a table from its end, without a word."""
     same_step = {"autoreset_mode": AutoresetMode.SAME_STEP}
@@ -393,9 +373,7 @@ class Diverged(Idle):
 
 def test_a_diverged_policy_is_not_blamed_on_the_environment():
     envs = SerialVectorEnv([Pushed, Pushed])
-    buffer = RolloutBuffer(
-        4, envs.single_observation_space, envs.single_action_space, num_envs=2
-    )
+    buffer = buffer_for(envs, 4)
     collector = SyncCollector(envs, Diverged(), buffer, seed=0)
     with pytest.raises(FloatingPointError, match=r"gave environment 1 the .*nan"):
         collector.step()
@@ -403,8 +381,7 @@ def test_a_diverged_policy_is_not_blamed_on_the_environment():
 
 def test_an_experts_rule_is_kept_where_a_random_action_is_executed():
     envs = SerialVectorEnv([Pushed])
-    spaces = envs.single_observation_space, envs.single_action_space
-    buffer, agent = RolloutBuffer(1, *spaces, num_envs=1), Idle()
+    buffer, agent = buffer_for(envs, 1), Idle()
     agent.count_steps, agent.device = lambda _: None, torch.device("cpu")
     agent.generator = torch.Generator().manual_seed(0)
     expert = Expert(lambda envs, obs: np.ones((1, 2)), envs, agent, noise=1.0)
@@ -426,37 +403,6 @@ def test_an_error_of_the_environment_at_such_an_action_is_the_policys_too():
     assert isinstance(caught.value.__cause__, AssertionError)
     with pytest.raises(AssertionError, match="not in my"):
         stepper.step(np.zeros((1, 2)))
-
-
-class Stuck(Counter):
-    """A world whose reset fails for a reason of its own."""
-
-    def reset(self, *, seed=None, options=None):
-        raise ValueError("the arm is not at home")
-
-
-def test_an_error_of_reset_is_told_as_it_is():
-    envs = SerialVectorEnv([Stuck])
-    with pytest.raises(ValueError, match="the arm is not at home") as error:
-        Stepper(envs).reset(0)
-    assert "observation_space" not in str(error.value)
-
-
-class Listed(Counter):
-    """Its reward is an array, which Gymnasium's own batch cannot write down."""
-
-    def step(self, action):
-        obs, reward, *rest = super().step(action)
-        return obs, np.array([reward]), *rest
-
-
-def test_an_error_in_a_batch_of_gymnasium_names_the_batch_and_the_step():
-    envs = SyncVectorEnv([Listed] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
-    stepper = Stepper(envs)
-    stepper.reset(0)
-    with pytest.raises(ValueError, match="sequence") as error:
-        stepper.step(np.zeros(2, dtype=np.int64))
-    assert error.value.__notes__ == ["(in step 1 of SyncVectorEnv(num_envs=2))"]
 
 
 def test_environments_say_what_else_belongs_to_a_transition():
