@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from factories import config_of
 from interruptions import Recorded
 from pacing import Paced
 from worlds import Counter
@@ -17,22 +18,15 @@ from yieldrl.collectors.acting import Acting
 from yieldrl.collectors.weight_transfer import Weights
 from yieldrl.envs import SerialVectorEnv
 
-ON_POLICY = {"num_steps": 4, "hidden_sizes": (4,), "num_minibatches": 1}
-OFF_POLICY = {
-    "learning_starts": 2,
-    "batch_size": 4,
-    "hidden_sizes": (4,),
-    "train_every": 2,
-    "gradient_steps": 1,
-}
-
 
 def trainer_of(module, envs=None, parts=None, **options):
-    family = ON_POLICY if hasattr(module.Config, "num_epochs") else OFF_POLICY
-    own = {"total_steps": 10**6, "eval_every": 0, "device": "cpu"}
-    config = module.Config(**{**family, **own, "collection": "async", **options})
+    on_policy = {"num_steps": 4, "num_minibatches": 1}
+    off_policy = {"learning_starts": 2, "batch_size": 4, "train_every": 2}
+    family = on_policy if hasattr(module.Config, "num_epochs") else off_policy
+    own = {"total_steps": 10**6, "hidden_sizes": (4,), "num_envs": 1, **family}
     if envs is None:
         envs = SerialVectorEnv([lambda: Counter(5)] * 2)
+    config = config_of(module, eval_every=0, **{"collection": "async"} | own | options)
     return module.Trainer(config, envs=envs, **(parts or {}))
 
 
@@ -57,7 +51,7 @@ def learn_steps(trainer, count):
     return logs
 
 
-@pytest.mark.parametrize("lag", [0, 1, 3])
+@pytest.mark.parametrize("lag", [0, 3])
 def test_it_steps_on_while_the_learner_learns_and_waits_at_the_limit(lag):
     """One rollout is learned from, and as many are ahead as may be."""
     trainer = trainer_of(ppo, max_policy_lag=lag, num_epochs=1)
@@ -73,7 +67,7 @@ def test_it_steps_on_while_the_learner_learns_and_waits_at_the_limit(lag):
     assert trainer.agent.sample_step == 5 * 8
 
 
-@pytest.mark.parametrize("lag", [0, 1, 3])
+@pytest.mark.parametrize("lag", [0, 3])
 def test_steps_for_a_replay_buffer_are_counted_one_by_one(lag):
     trainer = trainer_of(dqn, max_policy_lag=lag)
     paced, seen = Paced(trainer), []
@@ -89,7 +83,7 @@ def test_steps_for_a_replay_buffer_are_counted_one_by_one(lag):
     assert len(trainer.buffer) == trainer.agent.sample_step
 
 
-@pytest.mark.parametrize("lag", [0, 1, 2])
+@pytest.mark.parametrize("lag", [0, 2])
 def test_the_lag_in_the_logs_is_that_of_what_is_learned_from(lag):
     """Always as far ahead as may be: rollout k is collected by policy k - lag."""
     trainer = trainer_of(ppo, max_policy_lag=lag, num_epochs=2)
@@ -172,11 +166,10 @@ def snapshots_of(trainer):
     return kept
 
 
-@pytest.mark.parametrize("normalize", [False, True])
-def test_the_weights_that_acted_are_those_of_the_version(normalize):
+def test_the_weights_that_acted_are_those_of_the_version():
     """Statistics of observations are among them."""
     options = {"max_policy_lag": 2, "learning_rate": 0.05, "num_epochs": 2}
-    trainer = trainer_of(ppo, normalize_observation=normalize, **options)
+    trainer = trainer_of(ppo, normalize_observation=True, **options)
     kept, differ = snapshots_of(trainer), 0
     for log in trainer():
         ring = trainer.buffer
@@ -224,26 +217,17 @@ def test_greedy_actions_are_those_of_the_version():
 
 
 def test_the_actor_has_a_model_of_its_own_but_for_what_is_frozen():
-    config = ppo.Config(**ON_POLICY, collection="async", device="cpu")
     envs = SerialVectorEnv([lambda: Counter(5)] * 2)
     spaces = envs.single_observation_space, envs.single_action_space
-    model = ppo.Model(*spaces, config)
+    model = ppo.Model(*spaces, config_of(ppo))
     model.critic.requires_grad_(False)
-    trainer = ppo.Trainer(config, envs=envs, model=model)
+    trainer = trainer_of(ppo, envs, {"model": model})
     actor = trainer.collector._acting.actor.agent.model
     assert not any(p.requires_grad for p in actor.parameters())
     for name, mine in model.named_parameters():
         theirs = actor.get_parameter(name)
         assert (mine is theirs) == name.startswith("critic")
         assert mine.equal(theirs)
-
-
-def test_a_model_that_was_given_another_part_is_refused():
-    trainer = trainer_of(ppo)
-    learn_steps(trainer, 1)
-    trainer.model.actor = torch.nn.Linear(2, 2)
-    with pytest.raises(RuntimeError, match=r"other parts .* make the trainer with"):
-        learn_steps(trainer, 100)
 
 
 def test_exploration_goes_by_the_steps_of_who_explores():
@@ -305,21 +289,13 @@ class TestWhoCollects:
         found = [x["logs"] for x in learn_steps(other, 16) if x["log_type"] == "train"]
         assert repr(found) == repr(expected)
 
-    @pytest.mark.parametrize("module", [ppo, ppo_lstm])
-    def test_a_ring_serves_a_collector_in_the_foreground(self, module):
+    def test_a_ring_serves_a_collector_in_the_foreground(self):
         losses = []
         for kind in (RolloutBuffer, CircularBuffer):
             envs = SerialVectorEnv([lambda: Counter(5)] * 2)
             space = envs.single_observation_space, envs.single_action_space
             buffer = kind(4, *space, num_envs=2)
-            trainer = trainer_of(module, envs, {"buffer": buffer}, collection="sync")
+            trainer = trainer_of(ppo_lstm, envs, {"buffer": buffer}, collection="sync")
             logs = learn_steps(trainer, 16)
             losses.append([x["logs"] for x in logs if x["log_type"] == "train"])
         assert repr(losses[0]) == repr(losses[1])
-
-    def test_a_negative_limit_is_refused(self):
-        parts = trainer_of(dqn, collection="sync")
-        with pytest.raises(ValueError, match="max_policy_lag = -1: choose at least 0"):
-            AsyncCollector(
-                parts.envs, parts.agent, parts.buffer, seed=1, max_policy_lag=-1
-            )

@@ -9,7 +9,7 @@ import textwrap
 import threading
 import traceback
 
-import numpy as np
+import factories
 import pytest
 import torch
 from interruptions import (
@@ -17,13 +17,12 @@ from interruptions import (
     PlannedError,
     Recorded,
     Watched,
-    check_row,
     interrupt,
 )
 from pacing import Paced
 from worlds import Broken, Counter
 
-from yieldrl.algorithms import dqn, n_step_dqn, ppo, ppo_lstm, sac
+from yieldrl.algorithms import dqn, n_step_dqn, ppo, ppo_lstm
 from yieldrl.collectors import background
 from yieldrl.envs import SerialVectorEnv
 
@@ -47,8 +46,9 @@ def take(trainer, count):
     return logs
 
 
-@pytest.mark.parametrize("module", [ppo, dqn])
-@pytest.mark.parametrize("kind", [PlannedError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize(
+    ("module", "kind"), [(ppo, KeyboardInterrupt), (dqn, PlannedError)]
+)
 def test_what_is_raised_in_an_environment_surfaces_and_nothing_is_lost(module, kind):
     watched = Watched(module, max_policy_lag=1)
     trainer, envs = watched.trainer, watched.envs
@@ -74,17 +74,10 @@ def test_what_is_raised_in_an_environment_surfaces_and_nothing_is_lost(module, k
     assert len(watched.seen) > before + waiting
 
 
-@pytest.mark.parametrize(
-    ("what", "kind", "text"),
-    [
-        ("reward", ValueError, "returned reward nan"),
-        ("observation", ValueError, "returned observation inf"),
-    ],
-)
-def test_numbers_that_are_none_are_refused_in_the_background(what, kind, text):
-    envs = SerialVectorEnv([lambda: Counter(5), lambda: Broken(what)])
+def test_numbers_that_are_none_are_refused_in_the_background():
+    envs = SerialVectorEnv([lambda: Counter(5), lambda: Broken("reward")])
     trainer = trainer_of(ppo, envs)
-    with pytest.raises(kind, match=rf"environment 1 {text}"):
+    with pytest.raises(ValueError, match="environment 1 returned reward nan"):
         take(trainer, 10)
     # The step before it was handed over, or still waits: the error comes at once.
     assert trainer.agent.sample_step // 2 + trainer.collector.ring.waiting == 1
@@ -92,16 +85,8 @@ def test_numbers_that_are_none_are_refused_in_the_background(what, kind, text):
 
 
 def test_an_action_that_is_none_blames_the_policy():
-    config = sac.Config(
-        learning_starts=2,
-        batch_size=2,
-        hidden_sizes=(4,),
-        collection="async",
-        max_policy_lag=0,
-        eval_every=0,
-        device="cpu",
-    )
-    trainer = sac.Trainer(config)
+    background = {"collection": "async", "max_policy_lag": 0}
+    trainer = factories.trainer_of("sac", learning_starts=2, batch_size=2, **background)
     take(trainer, 5).close()
     for parameter in trainer.model.parameters():
         parameter.data.fill_(float("nan"))
@@ -121,7 +106,7 @@ def test_it_surfaces_while_the_learner_learns():
         trainer.envs.envs[0].fails_in = 2
         paced.allowed = 100
         background.notify()
-        background._worker.thread.join(5)
+        background._worker.thread.join(60)
         return learn(data)
 
     trainer.algorithm.learn = learned
@@ -204,81 +189,80 @@ def test_an_agent_that_fails_after_the_step_was_written_loses_nothing():
     assert watched.seen == watched.envs.taken[: len(watched.seen)]
 
 
-class TestNoThreadIsLeft:
-    def trainer(self):
-        trainer = trainer_of(ppo)
+def break_off(trainer):
+    for _ in trainer():
+        break
+
+
+def fail_in_the_body(trainer):
+    with pytest.raises(PlannedError):
+        raise_in(trainer)
+    gc.collect()
+
+
+def raise_in(trainer):
+    for _ in trainer():
+        raise PlannedError
+
+
+def reach_the_end(trainer):
+    for _ in trainer():
+        pass
+
+
+def close_the_generator(trainer):
+    logs = take(trainer, 5)
+    assert count_threads() == 1
+    logs.close()
+
+
+def close_the_trainer(trainer):
+    with trainer:
         logs = take(trainer, 5)
         assert count_threads() == 1
-        return trainer, logs
+    assert count_threads() == 0
+    logs.close()
 
-    def test_by_a_break(self):
-        trainer = trainer_of(ppo)
-        for _ in trainer():
-            break
-        assert count_threads() == 0
 
-    def test_by_the_end(self):
-        trainer = trainer_of(ppo, total_steps=32)
-        for _ in trainer():
-            pass
-        assert count_threads() == 0
-
-    def test_by_closing_the_generator(self):
-        _trainer, logs = self.trainer()
-        logs.close()
-        assert count_threads() == 0
-
-    def test_by_closing_the_trainer(self):
-        trainer, _logs = self.trainer()
-        trainer.close()
-        assert count_threads() == 0
-
-    def test_by_leaving_a_with_block(self):
-        with trainer_of(ppo) as trainer:
-            _logs = take(trainer, 5)
-            assert count_threads() == 1
-        assert count_threads() == 0
-
-    def test_by_an_exception_in_the_body(self):
-        trainer = trainer_of(ppo)
-        with pytest.raises(PlannedError):
-            self.loop(trainer)
-        gc.collect()
-        assert count_threads() == 0
-
-    def loop(self, trainer):
-        for _ in trainer():
-            raise PlannedError
-
-    def test_by_forgetting_the_trainer_while_its_generator_is_under_way(self):
-        trainer, logs = self.trainer()
-        del trainer, logs
-        gc.collect()
-        assert count_threads() == 0
-
-    def test_by_forgetting_a_trainer_that_collected_by_hand(self):
-        trainer = trainer_of(ppo)
-        trainer.collector.step()
-        assert count_threads() == 1
-        del trainer
-        gc.collect()
-        assert count_threads() == 0
-
-    def test_by_a_checkpoint(self):
-        trainer, logs = self.trainer()
-        trainer.state_dict()
+def go_on_after_a_checkpoint_and_a_reset(trainer):
+    logs = take(trainer, 5)
+    for stop in (trainer.state_dict, lambda: trainer.collector.reset(3)):
+        stop()
         assert count_threads() == 0
         for _ in range(8):
             next(logs)
         assert count_threads() == 1
-        logs.close()
+    logs.close()
 
-    def test_while_it_is_reset(self):
-        trainer, logs = self.trainer()
-        trainer.collector.reset(3)
-        assert count_threads() == 0
-        next(logs)
-        logs.close()
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        break_off,
+        fail_in_the_body,
+        reach_the_end,
+        close_the_generator,
+        close_the_trainer,
+        go_on_after_a_checkpoint_and_a_reset,
+    ],
+)
+def test_no_thread_is_left(end):
+    trainer = trainer_of(ppo, total_steps=32 if end is reach_the_end else 10**6)
+    end(trainer)
+    assert count_threads() == 0
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_no_thread_is_left_of_a_trainer_that_is_forgotten(by_hand):
+    trainer, logs = trainer_of(ppo), None
+    if by_hand:
+        trainer.collector.step()
+    else:
+        logs = take(trainer, 5)
+    assert count_threads() == 1
+    del trainer, logs
+    gc.collect()
+    assert count_threads() == 0
 
 
 PROGRAM = """
@@ -300,7 +284,7 @@ print("collected", flush=True)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "code"),
-    [("", 0), ("sys.exit(3)", 3), ("1 / 0", 1), ("del trainer, logs", 0)],
+    [("", 0), ("1 / 0", 1)],
 )
 def test_a_program_ends_though_it_collects(end, code):
     program = PROGRAM.format(end=end)
@@ -308,7 +292,6 @@ def test_a_program_ends_though_it_collects(end, code):
         [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
         capture_output=True,
         text=True,
-        timeout=60,
         check=False,
     )
     assert done.returncode == code, done.stderr
@@ -322,8 +305,15 @@ DROPPED = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWa
 
 
 @DROPPED
-@pytest.mark.parametrize("module", CASES)
-@pytest.mark.parametrize(("stale", "rounds"), [("wait", 8), ("drop", 3)])
+@pytest.mark.parametrize(
+    ("module", "stale", "rounds"),
+    [
+        (ppo, "wait", 8),
+        (ppo_lstm, "drop", 3),
+        (dqn, "drop", 3),
+        (n_step_dqn, "wait", 4),
+    ],
+)
 def test_random_interruptions_lose_repeat_and_tear_nothing(module, stale, rounds):
     done = interrupt(rounds, module, seed=1, max_policy_lag=1, when_stale=stale)
     assert sum(done.happened.values()) == rounds
@@ -331,8 +321,9 @@ def test_random_interruptions_lose_repeat_and_tear_nothing(module, stale, rounds
 
 @DROPPED
 @pytest.mark.slow
-@pytest.mark.parametrize("lag", [0, 1, 3])
-@pytest.mark.parametrize("module", CASES)
+@pytest.mark.parametrize(
+    ("module", "lag"), [(ppo, 1), (ppo_lstm, 0), (dqn, 3), (n_step_dqn, 1)]
+)
 def test_many_random_interruptions_lose_repeat_and_tear_nothing(module, lag):
     done = interrupt(100, module, seed=2, max_policy_lag=lag)
     assert done.happened["signal"] > 10
@@ -394,7 +385,7 @@ def test_one_ctrl_c_comes_back_from_a_step_that_never_returns(part, monkeypatch)
     thread = trainer.collector._background._worker.thread
     setattr(owner, name, whole)
     may_return.set()
-    thread.join(5)
+    thread.join(60)
     take(trainer, 30).close()  # and nothing was lost
     assert count_threads() == 0
     taken = trainer.agent.sample_step // 2
@@ -423,9 +414,10 @@ print("waits", flush=True)
 """
 
 
+@pytest.mark.slow
 def test_a_program_ends_though_a_step_never_does():
     run = [sys.executable, "-c", STUCK]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "waits\n")
     assert "left behind" in done.stderr
 
@@ -449,12 +441,3 @@ def test_an_interrupted_learner_keeps_its_gradients_and_acts_in_eval_mode():
     assert not trainer.model.training
     take(trainer, 30).close()
     assert trainer.agent.learn_step > 5
-
-
-def test_the_checks_find_what_is_torn():
-    watched = Watched(ppo)
-    take(watched.trainer, 30).close()
-    row = {k: v.numpy() for k, v in watched.buffer.rollout()[0].items()}
-    row = {**row, "next_obs": row["next_obs"] + np.float32(1)}
-    with pytest.raises(AssertionError):
-        check_row(row)

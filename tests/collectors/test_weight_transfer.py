@@ -72,7 +72,7 @@ def test_two_threads_never_see_half_of_them():
     for version in range(1, last + 1):
         learner.fill(version)
         weights.put(version)
-    thread.join(20)
+    thread.join()
     assert not failed
     assert taken == sorted(set(taken))
 
