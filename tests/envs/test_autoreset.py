@@ -13,7 +13,6 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.vector.utils import batch_space
 from worlds import Counter, Idle, Reusing
 
-from yieldrl.algorithms import ppo_masked
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors import SyncCollector, evaluate
 from yieldrl.collectors.stepping import Stepper
@@ -94,8 +93,10 @@ def collected(envs: VectorEnv, agent: Idle, steps: int = 12, **kwargs: Any) -> A
     ], logs
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("mode", "wrapped"),
+    [(mode, False) for mode in MODES] + [(SAME_STEP, True)],
+)
 def test_memory_that_is_written_again_is_read_in_time(
     mode: AutoresetMode, wrapped: bool
 ) -> None:
@@ -113,13 +114,11 @@ def test_memory_that_is_written_again_is_read_in_time(
     assert not any(logs[:-1])
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_episodes_of_memory_that_is_written_again_are_evaluated(
-    mode: AutoresetMode,
-) -> None:
-    result = evaluate(TensorIdle(), InPlace(mode), episodes=4, seed=0)
-    assert result.returns.tolist() == [3, 3, 6, 6]
-    assert result.lengths.tolist() == [2, 2, 3, 3]
+def test_episodes_of_memory_that_is_written_again_are_evaluated() -> None:
+    for mode in MODES:
+        result = evaluate(TensorIdle(), InPlace(mode), episodes=4, seed=0)
+        assert result.returns.tolist() == [3, 3, 6, 6]
+        assert result.lengths.tolist() == [2, 2, 3, 3]
 
 
 def test_pending_steps_outlast_a_checkpoint() -> None:
@@ -167,11 +166,10 @@ class InDict(gym.ObservationWrapper):
         return {"inside": {"a": observation, "n": int(observation[1])}}
 
 
-KINDS = pytest.mark.parametrize("kind", [SyncVectorEnv, AsyncVectorEnv])
-
-
-@KINDS
-@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "wrapped"),
+    [(SyncVectorEnv, False), (SyncVectorEnv, True), (AsyncVectorEnv, False)],
+)
 def test_dict_observations_of_gymnasiums_own(kind: Any, wrapped: bool) -> None:
     """`final_obs` is an array of objects there, each None or a dict."""
     functions = [lambda n=n: InDict(Counter(n)) for n in LENGTHS]
@@ -195,42 +193,21 @@ class InDictIdle(Idle):
         return np.zeros(2, np.int64)
 
 
-def test_masked_ppo_trains_and_evaluates_in_processes() -> None:
-    config = ppo_masked.Config(
-        env_id="Taxi-v4",
-        env_kwargs={"max_episode_steps": 8},
-        vectorization="async",
-        num_envs=2,
-        num_steps=10,
-        num_minibatches=1,
-        num_epochs=1,
-        total_steps=20,
-        eval_every=20,
-        eval_episodes=2,
-    )
-    with ppo_masked.Trainer(config) as trainer:
-        assert isinstance(trainer.envs, AsyncVectorEnv)
-        kinds = [log["log_type"] for log in trainer()]
-    assert kinds.count("collect") == 10
-    assert kinds[-1] == "evaluate"
-
-
 # ------------------------------------------------------------- resets inside of a step
 
 
-@pytest.mark.parametrize("world", [Counter, Reusing])
-def test_a_time_limit_keeps_the_last_observation(world: Any) -> None:
+def test_a_time_limit_keeps_the_last_observation() -> None:
     """With `copy=False` the reset writes into the array that the step returned."""
-    envs = SyncVectorEnv(
-        [lambda: world(9), lambda: world(9)], copy=False, autoreset_mode=SAME_STEP
-    )
-    stepper = Stepper(TimeLimit(envs, 3))
-    stepper.reset(0)
-    for _ in range(3):
-        step = stepper.step(np.zeros(2, np.int64))
-    assert step.truncated.all()
-    assert step.next_obs.tolist() == [[0, 3], [0, 3]]
-    assert step.obs.tolist() == [[1, 0], [1, 0]]
+    for world in (Counter, Reusing):
+        functions = [lambda world=world: world(9)] * 2
+        envs = SyncVectorEnv(functions, copy=False, autoreset_mode=SAME_STEP)
+        stepper = Stepper(TimeLimit(envs, 3))
+        stepper.reset(0)
+        for _ in range(3):
+            step = stepper.step(np.zeros(2, np.int64))
+        assert step.truncated.all()
+        assert step.next_obs.tolist() == [[0, 3], [0, 3]]
+        assert step.obs.tolist() == [[1, 0], [1, 0]]
 
 
 class Clearing(SyncVectorEnv):
@@ -246,18 +223,18 @@ class Clearing(SyncVectorEnv):
         return super().reset(**kwargs)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_reset_does_not_clear_the_step_before_it(mode: AutoresetMode) -> None:
-    envs = Clearing([lambda: Counter(2)] * 2, copy=False, autoreset_mode=mode)
-    stepper = Stepper(TimeLimit(envs, 3))
-    stepper.reset(0)
-    rewards, ends = [], []
-    for _ in range(2):
-        step = stepper.step(np.zeros(2, np.int64))
-        rewards.append(step.reward.tolist())
-        ends.append(step.terminated.tolist())
-    assert rewards == [[1, 1], [2, 2]]
-    assert ends == [[False, False], [True, True]]
+def test_a_reset_does_not_clear_the_step_before_it() -> None:
+    for mode in MODES:
+        envs = Clearing([lambda: Counter(2)] * 2, copy=False, autoreset_mode=mode)
+        stepper = Stepper(TimeLimit(envs, 3))
+        stepper.reset(0)
+        rewards, ends = [], []
+        for _ in range(2):
+            step = stepper.step(np.zeros(2, np.int64))
+            rewards.append(step.reward.tolist())
+            ends.append(step.terminated.tolist())
+        assert rewards == [[1, 1], [2, 2]]
+        assert ends == [[False, False], [True, True]]
 
 
 def test_infos_that_are_reused_are_read_before_the_reset() -> None:

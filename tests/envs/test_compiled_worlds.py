@@ -14,14 +14,13 @@ from gymnasium.vector import AutoresetMode
 from worlds import blind
 
 import yieldrl.envs  # noqa: F401 (registers the environments)
-from yieldrl.envs.pendulum import PendulumVectorEnv
 
 pytestmark = [
     pytest.mark.slow,  # they compile
     pytest.mark.filterwarnings("ignore:`torch.jit.script_method`"),  # PyTorch's own
 ]
 
-CLASSIC = ("Acrobot", "MountainCar", "MountainCarContinuous", "Pendulum")
+CLASSIC = ("Acrobot", "MountainCarContinuous")
 GAMES = ("Breakout", "Freeway", "Asterix", "SpaceInvaders", "Seaquest")
 
 
@@ -74,7 +73,7 @@ def test_classic_control(name: str) -> None:
             torch.testing.assert_close(x, y, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["FrozenLake", "Taxi"])
+@pytest.mark.parametrize("name", ["Taxi"])
 def test_tables(name: str) -> None:
     eager, compiled = pair(name, 33)
     for _ in range(30):
@@ -86,39 +85,15 @@ def test_tables(name: str) -> None:
 
 @pytest.mark.parametrize("name", GAMES)
 def test_games(name: str) -> None:
-    pytest.importorskip("minatar")
+    pytest.importorskip("minatar", reason="MinAtar is not installed")
     eager, compiled = pair(f"MinAtar-{name}", 33)
     for _ in range(60):
         action = eager.action_space.sample()
         assert_equal(eager.step(action), compiled.step(action))
 
 
-@pytest.mark.parametrize("view", ["symbols", "pixels"])
-def test_instructions(view: str) -> None:
-    eager, compiled = pair("GoTo", 4, view=view)
+def test_instructions() -> None:
+    eager, compiled = pair("GoTo", 4, view="pixels")
     for action in (0, 1, 2, 3, 1, 2):
         actions = torch.full((4,), action)
         assert_equal(eager.step(actions), compiled.step(actions))
-
-
-def test_new_constants_are_seen_and_gradients_kept() -> None:
-    envs, other = (PendulumVectorEnv(8, compile=True) for _ in range(2))
-    for pendulums in (envs, other):
-        pendulums.reset(seed=0)
-        with torch.no_grad():
-            pendulums.step(torch.zeros(8, 1))
-    envs.gravity = torch.tensor(0.0)
-    before = envs.state
-    envs.step(torch.zeros(8, 1))
-    assert torch.equal(envs.state[1], before[1])  # nothing pulls
-    other.step(torch.zeros(8, 1))
-    assert not torch.equal(other.state[1], before[1])
-    torque = torch.zeros(8, 1, requires_grad=True)
-    obs, *_ = envs.step(torque)
-    (gradient,) = torch.autograd.grad(obs[:, 2].sum(), torque)
-    torch.testing.assert_close(gradient, torch.full((8, 1), 0.15))  # 3 / (m l^2) dt
-    envs.detach()
-    with torch.no_grad():
-        assert not envs.step(torque)[0].requires_grad
-    with torch.inference_mode():
-        envs.step(torch.zeros(8, 1))

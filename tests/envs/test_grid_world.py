@@ -11,7 +11,6 @@ from gymnasium.vector import AutoresetMode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yieldrl.algorithms import ppo
 from yieldrl.envs import grid_world
 from yieldrl.envs.grid_world import EAST, KINDS, NORTH, SOUTH, WEST, GoToVectorEnv
 
@@ -43,15 +42,6 @@ def grid_of(num_envs=1, goal=0, **kwargs):
     return envs
 
 
-def test_every_move_and_every_wall():
-    envs = grid_of(4, autoreset_mode="Disabled")
-    moves = torch.tensor([NORTH, EAST, SOUTH, WEST])
-    _, reward, terminated, *_ = envs.step(moves)
-    assert envs.state["agent"].tolist() == [0, 1, 3, 0]
-    assert reward.tolist() == [0, 0, 1, 0]
-    assert terminated.tolist() == [False, False, True, False]
-
-
 def test_the_wrong_one_ends_too():
     envs = grid_of(2, wrong_reward=-0.5, autoreset_mode="Disabled")
     envs.state["goal"][1] = 1
@@ -74,13 +64,6 @@ def test_what_is_seen():
     obs = envs.observe(envs.state)
     assert envs.vocabulary.decode(obs["instruction"][0]) == "find the blue circle"
     assert obs["instruction"][0, -1] == 0  # one word less
-
-
-def test_the_image_does_not_know_the_goal():
-    one, other = grid_of(goal=0), grid_of(goal=1)
-    one, other = one.observe(one.state), other.observe(other.state)
-    assert torch.equal(one["image"], other["image"])
-    assert not torch.equal(one["instruction"], other["instruction"])
 
 
 class Grid:
@@ -156,7 +139,7 @@ def test_first_states_are_fair():
         assert ((pairs - expected).abs() < 4.5 * (expected / n) ** 0.5).all()
 
 
-@pytest.mark.parametrize("wrong_reward", [0.0, -0.25, -2.0])
+@pytest.mark.parametrize("wrong_reward", [0.0, -2.0])
 def test_who_does_not_listen_cannot_beat_chance(wrong_reward):
     """All plans of three moves in a grid of 2 x 2, against goals that are drawn apart.
 
@@ -190,61 +173,6 @@ def test_who_does_not_listen_cannot_beat_chance(wrong_reward):
     assert np.mean(best) == envs.deaf_return == max(0, 0.5 + 0.5 * wrong_reward)
 
 
-def test_who_listens_always_arrives():
-    """A policy by hand that reads image and instruction alone."""
-    envs = GoToVectorEnv(64)
-    obs, _ = envs.reset(seed=3)
-    ended = torch.zeros(64, dtype=torch.bool)
-    total = torch.zeros(64)
-    for _ in range(50):
-        actions = [
-            _towards(obs["image"][i], envs.vocabulary.decode(obs["instruction"][i]))
-            for i in range(64)
-        ]
-        obs, reward, terminated, truncated, _ = envs.step(torch.tensor(actions))
-        total += reward * ~ended
-        ended |= terminated | truncated
-        if ended.all():
-            break
-    assert total.mean() > 0.9  # in some grids the way is barred, and around is longer
-
-
-def _towards(image, sentence):
-    """The first move of a shortest way to what the sentence names."""
-    color, shape = sentence.split()[-2:]
-    colors, shapes = list(grid_world.COLORS), list(grid_world.SHAPES)
-    named = image[..., 1 + colors.index(color)] * image[..., 5 + shapes.index(shape)]
-    (target,) = named.nonzero().tolist()
-    (start,) = image[..., 0].nonzero().tolist()
-    barred = {tuple(x) for x in image[..., 1:].sum(-1).nonzero().tolist()}
-    barred.discard(tuple(target))
-    distance, front = {tuple(target): 0}, [tuple(target)]
-    for row, column in front:
-        for move in ((0, 1), (0, -1), (1, 0), (-1, 0)):
-            there = row + move[0], column + move[1]
-            inside = all(
-                0 <= x < size for x, size in zip(there, image.shape, strict=False)
-            )
-            if inside and there not in barred and there not in distance:
-                distance[there] = distance[row, column] + 1
-                front.append(there)
-    moves = {NORTH: (-1, 0), EAST: (0, 1), SOUTH: (1, 0), WEST: (0, -1)}
-    costs = {
-        action: distance.get((start[0] + y, start[1] + x), 99)
-        for action, (y, x) in moves.items()
-    }
-    return min(costs, key=costs.__getitem__)
-
-
-def test_spaces():
-    envs = GoToVectorEnv(2, height=3, width=4)
-    assert envs.single_observation_space == Dict(
-        image=Box(0, 1, (3, 4, 8)), instruction=MultiDiscrete([12] * 5)
-    )
-    obs, _ = envs.reset(seed=0)
-    assert obs["instruction"].dtype == torch.int64
-
-
 def test_words():
     vocabulary = GoToVectorEnv(templates=["seek {shape} of {color}"]).vocabulary
     assert vocabulary.words[:5] == ["<pad>", "seek", "square", "of", "red"]
@@ -257,22 +185,27 @@ def test_words():
         vocabulary.encode("seek seek seek seek seek")
 
 
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_the_time_limit(mode):
-    envs = grid_of(2, max_episode_steps=3, autoreset_mode=mode)
-    cuts = [envs.step(torch.tensor([WEST, NORTH]))[3].tolist() for _ in range(3)]
-    assert cuts == [[False, False], [False, False], [True, True]]
-
-
 def test_what_cannot_be_is_refused():
-    with pytest.raises(ValueError, match="num_objects = 13: there are 1 to 12"):
+    with pytest.raises(ValueError, match="num_objects = 13"):
         GoToVectorEnv(num_objects=13)
     with pytest.raises(ValueError, match="no room for 4 objects and the agent"):
         GoToVectorEnv(height=2, width=2, num_objects=4)
-    with pytest.raises(ValueError, match=r"'the \{color\} one' must name"):
+    with pytest.raises(ValueError, match="must name"):
         GoToVectorEnv(templates=["the {color} one"])
     with pytest.raises(ValueError, match="one sentence at least"):
         GoToVectorEnv(templates=[])
+
+
+def test_it_is_registered_and_cut():
+    envs = gymnasium.make_vec("yieldrl/GoTo-v1", num_envs=3, num_objects=2)
+    assert (envs.num_objects, envs.max_episode_steps) == (2, 50)
+    assert envs.single_observation_space == Dict(
+        image=Box(0, 1, (6, 6, 8)), instruction=MultiDiscrete([12] * 5)
+    )
+    for mode in AutoresetMode:
+        envs = grid_of(2, max_episode_steps=3, autoreset_mode=mode)
+        cuts = [envs.step(torch.tensor([WEST, NORTH]))[3].tolist() for _ in range(3)]
+        assert cuts == [[False, False], [False, False], [True, True]]
 
 
 def test_its_picture():
@@ -287,31 +220,3 @@ def test_its_picture():
     assert dark[:32, :32].any()  # the agent
     assert dark[32:, :32].any()  # the frame around the goal
     assert not dark[:, 32:].any()
-
-
-def test_it_is_registered_and_restored():
-    envs = gymnasium.make_vec("yieldrl/GoTo-v1", num_envs=3, num_objects=2)
-    assert (envs.num_objects, envs.max_episode_steps) == (2, 50)
-    envs.reset(seed=1)
-    other = GoToVectorEnv(3, num_objects=2, max_episode_steps=50)
-    other.load_state_dict(envs.state_dict())
-    for action in range(4):
-        world, original = (e.step(torch.full((3,), action)) for e in (envs, other))
-        for key in ("image", "instruction"):
-            assert torch.equal(world[0][key], original[0][key])
-
-
-def test_ppo_trains_in_it():
-    config = ppo.Config(
-        env_id="yieldrl/GoTo-v1",
-        env_kwargs={"height": 5, "width": 5},
-        num_envs=8,
-        num_steps=16,
-        num_minibatches=2,
-        total_steps=256,
-        eval_every=256,
-        eval_episodes=4,
-    )
-    logs = list(ppo.Trainer(config)())
-    assert [log["log_type"] for log in logs][-1] == "evaluate"
-    assert 0 <= logs[-1]["logs"]["episode_return"] <= 1

@@ -12,7 +12,6 @@ import torch
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
-from yieldrl.algorithms import ppo
 from yieldrl.envs import HiddenParameters, expert_actions, hidden_worlds, make
 from yieldrl.foundations import Config
 
@@ -27,7 +26,7 @@ ROBOTS = ("Hopper", "HalfCheetah")
 
 def made(name: str, count: int = 4, **kwargs: Any) -> Any:
     if name in ROBOTS:
-        pytest.importorskip("mujoco")
+        pytest.importorskip("mujoco", reason="MuJoCo is not installed")
         kwargs = {"threads": 1, **kwargs}
     return gymnasium.make_vec(f"yieldrl/Hidden{name}-v1", num_envs=count, **kwargs)
 
@@ -76,24 +75,9 @@ def test_made_for_a_device_from_a_config() -> None:
     config = Config(env_id="yieldrl/HiddenCartPole-v1", num_envs=3)
     envs: Any = make(config.env_id, config, device="cpu")
     assert (envs.num_envs, envs.device.type) == (3, "cpu")
-    seen = {}
-
-    def maker(num_envs: int, device: str = "none", **kwargs: Any) -> Any:
-        seen["device"] = device
-        return hidden_worlds.hidden_pendulum(num_envs)
-
-    gymnasium.register("yieldrl/Maker-v1", vector_entry_point=maker)
-    try:
-        make("yieldrl/Maker-v1", config, device="cuda")
-    finally:
-        gymnasium.registry.pop("yieldrl/Maker-v1")
-    assert seen == {"device": "cuda"}
-
-
-def test_a_wrong_argument_is_named() -> None:
-    config = Config(env_id="yieldrl/HiddenPendulum-v1", env_kwargs={"sides": 1})
+    wrong = Config(env_id="yieldrl/HiddenPendulum-v1", env_kwargs={"sides": 1})
     with pytest.raises(TypeError, match=r"env_kwargs = .*'sides'"):
-        make(config.env_id, config)
+        make(wrong.env_id, wrong)
 
 
 def test_the_expert_knows_which_way_a_push_goes() -> None:
@@ -130,12 +114,12 @@ def swing_up(mass: float, length: float) -> tuple[Tensor, Tensor]:
     return angle.abs(), speed.abs()
 
 
-@pytest.mark.parametrize("mass", [0.3, 0.5, 1.5, 1.8])
-@pytest.mark.parametrize("length", [0.4, 0.5, 1.3, 1.4])
-def test_the_motor_is_strong_enough_at_every_corner(mass: float, length: float) -> None:
-    angle, speed = swing_up(mass, length)
-    assert angle.max() < 0.2
-    assert speed.max() < 1.5
+def test_the_motor_is_strong_enough_at_every_corner() -> None:
+    for mass in (0.3, 1.8):
+        for length in (0.4, 1.4):
+            angle, speed = swing_up(mass, length)
+            assert angle.max() < 0.2
+            assert speed.max() < 1.5
 
 
 # ------------------------------------------------------------------------------ physics
@@ -145,7 +129,9 @@ def mass_of(envs: HiddenParameters) -> Tensor:
     return torch.stack(envs.get_attr("body_mass"))
 
 
-@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize(
+    "mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED]
+)
 def test_models_of_worlds_that_begin_change_and_no_others(mode: AutoresetMode) -> None:
     envs = made("HalfCheetah", 4, autoreset_mode=mode, max_episode_steps=9)
     envs.reset(seed=0)
@@ -170,7 +156,7 @@ def test_models_of_worlds_that_begin_change_and_no_others(mode: AutoresetMode) -
     assert (envs.parameters != first).all(0).tolist() == ended.tolist()
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", ["Hopper"])
 def test_physics_is_that_of_worlds_made_with_these_parameters(name: str) -> None:
     """Bitwise, though constants were derived anew for some of the worlds alone."""
     envs = made(name, 5, max_episode_steps=20)
@@ -208,7 +194,7 @@ def exact(*numbers: float) -> Tensor:
 
 
 def test_setting_some_is_setting_all() -> None:
-    pytest.importorskip("mujoco")
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed")
     kwargs: dict[str, Any] = {"num_envs": 3, "threads": 1, "dtype": torch.float64}
     some, full = (gymnasium.make_vec("yieldrl/Hopper-v1", **kwargs) for _ in range(2))
     old = {"mass_scale": exact(0.5, 1.0, 2.0), "gravity": 9.0}
@@ -233,8 +219,6 @@ def test_setting_some_is_setting_all() -> None:
         obs, *_ = worlds[0].step(action)
         assert torch.equal(obs, worlds[1].step(action)[0])
         assert torch.equal(obs, copied.step(action)[0])
-    with pytest.raises(ValueError, match=r"no parameters \['mass'\]: there are \['gra"):
-        worlds[0].set_parameters({"mass": 1.0}, where)
     with pytest.raises(ValueError, match="mass_scale = 0"):
         worlds[0].set_parameters({"mass_scale": 0.0})
 
@@ -258,35 +242,10 @@ def test_a_checkpoint_of_physics_goes_on_bitwise() -> None:
 
 
 def test_worlds_that_show_their_masses_at_first_are_refused() -> None:
-    pytest.importorskip("mujoco")
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed")
     envs = gymnasium.make_vec("yieldrl/Humanoid-v1", num_envs=2, threads=1)
     HiddenParameters(envs, {"gear_scale": (0.5, 1.5)})
     with pytest.raises(ValueError, match="first states of HumanoidVectorEnv"):
         HiddenParameters(envs, {"mass_scale": (0.5, 1.5)})
     with pytest.raises(ValueError, match=r"gear_scale = -0\.5: must be positive"):
         HiddenParameters(envs, {"gear_scale": (-0.5, 1.5)})
-
-
-def test_training_is_resumed_bitwise() -> None:
-    config = ppo.Config(
-        env_id="yieldrl/HiddenPendulum-v1",
-        env_kwargs={"max_episode_steps": 9},
-        num_envs=4,
-        num_steps=16,
-        num_minibatches=2,
-        total_steps=256,
-        eval_every=256,
-        eval_episodes=2,
-    )
-    whole, first, second = (ppo.Trainer(config) for _ in range(3))
-    assert [log["log_type"] for log in whole()][-1] == "evaluate"
-    for i, _ in enumerate(first()):
-        if i == 37:
-            break
-    second.load_state_dict(first.state_dict())
-    for _ in second():
-        pass
-    for a, b in zip(whole.model.parameters(), second.model.parameters(), strict=True):
-        assert torch.equal(a, b)
-    for trainer in (whole, first, second):
-        trainer.close()

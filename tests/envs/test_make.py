@@ -1,6 +1,5 @@
 """From whatever a user may pass to environments, for training and for evaluation."""
 
-import dataclasses
 import os
 import sys
 import textwrap
@@ -62,25 +61,46 @@ def games_of(envs):
 # -------------------------------------------------------------------------- every kind
 
 
-def test_an_id():
-    envs = make("CartPole-v1", config_of())
-    assert isinstance(envs, SerialVectorEnv)
+@pytest.mark.parametrize("vectorization", ["auto", "sync"])
+def test_an_id(vectorization):
+    envs = make("CartPole-v1", config_of(vectorization=vectorization))
+    assert type(envs) is SerialVectorEnv
     assert envs.num_envs == 3
     assert envs.metadata["autoreset_mode"] == SAME_STEP
     assert len(games_of(envs)) == 3
+    assert envs.envs[0].spec.max_episode_steps == 500
     obs, _ = envs.reset(seed=1)
     assert obs.shape == (3, 4)
     envs.close()
-
-
-def test_a_time_limit_comes_with_the_id():
-    envs = make("CartPole-v1", config_of(num_envs=1))
-    assert envs.envs[0].spec.max_episode_steps == 500
-    envs.close()
-
-
-def test_num_envs_instead_of_the_configs():
     assert make("CartPole-v1", config_of(), num_envs=5).num_envs == 5
+
+
+@pytest.mark.parametrize("function", [make, make_eval])
+def test_a_module_and_an_id_or_a_class(module_on_disk, function):
+    envs = function(module_on_disk, config_of())
+    assert type(envs.envs[0].unwrapped).__name__ == "Mine"
+    assert envs.envs[0].spec.max_episode_steps == 7
+    envs.close()
+    envs = function("on_disk:Mine", config_of(env_kwargs={"sutton_barto_reward": True}))
+    assert [type(env.unwrapped).__name__ for env in envs.envs][:2] == ["Mine"] * 2
+    assert reward_of(envs)[:2] == [0, 0]
+    envs.close()
+    with pytest.raises(ValueError, match="'on_disk:Min': no such environment"):
+        function("on_disk:Min", config_of())
+
+
+@pytest.mark.parametrize(
+    ("source", "kwargs", "reward"),
+    [
+        (Corridor, {"length": 9}, 9),
+        (lambda: Corridor(length=8), {}, 8),
+        (lambda length: Corridor(length), {"length": 2}, 2),
+    ],
+)
+def test_a_class_or_a_function_and_its_arguments(source, kwargs, reward):
+    envs = make(source, config_of(env_kwargs=kwargs))
+    assert reward_of(envs) == [reward] * 3
+    assert len(games_of(envs)) == 3
 
 
 @pytest.fixture
@@ -110,31 +130,10 @@ def test_a_module_and_an_id(module_on_disk, function):
     envs.close()
 
 
-@pytest.mark.parametrize("function", [make, make_eval])
-def test_a_class_in_a_module(module_on_disk, function):
-    envs = function("on_disk:Mine", config_of(env_kwargs={"sutton_barto_reward": True}))
-    assert [type(env.unwrapped).__name__ for env in envs.envs][:2] == ["Mine"] * 2
-    assert reward_of(envs)[:2] == [0, 0]
-    envs.close()
-    with pytest.raises(ValueError, match="'on_disk:Min': no such environment"):
-        function("on_disk:Min", config_of())
-
-
 def test_a_class():
     envs = make(Corridor, config_of(env_kwargs={"length": 9}))
     assert reward_of(envs) == [9, 9, 9]
     assert len(games_of(envs)) == 3
-
-
-def test_a_function():
-    envs = make(lambda: Corridor(length=8), config_of())
-    assert reward_of(envs) == [8, 8, 8]
-    assert len(games_of(envs)) == 3
-
-
-def test_a_functions_arguments():
-    envs = make(lambda length: Corridor(length), config_of(env_kwargs={"length": 2}))
-    assert reward_of(envs) == [2, 2, 2]
 
 
 def test_one_environment_becomes_a_batch_of_one():
@@ -145,10 +144,114 @@ def test_one_environment_becomes_a_batch_of_one():
     assert reward_of(envs) == [4]
 
 
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_a_vector_environment_is_used_as_it_is(mode):
-    given = SyncVectorEnv([Corridor] * 2, autoreset_mode=mode)
-    assert make(given, config_of()) is given
+def test_a_vector_environment_is_used_as_it_is():
+    for mode in AutoresetMode:
+        given = SyncVectorEnv([Corridor] * 2, autoreset_mode=mode)
+        assert make(given, config_of()) is given
+
+
+class Sized(Corridor):
+    def __init__(self, size):
+        super().__init__()
+
+
+def spaced(**spaces):
+    names = {f"{which}_space": space for which, space in spaces.items()}
+    return lambda: make(type("Strange", (Corridor,), names), config_of())
+
+
+def unsaid(mode):
+    given = SyncVectorEnv([Corridor])
+    given.metadata["autoreset_mode"] = mode
+    return lambda: make(given, config_of())
+
+
+class Mute(Corridor):
+    observation_space = Text(5)
+
+    def reset(self, **kwargs):
+        return 0.5, {}
+
+
+def of_kwargs(source, **env_kwargs):
+    return lambda: make(source, config_of(env_kwargs=env_kwargs))
+
+
+def wrapped(name, mode="sync"):
+    config = config_of(wrappers=(name,), vectorization=mode)
+    return lambda: make("CartPole-v1", config)
+
+
+def many(mode, count):
+    config = Config(vectorization=mode, num_envs=count)
+    return lambda: make(lambda: pytest.fail("made one"), config)
+
+
+@pytest.mark.parametrize(
+    ("done", "error", "words"),
+    [
+        (lambda: make("cartpole-v1", config_of()), ValueError, "CartPole-v1"),
+        (lambda: make("CartPole-v7", config_of()), ValueError, "CartPole-v1"),
+        (lambda: make("ALE/Pnog-v5", config_of()), ValueError, "ALE/Pong-v5"),
+        (lambda: make("nobody/No-v0", config_of()), ValueError, "no such environment"),
+        (lambda: make("nomodule:My-v0", config_of()), ValueError, "'nomodule'"),
+        (lambda: make(3, config_of()), TypeError, "envs = 3"),
+        (lambda: make(lambda: None, config_of()), TypeError, "None.*gymnasium.Env"),
+        (
+            lambda: make(lambda: SyncVectorEnv([Corridor]), config_of()),
+            TypeError,
+            "SyncVectorEnv.*gymnasium.Env",
+        ),
+        (of_kwargs("CartPole-v1", view="pixels"), TypeError, "'view': 'pixels'"),
+        (of_kwargs("yieldrl/CartPole-v1", view="pixels"), TypeError, "'view'"),
+        (of_kwargs(Corridor, self=1), TypeError, "'self': 1.*multiple values"),
+        (of_kwargs(Sized), TypeError, "'size'; give"),
+        (spaced(action=Text(5)), TypeError, "action.*Text.* is not supported"),
+        (spaced(action=Dict(arm=Discrete(2))), TypeError, "action.*Dict"),
+        (spaced(action=SequenceSpace(Box(0, 1))), TypeError, "action.*Sequence"),
+        (
+            spaced(observation=Dict(a=Dict(goal=Tuple([Text(4)])), b=Discrete(2))),
+            TypeError,
+            r"Tuple.* at a\.goal is not supported",
+        ),
+        (unsaid(None), ValueError, "autoreset_mode"),
+        (unsaid("SameStep"), ValueError, "autoreset_mode"),
+        (
+            lambda: make(Mute, config_of(num_envs=1)).reset(seed=0),
+            TypeError,
+            r"Mute.* observation 0\.5",
+        ),
+        (many("sync", 16385), ValueError, "num_envs = 16385: .*most 16384"),
+        (many("async", 1025), ValueError, "num_envs = 1025: .*most 1024"),
+        (wrapped("math:pi"), ValueError, "^wrappers: .*'math:pi'"),
+        (wrapped("gymnasium.wrappers:"), ValueError, "names no wrapper"),
+        (wrapped("collections:OrderedDict"), (TypeError, ValueError), "no wrapper"),
+        (
+            wrapped("gymnasium.envs.classic_control:CartPoleEnv"),
+            ValueError,
+            r"no gymnasium\.Wrapper",
+        ),
+        (
+            wrapped("yieldrl.envs.wrappers:NormalizeReward"),
+            (TypeError, ValueError),
+            "around a whole batch",
+        ),
+        (wrapped("torch:is_tensor"), TypeError, "^wrappers: .*made False"),
+        (wrapped("gymnasium.wrappers:TimeLimit", "async"), TypeError, "'max_episode"),
+        (
+            lambda: make_eval(
+                SyncVectorEnv([lambda: Corridor()] * 2, autoreset_mode=SAME_STEP),
+                config_of(),
+                render_mode="rgb_array",
+            ),
+            ValueError,
+            "render_mode.*eval_envs=",
+        ),
+    ],
+)
+def test_what_cannot_be_made_is_named(done, error, words):
+    with pytest.raises(error, match=words):
+        done()
 
 
 def test_a_device_batched_environment():
@@ -208,12 +311,6 @@ def test_async():
         envs.close()
 
 
-@pytest.mark.parametrize("vectorization", ["auto", "sync"])
-def test_one_after_the_other(vectorization):
-    envs = make("CartPole-v1", config_of(vectorization=vectorization))
-    assert type(envs) is SerialVectorEnv
-
-
 def test_env_kwargs():
     config = config_of(env_kwargs={"is_slippery": False, "map_name": "8x8"})
     for envs in (make("FrozenLake-v1", config), make_eval("FrozenLake-v1", config)):
@@ -222,90 +319,7 @@ def test_env_kwargs():
         assert envs.single_observation_space == Discrete(64)
 
 
-@pytest.mark.parametrize("source", ["CartPole-v1", "yieldrl/CartPole-v1", Corridor])
-def test_arguments_that_an_environment_does_not_take_are_named(source):
-    message = r"^env_kwargs = \{'view': 'pixels'\} of .*--env-kwargs"
-    with pytest.raises(TypeError, match=message):
-        make(source, config_of(env_kwargs={"view": "pixels"}))
-
-
-class Sized(Corridor):
-    def __init__(self, size):
-        super().__init__()
-
-
-@pytest.mark.parametrize("source", ["CartPole-v1", "yieldrl/CartPole-v1", Corridor])
-def test_arguments_that_no_environment_can_take_are_named(source):
-    name = getattr(source, "__name__", source)
-    message = rf"^env_kwargs = {{'self': 1}} of {name}: .*multiple values for .*'self'"
-    with pytest.raises(TypeError, match=message):
-        make(source, config_of(env_kwargs={"self": 1}))
-
-
-def test_an_argument_that_an_environment_needs_is_named():
-    with pytest.raises(TypeError, match=r"^env_kwargs = {} of Sized: .*'size'; give"):
-        make(Sized, config_of())
-
-
-@pytest.mark.parametrize("source", [Corridor, lambda **kwargs: Corridor(**kwargs)])
-def test_render_mode(source):
-    envs = make(source, config_of(num_envs=1), render_mode="rgb_array")
-    envs.reset(seed=0)
-    assert envs.render()[0].shape == (4, 4, 3)
-
-
 # ------------------------------------------------------------------------------ errors
-
-
-@pytest.mark.parametrize(
-    ("env_id", "near"),
-    [
-        ("CartPole", "CartPole-v1"),
-        ("cartpole-v1", "CartPole-v1"),
-        ("CartPole-v7", "CartPole-v1"),
-        ("Pendulm-v1", "Pendulum-v1"),
-        ("yieldrl/CartPol-v1", "yieldrl/CartPole-v1"),
-        ("ALE/Pnog-v5", "ALE/Pong-v5"),
-    ],
-)
-def test_near_names_are_proposed(env_id, near):
-    with pytest.raises(ValueError, match=f"env_id = '{env_id}': no such.*{near}"):
-        make(env_id, config_of())
-
-
-@pytest.mark.parametrize("env_id", ["qqq-v0", "a b c", "nobody/Nothing-v0"])
-def test_unknown_ids(env_id):
-    with pytest.raises(ValueError, match=f"env_id = '{env_id}': no such environment"):
-        make(env_id, config_of())
-
-
-def test_an_unknown_module():
-    with pytest.raises(ValueError, match=r"nomodule:My-v0.*No module named 'nomodule'"):
-        make("nomodule:My-v0", config_of())
-
-
-def test_unknown_kwargs_are_named():
-    with pytest.raises(TypeError, match=r"'wind'.*CartPole-v1"):
-        make("CartPole-v1", config_of(env_kwargs={"wind": 1}))
-
-
-@pytest.mark.parametrize("source", [3, None, ["CartPole-v1"]])
-def test_other_things(source):
-    with pytest.raises(TypeError, match=r"envs = .*: give an environment id"):
-        make(source, config_of())
-
-
-@pytest.mark.parametrize(
-    ("made", "message"),
-    [
-        (None, "None"),
-        (Corridor, "class"),
-        (SyncVectorEnv([Corridor]), "SyncVectorEnv"),
-    ],
-)
-def test_functions_that_make_something_else(made, message):
-    with pytest.raises(TypeError, match=f"{message}.*must return a gymnasium.Env"):
-        make(lambda: made, config_of())
 
 
 def test_a_function_that_gives_the_same_environment_again():
@@ -317,53 +331,6 @@ def test_a_function_that_gives_the_same_environment_again():
     with pytest.raises(ValueError, match="same environment"):
         make(SyncVectorEnv([lambda: wrapped[0], lambda: wrapped[1]]), config_of())
     assert make(lambda: env, config_of(num_envs=1)).num_envs == 1
-
-
-@pytest.mark.parametrize(
-    ("which", "space"),
-    [
-        ("action", Text(5)),  # observations may be text
-        *(
-            (which, space)
-            for which in ("observation", "action")
-            for space in (Tuple([Discrete(2)]), SequenceSpace(Box(0, 1)))
-        ),
-    ],
-)
-def test_unsupported_spaces_are_named(which, space):
-    class Strange(Corridor):
-        pass
-
-    kind = type(space).__name__
-    setattr(Strange, f"{which}_space", space)
-    with pytest.raises(
-        TypeError, match=rf"{which}.*{kind}.* is not supported: use Box"
-    ):
-        make(Strange, config_of())
-
-
-def test_the_place_of_an_unsupported_space():
-    class Strange(Corridor):
-        observation_space = Dict(a=Dict(goal=Tuple([Text(4)])), b=Discrete(2))
-
-    with pytest.raises(TypeError, match=r"Tuple.* at a\.goal is not supported"):
-        make(Strange, config_of())
-
-
-def test_nested_actions_are_refused():
-    class Strange(Corridor):
-        action_space = Dict(arm=Discrete(2))
-
-    with pytest.raises(TypeError, match=r"action.*Dict.* is not supported: use Box"):
-        make(Strange, config_of())
-
-
-@pytest.mark.parametrize("mode", [None, "SameStep", True])
-def test_a_vector_environment_must_say_how_it_resets(mode):
-    given = SyncVectorEnv([Corridor])
-    given.metadata["autoreset_mode"] = mode
-    with pytest.raises(ValueError, match=r"autoreset_mode'\] = .*AutoresetMode"):
-        make(given, config_of())
 
 
 def test_a_missing_package_is_named(monkeypatch):
@@ -386,15 +353,40 @@ def test_a_missing_package_is_named(monkeypatch):
 
 EVALUATION_SOURCES: dict[str, Any] = {
     "id": lambda: "CartPole-v1",
-    "class": lambda: Corridor,
-    "function": lambda: lambda: Corridor(length=8),
+    "function": lambda: lambda **kwargs: Corridor(**{"length": 8, **kwargs}),
     "environment": lambda: gym.make("CartPole-v1"),
     "sync": lambda: SyncVectorEnv([Corridor] * 2, autoreset_mode=SAME_STEP),
-    "serial": lambda: SerialVectorEnv([Corridor] * 2),
     "gymnasium's": lambda: gym.make_vec("CartPole-v1", num_envs=2),
     "device-batched": lambda: CartPoleVectorEnv(2),
     "device-batched id": lambda: "yieldrl/CartPole-v1",
 }
+
+
+@pytest.mark.parametrize("name", EVALUATION_SOURCES)
+def test_evaluation_has_environments_of_its_own_and_can_be_watched(name):
+    source = EVALUATION_SOURCES[name]()
+    config = config_of()
+    training, evaluation = make(source, config), make_eval(source, config)
+    assert evaluation is not training
+    assert evaluation.num_envs == config.eval_episodes
+    assert evaluation.single_observation_space == training.single_observation_space
+    assert evaluation.single_action_space == training.single_action_space
+    if hasattr(training, "envs") and hasattr(evaluation, "envs"):
+        assert not games_of(training) & games_of(evaluation)
+    for envs in (training, evaluation):
+        envs.reset(seed=3)
+    evaluation.step(evaluation.action_space.sample())
+    training.close()
+    evaluation.reset(seed=3)
+    evaluation.close()
+    if name == "sync":  # of functions that may take no render_mode
+        return
+    watched = make_eval(source, config, num_envs=1, render_mode="rgb_array")
+    watched.reset(seed=1)
+    (frame,) = watched.render()
+    assert frame.dtype == np.uint8
+    assert frame.shape[-1] == 3
+    watched.close()
 
 
 @pytest.mark.parametrize("name", EVALUATION_SOURCES)
@@ -416,37 +408,19 @@ def test_evaluation_has_environments_of_its_own(name):
     evaluation.close()
 
 
-@pytest.mark.parametrize("name", sorted(EVALUATION_SOURCES.keys() - {"sync", "serial"}))
-def test_evaluation_can_be_watched(name):
-    source = EVALUATION_SOURCES[name]()
-    if name == "function":
-        source = lambda **kwargs: Corridor(**kwargs)  # noqa: E731
-    envs = make_eval(source, config_of(), num_envs=1, render_mode="rgb_array")
-    envs.reset(seed=1)
-    (frame,) = envs.render()
-    assert frame.dtype == np.uint8
-    assert frame.shape[-1] == 3
-    envs.close()
-
-
-def test_at_most_sixteen():
-    assert make_eval(Corridor, config_of(eval_episodes=100)).num_envs == 16
-    assert make_eval(Corridor, config_of(eval_episodes=100), num_envs=20).num_envs == 20
-
-
 class Large(Corridor):
     metadata = {**Corridor.metadata, "most_eval_envs": 2}  # noqa: RUF012
 
 
-@pytest.mark.parametrize("kind", ["class", "id", "batch"])
-def test_an_environment_says_how_many_may_play_at_once(kind, monkeypatch):
+def test_an_environment_says_how_many_may_play_at_once(monkeypatch):
+    assert make_eval(Corridor, config_of(eval_episodes=100)).num_envs == 16
+    assert make_eval(Corridor, config_of(eval_episodes=100), num_envs=20).num_envs == 20
     monkeypatch.setitem(gym.registry, "Large-v0", EnvSpec("Large-v0", Large))
-    sources: Any = {"class": Large, "id": "Large-v0"}
-    sources["batch"] = SyncVectorEnv([Large] * 3, autoreset_mode=SAME_STEP)
-    source = sources[kind]
-    assert make_eval(source, config_of(eval_episodes=100)).num_envs == 2
-    assert make_eval(source, config_of(eval_episodes=1)).num_envs == 1
-    assert make_eval(source, config_of(), num_envs=3).num_envs == 3
+    batch = SyncVectorEnv([Large] * 3, autoreset_mode=SAME_STEP)
+    for source in (Large, "Large-v0", batch):
+        assert make_eval(source, config_of(eval_episodes=100)).num_envs == 2
+        assert make_eval(source, config_of(eval_episodes=1)).num_envs == 1
+        assert make_eval(source, config_of(), num_envs=3).num_envs == 3
 
 
 def test_evaluation_of_an_environment_keeps_its_arguments_and_wrappers():
@@ -482,12 +456,6 @@ def test_evaluation_of_a_batch_keeps_its_arguments():
     assert watched.render_mode == "rgb_array"
 
 
-def test_a_batch_of_functions_cannot_be_watched_without_a_spec():
-    given = SyncVectorEnv([lambda: Corridor()] * 2, autoreset_mode=SAME_STEP)
-    with pytest.raises(ValueError, match=r"render_mode.*eval_envs="):
-        make_eval(given, config_of(), render_mode="rgb_array")
-
-
 class Doubled(gym.RewardWrapper):
     def reward(self, reward):
         return 2 * reward
@@ -515,6 +483,7 @@ def test_what_cannot_be_made_again_is_said():
             make_eval(source, config_of())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")  # its own, about seeds and bounds
 def test_envpools_batch_goes_through_the_collector():
     envpool = pytest.importorskip("envpool", reason="pip install envpool")
@@ -527,159 +496,6 @@ def test_envpools_batch_goes_through_the_collector():
 
 
 # --------------------------------------------------------------------- Atari and MuJoCo
-
-
-@pytest.fixture
-def pong():
-    pytest.importorskip("ale_py")
-    config = config_of(num_envs=2, env_kwargs={"max_num_frames_per_episode": 60})
-    return "ALE/Pong-v5", config
-
-
-def test_atari(pong):
-    envs = make(*pong)
-    assert envs.metadata["autoreset_mode"] == SAME_STEP
-    assert envs.single_observation_space == Box(0, 255, (4, 84, 84), np.uint8)
-    obs, _ = envs.reset(seed=1)
-    assert obs.shape == (2, 4, 84, 84)
-    assert obs.dtype == np.uint8
-    ended = 0
-    for _ in range(40):
-        obs, reward, terminated, truncated, info = envs.step(np.array([2, 3]))
-        ends = terminated | truncated
-        if ends.any():
-            ended += ends.sum()
-            final_obs = np.stack(list(info["final_obs"][ends]))
-            assert final_obs.shape[1:] == (4, 84, 84)
-            assert (final_obs != obs[ends]).any(), "the end, not the new beginning"
-    assert ended >= 2
-    assert reward.shape == (2,)
-    envs.close()
-
-
-def test_atari_scores_are_clipped_in_training_and_counted_in_evaluation():
-    pytest.importorskip("ale_py")
-    config = config_of(num_envs=2)
-    source = "ALE/MsPacman-v5"  # ten points a pellet
-    training, evaluation = make(source, config), make_eval(source, config)
-    trained_on = make(source, dataclasses.replace(config, env_kwargs={"noop_max": 1}))
-    again = make_eval(trained_on, config)
-    best = []
-    for envs in (training, evaluation, again):
-        envs.reset(seed=1)
-        rewards = [envs.step(np.full(2, 3))[1].max() for _ in range(100)]
-        best.append(max(rewards))
-        envs.close()
-    assert best[0] == 1
-    assert best[1] >= 10
-    assert best[2] >= 10
-    assert again.spec.kwargs["noop_max"] == 1
-    trained_on.close()
-
-
-def test_atari_can_be_watched_as_it_was_played(pong):
-    env_id, config = pong
-    kwargs = {"repeat_action_probability": 0.5, "full_action_space": True}
-    config = dataclasses.replace(config, env_kwargs=kwargs)
-    training = make(env_id, config)
-    brown = [144, 72, 17]  # Pong's table
-    for source in (env_id, training):
-        envs = make_eval(source, config, num_envs=1, render_mode="rgb_array")
-        assert envs.single_observation_space == training.single_observation_space
-        assert envs.single_action_space == training.single_action_space
-        assert envs.metadata["render_fps"] == 15
-        plain = make_eval(source, config, num_envs=1)
-        for one in (envs, plain):
-            one.reset(seed=1)
-        for _ in range(50):
-            (frame,) = envs.render()
-            assert frame.shape == (210, 160, 3)
-            assert frame[150, 80].tolist() == brown
-            action = envs.action_space.sample()
-            watched, played = envs.step(action), plain.step(action)
-            for actual, expected in zip(watched[:4], played[:4], strict=True):
-                np.testing.assert_array_equal(actual, expected)
-            # The picture is that of the game which the agent sees.
-            rows, columns = (np.linspace(0, n - 1, 84).astype(int) for n in (210, 160))
-            grey = envs.render()[0].mean(-1)[rows][:, columns]
-            seen = watched[0][0, -1]
-            assert np.corrcoef(grey.ravel(), seen.ravel())[0, 1] > 0.9
-        envs.close()
-        plain.close()
-    training.close()
-
-
-def test_the_picture_is_of_the_same_game_without_a_seed_too(pong, monkeypatch):
-    """A game begins with up to 30 idle frames, by chance."""
-    envs = make_eval(*pong, num_envs=2, render_mode="rgb_array")
-    frames = []
-    reset = type(envs.pictures.unwrapped).reset
-
-    def watched(self, **kwargs):
-        obs, info = reset(self, **kwargs)
-        frames.append(tuple(info["episode_frame_number"]))
-        return obs, info
-
-    monkeypatch.setattr(type(envs.pictures.unwrapped), "reset", watched)
-    for _ in range(6):
-        envs.reset()
-    assert frames[::2] == frames[1::2]
-    assert len(set(frames)) > 1
-    envs.close()
-
-
-def test_mujoco(tmp_path, monkeypatch):
-    pytest.importorskip("mujoco")
-    monkeypatch.chdir(tmp_path)  # it writes a log where it stands
-    envs = make("HalfCheetah-v5", config_of(num_envs=2))
-    obs, _ = envs.reset(seed=1)
-    assert obs.shape == (2, 17)
-    assert envs.single_action_space.shape == (6,)
-    obs, reward, terminated, truncated, _ = envs.step(np.zeros((2, 6), np.float32))
-    assert obs.shape == (2, 17)
-    assert np.isfinite(reward).all()
-    assert not (terminated | truncated).any()
-    envs.close()
-
-
-@pytest.mark.parametrize(("mode", "most"), [("sync", 16384), ("async", 1024)])
-def test_environments_made_one_by_one_have_a_largest_number(mode, most):
-    config = Config(vectorization=mode, num_envs=most + 1)
-    for source in ("CartPole-v1", lambda: pytest.fail("made one")):
-        with pytest.raises(ValueError, match=rf"num_envs = {most + 1}: .*most {most};"):
-            make(source, config)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("math:pi", r"'math:pi' is 3\.14.*, no wrapper: name module:Class"),
-        ("gymnasium.wrappers:", r"names no wrapper"),
-        ("collections:OrderedDict", r"names no wrapper \(it is Python's own"),
-        ("gymnasium.envs.classic_control:CartPoleEnv", r"no gymnasium\.Wrapper"),
-        ("gymnasium.wrappers.vector:ClipReward", r"around a whole batch.* as envs="),
-        ("yieldrl.envs.wrappers:NormalizeReward", r"around a whole batch.* as envs="),
-        (
-            "torch:is_tensor",
-            r"torch:is_tensor made False of <.*>: it must return an env",
-        ),
-        ("gymnasium.wrappers:TimeLimit", r":TimeLimit cannot be put around <.*steps'"),
-    ],
-)
-@pytest.mark.parametrize("mode", ["sync", "async"])
-def test_wrappers_that_are_none_are_named(name, message, mode, capsys):
-    config = config_of(wrappers=(name,), vectorization=mode)
-    with pytest.raises((TypeError, ValueError), match=rf"^wrappers: .*{message}"):
-        make("CartPole-v1", config)
-
-
-def test_a_function_may_be_a_wrapper():
-    config = config_of(wrappers=(f"{__name__}:limited",), num_envs=1)
-    assert make("CartPole-v1", config).envs[0].spec.max_episode_steps == 3
-
-
-def limited(env):
-    return gym.wrappers.TimeLimit(env, 3)
 
 
 def test_the_first_wrapper_is_the_innermost():
@@ -695,19 +511,6 @@ def raised(env):
     return gym.wrappers.TransformReward(env, lambda reward: reward + 1)
 
 
-@pytest.mark.parametrize("said", [None, 3, 0.5])
-def test_what_is_no_sentence_is_refused_by_name(said):
-    class Mute(Corridor):
-        observation_space = Text(5)
-
-        def reset(self, **kwargs):
-            return said, {}
-
-    envs = make(Mute, config_of(num_envs=1))
-    with pytest.raises(TypeError, match=rf"Mute.* observation {said}: .* a string"):
-        envs.reset(seed=0)
-
-
 class Shifting(Corridor):
     """Writes into the argument that it is given."""
 
@@ -717,25 +520,23 @@ class Shifting(Corridor):
         self.goal = goal
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_environments_share_no_argument(named):
-    gym.register("Shifting-v0", entry_point=Shifting)
-    config = config_of(env_kwargs={"goal": {"at": 0}})
-    envs = make("Shifting-v0" if named else Shifting, config)
-    assert envs.get_attr("goal") == ({"at": 1},) * 3
-    assert config.env_kwargs == {"goal": {"at": 0}}
-    gym.registry.pop("Shifting-v0")
+def test_environments_share_no_argument(monkeypatch):
+    monkeypatch.setitem(gym.registry, "Shifting-v0", EnvSpec("Shifting-v0", Shifting))
+    for source in ("Shifting-v0", Shifting):
+        config = config_of(env_kwargs={"goal": {"at": 0}})
+        envs = make(source, config)
+        assert envs.get_attr("goal") == ({"at": 1},) * 3
+        assert config.env_kwargs == {"goal": {"at": 0}}
 
 
-@pytest.mark.parametrize(
-    ("screens", "expected"), [({}, "dummy"), ({"DISPLAY": ":0"}, None)]
-)
-def test_pygame_looks_for_no_screen_where_there_is_none(monkeypatch, screens, expected):
+def test_pygame_looks_for_no_screen_where_there_is_none(monkeypatch):
     """It prints `error: XDG_RUNTIME_DIR is invalid` if it looks in vain."""
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in screens.items():
-        monkeypatch.setenv(name, value)
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
     monkeypatch.setattr(sys, "platform", "linux")
-    make("CartPole-v1", Config(num_envs=1), render_mode="rgb_array").close()
-    assert os.environ.pop("SDL_VIDEODRIVER", None) == expected
+    for screens, expected in (({}, "dummy"), ({"DISPLAY": ":0"}, None)):
+        for name in names:
+            monkeypatch.delenv(name, raising=False)
+        for name, value in screens.items():
+            monkeypatch.setenv(name, value)
+        make("CartPole-v1", Config(num_envs=1), render_mode="rgb_array").close()
+        assert os.environ.pop("SDL_VIDEODRIVER", None) == expected

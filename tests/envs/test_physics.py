@@ -2,10 +2,8 @@
 
 import copy
 import math
-import subprocess
 import sys
 import types
-import warnings
 
 import gymnasium
 import numpy as np
@@ -18,7 +16,7 @@ from torch import Tensor
 
 import yieldrl.envs  # noqa: F401 (registers the environments)
 
-mujoco = pytest.importorskip("mujoco")
+mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
 
 ROBOTS = ("HalfCheetah", "Hopper", "Walker2d", "InvertedPendulum", "Ant", "Humanoid")
 SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
@@ -79,34 +77,33 @@ def close(world, original) -> None:
     np.testing.assert_allclose(world, original, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("options", [False, True], ids=["default", "options"])
 @pytest.mark.parametrize("robot", ROBOTS)
-def test_equals_gymnasium_step_by_step(robot: str, options: bool) -> None:
-    kwargs = OPTIONS[robot] if options else {}
-    n, rng = 3, np.random.default_rng(0)
-    references = [gymnasiums(robot, **kwargs) for _ in range(n)]
-    world = make(robot, n, threads=2, **kwargs)
-    world.reset(seed=0)
-    for i, reference in enumerate(references):
-        reference.reset(seed=i)
-    ends = 0
-    high = references[0].action_space.high
-    for _ in range(100):
-        before = state_of(references, world)
-        action = rng.uniform(-high, high, (n, len(high)))
-        rows = [e.step(a) for e, a in zip(references, action, strict=True)]
-        after, reward, terminated = world.dynamics(before, torch.as_tensor(action))
-        for name, value in state_of(references, world).items():
-            assert torch.equal(after[name], value), name
-        close(world.observe(after), np.stack([row[0] for row in rows]))
-        close(reward, [row[1] for row in rows])
-        assert terminated.tolist() == [row[2] for row in rows]
-        for reference, row in zip(references, rows, strict=True):
-            if row[2]:
-                ends += 1
-                reference.reset()
-    never = robot == "HalfCheetah" or (options and robot == "Walker2d")
-    assert never == (ends == 0)
+def test_equals_gymnasium_step_by_step(robot: str) -> None:
+    for kwargs in ({}, OPTIONS[robot]):
+        n, rng = 3, np.random.default_rng(0)
+        references = [gymnasiums(robot, **kwargs) for _ in range(n)]
+        world = make(robot, n, threads=2, **kwargs)
+        world.reset(seed=0)
+        for i, reference in enumerate(references):
+            reference.reset(seed=i)
+        ends = 0
+        high = references[0].action_space.high
+        for _ in range(100):
+            before = state_of(references, world)
+            action = rng.uniform(-high, high, (n, len(high)))
+            rows = [e.step(a) for e, a in zip(references, action, strict=True)]
+            after, reward, terminated = world.dynamics(before, torch.as_tensor(action))
+            for name, value in state_of(references, world).items():
+                assert torch.equal(after[name], value), name
+            close(world.observe(after), np.stack([row[0] for row in rows]))
+            close(reward, [row[1] for row in rows])
+            assert terminated.tolist() == [row[2] for row in rows]
+            for reference, row in zip(references, rows, strict=True):
+                if row[2]:
+                    ends += 1
+                    reference.reset()
+        never = robot == "HalfCheetah" or (kwargs and robot == "Walker2d")
+        assert bool(never) == (ends == 0)
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
@@ -149,7 +146,7 @@ def test_first_states_are_gymnasiums(robot: str) -> None:
     envs = make(robot, n, reset_noise_scale=scale, max_episode_steps=1)
     envs.reset(seed=2)
     start = torch.as_tensor(reference.init_qpos).unsqueeze(-1)
-    bound = 1.63 / math.sqrt(n)  # Kolmogorov, 1 %; 2.2 for all of up to 47 rows
+    bound = 2.2 / math.sqrt(n)  # Kolmogorov, 1 % for all of up to 47 rows
     uniform = lambda x: (x / scale + 1) / 2  # noqa: E731
     normal = lambda x: torch.special.ndtr(x / scale)  # noqa: E731
     velocity = normal if robot in ("HalfCheetah", "Ant") else uniform
@@ -158,21 +155,11 @@ def test_first_states_are_gymnasiums(robot: str) -> None:
         levels = torch.cat((position, velocity(envs.state["qvel"])))
         empirical = (torch.arange(n) + 0.5) / n
         gap = (levels.sort(dim=1).values - empirical).abs().amax(1)
-        assert gap.max() < 2.2 / 1.63 * bound
+        assert gap.max() < bound
         correlation = torch.corrcoef(levels) - torch.eye(len(levels))
         assert correlation.abs().max() < 5 / math.sqrt(n)
         assert not envs.state["qacc_warmstart"].any()
         envs.step(np.zeros(envs.action_space.shape))
-    draws = []
-    for seed in range(300):  # gymnasium's, to see that it is this distribution
-        reference.reset(seed=seed)
-        draws.append(np.r_[reference.data.qpos, reference.data.qvel])
-    start = np.r_[reference.init_qpos, np.zeros(reference.model.nv)]
-    original = torch.as_tensor(np.stack(draws, axis=-1) - start[:, None])
-    nq = reference.model.nq
-    levels = torch.cat((uniform(original[:nq]), velocity(original[nq:])))
-    empirical = (torch.arange(300) + 0.5) / 300
-    assert (levels.sort(dim=1).values - empirical).abs().max() < 2.2 / math.sqrt(300)
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
@@ -191,8 +178,15 @@ def test_spaces_are_gymnasiums(robot: str) -> None:
     assert spec.reward_threshold == other.reward_threshold
 
 
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-@pytest.mark.parametrize("robot", ["Hopper", "Ant"])
+@pytest.mark.parametrize(
+    ("robot", "mode"),
+    [
+        ("Hopper", SAME_STEP),
+        ("Ant", SAME_STEP),
+        ("Ant", NEXT_STEP),
+        ("Hopper", AutoresetMode.DISABLED),
+    ],
+)
 def test_autoreset_equals_sync_vector_env(robot: str, mode: AutoresetMode) -> None:
     n, limit, rng = 6, 12, np.random.default_rng(1)
     kwargs = {"healthy_z_range": (0.4, 0.8)} if robot == "Ant" else {}
@@ -237,7 +231,7 @@ def test_autoreset_equals_sync_vector_env(robot: str, mode: AutoresetMode) -> No
     assert (seen > 0).all()
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("robot", ["Hopper", "Humanoid"])
 def test_threads_do_not_matter_and_a_saved_state_continues_bitwise(robot: str) -> None:
     alone, together = (make(robot, 5, threads=t) for t in (1, 3))
     alone.reset(seed=4)
@@ -257,11 +251,47 @@ def test_threads_do_not_matter_and_a_saved_state_continues_bitwise(robot: str) -
     )
 
 
-def test_seeds_per_world() -> None:
-    together = make("Ant", 3)
-    obs, _ = together.reset(seed=[5, 6, 7])
-    alone, _ = make("Ant", 1).reset(seed=[6])
-    assert torch.equal(obs[1], alone[0])
+MUSCLE = """<mujoco>
+<worldbody><body><joint name="j"/><geom size="1"/></body></worldbody>
+<actuator><general joint="j" dyntype="integrator"/></actuator>
+</mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("done", "error", "word"),
+    [
+        (lambda: make("Hopper", 0), ValueError, "num_envs = 0"),
+        (lambda: make("Hopper", frame_skip=0), ValueError, "frame_skip"),
+        (lambda: make("Hopper", threads=0), ValueError, "threads"),
+        (lambda: make("Hopper", compile=True), ValueError, "compile"),
+        (lambda: make("Hopper", dtype=torch.float16), ValueError, "dtype"),
+        (lambda: make("Hopper", xml_file="nothing.xml"), OSError, "nothing"),
+        (lambda: make("Hopper", backend="brax"), ValueError, "backend"),
+        (
+            lambda: make("Hopper", 3, mass_scale=torch.ones(2)),
+            ValueError,
+            "mass_scale has the shape",
+        ),
+        (lambda: make("Hopper", friction_scale=-1.0), ValueError, "friction_scale"),
+        (lambda: make("Hopper", mass_scale=0.0), ValueError, "mass_scale = 0"),
+        (lambda: make("Hopper").vary(colour=2.0), TypeError, "'colour'"),
+        (
+            lambda: make("Hopper").vary(model_fields={"nq": torch.ones(1)}),
+            ValueError,
+            "nq",
+        ),
+        (
+            lambda: make("Hopper", 3).vary(
+                model_fields={"body_mass": torch.ones(3, 4)}
+            ),
+            ValueError,
+            "body_mass has the shape",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(done, error, word: str) -> None:
+    with pytest.raises(error, match=word):
+        done()
 
 
 def test_a_step_leaves_earlier_results_alone() -> None:
@@ -274,28 +304,9 @@ def test_a_step_leaves_earlier_results_alone() -> None:
     assert all(torch.equal(state[name], before[name]) for name in before)
 
 
-def test_wrong_arguments() -> None:
-    for count in (0, -1):
-        with pytest.raises(ValueError, match=f"num_envs = {count}: must be at least 1"):
-            make("Hopper", count)
-    with pytest.raises(ValueError, match="frame_skip = 0"):
-        make("Hopper", 1, frame_skip=0)
-    with pytest.raises(ValueError, match="threads = 0"):
-        make("Hopper", 1, threads=0)
-    with pytest.raises(ValueError, match="compile"):
-        make("Hopper", 1, compile=True)
-    with pytest.raises(ValueError, match=r"dtype = torch\.float16"):
-        make("Hopper", 1, dtype=torch.float16)
-    with pytest.raises(OSError, match=r"nothing\.xml"):
-        make("Hopper", 1, xml_file="nothing.xml")
-
-
 def test_a_model_with_more_state_is_refused(tmp_path) -> None:
     file = tmp_path / "muscle.xml"
-    file.write_text(
-        """<mujoco><worldbody><body><joint name="j"/><geom size="1"/></body></worldbody>
-        <actuator><general joint="j" dyntype="integrator"/></actuator></mujoco>"""
-    )
+    file.write_text(MUSCLE)
     with pytest.raises(ValueError, match="activations"):
         make("HalfCheetah", 1, xml_file=str(file))
 
@@ -320,11 +331,6 @@ def test_a_clock_of_ones_own_is_left_alone() -> None:
         assert spent() > 0
     finally:
         mujoco.set_mjcb_time(None)
-
-
-def test_wrong_backend() -> None:
-    with pytest.raises(ValueError, match="backend = 'brax'"):
-        make("Hopper", 1, backend="brax")
 
 
 def test_observations_are_float32_unless_float64_is_asked_for() -> None:
@@ -361,7 +367,7 @@ def edit(model, values) -> None:
     mujoco.mj_setConst(model, mujoco.MjData(model))
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("robot", ["HalfCheetah", "Ant", "Humanoid"])
 def test_varied_worlds_equal_edited_models(robot: str) -> None:
     rng, references = np.random.default_rng(0), [gymnasiums(robot) for _ in range(3)]
     for i, reference in enumerate(references):
@@ -398,7 +404,7 @@ def test_a_varied_world_begins_anew_as_itself(mode: AutoresetMode) -> None:
     assert not torch.equal(world.backend.fields(world.state)["cinert"][..., 0], heavy)
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("robot", ["Hopper", "Ant"])
 def test_scales_of_one_change_no_bit(robot: str) -> None:
     ones = dict.fromkeys(("mass_scale", "friction_scale", "gear_scale"), 1.0)
     plain, varied = make(robot, 2), make(robot, 2, **ones, gravity=9.81)
@@ -409,11 +415,10 @@ def test_scales_of_one_change_no_bit(robot: str) -> None:
         assert torch.equal(plain.step(action)[0], varied.step(action)[0])
 
 
-@pytest.mark.parametrize("robot", ["Hopper", "Ant"])
-def test_any_field_can_be_varied_and_at_any_time(robot: str) -> None:
+def test_any_field_can_be_varied_and_at_any_time() -> None:
     """Here the size and the place of the torso's parts."""
-    references = [gymnasiums(robot) for _ in range(2)]
-    world = make(robot, 2)
+    references = [gymnasiums("Ant") for _ in range(2)]
+    world = make("Ant", 2)
     world.reset(seed=0)
     model, sizes = references[0].model, torch.tensor([0.8, 1.3]).double()
     fields = {
@@ -441,50 +446,6 @@ def test_any_field_can_be_varied_and_at_any_time(robot: str) -> None:
         assert torch.equal(after["qpos"], state_of(references, world)["qpos"])
 
 
-def test_wrong_variations() -> None:
-    with pytest.raises(ValueError, match=r"mass_scale has the shape \[2\]"):
-        make("Hopper", 3, mass_scale=torch.ones(2))
-    with pytest.raises(ValueError, match="friction_scale = -1"):
-        make("Hopper", 3, friction_scale=-1.0)
-    with pytest.raises(ValueError, match="mass_scale = 0"):
-        make("Hopper", 3, mass_scale=0.0)
-    envs = make("Hopper", 3)
-    with pytest.raises(TypeError, match="'colour'"):
-        envs.vary(colour=2.0)
-    for wrong in ("body_weight", "opt.timestep", "nq", "body_parentid"):
-        with pytest.raises(ValueError, match=wrong):
-            envs.vary(model_fields={wrong: torch.ones(3)})
-    with pytest.raises(ValueError, match=r"body_mass has the shape \[3, 4\]"):
-        envs.vary(model_fields={"body_mass": torch.ones(3, 4)})
-
-
-CLOSES = """
-import gymnasium, psutil
-import yieldrl.envs
-from yieldrl.envs.physics import model
-
-def size():
-    return psutil.Process().memory_info().vms
-
-model.WORLD_MEMORY = 2**26  # the C library keeps smaller pieces for what comes next
-gymnasium.make_vec("yieldrl/Ant-v1", num_envs=1).close()  # loads what is needed
-before = size()
-envs = gymnasium.make_vec("yieldrl/Ant-v1", num_envs=20, threads=1)
-envs.reset(seed=0)
-taken = size() - before
-envs.close()
-print(taken, size() - before)
-"""
-
-
-def test_closing_gives_the_memory_back_at_once() -> None:
-    command = [sys.executable, "-W", "ignore", "-c", CLOSES]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    taken, kept = map(int, run.stdout.split())
-    assert taken > 20 * 2**26
-    assert kept < 0.1 * taken
-
-
 def test_what_is_closed_stays_closed() -> None:
     for robot in ("Ant", "Hopper"):
         closed = make(robot, 1)
@@ -499,9 +460,8 @@ def test_what_is_closed_stays_closed() -> None:
             closed.vary(gravity=1.0)
 
 
-@pytest.mark.parametrize("robot", ["Hopper", "Ant"])
-def test_deep_copies_go_on_alike_and_apart(robot: str) -> None:
-    envs = make(robot, 2, threads=1, gravity=torch.tensor([5.0, 9.0]))
+def test_deep_copies_go_on_alike_and_apart() -> None:
+    envs = make("Ant", 2, threads=1, gravity=torch.tensor([5.0, 9.0]))
     envs.reset(seed=0)
     envs.step(torch.ones(envs.action_space.shape))
     other = copy.deepcopy(envs)
@@ -526,32 +486,6 @@ def test_attributes_set_the_physics() -> None:
     zero = torch.zeros(2, 3)
     assert torch.equal(one.step(zero)[0], other.step(zero)[0])
     assert torch.equal(*(g.get_attr("opt.gravity")[0] for g in (one, other)))
-
-
-def test_what_mujoco_deprecates_in_gymnasiums_files_is_not_shown() -> None:
-    """Nor is the memory lost of the warnings that were shown: each comes once."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        for _ in range(3):
-            warnings.warn("one of another's", stacklevel=1)
-            model = make("HalfCheetah").model
-    assert [str(w.message) for w in caught] == ["one of another's"]
-    original = gymnasiums("HalfCheetah").model
-    for name in ("body_mass", "body_inertia", "body_invweight0", "dof_invweight0"):
-        np.testing.assert_array_equal(getattr(model, name), getattr(original, name))
-
-
-def test_a_world_reserves_a_megabyte() -> None:
-    for robot in ("Ant", "Humanoid"):
-        envs, original = make(robot, 2), gymnasiums(robot)
-        assert envs.model.narena == 2**20
-        assert original.model.narena > 13e6
-        fallen = original.data
-        for seed in range(3):
-            original.reset(seed=seed)
-            for _ in range(100):
-                original.step(original.action_space.sample())
-        assert fallen.maxuse_arena < 2**16
 
 
 def test_more_worlds_than_the_memory_holds_are_refused(monkeypatch) -> None:
@@ -591,7 +525,7 @@ def draws():
         pytest.skip(str(reason))
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("robot", ["Hopper", "InvertedPendulum", "Humanoid"])
 def test_pictures_are_gymnasiums(robot: str, draws, monkeypatch) -> None:
     """Of the same state, seen from the same place."""
     from yieldrl.envs.physics.picture import opengl
@@ -652,27 +586,13 @@ def test_pictures_follow_the_robot_and_show_its_own_model(draws) -> None:
     np.testing.assert_array_equal(other.render()[0], those[0])
 
 
-def test_without_opengl_the_remedy_is_named(monkeypatch) -> None:
-    envs = make("Hopper", 1, render_mode="rgb_array")
-    envs.reset(seed=0)
-    monkeypatch.setenv("MUJOCO_GL", "osmesa")
-    monkeypatch.setitem(sys.modules, "mujoco.osmesa", None)
-    remedy = r"MUJOCO_GL=osmesa.*apt install libosmesa"
-    with pytest.raises(DependencyNotInstalled, match=remedy):
-        envs.render()
-    # Where nothing is asked for, and there is no screen, it is EGL that is tried.
-    monkeypatch.setattr(sys, "platform", "linux")
-    for name in ("MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setitem(sys.modules, "mujoco.egl", None)
-    with pytest.raises(DependencyNotInstalled, match="MUJOCO_GL=egl"):
-        envs.render()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("robot", ["Hopper", "Ant", "Humanoid"])
 def test_warp_agrees_with_mujoco(robot: str) -> None:
     """One step from the same states, in float32. Ant's contacts are another matter."""
+    pytest.importorskip("mujoco_warp", reason="MuJoCo Warp is not installed")
+    with pytest.raises(ValueError, match="dtype"):
+        make(robot, 1, torch.float64, backend="warp")
     n, rng = 4, np.random.default_rng(0)
     exact, warp = make(robot, n), make(robot, n, torch.float32, backend="warp")
     assert warp.single_observation_space.dtype == np.float32
@@ -701,8 +621,9 @@ def test_warp_agrees_with_mujoco(robot: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("robot", ["Hopper", "InvertedPendulum"])
-def test_varied_warp_agrees_with_mujoco(robot: str) -> None:
+def test_varied_warp_agrees_with_mujoco() -> None:
+    pytest.importorskip("mujoco_warp", reason="MuJoCo Warp is not installed")
+    robot = "Hopper"
     rng, varied = np.random.default_rng(0), {k: torch.tensor(VARIED[k]) for k in VARIED}
     exact = make(robot, 3, **varied)
     warp = make(robot, 3, torch.float32, backend="warp")
@@ -722,9 +643,3 @@ def test_varied_warp_agrees_with_mujoco(robot: str) -> None:
     warp.close()
     with pytest.raises(ClosedEnvironmentError):
         warp.reset()
-
-
-def test_warp_has_no_float64() -> None:
-    pytest.importorskip("mujoco_warp")
-    with pytest.raises(ValueError, match=r"dtype = torch\.float64"):
-        make("Hopper", 1, torch.float64, backend="warp")

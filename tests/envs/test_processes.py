@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
-import threading
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -13,9 +15,9 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
-from worlds import Counter, Reusing
+from worlds import Counter
 
-from yieldrl.envs import make, processes, starting
+from yieldrl.envs import make, starting
 from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.envs.processes import ProcessVectorEnv
 from yieldrl.foundations import Config
@@ -24,14 +26,18 @@ NOTHING = np.zeros(2, np.int64)
 
 
 class Slow(Counter):
-    """Its steps take as long as the action says, in seconds."""
+    """Its steps interrupt the program and take so many seconds, if the action is 1."""
 
     def __init__(self, unit: float = 1.0, length: int = 9) -> None:
         super().__init__(length)
         self.unit = unit
 
     def step(self, action: int) -> Any:
-        time.sleep(self.unit * action)
+        if action:
+            program: Any = multiprocessing.parent_process()
+            time.sleep(0.1)  # or it may not wait yet, and closing takes longer
+            os.kill(program.pid, signal.SIGINT)
+            time.sleep(self.unit)
         return super().step(action)
 
 
@@ -50,34 +56,27 @@ class Odd(Counter):
         obs, reward, *flags, info = super().step(action)
         if self.what == "shape":
             obs = obs[:1]
-        if self.what == "reward":
-            reward = np.array([reward])
         return obs, reward, *flags, None if self.what == "info" else info
 
 
-def interrupt(envs: AsyncVectorEnv, actions: Any, after: float) -> None:
-    """Ctrl-C while they step."""
-    timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+def interrupt(envs: AsyncVectorEnv) -> None:
+    """Ctrl-C while they step: one has not answered."""
     with pytest.raises(KeyboardInterrupt):
-        envs.step(actions)
-    timer.join()
+        envs.step(np.array([0, 1]))
 
 
-def closed_at_once(envs: Any) -> None:
-    """Long before a step that takes a minute is done, also on a busy machine."""
-    start = time.monotonic()
+def close_at_once(envs: Any) -> None:
+    """Long before a step that takes an hour is done."""
     envs.close()
-    assert time.monotonic() - start < 30
     for process in envs.processes:
-        process.join(20)  # what was killed is gone when the system comes to it
+        process.join()  # what was killed is gone when the system comes to it
     assert not any(process.is_alive() for process in envs.processes)
 
 
 def test_after_ctrl_c_a_reset_begins_anew() -> None:
-    envs = ProcessVectorEnv([lambda: Slow(0.3)] * 2)
+    envs = ProcessVectorEnv([lambda: Slow(1.0)] * 2)
     envs.reset(seed=0)
-    interrupt(envs, np.array([0, 1]), 0.1)  # one has answered, the other has not
+    interrupt(envs)
     with pytest.raises(RuntimeError, match=r"interrupted.*call reset\(\)"):
         envs.step(NOTHING)
     obs, _ = envs.reset()
@@ -85,7 +84,7 @@ def test_after_ctrl_c_a_reset_begins_anew() -> None:
     obs, reward, *_ = envs.step(NOTHING)
     assert obs.tolist() == [[1, 1], [1, 1]]
     assert reward.tolist() == [1, 1]
-    closed_at_once(envs)
+    close_at_once(envs)
 
 
 @pytest.mark.parametrize("adopted", [False, True])
@@ -94,36 +93,39 @@ def test_after_ctrl_c_closing_ends(
 ) -> None:
     """Of Gymnasium's own too, where a caller passes one."""
     monkeypatch.setattr(starting, "GRACE", 0.1)
-    functions = [lambda: Slow(60.0)] * 2
-    envs: Any = ProcessVectorEnv(functions)
+    functions = [lambda: Slow(3600.0)] * 2
     if adopted:
         mine = AsyncVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
-        envs.close()
         envs = make(mine, Config())
         assert envs is mine
+    else:
+        envs = ProcessVectorEnv(functions)
     envs.reset(seed=0)
-    interrupt(envs, np.array([0, 1]), 0.1)
-    closed_at_once(envs)
+    interrupt(envs)
+    close_at_once(envs)
 
 
 @pytest.mark.slow
 def test_ctrl_c_at_a_terminal_reaches_the_workers_too() -> None:
     """A terminal sends it to the whole group of processes."""
-    import subprocess
-    import sys
-
     program = """
 import os, signal, threading
 import numpy as np
-from test_processes import Slow
+from worlds import Counter
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from yieldrl.envs import make
 from yieldrl.foundations import Config
-given = AsyncVectorEnv([lambda: Slow(0.5)] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
-made = make(lambda: Slow(0.5), Config(vectorization="async", num_envs=2))
+class Slow(Counter):
+    def step(self, action):
+        if action:
+            os.killpg(0, signal.SIGINT)
+            threading.Event().wait(0.5)
+        return super().step(action)
+
+given = AsyncVectorEnv([Slow] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
+made = make(Slow, Config(vectorization="async", num_envs=2))
 for envs, lives in ((make(given, Config()), False), (made, True)):
     envs.reset(seed=0)
-    threading.Timer(0.1, os.killpg, (0, signal.SIGINT)).start()
     try:
         envs.step(np.array([0, 1]))
     except KeyboardInterrupt:
@@ -152,15 +154,9 @@ for envs, lives in ((make(given, Config()), False), (made, True)):
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        (
-            "info",
-            r"step\(\) of environment 1, <.*> *, at step 1 must return.*info None",
-        ),
+        ("info", r"step\(\) of environment 1, .*, at step 1 must return.*info None"),
         ("shape", r"environment 1.*observation of shape \(1,\).* has the shape \(2,\)"),
-        (
-            "pair",
-            r"reset\(\) of environment 1, .* must return an observation and a dict",
-        ),
+        ("pair", r"reset\(\) of environment 1, .* must return an observation and a di"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")
@@ -173,40 +169,10 @@ def test_odd_answers_are_refused_by_name(what: str, message: str) -> None:
 
     with pytest.raises((TypeError, ValueError), match=message):
         play()
-    with pytest.raises(RuntimeError, match=r"processes \[1\].*make the environments"):
-        envs.step(NOTHING)
-    with pytest.raises(RuntimeError, match=r"processes \[1\].*make the environments"):
-        envs.reset()
-    closed_at_once(envs)
-
-
-def test_an_info_of_none_from_gymnasiums_own_worker(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(starting, "GRACE", 0.1)
-    functions = [lambda: Odd("info"), Counter]
-    envs: Any = AsyncVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
-    processes.adopt(envs)
-    envs.reset(seed=0)
-    with pytest.raises(TypeError, match=r"environment 0 .* returned the info None"):
-        envs.step(NOTHING)
-    closed_at_once(envs)
-
-
-def test_a_reset_does_not_write_over_the_final_observation() -> None:
-    envs = ProcessVectorEnv([lambda: Reusing(1)])
-    envs.reset(seed=0)
-    obs, *_, info = envs.step(NOTHING[:1])
-    envs.close()
-    assert obs.tolist() == [[1, 0]]
-    assert info["final_obs"][0].tolist() == [0, 1]
-
-
-def test_a_reward_of_shape_one_is_a_number() -> None:
-    envs = ProcessVectorEnv([lambda: Odd("reward"), Counter])
-    envs.reset(seed=0)
-    assert envs.step(NOTHING)[1].tolist() == [1, 1]
-    envs.close()
+    for again in (lambda: envs.step(NOTHING), envs.reset):
+        with pytest.raises(RuntimeError, match=r"processes \[1\].*make the enviro"):
+            again()
+    close_at_once(envs)
 
 
 def test_what_is_recorded_is_known_of_worlds_in_processes() -> None:
@@ -214,18 +180,18 @@ def test_what_is_recorded_is_known_of_worlds_in_processes() -> None:
         recorded_info = ("success",)
 
         def step(self, action: int) -> Any:
-            *answer, _ = super().step(action)
-            return *answer, {"success": self.step_number == 3}
+            obs, reward, *flags, _ = super().step(action)
+            said = {"success": self.step_number == 3}
+            return obs, np.array([reward]), *flags, said  # a reward of shape one
 
     envs = ProcessVectorEnv([lambda: Recorded(2), lambda: Recorded(3)])
     assert envs.recorded_info == ("success",)
     envs.reset(seed=0)
-    said: Any = [final_info_entry(envs.step([0, 0])[4], "success") for _ in range(3)]
+    steps = [envs.step([0, 0]) for _ in range(3)]
+    said: Any = [final_info_entry(step[4], "success") for step in steps]
     assert [array.tolist() for array in said] == [[False] * 2] * 2 + [[False, True]]
+    assert [step[1].tolist() for step in steps] == [[1, 1], [2, 2], [1, 3]]
     envs.close()
-    other = ProcessVectorEnv([Counter])
-    assert other.recorded_info == ()
-    other.close()
 
 
 def test_a_killed_worker_is_named() -> None:
@@ -235,7 +201,7 @@ def test_a_killed_worker_is_named() -> None:
     envs.processes[1].join()
     with pytest.raises(RuntimeError, match=r"worker processes \[1\].* were killed"):
         envs.step(NOTHING)
-    closed_at_once(envs)
+    close_at_once(envs)
 
 
 def test_it_is_gymnasiums_otherwise() -> None:

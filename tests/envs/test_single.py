@@ -12,11 +12,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import SyncVectorEnv
 
-from yieldrl.envs import TorchVectorEnv
-from yieldrl.envs.single import SingleEnv, single
+from yieldrl.envs.single import SingleEnv
 
 WORLDS = [
-    env_id
+    pytest.param(env_id, marks=pytest.mark.slow) if "MinAtar" in env_id else env_id
     for env_id, spec in gymnasium.registry.items()
     if env_id.startswith("yieldrl/") and spec.vector_entry_point is not None
 ]
@@ -62,12 +61,6 @@ def test_it_is_the_batch_of_one() -> None:
     assert batch.get_attr("spec")[0].id == env.spec.id  # type: ignore
 
 
-def test_the_time_limit_is_gymnasiums() -> None:
-    env = gymnasium.make("yieldrl/Pendulum-v1", max_episode_steps=3)
-    env.reset(seed=0)
-    assert [env.step([0.0])[3] for _ in range(3)] == [False, False, True]
-
-
 def test_gymnasiums_vectors_and_wrappers_go_around_it() -> None:
     options: dict[str, Any] = {
         "autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED
@@ -98,11 +91,3 @@ def test_pictures_and_copies() -> None:
     again: Any = other.render()
     assert np.array_equal(again, picture)
     assert not np.array_equal(env.render(), picture)  # type: ignore
-
-
-def test_a_name_that_is_no_world() -> None:
-    import yieldrl.envs.single as module
-
-    assert isinstance(single("minatar.Breakout").batch_class(), TorchVectorEnv)
-    with pytest.raises(AttributeError, match="'nothing'"):
-        _ = module.nothing

@@ -9,12 +9,12 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from factories import train_logs, trainer_of
 from gymnasium.vector import AutoresetMode
 
 from yieldrl.algorithms import ppo_masked
 from yieldrl.envs import check
 from yieldrl.envs.tabular import (
-    CliffWalkingVectorEnv,
     FrozenLakeVectorEnv,
     TableVectorEnv,
 )
@@ -79,20 +79,6 @@ def test_begins_where_the_table_says(world: str) -> None:
         assert (np.abs(share - distribution) <= 5 * std).all()
 
 
-@each
-def test_registered_as_gymnasiums(world: str) -> None:
-    gymnasiums = gymnasium.spec(world.split()[0])
-    made = make(world, 2)
-    assert made.max_episode_steps == gymnasiums.max_episode_steps
-    spec = gymnasium.spec(f"yieldrl/{WORLDS[world][0]}")
-    assert spec.reward_threshold == gymnasiums.reward_threshold
-    env = original(world)
-    assert made.single_observation_space == env.observation_space
-    assert made.single_action_space == env.action_space
-    again = made.clone(5)
-    assert (again.next_state == made.next_state).all()
-
-
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_taxi_says_which_actions_are_possible(mode: AutoresetMode) -> None:
     """In info, as gymnasium's, of the state that is to be acted on next."""
@@ -122,33 +108,45 @@ def test_taxi_says_which_actions_are_possible(mode: AutoresetMode) -> None:
             (obs, info), (seen, _) = (e.reset(options=ended) for e in (plain, seeing))
 
 
-def test_taxis_that_observe_their_masks_pass() -> None:
-    check(TaxiVectorEnv(4, action_mask=True), steps=20)
+@each
+def test_begins_where_the_table_says_and_is_registered_as_gymnasiums(
+    world: str,
+) -> None:
+    n, distribution = 30_000, original(world).initial_state_distrib
+    envs = make(world, n, max_episode_steps=1)
+    for obs in (envs.reset(seed=0)[0], envs.step(envs.action_space.sample())[0]):
+        share = torch.bincount(obs, minlength=len(distribution)).numpy() / n
+        assert (share[distribution == 0] == 0).all()
+        std = np.sqrt(distribution * (1 - distribution) / n)
+        assert (np.abs(share - distribution) <= 5 * std).all()
+    gymnasiums = gymnasium.spec(world.split()[0])
+    made = make(world, 2)
+    assert made.max_episode_steps == gymnasiums.max_episode_steps
+    spec = gymnasium.spec(f"yieldrl/{WORLDS[world][0]}")
+    assert spec.reward_threshold == gymnasiums.reward_threshold
+    env = original(world)
+    assert made.single_observation_space == env.observation_space
+    assert made.single_action_space == env.action_space
+    again = made.clone(5)
+    assert (again.next_state == made.next_state).all()
 
 
 def test_ppo_masked_trains_taxis_of_tensors() -> None:
-    config = ppo_masked.Config(
+    trainer = trainer_of(
+        ppo_masked,
         env_id="yieldrl/Taxi-v1",
-        num_envs=4,
-        num_steps=16,
-        total_steps=128,
-        eval_every=128,
-        eval_episodes=2,
         env_kwargs={"max_episode_steps": 20},
+        total_steps=64,
     )
-    with ppo_masked.Trainer(config) as trainer:
-        logs = list(trainer())
+    with trainer:
+        assert train_logs(trainer)
         assert isinstance(trainer.envs, TaxiVectorEnv)
         obs = trainer.envs.reset(seed=0)[0]
         allowed = obs["action_mask"].gather(1, trainer.agent.predict(obs)[:, None])
         assert allowed.all()
-    assert [log["log_type"] for log in logs][-1] == "evaluate"
-
-
-def test_ppo_masked_says_what_to_do_where_there_are_no_masks() -> None:
-    config = ppo_masked.Config(env_id="yieldrl/CartPole-v1")
-    with pytest.raises(ValueError, match=r"no argument action_mask.*take PPO"):
-        ppo_masked.Trainer(config)
+    check(TaxiVectorEnv(4, action_mask=True), steps=20)
+    with pytest.raises(ValueError, match="action_mask"):
+        ppo_masked.Trainer(ppo_masked.Config(env_id="yieldrl/CartPole-v1"))
 
 
 def test_chance_is_independent_between_steps_and_of_first_states() -> None:
@@ -202,16 +200,9 @@ def test_a_table_of_ones_own() -> None:
     assert TableVectorEnv(2, Coin()).max_episode_steps is None
 
 
-def test_cliffs_have_no_time_limit() -> None:
-    envs = CliffWalkingVectorEnv(2)
-    envs.reset(seed=0)
-    envs.elapsed += 10**9
-    assert not envs.step(torch.zeros(2, dtype=torch.int64))[3].any()
-
-
-@each
+@pytest.mark.parametrize("world", ["FrozenLake-v1", "CliffWalking-v1", "Taxi-v4"])
 def test_render_is_gymnasiums(world: str) -> None:
-    pytest.importorskip("pygame")
+    pytest.importorskip("pygame", reason="pygame is not installed")
     envs = make(world, 3, render_mode="rgb_array")
     envs.reset(seed=0)
     envs.state = torch.tensor([0, 9, 14])

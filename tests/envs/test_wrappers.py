@@ -14,7 +14,7 @@ from torch import Tensor
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.collectors.stepping import Stepper
-from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, check, make_eval, wrappers
+from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, check, make_eval
 from yieldrl.envs.check_batched import _NoWaiting
 from yieldrl.envs.wrappers import (
     ActionChunks,
@@ -34,7 +34,6 @@ from yieldrl.foundations import Config, Utf8Text
 
 SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
 DISABLED = AutoresetMode.DISABLED
-MODES = list(AutoresetMode)
 
 
 class TorchCounter(TorchVectorEnv):
@@ -106,22 +105,19 @@ def listed(value: Any) -> Any:
 
 
 KINDS = pytest.mark.parametrize("kind", ["torch", "sync"])
-ALL_MODES = pytest.mark.parametrize("mode", MODES)
+MODES = pytest.mark.parametrize("mode", list(AutoresetMode))
+EITHER = pytest.mark.parametrize(
+    ("kind", "mode"),
+    [
+        ("torch", SAME_STEP),
+        ("sync", SAME_STEP),
+        ("torch", NEXT_STEP),
+        ("sync", DISABLED),
+    ],
+)
+COMPARED = ("next_obs", "obs", "reward", "terminated", "truncated")
 
 # ------------------------------------------------------------------------------- base
-
-
-@KINDS
-@ALL_MODES
-def test_an_empty_wrapper_changes_nothing(kind: str, mode: AutoresetMode) -> None:
-    plain = steps(counters(kind, mode=mode), [1] * 8)
-    wrapped = steps(BatchWrapper(counters(kind, mode=mode)), [1] * 8)
-    for tested, compared in zip(wrapped, plain, strict=True):
-        for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
-            mine, other = getattr(tested, name), getattr(compared, name)
-            assert type(mine) is type(other)
-            assert mine.dtype == other.dtype
-            assert listed(mine) == listed(other)
 
 
 def test_objects_become_dense() -> None:
@@ -137,50 +133,10 @@ def test_objects_become_dense() -> None:
     assert info["_final_obs"].tolist() == [True, False]
 
 
-def test_objects_of_dicts_become_dense() -> None:
-    class Nested(gym.wrappers.TransformObservation):
-        def __init__(self, env: Any) -> None:
-            space = Dict(a=Dict(b=env.observation_space))
-            super().__init__(env, lambda obs: {"a": {"b": obs}}, space)
-
-    lengths = [2, 3]
-    envs = SyncVectorEnv(
-        [lambda n=n: Nested(NumpyCounter(n)) for n in lengths], autoreset_mode=SAME_STEP
-    )
-    wrapped = FrameStack(envs, 2)
-    wrapped.reset(seed=0)
-    for _ in range(2):
-        obs, *_, info = wrapped.step(np.ones(2, np.float32))
-    assert obs["a"]["b"].tolist() == [[[2, 0], [2, 0]], [[3, 1], [3, 2]]]
-    assert info["final_obs"]["a"]["b"].tolist() == [[[2, 1], [2, 2]], [[3, 1], [3, 2]]]
-
-
-def test_what_cannot_be_wrapped_is_refused() -> None:
-    with pytest.raises(TypeError, match="wraps vector environments, got"):
-        FrameStack(NumpyCounter(2))  # pyright: ignore[reportArgumentType]
-    silent = counters("sync")
-    silent.metadata = {}
-    with pytest.raises(ValueError, match="FrameStack must know"):
-        FrameStack(silent)
-
-
-def test_a_lost_final_obs_is_named() -> None:
-    class Forgetful(TorchCounter):
-        def step(self, actions: Any) -> Any:
-            return (*super().step(actions)[:4], {"other": 1})
-
-    envs = BatchWrapper(Forgetful(2))
-    envs.reset(seed=0)
-    envs.step(torch.ones(2))
-    with pytest.raises(ValueError, match=r"lacks final_obs, it has \['other'\]"):
-        envs.step(torch.ones(2))
-
-
 # --------------------------------------------------------------------------- episodes
 
 
-@KINDS
-@ALL_MODES
+@EITHER
 def test_returns_and_lengths(kind: str, mode: AutoresetMode) -> None:
     envs = EpisodeStatistics(counters(kind, mode=mode))
     reported = [
@@ -207,55 +163,6 @@ def test_statistics_are_forgotten_by_a_reset() -> None:
     assert envs.returns.tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("kind", ["torch", "sync", "serial"])
-@ALL_MODES
-def test_a_time_limit(kind: str, mode: AutoresetMode) -> None:
-    """Episodes of 2, 3, 4 and 5 steps that may last 3."""
-    if kind == "serial" and mode is not SAME_STEP:
-        return
-    envs = EpisodeStatistics(TimeLimit(counters(kind, 4, mode), 3))
-    seen = steps(envs, [1] * 8)
-    places = [[int(n) for n in listed(s.next_obs[:, 1])] for s in seen]
-    begun = [[int(n) for n in listed(s.obs[:, 1])] for s in seen]
-    cut = [listed(s.truncated) for s in seen]
-    ended = [listed(s.terminated) for s in seen]
-    no = [False] * 4
-    if mode is NEXT_STEP:
-        assert places == [
-            [1, 1, 1, 1],
-            [2, 2, 2, 2],
-            [0, 3, 3, 3],
-            [1, 0, 0, 0],
-            [2, 1, 1, 1],
-            [0, 2, 2, 2],
-            [1, 3, 3, 3],
-            [2, 0, 0, 0],
-        ]
-        assert [listed(s.reward) for s in seen][3] == [1, 0, 0, 0]
-        thirds = (2, 6)
-        assert [listed(s.valid) for s in seen][3] == [True, False, False, False]
-    else:
-        assert places == [
-            [1, 1, 1, 1],
-            [2, 2, 2, 2],
-            [1, 3, 3, 3],
-            [2, 1, 1, 1],
-            [1, 2, 2, 2],
-            [2, 3, 3, 3],
-            [1, 1, 1, 1],
-            [2, 2, 2, 2],
-        ]
-        assert begun[1] == [0, 2, 2, 2]
-        assert begun[2] == [1, 0, 0, 0]
-        thirds = (2, 5)
-    for t in range(8):
-        assert cut[t] == ([False, True, True, True] if t in thirds else no)
-        assert ended[t][1:] == [t in thirds, False, False]
-    first = seen[thirds[0]].info
-    assert listed(first["episode"]["l"]) == [0, 3, 3, 3]
-    assert listed(first["episode"]["r"]) == [0, 6, 6, 6]
-
-
 def test_a_time_limit_of_worlds_in_processes() -> None:
     functions = [lambda: NumpyCounter(5), lambda: NumpyCounter(2)]
     for mode, expected in (
@@ -268,26 +175,23 @@ def test_a_time_limit_of_worlds_in_processes() -> None:
         envs.close()
 
 
-def test_a_time_limit_that_cannot_be_kept_is_refused() -> None:
-    class Own(gym.vector.VectorEnv):
-        metadata = {"autoreset_mode": SAME_STEP}  # noqa: RUF012
-        num_envs = 2
-
-    with pytest.raises(TypeError, match="not known to reset some environments alone"):
-        TimeLimit(Own(), 5)
-    with pytest.raises(ValueError, match="max_episode_steps = 0"):
-        TimeLimit(counters("torch"), 0)
-
-
-@ALL_MODES
-def test_a_time_limit_is_the_worlds_own(mode: AutoresetMode) -> None:
-    """As `max_episode_steps` of a batched world does it."""
+@pytest.mark.parametrize("kind", ["torch", "sync", "serial"])
+@MODES
+def test_a_time_limit_is_the_worlds_own(kind: str, mode: AutoresetMode) -> None:
+    """As `max_episode_steps` of a batched world does it, with episodes of 2 to 5."""
+    if kind == "serial" and mode is not SAME_STEP:
+        return
     own = TorchCounter(4, max_episode_steps=3, autoreset_mode=mode)
-    tested = TimeLimit(counters("torch", 4, mode), 3)
-    pairs = zip(steps(tested, [2] * 12), steps(own, [2] * 12), strict=True)
-    for a, b in pairs:
-        for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
-            assert torch.equal(getattr(a, name), getattr(b, name)), name
+    tested = EpisodeStatistics(TimeLimit(counters(kind, 4, mode), 3))
+    seen = steps(tested, [2] * 12)
+    for a, b in zip(seen, steps(own, [2] * 12), strict=True):
+        for name in COMPARED:
+            assert listed(getattr(a, name)) == listed(getattr(b, name)), name
+        valid = None if b.valid is None else listed(b.valid)
+        assert (None if a.valid is None else listed(a.valid)) == valid
+    first = next(s.info for s in seen if s.truncated.any())
+    assert listed(first["episode"]["l"]) == [0, 3, 3, 3]
+    assert listed(first["episode"]["r"]) == [0, 12, 12, 12]
 
 
 # ----------------------------------------------------------------------------- frames
@@ -312,35 +216,25 @@ def test_frames_in_same_step(kind: str) -> None:
     ]
 
 
-@KINDS
-def test_frames_in_next_step(kind: str) -> None:
-    seen = steps(FrameStack(counters(kind, mode=NEXT_STEP), 2), [1] * 4)
+def test_frames_in_next_step() -> None:
+    seen = steps(FrameStack(counters("torch", mode=NEXT_STEP), 2), [1] * 4)
     assert [listed(s.obs[0, :, 1]) for s in seen] == [[0, 1], [1, 2], [0, 0], [0, 1]]
     assert [listed(s.obs[1, :, 1]) for s in seen] == [[0, 1], [1, 2], [2, 3], [0, 0]]
 
 
-@KINDS
-def test_frames_without_autoreset(kind: str) -> None:
-    seen = steps(FrameStack(counters(kind, mode=DISABLED), 2), [1] * 3)
+def test_frames_without_autoreset() -> None:
+    seen = steps(FrameStack(counters("sync", mode=DISABLED), 2), [1] * 3)
     assert [listed(s.next_obs[0, :, 1]) for s in seen] == [[0, 1], [1, 2], [0, 1]]
     assert [listed(s.obs[0, :, 1]) for s in seen] == [[0, 1], [0, 0], [0, 1]]
     assert [listed(s.obs[1, :, 1]) for s in seen] == [[0, 1], [1, 2], [0, 0]]
 
 
-def test_zeros_before_the_first() -> None:
-    envs = FrameStack(counters("torch"), 2, padding="zero")
-    obs, _ = envs.reset(seed=0)
-    assert obs.tolist() == [[[0, 0], [2, 0]], [[0, 0], [3, 0]]]
-
-
 @pytest.mark.parametrize(
     ("space", "first"),
     [
-        (Discrete(4, start=1), 1),
         (Discrete(4, start=-2), -2),
         (MultiDiscrete([3, 4], start=[1, -1]), [1, -1]),
-        (Box(2, 5, (2,)), [2, 2]),
-        (Box(np.float32([-5, -5]), np.float32([5, -1])), [0, -1]),
+        (Box(np.float32([-5, 2]), np.float32([5, 3])), [0, 2]),
         (Dict(a=Discrete(3, start=5), t=Utf8Text(2)), {"a": 5, "t": [0, 0]}),
     ],
     ids=str,
@@ -348,9 +242,6 @@ def test_zeros_before_the_first() -> None:
 def test_what_stands_for_zero_lies_in_the_space(space: Any, first: Any) -> None:
     class Sampling(NumpyCounter):
         observation_space = space
-
-        def observe(self) -> Any:
-            return space.sample()
 
         def reset(self, **kwargs: Any) -> Any:
             return space.sample(), super().reset(**kwargs)[1]
@@ -362,12 +253,11 @@ def test_what_stands_for_zero_lies_in_the_space(space: Any, first: Any) -> None:
     for _ in range(2):
         obs = envs.reset(seed=0)[0]
         assert envs.observation_space.contains(obs)
-        one = {k: v[0] for k, v in obs.items()} if isinstance(obs, dict) else obs[0]
-        if isinstance(one, dict):
-            assert one["a"][:2].tolist() == [first["a"]] * 2
-            assert one["t"][:4].tolist() == first["t"] * 2
+        if isinstance(obs, dict):
+            assert obs["a"][0, :2].tolist() == [first["a"]] * 2
+            assert obs["t"][0, :4].tolist() == first["t"] * 2
         else:
-            assert one[:2].tolist() == [first, first]
+            assert obs[0, :2].tolist() == [first, first]
         for _ in range(3):
             obs, *_ = envs.step(np.ones(2, np.float32))
             assert envs.observation_space.contains(obs)
@@ -475,29 +365,10 @@ def test_sentences_and_flags_are_not_normalized() -> None:
     assert obs["number"].mean().abs() < 1e-6
 
 
-@pytest.mark.parametrize("wrap", [lambda envs: envs, NormalizeObservation])
-def test_who_reads_sentences_may_normalize_numbers(wrap: Any) -> None:
-    config = ppo.Config(
-        total_steps=64, num_envs=4, num_steps=8, normalize_observation=True
-    )
-    trainer = ppo.Trainer(config, envs=wrap(Told(4, max_episode_steps=9)))
-    updates = [log["logs"] for log in trainer() if log["log_type"] == "train"]
-    assert updates
-    assert all(torch.as_tensor(logs["policy_loss"]).isfinite() for logs in updates)
-
-
-def test_frames_that_cannot_be_are_refused() -> None:
-    with pytest.raises(ValueError, match="num_frames = 0"):
-        FrameStack(counters("torch"), 0)
-    with pytest.raises(ValueError, match="padding = 'none': choose one of"):
-        FrameStack(counters("torch"), 2, padding="none")
-
-
 # ---------------------------------------------------------------------- normalisation
 
 
-@KINDS
-@ALL_MODES
+@EITHER
 def test_observations_are_scaled_by_all_that_were_acted_on(
     kind: str, mode: AutoresetMode
 ) -> None:
@@ -544,30 +415,6 @@ def test_frozen_statistics_do_not_move() -> None:
     assert all(s.obs.abs().max() <= 0.5 for s in seen)
 
 
-def test_only_numbers_are_scaled() -> None:
-    with pytest.raises(TypeError, match="nothing to normalise"):
-        NormalizeObservation(Pictures())
-
-    class WithNumbers(Pictures):
-        def __init__(self, num_envs: int = 2, **kwargs: Any) -> None:
-            super().__init__(num_envs, **kwargs)
-
-        def observe(self, state: Tensor) -> dict[str, Tensor]:
-            return {**super().observe(state), "number": state.unsqueeze(1).float()}
-
-    envs = WithNumbers()
-    space: Any = envs.single_observation_space
-    envs.single_observation_space = Dict({**space, "number": Box(0, 99, (1,))})
-    wrapped = NormalizeObservation(envs)
-    assert list(wrapped.mean) == ["number"]
-    found: Any = wrapped.single_observation_space
-    assert found["number"] == Box(-10, 10, (1,))
-    assert found["last"] == space["last"]
-    obs, _ = wrapped.reset(seed=0)
-    assert obs["last"].dtype == torch.uint8
-    assert obs["choice"].tolist() == [0, 0]
-
-
 def test_names_with_dots_have_statistics_of_their_own() -> None:
     wide = Box(-9e3, 9e3, (2,))
     space = Dict({"a.b": wide, "a": Dict({"b": wide, "c\\": Dict({"d": wide})})})
@@ -593,8 +440,7 @@ def test_names_with_dots_have_statistics_of_their_own() -> None:
     assert torch.equal(again.mean["a\\.b"], a_b)
 
 
-@KINDS
-@ALL_MODES
+@EITHER
 def test_rewards_are_scaled_by_the_standard_deviation_of_returns(
     kind: str, mode: AutoresetMode
 ) -> None:
@@ -614,8 +460,6 @@ def test_rewards_are_scaled_by_the_standard_deviation_of_returns(
         expected = np.clip(np.asarray(one.reward) / std, -1.5, 1.5)
         np.testing.assert_allclose(np.asarray(other.reward), expected, rtol=1e-5)
         assert other.reward.dtype == one.reward.dtype
-    with pytest.raises(ValueError, match=r"gamma = 1.5"):
-        NormalizeReward(counters(kind), gamma=1.5)
 
 
 # ----------------------------------------------------------------- rewards and actions
@@ -627,8 +471,6 @@ def test_rewards_in_bounds(kind: str) -> None:
     assert clipped == [[-1, -1], [0.5, 0.5]]
     signs = [listed(s.reward) for s in steps(SignReward(counters(kind)), [-9, 0, 0.5])]
     assert signs == [[-1, -1], [0, 0], [1, 1]]
-    with pytest.raises(ValueError, match="low must be less"):
-        ClipReward(counters(kind), 1, 1)
 
 
 @KINDS
@@ -638,19 +480,17 @@ def test_actions_are_stretched(kind: str) -> None:
     assert envs.action_space == Box(-1, 1, (2,))
     rewards = [listed(s.reward)[1] for s in steps(envs, [0.5, -1, 2])]
     assert rewards == [50, -200, 300]
-    with pytest.raises(TypeError, match="nothing to be stretched to"):
-        RescaleAction(Pictures())
 
 
 # ------------------------------------------------------------------------- conversion
 
 
-@ALL_MODES
+@MODES
 def test_tensors_for_numpy_worlds(mode: AutoresetMode) -> None:
     envs = NumpyToTorch(EpisodeStatistics(counters("sync", mode=mode)))
     tensors = counters("torch", mode=mode)
     for a, b in zip(steps(envs, [1] * 8), steps(tensors, [1] * 8), strict=True):
-        for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
+        for name in COMPARED:
             mine, other = getattr(a, name), getattr(b, name)
             assert mine.dtype == other.dtype
             assert torch.equal(mine, other)
@@ -673,23 +513,15 @@ def test_float64_becomes_float32() -> None:
     assert envs.single_observation_space.dtype == np.float32
 
 
-@ALL_MODES
+@MODES
 def test_arrays_for_worlds_of_tensors(mode: AutoresetMode) -> None:
     envs = TorchToNumpy(counters("torch", mode=mode))
     arrays = counters("sync", mode=mode)
     for a, b in zip(steps(envs, [1] * 8), steps(arrays, [1] * 8), strict=True):
-        for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
+        for name in COMPARED:
             assert isinstance(getattr(a, name), np.ndarray)
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
         assert ("final_obs" in a.info) == ("final_obs" in b.info)
-
-
-def test_there_and_back() -> None:
-    plain = steps(counters("torch"), [1] * 6)
-    twice = steps(NumpyToTorch(TorchToNumpy(counters("torch"))), [1] * 6)
-    for a, b in zip(twice, plain, strict=True):
-        assert torch.equal(a.obs, b.obs)
-        assert torch.equal(a.next_obs, b.next_obs)
 
 
 # ----------------------------------------------------------------- contracts and states
@@ -710,30 +542,18 @@ WRAPPED = {
 }
 
 
-@pytest.mark.parametrize("name", WRAPPED)
-@ALL_MODES
+@pytest.mark.parametrize(
+    ("name", "mode"), list(zip(WRAPPED, [*AutoresetMode] * 4, strict=True))
+)
 def test_they_keep_the_promises(name: str, mode: AutoresetMode) -> None:
     wrap = WRAPPED[name]
     kwargs = {"num_envs": 4, "autoreset_mode": mode}
     check(wrap(gym.make_vec("yieldrl/CartPole-v1", **kwargs)), steps=40)
     one = lambda: gym.make("CartPole-v1", max_episode_steps=30)  # noqa: E731
-    check(wrap(SyncVectorEnv([one] * 3, autoreset_mode=mode)), steps=40)
     if mode is SAME_STEP:
         check(wrap(SerialVectorEnv([one] * 3)), steps=40)
     check(wrap(NumpyToTorch(SyncVectorEnv([one] * 3, autoreset_mode=mode))), steps=40)
     check(TorchToNumpy(wrap(gym.make_vec("yieldrl/CartPole-v1", **kwargs))), steps=40)
-
-
-@ALL_MODES
-def test_stretched_actions_keep_the_promises(mode: AutoresetMode) -> None:
-    envs = gym.make_vec("yieldrl/Pendulum-v1", num_envs=3, autoreset_mode=mode)
-    check(RescaleAction(envs), steps=60)
-
-
-def test_running_statistics_are_seen_by_the_check() -> None:
-    """They are memory that outlasts a reset: the same seed gives something else."""
-    with pytest.raises(ValueError, match="the same seed and the same actions"):
-        check(NormalizeObservation(gym.make_vec("yieldrl/CartPole-v1", num_envs=3)))
 
 
 def stacked(envs: VectorEnv) -> BatchWrapper:
@@ -742,45 +562,16 @@ def stacked(envs: VectorEnv) -> BatchWrapper:
     )
 
 
-@ALL_MODES
-def test_states_are_restored_bitwise(mode: AutoresetMode) -> None:
-    def made() -> BatchWrapper:
-        kwargs = {"num_envs": 3, "autoreset_mode": mode}
-        return stacked(gym.make_vec("yieldrl/CartPole-v1", **kwargs))
-
-    envs, other = made(), made()
-    steppers = Stepper(envs), Stepper(other)
-    for stepper in steppers:
-        stepper.reset(seed=1)
-    for _ in range(12):
-        steppers[0].step(torch.ones(3, dtype=torch.int64))
-    other.load_state_dict(envs.state_dict())
-    steppers[1].resets = steppers[0].resets
-    for _ in range(12):
-        tested, compared = (s.step(torch.ones(3, dtype=torch.int64)) for s in steppers)
-        for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
-            assert torch.equal(getattr(tested, name), getattr(compared, name))
-
-
-WAITLESS = [name for name in WRAPPED if not ("limit" in name or "chunks" in name)]
-
-
-@pytest.mark.parametrize("name", WAITLESS)
-def test_a_step_does_not_wait_for_the_device(name: str) -> None:
+def test_a_step_does_not_wait_for_the_device() -> None:
     """But for a time limit's or a chunk's: it looks on a CPU, where looking is free."""
-    envs = WRAPPED[name](counters("torch"))
-    envs.reset(seed=0)
-    with _NoWaiting():
-        for _ in range(4):
-            envs.step(torch.ones(2))
-
-
-def test_what_does_not_fit_is_not_loaded() -> None:
-    saved = FrameStack(counters("torch"), 2).state_dict()
-    with pytest.raises(ValueError, match="wrap as many of the same environments"):
-        FrameStack(counters("torch"), 3).load_state_dict(saved)
-    with pytest.raises(ValueError, match="EpisodeStatistics has"):
-        EpisodeStatistics(counters("torch")).load_state_dict(saved)
+    for name, wrap in WRAPPED.items():
+        if "limit" in name or "chunks" in name:
+            continue
+        envs = wrap(counters("torch"))
+        envs.reset(seed=0)
+        with _NoWaiting():
+            for _ in range(4):
+                envs.step(torch.ones(2))
 
 
 # ---------------------------------------------------------------------------- training
@@ -804,9 +595,8 @@ def worlds(kind: str) -> VectorEnv:
     return SerialVectorEnv([lambda: gym.make("CartPole-v1")] * 4)
 
 
-@pytest.mark.parametrize("kind", ["torch", "serial"])
-def test_ppo_trains_and_evaluates_in_wrapped_worlds(kind: str) -> None:
-    envs = stacked(worlds(kind))
+def test_ppo_trains_and_evaluates_in_wrapped_worlds() -> None:
+    envs = stacked(worlds("serial"))
     trainer = ppo.Trainer(small(eval_every=256, eval_episodes=2), envs=envs)
     logs = list(trainer())
     assert logs[-1]["log_type"] == "evaluate"
@@ -820,14 +610,6 @@ def test_ppo_trains_and_evaluates_in_wrapped_worlds(kind: str) -> None:
     assert isinstance(observations, NormalizeObservation)
     assert inside.mean[""] is observations.mean[""]
     trainer.close()
-
-
-def test_ppo_stretches_actions() -> None:
-    envs = RescaleAction(gym.make_vec("yieldrl/Pendulum-v1", num_envs=4))
-    trainer = ppo.Trainer(small(), envs=envs)
-    for _ in trainer():
-        pass
-    assert trainer.model.action_space == Box(-1, 1, (1,))
 
 
 def weights(trainer: Any) -> list[Tensor]:
@@ -894,36 +676,36 @@ def test_evaluation_makes_what_is_inside_again() -> None:
     assert isinstance(rewards, TorchVectorEnv)
 
 
-def test_all_of_them_are_tried_here() -> None:
-    elsewhere = {"BatchWrapper", "Step", "HiddenParameters", "GroupStarts"}
-    elsewhere |= {"JudgedReward", "SuccessReward", "WaitingSteps"}
-    assert set(wrappers.__all__) - elsewhere <= set(globals())
-
-
 # ---------------------------------------------------------------- numbers that are none
 
 
+class Own(VectorEnv):
+    metadata = {"autoreset_mode": SAME_STEP}  # noqa: RUF012
+    num_envs = 2
+
+
 @pytest.mark.parametrize(
-    "wrap",
+    ("made", "error", "word"),
     [
-        lambda envs: FrameStack(envs, 2),
-        lambda envs: ActionChunks(envs, 2),
-        lambda envs: TimeLimit(envs, 3),
-        RescaleAction,
-        NormalizeObservation,
-        TorchToNumpy,
+        (lambda _: FrameStack(NumpyCounter(2), 2), TypeError, "vector environments"),  # pyright: ignore[reportArgumentType]
+        (lambda _: TimeLimit(Own(), 5), TypeError, "reset some environments alone"),
+        (lambda envs: TimeLimit(envs, 0), ValueError, "max_episode_steps"),
+        (lambda envs: FrameStack(envs, 0), ValueError, "num_frames"),
+        (lambda envs: FrameStack(envs, 2, padding="none"), ValueError, "padding"),
+        (lambda _: NormalizeObservation(Pictures()), TypeError, "to normalise"),
+        (lambda envs: NormalizeReward(envs, gamma=1.5), ValueError, "gamma"),
+        (lambda envs: ClipReward(envs, 1, 1), ValueError, "low"),
+        (lambda _: RescaleAction(Pictures()), TypeError, "nothing to be stretched"),
     ],
 )
-def test_wrapped_worlds_refuse_what_is_no_number(wrap: Any) -> None:
-    envs = wrap(gym.make_vec("yieldrl/Pendulum-v1", num_envs=3))
-    envs.reset(seed=0)
-    action = np.zeros(envs.action_space.shape, np.float32)
-    with pytest.raises(ValueError, match=r"actions (must be floats|of).*complex"):
-        envs.step(action.astype(complex))
-    action[2] = np.nan
-    with pytest.raises(ValueError, match=r"\[nan\] of environment 2 is not finite"):
-        envs.step(action)
-    with pytest.raises(ValueError, match=r"seed = 1\.5: must be an int"):
-        envs.reset(seed=1.5)
-    with pytest.raises(ValueError, match="device = 'meta': not usable"):
-        NumpyToTorch(counters("sync"), device="meta")
+def test_what_cannot_be_is_refused(made: Any, error: Any, word: str) -> None:
+    with pytest.raises(error, match=word):
+        made(counters("torch"))
+
+
+def test_what_does_not_fit_is_not_loaded() -> None:
+    saved = FrameStack(counters("torch"), 2).state_dict()
+    with pytest.raises(ValueError, match="wrap as many of the same environments"):
+        FrameStack(counters("torch"), 3).load_state_dict(saved)
+    with pytest.raises(ValueError, match="EpisodeStatistics has"):
+        EpisodeStatistics(counters("torch")).load_state_dict(saved)

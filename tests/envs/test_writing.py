@@ -81,15 +81,12 @@ def test_the_expert_knows_every_sum():
     assert info["success"].all()
 
 
-@pytest.mark.parametrize(
-    ("answer", "reward"),
-    [("42", 1), ("24", 0), ("", 0), ("042", 0), ("42 ", 0), (" 42", 0), ("4", 0)],
-)
-def test_an_answer_is_right_or_wrong(answer, reward):
-    envs = asked(SumsVectorEnv, (17, 25), (1, 1))
-    _, rewards, *_, info = envs.step([answer, "2"])
-    assert rewards.tolist() == [reward, 1]
-    assert info["success"].tolist() == [reward == 1, True]
+def test_an_answer_is_right_or_wrong():
+    answers = ["42", "24", "", "042", "42 ", " 42", "4"]
+    envs = asked(SumsVectorEnv, *[(17, 25)] * len(answers))
+    _, rewards, *_, info = envs.step(answers)
+    assert rewards.tolist() == [1, 0, 0, 0, 0, 0, 0]
+    assert info["success"].tolist() == [True] + [False] * 6
 
 
 def test_bytes_are_taken_in_every_form():
@@ -121,13 +118,31 @@ def test_equal_seeds_ask_the_same():
     assert decode(alone["prompt"]) == [same[3]]
 
 
-@pytest.mark.parametrize(
-    ("largest", "prompt", "answer"), [(4, 4, 2), (9, 4, 3), (49, 6, 3), (999, 8, 5)]
-)
-def test_there_is_room_for_the_longest(largest, prompt, answer):
-    envs = SumsVectorEnv(max_operand=largest)
-    assert envs.single_observation_space["prompt"].max_bytes == prompt
-    assert envs.single_action_space.max_bytes == answer
+def test_there_is_room_for_the_longest():
+    for largest, prompt, answer in ((4, 4, 2), (9, 4, 3), (49, 6, 3), (999, 8, 5)):
+        envs = SumsVectorEnv(max_operand=largest)
+        assert envs.single_observation_space["prompt"].max_bytes == prompt
+        assert envs.single_action_space.max_bytes == answer
+
+
+REWARDS = {
+    "<t>12 4</t>42": 1,
+    "<t></t>42": 1,
+    "<t>nope</t>42": 1,
+    "<t>12 4</t>43": 0.1,
+    "<t></t>042": 0.1,
+    "42": 0,
+    "<t>12 4</t>": 0,
+    "<t>12 4</t>4 2": 0,
+    "<t>12 442": 0,
+    "12 4</t>42": 0,
+    " <t></t>42": 0,
+    "<t></t></t>42": 0,
+    "<t></t>42\0\0": 1,
+    "<t></t>4\0\x002": 0,
+    "<t>1\0</t>42": 0,
+    "": 0,
+}
 
 
 # -------------------------------------------------------------------------------- steps
@@ -150,34 +165,14 @@ def test_the_expert_adds_column_by_column():
     assert info["formatted"].all()
 
 
-@pytest.mark.parametrize(
-    ("answer", "reward"),
-    [
-        ("<t>12 4</t>42", 1),
-        ("<t></t>42", 1),
-        ("<t>nope</t>42", 1),
-        ("<t>12 4</t>43", 0.1),
-        ("<t></t>042", 0.1),
-        ("42", 0),
-        ("<t>12 4</t>", 0),
-        ("<t>12 4</t>4 2", 0),
-        ("<t>12 442", 0),
-        ("12 4</t>42", 0),
-        (" <t></t>42", 0),
-        ("<t></t></t>42", 0),
-        ("<t></t>42\0\0", 1),
-        ("<t></t>4\0\x002", 0),
-        ("<t>1\0</t>42", 0),
-        ("", 0),
-    ],
-)
-def test_the_format_pays_less_than_the_answer(answer, reward):
-    envs = asked(StepsVectorEnv, (17, 25))
-    row = envs.single_action_space.encode(answer)
-    _, rewards, *_, info = envs.step(row[None])
-    assert rewards.item() == pytest.approx(reward)
-    assert info["success"].tolist() == [reward == 1]
-    assert info["formatted"].tolist() == [reward > 0]
+def test_the_format_pays_less_than_the_answer():
+    envs = asked(StepsVectorEnv, *[(17, 25)] * len(REWARDS))
+    rows = np.stack([envs.single_action_space.encode(answer) for answer in REWARDS])
+    _, rewards, *_, info = envs.step(rows)
+    expected = list(REWARDS.values())
+    assert rewards.tolist() == pytest.approx(expected)
+    assert info["success"].tolist() == [reward == 1 for reward in expected]
+    assert info["formatted"].tolist() == [reward > 0 for reward in expected]
 
 
 def test_the_expert_has_room():
