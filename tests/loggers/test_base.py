@@ -124,12 +124,6 @@ def test_the_proxy_can_be_copied(trainer: Any) -> None:
     assert copy.copy(stack).agent is trainer.agent
 
 
-def test_the_representation_names_the_loggers(trainer: Any) -> None:
-    stack = loggers.progress()(loggers.early_stop(patience=2)(trainer))
-    assert repr(stack).startswith("progress() over early_stop(metric='episode_return'")
-    assert repr(stack).endswith(f" over {trainer!r}")
-
-
 def test_loggers_close_and_open_again(trainer: Any) -> None:
     recorder = Recorder()
     stack = recorder(trainer)
@@ -156,27 +150,23 @@ def test_outer_loggers_close_before_inner_ones(trainer: Any) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_an_error_in_the_body_closes_all(trainer: Any, error: Any) -> None:
+@pytest.mark.parametrize("where", ["body", "step"])
+def test_an_error_closes_all_and_comes_through(
+    trainer: Any, error: Any, where: str
+) -> None:
     recorder = Recorder()
+
+    def fail() -> None:
+        raise error(f"in the {where}")
 
     def train() -> None:
         for _ in recorder(trainer)():
-            raise error("in the body")
+            if where == "body":
+                fail()
+            trainer.within_step = fail
 
-    with pytest.raises(error, match="in the body"):
+    with pytest.raises(error, match=f"in the {where}"):
         train()
-    assert recorder.events[-1] == ("recorder", "close")
-    assert trainer.closed_loops == 1
-
-
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_an_error_in_the_trainer_comes_through(trainer: Any, error: Any) -> None:
-    recorder = Recorder()
-    loop = recorder(trainer)()
-    next(loop)
-    trainer.within_step = lambda: (_ for _ in ()).throw(error("in the step"))
-    with pytest.raises(error, match="in the step"):
-        next(loop)
     assert recorder.events[-1] == ("recorder", "close")
     assert trainer.closed_loops == 1
 
@@ -223,16 +213,6 @@ def test_a_new_loop_closes_one_left_suspended(trainer: Any) -> None:
     assert recorder.events[-1] == ("recorder", "close")
     assert next(second)["log_type"] == "train"
     assert next(first, None) is None
-
-
-def test_the_like_is_replaced_in_its_place(trainer: Any) -> None:
-    events: list[Any] = []
-    stack = trainer
-    for name in ("a", "b", "a", "a"):
-        stack = Recorder(name, events)(stack)
-    take(stack, 1)
-    assert events[2:4] == [("a", 2), ("b", 2)]
-    assert len(events) == 6
 
 
 def test_an_equal_logger_replaces_the_earlier_one(trainer: Any) -> None:
@@ -338,7 +318,6 @@ def test_a_loop_left_suspended_is_closed_at_exit(tmp_path: Path) -> None:
         [sys.executable, "-c", SUSPENDED, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert done.returncode == 0
     assert "Exception" not in done.stderr
@@ -362,18 +341,6 @@ def test_evaluations_are_seen_in_any_order(make_trainer: Callable[..., Any]) -> 
     assert len({str(run) for run in seen}) == 1
     assert seen[0][0][-1] == ("evaluate", 20)
     assert "evaluate,20,9,episode_return,10.0\n" in seen[0][1]
-
-
-@pytest.mark.parametrize("make", [lambda t: t(), lambda t: type(t), lambda t: "ppo"])
-def test_other_things_are_refused(trainer: Any, make: Any) -> None:
-    with pytest.raises(TypeError, match=r"Recorder decorates a trainer.*got"):
-        Recorder()(make(trainer))
-
-
-@pytest.mark.parametrize("name", ["csv", "jsonl", "tensorboard", "checkpoint", "video"])
-def test_forgotten_brackets_are_explained(trainer: Any, name: str) -> None:
-    with pytest.raises(TypeError, match=r"called before it decorates"):
-        getattr(loggers, name)(trainer)
 
 
 def test_default_is_what_the_command_line_gets(trainer: Any, capsys: Any) -> None:

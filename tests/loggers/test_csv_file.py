@@ -59,7 +59,7 @@ def test_rows_are_means_over_every(make_trainer: Callable[..., Any]) -> None:
     ]
 
 
-@pytest.mark.parametrize(("total", "every"), [(400, 100), (200_000, 200)])
+@pytest.mark.parametrize(("total", "every"), [(200_000, 200)])
 def test_a_run_leaves_about_a_thousand_points(
     make_trainer: Callable[..., Any], total: int, every: int
 ) -> None:
@@ -76,17 +76,6 @@ def test_rows_are_on_disk_before_the_yield(trainer: Any, tmp_path: Path) -> None
         if log["log_type"] == "train":
             step = log["learn_step"]
             assert rows(path)[-1] == f"train,{2 * step},{step},loss,{float(step)}"
-
-
-def test_empty_logs_touch_nothing(
-    trainer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loop = loggers.csv(every=0)(trainer)()
-    next(loop)
-    next(loop)
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", None)
-        assert next(loop)["logs"] == {}
 
 
 def test_a_new_loop_appends(trainer: Any) -> None:
@@ -130,7 +119,7 @@ def test_an_older_checkpoint_rewinds_the_table(trainer: Any) -> None:
     assert path.read_text() == once
 
 
-@pytest.mark.parametrize("cut", range(1, 26))
+@pytest.mark.parametrize("cut", [1, 9, 25])
 def test_a_torn_line_is_mended(make_trainer: Callable[..., Any], cut: int) -> None:
     trainer = make_trainer(total_steps=20)
     stack = loggers.csv(every=10)(trainer)
@@ -140,16 +129,6 @@ def test_a_torn_line_is_mended(make_trainer: Callable[..., Any], cut: int) -> No
     path.write_text(text[:-cut])
     assert list(stack()) == []
     assert path.read_text() == text
-
-
-def test_another_file_is_refused(trainer: Any, tmp_path: Path) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_text("player,score\nme,3\n")
-    with pytest.raises(ValueError, match=r"scores\.csv, line 1: 'player,score'"):
-        list(loggers.csv(path)(trainer)())
-    assert path.read_text() == "player,score\nme,3\n"
-    assert trainer.closed_loops == 0
-    assert trainer.agent.sample_step == 0
 
 
 def test_odd_values_and_names_are_read_back(trainer: Any, tmp_path: Path) -> None:
@@ -180,6 +159,7 @@ def test_odd_values_and_names_are_read_back(trainer: Any, tmp_path: Path) -> Non
     assert list(stack()) == []  # and the logger can read its own file
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_killed_process_leaves_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "killed.csv"
@@ -194,21 +174,3 @@ def test_a_killed_process_leaves_whole_lines(tmp_path: Path) -> None:
     assert text.endswith("\n")
     assert len(rows(path)) >= 2000
     assert all(row.count(",") == 4 for row in rows(path))
-
-
-@pytest.mark.parametrize(
-    "row", ["train,1,1,loss", "train,1,1,loss,high", "1,2,3,4,5,6"]
-)
-def test_another_table_is_refused(trainer: Any, tmp_path: Path, row: str) -> None:
-    path = tmp_path / "other.csv"
-    path.write_text(f"{HEADER}\n{row}\n")
-    with pytest.raises(ValueError, match=f"line 2: '{row}' is not a row"):
-        list(loggers.csv(path)(trainer)())
-
-
-@pytest.mark.parametrize(
-    ("every", "error"), [(-1, ValueError), (1.5, TypeError), (True, TypeError)]
-)
-def test_wrong_arguments_are_refused_at_once(every: Any, error: Any) -> None:
-    with pytest.raises(error, match=f"every = {every}: give a whole number"):
-        loggers.csv(every=every)

@@ -99,24 +99,3 @@ def test_a_new_loop_starts_where_the_trainer_stands(trainer: Any, capsys: Any) -
     next(loop)
     assert "40.0/100 [" in frames(capsys)[0]
     loop.close()
-
-
-def test_more_steps_than_wanted_are_a_hundred_percent(
-    trainer: Any, capsys: Any
-) -> None:
-    loop = loggers.progress()(trainer)()
-    next(loop)
-    trainer.agent.sample_step = 130
-    loop.close()
-    trainer.agent.sample_step = 132
-    loggers.progress()(trainer)().close()
-    assert "100%" in frames(capsys)[-1]
-    list(loggers.progress()(trainer)())
-    assert "100/100 [" in frames(capsys)[-1]
-
-
-def test_numbers_that_are_not_finite(trainer: Any, capsys: Any) -> None:
-    value = {"episode_return": float("nan")}
-    trainer.evaluate = lambda *_: trainer.log("evaluate", value)
-    list(loggers.progress()(loggers.evaluation()(trainer))())
-    assert "evaluation=nan]" in frames(capsys)[-1]

@@ -109,15 +109,6 @@ def unbroken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return trainer.run_dir
 
 
-def test_the_unbroken_run_counts_every_log(unbroken: Path) -> None:
-    with (unbroken / "logs.csv").open() as file:
-        rows = list(standard.DictReader(file))
-    episodes = [float(r["value"]) for r in rows if r["metric"] == "episodes"]
-    assert sum(episodes) == sum(1 + step for step in range(0, 26, 2) if step % 3)
-    evaluated = [r["sample_step"] for r in rows if r["log_type"] == "evaluate"]
-    assert evaluated == ["6", "12", "18", "24"]
-
-
 @pytest.mark.parametrize("stack", [saving_inside, saving_outside])
 def test_killed_at_any_moment(
     stack: Callable[[Any], Any], unbroken: Path, tmp_path: Path
@@ -219,14 +210,13 @@ def small_disk() -> Iterator[Callable[[int], None]]:
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize("room", [100, 500, 1000])
 def test_a_full_disk_is_named_and_nothing_is_lost(
-    room: int, unbroken: Path, small_disk: Callable[[int], None]
+    unbroken: Path, small_disk: Callable[[int], None]
 ) -> None:
     trainer = Counting(CONFIG)
     stack = writing(trainer)  # no checkpoints, which are larger than the logs
     _ = trainer.claim()
-    small_disk(room)
+    small_disk(500)
     with pytest.raises(DiskFullError) as caught:
         list(stack())
     small_disk(2**40)

@@ -1,7 +1,6 @@
 """The TensorBoard logger, read back with TensorBoard's own reader."""
 
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,41 +49,6 @@ def test_the_config_is_written_once(trainer: Any, tmp_path: Path) -> None:
     assert fence == "```json\n"
     assert body.endswith(end)
     assert json.loads(body[len(fence) : -len(end)]) == trainer.config.to_dict()
-
-
-def test_a_new_loop_continues_the_steps(trainer: Any) -> None:
-    stack = loggers.tensorboard(every=10)(trainer)
-    for log in stack():
-        if log["sample_step"] == 34:
-            break
-    list(stack())
-    folder = trainer.run_dir / "tensorboard"
-    assert len(list(folder.iterdir())) == 2
-    steps = [step for step, _ in points(folder, "train/loss")]
-    assert steps == [*range(10, 101, 10)]
-
-
-def test_an_older_checkpoint_hides_what_lies_beyond(trainer: Any) -> None:
-    stack = loggers.tensorboard(every=10)(trainer)
-    for log in stack():
-        if (log["sample_step"], log["log_type"]) == (60, "train"):
-            checkpoint = trainer.save(trainer.run_dir / "at-60")
-    trainer.load(checkpoint)
-    list(stack())
-    folder = trainer.run_dir / "tensorboard"
-    assert [step for step, _ in points(folder, "train/loss")] == list(
-        range(10, 101, 10)
-    )
-
-
-def test_values_that_are_not_finite(trainer: Any) -> None:
-    trainer.evaluate = lambda *_: trainer.log(
-        "evaluate", {"a": math.nan, "b": -math.inf}
-    )
-    list(loggers.tensorboard()(loggers.evaluation()(trainer))())
-    folder = trainer.run_dir / "tensorboard"
-    assert math.isnan(points(folder, "evaluate/a")[0][1])
-    assert points(folder, "evaluate/b") == [(100, -math.inf)]
 
 
 def test_what_is_pending_is_written_when_an_error_comes(trainer: Any) -> None:

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import imageio_ffmpeg
-import IPython.display
 import numpy as np
 import pytest
 import torch
@@ -22,6 +20,10 @@ from yieldrl.foundations import Config
 from yieldrl.loggers import record_video, videos
 from yieldrl.loggers.encoding import mp4
 from yieldrl.loggers.write_errors import DiskFullError
+
+imageio_ffmpeg = pytest.importorskip(
+    "imageio_ffmpeg", reason="videos need imageio-ffmpeg"
+)
 
 LENGTH = 6
 
@@ -91,14 +93,13 @@ def test_a_video_holds_the_last_frame(film: Any, tmp_path: Path) -> None:
     assert film.agent.sample_step == 0
 
 
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
-def test_other_autoreset_modes(
-    film: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: AutoresetMode
+def test_another_autoreset_mode(
+    film: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def make(*_: Any, render_mode: str, num_envs: int, device: str) -> SyncVectorEnv:
         assert (num_envs, device) == (1, "cpu")
         make_one = lambda: Brightening(render_mode)  # noqa: E731
-        return SyncVectorEnv([make_one], autoreset_mode=mode)
+        return SyncVectorEnv([make_one], autoreset_mode=AutoresetMode.NEXT_STEP)
 
     monkeypatch.setattr(environments, "make_eval", make)
     path = record_video(film, tmp_path / "film.mp4", episodes=2, fps=25)
@@ -154,72 +155,42 @@ def test_a_wrong_last_frame_is_left_out(
     assert steps == [*range(LENGTH)]
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_a_broken_recording_leaves_no_file(
-    film: Any, tmp_path: Path, error: type[BaseException]
-) -> None:
+def test_a_broken_recording_leaves_no_file(film: Any, tmp_path: Path) -> None:
     def actions() -> Iterator[Any]:
         yield np.ones(1, np.int64)
-        raise error
+        raise KeyboardInterrupt
 
     given = actions()
     film.agent.predict = lambda _: next(given)
     path = tmp_path / "films" / "film.mp4"
-    with pytest.raises(error):
+    with pytest.raises(KeyboardInterrupt):
         record_video(film, path)
     assert list(path.parent.iterdir()) == []
 
 
-def test_an_environment_without_pictures(film: Any, tmp_path: Path) -> None:
-    class Blind(Brightening):
-        def render(self) -> None:
-            return None
-
-    film.evaluator.source = Blind
-    with pytest.raises(ValueError, match="drew no picture: it must support"):
-        record_video(film, tmp_path / "film.mp4")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("wrong", [(48, 64, 3), (32, 32, 3)])
-def test_frames_that_change_their_size_leave_no_file(
-    film: Any, tmp_path: Path, wrong: tuple[int, ...]
-) -> None:
-    class Growing(Brightening):
-        def render(self) -> Any:
-            return (
-                np.zeros(wrong, np.uint8) if self.step_number == 3 else super().render()
-            )
-
-    film.evaluator.source = Growing
-    message = (
-        rf"CartPole-v1: frame 4 of the video is {wrong[1]} x {wrong[0]} pixels, those"
-        r" before it are 64 x 32 pixels"
-    )
-    with pytest.raises(ValueError, match=message):
-        record_video(film, tmp_path / "films" / "film.mp4")
-    assert list((tmp_path / "films").iterdir()) == []
-
-
 @pytest.mark.parametrize(
-    "picture",
-    [np.zeros((32, 64), np.uint8), np.zeros((32, 64, 3)), np.zeros((9, 9, 4))],
+    ("at", "picture", "said"),
+    [
+        (0, None, "drew no picture: it must support"),
+        (0, np.zeros((32, 64), np.uint8), r"needs \(height, width, 3\) and uint8"),
+        (0, np.zeros((32, 64, 3)), r"needs \(height, width, 3\) and uint8"),
+        (3, np.zeros((48, 64, 3), np.uint8), "frame 4 of the video is 64 x 48 pixels"),
+    ],
 )
-def test_pictures_that_are_none_are_refused(
-    film: Any, tmp_path: Path, picture: Any
+def test_pictures_that_are_none_are_refused_and_leave_no_file(
+    film: Any, tmp_path: Path, at: int, picture: Any, said: str
 ) -> None:
     class Odd(Brightening):
         def render(self) -> Any:
-            return picture
+            return picture if self.step_number == at else super().render()
 
     film.evaluator.source = Odd
-    with pytest.raises(ValueError, match=r"needs \(height, width, 3\) and uint8"):
-        record_video(film, tmp_path / "film.mp4")
+    with pytest.raises(ValueError, match=said):
+        record_video(film, tmp_path / "films" / "film.mp4")
+    assert not list(tmp_path.glob("films/*"))
 
 
-@pytest.mark.parametrize("frame_count", [20, 600])
-def test_a_full_disk_leaves_no_video(tmp_path: Path, frame_count: int) -> None:
-    """Found when the last bytes are written, or by a pipe that breaks before."""
+def test_a_full_disk_leaves_no_video(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     noise = np.random.default_rng(0).integers(0, 255, (32, 64, 3), np.uint8)
@@ -227,7 +198,7 @@ def test_a_full_disk_leaves_no_video(tmp_path: Path, frame_count: int) -> None:
 
     def encode() -> None:
         with mp4(path, 30) as write:
-            for number in range(frame_count):
+            for number in range(600):
                 write(np.roll(noise, number, axis=1))
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))
@@ -253,12 +224,6 @@ def test_it_films_at_multiples_and_at_the_end(film: Any) -> None:
     ]
 
 
-def test_zero_films_at_the_end_alone(film: Any, tmp_path: Path) -> None:
-    list(loggers.video(every=0, folder=tmp_path / "films")(film)())
-    (path,) = (tmp_path / "films").iterdir()
-    assert path.name == "step_000000100.mp4"
-
-
 def test_a_loop_that_is_left_is_not_filmed(film: Any) -> None:
     for _ in loggers.video()(film)():
         break
@@ -267,23 +232,11 @@ def test_a_loop_that_is_left_is_not_filmed(film: Any) -> None:
 
 def test_a_notebook_shows_it(film: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
+    display = pytest.importorskip("IPython.display", reason="notebooks need IPython")
     monkeypatch.setattr(videos, "in_notebook", lambda: True)
-    monkeypatch.setattr(IPython.display, "display", shown.append)
+    monkeypatch.setattr(display, "display", shown.append)
     list(loggers.video(every=0)(film)())
     assert '<source src="data:video/mp4;base64,' in shown[0]._repr_html_()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"every": -1}, "every = -1"),
-        ({"episodes": 0}, "episodes = 0"),
-        ({"fps": 0}, "fps = 0"),
-    ],
-)
-def test_wrong_arguments(arguments: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        loggers.video(**arguments)
 
 
 def test_a_wrong_name_is_refused(film: Any, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The Weights & Biases logger, offline: no account, no network."""
 
-import importlib.util
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -8,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from wandb.proto import wandb_internal_pb2
 
 from yieldrl import loggers
+
+pytest.importorskip("wandb", reason="its runs need wandb")
+wandb_internal_pb2 = pytest.importorskip("wandb.proto.wandb_internal_pb2")
 
 
 def records(file: Path) -> Iterator[bytes]:
@@ -31,7 +32,7 @@ def records(file: Path) -> Iterator[bytes]:
 def history(file: Path) -> list[dict[str, str]]:
     """What was logged in an offline run, as JSON values, without wandb's own keys."""
     found: list[dict[str, str]] = []
-    for _ in range(600):  # wandb's own process writes the file, in its own time
+    for _ in range(6000):  # wandb's own process writes the file, in its own time
         run = [wandb_internal_pb2.Record.FromString(data) for data in records(file)]
         if run and run[-1].HasField("exit"):
             break
@@ -71,6 +72,7 @@ def test_two_loops_are_one_run(make_trainer: Callable[..., Any]) -> None:
     } in history(second)
 
 
+@pytest.mark.slow
 def test_two_trainers_are_two_runs(make_trainer: Callable[..., Any]) -> None:
     trainers = [make_trainer(total_steps=4) for _ in range(2)]
     loops = [loggers.wandb(mode="offline")(trainer)() for trainer in trainers]
@@ -79,19 +81,6 @@ def test_two_trainers_are_two_runs(make_trainer: Callable[..., Any]) -> None:
     files = [next(t.run_dir.glob("wandb/offline-*/*.wandb")) for t in trainers]
     assert files[0].name != files[1].name
     assert [len(history(file)) for file in files] == [1, 1]
-
-
-def test_a_missing_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(ImportError, match=r"pip install 'yieldrl\[wandb\]'"):
-        loggers.wandb()
-
-
-def test_wrong_arguments(trainer: Any) -> None:
-    with pytest.raises(ValueError, match="mode = 'off': choose one of"):
-        loggers.wandb(mode="off")
-    with pytest.raises(TypeError, match="called before it decorates"):
-        loggers.wandb(trainer)
 
 
 def test_projects_are_destinations(trainer: Any) -> None:

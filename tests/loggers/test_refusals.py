@@ -1,0 +1,85 @@
+"""What loggers refuse, before anything is trained."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yieldrl import loggers
+from yieldrl.loggers import arguments
+from yieldrl.loggers.write_errors import UnwritableError
+
+WRONG = [
+    (loggers.csv, {"every": -1}, "every = -1"),
+    (loggers.csv, {"every": 1.5}, "every = 1.5"),
+    (loggers.csv, {"every": True}, "every = True"),
+    (loggers.checkpoint, {"keep": 0}, "keep = 0"),
+    (loggers.checkpoint, {"seconds": -1}, "seconds = -1"),
+    (loggers.early_stop, {}, "give threshold= or patience="),
+    (loggers.early_stop, {"patience": 0}, "patience = 0"),
+    (loggers.early_stop, {"threshold": math.nan}, "threshold = nan"),
+    (loggers.early_stop, {"patience": 1, "mode": "best"}, "mode = 'best'"),
+    (loggers.early_stop, {"patience": 1, "log_type": "test"}, "log_type = 'test'"),
+    (loggers.early_stop, {"metric": "", "patience": 1}, "metric = ''"),
+    (loggers.evaluation, {"episodes": 0}, "episodes = 0"),
+    (loggers.live_plot, {"metrics": ["loss"]}, "write for example 'train/loss'"),
+    (loggers.live_plot, {"every_seconds": -1}, "every_seconds = -1"),
+    (loggers.video, {"fps": 0}, "fps = 0"),
+    (loggers.wandb, {"mode": "off"}, "mode = 'off'"),
+]
+
+
+def test_wrong_arguments() -> None:
+    for logger, given, said in WRONG:
+        with pytest.raises((ValueError, TypeError), match=said):
+            logger(**given)
+
+
+def test_what_is_no_trainer_and_brackets_that_were_forgotten(trainer: Any) -> None:
+    for other in (trainer(), type(trainer), "ppo"):
+        with pytest.raises(TypeError, match=r"csv decorates a trainer.*got"):
+            loggers.csv()(other)
+    for name in ("csv", "tensorboard", "checkpoint", "wandb"):
+        with pytest.raises(TypeError, match="called before it decorates"):
+            getattr(loggers, name)(trainer)
+
+
+def test_missing_packages_are_named_with_their_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "no_such_package").mkdir()  # a mere folder is no package
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError, match=r"pip install 'yieldrl\[wandb\]'"):
+        arguments.package("no_such_package", extra="wandb")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
+    with pytest.raises(ImportError, match=r"pip install 'yieldrl\[wandb\]'"):
+        loggers.wandb()
+
+
+HEADER = "log_type,sample_step,learn_step,metric,value\n"
+OTHERS = [
+    (loggers.csv, "player,score\nme,3\n", "line 1: 'player,score'"),
+    (loggers.csv, f"{HEADER}train,1,1,loss\n", "line 2: 'train,1,1,loss' is not a row"),
+    (loggers.csv, f"{HEADER}train,1,1,loss,high\n", "line 2: .* is not a row"),
+    (loggers.jsonl, "notes\n", "line 1: .* is not a row"),
+    (loggers.jsonl, "[]\n", "line 1: .* is not a row"),
+    (loggers.jsonl, '{"sample_step": 3}\n', "line 1: .* is not a row"),
+]
+
+
+@pytest.mark.parametrize(("logger", "text", "said"), OTHERS)
+def test_files_of_others_are_left_as_they_are(
+    logger: Any, text: str, said: str, trainer: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "other"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=said):
+        list(logger(path)(trainer)())
+    assert path.read_text() == text
+    assert (trainer.closed_loops, trainer.agent.sample_step) == (0, 0)
+    with pytest.raises(UnwritableError, match="other: cannot be written"):
+        next(logger(path / "logs")(trainer)())
