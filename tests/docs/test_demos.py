@@ -1,7 +1,6 @@
-"""The worlds and networks of the site's demos compute what the Python ones do."""
+"""JavaScript of the site computes what Python does: worlds, networks, controls."""
 
 import json
-import re
 
 import javascript
 import numpy as np
@@ -18,13 +17,14 @@ from yieldrl.algorithms import (
     reinforce,
     sac,
 )
-from yieldrl.benchmarks import demos
 from yieldrl.envs.cartpole import CartPoleVectorEnv
 from yieldrl.envs.grid_world import GoToVectorEnv
 from yieldrl.envs.minatar import BreakoutVectorEnv
 from yieldrl.envs.pendulum import PendulumVectorEnv
 from yieldrl.envs.tabular import FrozenLakeVectorEnv
 from yieldrl.exports import JsonPolicy, describe
+
+pytestmark = pytest.mark.slow
 
 COUNT = 2000  # transitions of every world
 
@@ -323,18 +323,6 @@ def test_a_policy_plays_as_well_as_its_file_says(path):
     assert path.stat().st_size < 1_000_000  # of a picture or a sentence; else a few kB
 
 
-def test_every_file_is_shown_and_every_shown_one_is_there():
-    pages = javascript.DEMOS.parents[1].rglob("*.md")
-    shown = "".join(page.read_text("utf-8") for page in pages)
-    shown += (javascript.DEMOS / "cartpole.html").read_text("utf-8")
-    named = " ".join(re.findall(r'<rl-demo world="\w+" policies="([^"]*)"', shown))
-    assert set(named.split()) - {"mine-trained"} == {f.stem for f in FILES}
-    worlds = set(re.findall(r'<rl-demo world="(\w+)"', shown))
-    assert worlds == set(demos.DEMOS)
-    for world in worlds:
-        assert (javascript.DEMOS / f"{world}.js").is_file()
-
-
 def test_a_game_ends_at_the_time_limit_and_begins_anew():
     scores, lengths, texts = played("pendulum", 2, action=[0])
     assert lengths.tolist() == [200, 200]
@@ -352,17 +340,44 @@ def test_sliders_and_random_actions_count():
     assert short.mean() != steady.mean()
 
 
-def test_every_action_has_a_name_and_a_key():
-    body = """
-      const facts = []
-      for (const name of data.worlds) {
-        const { actions, keys, sliders } = await load(name + ".js")
-        facts.push([actions.length, Object.values(keys), sliders])
-      }
-      return facts
-    """
-    for names, keys, sliders in javascript.run(body, worlds=list(demos.DEMOS)):
-        assert names - len(keys) in (0, 1)  # of which one may be to do nothing
-        for one in sliders:
-            assert one["min"] < one["value"] < one["max"]
-            assert one["label"]
+STUB = """
+const shown = []
+const node = { setAttribute: (_, value) => shown.push(value) }
+const slider = {
+  matches: () => false, dataset: { labels: '["a", "b", "c"]' }, value: "2",
+  setAttribute() {}, nextElementSibling: {},
+}
+const buttons = [{ checked: false }, { checked: true }]
+const radio = { matches: () => true, querySelectorAll: () => buttons }
+const form = {
+  hidden: true, querySelectorAll: () => [slider, radio],
+  addEventListener(name, run) { this[name] = run },
+}
+const frames = [0, 1, 2, 3, 4, 5].map((at) => [at])
+const script = { textContent: JSON.stringify({ parts: [[".x", "cx"]], frames }) }
+const figure = {
+  querySelector: (name) => ({ script, form })[name], querySelectorAll: () => [node],
+}
+globalThis.document = {
+  querySelectorAll: () => [figure], addEventListener: (_, run) => (document.run = run),
+}
+"""
+
+
+MOVED = """
+document.run()
+slider.value = "1"
+form.input()
+buttons.reverse()
+form.input()
+console.log(JSON.stringify([shown, form.hidden, slider.nextElementSibling.textContent]))
+"""
+
+
+def test_controls_choose_the_frame_that_python_meant():
+    """The last control is the fastest: index 2 of 3 and 1 of 2 is frame 5."""
+    script = (
+        javascript.DEMOS.parents[1] / "assets" / "course" / "frames.js"
+    ).read_text("utf-8")
+    printed = javascript.said(["--eval", STUB + script + MOVED])
+    assert json.loads(printed) == [[5, 3, 2], False, "b"]

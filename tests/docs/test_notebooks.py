@@ -14,6 +14,12 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 SOURCES = sorted(p for p in FOLDER.glob("*.py") if p.name != "execute.py")
+ALWAYS = pytest.param(FOLDER / "one_transition.py", id="one_transition")
+OTHERS = [
+    pytest.param(path, id=path.stem, marks=pytest.mark.slow)
+    for path in SOURCES
+    if path.stem != "one_transition"
+]
 each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
 
 # Jupyter warns of its own future at import, so that it has processes of its own here.
@@ -34,6 +40,7 @@ def converted(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @each_source
 def test_source_and_notebook_have_the_same_cells(source, converted):
     given, saved = (
@@ -59,8 +66,7 @@ def test_outputs_are_small_and_say_nothing_of_the_machine(source):
         assert not re.search(r"/(home|root|tmp|work|Users)/|[A-Z]:\\", text)
 
 
-@pytest.mark.slow
-@each_source
+@pytest.mark.parametrize("source", [ALWAYS, *OTHERS])
 def test_it_runs(source, tmp_path):
     """With a thirtieth of the training: of 60_000 steps 2_000 are left."""
 
