@@ -4,7 +4,6 @@ from contextlib import closing
 
 import gymnasium as gym
 import pytest
-import ray
 
 from yieldrl.algorithms import ppo
 from yieldrl.distributed import StoreFullError, VersionError, WorkerError
@@ -14,9 +13,20 @@ from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.slow_workers import SlowWorkers
 from yieldrl.distributed.versions import check_versions, versions
 
-pytestmark = pytest.mark.own_processes("RolloutWorkerActor")
+ON_RAY = (
+    pytest.mark.slow,
+    pytest.mark.usefixtures("on_ray"),
+    pytest.mark.own_processes("RolloutWorkerActor"),
+)
 
 CONFIG = ppo.Config(collection="ray", num_envs=2, num_steps=4, eval_every=0)
+
+
+def with_ray(test):
+    """In its own processes, and at night."""
+    for mark in ON_RAY:
+        test = mark(test)
+    return test
 
 
 class BeginsOnce(ppo.Agent):
@@ -32,7 +42,10 @@ class Trainer(ppo.Trainer):
     agent_class = BeginsOnce
 
 
-def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time(monkeypatch):
+@with_ray
+def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time(
+    monkeypatch, one_ray
+):
     """Before it, logs say how many work and wait."""
     looked = []
     monkeypatch.setattr(SlowWorkers, "look", lambda _, seconds: looked.append(seconds))
@@ -42,7 +55,7 @@ def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time(monkeyp
         check_logs(logs, trainer.model)
         assert looked
         assert all(len(seconds) == 1 and seconds[0] > 0 for seconds in looked)
-        ray.kill(trainer.collector.segments.pool.actors[0])
+        one_ray.kill(trainer.collector.segments.pool.actors[0])
         said = "rollout worker 0: ConnectionError: no licence for a second one"
         for _ in range(2):
             with pytest.raises(WorkerError, match=said):
@@ -56,12 +69,14 @@ class Broken(gym.Env):
         raise FileNotFoundError("no meshes here")
 
 
+@with_ray
 def test_an_environment_that_cannot_be_made_is_said():
     said = "rollout worker 0: FileNotFoundError: no meshes here"
     with pytest.raises(WorkerError, match=said):
         ppo.Trainer(CONFIG, envs=Broken)
 
 
+@with_ray
 def test_other_versions_are_said_with_the_workers_name(monkeypatch):
     own = versions()
     monkeypatch.setattr(pools, "versions", lambda: {**own, "torch": "1.0", "x": "2"})
@@ -83,42 +98,39 @@ class Full:
     """An actor whose answer finds no room."""
 
     def answer(self):
-        raise ray.exceptions.OutOfDiskError("no space")
+        from ray.exceptions import OutOfDiskError
+
+        raise OutOfDiskError("no space")
 
 
-def test_a_full_object_store_is_said_with_what_to_do(monkeypatch):
+@with_ray
+def test_a_full_object_store_is_said_with_what_to_do(monkeypatch, one_ray):
     cluster = Cluster("", {"rollout_workers": [{"CPU": 1.0}]})
     said = r"object store is full.*ray start --object-store-memory.*max_policy_lag"
     with pytest.raises(StoreFullError, match=said):
         answer_of("actor", cluster.actor(Full).answer.remote())
 
     def full(value):
-        raise ray.exceptions.ObjectStoreFullError("no memory")
+        raise one_ray.exceptions.ObjectStoreFullError("no memory")
 
     monkeypatch.setattr(cluster.ray, "put", full)
     with pytest.raises(StoreFullError, match=said):
         cluster.put(1)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
+def test_a_slow_worker_is_said_once_in_a_while(caplog):
+    for seconds, said in (
         ([1.0, 6.0], [[], [], [1], [], []]),  # of two, too
         ([1.0, 5.0, 1.0], [[]] * 5),  # five times is not more than five times
         ([0.01, 0.09, 0.01], [[]] * 5),  # nobody waits for so little
         ([3.0], [[]] * 5),
-    ],
-)
-def test_a_slow_worker_is_said_once_in_a_while(seconds, said, caplog):
-    slow = SlowWorkers(len(seconds))
-    assert [slow.look(seconds) for _ in range(5)] == said
-    texts = [record.getMessage() for record in caplog.records]
+    ):
+        slow = SlowWorkers(len(seconds))
+        assert [slow.look(seconds) for _ in range(5)] == said
+    (text,) = [record.getMessage() for record in caplog.records]
     begin = "rollout worker 1 takes 6.0 s for a segment, the others 1.0 s"
-    assert [text.startswith(begin) for text in texts] == [True] * ([1] in said)
-
-
-def test_one_fast_segment_in_between_is_enough():
-    slow, row = SlowWorkers(2), [1.0, 6.0]
+    assert text.startswith(begin)
+    slow, row = SlowWorkers(2), [1.0, 6.0]  # one fast segment in between is enough
     found = [slow.look(times) for times in (row, row, [1.0, 1.0], row, row, row)]
     assert found == [[]] * 5 + [[1]]
 

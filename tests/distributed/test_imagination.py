@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import ray
 import torch
-from factories import config_of
-from imagining import TINY, numbers, until_learning
+from factories import config_of, plain
+from imagining import TINY, until_learning
 from tensordict import TensorDict
 
 from yieldrl.algorithms import grpo_imagined, mbpo, ppo_imagined
@@ -18,6 +17,8 @@ from yieldrl.distributed import (
     SignatureError,
     WorkerError,
 )
+
+ray = pytest.importorskip("ray", reason="these tests need Ray")
 
 GROUPS = {"group_size": 4, "num_branches": 16, "num_envs": 16, "num_steps": 3}
 ALGORITHMS: Any = {"ppo": ppo_imagined, "grpo": grpo_imagined, "mbpo": mbpo}
@@ -62,7 +63,11 @@ def equal(one: TensorDict, other: TensorDict) -> bool:
     return one.keys() == other.keys() and bool((one == other).all())
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.usefixtures("on_ray")
+@pytest.mark.parametrize(
+    "name",
+    ["ppo", *(pytest.param(name, marks=pytest.mark.slow) for name in ("grpo", "mbpo"))],
+)
 def test_one_actor_imagines_to_the_bit_what_this_process_would(name: str) -> None:
     """Also after weights have changed; and the generator goes on alike."""
     algorithm, (starts, horizon, version) = learned(name)
@@ -86,6 +91,8 @@ def test_one_actor_imagines_to_the_bit_what_this_process_would(name: str) -> Non
     pool.cluster.close()
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_ray")
 def test_two_actors_imagine_half_each_by_draws_of_their_own() -> None:
     algorithm, (starts, horizon, version) = learned("grpo")
     pool = pool_of(algorithm, 2)
@@ -102,6 +109,8 @@ def test_two_actors_imagine_half_each_by_draws_of_their_own() -> None:
 
 
 @pytest.mark.own_processes("ImaginationRolloutActor")
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_ray")
 def test_one_that_dies_is_asked_again() -> None:
     algorithm, (starts, horizon, version) = learned("ppo")
     pool = pool_of(algorithm)
@@ -113,6 +122,8 @@ def test_one_that_dies_is_asked_again() -> None:
     pool.cluster.close()
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_ray")
 def test_weights_of_another_model_are_refused() -> None:
     algorithm, (starts, horizon, version) = learned("ppo")
     pool = pool_of(algorithm)
@@ -125,38 +136,34 @@ def test_weights_of_another_model_are_refused() -> None:
     pool.cluster.close()
 
 
-def plain(log: Any) -> Any:
-    told = {"policy_lag", "policy_lag_max", "workers", "segments_waiting", "weights_mb"}
-    logs = {k: v for k, v in numbers(log)["logs"].items() if k not in told}
-    return {**log, "logs": logs}
-
-
-@pytest.mark.parametrize(("name", "refreshes"), [("ppo", 1), ("grpo", 2)])
-def test_a_run_learns_what_it_learns_in_one_process(name: str, refreshes: int) -> None:
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_ray")
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("ppo", {"threads": 1, "refreshes": 1}),
+        ("grpo", {"threads": 1, "refreshes": 2}),
+        ("mbpo", {}),
+    ],
+)
+def test_a_run_learns_what_it_learns_in_one_process(name: str, own: Any) -> None:
     """Real steps of a worker and imagined ones of an actor, without a lag.
 
     PPO takes newer values of real steps on Ray when it imagines again.
     """
-    own: Any = {"threads": 1, "refreshes": refreshes}
     expected = [plain(log) for log in trainer(name, **own)()]
     options: Any = {**ON_RAY, "max_policy_lag": 0, "imagination_actors": 1}
     with trainer(name, **{**own, **options}) as run:
         found = [plain(log) for log in run()]
-        assert type(run.algorithm.imagination.elsewhere) is ImaginationPool
+        if name != "mbpo":
+            assert type(run.algorithm.imagination.elsewhere) is ImaginationPool
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert one["logs"] == pytest.approx(other["logs"], rel=1e-3, abs=1e-5)
 
 
-def test_mbpo_learns_what_it_learns_in_one_process() -> None:
-    expected = [plain(log) for log in trainer("mbpo")()]
-    with trainer("mbpo", **ON_RAY, max_policy_lag=0, imagination_actors=1) as run:
-        found = [plain(log) for log in run()]
-    assert [log["logs"] for log in found] == [
-        pytest.approx(log["logs"], rel=1e-3, abs=1e-5) for log in expected
-    ]
-
-
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_ray")
 def test_ahead_the_next_branches_are_imagined_while_it_learns(tmp_path: Any) -> None:
     """They are by the policy of one refresh before; a checkpoint has them."""
     options: Any = {**ON_RAY, "max_policy_lag": 1, "imagination_actors": 1}
@@ -177,12 +184,8 @@ def test_ahead_the_next_branches_are_imagined_while_it_learns(tmp_path: Any) -> 
     assert repr(found) == repr(whole[9:])
 
 
-def test_actors_are_for_ray() -> None:
-    with pytest.raises(
-        ValueError, match=r"imagination_actors = 1: it is for processes"
-    ):
-        trainer("ppo", imagination_actors=1)
-    with pytest.raises(
-        ValueError, match=r"imagination_actors = 1: it is for processes"
-    ):
-        trainer("mbpo", imagination_actors=1)
+@pytest.mark.parametrize("name", ["ppo", "mbpo"])
+def test_actors_are_for_ray(name: str) -> None:
+    said = "imagination_actors = 1: it is for processes"
+    with pytest.raises(ValueError, match=said):
+        trainer(name, imagination_actors=1)

@@ -1,11 +1,12 @@
 """Segments that a replay actor joins are those that the program would join."""
 
 import pytest
-import ray
 import torch
 
 from yieldrl.algorithms import ppo
 from yieldrl.distributed.parts import joined
+
+ray = pytest.importorskip("ray", reason="these tests need Ray")
 
 OPTIONS = {
     "collection": "ray",
@@ -36,6 +37,8 @@ def kill(actor):
             return
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_ray")
 @pytest.mark.own_processes("RolloutWorkerActor", "ReplayBufferActor")
 def test_it_joins_as_the_program_does_which_goes_on_when_something_dies(monkeypatch):
     """Nothing is lost that was sent."""

@@ -7,12 +7,13 @@ import time
 from types import SimpleNamespace
 
 import pytest
-import ray
 import torch
 
 from yieldrl.algorithms import dapo, dqn, grpo, ppo, ppo_roa
 from yieldrl.distributed import DeadLearnerError, LearnerError, Learners
 from yieldrl.distributed.shares import joined, share_of
+
+ray = pytest.importorskip("ray", reason="these tests need Ray")
 
 OPTIONS = {
     "num_envs": 4,
@@ -100,6 +101,7 @@ def numbers(trainer, until=12):
     return found
 
 
+@pytest.mark.usefixtures("on_ray")
 def test_one_learner_gives_the_numbers_of_none_also_where_something_changes(tmp_path):
     """And half way through a rollout it is saved, and goes on from there.
 
@@ -118,6 +120,8 @@ def test_one_learner_gives_the_numbers_of_none_also_where_something_changes(tmp_
         assert same(sync, trainer)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_ray")
 def test_two_learners_take_the_step_of_the_whole_rollout(tmp_path):
     """To rounding; and what they save is loaded by a trainer without any.
 
@@ -170,6 +174,8 @@ def test_each_learner_gets_the_rows_of_its_own_environments_back():
         assert all(share[name].equal(own[name]) for name in own)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_ray")
 def test_a_death_is_said_though_another_learner_has_lost_its_connection_before():
     @ray.remote(num_cpus=0)
     class Learner:
@@ -190,6 +196,7 @@ def test_a_death_is_said_though_another_learner_has_lost_its_connection_before()
     ray.kill(first)
 
 
+@pytest.mark.usefixtures("on_ray")
 @pytest.mark.parametrize(
     ("module", "options", "said"),
     [
@@ -204,6 +211,8 @@ def test_who_cannot_learn_together_is_refused(module, options, said):
         module.Trainer(module.Config(**{**own, **options}))
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_ray")
 @pytest.mark.parametrize("module", [grpo, dapo])
 def test_two_learners_of_groups_take_the_step_of_all_groups(module):
     """Of one rollout, or of all that wait for it, whose groups they share."""

@@ -3,9 +3,10 @@
 import pytest
 
 from yieldrl.algorithms import ppo
-from yieldrl.distributed.answers import WorkerError
 from yieldrl.experiments.suite_evaluation import SuiteEvaluation
 from yieldrl.experiments.suite_results import SuiteResults
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("on_ray")]
 
 TASKS = {"few": {"num_objects": 2}, "many": {"num_objects": 6}}
 
@@ -39,14 +40,3 @@ def test_every_number_is_that_of_this_process(trainer, tmp_path):
     found = played(trainer, tmp_path / "b.json", workers=2, ray=True)
     assert found == expected
     assert len({one.length for one in expected.values()}) > 1
-
-
-def test_an_actor_that_fails_says_so(trainer, tmp_path):
-    with pytest.raises(WorkerError, match=r"eval actor 0: .*num_objects"):
-        played(
-            trainer,
-            tmp_path / "a.json",
-            {"none": {"num_objects": 99}},
-            workers=1,
-            ray=True,
-        )

@@ -5,13 +5,14 @@ import importlib
 import gymnasium as gym
 import numpy as np
 import pytest
-import ray
 import torch
 
 from yieldrl import algorithms
-from yieldrl.algorithms import dqn
 from yieldrl.buffers import PrioritizedNStepReplayBuffer, ReplayBuffer
 from yieldrl.distributed import Cluster, RemoteReplay, WorkerError, replay
+
+ray = pytest.importorskip("ray", reason="these tests need Ray")
+pytestmark = pytest.mark.usefixtures("on_ray")
 
 OPTIONS = {
     "learning_starts": 24,
@@ -44,7 +45,9 @@ def plain(log):
     return log["log_type"], log["sample_step"], log["learn_step"], logs
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param("dqn", marks=pytest.mark.slow), "prioritized_dqn"]
+)
 def test_training_gives_the_same_numbers(name):
     """To the bit, also of priorities, and after a checkpoint between two samples."""
     alone = trainer_of(name)
@@ -80,7 +83,7 @@ class OneActor:
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def cluster(one_ray):
     made = OneActor()
     yield made
     made.real.close()
@@ -136,6 +139,7 @@ def test_a_batch_that_was_drawn_in_vain_is_drawn_anew(cluster):
     assert same(there.sample(3), here.sample(3)), "of another size"
 
 
+@pytest.mark.slow
 def test_a_writer_waits_for_an_actor_that_is_behind(cluster, monkeypatch):
     monkeypatch.setattr(replay, "MAX_WRITES", 2)
     there, here = buffers(cluster, ReplayBuffer)
@@ -146,6 +150,7 @@ def test_a_writer_waits_for_an_actor_that_is_behind(cluster, monkeypatch):
     assert same(there.sample(4), here.sample(4))
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_said_and_what_is_lost(cluster):
     there, _ = buffers(cluster, ReplayBuffer)
     with pytest.raises(RuntimeError, match="the replay buffer is empty"):
@@ -159,8 +164,3 @@ def test_what_does_not_fit_is_said_and_what_is_lost(cluster):
     samples = iter(lambda: there.sample(1), None)
     with pytest.raises(WorkerError, match="the replay actor has died, and its trans"):
         list(samples)
-
-
-def test_it_needs_collection_on_ray():
-    with pytest.raises(ValueError, match=r"replay_actor = True.*collection='ray'"):
-        dqn.Config(replay_actor=True)

@@ -1,9 +1,12 @@
 """Cloning in this process and PPO on Ray are what they are in turns."""
 
 import pytest
+from factories import plain
 from token_policy import Tokens
 
 from yieldrl.algorithms import vla_ppo
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("on_ray")]
 
 COMMON = {
     "num_envs": 2,
@@ -36,14 +39,6 @@ TINY = {
 }
 
 
-def plain(log):
-    logs = {k: float(v) for k, v in log["logs"].items()}
-    told = "policy_lag", "policy_lag_max", "inference_batch", "inference_ms"
-    for name in (*told, "workers", "segments_waiting", "weights_mb"):
-        logs.pop(name, None)
-    return {**log, "logs": logs}
-
-
 def trainer(collection, model=Tokens, **options):
     config = vla_ppo.Config(collection=collection, **options)
     made = vla_ppo.Trainer(config, model=model)
@@ -64,19 +59,6 @@ def test_it_is_cloned_here_and_improved_on_ray():
             run.load_state_dict(run.state_dict())
         found += [plain(log) for log in run()]
         assert "envs_here" not in vars(run)  # the expert's: simulators take memory
-    assert repr(found) == repr(expected)
-
-
-def test_a_clone_that_was_saved_is_improved_by_another_trainer(tmp_path):
-    expected, found = [plain(log) for log in trainer("sync", **SMALL)()], []
-    with trainer("ray", **SMALL) as run:
-        for log in run():
-            found.append(plain(log))
-            if len(found) == STOPS[0]:
-                break
-        run.save(tmp_path / "checkpoint.pt")
-    with vla_ppo.Trainer.load(tmp_path / "checkpoint.pt", model=Tokens) as resumed:
-        found += [plain(log) for log in resumed()]
     assert repr(found) == repr(expected)
 
 

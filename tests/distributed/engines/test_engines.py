@@ -40,7 +40,6 @@ def folder(tmp_path_factory):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         capture_output=True,
         text=True,
-        timeout=300,
     )
     assert found.returncode == 0, found.stderr[-3000:]
     return folder
@@ -97,27 +96,25 @@ def close(one, other, atol=5e-5):
 
 @pytest.mark.slow
 class TestEach:
-    def test_it_is_the_engine_that_was_asked_for(self, both, name):
+    def test_a_step_and_the_losses_are_those_of_one_process(self, both, name):
+        """Of four losses by SGD, in three parts of the 6 and 4 rows; then with rates
+        of their own for groups, which fall, and limits of norms."""
         assert [one["two"]["types"] for one in both] == [TYPES[name]] * 2
-
-    def test_a_step_is_that_of_one_process_with_all_rows(self, both, name):
-        """Of four losses by SGD, in three parts of the 6 and the 4 rows."""
         plain, data = Two(torch.optim.SGD, bias(name)), next(batches())
         plain.learn(data)
         for one in both:
             assert close(one["two"]["gradients"], plain.model.state_dict(), 1e-5)
         errors = torch.cat([one["two"]["error"] for one in both])
         assert torch.allclose(errors, data["error"])
-
-    def test_the_losses_are_those_of_one_process(self, both, name):
-        """With rates of their own for groups, which fall, and limits of norms."""
         plain = Two(bias=bias(name))
         alone = curve(plain)
         for one in both:
             assert close(one["two"]["curve"], alone)
             assert close(one["two"]["state"], plain.state_dict())
 
-    def test_a_state_is_whole_and_loads_into_a_plain_run(self, both, name):
+    def test_a_state_is_whole_and_loads_into_a_plain_run_and_the_engine(
+        self, both, name
+    ):
         one, other = (found["two"] for found in both)
         assert same(one["state"], other["state"])
         assert same(one["state"]["model"], one["whole"])
@@ -125,12 +122,10 @@ class TestEach:
         plain.load_state_dict(copy.deepcopy(one["state"]))
         assert same(plain.state_dict(), one["state"])
         assert close(curve(plain), one["on"])
-
-    def test_a_state_loads_into_the_engine_which_goes_on(self, both):
-        for one in (found["two"] for found in both):
-            assert same(one["loaded"], one["state"])
-            assert same(one["other"], one["on"])
-            assert same(one["resumed"], one["on"])
+        for found in (one, other):
+            assert same(found["loaded"], found["state"])
+            assert same(found["other"], found["on"])
+            assert same(found["resumed"], found["on"])
 
     def test_what_is_frozen_later_stays_or_is_refused(self, both, name):
         refused = "what requires gradients has changed"
@@ -147,13 +142,13 @@ class TestEach:
             assert close(one["adapted"]["curve"], alone)
             assert close(one["adapted"]["state"], plain.state_dict(), 1e-3)
 
-    @pytest.mark.parametrize("algorithm", ["ppo", "sac"])
-    def test_an_algorithm_learns_as_without_an_engine(self, both, folder, algorithm):
+    def test_an_algorithm_learns_as_without_an_engine(self, both, folder):
         """PPO's running statistics move, and it prepares advantages; SAC's actor learns
         through its critics, and their targets follow."""
-        one, other = (found[algorithm] for found in both)
-        assert same(one, other)
-        assert close(one, written(folder, "none")[0][algorithm], 1e-4)
+        for algorithm in ("ppo", "sac"):
+            one, other = (found[algorithm] for found in both)
+            assert same(one, other)
+            assert close(one, written(folder, "none")[0][algorithm], 1e-4)
 
 
 @pytest.mark.slow
@@ -172,17 +167,15 @@ def test_what_cannot_be_shared_stays_whole():
     assert left_whole(made.values()) == {made["number"], made["other"]}
 
 
-@pytest.mark.parametrize(
-    ("kind", "shape", "said"),
-    [
+def test_what_zero_does_not_train_is_refused():
+    for kind, shape, said in (
         (torch.bfloat16, (3,), r"trains float32 alone, .*torch.bfloat16, torch"),
         (torch.float32, (), r"takes no parameter of shape \(\) beside others"),
-    ],
-)
-def test_what_zero_does_not_train_is_refused(kind, shape, said):
-    parts = nn.Parameter(torch.zeros(shape, dtype=kind)), nn.Parameter(torch.zeros(2))
-    with pytest.raises(ValueError, match=said):
-        ZeroPart(None, torch.optim.SGD(parts), 3)
+    ):
+        whole = nn.Parameter(torch.zeros(shape, dtype=kind))
+        optimizer = torch.optim.SGD([whole, nn.Parameter(torch.zeros(2))])
+        with pytest.raises(ValueError, match=said):
+            ZeroPart(None, optimizer, 3)
 
 
 def test_metrics_are_averaged_as_gradients_are():
