@@ -117,8 +117,9 @@ def decoupled(model):
     return torch.optim.AdamW(model.parameters(), lr=0.05, weight_decay=0.2)
 
 
-@pytest.mark.parametrize("make_optimizer", [two_groups, decoupled])
-@pytest.mark.parametrize("max_grad_norm", [None, 0.5, float("inf")])
+@pytest.mark.parametrize(
+    ("make_optimizer", "max_grad_norm"), [(two_groups, 0.5), (decoupled, None)]
+)
 def test_every_option_is_honoured(traced, make_optimizer, max_grad_norm):
     learners = pair(make_optimizer, max_grad_norm)
     for seed in range(4):
@@ -186,45 +187,3 @@ def test_what_a_loss_does_not_depend_on_stays_bitwise_as_it_is(traced):
             torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
         after = compiled.two.state_dict()
         assert (which == 1) == all(torch.equal(after[k], before[k]) for k in after)
-
-
-def test_two_optimizers_may_train_one_network_in_turns(traced):
-    torch.manual_seed(0)
-    eager = Scaled()
-    compiled = copy.deepcopy(eager)
-    pairs = [
-        (Learner(eager, False, make), Learner(compiled, True, make))
-        for make in (adam, decoupled)
-    ]
-    for turn in (0, 0, 1, 1, 0, 1):
-        agree(pairs[turn], turn)
-
-
-def test_options_that_change_later_are_seen(traced):
-    learners = pair(adam)
-    agree(learners, 0)
-    for learner in learners:
-        learner.optimizer.param_groups[0]["weight_decay"] = 0.5
-    agree(learners, 1)
-
-
-def test_each_step_is_compiled_for_itself(traced):
-    """Shapes alone do not tell two of them apart."""
-    model = nn.Linear(2, 1)
-    for factor in (1.0, 3.0):
-
-        def loss(data, factor=factor):
-            loss = factor * model(data["x"]).mean()
-            return loss, {"loss": loss.detach()}
-
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.0)
-        data = {"x": torch.ones(4, 2)}
-        logs = CompiledStep(loss, optimizer, 1.0, at_once())(data)
-        torch.testing.assert_close(logs["loss"], loss(data)[1]["loss"])
-
-
-def test_with_everything_frozen_there_is_an_error_that_says_so():
-    learner = pair(adam)[1]
-    learner.model.requires_grad_(False)
-    with pytest.raises(RuntimeError, match="nothing to train"):
-        learner.step(batch(0))

@@ -77,21 +77,3 @@ def test_a_step_that_failed_leaves_no_gradient_behind():
     with pytest.raises(KeyboardInterrupt):
         Failing(loss, optimizer, 1.0)(X)
     assert all(p.grad is None for p in model.parameters())
-
-
-def test_accumulated_gradients_are_those_of_the_large_batch():
-    class Accumulating(GradientStep):
-        def gradients(self, data, trained):
-            logs = {}
-            for part in data.split(2):
-                loss, logs = self.loss(part)
-                (loss * len(part) / len(data)).backward(inputs=trained)
-            return logs
-
-    models = []
-    for kind in (GradientStep, Accumulating):
-        model, loss, optimizer = learner()
-        kind(loss, optimizer, float("inf"))(X)
-        models.append(model)
-    for one, two in zip(*(m.parameters() for m in models), strict=True):
-        torch.testing.assert_close(one, two)

@@ -21,19 +21,8 @@ class ReadsTheMode(nn.Module):
     "part",
     [
         nn.Dropout(),
-        nn.Dropout1d(),
-        nn.Dropout2d(),
-        nn.Dropout3d(),
-        nn.AlphaDropout(),
-        nn.FeatureAlphaDropout(),
         nn.BatchNorm1d(3),
-        nn.InstanceNorm1d(3),
-        nn.SyncBatchNorm(3),
-        nn.MultiheadAttention(4, 2, dropout=0.1),
-        nn.TransformerEncoderLayer(4, 2, 8),
         nn.LSTM(3, 4, num_layers=2, dropout=0.1),
-        nn.RReLU(),
-        nn.utils.spectral_norm(nn.Linear(3, 3)),
         nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3)),
         ReadsTheMode(),
     ],
@@ -46,36 +35,26 @@ def test_whatever_may_look_at_the_mode_is_switched(part):
     assert not any(module.training for module in model.modules())
 
 
-def test_it_is_eval_mode_again_after_an_error():
-    model = nn.Sequential(nn.Dropout()).eval()
-    with pytest.raises(ZeroDivisionError), LearningMode(model):
-        raise ZeroDivisionError
-    assert not model[0].training
-
-
 def test_what_was_frozen_before_stays_so_afterwards_even_after_an_error():
-    model = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
+    model = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1), nn.Dropout()).eval()
     model[1].requires_grad_(False)
 
     def learn():
-        with frozen(model.parameters()):
+        with LearningMode(model), frozen(model.parameters()):
+            assert model[2].training
             assert not any(p.requires_grad for p in model.parameters())
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         learn()
+    assert not model[2].training
     assert [p.requires_grad for p in model.parameters()] == [True] * 2 + [False] * 2
 
 
 STATISTICAL = {
     "batch_norm": nn.BatchNorm1d(3),
-    "batch_norm_alone": nn.BatchNorm1d(3, affine=False),
-    "cumulative_batch_norm": nn.BatchNorm1d(3, momentum=None),
-    "sync_batch_norm": nn.SyncBatchNorm(3),
     "spectral_norm": nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3)),
-    "old_spectral_norm": nn.utils.spectral_norm(nn.Linear(3, 3)),
     "dropout": nn.Dropout(0.9),
-    "alpha_dropout": nn.AlphaDropout(0.9),
     "rrelu": nn.RReLU(),
 }
 
@@ -117,16 +96,11 @@ def test_what_is_frozen_stays_to_the_bit_while_the_rest_learns(layer):
 @pytest.mark.parametrize(
     ("layer", "x"),
     [
-        (nn.BatchNorm2d(3), torch.randn(4, 3, 5, 5)),
-        (nn.BatchNorm3d(3), torch.randn(4, 3, 2, 2, 2)),
-        (nn.InstanceNorm1d(3, track_running_stats=True), torch.randn(4, 3, 5)),
         (nn.InstanceNorm2d(3, track_running_stats=True), torch.randn(4, 3, 5, 5)),
         (
             nn.utils.parametrizations.spectral_norm(nn.Conv2d(3, 3, 3)),
             torch.randn(4, 3, 5, 5),
         ),
-        (nn.Dropout2d(0.9), torch.randn(4, 3, 5, 5)),
-        (nn.TransformerEncoderLayer(3, 1, 8, dropout=0.9), torch.randn(4, 5, 3)),
         (nn.MultiheadAttention(3, 1, dropout=0.9), torch.randn(4, 5, 3)),
         (nn.LSTM(3, 3, num_layers=2, dropout=0.9), torch.randn(4, 5, 3)),
     ],
@@ -156,12 +130,10 @@ def test_the_largest_frozen_parts_are_found_and_what_learns_beside_them_is_not()
     assert frozen_parts(model) == []
     body.requires_grad_(False)
     norm.requires_grad_(False)
-    assert frozen_parts(model) == [body, norm]
     head.bias.requires_grad_(False)  # its weight learns
     assert frozen_parts(model) == [body, norm]
     head.requires_grad_(False)
     assert frozen_parts(model) == [model]
-    assert frozen_parts(nn.Dropout()) == []
     set_train_mode(model.requires_grad_(True))
     assert all(part.training for part in model.modules())
 
@@ -186,22 +158,10 @@ def test_what_is_thawed_frozen_or_put_in_later_counts_at_the_next_step():
     assert not any(part.training for part in model.modules())
 
 
-@pytest.mark.parametrize("module", [ppo, dqn])
-def test_the_models_of_this_package_ignore_the_mode(module):
+def test_the_models_of_this_package_ignore_the_mode():
     """So the time to switch it is saved."""
-    trainer = module.Trainer(module.Config())
-    assert not LearningMode(trainer.model).matters
-
-
-def test_no_module_of_this_package_reads_the_mode():
-    """What `LearningMode` takes for granted."""
-    from pathlib import Path
-
-    root = Path(__file__).parents[2]
-    files = [*root.glob("networks/*.py"), *root.glob("algorithms/*/*.py")]
-    assert len(files) > 50
-    assert [file for file in files if "self.training\n" in file.read_text()] == []
-    assert [file for file in files if "self.training " in file.read_text()] == []
+    for module in (ppo, dqn):
+        assert not LearningMode(module.Trainer(module.Config()).model).matters
 
 
 def test_a_loss_that_is_not_finite_is_refused_with_the_parameters():

@@ -66,29 +66,33 @@ def run(monkeypatch):
     return made
 
 
-def test_eager_never_compiles(run):
+def test_eager_never_compiles_and_compile_does_at_once(run):
     of, function = run("eager")
     assert not function.go_on()
     assert not of.compiles
-    assert of.decisions == []
-
-
-def test_compile_does_at_once(run):
     _, function = run("compile", steps=1)
     assert function.go_on(calls=1)
 
 
-def test_a_few_steps_are_eager(run):
-    of, function = run(steps=plan.MIN_STEPS - 1)
+def test_a_short_run_is_eager(run, monkeypatch):
+    _, function = run(steps=plan.MIN_STEPS - 1)
     assert not function.go_on()
-    assert of.decisions == ["not compiled: 249 gradient steps are too few"]
-
-
-def test_a_short_run_is_eager(run):
     of, function = run(seconds=0.0005)
     assert not function.go_on(calls=6_000)
     assert not of.compiles
-    assert of.decisions == ["not compiled: the 8 s that are left are too few"]
+    monkeypatch.setattr(compile_cache, "missing_compiler", lambda: "there is none")
+    of, function = run()
+    assert not function.go_on()
+    assert of.decisions == ["not compiled: there is none"]
+
+
+@pytest.mark.parametrize("found", [[0.00001, 1.0], "Data-dependent branching"])
+def test_what_gains_too_little_or_cannot_be_compiled_stays_eager(run, found):
+    of, function = run()
+    function.go_on(calls=201)
+    of._warm_up.found["doubling"] = found
+    assert not function.go_on()
+    assert function.rejected
 
 
 def test_a_long_run_is_compiled_when_the_process_beside_it_has_done_so(run):
@@ -107,32 +111,12 @@ def test_a_long_run_is_compiled_when_the_process_beside_it_has_done_so(run):
     assert of._warm_up is None
 
 
-def test_what_gains_too_little_stays_eager(run):
-    of, function = run()
-    function.go_on(calls=201)
-    of._warm_up.found["doubling"] = [0.00001, 1.0]
-    assert not function.go_on(calls=1)
-    gained = "compiled code would gain 0.2 s and takes 1.5 s"
-    assert of.decisions[-1] == f"doubling: eager: {gained}"
-    assert function.rejected
-
-
-def test_what_cannot_be_compiled_stays_eager_with_its_reason(run):
-    of, function = run()
-    function.go_on(calls=201)
-    of._warm_up.found["doubling"] = "Data-dependent branching"
-    assert not function.go_on()
-    assert of.decisions[-1] == "doubling: eager: Data-dependent branching"
-
-
 def test_a_process_that_fails_leaves_the_run_eager(run):
     of, function = run()
     function.go_on(calls=201)
     of._warm_up.ended = "the compiler failed: No space left on device"
     assert not function.go_on()
     assert not of.compiles
-    failed = "the compiler failed: No space left on device"
-    assert of.decisions[-1] == f"not compiled: {failed}"
 
 
 def test_what_cannot_be_handed_over_is_compiled_here(run, monkeypatch):
@@ -160,14 +144,6 @@ def test_a_later_run_knows_from_the_first_step_on(run, monkeypatch):
     assert function.go_on(calls=2)
     _, function = run(steps=plan.MIN_STEPS)
     assert not function.go_on()  # it would gain 1.25 s and take 1.5
-
-
-def test_without_a_compiler_it_says_what_to_install(run, monkeypatch):
-    missing = "there is no C++ compiler"
-    monkeypatch.setattr(compile_cache, "missing_compiler", lambda: missing)
-    of, function = run()
-    assert not function.go_on()
-    assert of.decisions == [f"not compiled: {missing}"]
 
 
 def test_a_part_waits_for_the_whole(run):
