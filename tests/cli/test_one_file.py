@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from yieldrl import loggers
 from yieldrl.algorithms import ppo
 from yieldrl.cli import main, options
-from yieldrl.cli.run_spec import RunSpec
 from yieldrl.loggers import list_checkpoints
 
 Refused = Callable[..., str]
@@ -117,10 +115,10 @@ def test_the_file_of_the_document_trains_as_it_stands() -> None:
     assert whole["algorithm"]["cfg"]["num_minibatches"] == 128
 
 
-@pytest.mark.parametrize("original", ["run.json", "run.yaml"])
 def test_what_is_printed_trains_to_the_same_losses(
-    original: str, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    original = "run.yaml"
     first = train(write(TINY, original), name="first")
     capsys.readouterr()
     main(["train", "--config", original, "--print-config"])
@@ -170,17 +168,10 @@ def test_the_algorithm_may_be_named_in_either_place(refused: Refused) -> None:
     command = options.parse(ppo.Trainer, ["--config", file], "test")
     assert command == options.parse(None, ["--config", file], "test")
     said = refused("train", "a2c", "--config", file)
-    assert said == (
-        "run.json: block 'algorithm': its name is 'ppo', and the command line says"
-        " 'a2c': leave one of them out"
-    )
+    assert "its name is 'ppo', and the command line says 'a2c'" in said
     nameless = write({**TINY, "algorithm": {}}, "nameless.json")
     assert options.parse(ppo.Trainer, ["--config", nameless], "test").config.seed == 3
-    said = refused("train", "--config", nameless)
-    assert said == (
-        "nameless.json: no algorithm: name it in the block 'algorithm', or write"
-        " yieldrl train ALGORITHM --config FILE"
-    )
+    assert "nameless.json: no algorithm" in refused("train", "--config", nameless)
 
 
 def test_parts_of_the_users_own_train_resume_and_play(
@@ -240,176 +231,77 @@ def test_models_of_other_algorithms_have_names() -> None:
     assert command.spec.parts()["model"].__module__.endswith("dueling_dqn.model")
 
 
-@pytest.mark.parametrize(
-    ("block", "said", "message"),
-    [
-        (
-            "policy",
-            {"name": "vla", "model_path": "openvla"},
-            "block 'policy': vla has no argument 'model_path': what the model is goes"
-            " into 'vla_config', and 'action_dim' may stand beside it",
-        ),
-        (
-            "policy",
-            {"name": "vla", "vla_config": {"model_pth": "openvla"}},
-            "block 'policy': vla_config: VLAConfig has no field 'model_pth': did you"
-            " mean 'model_path'?",
-        ),
-        (
-            "policy",
-            {"name": "vla", "vla_config": {"chunk_length": 0}},
-            "block 'policy': vla_config: VLAConfig.chunk_length = 0: choose a number at"
-            " least 1 and at most 1024",
-        ),
-        (
-            "policy",
-            {"name": "vla", "vla_config": {"chunk_length": 4}},
-            "block 'policy': chunk_length = 4: yieldrl.algorithms.ppo.trainer decides"
-            " about one action at a time; take the algorithm vla_ppo",
-        ),
-        (
-            "policy",
-            "actr_critic",
-            "block 'policy': no policy is called 'actr_critic': did you mean"
-            " 'actor_critic'?; one of your own is written package.module:Class",
-        ),
-        (
-            "policy",
-            "parts_of_mine:Wid",
-            "block 'policy': the module 'parts_of_mine' has no 'Wid': did you mean"
-            " 'Wide'?",
-        ),
-        (
-            "policy",
-            "parts_of_nobody:Wide",
-            "block 'policy': 'parts_of_nobody:Wide' is not found from here, there is no"
-            " module 'parts_of_nobody': run this in the folder that holds"
-            " parts_of_nobody, or install it",
-        ),
-        (
-            "policy",
-            {"name": "parts_of_mine:Wide", "witdh": 5},
-            "block 'policy': parts_of_mine:Wide has no argument 'witdh': did you mean"
-            " 'width'?",
-        ),
-        (
-            "policy",
-            "parts_of_mine:Helper",
-            "block 'policy': 'parts_of_mine:Helper' is <class 'parts_of_mine.Helper'>:"
-            " name a class derived from torch.nn.modules.module.Module, or a function"
-            " of your own",
-        ),
-        (
-            "policy",
-            "dqn",
-            "block 'policy': the model of dqn does not fit yieldrl.algorithms.ppo."
-            "trainer: it is no yieldrl.algorithms.ppo.model.Model. Leave 'name' out, or"
-            " name one of your own, package.module:Class",
-        ),
-        (
-            "policy",
-            "ppo_lstm",
-            "block 'policy': the model of ppo_lstm does not fit yieldrl.algorithms.ppo."
-            "trainer, whose config has no 'lstm_size': take the algorithm 'ppo_lstm',"
-            " or leave 'name' out",
-        ),
-        (
-            "algorithm",
-            "parts_of_mine",
-            "block 'algorithm': 'parts_of_mine' is None, not a Trainer: name a subclass"
-            " of yieldrl.abstractions.Trainer, or a module that has one called Trainer",
-        ),
-        (
-            "loggers",
-            ["tensorbord"],
-            "block 'loggers': no logger is called 'tensorbord': did you mean"
-            " 'tensorboard'?; one of your own is written package.module:Class",
-        ),
-        (
-            "loggers",
-            {"checkpoint": {"evry": 3}},
-            "block 'loggers': checkpoint has no argument 'evry': did you mean 'every'?",
-        ),
-        (
-            "loggers",
-            ["parts_of_mine:Note"],
-            "block 'loggers': parts_of_mine:Note is called with (**cfg): missing a"
-            " required argument: 'word'",
-        ),
-        (
-            "loggers",
-            {"checkpoint": {"every": "often"}},
-            "block 'loggers': checkpoint: every = 'often': give a whole number, at"
-            " least 0 (a logger is called before it decorates: loggers.csv()(trainer))",
-        ),
-        (
-            "loggers",
-            "csv",
-            "run.json: block 'loggers': expected a list of names, got 'csv'",
-        ),
-    ],
-)
-def test_a_name_that_is_not_there_gets_one_line(
-    block: str, said: Any, message: str, parts: Any, refused: Refused
-) -> None:
-    file = write({**TINY, block: said})
-    assert refused("train", "--config", file, "--trust").endswith(message)
-    assert not Path("runs").exists()
+MISTAKES = [
+    ("policy", {"name": "vla", "model_path": "x"}, "vla has no argument 'model_path'"),
+    ("policy", {"name": "vla", "vla_config": {"model_pth": "x"}}, "mean 'model_path'?"),
+    (
+        "policy",
+        {"name": "vla", "vla_config": {"chunk_length": 0}},
+        "VLAConfig.chunk_length = 0: choose a number at least 1",
+    ),
+    (
+        "policy",
+        {"name": "vla", "vla_config": {"chunk_length": 4}},
+        "decides about one action at a time; take the algorithm vla_ppo",
+    ),
+    ("policy", "actr_critic", "no policy is called 'actr_critic': did you mean"),
+    ("policy", "parts_of_mine:Wid", "has no 'Wid': did you mean 'Wide'?"),
+    ("policy", "parts_of_nobody:Wide", "there is no module 'parts_of_nobody'"),
+    ("policy", {"name": "parts_of_mine:Wide", "witdh": 5}, "did you mean 'width'?"),
+    ("policy", "parts_of_mine:Helper", "name a class derived from torch.nn"),
+    ("policy", "dqn", "the model of dqn does not fit yieldrl.algorithms.ppo.trainer"),
+    ("algorithm", "parts_of_mine", "is None, not a Trainer: name a subclass of"),
+    ("loggers", ["tensorbord"], "no logger is called 'tensorbord': did you mean"),
+    (
+        "loggers",
+        {"checkpoint": {"evry": 3}},
+        "no argument 'evry': did you mean 'every'",
+    ),
+    ("loggers", ["parts_of_mine:Note"], "missing a required argument: 'word'"),
+    (
+        "loggers",
+        {"checkpoint": {"every": "often"}},
+        "checkpoint: every = 'often': give",
+    ),
+    ("loggers", "csv", "expected a list of names, got 'csv'"),
+]
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"algoritm": {}}, "no block is called 'algoritm': did you mean 'algorithm'?"),
-        (
-            {"gamma": 0.9},
-            "no algorithm: name it in the block 'algorithm', or write yieldrl train"
-            " ALGORITHM --config FILE",
-        ),
-    ],
-)
-def test_a_file_without_an_algorithm_gets_one_line(
-    values: dict[str, Any], message: str, refused: Refused
-) -> None:
-    assert refused("train", "--config", write(values)) == f"run.json: {message}"
-
-
-def test_a_tuned_name_needs_its_algorithm(refused: Refused) -> None:
-    assert refused("train", "--config", "ppo/pendulum") == (
-        "--config ppo/pendulum: neither a .json, .yaml, .yml, .toml file nor the name"
-        " of a tuned one: name the algorithm too, as in yieldrl train ppo --config"
-        " ppo/pendulum"
-    )
-
-
-def test_without_a_word_of_loggers_a_run_has_the_usual_ones() -> None:
-    with ppo.Trainer(ppo.Config(num_envs=1)) as trainer:
-        usual = repr(loggers.default(trainer))
-        assert repr(RunSpec(ppo.Trainer).logged(trainer)) == usual
-
-
-def test_an_environment_that_is_not_there_is_named(
-    parts: Any, refused: Refused
-) -> None:
+def test_a_name_that_is_not_there_gets_one_line(parts: Any, refused: Refused) -> None:
+    for block, said, message in MISTAKES:
+        file = write({**TINY, block: said})
+        found = refused("train", "--config", file, "--trust")
+        assert f"block '{block}': " in found
+        assert message in found
+        assert not Path("runs").exists()
     file = write({**TINY, "env": {"name": "parts_of_mine:Shorter"}})
     said = refused("train", "--config", file, "--trust")
     assert said.startswith("env_id = 'parts_of_mine:Shorter': no such environment")
 
 
-@pytest.mark.parametrize(
-    ("said", "names"),
-    [
+def test_a_file_without_an_algorithm_gets_one_line(refused: Refused) -> None:
+    said = refused("train", "--config", write({"algoritm": {}}))
+    assert said.endswith("no block is called 'algoritm': did you mean 'algorithm'?")
+    said = refused("train", "--config", write({"gamma": 0.9}))
+    assert "no algorithm: name it in the block 'algorithm'" in said
+
+
+def test_a_tuned_name_needs_its_algorithm(refused: Refused) -> None:
+    said = refused("train", "--config", "ppo/pendulum")
+    assert "name the algorithm too, as in yieldrl train ppo --config" in said
+
+
+def test_loggers_are_a_list_or_a_mapping() -> None:
+    for said, names in (
         (None, ["checkpoint", "csv", "tensorboard", "progress"]),
         ([], []),
         (["progress_bar", {"name": "jsonl", "every": 9}], ["progress", "jsonl"]),
         ({"csv": True, "jsonl": None, "video": False}, ["csv", "jsonl"]),
         ([{"early_stopping": {"threshold": 9}}], ["early_stop"]),
-    ],
-)
-def test_loggers_are_a_list_or_a_mapping(said: Any, names: list[str]) -> None:
-    words = ["--config", write({**TINY, "loggers": said})]
-    spec = options.parse(None, words, "test").spec
-    assert [one.name for one in spec.loggers] == names
+    ):
+        words = ["--config", write({**TINY, "loggers": said})]
+        spec = options.parse(None, words, "test").spec
+        assert [one.name for one in spec.loggers] == names
 
 
 def test_options_change_the_loggers_of_the_file() -> None:

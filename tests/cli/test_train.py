@@ -89,24 +89,19 @@ def test_help_says_every_docstring_and_default(
         main(["train", "ppo", "--help"])
     assert exit_.value.code == 0
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "usage: yieldrl train ppo [-h] [OPTIONS]" in text
     for words in (
-        "--gae-lambda FLOAT Lambda of generalized advantage estimation: 0 trusts the"
-        " critic (little variance, more bias), 1 sums the rewards (much variance, no"
-        " bias of the critic). (default: 0.95)",
-        "--clip-value {None}|FLOAT How far a value may move from its old estimate",
-        "--env-kwargs [KEY=VALUE ...] Keyword arguments for the environment's",
+        "usage: yieldrl train ppo [-h] [OPTIONS]",
+        "--gae-lambda FLOAT Lambda of generalized advantage estimation: 0 trusts",
         "--config {None}|STR JSON, YAML or TOML file",
         "--wandb, --no-wandb Log to Weights & Biases as well. (default: False)",
     ):
         assert words in text
 
 
-@pytest.mark.parametrize("suffix", [".yaml", ".json"])
-def test_a_file_gives_the_defaults_and_flags_override_it(suffix: str) -> None:
-    path = Path(f"config{suffix}")
+def test_a_file_gives_the_defaults_and_flags_override_it() -> None:
+    path = Path("config.json")
     values = {"gamma": 0.9, "hidden_sizes": [8], "env_kwargs": {"g": 1.0}, "seed": 5}
-    path.write_text((yaml.safe_dump if suffix == ".yaml" else json.dumps)(values))
+    path.write_text(json.dumps(values))
     config = parse("--config", str(path), "--seed", "6")
     expected = {"gamma": 0.9, "hidden_sizes": (8,), "env_kwargs": {"g": 1.0}, "seed": 6}
     assert config == ppo.Config(**expected)
@@ -118,59 +113,31 @@ def test_a_tuned_file_is_found_by_its_name() -> None:
     assert config.env_id == "Pendulum-v1"
 
 
-def test_the_config_of_a_run_repeats_it(train: Run) -> None:
-    first = train("--gamma", "0.9")
-    second = train("--config", str(first / "config.yaml"), name="again")
-    first_logs, second_logs = (run / "logs.csv" for run in (first, second))
-    assert first_logs.read_text() == second_logs.read_text()
+def test_a_mistake_gets_one_line(refused: Any) -> None:
+    for words, message in {
+        "ppp": "no algorithm is called 'ppp': choose one of ",
+        "ppo --env-id CartPol-v1": "near names: ['CartPole-v1'",
+        "ppo --num-minibatches 1000": "a rollout has only 512 transitions",
+        "ppo --learning-rate 0": "learning_rate = 0.0: choose a number above 0",
+        "ppo --device abacus": "device = 'abacus': not usable on this machine",
+        "ppo --config nothing": "neither a .json, .yaml, .yml, .toml file nor",
+        "ppo --config nothing.yaml": "nothing.yaml: no such config file",
+        "dqn --env-id Pendulum-v1": "DQN needs a Discrete action space",
+    }.items():
+        assert message in refused("train", *words.split())
+        assert not Path("runs").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("ppp", "no algorithm is called 'ppp': choose one of "),
-        ("ppo --env-id CartPol-v1", "near names: ['CartPole-v1'"),
-        ("ppo --env-id nowhere:Env-v0", "no such environment"),
-        ("ppo --num-minibatches 1000", "a rollout has only 512 transitions"),
-        ("ppo --learning-rate 0", "learning_rate = 0.0: choose a number above 0"),
-        ("ppo --device abacus", "device = 'abacus': not usable on this machine"),
-        (
-            "ppo --config nothing",
-            "neither a .json, .yaml, .yml, .toml file nor",
-        ),
-        ("ppo --config nothing.yaml", "nothing.yaml: no such config file"),
-        ("dqn --env-id Pendulum-v1", "DQN needs a Discrete action space"),
-    ],
-)
-def test_a_mistake_gets_one_line(words: str, message: str, refused: Any) -> None:
-    assert message in refused("train", *words.split())
-    assert not Path("runs").exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("gama: 0.9", "c.yaml: Config has no field 'gama': did you mean 'gamma'?"),
-        ("gamma: high", "c.yaml: Config.gamma = 'high': wrong type"),
-        ("gamma: 2", "c.yaml: Config.gamma = 2: choose a number at least 0"),
-        ("- gamma", "c.yaml: expected names and values"),
-        ("a: [", "c.yaml: not a readable config file"),
-    ],
-)
-def test_a_mistake_in_a_file_gets_one_line(
-    text: str, message: str, refused: Any
-) -> None:
-    Path("c.yaml").write_text(text)
-    assert message in refused("train", "ppo", "--config", "c.yaml")
-
-
-def test_an_unknown_option_is_met_with_a_near_one(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit) as exit_:
-        main(["train", "ppo", "--gama", "0.9"])
-    assert exit_.value.code == 2
-    assert "--gamma" in capsys.readouterr().err
+def test_a_mistake_in_a_file_gets_one_line(refused: Any) -> None:
+    for text, message in {
+        "gama: 0.9": "c.yaml: Config has no field 'gama': did you mean 'gamma'?",
+        "gamma: high": "c.yaml: Config.gamma = 'high': wrong type",
+        "gamma: 2": "c.yaml: Config.gamma = 2: choose a number at least 0",
+        "- gamma": "c.yaml: expected names and values",
+        "a: [": "c.yaml: not a readable config file",
+    }.items():
+        Path("c.yaml").write_text(text)
+        assert message in refused("train", "ppo", "--config", "c.yaml")
 
 
 def test_an_error_within_training_keeps_its_traceback(

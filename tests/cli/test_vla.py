@@ -141,11 +141,6 @@ def write(**blocks: Any) -> str:
     return "my_config.json"
 
 
-def test_forty_lines_are_a_model() -> None:
-    lines = [line for line in MODELS[MODELS.index("class") :].splitlines() if line]
-    assert len(lines) <= 40
-
-
 def test_the_document_trains_as_it_stands(weights: dict[str, torch.Tensor]) -> None:
     command = options.parse(None, ["--config", write(), "--trust"], "yieldrl train")
     assert command.spec.trainer_class is ppo.Trainer
@@ -184,13 +179,6 @@ def test_the_size_of_actions_is_checked(
         algorithm = {"name": name, "cfg": cfg}
         file = write(policy=policy, algorithm=algorithm, env={"id": "arm_of_mine:Arm"})
         assert "action_dim = 6" in refused("train", "--config", file, "--trust", *SHORT)
-
-
-def test_who_learns_by_no_policy_says_so(refused: Refused) -> None:
-    file = write(algorithm="dqn", trainer={})
-    assert "does not learn by a policy such as 'vla'" in refused(
-        "train", "--config", file, "--trust"
-    )
 
 
 def test_other_models_fit_vla_ppo_and_the_default_does_not_fit_ppo(
