@@ -69,8 +69,9 @@ def test_a_config_survives_dict_json_and_yaml(config: Small) -> None:
     assert Small.from_dict(yaml.safe_load(yaml.safe_dump(values))) == config
 
 
-@pytest.mark.parametrize("suffix", [".json", ".yaml", ".yml"])
-@pytest.mark.parametrize("config_class", [Config, dqn.Config, ppo.Config])
+@pytest.mark.parametrize(
+    ("config_class", "suffix"), [(dqn.Config, ".json"), (ppo.Config, ".yml")]
+)
 def test_a_config_survives_a_file(
     config_class: type[Config], suffix: str, tmp_path: Path
 ) -> None:
@@ -90,55 +91,36 @@ def test_a_config_cannot_be_changed_and_can_be_replaced() -> None:
         dataclasses.replace(config, num_envs=0)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"num_envs": 0}, r"Small\.num_envs = 0: choose a number at least 1"),
-        ({"total_steps": -1}, r"total_steps = -1: .*at least 1"),
-        ({"seed": 2**31}, r"seed = 2147483648: .*at least 0 and at most 2147483647"),
-        ({"eval_every": -1}, r"eval_every = -1: .*at least 0"),
-        ({"eval_episodes": 0}, r"eval_episodes = 0: .*at least 1"),
-        ({"threads": 0}, r"threads = 0: .*at least 1"),
-        ({"env_id": ""}, r"env_id = '': name an environment"),
-        ({"run_name": ""}, r"run_name = '': give a folder name, or None"),
-        ({"rate": math.nan}, r"rate = nan: choose a finite number"),
-        ({"rate": math.inf}, r"rate = inf: choose a finite number"),
-        ({"rate": "high"}, r"rate = 'high': wrong type"),
-        ({"num_envs": 4.0}, r"num_envs = 4\.0: wrong type"),
-        ({"num_envs": True}, r"num_envs = True: wrong type"),
-        ({"flag": 1}, r"flag = 1: wrong type"),
-        ({"mode": "medium"}, r"mode = 'medium': wrong type.*fast.*slow"),
-        ({"sizes": [64]}, r"sizes = \[64\]: wrong type.*tuple"),
-        ({"sizes": (64, "wide")}, r"sizes = \(64, 'wide'\): wrong type"),
-        ({"env_kwargs": None}, r"env_kwargs = None: wrong type"),
-    ],
-)
-def test_a_wrong_value_is_named(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Small(**values)
+WRONG: list[tuple[type[Config], dict[str, Any], str]] = [
+    (Small, {"num_envs": 0}, r"Small\.num_envs = 0: choose a number at least 1"),
+    (Small, {"seed": 2**31}, r"seed = 2147483648: .*at least 0 and at most 2147483647"),
+    (Small, {"eval_every": -1}, r"eval_every = -1: .*at least 0"),
+    (Small, {"env_id": ""}, r"env_id = '': name an environment"),
+    (Small, {"run_name": ""}, r"run_name = '': give a folder name, or None"),
+    (Small, {"rate": math.nan}, r"rate = nan: choose a finite number"),
+    (Small, {"rate": "high"}, r"rate = 'high': wrong type"),
+    (Small, {"num_envs": 4.0}, r"num_envs = 4\.0: wrong type"),
+    (Small, {"num_envs": True}, r"num_envs = True: wrong type"),
+    (Small, {"flag": 1}, r"flag = 1: wrong type"),
+    (Small, {"mode": "medium"}, r"mode = 'medium': wrong type.*fast.*slow"),
+    (Small, {"sizes": [64]}, r"sizes = \[64\]: wrong type.*tuple"),
+    (Small, {"sizes": (64, "wide")}, r"sizes = \(64, 'wide'\): wrong type"),
+    (Small, {"env_kwargs": None}, r"env_kwargs = None: wrong type"),
+    (ppo.Config, {"num_minibatches": 1000}, "a rollout has only 512 transitions"),
+    (ppo.Config, {"num_minibatches": 512}, "normalize_advantage = True: .*=False"),
+    (ppo.Config, {"hidden_sizes": (64, 0)}, "every width must be at least 1"),
+    (ppo.Config, {"desired_kl": 0.01}, "desired_kl = 0.01: .*rate=False"),
+    (ppo.Config, {"actor_obs": ("a", "a")}, "actor_obs = .*every entry once"),
+    (ppo.Config, {"gamma": 1.1}, "gamma = 1.1: .*at least 0 and at most 1"),
+    (dqn.Config, {"tau": 0.0}, "tau = 0.0: .*above 0"),
+    (dqn.Config, {"buffer_size": 1, "num_envs": 2}, "buffer_size = 1: .*least 2"),
+]
 
 
-@pytest.mark.parametrize(
-    ("config_class", "values", "message"),
-    [
-        (ppo.Config, {"num_minibatches": 1000}, "a rollout has only 512 transitions"),
-        (ppo.Config, {"num_minibatches": 512}, "normalize_advantage = True: .*=False"),
-        (ppo.Config, {"hidden_sizes": (64, 0)}, "every width must be at least 1"),
-        (ppo.Config, {"clip_coef": 0.0}, "clip_coef = 0.0: .*above 0"),
-        (ppo.Config, {"target_kl": -1.0}, "target_kl = -1.0: .*above 0"),
-        (ppo.Config, {"desired_kl": 0.01}, "desired_kl = 0.01: .*rate=False"),
-        (ppo.Config, {"actor_obs": ("a", "a")}, "actor_obs = .*every entry once"),
-        (ppo.Config, {"gamma": 1.1}, "gamma = 1.1: .*at least 0 and at most 1"),
-        (dqn.Config, {"tau": 0.0}, "tau = 0.0: .*above 0"),
-        (dqn.Config, {"tau": 1.5}, "tau = 1.5: .*at most 1"),
-        (dqn.Config, {"buffer_size": 1, "num_envs": 2}, "buffer_size = 1: .*least 2"),
-    ],
-)
-def test_an_impossible_algorithm_is_refused(
-    config_class: type[Config], values: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        config_class(**values)
+def test_a_wrong_value_is_named() -> None:
+    for config_class, values, message in WRONG:
+        with pytest.raises(ValueError, match=message):
+            config_class(**values)
 
 
 def test_an_unknown_name_is_met_with_the_nearest_known_one() -> None:
@@ -162,27 +144,22 @@ def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
     assert Small.from_file(path) == Small()
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
+def test_a_bad_file_is_refused(tmp_path: Path) -> None:
+    for name, text, message in (
         ("config.ini", "rate = 1", "ends in .json, .yaml, .yml or .toml"),
         ("config.toml", "rate =", "not a readable config file"),
         ("config.json", "{", "not a readable config file"),
-        ("config.yaml", "a: [", "not a readable config file"),
         ("config.yaml", "- 1\n- 2\n", "expected names and values, got .*list"),
         ("config.yaml", "rate: fast\n", "rate = 'fast': wrong type"),
-        ("config.yaml", "rate: .nan\n", "rate = nan: choose a finite number"),
         ("config.yaml", "3: 4\n", "no field 3"),
         ("config.json", "\ud800", "not a readable config file"),
-    ],
-)
-def test_a_bad_file_is_refused(
-    name: str, text: str, message: str, tmp_path: Path
-) -> None:
-    path = tmp_path / name
-    path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    with pytest.raises(ValueError, match=message):
-        Small.from_file(path)
+    ):
+        path = tmp_path / name
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        with pytest.raises(ValueError, match=message):
+            Small.from_file(path)
+    with pytest.raises(FileNotFoundError, match=r"none\.yaml: no such config file"):
+        Small.from_file(tmp_path / "none.yaml")
 
 
 @pytest.mark.parametrize(
@@ -199,8 +176,3 @@ def test_code_of_strangers_is_refused(values: dict[str, Any], trusted: bool) -> 
     refused = pytest.raises(UntrustedError, match="trust=True")
     with nullcontext() if trusted else refused:
         refuse_untrusted(values)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"none\.yaml: no such config file"):
-        Small.from_file(tmp_path / "none.yaml")

@@ -2,15 +2,17 @@
 
 import pytest
 
-from yieldrl.algorithms import ppo, q_learning, reinforce, sarsa
+from yieldrl.algorithms import dqn, ppo, q_learning, reinforce, sarsa
 from yieldrl.foundations.config_places import PlacesConfig
 
 
-@pytest.mark.parametrize("name", ["inference_actors", "learners", "eval_actors"])
-def test_processes_on_ray_need_collection_on_ray(name: str) -> None:
-    with pytest.raises(ValueError, match=rf"{name} = 2.*collection='ray'"):
-        ppo.Config(**{name: 2})
-    assert getattr(ppo.Config(collection="ray", **{name: 2}), name) == 2
+def test_processes_on_ray_need_collection_on_ray() -> None:
+    for name in ("inference_actors", "learners", "eval_actors"):
+        with pytest.raises(ValueError, match=rf"{name} = 2.*collection='ray'"):
+            ppo.Config(**{name: 2})
+        assert getattr(ppo.Config(collection="ray", **{name: 2}), name) == 2
+    with pytest.raises(ValueError, match=r"replay_actor = True.*collection='ray'"):
+        dqn.Config(replay_actor=True)
 
 
 def test_a_group_for_weights_needs_inference_actors() -> None:
@@ -20,10 +22,9 @@ def test_a_group_for_weights_needs_inference_actors() -> None:
     assert ppo.Config(collection="ray", **options).weight_transfer == "group"
 
 
-@pytest.mark.parametrize("module", [reinforce, sarsa])
-def test_who_takes_turns_has_none_of_these_fields(module) -> None:
+def test_who_takes_turns_has_none_of_these_fields() -> None:
     own = set(PlacesConfig.__annotations__)
-    fields = set(module.Config().to_dict())
-    assert not own & fields
     assert own <= set(q_learning.Config().to_dict())
-    assert module.Config().collection == "sync"
+    for module in (reinforce, sarsa):
+        assert not own & set(module.Config().to_dict())
+        assert module.Config().collection == "sync"

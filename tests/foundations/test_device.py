@@ -25,10 +25,10 @@ def test_auto_takes_a_gpu_if_there_is_one() -> None:
     assert resolve_device("cpu") == torch.device("cpu")
 
 
-@pytest.mark.parametrize("name", ["meta", "abacus", "", "cuda:99"])
-def test_an_unusable_device_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=r"device = '.*': not usable .*use 'cpu'$"):
-        resolve_device(name)
+def test_an_unusable_device_is_refused() -> None:
+    for name in ("meta", "abacus", "", "cuda:99"):
+        with pytest.raises(ValueError, match=r"device = '.*': not usable .*use 'cpu'$"):
+            resolve_device(name)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yieldrl.cli import presets
 from yieldrl.foundations.files import (
     SUFFIXES,
     YamlLoader,
@@ -35,9 +34,14 @@ TEXTS[".yml"] = TEXTS[".yaml"]
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_every_kind_of_file_says_the_same(suffix: str, tmp_path: Path) -> None:
+    """Also with a byte order mark, and with the line ends of Windows."""
     path = tmp_path / f"run{suffix}"
-    path.write_text(TEXTS[suffix])
-    assert read_file(path) == VALUES
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        for ends in ("\n", "\r\n"):
+            path.write_bytes(TEXTS[suffix].replace("\n", ends).encode(encoding))
+            assert read_file(path) == VALUES
+    path.write_bytes(b"\xef\xbb\xbf")
+    assert suffix == ".json" or read_file(path) == {}
 
 
 FLOATS = ["1e-3", "1E5", "-2e+4", "1.5e3", "0.5", ".5", "5.", "1_0.5", "010.5"]
@@ -56,15 +60,13 @@ WRITTEN: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("text", WRITTEN)
-def test_numbers_in_yaml_are_those_of_python_and_json(
-    text: str, tmp_path: Path
-) -> None:
+def test_numbers_in_yaml_are_those_of_python_and_json(tmp_path: Path) -> None:
     path = tmp_path / "run.yaml"
-    path.write_text(f"env_kwargs: {{a: {text}}}\nlist:\n- {text}\n")
-    found, wanted = read_file(path), WRITTEN[text]
-    assert found == {"env_kwargs": {"a": wanted}, "list": [wanted]}
-    assert type(found["list"][0]) is type(wanted)
+    for text, wanted in WRITTEN.items():
+        path.write_text(f"env_kwargs: {{a: {text}}}\nlist:\n- {text}\n")
+        found = read_file(path)
+        assert found == {"env_kwargs": {"a": wanted}, "list": [wanted]}
+        assert type(found["list"][0]) is type(wanted)
 
 
 @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
@@ -91,44 +93,17 @@ def test_a_comment_mark_within_a_text_is_text(tmp_path: Path) -> None:
     assert read_file(path) == {"url": "http://x//y", "b": "/* c */"}
 
 
-@pytest.mark.parametrize(
-    ("suffix", "text", "message"),
-    [
+def test_a_mistake_is_shown_where_it_is(tmp_path: Path) -> None:
+    for suffix, text, message in (
         (".json", '{"a": 1,\n "b" 2}', r'<string>:2 Unexpected "2" at column'),
         (".toml", "a = \n", r"Invalid value \(at line 1, column 5\)"),
         (".yaml", "a: [", "line 1, column"),
-    ],
-)
-def test_a_mistake_is_shown_where_it_is(
-    suffix: str, text: str, message: str, tmp_path: Path
-) -> None:
-    path = tmp_path / f"run{suffix}"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=message) as error:
-        read_file(path)
-    assert str(error.value).startswith(f"{path}: not a readable config file: ")
-
-
-def test_the_command_line_takes_what_can_be_read() -> None:
-    assert presets.SUFFIXES == SUFFIXES
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("ends", ["\n", "\r\n"])
-def test_a_byte_order_mark_is_no_part_of_the_text(
-    ends: str, suffix: str, encoding: str, tmp_path: Path
-) -> None:
-    path = tmp_path / f"run{suffix}"
-    path.write_bytes(TEXTS[suffix].replace("\n", ends).encode(encoding))
-    assert read_file(path) == VALUES
-
-
-def test_a_file_of_a_mark_alone_is_empty(tmp_path: Path) -> None:
-    for suffix in (".yaml", ".toml"):
+    ):
         path = tmp_path / f"run{suffix}"
-        path.write_bytes(b"\xef\xbb\xbf")
-        assert read_file(path) == {}
+        path.write_text(text)
+        with pytest.raises(ValueError, match=message) as error:
+            read_file(path)
+        assert str(error.value).startswith(f"{path}: not a readable config file: ")
 
 
 def test_a_file_is_written_whole_or_stays_as_it_was(

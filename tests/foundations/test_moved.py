@@ -8,34 +8,34 @@ import torch
 from yieldrl import foundations
 from yieldrl.foundations import Ranks, spaces
 
+MOVED = [
+    ("foundations", "Border", "foundations.ObservationActionAdapter"),
+    ("foundations", "uninterrupted", "foundations.defer_keyboard_interrupt"),
+    ("collectors", "observed_once", "collectors.can_share_next_obs"),
+    ("on_policy", "alike", "on_policy.pad_across_ranks"),
+    ("on_policy", "executed", "on_policy.executed_mask"),
+    ("on_policy", "joint", "on_policy.sum_executed"),
+    ("on_policy", "judged_by_action", "on_policy.with_action_advantages"),
+    ("on_policy", "of_actions", "on_policy.action_value_targets"),
+    ("cli", "exporting", "cli.restoring"),
+    ("cli", "family", "cli.catalog"),
+    ("cli", "named", "cli.resolve"),
+    ("cli", "plan", "cli.run_spec"),
+    ("cli", "tuned", "cli.presets"),
+]
 
-@pytest.mark.parametrize(
-    ("module", "old", "new"),
-    [
-        ("foundations", "Border", "foundations.ObservationActionAdapter"),
-        ("foundations", "uninterrupted", "foundations.defer_keyboard_interrupt"),
-        ("collectors", "observed_once", "collectors.can_share_next_obs"),
-        ("on_policy", "alike", "on_policy.pad_across_ranks"),
-        ("on_policy", "executed", "on_policy.executed_mask"),
-        ("on_policy", "joint", "on_policy.sum_executed"),
-        ("on_policy", "judged_by_action", "on_policy.with_action_advantages"),
-        ("on_policy", "of_actions", "on_policy.action_value_targets"),
-        ("cli", "exporting", "cli.restoring"),
-        ("cli", "family", "cli.catalog"),
-        ("cli", "named", "cli.resolve"),
-        ("cli", "plan", "cli.run_spec"),
-        ("cli", "tuned", "cli.presets"),
-    ],
-)
-def test_an_old_name_says_the_new_one(module: str, old: str, new: str) -> None:
-    room = importlib.import_module(f"yieldrl.{module}")
-    with pytest.raises(ImportError, match=rf"{module}\.{old} is yieldrl\.{new} now$"):
-        getattr(room, old)
-    owner, _, last = f"yieldrl.{new}".rpartition(".")
-    if module == "cli":
-        importlib.import_module(f"yieldrl.{new}")
-    else:
-        assert hasattr(importlib.import_module(owner), last)
+
+def test_an_old_name_says_the_new_one() -> None:
+    for module, old, new in MOVED:
+        room = importlib.import_module(f"yieldrl.{module}")
+        said = rf"{module}\.{old} is yieldrl\.{new} now$"
+        with pytest.raises(ImportError, match=said):
+            getattr(room, old)
+        owner, _, last = f"yieldrl.{new}".rpartition(".")
+        if module == "cli":
+            importlib.import_module(f"yieldrl.{new}")
+        else:
+            assert hasattr(importlib.import_module(owner), last)
 
 
 def test_names_that_copied_configs_use_stand_for_the_new_ones() -> None:

@@ -47,23 +47,23 @@ class ByHand(Child):
         self._check_range("most", low=1, high=self.num_envs)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"rate": 0.0}, r"rate = 0.0: choose a number above 0 and at most 1e\+18$"),
-        ({"rate": True}, r"rate = True: wrong type: it must be float \| None$"),
-        ({"share": 1.5}, r"share = 1.5: choose a number at least 0 and at most 1$"),
-        ({"share": math.nan}, r"share = nan: choose a finite number$"),
-        ({"pairs": (0.5, 0)}, r"pairs = \(0.5, 0\): choose a number at least 1"),
-        ({"sizes": (1, 2, 0)}, r"sizes = \(1, 2, 0\): choose a number at least 1"),
-        ({"even": 3}, r"even = 3: choose an even number$"),
-        ({"even": 12}, r"even = 12: choose a number at least 0 and at most 10$"),
-        ({"widths": (0,)}, r"widths = \(0,\): every width must be at least 1$"),
-    ],
-)
-def test_a_type_says_which_values_a_field_takes(values, message):
-    with pytest.raises(ValueError, match=f"^Parent.{message}"):
-        Parent(**values)
+WRONG = [
+    ({"rate": 0.0}, r"rate = 0.0: choose a number above 0 and at most 1e\+18$"),
+    ({"rate": True}, r"rate = True: wrong type: it must be float \| None$"),
+    ({"share": 1.5}, r"share = 1.5: choose a number at least 0 and at most 1$"),
+    ({"share": math.nan}, r"share = nan: choose a finite number$"),
+    ({"pairs": (0.5, 0)}, r"pairs = \(0.5, 0\): choose a number at least 1"),
+    ({"sizes": (1, 2, 0)}, r"sizes = \(1, 2, 0\): choose a number at least 1"),
+    ({"even": 3}, r"even = 3: choose an even number$"),
+    ({"even": 12}, r"even = 12: choose a number at least 0 and at most 10$"),
+    ({"widths": (0,)}, r"widths = \(0,\): every width must be at least 1$"),
+]
+
+
+def test_a_type_says_which_values_a_field_takes():
+    for values, message in WRONG:
+        with pytest.raises(ValueError, match=f"^Parent.{message}"):
+            Parent(**values)
     assert Parent(rate=None).rate is None
 
 

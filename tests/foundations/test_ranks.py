@@ -30,7 +30,6 @@ def torchrun(*words, cwd=None, check=True):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         capture_output=True,
         text=True,
-        timeout=300,
     )
     if check:
         assert found.returncode == 0, found.stderr[-3000:]

@@ -49,14 +49,6 @@ def test_generators_go_on_from_a_saved_state(tmp_path: Any) -> None:
     assert [draw() for _ in range(3)] == expected
 
 
-def test_taking_the_state_draws_nothing() -> None:
-    seed_everything(5)
-    expected = draw()
-    seed_everything(5)
-    rng_state()
-    assert draw() == expected
-
-
 def test_more_numbers_than_numpy_keeps_in_stock() -> None:
     seed_everything(6)
     np.random.rand(1000)  # beyond the 624 words of the Mersenne twister

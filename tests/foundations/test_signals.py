@@ -29,13 +29,6 @@ def test_ctrl_c_comes_after_the_last_line():
         press()
 
 
-def test_without_one_nothing_changes():
-    handler = signal.getsignal(signal.SIGINT)
-    with defer_keyboard_interrupt():
-        assert signal.getsignal(signal.SIGINT) is not handler
-    assert signal.getsignal(signal.SIGINT) is handler
-
-
 def test_an_error_within_ends_it():
     handler = signal.getsignal(signal.SIGINT)
     with pytest.raises(ValueError, match="mine"), defer_keyboard_interrupt():
