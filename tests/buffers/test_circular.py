@@ -19,7 +19,6 @@ from yieldrl.buffers import (
     RolloutBuffer,
     transitions,
 )
-from yieldrl.buffers import spec as memory
 
 ENVS = 2
 SPACE = Dict(a=Box(-np.inf, np.inf, (2,)), camera=Box(0, 255, (2, 2), np.uint8))
@@ -353,16 +352,6 @@ def test_steps_that_only_reset_are_marked():
     ring.clear()
     ring.hand_over()
     assert ring.rollout()["valid"].tolist() == [[True, True]]
-
-
-def test_all_segments_and_one_copy_must_fit_into_memory(monkeypatch):
-    entry = 2 * (2 * 4 + 4) + 8 + 4 + 1 + 1
-    beside = -(-((2 * 4 + 4) + 8 + 4 * 4 + 8) // 4)
-    free = 10 * 4 * ENVS * (entry + beside)
-    monkeypatch.setattr(memory, "free_memory", lambda _: free)
-    ring_of(10, 4)
-    with pytest.raises(MemoryError, match=r"num_steps = 11 .* \(88 transitions"):
-        ring_of(11, 4)
 
 
 # ------------------------------------------------------------------------- checkpoints

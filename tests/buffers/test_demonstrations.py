@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.spaces import Box
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensordict import TensorDict
@@ -198,23 +198,3 @@ def test_statistics_are_of_episodes_that_ended() -> None:
     logs = demonstrations("..x|..", num_envs=2).statistics()
     assert logs == {"episode_return": 2.0, "episode_length": 2.0, "episodes": 4.0}
     assert demonstrations("..").statistics() == {}
-
-
-def test_nested_observations() -> None:
-    space = Dict(rgb=Box(0, 255, (2, 2, 3), np.uint8), proprio=Box(-1, 1, (2,)))
-    buffer = Demonstrations(2, space, Discrete(3), num_envs=1, chunk_length=2)
-    for t in range(2):
-        obs = {"rgb": torch.full((1, 2, 2, 3), t), "proprio": torch.full((1, 2), t)}
-        buffer.add(
-            {
-                "obs": obs,
-                "next_obs": obs,
-                "action": torch.tensor([t]),
-                "reward": torch.ones(1),
-                "terminated": torch.tensor([False]),
-                "truncated": torch.tensor([False]),
-            }
-        )
-    batch = buffer.windows.minibatch(0, 2)
-    assert batch["obs", "rgb"].dtype == torch.uint8
-    assert torch.equal(batch["next_obs", "proprio"], torch.ones(2, 2))

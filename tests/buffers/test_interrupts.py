@@ -20,7 +20,6 @@ from yieldrl.buffers import (
     PrioritizedReplayBuffer,
     ReplayBuffer,
     RolloutBuffer,
-    StepBuffer,
     transitions,
 )
 
@@ -140,23 +139,6 @@ def test_an_episode_that_was_interrupted_ends_once():
             break
 
 
-def test_a_step_buffer_that_was_interrupted_is_empty_or_whole():
-    for after in everywhere(37):
-        buffer = StepBuffer(SPACE, Discrete(1000), num_envs=ENVS)
-        buffer.add(step(0))
-        buffer.clear()
-        other = step(1, value=torch.ones(ENVS))
-        del other["log_prob"]
-        hit = interrupted(lambda buffer=buffer, new=other: buffer.add(new), after)
-        if not buffer.full:
-            buffer.add(other)
-        data = buffer.transitions()
-        assert set(data.keys()) == other.keys()
-        whole(data, [1])
-        if not hit:
-            break
-
-
 @pytest.mark.parametrize(
     ("kind", "rows"),  # part-filled, exactly full, written over
     [
@@ -191,18 +173,6 @@ def test_a_torn_row_of_a_ring_is_never_drawn(kind, rows):
             oldest = kept.start if again is larger else max(0, rows - 3)
             whole(again.sample(200), range(oldest, rows + 1 - ahead))
     assert after > 100
-
-
-@pytest.mark.parametrize("kind", [ReplayBuffer, PrioritizedNStepReplayBuffer])
-def test_a_wrong_shape_in_the_middle_counts_nothing(kind):
-    buffer = ring_of(kind)
-    for number in range(6):
-        buffer.add(step(number))
-    for name, wrong in (("action", np.zeros(1)), ("next_obs", {"a": np.zeros(2)})):
-        with pytest.raises(ValueError, match=name):
-            buffer.add(step(99, **{name: wrong}))
-    buffer.add(step(6))
-    whole(buffer.sample(200), range(3, 7 - (buffer.horizon - 1)))
 
 
 def test_priorities_that_were_interrupted_still_sum_up():
@@ -310,24 +280,6 @@ def test_a_ring_goes_on_where_its_writer_was_interrupted(full):
         if not hit:
             break
     assert after > 100
-
-
-def test_a_ring_goes_on_where_its_reader_was_interrupted():
-    for after in everywhere(97):
-        ring, seen = circle_of(), {}
-        for number in range(6):
-            ring.write(step(number))
-        hit = interrupted(lambda r=ring, s=seen: read(r, s), after)
-        read(ring, seen)
-        assert list(seen) == list(range(6))
-        for number in range(6, 9):
-            ring.write(step(number))
-        read(ring, seen)
-        assert list(seen) == list(range(8))
-        assert (ring.dropped, ring.begins_anew) == (0, False)
-        if not hit:
-            break
-    assert after > 300
 
 
 @pytest.mark.parametrize("do", ["skip", "clear", "end_episodes"])

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.spaces import Box, Discrete
 from PIL import Image
 
 from yieldrl.buffers import read_dataset
@@ -144,15 +144,6 @@ def test_what_is_written_is_read(tmp_path):
         start += length
     last = torch.from_numpy(frames(1)[7])  # of the episode that was cut
     assert torch.equal(episodes[1]["next_obs", "rgb", "top"][-1], last)
-
-
-def test_other_names_and_less(tmp_path):
-    """As gym-aloha has them."""
-    write(tmp_path)
-    picture = Box(0, 255, (SIZE, SIZE, 3), np.uint8)
-    wanted = Dict(pixels=Dict(top=picture), agent_pos=Box(-9, 9, (2,), np.float64))
-    data = read_dataset(tmp_path, wanted, Box(-1, 1, (2,), np.float32))
-    assert set(data.rollout()["obs"].keys()) == {"pixels", "agent_pos"}
 
 
 def test_a_codec_that_rounds(tmp_path):

@@ -111,14 +111,6 @@ def test_a_folder_has_a_file_for_each_task(tmp_path):
     assert data.action_space == ACTIONS
 
 
-def test_only_what_is_wanted_is_read(tmp_path):
-    file = tmp_path / "x_demo.hdf5"
-    write(file, [2])
-    wanted = Dict(image=LIBERO["rgb"]["agentview"], state=LIBERO["proprio"])
-    rollout = read_dataset(file, wanted, ACTIONS).rollout()
-    assert set(rollout["obs"].keys()) == {"image", "state"}
-
-
 def test_steps_at_rest_can_be_left_out(tmp_path):
     def rest(group):
         actions = group["actions"][()]

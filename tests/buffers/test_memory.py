@@ -108,16 +108,6 @@ def step(number, **extras):
     }
 
 
-def test_a_large_extra_of_the_agent_is_refused_too(monkeypatch):
-    buffer = RolloutBuffer(10, VECTOR, Discrete(2), num_envs=1)
-    free_is(monkeypatch, 1000)
-    buffer.add(step(0, log_prob=torch.zeros(1)))
-    buffer.clear()
-    with pytest.raises(MemoryError, match=r"10 transitions of 400 bytes"):
-        buffer.add(step(0, memory=torch.zeros(1, 100)))
-    assert len(buffer) == 0
-
-
 def test_long_episodes_are_refused_and_the_rows_stay(monkeypatch):
     buffer = EpisodeBuffer(1, VECTOR, Discrete(2), num_envs=1)
     for number in range(512):

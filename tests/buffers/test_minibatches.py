@@ -1,7 +1,5 @@
 """Every piece comes once an epoch, in minibatches, wherever it was saved."""
 
-import io
-
 import numpy as np
 import pytest
 import torch
@@ -81,15 +79,6 @@ def test_what_matters_at_the_first_step_is_kept_once(valid):
             held = each.minibatch()["memory"].untyped_storage()
             assert held.nbytes() == 2 * 50 * 4
     assert not torch.equal(rollout["memory"][0], rollout["memory"][1])  # as it was
-
-
-def test_steps_that_only_reset_stay_in_their_places():
-    passes = sequences_of(
-        3, 2, [1 > 0, 0 > 1, 0 > 1, 1 > 0, 1 > 0, 1 > 0], minibatches=1
-    )
-    data = passes.minibatch()
-    assert data.shape == (3, 2)
-    assert data["valid"].sum() == 4
 
 
 def test_environments_that_only_reset_are_left_out():
@@ -220,13 +209,6 @@ def test_it_goes_on_in_the_middle_of_an_epoch(make, learned):
         assert set(expected.keys()) == set(got.keys())
         assert (expected == got).all()
     assert other.exhausted
-
-
-def test_pieces_do_not_drag_what_they_are_a_part_of_along():
-    pieces = rollout_of(10_000)[:2].flatten(0, 1)
-    file = io.BytesIO()
-    torch.save(Minibatches(pieces, 1, 1, 0).state_dict(), file)
-    assert file.tell() < 10_000
 
 
 def test_minibatches_are_copies():

@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yieldrl.buffers import NStepReplayBuffer, ReplayBuffer
+from yieldrl.buffers import ReplayBuffer
 
 FEW = settings(max_examples=40, deadline=None)
 SPACES = Box(-np.inf, np.inf, (2,)), Discrete(2)
@@ -142,15 +142,6 @@ def test_an_interrupted_row_is_in_none():
     assert set(drawn(buffer, 2, 100)) == {(3, 4), (4, 5)}
     buffer.add(step(7, [False], [False]))
     assert set(drawn(buffer, 2, 100)) == {(4, 5), (6, 7)}
-
-
-def test_an_n_step_buffer_gives_single_steps_too():
-    buffer = buffer_of(8, 1, NStepReplayBuffer, n_step=3)
-    for row in range(10):
-        buffer.add(step(row, [False], [False]))
-    assert set(drawn(buffer, 2, 300)) == {(n, n + 1) for n in range(2, 9)}
-    batch = buffer.sequences(3, 2)
-    assert torch.equal(batch["discount"], torch.full((2, 3), 0.9))
 
 
 def test_draws_follow_the_seed_alone_and_a_saved_ring_goes_on():

@@ -177,14 +177,6 @@ def test_goes_on_bitwise_wherever_it_was_saved(nested, valid):
                 assert (expected == got).all()
 
 
-def test_a_rollout_in_the_buffer_is_replaced_by_the_saved_one():
-    state = saved_and_loaded(buffer_of().state_dict())
-    buffer = ready()
-    draw(buffer)
-    buffer.load_state_dict(state)
-    assert (len(buffer), buffer.passes, buffer.exhausted) == (0, None, False)
-
-
 def test_a_longer_rollout_may_take_over_one_that_is_not_learned_from_yet():
     buffer = buffer_of()
     buffer.add(transition(0, 3))
@@ -193,14 +185,6 @@ def test_a_longer_rollout_may_take_over_one_that_is_not_learned_from_yet():
     fill(longer, first=1)
     begin(longer)
     assert rewards(longer) == list(range(18))
-
-
-def test_a_part_filled_buffer_saves_only_its_part():
-    buffer = buffer_of(steps=10_000)
-    buffer.add(transition(0, 3))
-    file = io.BytesIO()
-    torch.save(buffer.state_dict(), file)
-    assert file.tell() < 30_000
 
 
 def test_an_exhausted_rollout_saves_no_rows():

@@ -4,7 +4,6 @@ import copy
 
 import numpy as np
 import pytest
-import torch
 from gymnasium.spaces import Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,29 +42,6 @@ def test_what_comes_out_is_the_latest_step(num_envs, numbers):
         for name, value in transition(number, num_envs).items():
             assert data[name].tolist() == value.tolist()
         buffer.clear()
-
-
-def test_a_step_is_learned_from_before_the_next():
-    buffer = buffer_of()
-    with pytest.raises(RuntimeError, match="collect first"):
-        buffer.transitions()
-    assert not buffer.full
-    assert len(buffer) == 0
-    buffer.add(transition(1))
-    assert buffer.full
-    assert len(buffer) == 1
-    with pytest.raises(RuntimeError, match=r"clear\(\) first"):
-        buffer.add(transition(2))
-
-
-def test_extras_of_the_agent_come_along():
-    buffer = buffer_of()
-    buffer.add(transition(1, log_prob=torch.tensor([-1.0, -2.0, -3.0])))
-    assert buffer.transitions()["log_prob"].tolist() == [-1.0, -2.0, -3.0]
-    buffer.clear()
-    buffer.add(transition(4, log_prob=torch.tensor([-4.0, -5.0, -6.0])))
-    assert buffer.transitions()["log_prob"].tolist() == [-4.0, -5.0, -6.0]
-    assert buffer.transitions()["obs"].tolist() == [4, 5, 6]
 
 
 def test_steps_that_only_reset_are_no_transitions():

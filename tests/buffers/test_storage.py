@@ -1,7 +1,5 @@
 """Storage: what is written is what is read, from NumPy or tensors, and no more."""
 
-import io
-
 import numpy as np
 import pytest
 import torch
@@ -217,21 +215,6 @@ def test_rows_without_valid_are_valid():
     assert "valid" not in store
 
 
-@pytest.mark.parametrize("saved", [True, False])
-def test_a_missing_valid_of_a_checkpoint_is_true(saved):
-    flags = np.array([False, True])
-    source, target = (storage_for(SPACES["vector"]) for _ in range(2))
-    write(source, 0, **({"valid": flags} if saved else {}))
-    write(target, 0, **({} if saved else {"valid": flags}))
-    target.load_state_dict(saved_and_loaded(source.state_dict(1)))
-    if saved:
-        write(target, 1, first=False)
-        assert target["valid"][:2].tolist() == [[False, True], [True, True]]
-    else:
-        write(target, 1, first=False, valid=flags)
-        assert target["valid"][:2].tolist() == [[True, True], [False, True]]
-
-
 def test_extras_of_a_checkpoint_replace_those_at_hand():
     one = torch.ones(2)
     source, target = (storage_for(SPACES["vector"]) for _ in range(2))
@@ -240,17 +223,6 @@ def test_extras_of_a_checkpoint_replace_those_at_hand():
     target.load_state_dict(saved_and_loaded(source.state_dict(1)))
     assert "value" not in target
     assert target["log_prob"][0].tolist() == [1, 1]
-
-
-def test_growing_keeps_the_rows():
-    store = filled(SPACES["nested"])
-    larger = store.grown(7)
-    before = dict(leaves_of(store.tensordict()))
-    after = dict(leaves_of(larger.tensordict()))
-    assert before.keys() == after.keys()
-    for path, tensor in before.items():
-        assert torch.equal(after[path][:4], tensor)
-        assert len(after[path]) == 7
 
 
 def test_tensordict_shares_memory_and_gather_copies():
@@ -306,13 +278,6 @@ def test_state_round_trip(rows):
         for path, tensor in expected.items():
             assert torch.equal(got[path], tensor)
             assert got[path].dtype == tensor.dtype
-
-
-def test_a_part_does_not_drag_the_whole_along():
-    store = storage_for(IMAGE, rows=1000)
-    file = io.BytesIO()
-    torch.save(store.state_dict(1), file)
-    assert file.tell() < 20_000
 
 
 def test_other_observations_of_a_state_are_refused():

@@ -118,27 +118,6 @@ def test_the_tree_shows_the_family(relatives: Path) -> None:
     assert lines[at + 1].endswith("Algorithm (also from test_other)")
 
 
-def test_code_lines_are_neither_blank_nor_comment_nor_docstring() -> None:
-    source = '''"""Doc
-string."""
-
-import os  # a comment behind code counts once
-
-# not counted
-x = """a
-text
-"""
-
-
-def f():
-    "Doc."
-    return (
-        x
-    )
-'''
-    assert catalog.code_lines(source) == 1 + 3 + 1 + 3
-
-
 HEAVY = "{'torch', 'matplotlib', 'wandb', 'tensorboard', 'gymnasium', 'numpy'}"
 
 
@@ -173,15 +152,3 @@ def test_a_command_must_be_one_of_ours(capsys: pytest.CaptureFixture[str]) -> No
             main(words)
         assert exit_.value.code == 2
         assert "yieldrl" in capsys.readouterr().err
-
-
-def test_tuned_configs_are_listed_with_what_they_reached(tmp_path: Path) -> None:
-    measured = tmp_path / "measured.yaml"
-    line = "-171.2 +- 5.3 over 5 seeds, 100000 steps"
-    measured.write_text(
-        f"# Reached: {line} (benchmarks/results/ppo-pendulum.json).\n# Why.\ngamma: 0.9"
-    )
-    assert listing.reached(measured) == f"return {line}"
-    measured.write_text(f"# Why.\n# Reached: {line} (benchmarks/results/a.json).\n")
-    assert listing.reached(measured) == "no result yet"
-    assert "  --config pendulum: " in listing.table()

@@ -12,7 +12,6 @@ import yaml
 
 from yieldrl.algorithms import ppo
 from yieldrl.cli import evaluating, main
-from yieldrl.experiments import save_checkpoint
 from yieldrl.loggers import list_checkpoints
 
 Run = Callable[..., Path]
@@ -40,19 +39,6 @@ def test_evaluate_prints_every_episode(
     with ppo.Trainer.load(run / "checkpoints" / "step_000000256.pt") as trainer:
         expected = evaluating.report(trainer, 3, 7, every_episode=True)
     assert [*episodes, summary] == expected.splitlines()
-
-
-def test_a_clone_is_evaluated_without_its_data_set(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    steps = "--demonstration-steps", "50", "--num-epochs", "1", "--eval-every", "0"
-    main(["train", "behavior_cloning", *steps, "--save-demonstrations", "shown-v0"])
-    given = "--demonstrations", "shown-v0", "--run-name", "clone", *steps[2:]
-    main(["train", "behavior_cloning", *given])
-    shutil.rmtree("shown-v0")
-    capsys.readouterr()
-    main(["evaluate", "runs/clone", "--episodes", "2", "--seed", "7"])
-    assert len(capsys.readouterr().out.splitlines()) == 4
 
 
 def test_evaluate_in_order_plays_each_start_once(
@@ -212,23 +198,6 @@ def test_an_edited_config_is_not_overwritten(train: Run, refused: Any) -> None:
         assert path.read_text() == text
     main(["resume", "runs/tiny", "--total-steps", "512"])
     assert steps_of(Path("runs/tiny")) == [256, 512]
-
-
-def test_what_is_malformed_is_named(train: Run, refused: Any) -> None:
-    run = train()
-    logs, index = run / "logs.csv", run / "checkpoints" / "checkpoints.json"
-    logs.write_text("log_type,sample_step\ntrain,1\n")
-    assert "runs/tiny/logs.csv, line 2: not a row" in refused("plot", "runs/tiny")
-    good = index.read_text()
-    index.write_text("{")
-    assert f"{index}: not an index of" in refused("resume", str(run))
-    index.write_text(good)
-    (run / "run.json").write_text("[")
-    assert "run.json: not a readable" in refused("resume", str(run))
-    save_checkpoint({"weights": 1}, run / "half.pt")
-    for command in ("resume", "evaluate"):
-        message = refused(command, str(run / "half.pt"))
-        assert "half.pt: not the checkpoint of a trainer, it has no" in message
 
 
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_taken(

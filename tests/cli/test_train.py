@@ -51,14 +51,6 @@ def test_a_run_leaves_what_it_says(
     assert "(min " in summary
 
 
-def test_without_a_name_a_run_is_called_after_what_it_is() -> None:
-    main(
-        ["train", "ppo", "--total-steps", "64", "--num-steps", "16", "--run-root", "r"]
-    )
-    (run,) = Path("r").iterdir()
-    assert run.name.startswith("ppo-CartPole-v1-seed1-")
-
-
 def test_flags_reach_fields_of_every_kind() -> None:
     config = parse(
         *("--env-id", "Pendulum-v1", "--env-kwargs", "g=9.8", "name=a b", "on=true"),
@@ -172,15 +164,6 @@ def test_ctrl_c_saves_and_says_how_to_go_on(
     with Interrupted.load("runs/it/checkpoints/step_000000128.pt") as trainer:
         # The step in which it was pressed was taken to its end, and is not lost.
         assert trainer.agent.learn_step == 6
-
-
-def test_copied_folders_are_called_as_modules(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Interrupted, "__module__", "my_ppo.trainer")
-    with pytest.raises(SystemExit):
-        train_command(Interrupted, ["--help"])
-    assert "usage: python -m my_ppo [-h]" in capsys.readouterr().out
 
 
 def test_wandb_and_video_are_switched_on_by_flags(

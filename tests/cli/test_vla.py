@@ -12,7 +12,7 @@ import pytest
 import torch
 import yaml
 
-from yieldrl.algorithms import ppo, vla_ppo
+from yieldrl.algorithms import ppo
 from yieldrl.cli import main, options
 from yieldrl.vla import VLAPolicy
 
@@ -179,16 +179,3 @@ def test_the_size_of_actions_is_checked(
         algorithm = {"name": name, "cfg": cfg}
         file = write(policy=policy, algorithm=algorithm, env={"id": "arm_of_mine:Arm"})
         assert "action_dim = 6" in refused("train", "--config", file, "--trust", *SHORT)
-
-
-def test_other_models_fit_vla_ppo_and_the_default_does_not_fit_ppo(
-    refused: Refused,
-) -> None:
-    env = {"id": "yieldrl/CartPole-v1", "cfg": {}}
-    file = write(algorithm="vla_ppo", policy="ppo", trainer={}, env=env)
-    command = options.parse(None, ["--config", file], "yieldrl train")
-    assert command.spec.trainer_class is vla_ppo.Trainer
-    with vla_ppo.Trainer(command.config, **command.spec.parts()) as trainer:
-        assert isinstance(trainer.model, ppo.Model)
-    file = write(algorithm="ppo", policy="vla_ppo", trainer={}, env=env)
-    assert "the model of vla_ppo does not fit" in refused("train", "--config", file)

@@ -265,17 +265,6 @@ class TestWhoCollects:
         assert trainer.collector.buffer is trainer.buffer
         learn_steps(trainer, 3)
 
-    def test_a_collector_made_of_the_same_parts_is_used(self):
-        parts = trainer_of(dqn, collection="sync")
-        made = AsyncCollector(
-            parts.envs, parts.agent, parts.buffer, seed=3, max_policy_lag=2
-        )
-        given = {"agent": parts.agent, "buffer": parts.buffer, "collector": made}
-        trainer = trainer_of(dqn, parts.envs, given, collection="sync")
-        assert trainer.collector is made
-        learn_steps(trainer, 5)
-        assert parts.agent.learn_step == 5
-
     def test_a_rollout_buffer_takes_the_rows_one_by_one(self):
         """Any buffer will do: the rows go through a small ring of the collector's."""
         envs, spaces = SerialVectorEnv([lambda: Counter(5)] * 2), (2, 4)

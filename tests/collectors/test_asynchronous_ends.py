@@ -9,7 +9,6 @@ import textwrap
 import threading
 import traceback
 
-import factories
 import pytest
 import torch
 from interruptions import (
@@ -84,17 +83,6 @@ def test_numbers_that_are_none_are_refused_in_the_background():
     assert count_threads() == 0
 
 
-def test_an_action_that_is_none_blames_the_policy():
-    background = {"collection": "async", "max_policy_lag": 0}
-    trainer = factories.trainer_of("sac", learning_starts=2, batch_size=2, **background)
-    take(trainer, 5).close()
-    for parameter in trainer.model.parameters():
-        parameter.data.fill_(float("nan"))
-    trainer.agent.policy_version += 1
-    with pytest.raises(FloatingPointError, match=r"policy gave|loss became"):
-        take(trainer, 20)
-
-
 def test_it_surfaces_while_the_learner_learns():
     """Before the next gradient step, though a rollout is there to learn from."""
     trainer = trainer_of(ppo, Recorded(), max_policy_lag=1, num_epochs=4)
@@ -167,26 +155,6 @@ def test_a_step_that_a_buffer_refuses_stays_the_next_one():
     trainer.buffer.add = add
     take(trainer, 20).close()
     watched.check()
-
-
-def test_an_agent_that_fails_after_the_step_was_written_loses_nothing():
-    watched = Watched(ppo_lstm, max_policy_lag=1)
-    actor = watched.collector._acting.actor.agent
-    begin, calls = actor.begin_episode, []
-
-    def flaky(*args, **kwargs):
-        calls.append(1)
-        if len(calls) == 6:
-            raise PlannedError
-        return begin(*args, **kwargs)
-
-    actor.begin_episode = flaky
-    with pytest.raises(PlannedError):
-        take(watched.trainer, 40)
-    watched.check()
-    take(watched.trainer, 40).close()
-    watched.check()
-    assert watched.seen == watched.envs.taken[: len(watched.seen)]
 
 
 def break_off(trainer):

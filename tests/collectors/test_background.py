@@ -75,16 +75,6 @@ def test_it_ends_when_it_is_told_to_and_starts_again(work):
     assert len(work.threads) == 3
 
 
-def test_to_start_twice_makes_one_thread_and_to_stop_twice_is_nothing(work):
-    work.background.stop()
-    work.background.start()
-    work.background.start()
-    assert count_threads() == 1
-    work.background.stop()
-    work.background.stop()
-    assert count_threads() == 0
-
-
 def test_a_step_under_way_is_finished():
     begun, may_end, ended = threading.Event(), threading.Event(), []
 

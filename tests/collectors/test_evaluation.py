@@ -15,7 +15,7 @@ from yieldrl.collectors.evaluation import successes
 from yieldrl.collectors.outcomes import Evaluation
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
 from yieldrl.envs.processes import ProcessVectorEnv
-from yieldrl.envs.wrappers import ActionChunks, EpisodeStatistics
+from yieldrl.envs.wrappers import ActionChunks
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
@@ -204,21 +204,6 @@ def test_a_dict_is_of_tasks_that_play_all_episodes_each():
     assert logs["episodes"] == 6
     assert logs["success_rate/short"] == 0, "it says nothing of success"
     assert logs["success_rate/long"] > 0
-
-
-class ChunkIdle:
-    """Takes action 0 twice."""
-
-    def predict(self, obs):
-        return np.zeros((len(obs), 2), np.int64)
-
-
-def test_success_passes_through_wrappers_of_batches():
-    for wrapped in (partial(ActionChunks, length=2), EpisodeStatistics):
-        envs = wrapped(SerialVectorEnv([Unlisted] * 2))
-        agent = ChunkIdle() if isinstance(envs, ActionChunks) else Idle()
-        result = evaluate(agent, envs, episodes=6, seed=0)
-        assert listed(result.successes) == [True, False, True] * 2
 
 
 def test_success_is_found_in_infos_of_every_form():

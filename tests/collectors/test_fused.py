@@ -6,7 +6,6 @@ from worlds import NoSync
 
 from yieldrl.algorithms import ppo, ppo_lstm
 from yieldrl.collectors import FusedCollector, SyncCollector
-from yieldrl.speed import warm_up
 
 WORLDS = [
     "CartPole",
@@ -192,34 +191,3 @@ def test_logs_of_several_steps_are_means_over_episodes():
         sums.append((count, pytest.approx(total)))
     assert sums[0][0] == sums[1][0] > 5
     assert sums[0][1] == sums[1][1].expected
-
-
-def test_boards_are_painted_as_in_a_compiled_world(traced):
-    """Compiled, setting cells one by one takes several times as long as an eager step:
-    boards are made of bits, and rows of the buffer are written four cells at a time."""
-    with trainer("MinAtar-Breakout") as whole:
-        for _ in range(3):
-            whole.collector.step()
-    (graph,) = traced
-    nodes = [node for node in graph.graph.nodes if node.op != "output"]
-    assert not [node for node in nodes if "index_fill" in str(node.target)]
-    copies = [node for node in nodes if node.target == "copy_"]
-    places = [node.args[0] for node in copies if node.args[0].op == "placeholder"]
-    (n, *cells) = whole.envs.observation_space.shape
-    written = [place.meta["example_value"] for place in places]
-    boards = [(x.dtype, tuple(x.shape)) for x in written if x.ndim > 1]
-    assert boards
-    for board in boards:
-        assert board == (torch.int32, (n, 100))
-    assert cells == [10, 10, 4]
-
-
-def test_a_process_that_measures_it_calls_it_as_training_does(traced):
-    with trainer("CartPole", speed="auto", total_steps=10**6) as whole:
-        for _ in range(3):
-            whole.collector.step()
-        function = whole.collector.collecting.compiled
-        gain, load = warm_up.measure(function, function.example())
-    assert len(traced) == 2  # once for the cache, and again from it
-    assert load > 0
-    assert gain < 1

@@ -10,7 +10,6 @@ from interruptions import Recorded
 from worlds import Counter, Doors
 
 from yieldrl.algorithms import dqn, grpo, ppo, ppo_lstm, reinforce, sarsa, vla_ppo
-from yieldrl.buffers import CircularBuffer
 from yieldrl.collectors import AsyncCollector, SyncCollector
 from yieldrl.envs import SerialVectorEnv
 from yieldrl.experiments.check_algorithm.report import changed, leaves
@@ -255,21 +254,6 @@ def test_a_rollout_between_two_updates_takes_whole_segments():
     assert trainer.buffer.dropped == 0
 
 
-def test_what_is_left_of_a_segment_is_dropped_and_never_handed_over_twice():
-    options = {"num_steps": 4, "num_minibatches": 1, "num_epochs": 1}
-    trainer = numbered(ppo, max_policy_lag=1, **options)
-    assert steps_of(trainer.collector.collect(6)) == [1, 2, 3, 4, 5, 6]
-    logs = trainer()
-    for _ in range(5):
-        log = next(logs)
-    logs.close()
-    assert log["log_type"] == "train"
-    found = trainer.envs.taken
-    dropped = trainer.buffer.dropped
-    assert dropped <= 2
-    assert len(found) == 6 + 4 + dropped + trainer.buffer.waiting
-
-
 def test_half_a_rollout_of_the_loop_is_not_given_away():
     trainer = numbered(ppo, num_steps=4, num_minibatches=1)
     logs = trainer()
@@ -344,29 +328,6 @@ def test_half_a_rollout_of_the_loop_is_refused_once_another_one_was_learned_from
     assert trainer.training_done
 
 
-def test_half_a_rollout_is_learned_from_where_its_log_prob_was_written_down():
-    trainer = trainer_of("ppo", records=True)
-    logs = trainer()
-    for _ in range(3):
-        next(logs)
-    trainer.algorithm.update(trainer.collector.collect(STEPS))
-    for _ in trainer():
-        pass
-    assert trainer.training_done
-
-
-def test_what_was_stepped_by_hand_after_other_rollouts_is_learned_from():
-    trainer = trainer_of("ppo")
-    trainer.algorithm.update(trainer.collector.collect(STEPS))
-    for _ in range(STEPS):
-        trainer.collector.step()
-    rollout = trainer.buffer.rollout()
-    with pytest.raises(ValueError, match=r"no log_prob .* trainer\.update\(rollout\)"):
-        trainer.algorithm.update(rollout)
-    trainer.update(rollout)
-    assert trainer.agent.learn_step == 2 * 2 * 2
-
-
 @pytest.mark.parametrize("kind", [SyncCollector, AsyncCollector])
 def test_a_collector_of_another_trainers_parts_is_refused(kind):
     other = trainer_of("dqn")
@@ -376,14 +337,6 @@ def test_a_collector_of_another_trainers_parts_is_refused(kind):
         dqn.Trainer(other.config, collector=collector)
     trainer = dqn.Trainer(other.config, envs=other.envs, **parts, collector=collector)
     assert trainer.collector is collector
-
-
-def test_a_collector_in_the_background_is_that_of_the_config():
-    config = ppo.Config(max_policy_lag=3, when_stale="drop", device="cpu")
-    trainer = ppo.Trainer(config, collector=AsyncCollector)
-    assert trainer.config.collection == "async"
-    assert isinstance(trainer.buffer, CircularBuffer)
-    assert (trainer.collector.max_policy_lag, trainer.collector.drops) == (3, True)
 
 
 @pytest.mark.parametrize("module", [reinforce, sarsa])

@@ -12,7 +12,7 @@ import pytest
 import torch
 from factories import trainer_of
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from worlds import Counter, Idle, Reusing
 
 from yieldrl.collectors.evaluation import evaluate
@@ -185,18 +185,6 @@ def test_what_gymnasium_lost_at_an_end_is_not_learned_from() -> None:
             stepper.step(np.zeros(2, np.int64))
         with pytest.raises(ValueError, match=r"writes its obs.*keeps no co"):
             stepper.step(np.zeros(2, np.int64))
-
-
-def test_loops_of_ones_own_keep_their_actions_too() -> None:
-    serial = SerialVectorEnv([Overwriting] * 2)
-    serial.reset(seed=0)
-    action = np.ones((2, 2), np.float32)
-    serial.step(action)
-    tensors = NumpyToTorch(SyncVectorEnv([Overwriting] * 2))
-    tensors.reset(seed=0)
-    other = torch.ones(2, 2)
-    tensors.step(other)
-    assert action.sum() == other.sum() == 4
 
 
 class Saying(gym.Env[Any, Any]):
@@ -394,13 +382,3 @@ def test_rewards_of_an_environment_are_of_every_real_kind() -> None:
         message = r"environment 1, .*, at step 1 returned the reward .* one number"
         with pytest.raises(ValueError, match=message):
             stepper.step([0, 0])
-
-
-def test_gymnasiums_processes_write_into_copies() -> None:
-    envs = AsyncVectorEnv([Overwriting] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
-    stepper = Stepper(envs)
-    stepper.reset(0)
-    action = np.ones((2, 2), np.float32)
-    assert stepper.step(action).reward.tolist() == [2, 2]
-    assert action.tolist() == [[1, 1], [1, 1]]
-    envs.close()

@@ -391,20 +391,6 @@ def test_an_experts_rule_is_kept_where_a_random_action_is_executed():
     assert rollout["reward"].item() < 2
 
 
-def test_an_error_of_the_environment_at_such_an_action_is_the_policys_too():
-    class Strict(Pushed):
-        def step(self, action):
-            raise AssertionError("not in my action space")
-
-    stepper = Stepper(SerialVectorEnv([Strict]))
-    stepper.reset(0)
-    with pytest.raises(FloatingPointError, match="networks have diverged") as caught:
-        stepper.step(np.array([[np.nan, 0.0]]))
-    assert isinstance(caught.value.__cause__, AssertionError)
-    with pytest.raises(AssertionError, match="not in my"):
-        stepper.step(np.zeros((1, 2)))
-
-
 def test_environments_say_what_else_belongs_to_a_transition():
     class Lasting(SerialVectorEnv):
         recorded_info = ("reward", "discount")

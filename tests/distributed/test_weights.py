@@ -109,15 +109,6 @@ def test_large_buffers_travel_once_they_have_changed():
     load(receiver, packed(tensors), Signature.of(tensors, 1))
 
 
-def test_what_is_frozen_later_still_travels():
-    """Its last step may have been after the latest broadcast."""
-    source = model()
-    travelling = Travelling(source)
-    before = travelling().keys()
-    source.requires_grad_(False)
-    assert travelling().keys() == before == learned(model()).keys()
-
-
 def test_a_worker_gets_each_version_once_and_again_when_it_was_started_again():
     inference = SimpleNamespace(
         count=0, broadcast=lambda *_: None, has=lambda *_: False

@@ -2,16 +2,12 @@
 
 import warnings
 
-import gymnasium as gym
-import numpy as np
 import pytest
-import torch
 from factories import trainer_of
 from torch import nn
 
 import yieldrl
 from yieldrl.algorithms import a2c, ppo, ppo_lstm, sac
-from yieldrl.experiments.check_algorithm.report import warn_of_concerns
 from yieldrl.networks import drops_or_norms_batches
 
 MODE = "compute something else in train mode"
@@ -101,60 +97,3 @@ def test_one_that_predicts_by_itself_is_not():
         warnings.simplefilter("error")
         trainer = trainer_of(ppo, model=Own)
     assert trainer.evaluate(1)["logs"]["episodes"] == 1
-
-
-class Camera(gym.Env):
-    """Numbers that a robot feels, for models that read `proprio`."""
-
-    observation_space = gym.spaces.Box(-1, 1, (3,), np.float32)
-    action_space = gym.spaces.Box(-1, 1, (2,), np.float32)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        return self.observation_space.sample(), {}
-
-    def step(self, action):
-        return self.observation_space.sample(), 1.0, False, False, {}
-
-
-class Document(nn.Module):
-    """The model of the document, word by word."""
-
-    def __init__(self):
-        super().__init__()
-        self.mean, self.critic = nn.Linear(3, 2), nn.Linear(3, 1)
-
-    def dist(self, observations):
-        return torch.distributions.Normal(self.mean(observations["proprio"]), 0.1)
-
-    def forward(self, observations):
-        return self.dist(observations).sample()
-
-    def get_value(self, observations):
-        return self.critic(observations["proprio"])
-
-    def evaluate_actions(self, observations, actions):
-        dist = self.dist(observations)
-        return dist.log_prob(actions).sum(-1), dist.entropy().sum(-1)
-
-
-class Telling(Document):
-    def forward(self, observations, deterministic=False):
-        dist = self.dist(observations)
-        return dist.mean if deterministic else dist.sample()
-
-
-def policy_of(model):
-    from yieldrl.vla import VLAPolicy
-
-    spaces = Camera.observation_space, Camera.action_space
-    return VLAPolicy(*spaces, model, log_prob_per="chunk")
-
-
-def test_the_documents_model_is_said_to_act_alike_in_training_and_evaluation():
-    match = r"Document\.forward takes no `deterministic`: .* never explores"
-    with pytest.warns(UserWarning, match=match):
-        trainer = trainer_of(ppo, envs=Camera, model=policy_of(Document()))
-    with pytest.warns(UserWarning, match=match):
-        warn_of_concerns(trainer)
-    trainer_of(ppo, envs=Camera, model=policy_of(Telling()))

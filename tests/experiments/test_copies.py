@@ -4,7 +4,6 @@ import copy
 import pickle
 from typing import Any
 
-import gymnasium
 import pytest
 import torch
 from gymnasium.utils import EzPickle
@@ -163,16 +162,3 @@ def test_a_copy_learns_from_what_happens_to_it(environment: Any) -> None:
     whole = environment is Counter
     assert rows["truncated"][10].all() != whole
     assert rows["obs"][11, :, 1].any() == whole
-
-
-def test_gymnasiums_own_processes_count_too() -> None:
-    envs = gymnasium.make_vec(
-        "CartPole-v1",
-        2,
-        "async",
-        vector_kwargs={"autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP},
-    )
-    with ppo.Trainer(ppo.Config(**SETTINGS), envs=envs) as trainer:
-        with pytest.raises(TypeError, match="whose environments are processes"):
-            copy.deepcopy(trainer)
-        assert next(trainer())["sample_step"] == 2

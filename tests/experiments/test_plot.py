@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.experiments import plot, run_files
@@ -58,12 +55,6 @@ def test_labels_have_only_what_tells_the_curves_apart(tmp_path: Path) -> None:
     assert found == {"ppo hidden_sizes=[64, 64]", "ppo hidden_sizes=[32, 32]", "dqn"}
 
 
-def test_other_environments_are_named_beside_other_algorithms(tmp_path: Path) -> None:
-    runs = {"a": (ppo, {"env_id": "Acrobot-v1"}), "b": (dqn, {})}
-    found = labels_of(tmp_path, **runs)
-    assert found == {"ppo env_id=Acrobot-v1", "dqn env_id=CartPole-v1"}
-
-
 @pytest.mark.parametrize("count", [9])
 def test_the_axes_keep_the_picture_and_the_legend_lies_below(count: int) -> None:
     text = "behavior_cloning " + " ".join(
@@ -81,14 +72,6 @@ def test_the_axes_keep_the_picture_and_the_legend_lies_below(count: int) -> None
     assert below.y1 <= box.y0
     assert below.x0 >= 0
     assert below.x1 <= width
-
-
-def test_runs_without_config_are_grouped_by_their_names(tmp_path: Path) -> None:
-    for name in ("dqn-Acrobot-v1-seed1-20260101-000000", "mine"):
-        make_run(tmp_path / name, {1: 1.0})
-    make_run(tmp_path / "dqn-Acrobot-v1-seed2-20260101-000001", {1: 3.0})
-    labels = {curve.label: curve.num_runs for curve in plot.curves([tmp_path])}
-    assert labels == {"dqn-Acrobot-v1": 2, "mine": 1}
 
 
 def test_runs_without_the_metric_are_left_out(tmp_path: Path) -> None:
@@ -126,21 +109,6 @@ def test_the_interval_is_that_of_the_bootstrapped_mean() -> None:
     np.testing.assert_allclose((high + low) / 2, values.mean(), atol=0.02)
     again = plot.interval(values)
     assert (low, high) == again
-
-
-@settings(max_examples=30)
-@given(
-    values=arrays.arrays(
-        np.float64,
-        st.tuples(st.integers(1, 6), st.integers(1, 3)),
-        elements=st.floats(-1e3, 1e3),
-    )
-)
-def test_an_interval_stays_within_the_runs(values: Any) -> None:
-    low, high = plot.interval(values)
-    assert (low <= high).all()
-    assert (low >= values.min(0) - 1e-6).all()
-    assert (high <= values.max(0) + 1e-6).all()
 
 
 def test_png_and_svg_are_written(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from yieldrl.algorithms import double_dqn, dqn
@@ -66,24 +65,6 @@ def test_a_folder_that_holds_something_is_not_shared(tmp_path: Path) -> None:
         (folder / "logs.csv").touch()
     (tmp_path / "runs" / "empty").mkdir()
     assert counter(tmp_path, run_name="empty").run_dir.name == "empty"
-
-
-def test_the_longest_name_has_room_for_a_number(tmp_path: Path) -> None:
-    for number in ("", "-2"):
-        folder = counter(tmp_path, run_name="a" * 240).run_dir
-        assert folder.name == "a" * 240 + number
-        (folder / "logs.csv").touch()
-    folder = counter(tmp_path, env_id="a\\b:" + "c" * 500).run_dir
-    assert "-a-b-ccc" in folder.name
-
-
-def test_a_link_below_run_root_is_followed(tmp_path: Path) -> None:
-    (tmp_path / "disk").mkdir()
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "group").symlink_to(tmp_path / "disk")
-    folder = counter(tmp_path, run_name="group/mine").run_dir
-    assert folder == tmp_path / "runs" / "group" / "mine"
-    assert (tmp_path / "disk" / "mine").is_dir()
 
 
 LEFT = [".run.json.tmp", ".config.yaml.tmp", "checkpoints/.step_000000001.pt.ab.tmp"]
@@ -339,19 +320,3 @@ def test_what_is_attached_is_saved_and_found_again(tmp_path: Path) -> None:
     assert tally.value == 4
     loaded.attach("tally", anew := Tally(), restore=False)
     assert anew.value == 0
-
-
-def test_a_config_of_an_earlier_version_with_numpy_in_it_is_read(
-    tmp_path: Path,
-) -> None:
-    """Such checkpoints could be saved and not be loaded."""
-    env = {"size": (np.int64(3), 4), "name": np.str_("a"), "file": Path("x/y")}
-    config = {"seed": np.int64(7), "env_id": np.str_("A-v1"), "env_kwargs": env}
-    state = {"algorithm": __name__, "trainer": f"{__name__}.Counter", "config": config}
-    rest = {"run_dir": None, "run_id": None, "attached": {}, "count": 3}
-    found = Counter.load(save_checkpoint(state | rest, tmp_path / "old.pt"))
-    assert found.config == Config(
-        seed=7, env_id="A-v1", env_kwargs={"size": (3, 4), "name": "a", "file": "x/y"}
-    )
-    assert type(found.config.seed) is int
-    assert found.config.env_kwargs["size"] == (3, 4)

@@ -135,12 +135,6 @@ def test_a_curve_is_read_in_the_order_of_steps(run: Path) -> None:
         run_logs.read_curve(run, "lost", "train")
 
 
-def test_seed_and_time_are_cut_off_a_name(run: Path) -> None:
-    assert run_logs.family_name(run) == "ppo-CartPole-v1"
-    assert run_logs.family_name(f"{run}-2") == "ppo-CartPole-v1"
-    assert run_logs.family_name("runs/mine") == "mine"
-
-
 def test_files_that_windows_saved_with_a_byte_order_mark_are_read(run: Path) -> None:
     describe(run)
     (run / "logs.csv").write_text(LOGS + "evaluate,1,1,episode_return,2.0\n")
@@ -184,15 +178,6 @@ def test_a_run_with_numbers_of_numpy_is_read_back_everywhere(tmp_path: Path) -> 
         found = again.model.state_dict()
         assert all(torch.equal(found[name], x) for name, x in weights.items())
     run_files.refuse_edited_config(folder)
-
-
-def test_a_folder_called_like_the_log_file_is_no_run(tmp_path: Path) -> None:
-    (tmp_path / "one" / "logs.csv").mkdir(parents=True)
-    with pytest.raises(FileNotFoundError, match=r"nor a folder in it has a logs\.csv"):
-        run_logs.find_runs([tmp_path])
-    (tmp_path / "two").mkdir()
-    (tmp_path / "two" / "logs.csv").write_text(LOGS)
-    assert run_logs.find_runs([tmp_path]) == [tmp_path / "two"]
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "owner.json"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from yieldrl.foundations.text import decode
 from yieldrl.language import policy_for
 from yieldrl.loggers import progress_bar
 from yieldrl.loggers.answers import (
-    LONGEST,
     PER_RUN,
     latest_answer,
     now_and_then,
@@ -48,16 +46,6 @@ def test_it_is_the_newest_step_in_the_words_of_the_world() -> None:
     rollout["action"][0, 0, : len(right)] = tokens[0]
     rollout["reward"][0, 0] = 1.0
     assert str(latest_answer(trainer)) == f"{prompt!r} -> {right!r}, reward 1"
-
-
-def test_a_long_one_is_cut() -> None:
-    trainer = writer(env_kwargs={"max_operand": 9})
-    next(log for log in trainer() if trainer.buffer.full)
-    trainer.agent.border.actions.to_env = lambda _: torch.full(
-        (1, 300), ord("7"), dtype=torch.uint8
-    )
-    said = str(latest_answer(trainer))
-    assert f"-> '{LONGEST * '7'}...'" in said
 
 
 def test_other_worlds_and_experts_say_nothing() -> None:
@@ -109,23 +97,6 @@ def test_tensorboard_has_some_with_prompt_and_reward(tmp_path: Path) -> None:
     }
     assert len(found) > 10
     assert all(said == f"```\n{seen[step]}\n```" for step, said in found.items())
-
-
-def test_weights_and_biases_have_them_as_tables(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    wandb = pytest.importorskip("wandb", reason="its tables need wandb")
-    logged: list[Any] = []
-    run = SimpleNamespace(
-        define_metric=lambda *_, **__: None, log=logged.append, finish=lambda: None
-    )
-    monkeypatch.setattr(wandb, "init", lambda **_: run)
-    trainer = writer(total_steps=16 * 4, run_root=str(tmp_path))
-    list(loggers.wandb(mode="offline", every=16)(trainer)())
-    tables = [one["answer"] for one in logged if "answer" in one]
-    assert len(tables) >= 3
-    assert tables[0].columns == ["prompt", "answer", "reward"]
-    assert all(len(table.data) == 1 for table in tables)
 
 
 def test_there_are_at_most_a_hundred_in_a_run() -> None:

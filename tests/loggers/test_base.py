@@ -1,6 +1,5 @@
 """Logger and Decorated: proxies, class bodies, stacking, and closing."""
 
-import copy
 import gc
 import itertools
 import subprocess
@@ -115,15 +114,6 @@ def test_with_closes_the_trainer_and_its_loop(trainer: Any) -> None:
     assert type(stack) is Decorated
 
 
-def test_the_proxy_can_be_copied(trainer: Any) -> None:
-    del trainer.within_step  # a lambda
-    stack = loggers.progress()(trainer)
-    twin = copy.deepcopy(stack)
-    twin.agent.sample_step = 50
-    assert (trainer.agent.sample_step, type(twin)) == (0, Decorated)
-    assert copy.copy(stack).agent is trainer.agent
-
-
 def test_loggers_close_and_open_again(trainer: Any) -> None:
     recorder = Recorder()
     stack = recorder(trainer)
@@ -184,15 +174,6 @@ def test_an_error_in_a_logger_closes_the_others(trainer: Any, after: Any) -> Non
     assert trainer.closed_loops == 1
 
 
-def test_a_generator_that_someone_holds_is_closed_too(trainer: Any) -> None:
-    held = trainer()
-    for log in Recorder()(lambda _: held)(trainer):
-        if log["sample_step"] == 4:
-            break
-    assert trainer.closed_loops == 1
-    assert next(held, None) is None
-
-
 def test_garbage_collection_closes_all(trainer: Any) -> None:
     recorder = Recorder()
     loop = recorder(trainer)()
@@ -226,14 +207,6 @@ def test_an_equal_logger_replaces_the_earlier_one(trainer: Any) -> None:
     assert table.count("train,10,5,loss,3.0") == 1
 
 
-def test_two_paths_are_two_loggers(trainer: Any, tmp_path: Path) -> None:
-    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
-    stack = loggers.csv(first)(loggers.csv(second)(loggers.csv(first)(trainer)))
-    list(stack())
-    assert repr(stack).count("csv(") == 2
-    assert first.read_text() == second.read_text() != ""
-
-
 def test_decorators_of_a_class_body(trainer_class: type[Any], tmp_path: Path) -> None:
     class Trainer(trainer_class):
         @loggers.csv(every=10)
@@ -261,32 +234,6 @@ def test_decorators_of_a_class_body(trainer_class: type[Any], tmp_path: Path) ->
     ]
     assert tables[1][-3] == "train,60,30,loss,28.0"  # the mean of 26 to 30
     assert one.closed_loops == two.closed_loops == 1
-
-
-def test_classes_that_decorate_what_is_decorated(
-    trainer_class: type[Any], tmp_path: Path
-) -> None:
-    events: list[Any] = []
-
-    class Parent(trainer_class):
-        @Recorder("inner", events)
-        def __call__(self) -> Any:
-            yield from super().__call__()
-
-    class Child(Parent):
-        @Recorder("outer", events)
-        def __call__(self) -> Any:
-            yield from super().__call__()
-
-    trainer = Child(tmp_path)
-    first = trainer()
-    next(first)
-    next(trainer())
-    ends = [e for e in events if e[1] in ("open", "close")]
-    assert ends == [(name, "open") for name in ("outer", "inner")] + [
-        (name, end) for end in ("close", "open", "close") for name in ("outer", "inner")
-    ]
-    assert trainer.closed_loops == 2
 
 
 SUSPENDED = """

@@ -241,12 +241,6 @@ def test_a_clone_is_no_candidate_for_the_best(make_trainer: Callable[..., Any]) 
     assert index["best"]["sample_step"] == 60
 
 
-def test_the_best_can_be_switched_off(make_trainer: Callable[..., Any]) -> None:
-    trainer = make_trainer(eval_every=50)
-    list(loggers.checkpoint(keep_best=False)(trainer)())
-    assert names(trainer.run_dir / "checkpoints") == [step(100)]
-
-
 def test_going_on_from_an_older_one_makes_that_the_latest(trainer: Any) -> None:
     stack = loggers.checkpoint(every=20, keep=3)(trainer)
     list(stack())
@@ -258,24 +252,6 @@ def test_going_on_from_an_older_one_makes_that_the_latest(trainer: Any) -> None:
             break
     assert latest_checkpoint(trainer.run_dir) == folder / step(66)
     assert names(folder) == [step(66), step(80), step(100)]  # the oldest write went
-
-
-def test_a_deleted_file_is_not_the_latest(trainer: Any) -> None:
-    list(loggers.checkpoint(every=20)(trainer)())
-    folder = trainer.run_dir / "checkpoints"
-    (folder / step(100)).unlink()
-    assert latest_checkpoint(folder) == folder / step(80)
-
-
-def test_the_list_begins_with_the_last_written(trainer: Any) -> None:
-    list(loggers.checkpoint(every=20)(trainer)())
-    folder = trainer.run_dir / "checkpoints"
-    trainer.load(folder / step(80))
-    for log in loggers.checkpoint()(trainer)():
-        if log["sample_step"] == 82:
-            break
-    found = [path.name for path in loggers.list_checkpoints(trainer.run_dir)]
-    assert found == [step(82), step(100), step(80)]
 
 
 @pytest.mark.parametrize(

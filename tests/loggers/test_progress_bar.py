@@ -52,15 +52,6 @@ def test_collection_and_learning_side_by_side(trainer: Any, capsys: Any) -> None
     loop.close()
 
 
-def test_workers_on_ray_and_their_policy_lag(trainer: Any, capsys: Any) -> None:
-    def logs() -> Any:
-        ray = {"workers": 4, "policy_lag": torch.tensor(0.5), "weights_mb": 2.0}
-        yield {"log_type": "collect", "sample_step": 8, "learn_step": 0, "logs": ray}
-
-    list(loggers.progress().run(trainer, logs()))
-    assert frames(capsys)[-1].endswith("workers=4, policy_lag=0.5]")
-
-
 @pytest.mark.usefixtures("clock", "terminal")
 def test_it_is_drawn_ten_times_a_second(trainer: Any, capsys: Any) -> None:
     list(loggers.progress()(trainer)())

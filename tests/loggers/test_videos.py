@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from yieldrl import envs as environments
 from yieldrl import loggers
 from yieldrl.foundations import Config
-from yieldrl.loggers import record_video, videos
+from yieldrl.loggers import record_video
 from yieldrl.loggers.encoding import mp4
 from yieldrl.loggers.write_errors import DiskFullError
 
@@ -133,28 +133,6 @@ def test_tensor_environments(film: Any, tmp_path: Path) -> None:
     assert ", 30 fps" in meta
 
 
-def test_a_wrong_last_frame_is_left_out(
-    film: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Batched:
-        """SAME_STEP without single environments inside: shows the next episode."""
-
-        def __init__(self) -> None:
-            self.one = SyncVectorEnv(
-                [lambda: Brightening("rgb_array")], autoreset_mode="SameStep"
-            )
-            self.metadata = self.one.metadata
-            self.reset, self.step = self.one.reset, self.one.step
-            self.close = self.one.close
-
-        def render(self) -> Any:
-            return np.stack(self.one.render())  # [N, H, W, 3]
-
-    monkeypatch.setattr(environments, "make_eval", lambda *_, **__: Batched())
-    _, steps = frames(record_video(film, tmp_path / "film.mp4"))
-    assert steps == [*range(LENGTH)]
-
-
 def test_a_broken_recording_leaves_no_file(film: Any, tmp_path: Path) -> None:
     def actions() -> Iterator[Any]:
         yield np.ones(1, np.int64)
@@ -228,15 +206,6 @@ def test_a_loop_that_is_left_is_not_filmed(film: Any) -> None:
     for _ in loggers.video()(film)():
         break
     assert not (film.run_dir / "videos").exists()
-
-
-def test_a_notebook_shows_it(film: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[Any] = []
-    display = pytest.importorskip("IPython.display", reason="notebooks need IPython")
-    monkeypatch.setattr(videos, "in_notebook", lambda: True)
-    monkeypatch.setattr(display, "display", shown.append)
-    list(loggers.video(every=0)(film)())
-    assert '<source src="data:video/mp4;base64,' in shown[0]._repr_html_()
 
 
 def test_a_wrong_name_is_refused(film: Any, tmp_path: Path) -> None:

@@ -161,15 +161,6 @@ def test_half_precision_is_summed_in_single() -> None:
     assert means.flush()[0]["logs"]["loss"] == pytest.approx(1.0078125, abs=1e-6)
 
 
-def test_what_is_not_finite_stays_so() -> None:
-    means = WindowedMeans(10)
-    means.add(log(1, a=float("nan"), b=torch.tensor(float("inf")), c=1.0))
-    means.add(log(1, a=1.0, b=torch.tensor(1.0), c=2.0))
-    logs = means.flush()[0]["logs"]
-    assert math.isnan(logs["a"])
-    assert (logs["b"], logs["c"]) == (math.inf, 1.5)
-
-
 @pytest.mark.parametrize("every", [0, 10])
 @pytest.mark.parametrize("value", ["low", torch.zeros(3)])
 def test_what_is_not_one_number_is_refused(
