@@ -1,14 +1,10 @@
-"""Interrupts asynchronous training at random, and checks every transition of it.
-
-`python tests/interruptions.py 1000` does so a thousand times and prints what happened.
-"""
+"""Interrupts asynchronous training at random, and checks every transition of it."""
 
 from __future__ import annotations
 
 import faulthandler
 import random
 import signal
-import sys
 import threading
 from collections import Counter
 from typing import Any
@@ -261,28 +257,3 @@ def interrupt(rounds: int, module: Any, seed: int, **options: Any) -> Interrupti
     names = [thread.name for thread in threading.enumerate()]
     assert "yieldrl collector" not in names
     return interruptions
-
-
-def main(rounds: int) -> None:
-    """Interrupt each case as often as the others, `rounds` times in all."""
-    cases = [(m, lag) for m in CASES for lag in (0, 1, 3)]
-    cases += [(m, -1) for m in CASES]  # drop
-    for number, (module, lag) in enumerate(cases):
-        count = rounds // len(cases) + (number < rounds % len(cases))
-        options: dict[str, Any] = {"max_policy_lag": lag}
-        if lag < 0:
-            options = {"max_policy_lag": 1, "when_stale": "drop"}
-        done = interrupt(count, module, number, **options)
-        watched = done.watched
-        print(
-            module.__name__.rpartition(".")[2],
-            options,
-            f"{len(watched.seen)} rows, {watched.trainer.agent.learn_step} updates,",
-            f"{watched.collector.ring.dropped} dropped,",
-            dict(done.happened),
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

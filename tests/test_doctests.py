@@ -12,16 +12,25 @@ ROOT = Path(yieldrl.__file__).parent
 OTHERS = {"tests", "benchmarks", "docs", "notebooks", "build", "site"}
 
 
-def modules():
-    """Modules of the package with an example, which begins with `>>>`."""
-    files = [file.relative_to(ROOT) for file in sorted(ROOT.rglob("*.py"))]
-    own = [f for f in files if f.parts[0] not in OTHERS and f.parts[0][0] != "."]
-    shown = [f for f in own if ">>> " in (ROOT / f).read_text("utf-8")]
-    return [".".join(["yieldrl", *f.with_suffix("").parts]) for f in shown]
+def rooms():
+    """Room -> its modules with an example, which begins with `>>>`."""
+    found = {}
+    for file in sorted(file.relative_to(ROOT) for file in ROOT.rglob("*.py")):
+        room = file.parts[0]
+        if room in OTHERS or room[0] == ".":
+            continue
+        if ">>> " in (ROOT / file).read_text("utf-8"):
+            name = ".".join(["yieldrl", *file.with_suffix("").parts])
+            found.setdefault(room, []).append(name)
+    return found
 
 
-@pytest.mark.parametrize("name", modules())
-def test_examples(name):
-    result = doctest.testmod(importlib.import_module(name))
-    assert result.attempted > 0
-    assert result.failed == 0
+ROOMS = rooms()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_examples(room):
+    for name in ROOMS[room]:
+        result = doctest.testmod(importlib.import_module(name))
+        assert result.attempted > 0, name
+        assert result.failed == 0, name
