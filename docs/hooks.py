@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ import griffe
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
+from setuptools import find_packages
 
 from yieldrl.benchmarks import plot, results
 from yieldrl.docs._site import DirectiveError, html_output, render, result_figures
@@ -42,13 +42,14 @@ def plugin_errors() -> Iterator[None]:
 @event_priority(100)  # before mkdocstrings looks at its paths
 def on_config(config: Any) -> Any:
     """Lay out the package where the reference is made from it."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     shutil.rmtree(REFERENCE, ignore_errors=True)
-    for package in project["tool"]["setuptools"]["packages"]:
-        folder = package.replace(".", "/")
-        (REFERENCE / folder).mkdir(parents=True)
-        for path in (ROOT / folder.removeprefix("yieldrl").lstrip("/")).glob("*.py"):
-            shutil.copyfile(path, REFERENCE / folder / path.name)
+    rooms = find_packages(
+        ROOT, exclude=["benchmarks*", "docs*", "notebooks*", "tests*"]
+    )
+    for folder in (Path(), *(Path(room.replace(".", "/")) for room in rooms)):
+        (REFERENCE / "yieldrl" / folder).mkdir(parents=True)
+        for path in (ROOT / folder).glob("*.py"):
+            shutil.copyfile(path, REFERENCE / "yieldrl" / folder / path.name)
     return config
 
 
