@@ -69,18 +69,10 @@ class Depthless(nn.Module):
 LAYERS = {
     "BatchNorm1d": lambda: Depthless(nn.BatchNorm1d(3), 1),
     "BatchNorm2d": lambda: nn.BatchNorm2d(3),
-    "BatchNorm2d, no parameters": lambda: nn.BatchNorm2d(3, affine=False),
-    "BatchNorm2d, cumulative": lambda: nn.BatchNorm2d(3, momentum=None),
+    "BatchNorm2d, cumulative": lambda: nn.BatchNorm2d(3, affine=False, momentum=None),
     "BatchNorm3d": lambda: Depthless(nn.BatchNorm3d(3), 3),
-    "SyncBatchNorm": lambda: nn.SyncBatchNorm(3),
-    "InstanceNorm1d": lambda: Depthless(
-        nn.InstanceNorm1d(3, track_running_stats=True), 1
-    ),
     "InstanceNorm2d": lambda: nn.InstanceNorm2d(3, track_running_stats=True),
     "spectral_norm": lambda: nn.utils.parametrizations.spectral_norm(
-        nn.Conv2d(3, 3, 3, padding=1)
-    ),
-    "spectral_norm, hook": lambda: nn.utils.spectral_norm(
         nn.Conv2d(3, 3, 3, padding=1)
     ),
     "Moving": Moving,

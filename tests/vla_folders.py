@@ -1,29 +1,26 @@
 """Observations of a small robot, and folders of small models as the hub has them."""
 
 import json
+from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from gymnasium.spaces import Box, Dict
-from safetensors.torch import save_file
 from tensordict import TensorDict
 from torch import nn
-from transformers import (
-    LlamaConfig,
-    LlamaForCausalLM,
-    LlavaConfig,
-    LlavaForConditionalGeneration,
-    PaliGemmaConfig,
-    PaliGemmaForConditionalGeneration,
-    PI0Config,
-    PI0ForConditionalGeneration,
-)
 
 from yieldrl.foundations import Utf8Text
 from yieldrl.vla.backends.openvla import PROMPT
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
 from yieldrl.vla.tokenizer import SentenceTokenizer, tiny_tokenizer
+
+reason = "models of vision and language need the packages of yieldrl[vla]"
+transformers: Any = pytest.importorskip("transformers", reason=reason)
+pytest.importorskip("peft", reason=reason)
+safetensors: Any = pytest.importorskip("safetensors.torch", reason=reason)
+load_file, save_file = safetensors.load_file, safetensors.save_file
 
 TEXT = Utf8Text(40)
 OBSERVED = Dict(
@@ -82,7 +79,9 @@ def openvla_backbone(fused=True):
     words = tiny_tokenizer(["go", "to"])
     entries = words.vocab_size + 64
     tokenizer = SentenceTokenizer(words.tokenizer, first=0, template=PROMPT)
-    language_model = LlamaForCausalLM(LlamaConfig(**text_config(entries + 64)))
+    language_model = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(**text_config(entries + 64))
+    )
     backbone = PrismaticBackbone(
         FusedVision(dinov2, siglip if fused else None),
         language_model,
@@ -167,7 +166,7 @@ def write_pi0(folder, state_dim=5, action_dim=6):
     size = tokenizer.vocab_size
     layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     gemma = {"num_key_value_heads": 1, "head_dim": 8, "vocab_size": size + 1, **layers}
-    config = PI0Config(
+    config = transformers.PI0Config(
         vlm_config={
             "model_type": "paligemma",
             "text_config": {
@@ -200,7 +199,7 @@ def write_pi0(folder, state_dim=5, action_dim=6):
         num_inference_steps=3,
     )
     torch.manual_seed(0)
-    PI0ForConditionalGeneration(config).save_pretrained(folder)
+    transformers.PI0ForConditionalGeneration(config).save_pretrained(folder)
     return folder
 
 
@@ -215,8 +214,8 @@ VISION = {
 
 
 def llava(size):
-    return LlavaForConditionalGeneration(
-        LlavaConfig(
+    return transformers.LlavaForConditionalGeneration(
+        transformers.LlavaConfig(
             text_config={"model_type": "llama", **text_config(size)},
             vision_config={"model_type": "clip_vision_model", **VISION},
             image_token_index=size - 1,
@@ -226,8 +225,8 @@ def llava(size):
 
 def paligemma(size):
     text = {**text_config(size), "num_key_value_heads": 1, "head_dim": 8}
-    return PaliGemmaForConditionalGeneration(
-        PaliGemmaConfig(
+    return transformers.PaliGemmaForConditionalGeneration(
+        transformers.PaliGemmaConfig(
             text_config={"model_type": "gemma", **text},
             vision_config={"model_type": "siglip_vision_model", **VISION},
             projection_dim=32,

@@ -69,14 +69,6 @@ class TestLinearWorld:
         assert (outcome.reward - other["reward"]).square().mean().sqrt() < 0.05
         assert (outcome.terminated == other["terminated"]).float().mean() > 0.95
 
-    def test_drawn_ones_scatter_as_little_as_the_world_does(self, learned):
-        world, _, other = learned
-        generator = torch.Generator().manual_seed(0)
-        found = world.predict(other["obs"], other["action"], generator)
-        again = world.predict(other["obs"], other["action"], generator)
-        assert not torch.equal(found.next_obs, again.next_obs)
-        assert (found.next_obs - other["next_obs"]).square().mean().sqrt() < 0.15
-
     def test_members_disagree_where_there_were_no_data(self, learned):
         world, _, other = learned
         near = world.predict(other["obs"], other["action"]).disagreement
@@ -164,8 +156,9 @@ class TestLoss:
         assert logs["model_loss"].item() == pytest.approx(mean, abs=1e-6)
         assert loss.item() == pytest.approx(first + second + 0.01 * 120, abs=1e-4)
 
-    @pytest.mark.parametrize("gaussian", [True, False])
-    @pytest.mark.parametrize("outcome", ["number", "symlog"])
+    @pytest.mark.parametrize(
+        ("gaussian", "outcome"), [(True, "number"), (False, "symlog")]
+    )
     def test_gradients_by_finite_differences(self, gaussian, outcome):
         world = world_of(
             members=2, elites=1, hidden_sizes=(4,), gaussian=gaussian, outcome=outcome
@@ -250,10 +243,6 @@ class TestChoices:
         assert len(validation) == 16
         assert not set(train["number"].tolist()) & set(validation["number"].tolist())
 
-    def test_of_too_few_all_are_both(self):
-        train, validation = split(steps_of(4))
-        assert len(train) == len(validation) == 4
-
 
 class TestSpaces:
     def test_predictions_stay_in_the_space(self):
@@ -272,11 +261,8 @@ class TestSpaces:
             torch.testing.assert_close(found[i], alone)
         assert len({tuple(row.tolist()) for row in found}) == 3
 
-    @pytest.mark.parametrize("space", [Dict(a=STATES), Box(0, 1, (8, 8, 3))])
-    def test_vectors_alone(self, space):
+    def test_what_does_not_fit_is_refused(self):
         with pytest.raises(TypeError, match="imagines vectors"):
-            EnsembleModel(space, PUSHES)
-
-    def test_elites_are_members(self):
+            EnsembleModel(Dict(a=STATES), PUSHES)
         with pytest.raises(ValueError, match="elites = 3: choose 1 to members = 2"):
             world_of(members=2, elites=3)

@@ -5,7 +5,6 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete
 
-from yieldrl.foundations import Utf8Text
 from yieldrl.imagination import make_mirror, symlog
 from yieldrl.networks import make_encoder
 
@@ -20,7 +19,6 @@ def mirror_of(space, inputs=6):
         ((10, 10, 4), (4, 10, 10)),
         ((3, 12, 9), (3, 12, 9)),
         ((64, 61, 3), (3, 64, 61)),
-        ((4, 84, 84), (4, 84, 84)),
     ],
 )
 def test_images_come_back_in_their_size(shape, maps):
@@ -70,8 +68,3 @@ def test_the_encoder_is_no_part_of_it():
     mirror = make_mirror(space, encoder, 6, [8])
     own = {id(p) for p in mirror.parameters()}
     assert not own & {id(p) for p in encoder.parameters()}
-
-
-def test_sentences_are_refused():
-    with pytest.raises(TypeError, match="not sentences"):
-        mirror_of(Dict({"text": Utf8Text(8)}))

@@ -126,10 +126,6 @@ class TestImagine:
         assert push.grad is not None
         assert push.grad.item() == 1 + 2 + 3
 
-    def test_a_horizon_is_at_least_one(self):
-        with pytest.raises(ValueError, match="horizon = 0: choose at least 1"):
-            segment_of(horizon=0)
-
 
 class TestReturns:
     """With `V(s) = 10 s`, gamma a half."""
@@ -256,19 +252,15 @@ class TestBuffer:
         assert torch.equal(one.sample(30)["obs"], two.sample(30)["obs"])
         assert torch.equal(one.segment()["obs"], two.segment()["obs"])
 
-    @pytest.mark.parametrize("name", ["valid", "discount", "model_version"])
-    def test_an_entry_too_few(self, name):
-        with pytest.raises(ValueError, match=rf"lacks \['{name}'\]"):
-            buffer_of().add(segment_of(horizon=2).exclude(name))
-
-    def test_a_branch_that_goes_on(self):
-        with pytest.raises(ValueError, match="mark them as truncated"):
-            buffer_of().add(segment_of((0.0,) * 3, horizon=3)[:2])
-
-    def test_one_too_long(self):
-        with pytest.raises(ValueError, match="choose a capacity of 15 or more"):
-            buffer_of().add(segment_of((-9.0,) * 3, horizon=5))
-
-    def test_nothing_yet(self):
+    def test_what_does_not_fit_is_refused(self):
         with pytest.raises(RuntimeError, match="nothing was imagined yet"):
             buffer_of().segment()
+        for name in ("valid", "model_version"):
+            with pytest.raises(ValueError, match=rf"lacks \['{name}'\]"):
+                buffer_of().add(segment_of(horizon=2).exclude(name))
+        with pytest.raises(ValueError, match="mark them as truncated"):
+            buffer_of().add(segment_of((0.0,) * 3, horizon=3)[:2])
+        with pytest.raises(ValueError, match="choose a capacity of 15 or more"):
+            buffer_of().add(segment_of((-9.0,) * 3, horizon=5))
+        with pytest.raises(ValueError, match="horizon = 0"):
+            segment_of(horizon=0)

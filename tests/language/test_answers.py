@@ -96,19 +96,6 @@ def test_actor_and_critic_share_no_weights():
     assert all(p.grad is None for p in model.critic.parameters())
 
 
-def test_answers_as_a_distribution():
-    model, obs = AnswerPolicy(written()), asked()
-    answers = model.policy(obs)
-    action = answers.sample(torch.Generator().manual_seed(1))
-    assert torch.equal(action, model.sample(obs, torch.Generator().manual_seed(1))[0])
-    assert torch.equal(answers.mode(), model.predict(obs))
-    log_prob, entropy, value = model.evaluate_actions(obs, action)
-    assert value is None
-    assert answers.entropy().shape == (16,)  # of new ones
-    assert torch.equal(answers.log_prob(action), log_prob)
-    assert torch.equal(answers.entropy(), entropy)
-
-
 def test_ppo_begins_with_the_ratio_one_and_a_critic_that_knows_nothing():
     config = ppo.Config(**FIELDS, **PPO, total_steps=16)
     model = functools.partial(small, AnswerCritic)
@@ -147,10 +134,9 @@ class Even(SumsVectorEnv):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", ["ppo", "reinforce"])
-def test_both_learn_to_write(name, seed):
-    fields = FIELDS | {"num_envs": 64, "total_steps": 64 * 60, "seed": seed}
+def test_both_learn_to_write(name):
+    fields = FIELDS | {"num_envs": 64, "total_steps": 64 * 60}
     fields |= {"learning_rate": 3e-3}
     if name == "ppo":
         config, trainer_class = ppo.Config(**fields | PPO), ppo.Trainer

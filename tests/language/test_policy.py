@@ -2,15 +2,13 @@
 
 import itertools
 
-import gymnasium
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.spaces import Dict, Discrete
 from tensordict import TensorDict
 
 import yieldrl.envs  # noqa: F401 (registers the worlds)
 from yieldrl.foundations import Utf8Text
-from yieldrl.foundations.text import decode
 from yieldrl.language import Characters, TokenPolicy, Transformer, policy_for
 
 PROMPT, ANSWER = Utf8Text(6), Utf8Text(4)
@@ -41,7 +39,6 @@ def sampled(model, obs, seed=0):
 
 VARIANTS = [
     {},
-    {"temperature": 0.5},
     {"temperature": 2.0, "top_k": 3},
     {"temperature": 2.0, "top_k": 3, "tempered_learning": False},
 ]
@@ -63,7 +60,7 @@ def test_sampler_and_learner_agree(options):
     assert model.sampling_gap(data).item() == pytest.approx(0.5, abs=1e-4)
 
 
-@pytest.mark.parametrize("how", ["autocast", "weights"])
+@pytest.mark.parametrize("how", ["autocast"])
 def test_in_bfloat16_they_agree_to_its_rounding(how):
     model, obs = policy(), asked(PROMPTS * 20)
     if how == "weights":
@@ -113,13 +110,6 @@ def test_answers_are_drawn_as_often_as_they_are_likely():
     likely = log_prob.flatten().exp()
     deviation = (likely * (1 - likely) / count).sqrt()
     assert ((share - likely).abs() < 4 * deviation).all()
-
-
-def test_only_the_top_is_drawn():
-    model, obs = policy(top_k=1), asked()
-    action, log_prob = sampled(model, obs)
-    assert torch.equal(action, model.predict(obs))
-    assert (log_prob == 0).all()  # nothing else could have been written
 
 
 def test_entropy_is_the_mean_over_what_was_written():
@@ -192,14 +182,6 @@ class Counting(torch.nn.Module):
         return self.inside(tokens, shown, cache, last)
 
 
-def test_a_token_is_a_pass_over_itself_alone():
-    model = policy()
-    model.model = Counting(model.model)
-    action, _ = sampled(model, asked())
-    assert model.written(action).all(1).any()  # one has the full length
-    assert model.model.passes == [6, 1, 1, 1]
-
-
 def test_nothing_is_computed_after_the_longest_answer():
     model, obs = policy(), asked(["1+2=", "9"])
     action = torch.tensor([[3, 0, 0, 0], [0, 0, 0, 0]])
@@ -220,17 +202,9 @@ def test_nothing_is_computed_after_the_longest_answer():
     assert model.model.passes == [6]
 
 
-def test_there_is_no_critic():
-    model = policy()
-    assert not model.has_critic
-    with pytest.raises(NotImplementedError, match="TokenPolicy has no critic"):
-        model.get_value(asked())
-
-
 @pytest.mark.parametrize(
     "spaces",
     [
-        (Dict(prompt=Box(0, 1, (3,))), ANSWER),
         (Dict(other=PROMPT), ANSWER),
         (PROMPT, ANSWER),
         (SPACES[0], Discrete(3)),
@@ -239,14 +213,3 @@ def test_there_is_no_critic():
 def test_other_spaces_are_refused(spaces):
     with pytest.raises(TypeError, match=r"reads Dict\(prompt=Utf8Text\(P\)\)"):
         policy_for(*spaces)
-
-
-def test_it_answers_in_a_world():
-    envs = gymnasium.make_vec("yieldrl/Sums-v1", num_envs=3)
-    spaces = envs.single_observation_space, envs.single_action_space
-    model = policy_for(*spaces, d_model=16, num_layers=1)
-    obs, _ = envs.reset(seed=0)
-    action = model.predict(obs)
-    answer = model.tokenizer.to_bytes(action, model.length)
-    assert envs.step(answer)[1].shape == (3,)
-    assert all(isinstance(text, str) for text in decode(answer))

@@ -38,7 +38,7 @@ def test_who_attends_to_whom_by_hand():
     assert padding.int().tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 
-@pytest.mark.parametrize("place", range(7))
+@pytest.mark.parametrize("place", [0, 3, 6])
 def test_nothing_depends_on_what_comes_later(place):
     network, first = model(), tokens()
     second = first.clone()
@@ -85,21 +85,3 @@ def test_the_last_alone():
     network, whole, there = model(), tokens(), shown([7, 5, 2])
     expected = network(whole, there)[:, -2:]
     torch.testing.assert_close(network(whole, there, last=2), expected)
-
-
-def test_the_default_has_nearly_a_million_parameters():
-    count = sum(p.numel() for p in Transformer(98, 10).parameters())
-    blocks = 4 * (12 * 128**2 + 13 * 128)
-    assert count == blocks + (98 + 10) * 128 + 2 * 128 + 98 * 128 == 819_712
-
-
-def test_it_starts_out_almost_uniform():
-    torch.manual_seed(0)
-    network, everything = Transformer(VOCABULARY, 12), torch.ones(3, 7).bool()
-    spread = network(tokens(), everything).log_softmax(-1) + torch.tensor(11.0).log()
-    assert spread.abs().max() < 1.0
-
-
-def test_heads_divide_the_width():
-    with pytest.raises(ValueError, match="num_heads = 3 does not divide d_model = 16"):
-        Transformer(5, 5, d_model=16, num_heads=3)

@@ -21,33 +21,19 @@ def convolutions(encoder):
 # ------------------------------------------------------------------ vectors and choices
 
 
-def test_vectors_pass_as_they_are():
-    encoder = make_encoder(Box(-1, 1, (3,)))
-    obs = torch.randn(4, 3)
-    assert encoder.size == 3
-    assert torch.equal(encoder(obs), obs)
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.int32, torch.uint8, torch.bool])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bool])
 def test_features_are_float32(dtype):
     features = make_encoder(Box(-1, 1, (3,)))(torch.ones(2, 3, dtype=dtype))
     assert features.dtype == torch.float32
     assert (features == 1).all()
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (2, 3), (2, 3, 4), (2, 2, 2, 2)])
+@pytest.mark.parametrize("shape", [(), (2, 3, 4)])
 def test_arrays_are_flattened(shape):
     encoder = make_encoder(Box(-1, 1, shape))
     obs = torch.randn(5, *shape)
     assert encoder.size == int(np.prod(shape))
     assert torch.equal(encoder(obs), obs.reshape(5, -1))
-
-
-def test_a_choice_is_one_hot():
-    encoder = make_encoder(Discrete(4))
-    assert encoder.size == 4
-    expected = [[1, 0, 0, 0], [0, 0, 0, 1]]
-    assert encoder(torch.tensor([0, 3])).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -68,26 +54,10 @@ def test_a_choice_may_start_elsewhere():
     )
 
 
-def test_several_choices_are_concatenated():
-    encoder = make_encoder(MultiDiscrete([2, 3]))
-    assert encoder.size == 5
-    assert encoder(torch.tensor([[1, 0]])).tolist() == [[0, 1, 1, 0, 0]]
-
-
 def test_a_table_of_choices_with_starts():
     space = MultiDiscrete([[2, 3], [2, 2]], start=[[0, 5], [1, 0]])
     features = make_encoder(space)(torch.tensor([[[1, 7], [1, 0]]]))
     assert features.tolist() == [[0, 1, 0, 0, 1, 1, 0, 1, 0]]
-
-
-def test_every_choice_of_a_space_has_a_code():
-    for space in (Discrete(5, start=7), MultiDiscrete([3, 2], start=[1, -1])):
-        space.seed(1)
-        encoder = make_encoder(space)
-        samples = torch.tensor(np.array([space.sample() for _ in range(60)]))
-        features = encoder(samples)
-        assert (features.sum(1) == (1 if isinstance(space, Discrete) else 2)).all()
-        assert (features.sum(0) > 0).all()
 
 
 def test_bits_pass_as_numbers():
@@ -95,10 +65,6 @@ def test_bits_pass_as_numbers():
         torch.tensor([[1, 0, 1]], dtype=torch.int8)
     ).tolist() == [[1, 0, 1]]
     assert make_encoder(MultiBinary((2, 2))).size == 4
-
-
-def test_starts_are_no_part_of_a_checkpoint():
-    assert make_encoder(Discrete(3)).state_dict() == {}
 
 
 def test_text_is_refused_by_name():
@@ -137,11 +103,6 @@ def test_the_order_of_an_observations_keys_does_not_matter():
     assert torch.equal(encoder(obs), encoder(dict(reversed(obs.items()))))
 
 
-def test_a_dict_of_one():
-    encoder = make_encoder(Dict(only=Box(-1, 1, (2,))))
-    assert encoder({"only": torch.ones(3, 2)}).shape == (3, 2)
-
-
 # ----------------------------------------------------------------------------- images
 
 
@@ -150,16 +111,10 @@ def test_a_dict_of_one():
     [
         ((4, 84, 84), False),  # frames stacked first, as ALE does
         ((84, 84, 4), True),
-        ((84, 84, 3), True),
-        ((210, 160, 3), True),
         ((3, 210, 160), False),
-        ((1, 64, 64), False),
-        ((64, 64, 1), True),
         ((10, 10, 4), True),  # MinAtar's Breakout
         ((10, 10, 10), True),  # MinAtar's Seaquest: Gymnasium's images end in channels
         ((16, 10, 10), False),  # more channels than pixels
-        ((8, 8, 12), True),
-        ((7, 7, 3), True),  # MiniGrid
     ],
 )
 def test_which_axis_is_channels(shape, channels_last):
@@ -172,14 +127,14 @@ def test_which_axis_is_channels(shape, channels_last):
     assert encoder(obs).shape == (2, encoder.size)
 
 
-@pytest.mark.parametrize("shape", [(2, 7, 2), (1, 5, 2), (3, 4, 5), (20, 20, 20)])
+@pytest.mark.parametrize("shape", [(2, 7, 2), (20, 20, 20)])
 def test_what_is_no_image_is_flattened(shape):
     encoder = make_encoder(Box(-1, 1, shape))
     assert not convolutions(encoder)
     assert encoder(torch.zeros(2, *shape)).shape == (2, int(np.prod(shape)))
 
 
-@pytest.mark.parametrize("shape", [(84, 84), (4, 20, 20, 1)])
+@pytest.mark.parametrize("shape", [(84, 84)])
 def test_pictures_without_three_axes_are_said_to_be_none(shape):
     """As of Gymnasium's wrappers GrayscaleObservation and FrameStackObservation."""
     with pytest.warns(UserWarning, match="pictures have three axes"):
@@ -208,7 +163,7 @@ def test_large_images_go_through_the_nature_network():
     assert head[0].in_features == 64 * 7 * 7, "3136 in the paper"
 
 
-@pytest.mark.parametrize("shape", [(36, 36, 3), (35, 84, 3), (10, 10, 4), (5, 5, 3)])
+@pytest.mark.parametrize("shape", [(36, 36, 3), (35, 84, 3), (5, 5, 3)])
 def test_small_images_go_through_one_convolution(shape):
     encoder = make_encoder(image(*shape))
     large = min(shape[:2]) >= 36
@@ -236,21 +191,17 @@ def unscaled_like(encoder, shape):
     ("low", "high", "dtype", "divisor"),
     [
         (0, 1, np.uint8, 1),
-        (0, 15, np.uint8, 15),
         (0, 255, np.uint8, 255),
-        (0, 255, np.int64, 255),
         (-1, 1, np.int8, 1),
         (-4, 2, np.int16, 4),
-        (0, 65535, np.uint16, 65535),
         (0, 0, np.uint8, 1),
         (-np.inf, np.inf, np.int32, 255),  # no bounds, so as bytes are
-        (0, 255, np.float32, 255),
         (0, 0.5, np.float32, 1),
         (-np.inf, np.inf, np.float32, 1),
     ],
 )
-@pytest.mark.parametrize("shape", [(10, 10, 3), (3, 10, 10)])
-def test_images_are_divided_by_their_bound(low, high, dtype, divisor, shape):
+def test_images_are_divided_by_their_bound(low, high, dtype, divisor):
+    shape = (3, 10, 10)
     encoder = make_encoder(Box(low, high, shape, dtype))
     bottom, top = (0, 100) if np.isinf(high) else (int(low), int(high))
     picture = torch.randint(bottom, top + 1, (2, *shape))
@@ -267,14 +218,6 @@ def test_channels_are_divided_by_their_own_bounds(shape):
     scaled = (picture != 0).float()
     torch.testing.assert_close(encoder(picture), unscaled_like(encoder, shape)(scaled))
     assert not [name for name in encoder.state_dict() if "scale" in name]
-
-
-def test_bits_of_an_image_are_not_scaled():
-    encoder = make_encoder(Box(0, 1, (10, 10, 4), np.bool_))
-    floats = make_encoder(image(10, 10, 4, dtype=np.float32))
-    floats.load_state_dict(encoder.state_dict())
-    picture = torch.rand(2, 10, 10, 4) < 0.5
-    torch.testing.assert_close(encoder(picture), floats(picture.float()))
 
 
 def test_convolutions_start_out_orthogonal():

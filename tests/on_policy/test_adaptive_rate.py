@@ -16,6 +16,9 @@ from yieldrl.on_policy import follow_kl
         (2e-3, 0.004, 3e-3),  # less than half
         (1.2e-5, 1.0, 1e-5),  # the limits
         (9e-3, 0.0, 1e-2),
+        (3e-3, -1e-8, 4.5e-3),  # zero, to rounding
+        (3e-3, float("inf"), 2e-3),
+        (3e-3, float("nan"), 3e-3),
     ],
 )
 def test_one_step(rate, approx_kl, expected):

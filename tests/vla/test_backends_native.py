@@ -31,14 +31,6 @@ def load(folder, **fields):
     return load_vla_model(config, OBSERVED, ACTED)
 
 
-def test_it_acts(folder):
-    model = load(folder)
-    output = model.act(seen())
-    assert output.action.shape == (3, 1, 2)
-    again = model.evaluate(seen(), output.action)
-    assert torch.allclose(again.log_prob, output.log_prob, atol=1e-6)
-
-
 def test_pixels_are_normalized_as_the_folder_says(folder):
     assert load(folder).backbone.mean.flatten().tolist() == [0.5, 0.5, 0.5]
     pixels = {"image_mean": [0.25, 0.5, 0.75], "image_std": [1, 2, 4]}
@@ -47,11 +39,6 @@ def test_pixels_are_normalized_as_the_folder_says(folder):
     assert backbone.mean.flatten().tolist() == [0.25, 0.5, 0.75]
     write_json(folder / "preprocessor_config.json", pixels)
     assert load(folder).backbone.std.flatten().tolist() == [1, 2, 4]
-
-
-def test_it_takes_no_options(folder):
-    with pytest.raises(ValueError, match="has no 'width'; leave it out"):
-        load(folder, model_config={"width": 3})
 
 
 def test_padding_changes_nothing(folder):

@@ -169,9 +169,7 @@ def test_its_head_and_projector_are_those_of_the_files(folder, source):
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("openvla-7b-oft-finetuned", {}),
         ("Openvla_OFT_SFT", {}),
-        ("plain", {"model_type": "openvla_oft"}),
         ("plain", {"architectures": ["OpenVLAOFTForActionPrediction"]}),
     ],
 )
@@ -209,16 +207,10 @@ def test_what_was_trained_is_never_replaced_in_silence(folder):
     save(folder, "action_head", nn.Linear(2, 2))
     with pytest.raises(CheckpointError, match="not the head that OpenVLA-OFT"):
         load(folder, action_head="gaussian")
+    save(folder, "noisy_action_projector", nn.Linear(2, 2))
+    with pytest.raises(CheckpointError, match="denoises"):
+        load(folder)
+    (folder / "noisy_action_projector--150000_checkpoint.pt").unlink()
     (folder / "action_head--9_checkpoint.pt").write_bytes(b"")
     with pytest.raises(CheckpointError, match="has 2 files action_head--"):
         load(folder, action_head="gaussian")
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [("noisy_action_projector", "denoises"), ("vision_backbone", "FiLM")],
-)
-def test_what_is_not_built_here_is_refused(folder, name, message):
-    save(folder, name, nn.Linear(2, 2))
-    with pytest.raises(CheckpointError, match=message):
-        load(folder)

@@ -1,46 +1,25 @@
 """The tiny model: seeded, and a real one in all its parts."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import (
-    Dinov2WithRegistersConfig,
-    Dinov2WithRegistersModel,
-    SiglipVisionConfig,
-    SiglipVisionModel,
-)
-from vla_folders import ACTED, CHUNKS, OBSERVED, TEXT, randomize, seen
+from vla_folders import ACTED, OBSERVED, TEXT, randomize, seen, transformers
 
-from yieldrl.vla import OnePassVLA, VLAConfig, load_vla_model
+from yieldrl.vla import VLAConfig, load_vla_model
 from yieldrl.vla.backends.decoder import visible
 from yieldrl.vla.backends.vision import VisionConfig, VisionTransformer
 from yieldrl.vla.tokenizer import tiny_tokenizer
 
 TOKENIZER = tiny_tokenizer()
-CONFIG = VLAConfig(chunk_length=2, action_bins=16)
 SMALL = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}
 
 
 def small(observed=OBSERVED, acted=ACTED, seed=1, **sizes):
     config = VLAConfig(action_bins=16, model_config={**SMALL, **sizes})
     return load_vla_model(config, observed, acted, seed=seed)
-
-
-def test_it_follows_the_interface():
-    model = load_vla_model(CONFIG, OBSERVED, CHUNKS)
-    assert isinstance(model, OnePassVLA)
-    output = model.act(seen())
-    told = output.action, output.log_prob, output.entropy
-    assert {part.shape for part in told} == {(3, 2, 2)}
-    assert output.value.shape == (3,)
-    assert model.get_value(seen()).shape == (3, 1)
-    again = model.evaluate(seen(), output.action)
-    assert torch.equal(again.log_prob, output.log_prob)
 
 
 def test_a_seed_decides_every_weight_and_leaves_the_global_generator_alone():
@@ -63,19 +42,10 @@ def test_actions_are_the_last_entries_of_the_vocabulary():
     assert small(acted=Discrete(5)).backbone.vocab_size == text + 5
 
 
-def test_actions_are_about_as_likely_as_each_other_at_first():
-    output = load_vla_model(CONFIG, OBSERVED, CHUNKS).act(seen())
-    uniform = np.log(16)
-    assert (output.entropy > 0.99 * uniform).all()
-
-
 @pytest.mark.parametrize(
     ("shape", "patch", "patches"),
     [
         ((30, 30, 3), 6, 25),
-        ((36, 36, 3), 9, 16),
-        ((48, 48, 3), 12, 16),
-        ((64, 64, 3), 16, 16),
         ((37, 37, 3), 8, 25),  # a prime: enlarged to 40
         ((24, 36, 3), 9, 16),  # stretched to a square
     ],
@@ -93,13 +63,6 @@ def test_patches_follow_the_image(shape, patch, patches):
     assert mask.sum(1).tolist() == [patches + 6, patches + 2]
 
 
-def test_sizes_can_be_chosen():
-    model = small(patch_size=12, vision_layers=2, registers=2, hidden=8)
-    config = model.backbone.vision_backbone.featurizer.config
-    assert (config.patch_size, config.depth, config.registers) == (12, 2, 2)
-    assert model.backbone.language_model.config.intermediate_size == 8
-
-
 def test_contrasting_patches_hear_differences_more_than_light():
     """A picture of one colour says a fifth; noise of variance 1 is answered by 6."""
     model = small(patch_contrast=6.0, vision_width=64)
@@ -115,37 +78,10 @@ def test_contrasting_patches_hear_differences_more_than_light():
         assert module(flat).std().item() == pytest.approx(0.2 * 6.0, rel=0.2)
 
 
-def test_without_contrast_weights_are_those_that_they_were():
-    usual, asked = small(), small(patch_contrast=None)
-    for name, weight in usual.state_dict().items():
-        assert torch.equal(weight, asked.state_dict()[name]), name
-
-
 def test_what_is_no_size_is_refused():
-    with pytest.raises(ValueError, match="the tiny model has no 'depth'"):
-        small(depth=3)
-    with pytest.raises(ValueError, match="width = 16 is no multiple of heads = 3"):
-        small(heads=3)
-    for name, value in {
-        "width": "wide",
-        "vision_width": -8,
-        "layers": 0,
-        "patch_size": 0,
-        "image_size": 2.5,
-        "patch_contrast": 0.0,
-        "words": "go",
-    }.items():
-        with pytest.raises(ValueError, match=rf"model_config\.{name} = "):
+    for name, value in {"depth": 3, "heads": 3, "layers": 0, "words": "go"}.items():
+        with pytest.raises(ValueError, match=name):
             small(**{name: value})
-
-
-def test_padding_changes_nothing():
-    """A sentence means the same beside a longer one as alone."""
-    model, obs = small(), seen()
-    together = model.act(obs, deterministic=True)
-    alone = model.act(obs[1:2], deterministic=True)
-    assert torch.allclose(alone.log_prob, together.log_prob[1:2], atol=1e-5)
-    assert torch.allclose(alone.value, together.value[1:2], atol=1e-5)
 
 
 def test_the_sentence_the_image_and_what_is_felt_matter():
@@ -173,14 +109,6 @@ def test_several_cameras_and_depth():
     every = model.backbone.vision_backbone(obs)
     assert torch.allclose(every[:, 25:50], single, atol=1e-6)  # hand, head, depth
     assert torch.allclose(every[:, :25], single.flip(0), atol=1e-6)
-
-
-def test_copies_share_nothing():
-    model = small()
-    twin = copy.deepcopy(model)
-    with torch.no_grad():
-        twin.backbone.projector.fc1.weight.add_(1)
-    assert not torch.equal(twin.get_value(seen()), model.get_value(seen()))
 
 
 def test_who_sees_whom():
@@ -221,23 +149,6 @@ def test_every_sentence_has_tokens_and_is_not_lost(sentence):
     assert spelled.removeprefix(" ") == sentence.removeprefix(" ")
 
 
-def test_known_words_are_one_token_each():
-    assert len(tiny_tokenizer().encode("go to the yellow triangle")) == 6
-
-
-def test_tokens_are_remembered_by_sentence():
-    tokenizer = tiny_tokenizer()
-    ids, mask = tokenizer(seen()["language"])
-    encode, tokenizer.encode = tokenizer.encode, None  # is not asked again
-    again, _ = tokenizer(seen()["language"])
-    assert torch.equal(again, ids)
-    tokenizer.encode = encode
-    for row, shown, sentence in zip(ids, mask, seen()["language"], strict=True):
-        text = bytes(sentence.tolist()).rstrip(b"\0").decode()
-        assert row[shown].tolist() == encode(text)
-        assert not row[~shown].any()
-
-
 def test_siglip_is_that_of_transformers():
     ours = randomize(
         VisionTransformer(
@@ -246,8 +157,8 @@ def test_siglip_is_that_of_transformers():
             )
         )
     )
-    theirs = SiglipVisionModel(
-        SiglipVisionConfig(
+    theirs = transformers.SiglipVisionModel(
+        transformers.SiglipVisionConfig(
             image_size=24,
             patch_size=6,
             hidden_size=16,
@@ -294,8 +205,8 @@ def test_dinov2_is_that_of_transformers():
             )
         )
     )
-    theirs = Dinov2WithRegistersModel(
-        Dinov2WithRegistersConfig(
+    theirs = transformers.Dinov2WithRegistersModel(
+        transformers.Dinov2WithRegistersConfig(
             image_size=24,
             patch_size=6,
             hidden_size=16,

@@ -7,7 +7,6 @@ import torch
 from vla_folders import (
     CHUNKS,
     OBSERVED,
-    llava,
     openvla_backbone,
     paligemma,
     seen,
@@ -48,17 +47,15 @@ def make(request, tmp_path):
         return load_vla_model(config, OBSERVED, CHUNKS)
 
     kinds = {
-        "tiny": tiny,
         "adapted": adapted,
         "openvla": openvla,
-        "llava": functools.partial(native, llava),
         "paligemma": functools.partial(native, paligemma),
     }
     return kinds[request.param]
 
 
 EVERY = pytest.mark.parametrize(
-    "make", ["tiny", "adapted", "openvla", "llava", "paligemma"], indirect=True
+    "make", ["adapted", "openvla", "paligemma"], indirect=True
 )
 
 
@@ -88,7 +85,7 @@ def acted(model, seed, **options):
 def test_the_tokens_and_log_probs_are_those_without(make, deterministic):
     """Of sentences of unequal length, the shorter ones padded."""
     model = make().eval()
-    for seed in range(3):
+    for seed in range(2):
         kept, narrow = acted(model, seed, deterministic=deterministic)
         model.backbone.new_cache = lambda: None
         plain, wide = acted(model, seed, deterministic=deterministic)
@@ -102,16 +99,6 @@ def test_the_tokens_and_log_probs_are_those_without(make, deterministic):
         length = wide[0]
         assert wide == [length, length + 1, length + 2, length + 3]
         assert narrow == [length, 1, 1, 1]
-
-
-@EVERY
-def test_they_are_float32_whatever_the_default_dtype_is(make):
-    torch.set_default_dtype(torch.float64)
-    try:
-        output, _ = acted(make().eval(), 0)
-    finally:
-        torch.set_default_dtype(torch.float32)
-    assert {part.dtype for part in output} == {torch.float32}
 
 
 @EVERY
@@ -140,17 +127,3 @@ def test_nothing_is_kept_while_layers_are_recomputed(make):
     torch.testing.assert_close(output.log_prob, said.log_prob, rtol=1e-4, atol=1e-5)
     _, narrow = acted(model.eval(), 0)
     assert narrow[1:] == [1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("fields", "decoding"),
-    [
-        ({}, "ParallelDecoding"),
-        ({"decoding": "parallel"}, "ParallelDecoding"),
-        ({"decoding": "autoregressive"}, "AutoregressiveDecoding"),
-    ],
-)
-def test_the_tiny_model_decodes_in_parallel_unless_asked_otherwise(fields, decoding):
-    config = VLAConfig(chunk_length=2, **fields)
-    model = load_vla_model(config, OBSERVED, CHUNKS)
-    assert type(model.decoding).__name__ == decoding

@@ -14,6 +14,7 @@ from yieldrl.vla.parameter_groups import freeze_vision
 pytestmark = pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
 
 EVERY = pytest.mark.parametrize("layer", LAYERS)
+FEW = pytest.mark.parametrize("layer", ["BatchNorm2d", "Moving", "Dropout2d"])
 OBSERVED = vla_space(Arm.observation_space, {})
 
 
@@ -41,7 +42,7 @@ def pictures(batch=6):
     return {"rgb": rgb}
 
 
-@EVERY
+@FEW
 @pytest.mark.parametrize("own", [False, True])
 def test_in_vla_ppo_and_the_cloning_before_it(layer, own):
     """`own`: the model has frozen its vision itself, as that of the document does."""
@@ -78,7 +79,7 @@ def test_in_vla_ppo_and_the_cloning_before_it(layer, own):
     assert not torch.equal(model.mean.weight, mean)
 
 
-@EVERY
+@FEW
 def test_in_behavior_cloning_and_ppo(layer):
     spaces = Arm.observation_space, Arm.action_space
     options = {"env_id": "frozen_vla:Arm", "eval_every": 0, "device": "cpu"}

@@ -5,13 +5,11 @@ import sys
 
 import pytest
 import torch
-from gymnasium.spaces import Box
-from safetensors.torch import save_file
 from torch import nn
-from vla_folders import ACTED, OBSERVED, seen, write_json
+from vla_folders import ACTED, OBSERVED, save_file, seen, write_json
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla import VLAConfig, VLAPolicy, load_vla_model
+from yieldrl.vla import VLAConfig, load_vla_model
 from yieldrl.vla.weights import distinct, load_strictly
 
 LIBRARIES = ("transformers", "peft", "accelerate", "safetensors", "tokenizers")
@@ -52,16 +50,10 @@ def test_nothing_is_imported_before_it_is_used():
     ]
 
 
-@pytest.mark.parametrize("name", ["transformers", "tokenizers"])
+@pytest.mark.parametrize("name", ["transformers", "peft"])
 def test_a_missing_package_is_named(monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=rf"needs the package {name}: pip install"):
-        load()
-
-
-def test_a_missing_peft_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(ImportError, match=r"pip install 'yieldrl\[vla\]'"):
+    with pytest.raises(ImportError, match=r"pip install"):
         load(lora_rank=2)
 
 
@@ -69,13 +61,6 @@ def test_the_global_generator_stays_as_it_was():
     before = torch.get_rng_state()
     load(lora_rank=2)
     assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_a_policy_reads_its_seed_off_the_config():
-    config = VLAConfig(model_config=SIZES)
-    policy = VLAPolicy.from_config(OBSERVED, ACTED, config)
-    action, log_prob, value = policy(seen())
-    assert (action.shape, log_prob.shape, value.shape) == ((3, 2), (3, 1, 2), (3,))
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
@@ -89,13 +74,6 @@ def test_a_tiny_model_takes_the_weights_of_another(tmp_path, suffix):
         save_file(distinct(model.state_dict(keep_vars=True)), path)
     loaded = load(backend="tiny", model_path=str(path), lora_rank=2)
     assert torch.equal(loaded.get_value(seen()), model.get_value(seen()))
-
-
-def test_weights_of_a_tiny_model_of_other_sizes_are_refused(tmp_path):
-    torch.save(load().state_dict(), tmp_path / "weights.pt")
-    path = str(tmp_path / "weights.pt")
-    with pytest.raises(CheckpointError, match="load it with the class and the sizes"):
-        load(backend="tiny", model_path=path, model_config={**SIZES, "width": 32})
 
 
 class Tied(nn.Module):
@@ -129,33 +107,6 @@ def test_a_repository_is_downloaded_without_what_runs(tmp_path, monkeypatch):
         load(model_path="someone/something", model_config={})
     patterns = ["*.json", "*.safetensors", "*--*_checkpoint.pt"]
     assert asked == [("someone/something", patterns)]
-
-
-def test_neither_a_folder_nor_a_repository(monkeypatch):
-    def download(*args, **kwargs):
-        raise OSError("no network")
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    with pytest.raises(FileNotFoundError, match=r"\(no network\): download it, and"):
-        load(model_path="someone/something")
-
-
-def test_a_folder_without_a_config_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"config\.json: no such file"):
-        load(model_path=str(tmp_path))
-
-
-@pytest.mark.parametrize("text", ["{", "[]", "\xff"])
-def test_a_config_that_is_no_json_is_named(tmp_path, text):
-    (tmp_path / "config.json").write_text(text, encoding="latin-1")
-    for backend in ("transformers", "lerobot"):
-        with pytest.raises(CheckpointError, match=r"config\.json: not a JSON object"):
-            load(backend=backend, model_path=str(tmp_path))
-
-
-def test_a_space_that_is_no_dict_is_refused():
-    with pytest.raises(ValueError, match=r"make one with yieldrl\.vla\.vla_space"):
-        load(observed=Box(-1, 1, (3,)))
 
 
 def test_a_device_that_is_not_there_is_refused():

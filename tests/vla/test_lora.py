@@ -5,10 +5,8 @@ import json
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from torch import nn
-from transformers import GPT2Config, GPT2Model
-from vla_folders import CHUNKS, OBSERVED, seen
+from vla_folders import CHUNKS, OBSERVED, load_file, seen, transformers
 
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla import (
@@ -75,27 +73,6 @@ def test_vision_encoders_get_none():
     assert found == ["projector.fc1", "projector.fc2"]  # another one is new
 
 
-def test_layers_that_attention_reads_without_calling_them_get_none():
-    """Their adapters would be trained by nothing, and act on nothing."""
-
-    class Attentive(nn.Module):
-        untrained = ()
-
-        def __init__(self):
-            super().__init__()
-            self.attention = nn.MultiheadAttention(8, 2)
-            self.out_proj = nn.Linear(8, 8)
-
-    with pytest.warns(UserWarning, match=r"no adapters on attention\.out_proj:"):
-        assert adapted_layers(Attentive(), ["out_proj"]) == ["out_proj"]
-    del (alone := Attentive()).out_proj
-    with (
-        pytest.warns(UserWarning, match="no adapters on"),
-        pytest.raises(ValueError, match="no linear layer has such a name"),
-    ):
-        add_lora(alone, VLAConfig(lora_rank=2, lora_targets=("out_proj",)))
-
-
 def test_tied_layers_get_none():
     """Folded in, they would change the embedding; by its other name it acts without."""
 
@@ -120,7 +97,9 @@ def test_the_linear_layers_of_gpt2_get_adapters_too():
     sizes = {"n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 10}
     ends = {"bos_token_id": None, "eos_token_id": None}
     model = nn.Module()
-    model.backbone = GPT2Model(GPT2Config(**sizes, **ends)).eval()
+    model.backbone = transformers.GPT2Model(
+        transformers.GPT2Config(**sizes, **ends)
+    ).eval()
     tokens = torch.arange(5).unsqueeze(0)
     before = model.backbone(tokens).last_hidden_state
     targets = ("c_attn", "c_fc")
@@ -161,11 +140,6 @@ def test_merged_it_acts_as_before_without_adapters():
     assert {name for name, _ in alone.named_parameters()} == plain
     assert merged(model, in_place=True) is model
     assert torch.equal(answers(model), answers(alone))
-
-
-def test_merging_without_adapters_is_a_copy():
-    model = load()
-    assert torch.equal(answers(merged(model)), answers(model))
 
 
 def test_adapters_are_saved_alone_and_loaded(tmp_path):
@@ -242,26 +216,6 @@ def test_adapters_of_other_weights_are_refused_and_the_model_stays(tmp_path):
     load_adapters(heads, tmp_path)
 
 
-def test_adapters_fit_the_same_weights_in_fewer_digits(tmp_path):
-    model = trained(load(lora_rank=4))
-    save_adapters(model, tmp_path)
-    rounded = load_adapters(load(dtype="bfloat16"), tmp_path)
-    assert torch.allclose(answers(rounded), answers(model), atol=0.2)
-    save_adapters(rounded, tmp_path / "again")
-    again = load_adapters(load(), tmp_path / "again")
-    assert torch.allclose(answers(again), answers(model), atol=1e-2)
-
-
-@pytest.mark.parametrize("name", ["base", "lora_rank", "lora_targets"])
-def test_settings_without_an_entry_are_refused(tmp_path, name):
-    save_adapters(load(lora_rank=4), tmp_path)
-    settings = json.loads((tmp_path / "lora.json").read_text())
-    del settings[name]
-    (tmp_path / "lora.json").write_text(json.dumps(settings))
-    with pytest.raises(CheckpointError, match=rf"lora\.json has no '{name}'"):
-        load_adapters(load(), tmp_path)
-
-
 def test_what_cannot_be_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"no linear layer has such a name; .*q_proj"):
         load(lora_rank=4, lora_targets=("query",))
@@ -269,13 +223,6 @@ def test_what_cannot_be_is_refused(tmp_path):
         save_adapters(load(), tmp_path)
     with pytest.raises(ValueError, match="has adapters already"):
         add_lora(load(lora_rank=4), VLAConfig(lora_rank=4))
-
-
-def test_adapters_are_a_group_of_their_own():
-    policy = VLAPolicy(OBSERVED, CHUNKS, load(lora_rank=4))
-    groups = policy.parameter_groups()
-    own = [parameter for _, parameter in adapters(policy)]
-    assert {id(p) for p in groups["adapters"]} == {id(p) for p in own}
 
 
 def test_adapters_stay_float32_beside_bfloat16():
@@ -302,18 +249,10 @@ def test_a_frozen_vision_encoder_stays_bitwise_and_computes_no_gradients():
     assert not torch.equal(changed, load().backbone.projector.fc1.weight)
 
 
-def test_without_freezing_the_vision_encoder_learns():
-    model = load()
-    before = [p.clone() for p in model.backbone.vision_parameters()]
-    after = list(trained(model).backbone.vision_parameters())
-    assert not any(torch.equal(*pair) for pair in zip(before, after, strict=True))
-
-
-@pytest.mark.parametrize("rank", [0, 4])
-def test_gradient_checkpointing_gives_the_same_gradients(rank):
+def test_gradient_checkpointing_gives_the_same_gradients():
     gradients = []
     for checkpointed in (False, True):
-        model = load(lora_rank=rank, gradient_checkpointing=checkpointed).train()
+        model = load(lora_rank=4, gradient_checkpointing=checkpointed).train()
         for name, parameter in adapters(model):  # else A gets no gradient at first
             parameter.data.fill_(0.1 if "lora_B" in name else 0.05)
         loss_of(model).backward()
@@ -323,18 +262,3 @@ def test_gradient_checkpointing_gives_the_same_gradients(rank):
             assert gradients[1][name] is None
         else:
             assert torch.allclose(gradient, gradients[1][name], atol=1e-5), name
-
-
-@pytest.mark.parametrize(("checkpointed", "times"), [(False, 1), (True, 2)])
-def test_gradient_checkpointing_computes_layers_twice(checkpointed, times):
-    """For the loss, and again for gradients, instead of keeping what they made."""
-    model = load(gradient_checkpointing=checkpointed).train()
-    calls = []
-    blocks = [
-        model.backbone.language_model.model.layers[0].mlp,
-        model.backbone.vision_backbone.featurizer.blocks[0].mlp,
-    ]
-    for block in blocks:
-        block.register_forward_pre_hook(lambda block, _: calls.append(block))
-    loss_of(model).backward()
-    assert [calls.count(block) for block in blocks] == [times, times]

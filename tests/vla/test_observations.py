@@ -62,10 +62,6 @@ def test_observations_that_are_no_dict(space, name) -> None:
     assert set(vla_space(space, {})) == {name, "language"}
 
 
-def test_an_empty_instruction_is_there_too() -> None:
-    assert decode(reader(STATE)(torch.zeros(2, 2, 2))["language"]) == ["", ""]
-
-
 def test_the_space_of_what_is_read_reads_itself() -> None:
     space = Dict({"pixels": CAMERA, "task": TEXT, "body": STATE})
     keys = {"rgb": "pixels", "language": "task", "proprio": "body"}
@@ -88,8 +84,6 @@ WRONG = [
     (Dict({"pixels": CAMERA}), {"rgb": "image"}, r"'image': observations have.*pixels"),
     (Dict({"rgb": STATE}), {}, "rgb comes from rgb of Box.*images"),
     (Dict({"proprio": Discrete(3)}), {}, "must be a Box of numbers"),
-    (Dict({"proprio": Dict({"a": STATE})}), {}, r"proprio\.a comes from"),
-    (Dict({"language": CAMERA}), {}, "must be a Utf8Text"),
     (Discrete(3), {}, "comes from observations of"),
 ]
 
@@ -104,10 +98,7 @@ def test_what_no_model_reads_is_refused(space, keys, message) -> None:
     ("space", "given", "read"),
     [
         (Box(0, 1, (6, 6, 3), np.uint8), [0, 1], [0, 255]),
-        (Box(0, 15, (6, 6, 3), np.uint8), [0, 3, 15], [0, 51, 255]),
-        (Box(0, 255, (6, 6, 3), np.int64), [0, 100, 255], [0, 100, 255]),
         (Box(-1, 1, (6, 6, 3), np.int8), [-1, 0, 1], [0, 128, 255]),
-        (Box(0, 1, (6, 6, 3), np.bool_), [0, 1], [0, 255]),
         (Box(0, 65535, (3, 6, 6), np.uint16), [0, 257, 65535], [0, 1, 255]),
     ],
 )

@@ -5,10 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
-from yieldrl import vla
-
 HEAVY = {"accelerate", "peft", "safetensors", "transformers"}
 
 
@@ -18,12 +14,3 @@ def test_importing_it_imports_no_library_of_models() -> None:
     loaded = subprocess.run(run, capture_output=True, text=True, check=True).stdout
     assert "yieldrl.vla.policy" in loaded.split()
     assert not HEAVY & set(loaded.split())
-
-
-def test_a_name_that_it_lacks_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'load_model'"):
-        _ = vla.load_model
-
-
-def test_what_is_imported_on_use_is_exported() -> None:
-    assert set(vla._ON_USE) < set(vla.__all__)

@@ -49,24 +49,6 @@ class TestActions:
         action = own.denormalize(bins.decode(ids))
         assert torch.equal(bins.encode(own.normalize(action)), ids)
 
-    def test_bounds_may_be_read_only_as_on_ray(self) -> None:
-        low, high = np.float32([0, -10]), np.float32([4, -8])
-        low.flags.writeable = high.flags.writeable = False
-        own = ActionStatistics(2)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            own.from_bounds(low, high)
-        assert own.low.tolist() == [0.0, -10.0]
-        assert own.high.tolist() == [4.0, -8.0]
-
-    def test_nobody_knows_the_units_of_unbounded_actions(self) -> None:
-        own = ActionStatistics(2).from_bounds(np.full(2, -np.inf), np.ones(2))
-        assert not own.fitted
-        with pytest.raises(RuntimeError, match="no finite bounds"):
-            own.denormalize(torch.zeros(2))
-        with pytest.raises(RuntimeError, match="no finite bounds"):
-            own.normalize(torch.zeros(2))
-
     def test_data_give_their_quantiles(self) -> None:
         data = torch.linspace(0, 100, 10_001).reshape(73, 137, 1).repeat(1, 1, 2)
         own = ActionStatistics(2).fit(data)
@@ -78,7 +60,7 @@ class TestActions:
         torch.testing.assert_close(own.low, torch.tensor([-0.01, 4.995]))
         assert torch.isfinite(own.normalize(torch.tensor([0.0, 5.0]))).all()
 
-    @pytest.mark.parametrize("usual", [0.0, -2.0, 3.0])
+    @pytest.mark.parametrize("usual", [0.0, -2.0])
     def test_where_quantiles_coincide_the_range_counts(self, usual: float) -> None:
         """A gripper that closes in one step of a thousand, beside a joint."""
         data = torch.full((100, 10, 2), usual)

@@ -24,17 +24,6 @@ def test_padding_changes_nothing_whatever_it_holds() -> None:
         torch.testing.assert_close(head(padded, mask), plain)
 
 
-def test_gradients_are_finite_where_padding_is_not() -> None:
-    head = pool()
-    hidden = torch.randn(2, 3, 8)
-    hidden[:, 2] = torch.nan
-    mask = torch.tensor([True, True, False]).expand(2, 3)
-    head(hidden, mask).sum().backward()
-    assert all(
-        p.grad is not None and p.grad.isfinite().all() for p in head.parameters()
-    )
-
-
 def test_without_a_query_it_is_the_mean() -> None:
     head = AttentionPool(8)
     hidden, mask = torch.randn(2, 3, 8), torch.ones(2, 3, dtype=torch.bool)
@@ -57,3 +46,14 @@ def test_it_weighs_by_the_query() -> None:
 def test_it_is_float32_of_bfloat16() -> None:
     hidden, mask = torch.randn(2, 3, 8), torch.ones(2, 3, dtype=torch.bool)
     assert pool()(hidden.bfloat16(), mask).dtype == torch.float32
+
+
+def test_gradients_are_finite_where_padding_is_not() -> None:
+    head = pool()
+    hidden = torch.randn(2, 3, 8)
+    hidden[:, 2] = torch.nan
+    mask = torch.tensor([True, True, False]).expand(2, 3)
+    head(hidden, mask).sum().backward()
+    assert all(
+        p.grad is not None and p.grad.isfinite().all() for p in head.parameters()
+    )
