@@ -2,7 +2,12 @@
 
 from typing import Any
 
+import pytest
 from tensordict import TensorDict
+
+pytest.importorskip(
+    "transformers", reason="its model is made by the packages of yieldrl[vla]"
+)
 
 TINY: dict[str, Any] = {
     "env_kwargs": {"height": 2, "width": 2, "num_objects": 1, "max_episode_steps": 3},

@@ -17,22 +17,15 @@ from torch import Tensor, nn
 from worlds import Counter, Follow
 
 from yieldrl.abstractions import Policy
-from yieldrl.algorithms import behavior_cloning, dqn, ppo, ppo_lstm
+from yieldrl.algorithms import behavior_cloning, dqn, ppo_lstm
 from yieldrl.collectors import AsyncCollector
 from yieldrl.collectors.expert import random_actions
 from yieldrl.envs import SerialVectorEnv
 from yieldrl.envs.wrappers import ActionChunks, EpisodeStatistics
 
 VECTOR = Box(-1, 1, (3,), np.float32)
-SMALL = {
-    "num_envs": 2,
-    "demonstration_steps": 40,
-    "num_epochs": 2,
-    "batch_size": 8,
-    "hidden_sizes": (8,),
-    "eval_every": 0,
-    "device": "cpu",
-}
+SMALL: dict[str, Any] = {"num_envs": 2, "demonstration_steps": 40, "num_epochs": 2}
+SMALL |= {"batch_size": 8, "hidden_sizes": (8,), "eval_every": 0, "device": "cpu"}
 
 
 def config_of(**options: Any) -> behavior_cloning.Config:
@@ -127,15 +120,6 @@ class TestLoss:
         assert torch.equal(algorithm.value_target(data), expected)
         assert torch.equal(algorithm.value_target(self.batch()), data["returns"])
 
-    def test_a_rollout_is_learned_from_as_a_whole(self) -> None:
-        trainer = behavior_cloning.Trainer(config_of())
-        rollout = trainer.collector.collect(5)
-        before = [p.clone() for p in trainer.model.parameters()]
-        logs = trainer.algorithm.update(rollout)
-        assert math.isfinite(logs["value_loss"])
-        assert not any(map(torch.equal, before, trainer.model.parameters()))
-        assert len(trainer.buffer) == 0
-
     def test_without_weight_the_critic_is_left_alone(self) -> None:
         algorithm = self.algorithm(value_coef=0.0)
         before = [p.clone() for p in algorithm.model.critic.parameters()]
@@ -170,12 +154,6 @@ class TestLoss:
 
 
 class TestDemonstrations:
-    def test_the_environments_own_expert_is_the_default(self) -> None:
-        trainer = behavior_cloning.Trainer(config_of(demonstration_steps=1200))
-        logs = [log for log in trainer() if log["log_type"] == "collect"]
-        returns = [log["logs"]["episode_return"] for log in logs if log["logs"]]
-        assert returns == [500.0]
-
     @pytest.mark.parametrize("env_id", ["CartPole-v1", "yieldrl/CartPole-v1"])
     def test_noise_is_executed_and_not_recorded(self, env_id: str) -> None:
         """Nine of ten steps go the wrong way half the time; what is kept is right."""
@@ -201,7 +179,7 @@ class TestDemonstrations:
     @pytest.mark.parametrize(
         "space",
         [
-            Discrete(3, start=-1),
+            MultiBinary(2),
             MultiDiscrete([2, 3], start=[5, 1]),
             Box(np.array([-1.0, 5.0]), np.array([1.0, 6.0]), dtype=np.float64),
             Box(0, 3, (1,), np.uint8),
@@ -279,39 +257,7 @@ def first_number(envs: Any, obs: Any) -> Any:
     return obs[:, :1]
 
 
-@pytest.mark.parametrize(
-    "space", [Discrete(3, start=1), MultiBinary(3), Box(-1, 1, (2,), np.float32)]
-)
-def test_actions_of_every_kind(space: Any) -> None:
-    class World(Counter):
-        def __init__(self) -> None:
-            super().__init__(4)
-            self.action_space = space
-
-        def step(self, action: Any) -> Any:
-            assert space.contains(action)
-            return super().step(0)
-
-        def expert(self) -> Any:
-            return chosen
-
-    chosen = space.sample()
-    config = config_of(num_epochs=30, learning_rate=3e-2, expert_noise=0.3)
-    trainer = behavior_cloning.Trainer(config, envs=World)
-    trained(trainer)
-    action = trainer.agent.predict(np.array([0, 2], np.float32))
-    assert np.allclose(action, chosen, atol=0.1)
-    assert trainer.evaluate(2)["logs"]["episode_return"] == 10.0
-
-
 class TestSchedule:
-    def test_ppo_goes_on_with_the_clone(self) -> None:
-        trainer = behavior_cloning.Trainer(config_of())
-        trained(trainer)
-        config = ppo.Config(env_id=trainer.config.env_id, total_steps=512, eval_every=0)
-        further = ppo.Trainer(config, model=trainer.model)
-        assert len(list(further())) > 0
-
     def test_counts(self) -> None:
         config = config_of(learn_steps=3, demonstration_steps=41)
         *_, log = behavior_cloning.Trainer(config)()
@@ -332,11 +278,6 @@ class TestSchedule:
         trained(trainer)
         assert own == pytest.approx([trainer.config.learning_rate * x for x in rates])
 
-    def test_accuracy_is_looked_at_now_and_then(self) -> None:
-        logs = trained(behavior_cloning.Trainer(config_of(learn_steps=21)))
-        where = [i for i, log in enumerate(logs) if "accuracy" in log]
-        assert where == [0, 10, 20]
-
 
 class Unbounded(Follow):
     def __init__(self) -> None:
@@ -350,9 +291,6 @@ class Unbounded(Follow):
         ({"demonstrations": ""}, {}, "demonstrations = ''"),
         ({"demonstrations": f"{HERE}:missing"}, {}, "no such function"),
         ({"demonstrations": f"{HERE}:seven"}, {}, r"of shape \(7,\).* must be \(2,\)"),
-        ({"demonstration_steps": 0}, {}, "demonstration_steps = 0"),
-        ({"expert_noise": 1.1}, {}, "expert_noise = 1.1"),
-        ({"learn_steps": 0}, {}, "learn_steps = 0"),
         ({"save_demonstrations": ""}, {}, "save_demonstrations = ''"),
         ({"env_id": "CartPole-v1"}, {}, "has no expert"),
         ({}, {"collector": AsyncCollector}, "cannot be collected in the background"),

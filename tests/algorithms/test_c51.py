@@ -4,15 +4,11 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from hypothesis import settings
 from quick_tasks import learned_error
-from tensordict import TensorDict
+from tables import steps
 from torch import nn
 
 from yieldrl.algorithms import c51
-
-FEW = settings(max_examples=60)
-ATOMS = torch.tensor([0.0, 1.0, 2.0, 3.0])
 
 
 class Table(nn.Module):
@@ -41,19 +37,7 @@ def algorithm_of(online, target):
 
 
 def batch(reward, discount, terminated):
-    size = len(reward)
-    return TensorDict(
-        {
-            "obs": torch.zeros(size, 1),
-            "action": torch.zeros(size, dtype=torch.long),
-            "next_obs": torch.zeros(size, 1),
-            "reward": torch.tensor(reward),
-            "discount": torch.tensor(discount),
-            "terminated": torch.tensor(terminated),
-            "truncated": ~torch.tensor(terminated),
-        },
-        [size],
-    )
+    return steps(reward, discount=discount, terminated=terminated)
 
 
 class TestModel:
@@ -71,12 +55,6 @@ class TestModel:
     def test_it_acts_on_the_expectation(self):
         algorithm = algorithm_of([[CERTAIN, EVEN], [LOW, HIGH]], [[EVEN, EVEN]])
         assert algorithm.predict(torch.tensor([[0.0], [1.0]])).tolist() == [0, 1]
-
-    def test_atoms_come_from_the_config(self):
-        config = c51.Config(num_atoms=5, v_min=-2.0, v_max=2.0)
-        model = c51.Model(Box(-1, 1, (3,), np.float32), Discrete(2), config)
-        assert model.atoms.tolist() == [-2.0, -1.0, 0.0, 1.0, 2.0]
-        assert model.logits(torch.zeros(7, 3)).shape == (7, 2, 5)
 
 
 class TestTarget:

@@ -15,24 +15,8 @@ from torch import nn
 
 from yieldrl.runtime import GradientStep
 
-COMPILED = [
-    "a2c",
-    "behavior_cloning",
-    "c51",
-    "ddpg",
-    "double_dqn",
-    "dqn",
-    "dueling_dqn",
-    "n_step_dqn",
-    "ppo",
-    "ppo_masked",
-    "ppo_roa",
-    "prioritized_dqn",
-    "rainbow",
-    "sac",
-    "sac_discrete",
-    "td3",
-]
+COMPILED = ["behavior_cloning", "ddpg", "dqn", "ppo", "ppo_masked", "ppo_roa"]
+COMPILED += ["prioritized_dqn", "rainbow", "sac", "td3"]
 OTHERS = {"clip_coef": 0.1, "entropy_coef": 0.2, "error_clip": 0.5, "value_coef": 0.1}
 
 
@@ -136,7 +120,7 @@ def test_compiled_it_learns_the_same_whatever_changes(name: str, traced: Any) ->
     ("name", "module", "speed"),
     [("dqn", "head", "eager"), ("ppo", "actor", "eager"), ("ppo", "actor", "compile")],
 )
-@pytest.mark.parametrize("what", ["network", "layer", "weight", "numbers"])
+@pytest.mark.parametrize("what", ["network", "layer", "numbers"])
 def test_it_acts_with_the_layers_of_now(
     name: str, module: str, speed: str, what: str, traced: Any
 ) -> None:
@@ -156,8 +140,6 @@ def test_it_acts_with_the_layers_of_now(
                 setattr(model, module, nn.Sequential(nn.Linear(4, 8), nn.Tanh(), last))
             elif what == "layer":
                 layers[-1] = last
-            elif what == "weight":
-                layers[-1].weight, layers[-1].bias = last.weight, last.bias
             else:
                 layers[-1].load_state_dict(last.state_dict())
             assert (agent.sample(obs)[0] == wanted).all()

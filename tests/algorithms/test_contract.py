@@ -73,6 +73,13 @@ CHOICES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _packages_of_models(request: pytest.FixtureRequest) -> None:
+    name = request.getfixturevalue("name")
+    if name.startswith("vla_") or name.endswith("_imagined"):
+        pytest.importorskip("transformers", reason="its model is of yieldrl[vla]")
+
+
 class Strict(gym.Env[Any, Any]):
     """Takes nothing but elements of its action space; episodes of eight steps."""
 

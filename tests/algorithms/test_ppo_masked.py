@@ -34,19 +34,6 @@ def observations(mask):
 class TestModel:
     mask = ((True, False, True), (False, True, False), (True, True, True))
 
-    def test_logits_of_the_possible_are_the_networks(self):
-        model, obs = model_of(Discrete(3), 3), observations(self.mask)
-        logits, free = model.action(obs), model.actor(obs["there"])
-        assert torch.equal(logits[obs["action_mask"]], free[obs["action_mask"]])
-        assert logits[~obs["action_mask"]].eq(-torch.inf).all()
-
-    def test_the_networks_do_not_see_the_mask(self):
-        model = model_of(Discrete(3), 3)
-        assert model.actor.layers[0].weight.shape[1] == 3
-        obs = observations(self.mask)
-        open_doors = {**obs, "action_mask": torch.ones(3, 3, dtype=torch.bool)}
-        assert torch.equal(model.get_value(obs), model.get_value(open_doors))
-
     def test_log_prob_and_entropy_are_those_of_the_possible(self):
         model, obs = model_of(Discrete(3), 3), observations(self.mask)
         action = torch.tensor([2, 1, 0])
@@ -139,15 +126,6 @@ def test_predict_is_masked_too():
 
 
 class TestSources:
-    def test_the_defaults_train_taxi(self):
-        config = ppo_masked.Config(**SMALL, total_steps=64, eval_every=0)
-        trainer = ppo_masked.Trainer(config)
-        for log in trainer():
-            assert all(math.isfinite(v) for v in log["logs"].values())
-        mask = trainer.buffer._storage.tensordict()["obs", "action_mask"]
-        assert mask.dtype == torch.bool
-        assert not mask.all()
-
     def test_an_environment_as_an_object_is_wrapped_for_evaluation_too(self):
         config = ppo_masked.Config(**SMALL, total_steps=32, eval_every=0)
         trainer = ppo_masked.Trainer(config, envs=gym.make("Taxi-v4"))

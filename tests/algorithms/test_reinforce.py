@@ -7,18 +7,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.spaces import Box, Discrete
 from tensordict import TensorDict
 from worlds import Counter
 
 from yieldrl.algorithms import reinforce
 
 VECTOR = Box(-1, 1, (3,), np.float32)
-TORCH_ENV = "yieldrl/CartPole-v1"  # one that can be saved and restored
-
-
-def plain(log):
-    return {**log, "logs": {k: float(v) for k, v in log["logs"].items()}}
 
 
 def algorithm_of(action_space=Discrete(3), **kwargs):  # noqa: B008
@@ -58,18 +53,6 @@ class TestGradient:
         loss, _ = algorithm.loss(data)
         bias = torch.autograd.grad(loss, algorithm.model.actor.layers[2].bias)[0]
         torch.testing.assert_close(bias, expected)
-
-    def test_a_baseline_does_not_bias(self):
-        """Whatever is subtracted, over all actions its gradients cancel."""
-        algorithm = algorithm_of(baseline="none")
-        obs = torch.tensor([[0.3, -0.2, 0.9]]).expand(3, 3)
-        policy = algorithm.model.policy(obs)
-        log_prob = policy.log_prob(torch.arange(3))
-        expectation = (log_prob.detach().exp() * log_prob * 17.0).sum()
-        for gradient in torch.autograd.grad(
-            expectation, list(algorithm.model.parameters())
-        ):
-            torch.testing.assert_close(gradient, torch.zeros_like(gradient))
 
     def test_the_running_mean_knows_earlier_batches_only(self):
         algorithm = algorithm_of(baseline="mean")
@@ -149,32 +132,16 @@ class TestSchedule:
         reported = [log["logs"].get("episodes", 0) for log in logs]
         assert sum(reported[:7]) == 3 + 1  # all that ended, those uncounted too
 
+    def test_episodes_are_as_many_as_environments(self):
+        with pytest.raises(ValueError, match="num_episodes = 3"):
+            reinforce.Config(num_envs=4, num_episodes=3)
+        with pytest.raises(ValueError, match="baseline = 'median'"):
+            reinforce.Config(baseline="median")  # type: ignore[arg-type]
+
     def test_an_endless_episode_ends_with_training(self):
         config = reinforce.Config(total_steps=700, eval_every=0)
         *_, log = reinforce.Trainer(config, envs=lengths(10_000))()
         assert (log["sample_step"], log["learn_step"]) == (700, 0)
-
-    @pytest.mark.parametrize("num_envs", [1, 3])
-    def test_breaking_out_and_resuming_change_nothing(self, num_envs, tmp_path):
-        config = reinforce.Config(
-            env_id=TORCH_ENV,
-            num_envs=num_envs,
-            num_episodes=4,
-            total_steps=400,
-            eval_every=0,
-            baseline="mean",
-        )
-        through = list(map(plain, reinforce.Trainer(config)()))
-        first = next(i for i, x in enumerate(through) if x["log_type"] == "train")
-        for stop in (3, first, first + 1, first + 9):
-            trainer, pieces = reinforce.Trainer(config), []
-            for log in trainer():
-                pieces.append(plain(log))
-                if len(pieces) == stop:
-                    break
-            resumed = reinforce.Trainer.load(trainer.save(tmp_path / "run.pt"))
-            assert pieces + list(map(plain, resumed())) == through
-            assert pieces + list(map(plain, trainer())) == through
 
     def test_resumed_without_its_environments_it_begins_new_episodes(self, tmp_path):
         config = reinforce.Config(num_episodes=2, total_steps=30, eval_every=0)
@@ -202,59 +169,11 @@ class TestSchedule:
         assert len(set.union(*returns.values())) == 1
 
 
-@pytest.mark.parametrize(
-    "space",
-    [
-        Discrete(3, start=1),
-        MultiDiscrete([2, 3]),
-        MultiBinary(3),
-        Box(-1, 1, (2,), np.float32),
-    ],
-)
-def test_actions_of_every_kind(space, tmp_path):
-    class World(Counter):
-        def __init__(self):
-            super().__init__(4)
-            self.action_space = space
-
-        def step(self, action):
-            assert space.contains(action)
-            return super().step(0)
-
-    config = reinforce.Config(total_steps=80, eval_every=0)
-    trainer = reinforce.Trainer(config, envs=World)
-    before = [p.clone() for p in trainer.model.parameters()]
-    for log in trainer():
-        assert all(math.isfinite(v) for v in log["logs"].values())
-    after = list(trainer.model.parameters())
-    assert all(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
-    assert trainer.evaluate(2)["logs"]["episode_return"] == 10.0
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"num_envs": 4, "num_episodes": 3}, r"num_episodes = 3: choose a number at l"),
-        ({"gamma": 1.5}, r"gamma = 1.5"),
-        ({"learning_rate": 0.0}, r"learning_rate = 0.0"),
-        ({"baseline": "median"}, r"baseline = 'median'"),
-        ({"hidden_sizes": (0,)}, r"hidden_sizes"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        reinforce.Config(**wrong)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("num_envs", "steps", "reached"), [(1, 15_000, 150), (8, 40_000, 300)]
-)
-def test_it_learns_to_balance(num_envs, steps, reached):
-    config = reinforce.Config(num_envs=num_envs, total_steps=steps, eval_every=0)
-    trainer = reinforce.Trainer(config)
+def test_it_learns_to_balance():
+    trainer = reinforce.Trainer(reinforce.Config(total_steps=15_000, eval_every=0))
     untrained = trainer.evaluate(20)["logs"]["episode_return"]
     for _ in trainer():
         pass
     assert untrained < 100
-    assert trainer.evaluate(20)["logs"]["episode_return"] > reached
+    assert trainer.evaluate(20)["logs"]["episode_return"] > 150

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from tensordict import TensorDict
-from torch import nn
+from tables import Table, steps
 
 from yieldrl.algorithms import sac_discrete
 from yieldrl.envs import SerialVectorEnv
@@ -16,29 +15,9 @@ from yieldrl.envs import SerialVectorEnv
 ROW = Box(0, 9, (1,), np.float32)
 Q = [[[1.0, 5.0], [2.0, 3.0]], [[4.0, 2.0], [1.0, 6.0]]]  # [critic, state, action]
 P = [[0.25, 0.75], [0.5, 0.5]]  # [state, action]
-DATA = TensorDict(
-    {
-        "obs": torch.tensor([[0.0], [1.0]]),
-        "action": torch.tensor([1, 0]),
-        "next_obs": torch.tensor([[1.0], [0.0]]),
-        "reward": torch.tensor([1.0, 2.0]),
-        "discount": torch.full((2,), 0.5),
-        "terminated": torch.tensor([False, True]),
-        "truncated": torch.tensor([True, False]),
-    },
-    [2],
+DATA = steps(
+    [1.0, 2.0], obs=[0, 1], action=[1, 0], next_obs=[1, 0], terminated=[False, True]
 )
-
-
-class Table(nn.Module):
-    """Numbers for observations that are row numbers, `[..., rows, A]`."""
-
-    def __init__(self, rows):
-        super().__init__()
-        self.rows = nn.Parameter(torch.tensor(rows))
-
-    def forward(self, obs):
-        return self.rows[..., obs[:, 0].long(), :]
 
 
 def algorithm_of(**kwargs):
@@ -112,8 +91,6 @@ def test_the_target_entropy_is_a_share_of_the_greatest():
         0.98 * math.log(2)
     )
     assert algorithm_of(target_entropy=0.1).target_entropy == 0.1
-    with pytest.raises(ValueError, match=r"Config.entropy_share = 1\.1"):
-        sac_discrete.Config(entropy_share=1.1)
 
 
 class TestActing:

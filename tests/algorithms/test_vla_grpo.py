@@ -18,23 +18,15 @@ from yieldrl.algorithms import vla_grpo
 from yieldrl.envs.wrappers import ActionChunks, GroupStarts
 from yieldrl.runtime import AccumulatedStep
 
-TINY = {
-    "env_kwargs": {"max_episode_steps": 8},
-    "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
-    "num_envs": 8,
-    "group_size": 4,
-    "num_steps": 8,
-    "num_epochs": 1,
-    "num_minibatches": 2,
-    "demonstration_steps": 0,
-    "chunk_length": 2,
-    "total_steps": 128,
-    "eval_every": 0,
-    "device": "cpu",
-}
+TINY: dict[str, Any] = {"env_kwargs": {"max_episode_steps": 8}}
+TINY |= {"model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}}
+TINY |= {"num_envs": 8, "group_size": 4, "num_steps": 8, "num_epochs": 1}
+TINY |= {"num_minibatches": 2, "demonstration_steps": 0, "chunk_length": 2}
+TINY |= {"total_steps": 128, "eval_every": 0, "device": "cpu"}
 
 
 def trainer(**options: Any) -> vla_grpo.Trainer:
+    pytest.importorskip("transformers", reason="its model is of yieldrl[vla]")
     return vla_grpo.Trainer(vla_grpo.Config(**{**TINY, **options}))
 
 

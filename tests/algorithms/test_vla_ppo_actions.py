@@ -15,16 +15,9 @@ from torch import Tensor, nn
 from yieldrl.algorithms import vla_ppo_steady
 from yieldrl.functional import returns_within
 
-FIELDS = {
-    "chunk_length": 2,
-    "ratio_level": "action",
-    "value_per": "action",
-    "gamma": 0.5,
-    "demonstration_steps": 0,
-    "collection": "sync",
-    "device": "cpu",
-    "eval_every": 0,
-}
+FIELDS: dict[str, Any] = {"chunk_length": 2, "ratio_level": "action"}
+FIELDS |= {"value_per": "action", "gamma": 0.5, "demonstration_steps": 0}
+FIELDS |= {"collection": "sync", "device": "cpu", "eval_every": 0}
 
 
 class Valued(Tokens):
@@ -156,18 +149,16 @@ def test_micro_batches_give_the_step_of_the_whole_minibatch(level: str) -> None:
     assert float((weights[0] - weights[1]).abs().max()) < 1e-9
 
 
-TINY = {
-    "env_kwargs": {"height": 3, "width": 3, "num_objects": 1, "max_episode_steps": 4},
-    "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
-    "num_envs": 8,
-    "num_steps": 4,
-    "num_epochs": 1,
-    "num_minibatches": 2,
-    "total_steps": 64,
+TINY: dict[str, Any] = {
+    "env_kwargs": {"height": 3, "width": 3, "num_objects": 1, "max_episode_steps": 4}
 }
+TINY |= {"model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}}
+TINY |= {"num_envs": 8, "num_steps": 4, "num_epochs": 1, "num_minibatches": 2}
+TINY |= {"total_steps": 64}
 
 
 def test_the_tiny_model_learns_by_action() -> None:
+    pytest.importorskip("transformers", reason="its model is of yieldrl[vla]")
     config = vla_ppo_steady.Config(**{**FIELDS, **TINY})
     with vla_ppo_steady.Trainer(config) as run:
         logs = [log["logs"] for log in run() if log["log_type"] == "train"]

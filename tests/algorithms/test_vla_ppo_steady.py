@@ -14,20 +14,10 @@ from token_policy import Tokens
 
 from yieldrl.algorithms import ppo, vla_ppo, vla_ppo_steady
 
-SMALL = {
-    "env_id": "CartPole-v1",
-    "env_kwargs": {},
-    "num_envs": 2,
-    "num_steps": 8,
-    "num_minibatches": 2,
-    "num_epochs": 2,
-    "total_steps": 64,
-    "demonstration_steps": 0,
-    "hidden_sizes": (8,),
-    "device": "cpu",
-    "eval_every": 0,
-    "collection": "sync",
-}
+from .test_vla_ppo import SMALL as COMMON
+from .test_vla_ppo import minibatch
+
+SMALL = {**COMMON, "collection": "sync"}
 OFF = {"clip_high": None, "dual_clip": None, "decoupled": False, "huber_delta": None}
 
 
@@ -36,20 +26,6 @@ def algorithm(module: Any = vla_ppo_steady, **options: Any) -> Any:
     torch.manual_seed(0)
     model = Tokens(Box(-9, 9, (4,)), MultiDiscrete([2, 2, 2]))
     return module.Algorithm(model, module.Config(**SMALL, chunk_length=3, **options))
-
-
-def minibatch(size: int = 6) -> TensorDict:
-    generator = torch.Generator().manual_seed(size)
-    data = {
-        "obs": torch.randn(size, 4, generator=generator),
-        "action": torch.randint(2, (size, 3), generator=generator),
-        "log_prob": -torch.rand(size, 3, 1, generator=generator),
-        "num_steps": torch.arange(size) % 3 + 1,
-        "advantage": torch.randn(size, generator=generator),
-        "returns": torch.randn(size, generator=generator),
-        "value": torch.zeros(size),
-    }
-    return TensorDict(data, [size])
 
 
 @pytest.mark.parametrize("level", ["token", "chunk"])
@@ -89,7 +65,7 @@ def test_huber_grows_linearly_from_delta_on() -> None:
 class TestDecoupled:
     def rollout(self, own: Any) -> TensorDict:
         """Of `[T, N]` = `[2, 3]`, by a policy that gave all half of the odds."""
-        data = minibatch().view(2, 3)
+        data = minibatch(6).view(2, 3)
         data["log_prob"] = torch.full((2, 3, 3, 1), math.log(0.5))
         flags = {name: torch.zeros(2, 3, dtype=torch.bool) for name in ENDS}
         steps = {"next_obs": data["obs"].clone(), "reward": torch.ones(2, 3)}

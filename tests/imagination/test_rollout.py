@@ -7,7 +7,7 @@ from gymnasium.spaces import Box
 from tensordict import TensorDict
 
 from yieldrl.buffers import ImaginationBuffer
-from yieldrl.functional import discounted_returns, gae
+from yieldrl.functional import gae
 from yieldrl.imagination import (
     Prediction,
     RewardAndEnd,
@@ -145,31 +145,6 @@ class TestReturns:
         # 0 -> 1 -> 2, cut there: delta_1 = 2 + .5 * 20 - 10 = 2, delta_0 = 1 + 5 - 0,
         # A_0 = 6 + .25 * 2. 1 -> 2 -> 3, the end: delta_1 = 3 - 20, delta_0 = 2.
         assert advantage.T.tolist() == [[6.5, 2.0], [2 - 0.25 * 17, -17.0]]
-
-    def test_discounted_returns_by_hand(self):
-        segment = segment_of((0.0, 1.0), horizon=2)
-        flags = segment["terminated"], segment["truncated"], segment["discount"]
-        next_value = 10 * segment["next_obs"].squeeze(-1)
-        found = discounted_returns(segment["reward"], next_value, *flags)
-        # 1 + (2 + 20 / 2) / 2; 2 + 3 / 2.
-        assert found.T.tolist() == [[7.0, 12.0], [3.5, 3.0]]
-
-    def test_a_predicted_end_counts_as_probably_as_it_comes(self):
-        segment = imagine(
-            Line(sharpness=1.0),
-            onward,
-            torch.zeros(1, 1),
-            2,
-            gamma=0.5,
-            generator=GENERATOR,
-            soft=True,
-        )
-        flags = segment["terminated"], segment["truncated"], segment["discount"]
-        next_value = 10 * segment["next_obs"].squeeze(-1)
-        found = discounted_returns(segment["reward"], next_value, *flags)
-        first, second = (1 - torch.sigmoid(torch.tensor([-1.5, -0.5]))).tolist()
-        later = 2 + 0.5 * second * 20
-        assert found[:, 0].tolist() == pytest.approx([1 + 0.5 * first * later, later])
 
 
 def buffer_of(capacity=12, num_branches=3, **options):

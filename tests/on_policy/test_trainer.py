@@ -56,6 +56,7 @@ def of_pictures(**parts: Any) -> Any:
 
 def of_tokens(module: Any, **options: Any) -> Any:
     def made(**parts: Any) -> Any:
+        pytest.importorskip("transformers", reason="its model is of yieldrl[vla]")
         return module.Trainer(module.Config(**{**TINY, **options}), **parts)
 
     return made

@@ -6,7 +6,7 @@ import pytest
 import torch
 from frozen_vla import LAYERS, Arm, Seeing
 
-from yieldrl.algorithms import behavior_cloning, ppo, vla_ppo
+from yieldrl.algorithms import vla_ppo
 from yieldrl.vla import VLAConfig, VLAPolicy, load_vla_model, vla_space
 from yieldrl.vla.parameter_groups import freeze_vision
 
@@ -77,33 +77,6 @@ def test_in_vla_ppo_and_the_cloning_before_it(layer, own):
     assert not any(modes)
     assert not torch.equal(model.body[1].running_mean, stem)  # which is trained
     assert not torch.equal(model.mean.weight, mean)
-
-
-@FEW
-def test_in_behavior_cloning_and_ppo(layer):
-    spaces = Arm.observation_space, Arm.action_space
-    options = {"env_id": "frozen_vla:Arm", "eval_every": 0, "device": "cpu"}
-    clone = behavior_cloning.Config(
-        demonstrations="frozen_vla:expert",
-        demonstration_steps=16,
-        learn_steps=2,
-        batch_size=8,
-        **options,
-    )
-    improve = ppo.Config(
-        num_envs=4, num_steps=4, num_epochs=1, total_steps=32, speed="eager", **options
-    )
-    policy = VLAPolicy(*spaces, load(layer), log_prob_per="chunk")
-    before = state_of(policy.model)
-    mean = policy.model.mean.weight.detach().clone()
-    for trainer in (
-        behavior_cloning.Trainer(clone, model=policy),
-        ppo.Trainer(improve, model=policy),
-    ):
-        for _ in trainer():
-            pass
-        assert_same(policy.model, before)
-        assert not torch.equal(policy.model.mean.weight, mean)
 
 
 @EVERY

@@ -18,6 +18,7 @@ SMALL = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}
 
 def tiny(batch: int = 6, **options) -> tuple[VLAPolicy, Any]:
     """Of grids with a sentence, some of which is a word longer than others."""
+    pytest.importorskip("transformers", reason="its model is of yieldrl[vla]")
     envs = GoToVectorEnv(batch, height=3, width=3, view="pixels")
     torch.manual_seed(0)
     config = VLAConfig(model_config=SMALL, **options)

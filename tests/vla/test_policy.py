@@ -172,31 +172,6 @@ class TestOneOfYourOwn:
         assert torch.equal(torch.stack(one), torch.stack(other))
         assert not torch.equal(*one)
 
-    def test_choices_and_chunks(self) -> None:
-        class Chooses(Mine):
-            def forward(self, observations: TensorDict) -> Tensor:
-                return torch.ones(len(observations), dtype=torch.int64)
-
-            def evaluate_actions(self, observations: Any, actions: Tensor) -> Any:
-                assert actions.shape == (3, 1)
-                return torch.zeros(3, 1), torch.zeros(3)
-
-        policy = VLAPolicy(RENAMED, CHOICES, Chooses())
-        action, log_prob, _ = policy(observe())
-        assert action.tolist() == [1, 1, 1]
-        assert log_prob.shape == (3, 1, 1)
-
-        class Chunks(Mine):
-            def forward(self, observations: TensorDict) -> Tensor:
-                return torch.zeros(len(observations), 3, 2)
-
-            def evaluate_actions(self, observations: Any, actions: Tensor) -> Any:
-                assert actions.shape == (3, 3, 2)
-                return actions, actions.sum((1, 2))
-
-        policy = VLAPolicy(RENAMED, CHUNK, Chunks())
-        assert [part.shape for part in policy(observe())] == [(3, 3, 2)] * 2 + [(3,)]
-
     def test_answers_of_a_wrong_shape_are_named(self) -> None:
         class Wrong(Mine):
             def get_value(self, observations: TensorDict) -> Tensor:
@@ -228,19 +203,6 @@ class TestOneOfYourOwn:
             VLAPolicy(SPACE, NUMBERS, Half())
         with pytest.raises(TypeError, match=r"is no torch\.nn\.Module"):
             VLAPolicy(SPACE, NUMBERS, 3)
-
-    def test_ppo_trains_it(self) -> None:
-        collection = "sync"
-        with pytest.warns(
-            UserWarning, match="takes no `deterministic`: where it draws"
-        ):
-            trainer = train(World, mine(), collection)
-        before = [p.detach().clone() for p in trainer.model.parameters()]
-        logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
-        assert len(logs) == 4
-        assert all(np.isfinite(float(x)) for log in logs for x in log.values())
-        assert not any(map(torch.equal, before, trainer.model.parameters()))
-        assert trainer.evaluate(1)["logs"]["episodes"] == 1
 
 
 def train(envs: Any, model: Any, collection: Any = "async") -> ppo.Trainer:

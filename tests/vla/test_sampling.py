@@ -56,6 +56,7 @@ def test_what_left_the_most_likely_since_has_a_gradient() -> None:
 
 
 def test_acting_and_learning_agree_on_it() -> None:
+    pytest.importorskip("transformers", reason="its model is of yieldrl[vla]")
     space = Dict(rgb=Box(0, 255, (8, 8, 3), np.uint8), language=Utf8Text(8))
     sizes = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}
     options = {"temperature": 1.7, "top_k": 2, "model_config": sizes}
