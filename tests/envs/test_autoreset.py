@@ -237,25 +237,6 @@ def test_a_reset_does_not_clear_the_step_before_it() -> None:
         assert ends == [[False, False], [True, True]]
 
 
-def test_infos_that_are_reused_are_read_before_the_reset() -> None:
-    from yieldrl.envs import SerialVectorEnv
-
-    class OneInfo(Counter):
-        info: dict[str, Any] = {}  # noqa: RUF012
-
-        def reset(self, **kwargs: Any) -> Any:
-            self.info.clear()
-            return super().reset(**kwargs)[0], self.info
-
-        def step(self, action: int) -> Any:
-            self.info["success"] = True
-            return (*super().step(action)[:4], self.info)
-
-    envs = SerialVectorEnv([lambda: OneInfo(1)], info_keys=["success"])
-    envs.reset(seed=0)
-    assert envs.step(np.zeros(1, np.int64))[4]["success"].tolist() == [True]
-
-
 # -------------------------------------------------------------------- a lost final_obs
 
 
@@ -287,16 +268,13 @@ def test_a_lost_final_obs_is_refused(kind: str) -> None:
         stepper.step(action)
 
 
-def test_on_a_device_where_looking_waits_it_must_always_be_there() -> None:
-    reader = Stepper(ForgetfulTensors()).reader
-    flags = torch.zeros(2, dtype=torch.bool, device="meta")
-    with pytest.raises(ValueError, match="must do so in every step"):
-        reader.read(torch.zeros(2, 2), flags, flags, flags, {}, resets=None)
-
-
 def test_a_last_observation_that_is_none_is_refused() -> None:
     reader = Stepper(SyncVectorEnv([Counter] * 2, autoreset_mode=SAME_STEP)).reader
     ends, no = np.array([True, False]), np.zeros(2, np.bool_)
     info = {"final_obs": np.array([None, None])}
     with pytest.raises(ValueError, match="lacks final_obs"):
         reader.read(np.zeros((2, 2)), np.zeros(2), ends, no, info, resets=None)
+    flags = torch.zeros(2, dtype=torch.bool, device="meta")  # where looking waits
+    reader = Stepper(ForgetfulTensors()).reader
+    with pytest.raises(ValueError, match="must do so in every step"):
+        reader.read(torch.zeros(2, 2), flags, flags, flags, {}, resets=None)

@@ -235,17 +235,6 @@ def test_every_episode_is_reported_once_and_waiting_never(kind: str) -> None:
     assert rollout["episode"].dtype == torch.int64
 
 
-def test_other_wrappers_around_it_pass_on_what_it_says() -> None:
-    for kind in ("torch", "serial"):
-        plain = played(GroupStarts(lasting(kind), 2, 10), 10)
-        wrapped = BatchWrapper(GroupStarts(lasting(kind), 2, 10))
-        assert wrapped.recorded_info == GroupStarts.recorded_info
-        for one, other in zip(plain, played(wrapped, 10), strict=True):
-            assert type(other.valid) is type(one.valid)
-            assert other.valid.tolist() == one.valid.tolist()
-            assert other.terminated.tolist() == one.terminated.tolist()
-
-
 def test_chunks_count_as_steps_and_groups_go_around_them() -> None:
     inside = gym.make_vec("yieldrl/CartPole-v1", num_envs=4)
     envs = GroupStarts(ActionChunks(inside, length=4), group_size=2, num_steps=130)

@@ -26,7 +26,6 @@ from yieldrl.envs.check_batched import _NoWaiting
 from yieldrl.envs.pendulum import PendulumVectorEnv
 from yieldrl.envs.wrappers import (
     ActionChunks,
-    EpisodeStatistics,
     FrameStack,
     TimeLimit,
     TorchToNumpy,
@@ -150,17 +149,6 @@ def test_a_reset_mask_draws_for_those_alone() -> None:
     gain = read(entries(after))[:, 0]
     torch.testing.assert_close(torch.tensor(envs.get_attr("gain")), gain)
     torch.testing.assert_close(envs.world.gain, gain)
-
-
-def test_writing_to_an_observation_changes_no_later_one() -> None:
-    envs = hidden(2)
-    first, _ = envs.reset(seed=0)
-    kept = entries(first).clone()
-    entries(first).zero_()
-    obs, *_, info = envs.step(torch.zeros(2))
-    assert torch.equal(entries(obs), kept)
-    entries(obs).zero_()
-    assert torch.equal(entries(info["final_obs"]), kept)
 
 
 # ------------------------------------------------------------------------ where
@@ -296,16 +284,6 @@ def test_a_checkpoint_goes_on_bitwise(mode: AutoresetMode, looks: bool) -> None:
             assert torch.equal(one.obs[name], two.obs[name])
 
 
-def test_a_copy_goes_on_by_itself() -> None:
-    envs = hidden(4)
-    envs.reset(seed=0)
-    other = copy.deepcopy(envs)
-    alone = [envs.step(torch.ones(4))[0]["privileged"] for _ in range(10)]
-    beside = [other.step(torch.ones(4))[0]["privileged"] for _ in range(10)]
-    assert all(map(torch.equal, alone, beside))
-    assert not torch.equal(alone[0], alone[-1])
-
-
 # ---------------------------------------------------------- devices, compiled steps
 
 
@@ -427,18 +405,30 @@ def test_wrong_ranges(ranges: Any, kwargs: Any, word: str) -> None:
         HiddenParameters(Gain(2), ranges, **kwargs)
 
 
+def test_a_copy_goes_on_by_itself_and_owns_its_memory() -> None:
+    envs = hidden(4)
+    first, _ = envs.reset(seed=0)
+    kept = entries(first).clone()
+    entries(first).zero_()
+    other = copy.deepcopy(envs)
+    obs, *_, info = envs.step(torch.zeros(4))
+    assert torch.equal(entries(info["final_obs"]), kept)
+    entries(obs).zero_()
+    assert torch.equal(entries(other.step(torch.zeros(4))[4]["final_obs"]), kept)
+    alone = [envs.step(torch.ones(4))[0]["privileged"] for _ in range(10)]
+    beside = [other.step(torch.ones(4))[0]["privileged"] for _ in range(10)]
+    assert all(map(torch.equal, alone, beside))
+    assert not torch.equal(alone[0], alone[-1])
+
+
 def test_what_cannot_be_is_refused() -> None:
-    arrays, alone = gym.make_vec("CartPole-v1", num_envs=2), gym.make("CartPole-v1")
-    for envs in (arrays, alone):
-        with pytest.raises(TypeError, match=r"of tensors|vector environments"):
-            HiddenParameters(envs, {"length": (0.5, 1)})  # pyright: ignore[reportArgumentType]
-    for name in ("mass", "length"):
-        with pytest.raises(ValueError, match=f"{name} from 0"):
-            HiddenParameters(PendulumVectorEnv(2), {name: (0, 1)})
+    with pytest.raises(TypeError, match="of tensors"):
+        HiddenParameters(gym.make_vec("CartPole-v1", num_envs=2), {"length": (0.5, 1)})
+    with pytest.raises(ValueError, match="mass from 0"):
+        HiddenParameters(PendulumVectorEnv(2), {"mass": (0, 1)})
     other = HiddenParameters(Gain(2), {"gain": (1, 2)})
-    for saved in (EpisodeStatistics(Gain(2)), other):
-        with pytest.raises(ValueError, match=r"as many|saved was"):
-            hidden(2).load_state_dict(saved.state_dict())
+    with pytest.raises(ValueError, match="saved was"):
+        hidden(2).load_state_dict(other.state_dict())
 
 
 def test_evaluation_has_the_same_ranges_and_side() -> None:
@@ -452,15 +442,6 @@ def test_evaluation_has_the_same_ranges_and_side() -> None:
     before = envs.parameters.clone()
     run(other, 0)
     assert torch.equal(envs.parameters, before)
-
-
-def test_what_the_world_has_goes_through() -> None:
-    envs = HiddenParameters(
-        PendulumVectorEnv(2, gravity=torch.tensor([9.0, 11.0])), {"mass": (0.5, 1.5)}
-    )
-    assert envs.get_attr("gravity") == envs.call("gravity") == (9.0, 11.0)
-    assert envs.get_attr("mass") == tuple(envs.world.mass.tolist())
-    assert envs.call("parameter_names")[0] == ("gravity", "mass", "length", "dt")
 
 
 @pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])

@@ -12,7 +12,7 @@ import pytest
 import torch
 from worlds import blind
 
-from yieldrl.envs.minatar import painting, seaquest_fleet
+from yieldrl.envs.minatar import painting
 from yieldrl.envs.minatar.base import NOTHING, UP, choices
 from yieldrl.envs.minatar.freeway import FreewayVectorEnv
 from yieldrl.envs.minatar.painting import palette
@@ -281,69 +281,6 @@ def test_bits_paint_what_scattering_paints(name: str) -> None:
     things, channels = envs.things(envs.unfold(envs.state)), len(envs.channels)
     words = painting._packed(things, channels)
     assert torch.equal(painting.unpack(words, channels), obs)
-
-
-def test_swimmers_wait_move_and_leave() -> None:
-    """One in column 8 that moves after two steps, and one behind it that moves now."""
-    start = seaquest_fleet.place(torch.tensor([8, 0]), torch.tensor([2, 0])).sum()
-    to_right, to_left, speed, seen = torch.tensor(0), torch.tensor(-1), 3, []
-    for _ in range(8):
-        start = seaquest_fleet.swim(start, to_right, torch.tensor(speed))
-        bits = (start >> torch.arange(60)) & 1
-        seen.append([(k // 6, k % 6) for k in bits.nonzero().flatten().tolist()])
-    first = [(8, 1), (8, 0), (9, 3), (9, 2), (9, 1), (9, 0)]  # and then it is gone
-    second = [(1, 3), (1, 2), (1, 1), (1, 0), (2, 3), (2, 2), (2, 1), (2, 0)]
-    assert seen[:6] == [[b, a] for a, b in zip(first, second[:6], strict=True)]
-    assert seen[6:] == [[b] for b in second[6:]]
-    both = seaquest_fleet.place(torch.tensor([4, 4]), torch.tensor([5, 2])).sum()
-    assert seaquest_fleet.columns(both) == seaquest_fleet.spot(torch.tensor(4))
-    assert seaquest_fleet.oldest(both) == seaquest_fleet.place(torch.tensor(4), 2)
-    first, last = seaquest_fleet.spot(torch.tensor([0, 9]))
-    assert (
-        seaquest_fleet.ahead(first, to_left)
-        == seaquest_fleet.ahead(last, to_right)
-        == 0
-    )
-    assert seaquest_fleet.ahead(last, to_left) == seaquest_fleet.spot(torch.tensor(8))
-    assert seaquest_fleet.spot(torch.tensor([-1, 10, -3])).tolist() == [0, 0, 0]
-
-
-def test_the_oldest_of_each_cell_is_found() -> None:
-    """For any swimmers: of every column the lowest bit."""
-    bits = torch.Generator().manual_seed(0)
-    swimmers = torch.randint(2**60, (500,), generator=bits)
-    sparse = swimmers & torch.randint(2**60, (500,), generator=bits)
-    for lanes in (swimmers, sparse, torch.tensor([0, seaquest_fleet.BOARD])):
-        cells = (lanes[:, None] >> 6 * torch.arange(10)) & 63
-        first = ((cells & -cells) << 6 * torch.arange(10)).sum(1)
-        assert torch.equal(seaquest_fleet.oldest(lanes), first)
-
-
-def test_missiles_fly_in_both_directions_and_leave() -> None:
-    bits = seaquest_fleet.spot(torch.tensor([8, 1])).sum()
-    right, left = (seaquest_fleet.launch(bits, torch.tensor(way)) for way in (0, -1))
-    missiles, seen = right | left, []
-    assert seaquest_fleet.flying(missiles) == bits
-    for _ in range(3):
-        missiles = seaquest_fleet.fly(missiles)
-        places = (missiles >> torch.arange(60)) & 1
-        seen.append([(k // 6, k % 6) for k in places.nonzero().flatten().tolist()])
-    assert seen == [
-        [(0, 1), (2, 0), (7, 1), (9, 0)],
-        [(3, 0), (6, 1)],
-        [(4, 0), (5, 1)],
-    ]
-
-
-def test_columns_are_counted() -> None:
-    """Of any swimmers in any lanes, also where every column has somebody."""
-    bits = torch.Generator().manual_seed(1)
-    swimmers = torch.randint(2**60, (3, 50), generator=bits)
-    swimmers[:, 0], swimmers[:, 1] = seaquest_fleet.BOARD, 0
-    columns = seaquest_fleet.columns(swimmers)
-    cells = (swimmers[..., None] >> 6 * torch.arange(10)) & 63
-    assert torch.equal(seaquest_fleet.count(columns), (cells != 0).sum((0, 2)).int())
-    assert seaquest_fleet.count(columns)[:2].tolist() == [30, 0]
 
 
 def test_choices_of_one_number_are_fair_and_independent() -> None:
