@@ -11,6 +11,7 @@ from typing import Any
 from yieldrl.benchmarks import (
     demos,
     gallery,
+    page,
     peers,
     pictures,
     plot,
@@ -73,7 +74,9 @@ def _measure(arguments: Sequence[str], kind: str, options: dict[str, Any]) -> No
         found.append(result)
         print(f"\n{report.report(result)}")
         if path is not None:
-            print(f"written to {results.save(result, path)}\n", flush=True)
+            whole = result | page.entries(path.stem, result)
+            print(f"written to {results.save(whole, path)}\n", flush=True)
+            plot.draw_result(whole, path.with_suffix(".svg"))
     if kind == "peers" and len(found) > 1:
         print(peers.brief(found))
     if len(found) < len(names):

@@ -54,6 +54,12 @@ def draw_all(out: Path, folder: Path = results.FOLDER) -> Iterator[Path]:
         yield figure.draw(figure.data, out / f"{name}.svg")
 
 
+def draw_result(result: dict[str, Any], path: Path) -> None:
+    """Draw a result beside its file, if its kind has lines."""
+    if result["kind"] in DRAW and _has_lines(result):
+        draw(DRAW[result["kind"]], result, path)
+
+
 def draw(fill: Fill, data: dict[str, Any], path: Path) -> Path:
     return save_figure(lambda axes: fill(axes, data), path)
 

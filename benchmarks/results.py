@@ -1,7 +1,7 @@
 """Result files: how they are checked, written, read and printed."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from .circumstances import ROOT, circumstances, versions
 
 __all__ = ["ROOT", "circumstances", "versions"]
 
-FOLDER = ROOT / "benchmarks" / "results"
+FOLDER = ROOT / "docs" / "results"
 # a result as text: a title, a table (its header and rows), and notes below it
 Shown = tuple[str, tuple[list[str], list[list[str]]], list[str]]
 
@@ -103,25 +103,6 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     rule = "|".join("-" * (width + 2) for width in widths)
     return "\n".join([line(header), f"|{rule}|", *map(line, rows)])
-
-
-def with_commands(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    found: Mapping[str, dict[str, Any]],
-) -> str:
-    """A table for a page, and below it the commands that fill it."""
-    if not rows:
-        return "Nothing has been measured yet."
-    sides = [(of, of.get("reference", of)) for of in found.values()]
-    commands = dict.fromkeys(side["command"] for pair in sides for side in pair)
-    cells = [
-        header,
-        ["---"] * len(header),
-        *rows,
-    ]  # cells of pages are long: no padding
-    lines = "\n".join(f"| {' | '.join(row)} |" for row in cells)
-    return "\n".join([lines, "", "```bash", *commands, "```"])
 
 
 def verdicts(result: dict[str, Any]) -> list[str]:

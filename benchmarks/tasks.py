@@ -101,7 +101,7 @@ def _task(fields: dict[str, Any]) -> Task:
 
 _FILE = read_file(Path(__file__).with_suffix(".yaml"))
 
-# task -> what it is. `benchmarks/results/TASK.json` keeps the result.
+# task -> what it is. `docs/results/TASK.json` keeps the result.
 TASKS: dict[str, Task] = {name: _task(of) for name, of in _FILE["tasks"].items()}
 
 # figure -> tasks of one environment, drawn on one pair of axes by `plot`

@@ -32,7 +32,7 @@ def line_of(returns: Sequence[float], steps: int, path: Path) -> str:
     std = statistics.stdev(returns) if len(returns) > 1 else 0.0
     return (
         f"{START}{statistics.mean(returns):.4g} +- {float(f'{std:.2g}'):g} over"
-        f" {len(returns)} seeds, {steps} steps (benchmarks/results/{path.name})."
+        f" {len(returns)} seeds, {steps} steps (docs/results/{path.name})."
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from yieldrl.cli import catalog, presets
 
-REACHED = re.compile(r"# Reached: (.+) \(benchmarks/results/[\w.-]+\)\.")
+REACHED = re.compile(r"# Reached: (.+) \(docs/results/[\w.-]+\)\.")
 """First line of a tuned config file whose result is committed."""
 
 

@@ -2,7 +2,6 @@
 
 - Pages are rendered: directives and sources are put in.
 - Notebooks are pages, though they lie outside of `docs/`.
-- Committed results and the figures that are drawn from them are files of the site.
 - The reference is made from a copy of the package: the root of the repository is the
   package, and looking for modules in it would mean looking through `.venv`.
 - The build fails if a page would ask another host for something.
@@ -23,8 +22,7 @@ from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from setuptools import find_packages
 
-from yieldrl.benchmarks import plot, results
-from yieldrl.docs._site import DirectiveError, html_output, render, result_figures
+from yieldrl.docs._site import DirectiveError, html_output, render
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / ".cache" / "reference"
@@ -53,25 +51,12 @@ def on_config(config: Any) -> Any:
     return config
 
 
-@plugin_errors()
-def on_pre_build(**_: Any) -> None:
-    """Refuse results that no longer match their source."""
-    result_figures.check_results()
-
-
 @event_priority(100)  # before mkdocs-jupyter looks for notebooks
 def on_files(files: Files, config: Any) -> Files:
-    """Add notebooks, committed results, and every figure that can be drawn of them."""
+    """Add the notebooks."""
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         urls = config.use_directory_urls
         files.append(File(path.name, str(path.parent), config.site_dir, urls))
-    added = {path.name: path for path in sorted(results.FOLDER.glob("*.json"))}
-    drawn = plot.figures().items()
-    added |= {
-        f"{name}.svg": result_figures.cached(name, figure) for name, figure in drawn
-    }
-    for name, path in added.items():
-        files.append(File.generated(config, f"results/{name}", abs_src_path=str(path)))
     return files
 
 
@@ -95,25 +80,6 @@ def on_page_content(content: str, page: Any, files: Files, **_: Any) -> str:
 
     notebook = json.loads(Path(page.file.abs_src_path).read_text("utf-8"))
     return html_output.notebook(content, notebook, page.file.name, url_of)
-
-
-@plugin_errors()
-def on_env(env: Any, files: Files, **_: Any) -> Any:
-    """Draw the figures that pages refer to, and leave out the others."""
-    pages = [file.page for file in files.documentation_pages() if file.page]
-    mentions = (result_figures.FIGURE.findall(page.content or "") for page in pages)
-    shown = {name for names in mentions for name in names}
-    for name, figure in plot.figures().items():
-        file = files.get_file_from_path(f"results/{name}.svg")
-        if file is None or file.abs_src_path is None:
-            raise DirectiveError(
-                f"results/{name}.svg was not there when pages were read"
-            )
-        if name in shown:
-            result_figures.draw(figure, Path(file.abs_src_path))
-        else:
-            files.remove(file)
-    return env
 
 
 @plugin_errors()

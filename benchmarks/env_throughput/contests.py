@@ -105,7 +105,7 @@ def _contest(world: dict[str, Any]) -> Contest:
     )
 
 
-# world -> who steps it. `benchmarks/results/worlds-WORLD.json` keeps the result.
+# world -> who steps it. `docs/results/worlds-WORLD.json` keeps the result.
 CONTESTS = {
     name: _contest(world)
     for name, world in read_file(Path(__file__).with_name("worlds.yaml"))[

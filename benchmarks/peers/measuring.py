@@ -113,7 +113,7 @@ def found(workload: Workload, rounds: list[Round]) -> dict[str, Any]:
             del round_[side]["versions"]
     return {
         "versions_of": versions,
-        "summary": summarize(workload, rounds),
+        "sides": summarize(workload, rounds),
         "demands": judge(workload, rounds),
         "stretches": stretched(workload, rounds),
         "rounds": rounds,

@@ -31,13 +31,13 @@ def row_title(result: dict[str, Any], side: str) -> str:
         return title_of(side)
     if side == FIRST:
         return f"{OURS}, first run"
-    kept = result["summary"][side].get("kept", not result.get("cold"))
+    kept = result["sides"][side].get("kept", not result.get("cold"))
     return f"{OURS}, {CODE[kept]}"
 
 
 def shown(result: dict[str, Any]) -> results.Shown:
     """One workload: every side, the verdicts, what was timed."""
-    summary, target = result["summary"], result["target"]
+    summary, target = result["sides"], result["target"]
     header = ["side", UNITS[result["measure"]], f"times as fast is {OURS}"]
     header += ["in a first run", "in CPU time, steps/s", "return (least to most)"]
     if target is not None:
@@ -58,7 +58,7 @@ def where(result: dict[str, Any]) -> str:
     cores = "1 thread" if threads == 1 else f"{threads} threads"
     part = f"{result['warm_up']:,} to {result['steps']:,}"
     text = f"steps {part} of a run planned for {result['planned']:,}; {cores}"
-    if FIRST not in result["summary"]:
+    if FIRST not in result["sides"]:
         return text
     return f"{text}; a first run, with nothing compiled before: its first minute"
 
@@ -70,13 +70,13 @@ def brief(found: Sequence[dict[str, Any]]) -> str:
     rows: list[list[str]] = []
     for result in found:
         for demand in WORKLOADS[result["workload"]].demands:
-            if demand.over in result["summary"]:
+            if demand.over in result["sides"]:
                 rows.append(_brief_row(result, demand))
     return results.table(header, rows)
 
 
 def value_of(result: dict[str, Any], side: str) -> str:
-    of, measure = result["summary"][side], result["measure"]
+    of, measure = result["sides"][side], result["measure"]
     if measure == "steps_per_second":
         return f"{of[measure]:,.0f}"
     if measure == "process_seconds":
@@ -86,12 +86,12 @@ def value_of(result: dict[str, Any], side: str) -> str:
 
 def ratio_of(result: dict[str, Any], side: str) -> str:
     """How many times as fast yieldrl is: the median, and from least to most."""
-    return _ratio(result["summary"][side], "")
+    return _ratio(result["sides"][side], "")
 
 
 def first_ratio_of(result: dict[str, Any], side: str) -> str:
     """How many times as fast a first run of yieldrl is, if there was one."""
-    return _ratio(result["summary"][side], "first_")
+    return _ratio(result["sides"][side], "first_")
 
 
 def _ratio(of: dict[str, Any], prefix: str) -> str:
@@ -102,7 +102,7 @@ def _ratio(of: dict[str, Any], prefix: str) -> str:
 
 
 def return_of(result: dict[str, Any], side: str) -> str:
-    of = result["summary"][side]
+    of = result["sides"][side]
     least, most = of["returns"]
     others = of["steps"] < result["steps"] or side == FIRST
     after = f", {of['steps']:,.0f} steps" if others else ""
@@ -111,7 +111,7 @@ def return_of(result: dict[str, Any], side: str) -> str:
 
 def reached_of(result: dict[str, Any], side: str) -> str:
     """After how many steps and seconds the target was reached, and by how many runs."""
-    of = result["summary"][side]["reached"]
+    of = result["sides"][side]["reached"]
     runs = f"{of['runs']:.0f} of {len(result['rounds'])} runs"
     if not of["runs"]:
         return runs
@@ -119,7 +119,7 @@ def reached_of(result: dict[str, Any], side: str) -> str:
 
 
 def _row(result: dict[str, Any], side: str) -> list[str]:
-    cpu = f"{result['summary'][side]['steps_per_cpu_second']:,.0f}"
+    cpu = f"{result['sides'][side]['steps_per_cpu_second']:,.0f}"
     row = [row_title(result, side), value_of(result, side), ratio_of(result, side)]
     row += [first_ratio_of(result, side), cpu, return_of(result, side)]
     if result["target"] is not None:
@@ -128,7 +128,7 @@ def _row(result: dict[str, Any], side: str) -> list[str]:
 
 
 def _brief_row(result: dict[str, Any], demand: Any) -> list[str]:
-    summary = result["summary"]
+    summary = result["sides"]
     of = summary[demand.over]
     code = row_title(result, OURS).removeprefix(f"{OURS}, ")
     name = f"{result['workload']}: {result['title']}"

@@ -85,7 +85,7 @@ def _workload(fields: dict[str, Any]) -> Workload:
     return Workload(**fields | {"demands": demands, "peers": tuple(fields["peers"])})
 
 
-# workload -> what it is. `benchmarks/results/peers-WORKLOAD.json` keeps the result.
+# workload -> what it is. `docs/results/peers-WORKLOAD.json` keeps the result.
 WORKLOADS = {
     name: _workload(fields)
     for name, fields in read_file(Path(__file__).with_suffix(".yaml"))[

@@ -1,9 +1,9 @@
 """Turns the pages of `docs/` into plain Markdown: `render(path, markdown)`.
 
-A page may hold directives, `::: table learning`, and fences of Python may ask for
+A page may hold directives, `::: summary learning`, and fences of Python may ask for
 sources, `--8<-- "abstractions.py#Trainer"`. What they stand for is computed from the
 code and from committed results. Nothing here knows a generator of sites: MkDocs calls
-it by `docs/hooks.py`, and `python -m docs._site FOLDER` writes all pages to a folder.
+it by `docs/hooks.py`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ from . import (
     family_tree,
     gallery,
     hyperparameters,
-    learning,
     phases,
+    results,
     sources,
-    speed,
-    trials,
 )
 from .directives import DirectiveError, Page
 
 __all__ = ["DirectiveError", "Page", "render"]
 WITH_DIRECTIVES = (course, diffs, family_drawing, family_tree, gallery, hyperparameters)
-WITH_DIRECTIVES += (learning, phases, sources, speed, trials)
+WITH_DIRECTIVES += (phases, results, sources)
 
 
 def render(path: str, markdown: str) -> str:

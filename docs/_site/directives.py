@@ -1,4 +1,4 @@
-"""The registry of directives: a line `::: table learning` and what it stands for.
+"""The registry of directives: a line `::: summary learning` and what it stands for.
 
 A directive is a function that returns Markdown. It is registered with a pattern of the
 words after the colons; the pattern's groups are its arguments, and a parameter called

@@ -9,15 +9,13 @@ from __future__ import annotations
 import importlib
 import re
 
-from yieldrl.benchmarks import plot
-from yieldrl.benchmarks.learning import is_control, world
-from yieldrl.benchmarks.tasks import FIGURES
 from yieldrl.cli import catalog
 from yieldrl.cli.catalog import Member
 
 from .directives import directive, listed
-from .measured import Result, committed
+from .results import Result, compared, is_control, of_kind
 
+LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contrib"}
 ARXIV = re.compile(r"arXiv:(\d+\.\d+)(?: and (\d+\.\d+))?")
 
 
@@ -91,7 +89,7 @@ def _borrowed(member: Member) -> str:
 
 def curve(member: Member) -> str:
     """What it learned beside another library, or beside its parent, or by itself."""
-    learned = committed("learning")
+    learned = of_kind("learning")
     found = {
         name: result
         for name, result in learned.items()
@@ -100,9 +98,9 @@ def curve(member: Member) -> str:
     for name, result in found.items():
         if "reference" in result:
             of = result["reference"]
-            library = f"{of['algorithm']} of {plot.LIBRARIES[of['library']]}"
+            library = f"{of['algorithm']} of {LIBRARIES[of['library']]}"
             return _figure(name, f"{member.name} and {library}", result)
-    for name, tasks in FIGURES.items():
+    for name, tasks in compared().items():
         with_it = [task for task in tasks if task in found]
         names = [learned[task]["algorithm"] for task in tasks]
         if with_it and set(names) & {*member.parents}:
@@ -115,5 +113,5 @@ def curve(member: Member) -> str:
 
 
 def _figure(name: str, algorithms: str, result: Result) -> str:
-    text = f"Returns of {algorithms} on {world(result)} as they train"
+    text = f"Returns of {algorithms} on {result['world']} as they train"
     return f"![{text}](../results/{name}.svg)\n\n*{text}.*"

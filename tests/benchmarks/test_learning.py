@@ -13,6 +13,8 @@ TASK = Task(
     threshold=475.0,
     reference=Reference(algorithm="PPO", settings={"clip_range": "lin_0.2"}),
 )
+
+
 OPTIONS: dict[str, Any] = {"seeds": 2, "episodes": 20, "jobs": 1}
 
 
@@ -64,57 +66,3 @@ def test_both_sides_train_on_the_same_seeds(asked: list[tuple[Any, int]]) -> Non
     assert "ppo: mean 475, worst 450" in text
     assert "stable_baselines3 PPO: mean 100, worst 100" in text
     assert "DOES NOT HOLD" in text
-
-
-def test_a_reference_is_added_to_an_earlier_result() -> None:
-    first = learning.benchmark("test", "first", **OPTIONS)
-    both = learning.benchmark(
-        "test", "second", side="reference", earlier=dict(first), **OPTIONS
-    )
-    assert (both["command"], both["reference"]["command"]) == ("first", "second")
-    assert both["runs"] == first["runs"]
-    again = learning.benchmark("test", "third", earlier=both, **OPTIONS)
-    assert (again["command"], again["reference"]["command"]) == ("third", "second")
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        Task(algorithm="ppo", config={"total_steps": 99}, reference=TASK.reference),
-        Task(algorithm="ppo", config=TASK.config, reference=Reference(algorithm="A2C")),
-        Task(algorithm="ppo", config=TASK.config),
-    ],
-    ids=["budget", "other", "none"],
-)
-def test_a_reference_that_fits_no_longer_is_left_out(
-    changed: Task, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    both = learning.benchmark("test", "both", side="both", **OPTIONS)
-    monkeypatch.setitem(TASKS, "test", changed)
-    again = learning.benchmark("test", "again", earlier=both, **OPTIONS)
-    assert "reference" not in again
-    assert "left out" in capsys.readouterr().out
-
-
-def test_a_reference_alone_has_nothing_to_stand_beside(
-    monkeypatch: pytest.MonkeyPatch, asked: list[tuple[Any, int]]
-) -> None:
-    other = learning.benchmark("test", "x", seeds=1, episodes=5, jobs=1)
-    asked.clear()
-    for earlier in (None, other):
-        with pytest.raises(ValueError, match="same budget"):
-            learning.benchmark(
-                "test", "x", side="reference", earlier=earlier, **OPTIONS
-            )
-    monkeypatch.setitem(TASKS, "test", Task(algorithm="ppo"))
-    with pytest.raises(ValueError, match="names no reference"):
-        learning.benchmark("test", "x", side="both", **OPTIONS)
-    assert asked == []
-
-
-def test_without_a_threshold_there_is_no_verdict(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(TASKS, "test", Task(algorithm="ppo", config=TASK.config))
-    result = learning.benchmark("test", "x", **OPTIONS)
-    assert (result["criterion"], result["holds"]) == ("none", True)

@@ -1,7 +1,7 @@
 """Chapter 20's figure: a game of Breakout, as it was and as a world model imagines it.
 
 Nothing is trained here: the boards are those of the first seed in
-`benchmarks/results/imagination-film.json`, which
+`docs/results/imagination-film.json`, which
 `benchmarks/claims/imagination/film.py` recorded.
 """
 

@@ -1,7 +1,7 @@
 """Chapter 15's second figure: what PPO returns that learns from an older policy.
 
 Nothing is trained here: the numbers are those of
-`benchmarks/results/collecting-lag.json`, which `benchmarks/claims/collecting/lag.py`
+`docs/results/collecting-lag.json`, which `benchmarks/claims/collecting/lag.py`
 has measured.
 """
 

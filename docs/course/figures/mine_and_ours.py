@@ -1,7 +1,7 @@
 """Chapter 17's figure: a reader's algorithm beside the library's, by how many seeds.
 
 Nothing is trained here: the runs are those of
-`benchmarks/results/comparing-munchausen.json`, which
+`docs/results/comparing-munchausen.json`, which
 `benchmarks/claims/comparing/munchausen.py` has measured.
 """
 

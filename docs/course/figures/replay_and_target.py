@@ -1,6 +1,6 @@
 """Chapter 6's figure: DQN's values with and without its two ideas.
 
-Nothing is trained here: the lines are those of `benchmarks/results/dqn-stability.json`,
+Nothing is trained here: the lines are those of `docs/results/dqn-stability.json`,
 which `benchmarks/claims/evidence/stability.py` has measured.
 """
 

@@ -1,7 +1,7 @@
 """Chapter 14's figure: six silent bugs in PPO, each beside PPO as it is.
 
 Nothing is trained here: the lines are those of
-`benchmarks/results/debugging-cartpole.json`, which
+`docs/results/debugging-cartpole.json`, which
 `benchmarks/claims/evidence/debugging.py` has measured.
 """
 

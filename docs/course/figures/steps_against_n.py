@@ -1,6 +1,6 @@
 """Chapter 13's second figure: steps per second against the number of environments.
 
-Nothing is timed here: the points are those of `benchmarks/results/worlds-*.json`. The
+Nothing is timed here: the points are those of `docs/results/worlds-*.json`. The
 line of each world of tensors is fitted to them: a step of N environments takes a + b N.
 """
 

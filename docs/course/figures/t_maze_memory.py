@@ -1,7 +1,7 @@
 """Chapter 12's figure: what a trained LSTM holds of the T-maze's signpost.
 
 Nothing is trained here: the numbers are those of the first seed in
-`benchmarks/results/ppo_lstm-signpost.json`; `benchmarks/claims/evidence/signpost.py`
+`docs/results/ppo_lstm-signpost.json`; `benchmarks/claims/evidence/signpost.py`
 measured them.
 """
 

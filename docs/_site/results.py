@@ -1,0 +1,165 @@
+"""What was measured, as the files in `docs/results` say it.
+
+- `::: result vla-goto` shows one: its figure, its table or sentence, its command and
+  age. `::: result corridor` shows algorithms on the same axes (`figures` in
+  `benchmarks/tasks.yaml`) and what each of them reached.
+- `::: summary vla` has a row or more for every result of a kind.
+- `::: details peers` has all tables of a kind, one below the other.
+- `::: reached by sac` shows all that was measured of an algorithm.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from functools import cache
+from typing import Any
+
+import yaml
+
+from .directives import DOCS, ROOT, DirectiveError, Page, directive
+
+Result = dict[str, Any]
+NOTHING = "This was not measured yet."
+CONTROLS = (
+    "### As a control\n\nTrained to see another algorithm beside it, in a world where"
+    " this one lacks something or as one of the other's parts. Nothing was asked of it."
+)
+
+
+@cache
+def measured() -> dict[str, Result]:
+    """Name -> every result, in the order of names."""
+    paths = sorted((DOCS / "results").glob("*.json"))
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
+
+
+@cache
+def compared() -> dict[str, list[str]]:
+    """Figure -> the tasks on its axes."""
+    text = (ROOT / "benchmarks" / "tasks.yaml").read_text("utf-8")
+    return yaml.safe_load(text)["figures"]
+
+
+def of_kind(kind: str) -> dict[str, Result]:
+    """The results of one command, in the order of names."""
+    return {name: of for name, of in measured().items() if of["kind"] == kind}
+
+
+def is_control(result: Result) -> bool:
+    """Whether nothing was asked of it: it shows how something else compares."""
+    return result.get("criterion") == "none"
+
+
+@directive(r"result ([\w-]+)")
+def shown(name: str, page: Page) -> str:
+    """One result, or algorithms on the same axes."""
+    if name in compared():
+        found = [measured()[task] for task in compared()[name]]
+        rows = [f"- {_page_of(of['algorithm'], page)}: {of['says']}" for of in found]
+        return f"{_axes(name, page)}\n\n" + "\n".join(rows)
+    if name not in measured():
+        raise DirectiveError(f"docs/results has no {name}.json")
+    result = measured()[name]
+    parts = [figure(name, result.get("alt", ""), page)]
+    parts.append(result.get("says", ""))
+    if "table" in result:
+        parts.append(_table(result["table"]["header"], result["table"]["rows"]))
+    return "\n\n".join([*filter(None, parts), source(name, page)])
+
+
+@directive(r"summary (\w+)")
+def summary(kind: str) -> str:
+    """Rows of every result of a kind, and the commands that measure them."""
+    found = of_kind(kind)
+    rows = [row for of in found.values() for row in of["summary"]["rows"]]
+    if not rows:
+        raise DirectiveError(f"docs/results has no result of {kind}")
+    header = next(iter(found.values()))["summary"]["header"]
+    return "\n\n".join([_table(header, rows), _commands(found)])
+
+
+@directive(r"details (\w+)")
+def details(kind: str) -> str:
+    """The tables of every result of a kind in one, and their commands."""
+    found = of_kind(kind)
+    rows = [row for of in found.values() for row in of["table"]["rows"]]
+    header = next(iter(found.values()))["table"]["header"]
+    return "\n\n".join([_table(header, rows), _commands(found)])
+
+
+@directive(r"reached by (\w+)")
+def reached(algorithm: str, page: Page) -> str:
+    """All that was measured of an algorithm; last, its runs as a control."""
+    learned = of_kind("learning")
+    known = {**learned, **measured()}  # what was learned comes first
+    mine = {n: of for n, of in known.items() if of.get("algorithm") == algorithm}
+    controls = [name for name, of in mine.items() if is_control(of)]
+    parts = [shown(name, page) for name in mine if name not in controls]
+    for name, tasks in compared().items():
+        others = [measured()[task]["algorithm"] for task in tasks if task not in mine]
+        if set(tasks) & (mine.keys() - {*controls}):
+            linked = ", ".join(_page_of(other, page) for other in others)
+            parts.append(f"{_axes(name, page)}\n\nOn the same axes with {linked}.")
+    if controls:
+        parts += [CONTROLS, *(_control(name, page) for name in controls)]
+    return "\n\n".join(parts) or NOTHING
+
+
+def figure(name: str, says: str, page: Page) -> str:
+    """The figure of a result, with words for those who cannot see it."""
+    if not (DOCS / "results" / f"{name}.svg").is_file():
+        return ""
+    return f"![{says}]({page.to_docs}results/{name}.svg)"
+
+
+def source(name: str, page: Page) -> str:
+    """Where all numbers are, the command, the machine, and how old they are."""
+    result = measured()[name]
+    machine = result["hardware"]
+    return (
+        f"[Every number]({page.to_docs}results/{name}.json) is from"
+        f" `{result['command']}`, on {machine['cores']} cores of {machine['cpu']},"
+        f" {age(result)}."
+    )
+
+
+def age(result: Result) -> str:
+    """When it was measured, and at which revision."""
+    date = datetime.datetime.fromisoformat(result["date"])
+    days = (datetime.datetime.now(datetime.UTC) - date).days
+    old = f"{days} day{'s' * (days != 1)} old"
+    return f"{old} (revision {result['revision']})"
+
+
+def _control(name: str, page: Page) -> str:
+    """A control, in the figure that shows what it is a control for."""
+    axes = [drawn for drawn, tasks in compared().items() if name in tasks]
+    result = measured()[name]
+    drawn = _axes(axes[0], page) if axes else figure(name, result["alt"], page)
+    return f"{drawn}\n\n{result['says']} {source(name, page)}"
+
+
+def _axes(name: str, page: Page) -> str:
+    """Several algorithms on the same axes."""
+    results = [measured()[task] for task in compared()[name]]
+    names = ", ".join(result["algorithm"] for result in results)
+    says = f"Returns of {names} on {results[0]['world']} as they train"
+    return figure(name, says, page)
+
+
+def _page_of(algorithm: str, page: Page) -> str:
+    return f"[{algorithm}]({page.to_docs}algorithms/{algorithm}.md)"
+
+
+def _table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _commands(found: dict[str, Result]) -> str:
+    """The commands of results, and when they ran."""
+    sides = [side for of in found.values() for side in (of, of.get("reference", of))]
+    days = sorted(side["date"][:10] for side in sides)
+    commands = "\n".join(dict.fromkeys(side["command"] for side in sides))
+    return f"Measured from {days[0]} to {days[-1]}:\n\n```bash\n{commands}\n```"
