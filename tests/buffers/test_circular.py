@@ -367,26 +367,6 @@ def filled():
     return ring
 
 
-def test_a_checkpoint_loses_nothing_that_was_written():
-    ring, other = filled(), ring_of(3, 3)
-    other.load_state_dict(saved_and_loaded(ring.state_dict()))
-    for each in (ring, other):
-        each.write(step(8))
-    for expected in range(3):
-        assert number_of(ring.rollout()) == number_of(other.rollout())
-        while ring.passes is not None and not ring.exhausted:
-            assert (ring.passes.minibatch() == other.passes.minibatch()).all()
-            ring.passes.advance()
-            other.passes.advance()
-        for each in (ring, other):
-            assert each.exhausted == (expected == 0)
-            each.clear()
-            while each.waiting and not each.full:
-                each.hand_over()
-            assert not each.begins_anew
-    assert other.dropped == 0
-
-
 def test_a_checkpoint_is_a_copy_of_what_is_needed():
     ring = filled()
     state = ring.state_dict()

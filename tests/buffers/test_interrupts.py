@@ -282,27 +282,6 @@ def test_a_ring_goes_on_where_its_writer_was_interrupted(full):
     assert after > 100
 
 
-@pytest.mark.parametrize("do", ["skip", "clear", "end_episodes"])
-def test_what_is_done_to_a_ring_is_done_or_not(do):
-    for after in everywhere(3):
-        ring = circle_of()
-        for number in range(3):
-            ring.write(step(number))
-        if do == "clear":
-            ring.hand_over()
-            ring.hand_over()
-        hit = interrupted(getattr(ring, do), after)
-        ring.write(step(3))
-        done = ring.dropped == 2 or (do == "clear" and len(ring) == 0)
-        seen = {}
-        read(ring, seen)
-        assert list(seen) == list(range(2 if done else 0, 4))
-        assert ring.dropped == (2 if done and do == "skip" else 0)
-        assert hit or done == (do in ("skip", "clear"))
-        if not hit:
-            break
-
-
 @pytest.mark.parametrize("do", ["hand_over", "clear"])
 def test_ctrl_c_at_any_instruction_leaves_the_lock_free(do):
     for after in everywhere(1):

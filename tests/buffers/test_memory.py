@@ -83,44 +83,6 @@ def test_what_lies_beside_the_entries_counts(kind, beside, monkeypatch):
         kind(61, VECTOR, Discrete(2), num_envs=1, **options)
 
 
-def test_absurd_batches_are_refused(monkeypatch):
-    buffer = ReplayBuffer(12, VECTOR, Discrete(2), num_envs=1, gamma=0.9)
-    for number in range(6):
-        buffer.add(step(number))
-    assert len(buffer.sample(64)) == 64
-    with pytest.raises(MemoryError, match=r"batch_size = 1,000,000,000,000 takes"):
-        buffer.sample(10**12)
-    free_is(monkeypatch, 0)
-    buffer.sample(64)  # which fitted before: nobody looks again
-    with pytest.raises(MemoryError, match="batch_size = 65"):
-        buffer.sample(65)
-
-
-def step(number, **extras):
-    return {
-        "obs": np.full((1, 3), number, np.float32),
-        "next_obs": np.full((1, 3), number, np.float32),
-        "action": np.zeros(1, np.int64),
-        "reward": np.full(1, number),
-        "terminated": np.zeros(1, bool),
-        "truncated": np.zeros(1, bool),
-        **extras,
-    }
-
-
-def test_long_episodes_are_refused_and_the_rows_stay(monkeypatch):
-    buffer = EpisodeBuffer(1, VECTOR, Discrete(2), num_envs=1)
-    for number in range(512):
-        buffer.add(step(number))
-    free_is(monkeypatch, 0)
-    with pytest.raises(MemoryError, match="1,024 transitions"):
-        buffer.add(step(512))
-    assert buffer.episodes()["reward"].flatten().tolist() == list(range(512))
-    free_is(monkeypatch, 10**9)
-    buffer.add(step(512))
-    assert buffer.episodes()["reward"].flatten().tolist() == list(range(513))
-
-
 def test_a_gpu_is_asked_for_its_own_memory(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (1000, 10**12))
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 300)

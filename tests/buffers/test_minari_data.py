@@ -13,7 +13,7 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
 
 from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
-from yieldrl.foundations.text import Utf8Text, decode
+from yieldrl.foundations.text import Utf8Text
 
 minari = pytest.importorskip("minari", reason="its data sets need minari")
 EpisodeBuffer = pytest.importorskip("minari.data_collector").EpisodeBuffer
@@ -139,23 +139,6 @@ def test_one_of_others_is_read(tmp_path: Path) -> None:
     first = env.step(0)[0]
     assert torch.equal(rollout["next_obs"][0, 0], torch.from_numpy(first))
     assert torch.equal(rollout["obs"][1, 0], torch.from_numpy(first))
-
-
-def test_sentences_of_others_become_bytes(tmp_path: Path) -> None:
-    observed = Dict(language=Text(20), x=Box(-1, 1, (1,), np.float32))
-    storage = minari.dataset.minari_storage.MinariStorage.new(
-        tmp_path / "text", observed, Discrete(2)
-    )
-    texts = ["go left", "go right", "stop"]
-    obs = {"language": texts, "x": np.zeros((3, 1), np.float32)}
-    flags = {"terminations": [False, False], "truncations": [False, False]}
-    episode = {"observations": obs, "actions": np.zeros(2, int), "rewards": [0.0, 1.0]}
-    storage.update_episodes([EpisodeBuffer(id=0, **episode, **flags)])
-    storage.update_metadata({"dataset_id": "text-v0", "minari_version": "0.5.4"})
-    wanted = Dict(language=Utf8Text(16), x=observed["x"])
-    data = read_dataset(tmp_path / "text", wanted, Discrete(2))
-    assert decode(data.rollout()["next_obs", "language"][:, 0]) == texts[1:]
-    assert data.rollout()["truncated"][:, 0].tolist() == [False, True]  # said nowhere
 
 
 def test_what_is_not_there_or_of_another_environment_is_refused(

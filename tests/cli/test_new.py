@@ -1,7 +1,6 @@
 """`yieldrl new`: a copy of a folder, under a name of its own."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +62,3 @@ def test_a_bad_name_gets_one_line(refused: Any) -> None:
         assert message in refused("new", name, "--from", "ppo")
         assert os.listdir() == ["taken"]
     assert "no algorithm is called 'ppp'" in refused("new", "mine", "--from", "ppp")
-
-
-def test_a_taken_name_is_refused_wherever_it_is_installed(
-    refused: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Path("installed").mkdir()
-    Path("installed/my_lib.py").touch()
-    monkeypatch.setattr(sys, "path", [str(Path("installed").absolute()), *sys.path])
-    assert "hides another module" in refused("new", "my_lib", "--from", "ppo")

@@ -143,19 +143,6 @@ def test_what_is_printed_trains_to_the_same_losses(
     assert capsys.readouterr().out.endswith(printed)
 
 
-def test_toml_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("run.toml").write_text(
-        "[trainer]\niterations = 2\neval_every = 0\nseed = 3\n"
-        "[env]\nenv_id = 'yieldrl/CartPole-v1'\nnum_envs = 4\n"
-        "[algorithm]\nname = 'ppo'\nn_steps = 32\nbatch_size = 32\nn_epochs = 2\n"
-    )
-    printed = []
-    for file in (write(TINY), "run.toml"):
-        main(["train", "--config", file, "--print-config"])
-        printed.append(capsys.readouterr().out)
-    assert printed[0] == printed[1]
-
-
 def test_options_override_the_file_and_its_computed_values() -> None:
     words = ["--config", write(TINY), "--total-steps", "1000", "--num-envs", "2"]
     config = options.parse(None, words, "test").config

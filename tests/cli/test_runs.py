@@ -75,26 +75,6 @@ def test_evaluate_takes_the_last_or_any_other_and_names_it(
         assert f"checkpoint: {said}\n" in capsys.readouterr().out
 
 
-def test_answers_are_evaluated_by_hundreds_and_the_best_is_never_the_clone(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    small = "--d-model 8 --num-heads 2 --num-layers 1 --num-envs 32 --eval-every 64"
-    small += " --demonstration-steps 64 --clone-steps 1 --total-steps 192"
-    main(["train", "grpo", *small.split(), "--run-name", "sums"])
-    assert "512 episodes: return" in capsys.readouterr().out
-    run = Path("runs/sums")
-    lines = (run / "logs.csv").read_text().splitlines()
-    first = next(line for line in lines if line.startswith("evaluate,"))
-    assert first.split(",")[1] == "64", "the clone is evaluated"
-    index = json.loads((run / "checkpoints" / "checkpoints.json").read_text())
-    assert index["best"]["sample_step"] > 64
-    assert index["best"]["episodes"] == 512
-    main(["evaluate", str(run)])
-    said, result = capsys.readouterr().out.splitlines()
-    assert "step 192 (best.pt is of step" in said
-    assert "512 episodes" in result
-
-
 def test_status_says_how_a_run_stands(
     train: Run, capsys: pytest.CaptureFixture[str], refused: Any
 ) -> None:

@@ -2,7 +2,6 @@
 
 from contextlib import closing
 
-import gymnasium as gym
 import pytest
 
 from yieldrl.algorithms import ppo
@@ -60,20 +59,6 @@ def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time(
         for _ in range(2):
             with pytest.raises(WorkerError, match=said):
                 trainer.collector.collect(16)
-
-
-class Broken(gym.Env):
-    """Cannot be made."""
-
-    def __init__(self):
-        raise FileNotFoundError("no meshes here")
-
-
-@with_ray
-def test_an_environment_that_cannot_be_made_is_said():
-    said = "rollout worker 0: FileNotFoundError: no meshes here"
-    with pytest.raises(WorkerError, match=said):
-        ppo.Trainer(CONFIG, envs=Broken)
 
 
 @with_ray

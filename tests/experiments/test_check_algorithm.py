@@ -12,7 +12,6 @@ import pytest
 import torch
 from quick_tasks import Aim
 from torch import nn
-from worlds import Counter
 
 import yieldrl
 from yieldrl import abstractions
@@ -105,14 +104,6 @@ class PredictsInTrainMode(ppo.Agent):
         return action
 
 
-class PredictTrainsStatistics(dqn.Agent):
-    def exploit(self, obs: Any) -> Any:
-        norm = next(p for p in self.model.modules() if isinstance(p, nn.BatchNorm1d))
-        assert norm.running_mean is not None
-        norm.running_mean.add_(0.1)
-        return super().exploit(obs)
-
-
 class NormalizesWhileActing(ppo.Agent):
     def explore(self, obs: Any) -> Any:
         self.model.normalizer.update(obs)
@@ -167,12 +158,6 @@ class KeepsTheClippedAction(ppo.Agent):
         return action, extras
 
 
-class SamplesFromAnotherPolicy(ppo.Model):
-    def sample(self, obs: Any, generator: Any, *, record: bool = False) -> Any:
-        action, extras = super().sample(obs, generator, record=record)
-        return 2 * action, extras
-
-
 class NormalizesBeforeLogProb(ppo.Agent):
     def annotated(self, rollout: Any) -> Any:
         self.policy_version += 1
@@ -212,12 +197,6 @@ class DecaysWeightsInBetween(ppo.Trainer):
         return super()._run_collect()
 
 
-class ActingRaisesTheVersion(dqn.Agent):
-    def explore(self, obs: Any) -> Any:
-        self.policy_version += 1
-        return super().explore(obs)
-
-
 class PredictSamples(ppo.Algorithm):
     def predict(self, obs: Any) -> Any:
         return self.model(obs)[0]
@@ -247,12 +226,6 @@ class LearnsNothing(dqn.Algorithm):
         return logs
 
 
-class SampleSyncs(dqn.Agent):
-    def sample(self, obs: Any) -> Any:
-        self.algorithm.sync_target()
-        return super().sample(obs)
-
-
 class LearnMovesTheTarget(dqn.Algorithm):
     def learn(self, data: Any) -> Any:
         logs = super().learn(data)
@@ -271,18 +244,6 @@ class SampleCountsSteps(dqn.Agent):
     def sample(self, obs: Any) -> Any:
         self.count_steps(len(obs))
         return super().sample(obs)
-
-
-class StatisticsAreNoBuffer(ppo.Model):
-    """Observation normalisation that is lost on load."""
-
-    scale: Any = 1.0
-
-    def features(self, obs: Any) -> Any:
-        return super().features(obs) * self.scale
-
-    def update_normalization(self, data: Any) -> None:
-        self.scale = self.scale + data["obs"].abs().mean()
 
 
 class ForgetsTheGenerator(dqn.Agent):
@@ -306,7 +267,6 @@ class ActorSharesTheWeights(dqn.Algorithm):
     ("faulty", "check"),
     [
         (PredictsInTrainMode, "acting_in_eval_mode"),
-        (PredictTrainsStatistics, "acting_changes_nothing"),
         (NormalizesWhileActing, "acting_changes_nothing"),
         (ActsWithGradients, "acting_without_gradients"),
         (LearnsInEvalMode, "learning_in_train_mode"),
@@ -315,23 +275,19 @@ class ActorSharesTheWeights(dqn.Algorithm):
         (TrainStepCollects, "learning_steps_no_environment"),
         (EvaluatesInTrainingEnvironments, "evaluating_steps_no_training_environment"),
         (KeepsTheClippedAction, "stored_log_prob"),
-        (SamplesFromAnotherPolicy, "stored_log_prob"),
         (NormalizesBeforeLogProb, "stored_log_prob"),
         (ActsWithOldWeights, "stored_log_prob"),
         (SignsAnotherVersion, "policy_version"),
         (ForgetsTheVersion, "policy_version"),
         (DecaysWeightsInBetween, "policy_version"),
-        (ActingRaisesTheVersion, "policy_version"),
         (PredictSamples, "predict_is_deterministic"),
         (PredictDraws, "predict_is_deterministic"),
         (LogsAGraph, "metrics"),
         (LogsManyNumbers, "metrics"),
         (LearnsNothing, "learning_moves_parameters"),
-        (SampleSyncs, "target_by_sync_alone"),
         (LearnMovesTheTarget, "target_by_sync_alone"),
         (CountsTwice, "counters"),
         (SampleCountsSteps, "counters"),
-        (StatisticsAreNoBuffer, "state_dict"),
         (ForgetsTheGenerator, "state_dict"),
         (ActorIsTheAgent, "acting_copy"),
         (ActorSharesTheWeights, "acting_copy"),
@@ -425,13 +381,3 @@ def test_a_trainer_that_does_not_learn_is_refused() -> None:
         pass
     with pytest.raises(ValueError, match="took 0 steps and did not learn"):
         yieldrl.check_algorithm(trainer)
-
-
-def test_an_environment_of_which_there_is_but_one_is_not_evaluated_in() -> None:
-    class Single(Counter):
-        def __deepcopy__(self, _: Any) -> Any:
-            raise TypeError
-
-    config = dataclasses.replace(DQN, num_envs=1, eval_every=0)
-    looks = yieldrl.check_algorithm(dqn.Trainer(config, envs=Single(5)))
-    assert looks["evaluating_steps_no_training_environment"] == 0

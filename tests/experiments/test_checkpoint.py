@@ -3,10 +3,6 @@
 import collections
 import os
 import pickle
-import shutil
-import subprocess
-import sys
-import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -180,35 +176,3 @@ def test_leftovers_of_a_killed_save_are_swept_up(saved: Path) -> None:
     save_checkpoint(STATE, saved)
     assert not stale.exists()
     assert other.exists()
-
-
-WRITE_FOREVER = """
-import itertools, sys, torch
-from yieldrl.experiments import save_checkpoint
-for number in itertools.count():
-    weights = torch.full((200_000,), float(number))
-    save_checkpoint({"number": number, "weights": weights}, sys.argv[1])
-"""
-
-
-@pytest.mark.slow
-def test_killed_while_it_writes_it_leaves_a_whole_file(tmp_path: Path) -> None:
-    path = tmp_path / "step_1.pt"
-    process = subprocess.Popen([sys.executable, "-c", WRITE_FOREVER, str(path)])
-    try:
-        for pause in (0.0, 0.011, 0.023, 0.037):
-            while not path.exists():
-                assert process.poll() is None, "it ended by itself"
-                time.sleep(0.01)
-            # What a kill would leave at this moment: the folder as it is.
-            time.sleep(pause)
-            shutil.copy(path, tmp_path / "now.pt")
-            state = load_checkpoint(tmp_path / "now.pt")
-            assert (state["weights"] == state["number"]).all()
-    finally:
-        process.kill()
-        process.wait()
-    state = load_checkpoint(path)
-    assert (state["weights"] == state["number"]).all()
-    save_checkpoint(STATE, path)
-    assert not list(tmp_path.glob(".*.tmp"))

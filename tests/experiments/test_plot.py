@@ -55,25 +55,6 @@ def test_labels_have_only_what_tells_the_curves_apart(tmp_path: Path) -> None:
     assert found == {"ppo hidden_sizes=[64, 64]", "ppo hidden_sizes=[32, 32]", "dqn"}
 
 
-@pytest.mark.parametrize("count", [9])
-def test_the_axes_keep_the_picture_and_the_legend_lies_below(count: int) -> None:
-    text = "behavior_cloning " + " ".join(
-        f"field{i}=yieldrl/Long-v{i}" for i in range(6)
-    )
-    line = np.array([0.0, 1.0])
-    drawn = [plot.Curve(text, line, line, line, line, 3) for _ in range(count)]
-    picture = plot.figure(drawn, "evaluate/episode_return")
-    picture.draw_without_rendering()
-    (axes,), (legend,) = picture.axes, picture.legends
-    width, height = picture.bbox.width, picture.bbox.height
-    box, below = axes.get_window_extent(), legend.get_window_extent()
-    assert box.width >= 0.7 * width
-    assert box.height >= 0.4 * height
-    assert below.y1 <= box.y0
-    assert below.x0 >= 0
-    assert below.x1 <= width
-
-
 def test_runs_without_the_metric_are_left_out(tmp_path: Path) -> None:
     make_run(tmp_path / "a", {100: 1.0, 200: 2.0})
     other = make_run(tmp_path / "b", {})

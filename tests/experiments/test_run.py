@@ -22,7 +22,6 @@ from yieldrl.experiments import (
     run_lock,
     save_checkpoint,
 )
-from yieldrl.loggers.write_errors import UnwritableError
 
 
 class Counter(Run):
@@ -82,20 +81,6 @@ def test_what_a_kill_left_half_written_goes_with_the_next_claim(tmp_path: Path) 
     again.claim()
     left = {path.name for path in folder.rglob("*") if path.is_file()}
     assert left == {"logs.csv", "owner.json"}
-
-
-def test_a_file_where_the_folder_goes_is_named(tmp_path: Path) -> None:
-    (tmp_path / "runs").touch()
-    message = r"cannot be written .*There is a file where a folder goes: move it away"
-    with pytest.raises(UnwritableError, match=message):
-        _ = counter(tmp_path, run_name="mine").run_dir
-    (tmp_path / "runs").unlink()
-    (tmp_path / "runs" / "other" / "owner.json").mkdir(parents=True)
-    run = counter(tmp_path)
-    run.run_dir = tmp_path / "runs" / "other"
-    message = r"owner\.json: cannot be written .*There is a folder where this file goes"
-    with pytest.raises(UnwritableError, match=message):
-        run.claim()
 
 
 def test_what_was_saved_goes_on_in_its_folder(tmp_path: Path) -> None:

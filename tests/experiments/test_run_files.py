@@ -6,9 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 
 from yieldrl import loggers
 from yieldrl.algorithms import ppo
@@ -17,7 +15,6 @@ from yieldrl.experiments import run_files, run_logs
 from yieldrl.foundations.config_blocks import to_blocks
 from yieldrl.foundations.files import read_file
 from yieldrl.loggers import list_checkpoints
-from yieldrl.loggers.write_errors import UnwritableError
 
 LOGS = "log_type,sample_step,learn_step,metric,value\n"
 
@@ -133,63 +130,3 @@ def test_a_curve_is_read_in_the_order_of_steps(run: Path) -> None:
     assert run_logs.find_runs([run.parent, run]) == [run]
     with pytest.raises(ValueError, match=r"no train/lost; it has .*train/loss"):
         run_logs.read_curve(run, "lost", "train")
-
-
-def test_files_that_windows_saved_with_a_byte_order_mark_are_read(run: Path) -> None:
-    describe(run)
-    (run / "logs.csv").write_text(LOGS + "evaluate,1,1,episode_return,2.0\n")
-    before = run_files.read_config(run), run_files.read_run(run), list_checkpoints(run)
-    names = ("config.yaml", "run.json", "logs.csv", "checkpoints/checkpoints.json")
-    for path in (run / name for name in names):
-        path.write_bytes(path.read_bytes().decode().encode("utf-8-sig"))
-    after = run_files.read_config(run), run_files.read_run(run), list_checkpoints(run)
-    assert after == before
-    _, values = run_logs.read_curve(run, "episode_return", "evaluate")
-    assert values.tolist() == [2.0]
-
-
-def test_a_run_with_numbers_of_numpy_is_read_back_everywhere(tmp_path: Path) -> None:
-    """It trained and was saved; no file of it could be written or read."""
-    config = ppo.Config(
-        total_steps=np.int64(64),  # type: ignore[arg-type]
-        num_envs=np.int64(2),  # type: ignore[arg-type]
-        num_steps=np.int32(8),  # type: ignore[arg-type]
-        eval_every=0,
-        env_id=np.str_("yieldrl/CartPole-v1"),
-        env_kwargs={"velocities": np.bool_(False)},
-        run_root=tmp_path,  # type: ignore[arg-type]
-        run_name=np.str_("mine"),
-    )
-    trainer = loggers.checkpoint()(
-        loggers.csv()(loggers.tensorboard()(ppo.Trainer(config)))
-    )
-    with trainer:
-        trainer.algorithm.learning_rate = np.float64(1e-3)  # as a schedule of one's own
-        for _ in trainer():
-            pass
-        folder, weights = trainer.run_dir, trainer.model.state_dict()
-    assert folder == tmp_path / "mine"
-    assert ppo.Config.from_file(folder / "config.yaml") == config
-    said = run_files.read_run(folder)["config"]
-    assert said["env"]["env_kwargs"] == {"velocities": False}
-    with ppo.Trainer.load(loggers.latest_checkpoint(folder)) as again:
-        assert again.config == config
-        assert again.algorithm.learning_rate == 1e-3
-        found = again.model.state_dict()
-        assert all(torch.equal(found[name], x) for name, x in weights.items())
-    run_files.refuse_edited_config(folder)
-
-
-@pytest.mark.parametrize("name", ["config.yaml", "owner.json"])
-def test_a_folder_in_the_place_of_a_file_is_said_at_the_first_claim(
-    name: str, tmp_path: Path
-) -> None:
-    (tmp_path / name).mkdir()
-    with ppo.Trainer(ppo.Config(eval_every=0)) as trainer:
-        trainer.run_dir = tmp_path
-        for _ in range(2):
-            with pytest.raises(UnwritableError, match=f"{name}: cannot be written"):
-                trainer.claim()
-        (tmp_path / name).rmdir()
-        trainer.claim()
-        assert run_files.read_config(tmp_path)["env_id"] == "CartPole-v1"

@@ -107,17 +107,6 @@ def test_a_loop_that_was_left_goes_on(begin):
     assert numbers(evaluation).keys() == {(t, k) for t in TASKS for k in range(4)}
 
 
-def test_the_estimate_is_what_is_left_at_its_longest(begin):
-    evaluation = begin()
-    pace = evaluation.pace()
-    assert pace.decisions == 9
-    pace = pace._replace(making=10, beginning=1, deciding=0.5)
-    assert pace.episode == 1 + 9 * 0.5
-    assert evaluation.seconds(pace) == 2 * 10 + 8 * 5.5
-    [*_] = evaluation
-    assert evaluation.pace() is None
-
-
 def test_a_film_shows_the_failure(begin, tmp_path):
     ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="films need imageio-ffmpeg")
     evaluation = begin()

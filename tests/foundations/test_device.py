@@ -73,6 +73,7 @@ print(library.mallinfo2().top >> 20)
 @pytest.mark.skipif(
     platform.libc_ver()[0] != "glibc", reason="this C library is not glibc"
 )
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [True, False])
 def test_freed_memory_is_kept_for_the_next_step(keep: bool) -> None:
     words = [sys.executable, "-c", MEASURE, "keep" if keep else "as it is"]

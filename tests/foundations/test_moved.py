@@ -10,17 +10,9 @@ from yieldrl.foundations import Ranks, spaces
 
 MOVED = [
     ("foundations", "Border", "foundations.ObservationActionAdapter"),
-    ("foundations", "uninterrupted", "foundations.defer_keyboard_interrupt"),
     ("collectors", "observed_once", "collectors.can_share_next_obs"),
     ("on_policy", "alike", "on_policy.pad_across_ranks"),
-    ("on_policy", "executed", "on_policy.executed_mask"),
-    ("on_policy", "joint", "on_policy.sum_executed"),
-    ("on_policy", "judged_by_action", "on_policy.with_action_advantages"),
-    ("on_policy", "of_actions", "on_policy.action_value_targets"),
     ("cli", "exporting", "cli.restoring"),
-    ("cli", "family", "cli.catalog"),
-    ("cli", "named", "cli.resolve"),
-    ("cli", "plan", "cli.run_spec"),
     ("cli", "tuned", "cli.presets"),
 ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from yieldrl import loggers
 from yieldrl.algorithms import behavior_cloning, grpo, ppo
 from yieldrl.foundations.text import decode
 from yieldrl.language import policy_for
-from yieldrl.loggers import progress_bar
 from yieldrl.loggers.answers import (
     PER_RUN,
     latest_answer,
@@ -58,24 +56,6 @@ def test_other_worlds_and_experts_say_nothing() -> None:
     cloning = behavior_cloning.Trainer(clone, model=SMALL)
     next(log for log in cloning() if log["log_type"] == "train")
     assert latest_answer(cloning) is None
-
-
-def test_the_bar_shows_one_every_ten_seconds(
-    monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    clock = itertools.count(0, 3.0)
-    monkeypatch.setattr(progress_bar, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(progress_bar, "in_notebook", lambda: False)
-    trainer = writer(total_steps=16 * 8, num_epochs=1)
-
-    def logs() -> Any:
-        next(log for log in trainer() if trainer.buffer.full)
-        for step in range(8):
-            said = {"sample_step": step, "learn_step": 0, "logs": {}}
-            yield {"log_type": "collect", **said}
-
-    list(loggers.progress().run(trainer, logs()))
-    assert capsys.readouterr().err.count(", reward 0") == 2
 
 
 def test_tensorboard_has_some_with_prompt_and_reward(tmp_path: Path) -> None:

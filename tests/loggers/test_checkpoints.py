@@ -137,21 +137,6 @@ def test_a_second_interrupt_does_not_wait(trainer: Any) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_an_interrupt_in_the_body_comes_at_once(trainer: Any) -> None:
-    reached = []
-
-    def train() -> None:
-        for log in loggers.checkpoint()(trainer)():
-            if log["sample_step"] == 24:
-                press()
-                reached.append(log)
-
-    with pytest.raises(KeyboardInterrupt):
-        train()
-    assert reached == []
-    assert state(latest_checkpoint(trainer.run_dir))[0] == 24
-
-
 def test_an_interrupt_after_the_last_step_is_not_lost(
     trainer_class: type[Any], tmp_path: Path
 ) -> None:
@@ -164,16 +149,6 @@ def test_an_interrupt_after_the_last_step_is_not_lost(
     with pytest.raises(KeyboardInterrupt):
         list(loggers.checkpoint()(trainer)())
     assert state(latest_checkpoint(trainer.run_dir)) == [100, 50, False]
-
-
-def test_two_of_them_share_the_interrupt(trainer: Any, tmp_path: Path) -> None:
-    trainer.within_step = lambda: trainer.agent.sample_step == 10 and press()
-    stack = loggers.checkpoint()(loggers.checkpoint(folder=tmp_path / "b")(trainer))
-    with pytest.raises(KeyboardInterrupt):
-        list(stack())
-    for folder in (trainer.run_dir, tmp_path / "b"):
-        assert state(latest_checkpoint(folder)) == [10, 5, False]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_the_handler_of_a_program_is_left_alone(trainer: Any) -> None:

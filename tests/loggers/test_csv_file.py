@@ -3,10 +3,6 @@
 import csv as standard
 import io
 import math
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,25 +13,6 @@ import torch
 from yieldrl import loggers
 
 HEADER = "log_type,sample_step,learn_step,metric,value"
-
-ENDLESS = """
-import sys, types
-from yieldrl import loggers
-
-class Trainer:
-    def __init__(self):
-        self.config = types.SimpleNamespace(total_steps=1000)
-        self.agent = types.SimpleNamespace(sample_step=0, learn_step=0)
-    def __call__(self):
-        while True:
-            self.agent.sample_step += 1
-            logs = {"episode_return": 1 / 3, "episode_length": 2 / 3}
-            yield {"log_type": "evaluate", "logs": logs, **vars(self.agent)}
-
-for log in loggers.csv(sys.argv[1])(Trainer())():
-    if log["sample_step"] == 1000:
-        print("running", flush=True)
-"""
 
 
 def rows(path: Path) -> list[str]:
@@ -157,20 +134,3 @@ def test_odd_values_and_names_are_read_back(trainer: Any, tmp_path: Path) -> Non
         "tiny": 1e-300,
     }
     assert list(stack()) == []  # and the logger can read its own file
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_a_killed_process_leaves_whole_lines(tmp_path: Path) -> None:
-    path = tmp_path / "killed.csv"
-    process = subprocess.Popen(
-        [sys.executable, "-c", ENDLESS, str(path)], stdout=subprocess.PIPE
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"running\n"
-        process.send_signal(signal.SIGKILL)
-    text = path.read_text()
-    assert text.endswith("\n")
-    assert len(rows(path)) >= 2000
-    assert all(row.count(",") == 4 for row in rows(path))

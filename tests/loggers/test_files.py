@@ -3,6 +3,7 @@
 import errno
 import pickle
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -142,26 +143,27 @@ def test_rewind_without_a_header(path: Path) -> None:
     assert path.read_text() == "a,1\n"
 
 
-@pytest.fixture
+@contextmanager
 def little_room() -> Iterator[None]:
-    """No file of this process may grow beyond 100 bytes."""
+    """No file of this process may grow beyond 100 bytes, its output included."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.usefixtures("little_room")
 def test_where_there_is_no_room_the_file_stays_as_it_was(path: Path) -> None:
     files.append(path, b"a" * 60 + b"\n")
-    with pytest.raises(DiskFullError) as caught:
+    with pytest.raises(DiskFullError) as caught, little_room():
         files.append(path, b"b" * 60 + b"\n")
     assert path.read_bytes() == b"a" * 60 + b"\n"
     message = str(caught.value)
     assert message.startswith(f"{path}: no room to write this file (")
     assert "Make room, then go on" in message
-    with pytest.raises(DiskFullError):
+    with pytest.raises(DiskFullError), little_room():
         files.write_atomically(path, "c" * 200)
     assert path.read_bytes() == b"a" * 60 + b"\n"
     assert list(path.parent.iterdir()) == [path]

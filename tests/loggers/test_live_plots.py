@@ -66,19 +66,6 @@ def test_it_is_drawn_again_in_one_place(make_trainer: Any, notebook: Notebook) -
     assert len({*drawn[:-1]}) == len(drawn) - 1  # the curves grow
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_the_last_picture_stays(trainer: Any, notebook: Notebook) -> None:
-    def train() -> None:
-        for log in loggers.live_plot()(trainer)():
-            if log["sample_step"] == 20:
-                raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train()
-    assert len(notebook.places) == 1
-    assert "image/png" in notebook.places[0][-1]
-
-
 def test_drawing_takes_a_tenth_of_the_time(
     trainer: Any, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,6 @@ import itertools
 from typing import Any
 
 import pytest
-import torch
 
 from yieldrl import loggers
 from yieldrl.loggers import progress_bar
@@ -36,23 +35,6 @@ def test_steps_rate_and_returns(trainer: Any, capsys: Any) -> None:
 
 
 @pytest.mark.usefixtures("clock", "terminal")
-def test_collection_and_learning_side_by_side(trainer: Any, capsys: Any) -> None:
-    """Learning goes on where no steps are taken: while cloning, say."""
-    loop = loggers.progress()(trainer)()
-    next(loop)
-    assert "learn_step" not in frames(capsys)[-1]
-    for step in (1500, 3000):
-        trainer.agent.learn_step = step
-        for _ in range(3):
-            next(loop)
-        drawn = frames(capsys)[-1]
-        assert f"learn_step={step / 1000:.3g}" in drawn
-    rate = float(drawn.partition("(")[2].partition("/s)")[0].removesuffix("k"))
-    assert rate > 0
-    loop.close()
-
-
-@pytest.mark.usefixtures("clock", "terminal")
 def test_it_is_drawn_ten_times_a_second(trainer: Any, capsys: Any) -> None:
     list(loggers.progress()(trainer)())
     # Looked at 100 times for the logs, and once more after each drawing: some 6.5 s.
@@ -63,21 +45,6 @@ def test_it_is_drawn_ten_times_a_second(trainer: Any, capsys: Any) -> None:
 def test_files_get_few_lines(trainer: Any, capsys: Any) -> None:
     list(loggers.progress()(trainer)())
     assert len(frames(capsys)) <= 4
-
-
-@pytest.mark.usefixtures("clock", "terminal")
-def test_returns_are_shown_without_new_steps(trainer: Any, capsys: Any) -> None:
-    loop = loggers.progress()(trainer)()
-    next(loop)
-    trainer.agent.sample_step -= 2  # the trainer learns for long, or evaluates
-    for value in (7.0, 8.0):
-        trainer._collect = lambda v=value: trainer.log(
-            "evaluate", {"episode_return": torch.tensor(v)}
-        )
-        trainer.train_is_due = False
-        for _ in range(3):
-            next(loop)
-        assert f"evaluation={value:.0f}]" in frames(capsys)[-1]
 
 
 def test_a_new_loop_starts_where_the_trainer_stands(trainer: Any, capsys: Any) -> None:

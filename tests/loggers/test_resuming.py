@@ -1,6 +1,5 @@
 """After any kill, the log files of a resumed run equal those of an unbroken one."""
 
-import csv as standard
 import dataclasses
 import json
 import math
@@ -150,20 +149,6 @@ def test_left_at_any_log_and_gone_on_with(unbroken: Path) -> None:
     assert logs_of(trainer.run_dir) == logs_of(unbroken)
     left = points(trainer.run_dir / "tensorboard")
     assert left == points(unbroken / "tensorboard")
-
-
-def test_left_and_resumed_elsewhere(unbroken: Path) -> None:
-    """`break` writes what is pending, which the resumed run takes back."""
-    trainer = Counting(CONFIG)
-    for log in saving_inside(trainer)():
-        if log["sample_step"] == 12:
-            break
-    with (trainer.run_dir / "logs.csv").open() as file:
-        assert [r["sample_step"] for r in standard.DictReader(file)][-1] == "12"
-    trainer.close()
-    resumed = Counting.load(latest_checkpoint(trainer.run_dir))
-    list(saving_inside(resumed)())
-    assert logs_of(resumed.run_dir) == logs_of(unbroken)
 
 
 def test_an_older_checkpoint_than_the_last(unbroken: Path) -> None:

@@ -12,14 +12,11 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from yieldrl import envs as environments
 from yieldrl import loggers
 from yieldrl.foundations import Config
 from yieldrl.loggers import record_video
-from yieldrl.loggers.encoding import mp4
-from yieldrl.loggers.write_errors import DiskFullError
 
 imageio_ffmpeg = pytest.importorskip(
     "imageio_ffmpeg", reason="videos need imageio-ffmpeg"
@@ -93,21 +90,6 @@ def test_a_video_holds_the_last_frame(film: Any, tmp_path: Path) -> None:
     assert film.agent.sample_step == 0
 
 
-def test_another_autoreset_mode(
-    film: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def make(*_: Any, render_mode: str, num_envs: int, device: str) -> SyncVectorEnv:
-        assert (num_envs, device) == (1, "cpu")
-        make_one = lambda: Brightening(render_mode)  # noqa: E731
-        return SyncVectorEnv([make_one], autoreset_mode=AutoresetMode.NEXT_STEP)
-
-    monkeypatch.setattr(environments, "make_eval", make)
-    path = record_video(film, tmp_path / "film.mp4", episodes=2, fps=25)
-    meta, steps = frames(path)
-    assert steps == [*range(LENGTH + 1), *range(LENGTH + 1)]
-    assert ", 25 fps" in meta
-
-
 def test_tensor_environments(film: Any, tmp_path: Path) -> None:
     class Dimming(environments.TorchVectorEnv):
         """Its brightness is its state, which grows with each step."""
@@ -166,26 +148,6 @@ def test_pictures_that_are_none_are_refused_and_leave_no_file(
     with pytest.raises(ValueError, match=said):
         record_video(film, tmp_path / "films" / "film.mp4")
     assert not list(tmp_path.glob("films/*"))
-
-
-def test_a_full_disk_leaves_no_video(tmp_path: Path) -> None:
-    resource = pytest.importorskip("resource")
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    noise = np.random.default_rng(0).integers(0, 255, (32, 64, 3), np.uint8)
-    path = tmp_path / "film.mp4"
-
-    def encode() -> None:
-        with mp4(path, 30) as write:
-            for number in range(600):
-                write(np.roll(noise, number, axis=1))
-
-    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))
-    try:
-        with pytest.raises(DiskFullError, match=r"film\.mp4: no room to write"):
-            encode()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_it_films_at_multiples_and_at_the_end(film: Any) -> None:

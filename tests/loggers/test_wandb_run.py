@@ -70,21 +70,3 @@ def test_two_loops_are_one_run(make_trainer: Callable[..., Any]) -> None:
         "sample_step": "40",
         "learn_step": "19",
     } in history(second)
-
-
-@pytest.mark.slow
-def test_two_trainers_are_two_runs(make_trainer: Callable[..., Any]) -> None:
-    trainers = [make_trainer(total_steps=4) for _ in range(2)]
-    loops = [loggers.wandb(mode="offline")(trainer)() for trainer in trainers]
-    for logs in zip(*loops, strict=True):
-        assert {log["log_type"] for log in logs} < {"collect", "train"}
-    files = [next(t.run_dir.glob("wandb/offline-*/*.wandb")) for t in trainers]
-    assert files[0].name != files[1].name
-    assert [len(history(file)) for file in files] == [1, 1]
-
-
-def test_projects_are_destinations(trainer: Any) -> None:
-    stack = trainer
-    for project in ("a", "b", "a"):
-        stack = loggers.wandb(project, mode="disabled")(stack)
-    assert repr(stack).count("wandb(") == 2
