@@ -100,26 +100,6 @@ class TestWithoutACritic:
         ahead = torch.arange(8.0, 0, -1).unsqueeze(1).expand(8, 2)
         torch.testing.assert_close(prepared["advantage"], ahead)
 
-    def test_it_learns(self) -> None:
-        """One step, of which one of two actions is rewarded."""
-
-        class Choice(Counter):
-            def step(self, action: int) -> Any:
-                return (*super().step(action)[:1], float(action), True, False, {})
-
-            def _obs(self) -> np.ndarray:
-                return np.ones(4, np.float32)
-
-            def __init__(self) -> None:
-                super().__init__(1)
-                self.observation_space = Box(-9, 9, (4,))
-
-        config = ppo.Config(**{**SMALL, "total_steps": 256, "learning_rate": 0.1})
-        model = Actor(Choice().observation_space, Discrete(2))
-        trainer = ppo.Trainer(config, envs=Choice, model=model)
-        trained(trainer)
-        assert trainer.model.logits(torch.ones(4)).softmax(-1)[1] > 0.9
-
 
 class TestPolicy:
     METHODS = frozenset({"forward", "evaluate_actions", "get_value"})

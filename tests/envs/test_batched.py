@@ -149,12 +149,37 @@ def test_seed_determines_everything() -> None:
     assert not torch.equal(Walk(4).reset()[0], Walk(4).reset()[0])
 
 
+class InPlace(Walk):
+    """Writes its next state into the one before, as hurried people do."""
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        state.add_(1)
+        return state, state.sum(0), state[0].abs() > 99
+
+
+def test_looking_at_the_functions_steps_nothing() -> None:
+    envs, pure = InPlace(4), Walk(4)
+    obs, wanted = envs.reset(seed=0)[0], pure.reset(seed=0)[0]
+    assert torch.equal(obs, wanted)
+    assert torch.equal(envs.step(torch.zeros(4))[0], wanted + 1)
+
+
+def test_clone_is_of_the_same_kind() -> None:
+    envs = Walk(4, max_episode_steps=2, autoreset_mode="NextStep").clone(2)
+    assert (envs.num_envs, envs.max_episode_steps) == (2, 2)
+    assert envs.autoreset_mode is AutoresetMode.NEXT_STEP
+    assert envs.single_action_space is not Walk.single_action_space
+
+
 def test_an_environment_s_own_seed_alone_determines_its_first_state() -> None:
     these, _ = Walk(3).reset(seed=[7, None, 9])
     those, _ = Walk(2).reset(seed=np.array([9, 7]))
     assert torch.equal(these[[2, 0]], those)
     again, _ = Walk(3).reset(seed=[7, None, 9])
     assert not torch.equal(these[1], again[1])
+    numbers = (3, np.int64(3), torch.tensor(3))
+    one, *others = [Walk(2).reset(seed=seed)[0] for seed in numbers]
+    assert all(torch.equal(one, other) for other in others)
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])

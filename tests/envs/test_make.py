@@ -120,20 +120,6 @@ def module_on_disk(tmp_path, monkeypatch):
     sys.modules.pop("on_disk", None)
 
 
-@pytest.mark.parametrize("function", [make, make_eval])
-def test_a_module_and_an_id(module_on_disk, function):
-    envs = function(module_on_disk, config_of())
-    assert type(envs.envs[0].unwrapped).__name__ == "Mine"
-    assert envs.envs[0].spec.max_episode_steps == 7
-    envs.close()
-
-
-def test_a_class():
-    envs = make(Corridor, config_of(env_kwargs={"length": 9}))
-    assert reward_of(envs) == [9, 9, 9]
-    assert len(games_of(envs)) == 3
-
-
 def test_one_environment_becomes_a_batch_of_one():
     env = Corridor(length=4)
     envs = make(env, config_of())
@@ -350,25 +336,6 @@ def test_evaluation_has_environments_of_its_own_and_can_be_watched(name):
     assert frame.dtype == np.uint8
     assert frame.shape[-1] == 3
     watched.close()
-
-
-@pytest.mark.parametrize("name", EVALUATION_SOURCES)
-def test_evaluation_has_environments_of_its_own(name):
-    source = EVALUATION_SOURCES[name]()
-    config = config_of()
-    training, evaluation = make(source, config), make_eval(source, config)
-    assert evaluation is not training
-    assert evaluation.num_envs == config.eval_episodes
-    assert evaluation.single_observation_space == training.single_observation_space
-    assert evaluation.single_action_space == training.single_action_space
-    if hasattr(training, "envs") and hasattr(evaluation, "envs"):
-        assert not games_of(training) & games_of(evaluation)
-    for envs in (training, evaluation):
-        envs.reset(seed=3)
-    evaluation.step(evaluation.action_space.sample())
-    training.close()
-    evaluation.reset(seed=3)
-    evaluation.close()
 
 
 class Large(Corridor):

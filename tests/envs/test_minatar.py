@@ -292,21 +292,6 @@ def test_choices_of_one_number_are_fair_and_independent() -> None:
     assert ((counts - expected) ** 2 / expected).sum() < 92  # 99.99 % of chi-square(47)
 
 
-@each
-def test_spaces(name: str) -> None:
-    game, envs = GAMES[name], make(name, 3, max_episode_steps=7)
-    assert envs.single_observation_space.shape == (10, 10, game.channels)
-    assert envs.single_observation_space.dtype == np.bool_
-    assert envs.single_action_space.n == game.minimal
-    original = minatar.Environment(game.package)
-    assert original.minimal_action_set() == list(envs.actions)
-    assert list(original.env.channels) == list(envs.channels)
-    assert make(name, 3, minimal_actions=False).single_action_space.n == 6
-    obs, _ = envs.reset(seed=0)
-    features = make_encoder(envs.single_observation_space)(obs)
-    assert features.shape == (3, 128)
-
-
 @pytest.mark.parametrize("name", ["Freeway", "Seaquest"])
 def test_a_saved_game_goes_on(name: str) -> None:
     envs = make(name, 9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import warnings
 from typing import Any
 
@@ -15,14 +16,14 @@ from gymnasium.vector import SyncVectorEnv
 from yieldrl.envs.single import SingleEnv
 
 WORLDS = [
-    pytest.param(env_id, marks=pytest.mark.slow) if "MinAtar" in env_id else env_id
+    env_id
     for env_id, spec in gymnasium.registry.items()
     if env_id.startswith("yieldrl/") and spec.vector_entry_point is not None
 ]
+ROBOT = re.compile("Hopper|Cheetah|Walker|Ant-|Humanoid|InvertedPendulum")
 
 
-@pytest.mark.parametrize("env_id", WORLDS)
-def test_every_world_passes_gymnasiums_checker(env_id: str) -> None:
+def check_single(env_id: str) -> None:
     env = gymnasium.make(env_id)
     assert isinstance(env.unwrapped, SingleEnv)
     assert env.spec is not None
@@ -46,6 +47,15 @@ def test_every_world_passes_gymnasiums_checker(env_id: str) -> None:
             if answer[1]:
                 obs, _ = env.reset()
     env.close()
+
+
+@pytest.mark.parametrize("robots", [False, True])
+def test_every_world_passes_gymnasiums_checker(robots: bool) -> None:
+    if robots:
+        pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    for env_id in WORLDS:
+        if bool(ROBOT.search(env_id)) == robots:
+            check_single(env_id)
 
 
 def test_it_is_the_batch_of_one() -> None:

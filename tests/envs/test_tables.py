@@ -68,17 +68,6 @@ def test_follows_the_table(world: str) -> None:
             assert abs(share - p) <= 5 * np.sqrt(p * (1 - p) / copies) + 1e-9
 
 
-@each
-def test_begins_where_the_table_says(world: str) -> None:
-    n, distribution = 30_000, original(world).initial_state_distrib
-    envs = make(world, n, max_episode_steps=1)
-    for obs in (envs.reset(seed=0)[0], envs.step(envs.action_space.sample())[0]):
-        share = torch.bincount(obs, minlength=len(distribution)).numpy() / n
-        assert (share[distribution == 0] == 0).all()
-        std = np.sqrt(distribution * (1 - distribution) / n)
-        assert (np.abs(share - distribution) <= 5 * std).all()
-
-
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_taxi_says_which_actions_are_possible(mode: AutoresetMode) -> None:
     """In info, as gymnasium's, of the state that is to be acted on next."""
