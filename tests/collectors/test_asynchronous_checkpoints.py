@@ -7,10 +7,8 @@ import factories
 import pytest
 from factories import plain, saved_and_loaded
 from interruptions import Watched
-from pacing import Paced
 
 from yieldrl.algorithms import dqn, n_step_dqn, ppo, ppo_lstm
-from yieldrl.collectors import AsyncCollector
 from yieldrl.foundations import CheckpointError
 
 MODULES = [ppo, ppo_lstm, dqn]
@@ -40,46 +38,6 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(module, tmp_path):
         resumed = type(trainer).load(tmp_path / "checkpoint.pt")
         found += [plain(log) for log in resumed()]
         assert repr(found) == repr(expected), f"saved after log {point}"
-
-
-@pytest.mark.parametrize(("module", "lag"), [(ppo, 3), (ppo_lstm, 1), (dqn, 3)])
-def test_what_was_collected_ahead_is_learned_from_after_a_checkpoint(
-    module, lag, tmp_path
-):
-    trainer = trainer_of(module, max_policy_lag=lag)
-    paced = Paced(trainer)
-    for log in trainer():
-        if log["log_type"] == "train":
-            break
-    trainer.collector._background.start()
-    paced.reach(trainer.agent.sample_step // 2 + lag)
-    trainer.save(tmp_path / "checkpoint.pt")
-    waiting = trainer.collector.ring.waiting
-    assert waiting >= lag
-    resumed = type(trainer).load(tmp_path / "checkpoint.pt")
-    ring = resumed.collector.ring
-    assert ring.waiting == waiting
-    assert isinstance(resumed.collector, AsyncCollector)
-    before = [row.to_dict() for row in unread(trainer)]
-    after = [row.to_dict() for row in unread(resumed)]
-    assert repr(before) == repr(after)
-    for _ in resumed():
-        pass
-    assert resumed.training_done
-
-
-def unread(trainer):
-    """The rows that wait, taken out of the ring's memory."""
-    ring = trainer.collector.ring
-    storage = ring._storage.tensordict()
-    now = ring._progress
-    first = now.row if now.claimed in now.slots else 0
-    places = [
-        now.place(n, row)
-        for n in now.kept
-        for row in range(first if n == now.claimed else 0, now.rows(n))
-    ]
-    return [storage[place] for place in places]
 
 
 @pytest.mark.parametrize(

@@ -138,25 +138,6 @@ def test_what_fails_elsewhere_surfaces_once_and_loses_nothing(where, monkeypatch
     assert len(watched.seen) > failed[0] + 10
 
 
-def test_a_step_that_a_buffer_refuses_stays_the_next_one():
-    """With its own version and logs, and nobody acts ahead of it."""
-    watched = Watched(dqn, max_policy_lag=0)
-    trainer, add = watched.trainer, watched.trainer.buffer.add
-    take(trainer, 3).close()
-
-    def refuse(_):
-        raise PlannedError
-
-    trainer.buffer.add = refuse
-    for _ in range(3):
-        with pytest.raises(PlannedError):
-            take(trainer, 1)
-    assert len(watched.envs.taken) == 4
-    trainer.buffer.add = add
-    take(trainer, 20).close()
-    watched.check()
-
-
 def break_off(trainer):
     for _ in trainer():
         break
@@ -358,36 +339,6 @@ def test_one_ctrl_c_comes_back_from_a_step_that_never_returns(part, monkeypatch)
     assert count_threads() == 0
     taken = trainer.agent.sample_step // 2
     assert len(envs.taken) == taken + trainer.buffer.waiting + trainer.buffer.dropped
-
-
-STUCK = """
-import threading
-from yieldrl.algorithms import ppo
-from yieldrl.collectors import background
-
-background.PATIENCE = 0.2
-config = ppo.Config(num_steps=8, hidden_sizes=(4,), collection="async", device="cpu")
-trainer = ppo.Trainer(config)
-begun, step = threading.Event(), trainer.envs.step
-def step_once(actions):
-    trainer.envs.step = endless
-    return step(actions)
-def endless(actions):
-    begun.set()
-    threading.Event().wait()
-trainer.envs.step = step_once  # from the start: later its rows may all be written
-trainer.collector.step()
-begun.wait()
-print("waits", flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_a_program_ends_though_a_step_never_does():
-    run = [sys.executable, "-c", STUCK]
-    done = subprocess.run(run, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "waits\n")
-    assert "left behind" in done.stderr
 
 
 def test_an_interrupted_learner_keeps_its_gradients_and_acts_in_eval_mode():

@@ -240,19 +240,3 @@ def test_it_goes_on_when_the_step_returns_after_all(stuck):
     stuck.wait(2)
     stuck.background.stop()
     assert count_threads() == 0
-
-
-def test_a_long_wait_says_that_it_waits(stuck, monkeypatch):
-    monkeypatch.setattr(background, "LONG", 0.01)
-    waits = []
-
-    def until():
-        waits.append(1)
-        if len(waits) == 4:
-            stuck.may_return.set()
-        return stuck.done == 1
-
-    with pytest.warns(RuntimeWarning, match="Ctrl-C ends the loop") as told:
-        stuck.background.wait(until)
-    assert len(told) == 1
-    stuck.background.stop()

@@ -232,28 +232,6 @@ def test_a_rollout_between_two_steps_of_a_loop_is_the_callers():
     assert trainer.agent.sample_step == 9 * ENVS
 
 
-def test_a_rollout_between_two_updates_takes_whole_segments():
-    options = {"num_steps": 4, "num_minibatches": 1, "num_epochs": 1}
-    trainer = numbered(ppo, max_policy_lag=1, **options)
-    learned = []
-    begin = trainer.algorithm.begin
-
-    def begun(rollout):
-        learned.append(steps_of(rollout))
-        return begin(rollout)
-
-    trainer.algorithm.begin = begun
-    logs = trainer()
-    for _ in range(5):
-        next(logs)
-    assert steps_of(trainer.collector.collect(8)) == [*range(5, 13)]
-    for _ in range(5):
-        next(logs)
-    logs.close()
-    assert learned == [[1, 2, 3, 4], [13, 14, 15, 16]]
-    assert trainer.buffer.dropped == 0
-
-
 def test_half_a_rollout_of_the_loop_is_not_given_away():
     trainer = numbered(ppo, num_steps=4, num_minibatches=1)
     logs = trainer()
@@ -490,19 +468,6 @@ def test_an_update_that_could_move_nothing_is_refused(name, how):
     trainer.config = trainer.agent.config = trainer.algorithm.config = config
     update(rollout)
     assert trainer.agent.learn_step > 0
-
-
-def test_a_rollout_of_a2c_says_who_acted_and_how_likely_it_was():
-    trainer = trainer_of("a2c")
-    old = trainer.collector.collect(STEPS)
-    assert (old["policy_version"] == 0).all()
-    assert "log_prob" not in set(trainer.algorithm.prepare(old).keys())
-    for _ in range(3):
-        trainer.algorithm.update(trainer.collector.collect(STEPS))
-    older = trainer.algorithm.prepare(old)  # by now: its actions are weighed
-    loss, _ = trainer.algorithm.loss(older.flatten(0, 1))
-    unweighed, _ = trainer.algorithm.loss(older.exclude("log_prob").flatten(0, 1))
-    assert loss.item() != pytest.approx(unweighed.item(), rel=1e-6)
 
 
 def test_sarsa_learns_from_what_was_done_next_and_decides_after_the_last_row():
