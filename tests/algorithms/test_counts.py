@@ -14,10 +14,8 @@ from yieldrl.algorithms import reinforce
         ("a2c", {"total_steps": 1280}, 10),
         ("sac", {"total_steps": 1010}, 11),
         ("q_learning", {"total_steps": 1000}, 1000),
-        ("mbpo", {"total_steps": 505, "num_branches": 256}, 60),
         ("ppo_lstm", {"total_steps": 4096}, 32),
         ("ppo_roa", {"total_steps": 8192}, 96),
-        ("prioritized_dqn", {"total_steps": 1200}, 101),
         ("behavior_cloning", {"demonstration_steps": 400, "num_epochs": 5}, 20),
     ],
 )

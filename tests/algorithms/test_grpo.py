@@ -496,18 +496,6 @@ def test_the_first_step_says_how_far_learner_and_sampler_are(precision: Any) -> 
     assert all(0 <= gap < most for gap in gaps)
 
 
-def test_a_policy_with_a_critic_leaves_it_as_it_is() -> None:
-    from yieldrl.algorithms import ppo
-
-    model = ppo.Model
-    made = lambda o, a, _: model(o, a, ppo.Config())  # noqa: E731
-    trainer = trainer_of(grpo, model=made, **PENDULUM)
-    before = [p.detach().clone() for p in trainer.model.critic.parameters()]
-    logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
-    assert "loss" in logs[0]
-    assert all(map(torch.equal, before, trainer.model.critic.parameters()))
-
-
 def test_what_does_not_fit_is_said_at_construction() -> None:
     with pytest.raises(ValueError, match=r"num_envs = 12: .* = group_size"):
         grpo.Config(num_envs=12)
@@ -526,3 +514,11 @@ def test_it_learns_to_balance(module: Any) -> None:
     for _ in trainer():
         pass
     assert trainer.evaluate(20)["logs"]["episode_return"] > 400
+
+
+def test_the_gap_to_the_sampler_is_a_mean_over_tokens() -> None:
+    algorithm = algorithm_of(grpo, Lettered(3))
+    data = answers(algorithm, ACTION, ADVANTAGE)
+    moved(algorithm, data)
+    wanted = sum(abs(x) for row in RATIO for x in row) / 5
+    assert algorithm.loss(data)[1]["sampling_gap"].item() == pytest.approx(wanted)

@@ -3,15 +3,12 @@
 import copy
 
 import gymnasium as gym
-import numpy as np
 import pytest
 import torch
 from factories import config_of, train_logs
-from gymnasium.spaces import Box
 from tensordict import TensorDict
 
 from yieldrl.algorithms import mbpo, sac
-from yieldrl.collectors import evaluate
 
 
 def trainer_of(**options):
@@ -118,62 +115,3 @@ class TestCheckpoints:
         assert trainer.imagination.fits == before < twin.imagination.fits
         assert twin.imagination.algorithm is twin.algorithm
         assert twin.imagination.real is twin.buffer
-
-
-class Push(gym.Env):
-    """Push a point to 0, half a step at most; each of 8 steps costs `x^2`.
-
-    That is of before the push, so an action pays one step later: who bootstraps from a
-    wrong state, or not at all, learns nothing.
-    """
-
-    observation_space = Box(-3, 3, (1,), np.float32)
-    action_space = Box(-1, 1, (1,), np.float32)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.x, self.steps = float(self.np_random.uniform(-2, 2)), 0
-        return np.array([self.x], np.float32), {}
-
-    def step(self, action):
-        cost, self.steps = self.x**2, self.steps + 1
-        self.x = float(np.clip(self.x + 0.5 * float(action[0]), -3, 3))
-        return np.array([self.x], np.float32), -cost, False, self.steps == 8, {}
-
-
-@pytest.mark.slow
-def test_it_learns_from_imagination_alone():
-    """The best return is -2.0. It was -2.1 and better; but -4.5 and less where branches
-    end at the horizon in place of being cut, -8 where the model says that nothing
-    moves, and -30 with rewards turned round."""
-    config = mbpo.Config(
-        real_share=0.0,
-        total_steps=300,
-        learning_starts=100,
-        gradient_steps=4,
-        model_every=50,
-        num_branches=500,
-        horizon_start=2,
-        horizon_end=2,
-        members=3,
-        elites=2,
-        model_hidden_sizes=(32,),
-        model_batch_size=32,
-        model_learning_rate=3e-3,
-        model_epochs=30,
-        gamma=0.9,
-        hidden_sizes=(32, 32),
-        batch_size=64,
-        learning_rate=3e-3,
-        temperature=0.05,
-        tau=0.05,
-        eval_every=0,
-        device="cpu",
-        threads=1,
-        speed="eager",
-    )
-    with mbpo.Trainer(config, envs=Push) as trainer:
-        for _ in trainer():
-            pass
-        found = evaluate(trainer.agent, trainer.eval_envs, 40, 5)
-    assert found.returns.mean() > -2.3

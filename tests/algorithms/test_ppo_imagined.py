@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from factories import plain, resumed, train_logs
+from factories import plain, resumed
 from imagining import TINY, imagined, until_learning
 
 from yieldrl.algorithms import ppo_imagined
@@ -108,18 +108,6 @@ def test_who_moves_with_a_policys_step(stages: int) -> None:
     of_world = {k for k, v in now.items() if not v.equal(trunk[k])}
     assert ("change.weight" in of_world) == (stages == 1)
     assert int(now["version"]) == (stages == 1)
-
-
-def test_imagined_again_for_every_refresh() -> None:
-    """Three rollouts, of each two times two minibatches, and 2 + 1 + 1 model steps."""
-    run = trainer()
-    train = train_logs(run)
-    assert len(train) == 3 * 2 * 2
-    world: Any = run.algorithm.world
-    assert int(world.version) == 4
-    last = {k for log in train for k in log["logs"]}
-    assert {"model/loss", "model/end_calibration", "model/error_1_step"} <= last
-    assert {"imagined/return", "imagined/real_return", "model/error_3_steps"} <= last
 
 
 @pytest.mark.parametrize("stages", [1, 2])

@@ -84,12 +84,6 @@ class TestUpdate:
         # 1 + .5 * max(2, 6), though truncated; only the reward after a termination.
         assert algorithm.td_target(data).tolist() == [4.0, 1.0]
 
-    def test_transitions_may_bring_a_discount_of_their_own(self):
-        algorithm = algorithm_of([[0.0, 0], [2.0, 6.0]])
-        data = batch([0, 0], [0, 0], [1.0, 1.0], [1, 1])
-        data["discount"] = torch.tensor([0.25, 1.0])
-        assert algorithm.td_target(data).tolist() == [2.5, 7.0]
-
     def test_an_entry_moves_towards_its_target_and_nothing_else_moves(self):
         table = [[0.0, 2.0], [2.0, 6.0]]
         algorithm = algorithm_of(table, learning_rate=0.25, visit_power=0.0)
@@ -137,6 +131,12 @@ class TestUpdate:
         found = [algorithm.entry_rate(state, action).item() for _ in range(4)]
         assert found == pytest.approx([0.5, 0.5 / 2**0.5, 0.5 / 3**0.5, 0.25])
         assert algorithm.visits.tolist() == [[0, 4]]
+
+    def test_transitions_may_bring_a_discount_of_their_own(self):
+        algorithm = algorithm_of([[0.0, 0], [2.0, 6.0]])
+        data = batch([0, 0], [0, 0], [1.0, 1.0], [1, 1])
+        data["discount"] = torch.tensor([0.25, 1.0])
+        assert algorithm.td_target(data).tolist() == [2.5, 7.0]
 
 
 class TestExploration:

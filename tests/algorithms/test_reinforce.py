@@ -3,7 +3,6 @@
 import itertools
 import math
 
-import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -156,17 +155,6 @@ class TestSchedule:
         assert trained == [12, 22]  # the two steps of the abandoned episode are lost
         returns = [x["logs"]["returns"] for x in logs if x["log_type"] == "train"]
         assert returns[0] == returns[1]  # of two whole episodes each
-
-    def test_every_autoreset_mode(self):
-        returns = {}
-        for mode in gym.vector.AutoresetMode:
-            envs = gym.vector.SyncVectorEnv([lengths(4)] * 2, autoreset_mode=mode)
-            config = reinforce.Config(num_episodes=4, total_steps=48, eval_every=0)
-            logs = list(reinforce.Trainer(config, envs=envs)())
-            trained = [x["logs"] for x in logs if x["log_type"] == "train"]
-            returns[mode] = {float(x["returns"]) for x in trained}
-            assert len(trained) >= 2
-        assert len(set.union(*returns.values())) == 1
 
 
 @pytest.mark.slow

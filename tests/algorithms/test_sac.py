@@ -124,14 +124,6 @@ class TestTemperature:
         assert gradient is not None
         assert gradient.item() == pytest.approx(0.3 * 3.5)
 
-    @pytest.mark.parametrize(("target", "falls"), [(-50.0, True), (50.0, False)])
-    def test_it_falls_where_the_policy_is_too_random(self, target, falls):
-        algorithm = algorithm_of(target_entropy=target)
-        algorithm.learn_actor(DATA)
-        alpha = algorithm.temperature().item()
-        assert (alpha < 1) == falls
-        assert alpha == pytest.approx(math.exp(-3e-4 if falls else 3e-4), abs=1e-3)
-
     def test_by_default_it_holds_minus_the_number_of_dimensions(self):
         config = sac.Config(hidden_sizes=())
         model = sac.Model(LINE, Box(-1, 1, (2, 3)), config)

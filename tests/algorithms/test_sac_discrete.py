@@ -98,10 +98,6 @@ class TestActing:
         algorithm = algorithm_of(learning_starts=10)
         return sac_discrete.Agent(algorithm, algorithm.config)
 
-    def test_at_first_every_action_is_as_likely(self):
-        action, _ = self.agent().sample(np.zeros((20_000, 1), np.float32))
-        assert action.mean() == pytest.approx(0.5, abs=0.015)
-
     def test_then_the_policy_throws_its_dice(self):
         agent = self.agent()
         agent.sample_step = 10

@@ -72,17 +72,6 @@ def test_nobody_misses_the_next_observations_that_are_not_kept() -> None:
     assert runs[0] == runs[1]
 
 
-def test_the_entropy_of_a_step_is_that_of_its_executed_tokens() -> None:
-    own = algorithm()
-    data = own.measured(episodes(own))
-    steps = data[data["valid"]]
-    with torch.no_grad():
-        said = own.model.evaluate_actions(steps["obs"], steps["action"])[1].squeeze(-1)
-    wanted = (said[0].sum() + said[1, 0] + said[2, :2].sum()) / 3  # of 3, 1 and 2
-    logs = own.loss(data)[1]
-    assert float(logs["entropy"]) == pytest.approx(float(wanted))
-
-
 def test_a_group_sees_one_picture_and_reads_one_instruction() -> None:
     """At the beginning of every episode, in environments that take chunks."""
     run = trainer(num_steps=16, total_steps=256)

@@ -7,7 +7,6 @@ from gymnasium.spaces import Box
 from tensordict import TensorDict
 
 from yieldrl.buffers import ImaginationBuffer
-from yieldrl.functional import gae
 from yieldrl.imagination import (
     Prediction,
     RewardAndEnd,
@@ -125,26 +124,6 @@ class TestImagine:
         segment["reward"].sum().backward()
         assert push.grad is not None
         assert push.grad.item() == 1 + 2 + 3
-
-
-class TestReturns:
-    """With `V(s) = 10 s`, gamma a half."""
-
-    def test_lambda_returns_by_hand(self):
-        segment = segment_of((0.0, 1.0), horizon=2)
-        flags = segment["terminated"], segment["truncated"], segment["discount"]
-        next_value = 10 * segment["next_obs"].squeeze(-1)
-        advantage = gae(
-            segment["reward"],
-            segment["value"],
-            next_value,
-            *flags,
-            0.5,
-            segment["valid"],
-        )
-        # 0 -> 1 -> 2, cut there: delta_1 = 2 + .5 * 20 - 10 = 2, delta_0 = 1 + 5 - 0,
-        # A_0 = 6 + .25 * 2. 1 -> 2 -> 3, the end: delta_1 = 3 - 20, delta_0 = 2.
-        assert advantage.T.tolist() == [[6.5, 2.0], [2 - 0.25 * 17, -17.0]]
 
 
 def buffer_of(capacity=12, num_branches=3, **options):
