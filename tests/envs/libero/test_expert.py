@@ -28,11 +28,6 @@ def test_what_is_wider_is_held_by_the_edge_that_is_free():
     assert expert._grip(BOWL, [left, right]) == pytest.approx([0.05, 0.008, 0.035])
 
 
-def test_distances_are_seen_from_above():
-    assert CAN.distance(np.array([0.03, 0.03, 9.0])) == 0
-    assert CAN.distance(np.array([-0.03, 0.1, 0.0])) == pytest.approx(0.05)
-
-
 @pytest.mark.parametrize(
     ("hand", "way", "gripper"),
     [
@@ -119,21 +114,15 @@ def test_a_hand_that_was_turned_is_turned_back():
     assert np.abs(expert._turn(upright)).max() <= 1
 
 
-@pytest.mark.parametrize(
-    "goals",
-    [
-        [["open", "drawer_1"]],
-        [["on", "can_1", "stove_1_cook_region"]],
-        [["on", "can_1", "plate_1"], ["on", "cup_1", "plate_1"]],
-    ],
-)
-def test_other_tasks_are_refused(goals):
-    domain = types.SimpleNamespace(
-        parsed_problem={"goal_state": goals},
-        objects_dict={"can_1": None, "cup_1": None, "plate_1": None},
-    )
-    with pytest.raises(ValueError, match=r"libero_spatial or libero_object"):
-        expert._goal(domain)
+def test_other_tasks_are_refused():
+    two = [["on", "can_1", "plate_1"], ["on", "cup_1", "plate_1"]]
+    for goals in ([["open", "drawer_1"]], [["on", "can_1", "stove_1_region"]], two):
+        domain = types.SimpleNamespace(
+            parsed_problem={"goal_state": goals},
+            objects_dict={"can_1": None, "cup_1": None, "plate_1": None},
+        )
+        with pytest.raises(ValueError, match=r"libero_spatial or libero_object"):
+            expert._goal(domain)
 
 
 def test_it_goes_on_where_the_hand_was_turned_and_pushed(installed):
@@ -156,7 +145,6 @@ def test_it_goes_on_where_the_hand_was_turned_and_pushed(installed):
 @pytest.mark.parametrize(
     ("suite", "task", "most"),
     [
-        ("libero_spatial", 2, 70),
         ("libero_spatial", 7, 110),  # beside a cabinet, which the hand must not touch
         ("libero_object", 4, 130),  # a bottle, held by more than the pads of fingers
     ],
