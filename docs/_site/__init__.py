@@ -9,7 +9,6 @@ it by `docs/hooks.py`.
 from __future__ import annotations
 
 from . import (
-    code_blocks,
     course,
     diffs,
     directives,
@@ -17,7 +16,6 @@ from . import (
     family_tree,
     gallery,
     hyperparameters,
-    phases,
     results,
     sources,
 )
@@ -25,7 +23,7 @@ from .directives import DirectiveError, Page
 
 __all__ = ["DirectiveError", "Page", "render"]
 WITH_DIRECTIVES = (course, diffs, family_drawing, family_tree, gallery, hyperparameters)
-WITH_DIRECTIVES += (phases, results, sources)
+WITH_DIRECTIVES += (results, sources)
 
 
 def render(path: str, markdown: str) -> str:
@@ -38,7 +36,6 @@ def render(path: str, markdown: str) -> str:
     Raises:
         DirectiveError: If something that the page asks for is not there.
     """
-    text = code_blocks.with_titles(markdown, path)  # before sources are in the fences
-    text = sources.with_sources(text)
+    text = sources.with_sources(markdown)
     text = directives.expand(text, Page(path, markdown))
     return sources.with_annotations(text)

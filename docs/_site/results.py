@@ -55,8 +55,11 @@ def is_control(result: Result) -> bool:
 def shown(name: str, page: Page) -> str:
     """One result, or algorithms on the same axes."""
     if name in compared():
-        found = [measured()[task] for task in compared()[name]]
-        rows = [f"- {_page_of(of['algorithm'], page)}: {of['says']}" for of in found]
+        found = [(task, measured()[task]) for task in compared()[name]]
+        rows = [
+            f"- {_page_of(of['algorithm'], page)}: {of['says']} {source(task, page)}"
+            for task, of in found
+        ]
         return f"{_axes(name, page)}\n\n" + "\n".join(rows)
     if name not in measured():
         raise DirectiveError(f"docs/results has no {name}.json")
@@ -116,11 +119,9 @@ def figure(name: str, says: str, page: Page) -> str:
 def source(name: str, page: Page) -> str:
     """Where all numbers are, the command, the machine, and how old they are."""
     result = measured()[name]
-    machine = result["hardware"]
     return (
         f"[Every number]({page.to_docs}results/{name}.json) is from"
-        f" `{result['command']}`, on {machine['cores']} cores of {machine['cpu']},"
-        f" {age(result)}."
+        f" `{result['command']}`, on {_machine(result)}, {age(result)}."
     )
 
 
@@ -132,12 +133,20 @@ def age(result: Result) -> str:
     return f"{old} (revision {result['revision']})"
 
 
+def _machine(result: Result) -> str:
+    return f"{result['hardware']['cores']} cores of {result['hardware']['cpu']}"
+
+
 def _control(name: str, page: Page) -> str:
     """A control, in the figure that shows what it is a control for."""
     axes = [drawn for drawn, tasks in compared().items() if name in tasks]
-    result = measured()[name]
-    drawn = _axes(axes[0], page) if axes else figure(name, result["alt"], page)
-    return f"{drawn}\n\n{result['says']} {source(name, page)}"
+    result, role = measured()[name], "a control"
+    drawn = figure(name, result["alt"], page)
+    if axes:
+        first = measured()[compared()[axes[0]][0]]["algorithm"]
+        drawn, role = _axes(axes[0], page), f"a control for {_page_of(first, page)}"
+    says = result["says"].replace(" steps:", f" steps, {role}:", 1)
+    return f"{drawn}\n\n{says} {source(name, page)}"
 
 
 def _axes(name: str, page: Page) -> str:
@@ -162,4 +171,6 @@ def _commands(found: dict[str, Result]) -> str:
     sides = [side for of in found.values() for side in (of, of.get("reference", of))]
     days = sorted(side["date"][:10] for side in sides)
     commands = "\n".join(dict.fromkeys(side["command"] for side in sides))
-    return f"Measured from {days[0]} to {days[-1]}:\n\n```bash\n{commands}\n```"
+    machines = " and ".join(dict.fromkeys(map(_machine, sides)))
+    when = f"Measured from {days[0]} to {days[-1]}, on {machines}"
+    return f"{when}:\n\n```bash\n{commands}\n```"
