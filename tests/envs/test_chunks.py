@@ -108,37 +108,6 @@ def listed(value: Any) -> Any:
 # --------------------------------------------------------------------- exact numbers
 
 
-def test_ends_in_mid_chunk() -> None:
-    """One is stopped at its fifth step, one is cut there, one stopped at its first."""
-    envs = chunked("serial", 3, SAME_STEP, 3, gamma=0.5)
-    first = [[1, 2, 3], [1, 2, 3], [9, 1, 9]]
-    second = [[4, 9, 7], [4, 5, 6], [1, 2, 3]]
-    third = [[8, 1, 1], [2, 2, 2], [3, 9, 3]]
-    a, b, c = played(envs, [first, second, third])
-
-    assert listed(a.reward) == [6, 6, 9]
-    assert listed(a.info["reward"]) == [1 + 2 / 2 + 3 / 4, 1 + 2 / 2 + 3 / 4, 9]
-    assert listed(a.info["discount"]) == [0.125, 0.125, 0.5]
-    assert listed(a.info["num_steps"]) == [3, 3, 1]
-    assert listed(a.terminated) == [False, False, True]
-    assert not a.truncated.any()
-    assert listed(a.next_obs) == [[3, 6], [3, 6], [1, 9]]
-    assert listed(a.obs) == [[3, 6], [3, 6], [0, 0]]
-
-    assert listed(b.reward) == [13, 9, 6]
-    assert listed(b.info["reward"]) == [4 + 9 / 2, 4 + 5 / 2, 1 + 2 / 2 + 3 / 4]
-    assert listed(b.info["discount"]) == [0.25, 0.25, 0.125]
-    assert listed(b.info["num_steps"]) == [2, 2, 3]
-    assert listed(b.terminated) == [True, False, False]
-    assert listed(b.truncated) == [True, True, False]
-    assert listed(b.next_obs) == [[5, 19], [5, 15], [3, 6]]
-    assert listed(b.obs) == [[0, 0], [0, 0], [3, 6]]
-
-    assert listed(c.next_obs) == [[3, 10], [3, 6], [5, 18]]  # nothing of 7 or 6
-    assert listed(c.info["num_steps"]) == [3, 3, 2]
-    assert listed(c.obs) == [[3, 10], [3, 6], [0, 0]]
-
-
 @pytest.mark.parametrize("kind", ["torch", "blind", "serial"])
 def test_the_reward_of_each_action_and_the_dtypes(kind: str) -> None:
     """Three are executed of four: stopped at the first, at none, and cut."""

@@ -40,21 +40,6 @@ def test_a_walk_to_both_goals():
     assert (reward, terminated, truncated) == ([1, 0], [True, True], no)
 
 
-def test_walls_cost_and_hold():
-    envs = maze_of(4, length=1, bump_reward=-0.5)
-    at = envs.state[0].clone()
-    # At the start north, south and west are walls; only the first look shows the sign.
-    obs, reward, *_ = step(envs, NORTH, SOUTH, WEST, EAST)
-    assert obs == [CORRIDOR] * 3 + [JUNCTION]
-    assert reward == [-0.5, -0.5, -0.5, 0]
-    assert (envs.state[0] - at).tolist() == [0, 0, 0, 1]
-    # At the junction east is one, and west leads back.
-    envs.state[0] = 1
-    obs, reward, *_ = step(envs, EAST, WEST, EAST, WEST)
-    assert obs == [JUNCTION, CORRIDOR] * 2
-    assert reward == [-0.5, 0, -0.5, 0]
-
-
 class Maze:
     """The rules again, one maze at a time and without arithmetic on flags."""
 
