@@ -19,7 +19,8 @@ PHASES = {"num_envs": 4, "total_steps": 96, "phase_steps": (32, 32, 32)}
 PHASES |= {"latent_size": 3, "window": 3, "gru_size": 5}
 GROUPS = {**ARM, "num_envs": 4, "total_steps": 128, "kl_coef": 0.1}
 FOLLOWS = {"anneal_learning_rate": False, "desired_kl": 0.01, "total_steps": 64}
-CLONED = {"expert_noise": 0.2, "eval_every": 3, "normalize_observation": True}
+CLONED = {"expert_noise": 0.2, "eval_every": 8, "normalize_observation": True}
+CLONED |= {"eval_episodes": 1}
 IMAGINED = {**ARM, "total_steps": 40, "horizon_start": 1, "horizon_end": 3}
 
 
@@ -29,11 +30,11 @@ def maze(mode: str) -> dict[str, Any]:
 
 
 RUNS: dict[str, tuple[str, dict[str, Any], tuple[int, ...]]] = {
-    "a2c": ("a2c", {**POLE, "num_steps": 5, "total_steps": 60}, (3, 5, 6, 20)),
-    "behavior_cloning": ("behavior_cloning", CLONED, (1, 32, 35, 36)),
+    "a2c": ("a2c", {**POLE, "num_steps": 5, "total_steps": 60}, (3, 5, 6)),
+    "behavior_cloning": ("behavior_cloning", CLONED, (1, 32, 40, 41)),
     "ddpg": ("ddpg", {**ARM, **CRITICS}, (5, 41)),
     "td3": ("td3", {**ARM, **CRITICS}, (20, 41)),
-    "sac": ("sac", {**ARM, **CRITICS}, (5, 20, 41)),
+    "sac": ("sac", {**ARM, **CRITICS}, (20, 41)),
     "sac_discrete": ("sac_discrete", {**POLE, **CRITICS}, (41,)),
     "dreamer": ("dreamer", {**POLE, **CRITICS, "memory_size": 6}, (20, 41)),
     "mbpo": ("mbpo", IMAGINED, (33,)),

@@ -145,15 +145,6 @@ def test_a_categorical_samples_by_its_probabilities():
     assert standard_errors(counts, logits.softmax(0)).max() < 4.5
 
 
-def test_a_categorical_never_takes_what_is_masked():
-    logits = torch.tensor([0.0, -torch.inf, 1.0])
-    distribution = Categorical(logits.expand(20_000, 3))
-    counts = torch.bincount(distribution.sample(generator()), minlength=3)
-    assert counts[1] == 0
-    assert counts[0] > 0
-    assert distribution.log_prob(torch.ones(20_000))[0] == -torch.inf
-
-
 def test_what_is_masked_adds_nothing_and_learns_nothing():
     logits = torch.tensor([[0.0, -torch.inf, 1.0, -torch.inf]], requires_grad=True)
     distribution, rest = Categorical(logits), Categorical(logits.detach()[:, [0, 2]])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from tensordict import TensorDict
 from torch import nn
 
@@ -65,11 +65,6 @@ def test_bits_pass_as_numbers():
         torch.tensor([[1, 0, 1]], dtype=torch.int8)
     ).tolist() == [[1, 0, 1]]
     assert make_encoder(MultiBinary((2, 2))).size == 4
-
-
-def test_text_is_refused_by_name():
-    with pytest.raises(TypeError, match=r"Text.*at a\.b is not supported"):
-        make_encoder(Dict(a=Dict(b=Text(3))))
 
 
 # ----------------------------------------------------------------------- nested
@@ -170,14 +165,6 @@ def test_small_images_go_through_one_convolution(shape):
     assert encoder.size == (512 if large else 128)
     assert len(convolutions(encoder)) == (3 if large else 1)
     assert encoder(torch.zeros(3, *shape, dtype=torch.uint8)).isfinite().all()
-
-
-def test_bytes_are_scaled_and_floats_up_to_one_are_not():
-    as_bytes = make_encoder(image(10, 10, 4))
-    as_floats = make_encoder(image(10, 10, 4, dtype=np.float32))
-    as_floats.load_state_dict(as_bytes.state_dict())
-    picture = torch.randint(255, (2, 10, 10, 4), dtype=torch.uint8)
-    torch.testing.assert_close(as_bytes(picture), as_floats(picture.float() / 255))
 
 
 def unscaled_like(encoder, shape):

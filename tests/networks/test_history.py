@@ -60,13 +60,6 @@ class TestHistories:
             torch.testing.assert_close(step[0], output[t])
         torch.testing.assert_close(memory, after)
 
-    def test_gradients_are_right(self, kind):
-        tested = KINDS[kind]()
-        x, memory = random(3, 2, 2), random(2, tested.memory_size)
-        first = torch.tensor([[0, 1], [0, 0], [1, 0]]).bool()
-        leaves = (x.requires_grad_(), memory.requires_grad_())
-        assert torch.autograd.gradcheck(lambda *a: tested(*a, first), leaves)
-
 
 def test_a_window_is_the_latest_inputs_and_zeros_before_the_episode():
     tested = window_of(3)

@@ -4,7 +4,6 @@ import copy
 
 import pytest
 import torch
-from torch.func import functional_call
 from torch.nn.functional import linear
 
 from yieldrl.networks import MLP, NoisyMLP, noise, noisy_layers
@@ -85,18 +84,6 @@ class TestNoise:
         assert len(layers) == 2
         with noise(layers, generator()):
             assert not torch.equal(layers[0].noise, layers[1].noise)
-
-
-def test_gradients_equal_finite_differences():
-    layers = NoisyMLP([3, 4, 2], "tanh").double()
-    layers.draw(generator())
-    obs = torch.randn(5, 3, dtype=torch.float64)
-    names, values = zip(*layers.named_parameters(), strict=True)
-
-    def output(*values):
-        return functional_call(layers, dict(zip(names, values, strict=True)), (obs,))
-
-    assert torch.autograd.gradcheck(output, values)
 
 
 def test_a_checkpoint_holds_what_was_learned_and_no_noise():
