@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from quick_tasks import learned_error
 from tables import steps
 from torch import nn
 
@@ -127,7 +126,3 @@ class TestLoss:
 def test_a_bad_config_is_refused(kwargs, message):
     with pytest.raises(ValueError, match=message):
         c51.Config(**kwargs)
-
-
-def test_it_learns_the_values_of_a_corridor():
-    assert learned_error(c51, v_min=0.0, v_max=2.0, num_atoms=21) < 0.02

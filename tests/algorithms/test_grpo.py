@@ -522,3 +522,13 @@ def test_the_gap_to_the_sampler_is_a_mean_over_tokens() -> None:
     moved(algorithm, data)
     wanted = sum(abs(x) for row in RATIO for x in row) / 5
     assert algorithm.loss(data)[1]["sampling_gap"].item() == pytest.approx(wanted)
+
+
+def test_a_policy_of_the_background_changes_only_between_rollouts() -> None:
+    config = grpo.Config(**PENDULUM, collection="async")
+    trainer, versions = grpo.Trainer(config), []
+    for log in trainer():
+        if log["log_type"] == "train" and trainer.buffer.full:
+            versions.append(trainer.buffer.rollout()["policy_version"].unique())
+    assert all(len(version) == 1 for version in versions)
+    assert len({int(version) for version in versions}) > 1

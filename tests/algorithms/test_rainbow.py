@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from quick_tasks import learned_error
 
 from yieldrl.algorithms import rainbow
 from yieldrl.algorithms.dueling_dqn.model import DuelingHead
@@ -105,11 +104,3 @@ class TestNoise:
 
 def parameters(trainer):
     return [p.clone() for p in trainer.model.parameters()]
-
-
-def test_it_learns_the_values_of_a_corridor():
-    """Roughly: returns of two steps are those of who explored a little."""
-    few = {"epsilon_end": 0.1, "exploration_fraction": 0.4, "buffer_size": 300}
-    atoms = {"v_min": 0.0, "v_max": 2.0, "num_atoms": 21}
-    error = learned_error(rainbow, n_step=2, epsilon_start=1.0, **few, **atoms)
-    assert error < 0.15

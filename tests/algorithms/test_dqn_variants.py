@@ -1,0 +1,287 @@
+"""What variants of DQN change: double choice, two streams, n steps, priorities."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+from quick_tasks import learned_error
+from tables import Table, steps
+from tensordict import TensorDict
+from worlds import Counter
+
+from yieldrl.algorithms import (
+    c51,
+    double_dqn,
+    dqn,
+    dueling_dqn,
+    n_step_dqn,
+    prioritized_dqn,
+    rainbow,
+)
+from yieldrl.algorithms.dueling_dqn.model import DuelingHead
+from yieldrl.networks import MLP
+
+ATOMS = {"v_min": 0.0, "v_max": 2.0, "num_atoms": 21}
+TWO = {"n_step": 2, "epsilon_end": 0.1, "exploration_fraction": 0.4}
+TWO |= {"buffer_size": 300}
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "most"),
+    [
+        (double_dqn, {}, 0.02),
+        (dueling_dqn, {}, 0.02),
+        (prioritized_dqn, {}, 0.02),
+        (c51, ATOMS, 0.02),
+        # Roughly: returns of two steps are those of who explored a little.
+        (n_step_dqn, TWO, 0.15),
+        (rainbow, {**TWO, **ATOMS, "epsilon_start": 1.0}, 0.15),
+    ],
+)
+def test_they_learn_the_values_of_a_corridor(module, options, most):
+    assert learned_error(module, **options) < most
+
+
+# ------------------------------------------------------------------------ double DQN
+
+
+def tabular(module, online, target):
+    config = module.Config()
+    space = Box(0, 1e6, (1,), np.float32)
+    model = module.Model(space, Discrete(online.shape[1]), config)
+    model.head = Table(target)
+    algorithm = module.Algorithm(model, config)  # the target starts out as a copy
+    with torch.no_grad():
+        model.head.rows.copy_(online)
+    return algorithm
+
+
+def moves(rows, terminated):
+    return steps([1.0] * len(rows), next_obs=rows, terminated=terminated)
+
+
+def test_one_network_chooses_and_the_other_judges():
+    online = torch.tensor([[9.0, 0.0], [0.0, 9.0]])
+    target = torch.tensor([[2.0, 6.0], [4.0, 8.0]])
+    algorithm = tabular(double_dqn, online, target)
+    data = moves([0, 1, 0], [False, False, True])
+    # The online network prefers action 0 in row 0, the target values it 2, and 1 in
+    # row 1, at 8.
+    assert algorithm.td_target(data).tolist() == [1 + 0.5 * 2, 1 + 0.5 * 8, 1.0]
+
+
+def test_no_gradient_flows_into_the_choice():
+    rows = torch.tensor([[1.0, 2.0]])
+    algorithm = tabular(double_dqn, rows, rows)
+    algorithm.loss(moves([0], [False]))[0].backward()
+    head = algorithm.model.head
+    assert isinstance(head, Table)
+    assert head.rows.grad is not None
+    # d/dQ (Q - 2)^2 / 2 = 1 - 2 for the action taken, nothing elsewhere.
+    assert head.rows.grad.tolist() == [[-1.0, 0.0]]
+
+
+# ------------------------------------------------------------------------- two streams
+
+
+def model_of(**kwargs):
+    config = dueling_dqn.Config(**kwargs)
+    return dueling_dqn.Model(Box(-1, 1, (4,), np.float32), Discrete(3), config)
+
+
+def linear_head(per_action=1):
+    head = DuelingHead(MLP, [2], num_actions=3, per_action=per_action)
+    with torch.no_grad():
+        for parameter in head.parameters():
+            parameter.zero_()
+    return head
+
+
+def test_by_hand():
+    head = linear_head()
+    with torch.no_grad():
+        head.state_value.layers[0].bias.fill_(5.0)
+        head.advantage.layers[0].bias.copy_(torch.tensor([1.0, 2.0, 6.0]))
+    # V + A - mean A = 5 + (1, 2, 6) - 3
+    assert head(torch.zeros(2, 2)).tolist() == [[3.0, 4.0, 8.0]] * 2
+
+
+def test_with_several_numbers_an_action_each_has_its_own_mean():
+    head = linear_head(per_action=2)
+    with torch.no_grad():
+        head.state_value.layers[0].bias.copy_(torch.tensor([0.0, 100.0]))
+        head.advantage.layers[0].bias.copy_(torch.tensor([1.0, 10, 2, 20, 6, 30]))
+    # Means (3, 20); the numbers of an action stay side by side.
+    assert head(torch.zeros(1, 2)).tolist() == [[-2.0, 90, -1, 100, 3, 110]]
+
+
+@pytest.mark.parametrize(
+    ("hidden", "shapes"),
+    [
+        ((), [(1, 4), (3, 4)]),
+        ((9, 8), [(9, 4), (8, 9), (1, 8), (8, 9), (3, 8)]),
+    ],
+)
+def test_streams_have_the_last_hidden_layer_to_themselves(hidden, shapes):
+    model = model_of(hidden_sizes=hidden)
+    found = [tuple(p.shape) for p in model.parameters() if p.ndim == 2]
+    assert found == shapes
+    assert model.value(torch.randn(5, 4)).shape == (5, 3)
+    assert model.value(torch.randn(5, 4), torch.tensor([0, 1, 2, 0, 1])).shape == (5,)
+
+
+# ------------------------------------------------------------------------- n-step DQN
+
+
+def counting(module=n_step_dqn, **kwargs):
+    settings = {"total_steps": 40, "learning_starts": 20, "eval_every": 0}
+    return module.Trainer(
+        module.Config(**{**settings, **kwargs}), envs=lambda: Counter(5)
+    )
+
+
+def test_the_target_is_n_rewards_and_the_value_after_them():
+    trainer = counting(gamma=0.5, buffer_size=30)
+    for _ in trainer():
+        pass
+    data = trainer.buffer.sample(500)
+    with torch.no_grad():
+        value = trainer.algorithm.target_model.value(data["next_obs"]).max(1).values
+        target = trainer.algorithm.td_target(data)
+    step = data["obs"][:, 1]  # rewards are step + 1, step + 2, ... up to 5
+    used = (5 - step).clamp(max=3)
+    weights = 0.5 ** torch.arange(3)
+    later = torch.arange(3) + 1
+    rewards = (
+        (step.unsqueeze(1) + later) * weights * (later <= used.unsqueeze(1))
+    ).sum(1)
+    assert torch.equal(data["next_obs"][:, 1], step + used)
+    future = 0.5**used * value * ~data["terminated"]
+    torch.testing.assert_close(target, rewards + future)
+    ended = step + used == 5
+    assert (data["terminated"] == ended & (data["obs"][:, 0] % 2 == 0)).all()
+    assert (ended & ~data["terminated"]).any()  # a truncation, which bootstraps
+
+
+def test_one_step_is_dqn():
+    def finish(trainer):
+        for _ in trainer():
+            pass
+        return torch.cat([p.flatten() for p in trainer.model.parameters()])
+
+    child, parent = finish(counting(n_step=1)), finish(counting(dqn))
+    assert torch.equal(child, parent)
+    assert not torch.equal(finish(counting()), parent)
+
+
+def test_learning_waits_for_the_first_future():
+    trainer = counting(n_step=7, learning_starts=0)
+    for log in trainer():
+        if log["log_type"] == "train":
+            break
+    assert trainer.agent.sample_step == 7
+
+
+def test_n_must_be_a_number_of_steps_that_the_buffer_holds():
+    with pytest.raises(ValueError, match=r"n_step = 0: choose a number at least 1"):
+        n_step_dqn.Config(n_step=0)
+    with pytest.raises(ValueError, match=r"n_step = 9: buffer_size = 32 .* 4 env"):
+        n_step_dqn.Config(n_step=9, buffer_size=32, num_envs=4)
+
+
+# ------------------------------------------------------------------------- priorities
+
+
+def algorithm_of(module=prioritized_dqn, **kwargs):
+    torch.manual_seed(0)
+    config = module.Config(hidden_sizes=(8,), **kwargs)
+    model = module.Model(Box(-1, 1, (3,), np.float32), Discrete(2), config)
+    return module.Algorithm(model, config)
+
+
+def batch(size=6, weight=None):
+    generator = torch.Generator().manual_seed(1)
+    return TensorDict(
+        {
+            "obs": torch.randn(size, 3, generator=generator),
+            "action": torch.arange(size) % 2,
+            "next_obs": torch.randn(size, 3, generator=generator),
+            "reward": torch.randn(size, generator=generator),
+            "discount": torch.full((size,), 0.9),
+            "terminated": torch.arange(size) == 2,
+            "weight": torch.ones(size) if weight is None else weight,
+            "index": torch.arange(size),
+        },
+        [size],
+    )
+
+
+def trainer_of(**kwargs):
+    settings = {
+        "total_steps": 60,
+        "learning_starts": 20,
+        "batch_size": 8,
+        "eval_every": 0,
+    }
+    return prioritized_dqn.Trainer(prioritized_dqn.Config(**{**settings, **kwargs}))
+
+
+def test_every_loss_counts_by_its_weight():
+    weight = torch.tensor([1.0, 0.0, 0.5, 0.25, 0.0, 1.0])
+    algorithm = algorithm_of()
+    element_loss, _ = algorithm.element_loss(batch())
+    loss, _ = algorithm.loss(batch(weight=weight))
+    torch.testing.assert_close(loss, (weight * element_loss).sum() / 6)
+
+
+def test_with_equal_weights_it_learns_as_dqn_does():
+    child, parent = algorithm_of(), algorithm_of(dqn)
+    data = batch()
+    found = child.learn(data)
+    error = data["priority"]
+    logs = parent.learn(batch())
+    assert found.keys() == logs.keys()
+    for name, value in logs.items():
+        assert found[name] == value
+    assert error.shape == (6,)
+    assert not error.requires_grad
+    assert float(error.mean()) == pytest.approx(float(logs["td_error"]))
+
+
+def test_errors_come_back_as_priorities():
+    trainer = trainer_of(priority_alpha=1.0, priority_epsilon=0.5)
+    for _ in trainer():
+        pass
+    learned = []
+
+    def learn(data):
+        learned.append(data)
+        data["priority"] = torch.arange(len(data), dtype=torch.float32)
+        return {}
+
+    trainer.agent.learn = learn
+    log = trainer._run_train()
+    assert "priority" not in log["logs"]
+    leaves = trainer.buffer._tree.leaves
+    # The same transition may come twice, and the last answer counts.
+    last = {int(index): i for i, index in enumerate(learned[0]["index"])}
+    for index, i in last.items():
+        assert float(leaves[index]) == i + 0.5
+
+
+def test_beta_rises_to_one():
+    trainer = trainer_of(priority_beta=0.4, total_steps=100)
+    found = []
+    for trainer.agent.sample_step in (0, 50, 100, 120):
+        found.append(trainer.beta())
+    assert found == pytest.approx([0.4, 0.7, 1.0, 1.0])
+
+
+def test_the_weights_follow_beta():
+    trainer = trainer_of()
+    betas, sample = [], trainer.buffer.sample
+    trainer.buffer.sample = lambda size, beta: betas.append(beta) or sample(size, beta)
+    logged = [log["logs"]["beta"] for log in trainer() if log["log_type"] == "train"]
+    assert betas == logged
+    assert betas[0] == pytest.approx(0.4 + 0.6 * 20 / 60)
+    assert betas[-1] == 1.0
