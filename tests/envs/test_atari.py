@@ -77,7 +77,7 @@ def test_atari_can_be_watched_as_it_was_played(pong):
         plain = make_eval(source, config, num_envs=1)
         for one in (envs, plain):
             one.reset(seed=1)
-        for _ in range(50):
+        for _ in range(15):
             (frame,) = envs.render()
             assert frame.shape == (210, 160, 3)
             assert frame[150, 80].tolist() == brown

@@ -11,7 +11,6 @@ from gymnasium.spaces import Box
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yieldrl import envs as worlds
 from yieldrl.envs.grid_world import COLORS, HELD_OUT, KINDS, SHAPES, GoToVectorEnv
 from yieldrl.envs.grid_world.painting import FLOOR, sprites
 from yieldrl.envs.grid_world.views import SMALLEST
@@ -137,12 +136,12 @@ def _far(numbers, expected):
 )
 def test_the_best_without_listening(goals, wrong_reward):
     """It counts the objects that could be meant, and goes to one of them or to none."""
-    envs = GoToVectorEnv(50_000, goals=goals, wrong_reward=wrong_reward)
+    envs = GoToVectorEnv(20_000, goals=goals, wrong_reward=wrong_reward)
     envs.reset(seed=1)
     allowed = torch.isin(envs.state["kinds"], envs._nameable)
     chance = 1 / allowed.sum(0)
     best = (chance + (1 - chance) * wrong_reward).clamp(min=0).mean().item()
-    assert best == pytest.approx(envs.deaf_return, abs=0.01)
+    assert best == pytest.approx(envs.deaf_return, abs=0.015)
 
 
 def test_the_best_without_listening_in_numbers():
@@ -183,7 +182,6 @@ def test_what_cannot_be_is_refused(kwargs, word):
 
 
 def test_one_alone():
-    worlds.check(GoToVectorEnv(4, view="pixels", goals="seen", height=4, width=4))
     env = gymnasium.make("yieldrl/GoTo-v1", view="pixels", goals="unseen")
     obs, _ = env.reset(seed=2)
     assert env.observation_space.contains(obs)

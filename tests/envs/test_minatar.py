@@ -243,8 +243,16 @@ def test_breakout_to_the_second_wall() -> None:
     assert best > 30
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in GAMES if name != "Breakout"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Asterix",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("Freeway", "SpaceInvaders", "Seaquest")
+        ),
+    ],
+)
 def test_what_no_random_player_gets_to_see(name: str) -> None:
     """Nothing ends an episode here: games become hard, and go on after defeats."""
     steps = {"Freeway": 2600, "SpaceInvaders": 2000}.get(name, 1200)
