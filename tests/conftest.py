@@ -22,6 +22,9 @@ CACHE = Path(__file__).parents[1] / ".cache"
 WORKER_MEMORY = 3 * 2**30  # bytes: a worker that has compiled many worlds holds two
 
 
+# Tests of the built site, which `make browser` names.
+collect_ignore = [] if "YIELDRL_SITE" in os.environ else ["browser"]
+
 # How long an example takes depends on what else the machine does.
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
