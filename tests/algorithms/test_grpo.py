@@ -525,8 +525,7 @@ def test_the_gap_to_the_sampler_is_a_mean_over_tokens() -> None:
 
 
 def test_a_policy_of_the_background_changes_only_between_rollouts() -> None:
-    config = grpo.Config(**PENDULUM, collection="async")
-    trainer, versions = grpo.Trainer(config), []
+    trainer, versions = trainer_of(grpo, **PENDULUM, collection="async"), []
     for log in trainer():
         if log["log_type"] == "train" and trainer.buffer.full:
             versions.append(trainer.buffer.rollout()["policy_version"].unique())

@@ -115,3 +115,16 @@ class TestCheckpoints:
         assert trainer.imagination.fits == before < twin.imagination.fits
         assert twin.imagination.algorithm is twin.algorithm
         assert twin.imagination.real is twin.buffer
+
+
+@pytest.mark.usefixtures("traced")
+def test_compiled_it_is_what_it_is_eager():
+    """The model's loss and SAC's; noise is drawn as ever."""
+    ends = []
+    for speed in ("eager", "compile"):
+        trainer = trainer_of(speed=speed, total_steps=14, num_envs=1)
+        logs = trained(trainer)
+        assert "model_loss" in logs[0]
+        ends.append([float(log["loss"]) for log in logs])
+    assert len(ends[0]) == 7
+    assert ends[1] == pytest.approx(ends[0], rel=1e-3)

@@ -133,6 +133,17 @@ class TestPrepare:
         assert prepared["log_prob"].eq(-7).all()
         assert prepared["value"].eq(3).all()
 
+    def test_a_rollout_in_chunks_is_the_rollout(self, monkeypatch):
+        def prepared():
+            algorithm = algorithm_of()
+            return algorithm.prepare(annotated(algorithm, rollout_of(envs=2)))
+
+        whole = prepared()
+        for place in ("on_policy.algorithm", "runtime.acting_record"):
+            monkeypatch.setattr(f"yieldrl.{place}.CHUNK", 5)
+        parts = prepared()
+        torch.testing.assert_close(whole["advantage"], parts["advantage"])
+
 
 class TestSchedule:
     def test_a_far_move_ends_the_passes(self):

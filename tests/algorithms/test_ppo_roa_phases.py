@@ -180,6 +180,21 @@ class TestAsynchronous:
         assert firsts == pytest.approx({0: 0, 2: 0}, abs=1e-6)
         assert ring.dropped == 2 * 8 * lag
 
+    def test_what_waits_is_still_dropped_after_loading(self, tmp_path: Any) -> None:
+        trainer = trainer_of(collection="async", phase_steps=(32, 0, 64))
+        Paced(trainer, 16)
+        for log in trainer():
+            if log["log_type"] == "train" and trainer.buffer.passes is None:
+                break
+        trainer.save(tmp_path / "checkpoint.pt")
+        again = ppo_roa.Trainer.load(tmp_path / "checkpoint.pt")
+        ring: Any = again.buffer
+        assert again.algorithm.phase == "finetune"
+        assert ring.waiting > 0
+        logs = next(log["logs"] for log in again() if log["log_type"] == "train")
+        assert begun_since(again)
+        assert float(logs["approx_kl"]) == pytest.approx(0, abs=1e-6)
+
 
 class TestSynchronous:
     def test_what_another_phase_collected_is_dropped(self) -> None:

@@ -71,6 +71,12 @@ class TestTarget:
         weight = algorithm.target_critic.head.weights[0]
         assert weight.flatten().tolist() == [1.0, 4.0, 2.0, 3.0]
 
+    def test_its_dice_are_thrown_anew(self):
+        algorithm = algorithm_of()
+        first, again = algorithm.td_target(DATA), algorithm.td_target(DATA)
+        assert first[1] == again[1] == 2.0
+        assert (first != again)[[0, 2]].all()
+
 
 class TestActor:
     def test_loss_by_hand(self):

@@ -332,3 +332,15 @@ class TestAdapters:
             "value": 2,
             "adapters": 2,
         }
+
+
+def test_names_inside_of_others_and_configs_under_the_key_of_a_model(here):
+    weights = {"layer.weight": torch.ones(2, 3), "layer.bias": torch.ones(2)}
+    inside = {k.replace(".", ".module."): v for k, v in weights.items()}
+    for state in (
+        {"model": {"name": "a"}, "state_dict": weights},
+        {"model": {"state_dict": inside}},
+    ):
+        torch.save(state, "some.pt")
+        model = load(**{**DOCUMENT, "model_path": "some.pt"})
+        assert all((p == 1).all() for p in model.parameters())

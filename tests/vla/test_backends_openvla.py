@@ -338,3 +338,17 @@ def test_an_unbounded_action_space_takes_the_units_of_the_folder(folder):
     action = load(folder, acted=acted).act(seen()).action
     assert (action[..., 1] >= 1).all()
     assert (action[..., 1] <= 3).all()
+
+
+@pytest.mark.parametrize(
+    "fields", [{"decoding": "parallel"}, {"action_head": "gaussian"}]
+)
+def test_asked_for_another_way_it_draws_nothing_at_random_either(folder, fields):
+    config = VLAConfig(model_path=str(folder), chunk_length=2, **fields)
+    modes = [
+        load_vla_model(config, OBSERVED, CHUNKS, seed=seed)(seen(), deterministic=True)
+        for seed in (1, 2)
+    ]
+    assert torch.equal(*modes)
+    if "action_head" in fields:  # the middles of [-2, 2] and [1, 3]
+        assert torch.equal(modes[0], torch.tensor([0.0, 2.0]).expand(3, 2, 2))
