@@ -267,4 +267,4 @@ def test_environments_are_not_stepped_here_and_end_with_their_workers():
     assert ray.is_initialized()
     for worker in workers:
         with pytest.raises(ray.exceptions.RayActorError):
-            ray.get(worker.report.remote(), timeout=30)
+            ray.get(worker.report.remote(), timeout=300)

@@ -23,7 +23,7 @@ def model(width=3, value=0.0):
 
 @pytest.fixture
 def sender():
-    return WeightSender("127.0.0.1", seconds=20.0)
+    return WeightSender("127.0.0.1", seconds=120.0)
 
 
 def results(sender, source, receivers, version=1, groups=None):
@@ -33,7 +33,7 @@ def results(sender, source, receivers, version=1, groups=None):
     seats = sender.seats(tuple(range(len(receivers))))
 
     def receive(seat, receiver):
-        group = (groups or {}).get(seat) or WeightGroup(seat, seconds=20.0)
+        group = (groups or {}).get(seat) or WeightGroup(seat, seconds=120.0)
         if groups is not None:
             groups[seat] = group
         group.receive(receiver, signature)
@@ -42,7 +42,7 @@ def results(sender, source, receivers, version=1, groups=None):
         asked = [pool.submit(sender.send, tensors, signature)]
         pairs = zip(seats, receivers, strict=True)
         asked += [pool.submit(receive, *pair) for pair in pairs]
-        return [each.exception(timeout=60) for each in asked]
+        return [each.exception(timeout=300) for each in asked]
 
 
 def same(one, other):

@@ -64,6 +64,8 @@ def test_frozen_parameters_do_not_travel():
 
 def test_with_adapters_only_they_and_new_parts_travel():
     """1 024 bytes of adapters, 1 348 of the value head, and 128 of a new token."""
+    for package in ("transformers", "peft"):
+        pytest.importorskip(package, reason="this model needs yieldrl[vla]")
     config = vla_ppo.Config(
         lora_rank=2,
         model_config={"width": 16, "layers": 1, "heads": 2, "vision_width": 8},

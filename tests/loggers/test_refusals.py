@@ -28,8 +28,6 @@ WRONG = [
     (loggers.evaluation, {"episodes": 0}, "episodes = 0"),
     (loggers.live_plot, {"metrics": ["loss"]}, "write for example 'train/loss'"),
     (loggers.live_plot, {"every_seconds": -1}, "every_seconds = -1"),
-    (loggers.video, {"fps": 0}, "fps = 0"),
-    (loggers.wandb, {"mode": "off"}, "mode = 'off'"),
 ]
 
 
@@ -43,7 +41,7 @@ def test_what_is_no_trainer_and_brackets_that_were_forgotten(trainer: Any) -> No
     for other in (trainer(), type(trainer), "ppo"):
         with pytest.raises(TypeError, match=r"csv decorates a trainer.*got"):
             loggers.csv()(other)
-    for name in ("csv", "tensorboard", "checkpoint", "wandb"):
+    for name in ("csv", "tensorboard", "checkpoint"):
         with pytest.raises(TypeError, match="called before it decorates"):
             getattr(loggers, name)(trainer)
 

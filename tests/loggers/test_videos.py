@@ -170,6 +170,8 @@ def test_a_loop_that_is_left_is_not_filmed(film: Any) -> None:
     assert not (film.run_dir / "videos").exists()
 
 
-def test_a_wrong_name_is_refused(film: Any, tmp_path: Path) -> None:
+def test_a_wrong_name_or_rate_is_refused(film: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"a video's name ends in \.mp4"):
         record_video(film, tmp_path / "film.gif")
+    with pytest.raises(ValueError, match="fps = 0"):
+        loggers.video(fps=0)

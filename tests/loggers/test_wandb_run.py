@@ -70,3 +70,8 @@ def test_two_loops_are_one_run(make_trainer: Callable[..., Any]) -> None:
         "sample_step": "40",
         "learn_step": "19",
     } in history(second)
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(ValueError, match="mode = 'off': choose one of"):
+        loggers.wandb(mode="off")
