@@ -20,7 +20,7 @@ from typing import Any
 
 from yieldrl.foundations.files import read_file
 
-from . import evidence, subprocesses, terms
+from . import subprocesses, terms
 from .terms import Run, Table, Verdict, at_least, at_most, mean, median, values
 
 __all__ = ["Claim", "Options", "Run", "Table", "Verdict", "at_least", "at_most"]
@@ -72,13 +72,6 @@ class Claim:
     # properties of the axes by Matplotlib's names (title, xlabel, yscale ...); a scale
     # may be "log2"
     figure: dict[str, Any] = field(default_factory=dict)
-    # what must hold on a seed, in words; of claims that are judged seed by seed
-    criterion: str = ""
-    # the same as comparisons, as "2 * bias of double_dqn <= bias of dqn"
-    bounds: Sequence[str] = ()
-    share: float = 1.0  # share of the seeds on which it must hold
-    x_label: str = "environment steps"
-    y_label: str = ""  # labels of the lines that are measured on every seed
 
     @property
     def code(self) -> Any:
@@ -93,18 +86,6 @@ class Claim:
             return self.code.settings(**self.arguments)
         return dict(getattr(self.code, "SETTINGS", {}))
 
-    def holds(self, measured: Run) -> bool:
-        """Whether the criterion holds in what was measured on a seed."""
-        return all(evidence.compare(bound, measured) for bound in self.bounds)
-
-    def needed(self, seeds: int) -> int:
-        """On how many of so many seeds it must hold."""
-        return round(self.share * seeds)
-
-    def passed(self, runs: Sequence[Run]) -> int:
-        """On how many seeds it does."""
-        return sum(map(self.holds, runs))
-
     def measure(self, options: Options) -> list[dict[str, Any]]:
         """All runs: every case with every seed, in processes of their own."""
         code = self.code
@@ -117,12 +98,7 @@ class Claim:
         ]
         jobs = 1 if self.timed else options.jobs
         function = getattr(code, self.run)
-        return subprocesses.each(function, cases, jobs, outcome=self._outcome)
-
-    def _outcome(self, run: Run) -> str:
-        if not self.criterion:
-            return "done"
-        return "holds" if self.holds(run) else "does not hold"
+        return subprocesses.each(function, cases, jobs)
 
     def judge(self, runs: Sequence[Run]) -> list[Verdict]:
         """What is demanded of the runs, by the file or by the code."""
@@ -131,10 +107,10 @@ class Claim:
         return terms.judge(self.demands, runs, self.code)
 
     def table(self, runs: Sequence[Run]) -> Table:
-        """The runs as a table; by default their numbers, seed by seed."""
+        """The runs as a table."""
         if self.shown:
             return terms.table(self.shown, runs, self.code)
-        return getattr(self.code, "table", evidence.table)(runs)
+        return self.code.table(runs)
 
     def draw(self, axes: Any, runs: Sequence[Run]) -> None:
         self.code.draw(axes, runs)

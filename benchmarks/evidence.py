@@ -1,41 +1,89 @@
-"""Claims that are judged seed by seed: comparisons, a table of numbers, and lines."""
+"""Claims that are judged seed by seed. Each is measured by a script of its own:
 
-import operator
-import re
+    python -m benchmarks.claims.evidence.overestimation double_dqn-chance --seeds 5
+
+It prints a table; with `--keep` it writes the result and its figure into docs/results.
+"""
+
+import argparse
+import shlex
 import statistics
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from .style import COLORS, INK, line
+from . import page, results, subprocesses
+from .style import COLORS, INK, line, save_figure
 
-COMPARISONS = {"<": operator.lt, "<=": operator.le, "==": operator.eq}
-COMPARISONS |= {">": operator.gt, ">=": operator.ge}
-SPLIT = re.compile(rf" ({'|'.join(sorted(COMPARISONS, key=len, reverse=True))}) ")
-
-
-def compare(text: str, measured: Mapping[str, Any]) -> bool:
-    """Whether a chain of comparisons holds.
-
-    Each term is a number, the name of a measured number, or a number times a name.
-
-    >>> compare("0 < 2 * loss <= 4", {"loss": 2.0})
-    True
-    """
-    parts = SPLIT.split(text)
-    terms = [_term(part, measured) for part in parts[::2]]
-    signs = [COMPARISONS[sign] for sign in parts[1::2]]
-    return all(sign(*pair) for sign, pair in zip(signs, pairwise(terms), strict=True))
+Measured = Mapping[str, Any]
+"""Of a seed: numbers, lines as lists of points, and what a figure needs, as a dict."""
 
 
-def _term(text: str, measured: Mapping[str, Any]) -> float:
-    factor, times, name = text.partition(" * ")
-    if times:
-        return float(factor) * measured[name]
-    return measured[text] if text in measured else float(text)
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What is claimed, how a seed measures it, and when it holds on a seed."""
+
+    name: str  # of its files in docs/results: an algorithm, and a word
+    statement: str
+    run: Callable[[int], Measured]  # of a seed, in a process of its own
+    criterion: str  # in words
+    holds: Callable[[Measured], bool]
+    share: float = 1.0  # of the seeds on which it must hold
+    x_label: str = "environment steps"
+    y_label: str = ""
+
+    def measure(self, command: str, seeds: int, jobs: int) -> dict[str, Any]:
+        """The result of seeds from 1 on, `jobs` at a time."""
+        found = results.circumstances("evidence", command, range(1, seeds + 1))
+        cases = [{"seed": seed} for seed in found["seeds"]]
+        measured = subprocesses.each(self.run, cases, jobs)
+        passed, needed = sum(map(self.holds, measured)), round(self.share * seeds)
+        return found | {
+            "claim": self.name,
+            "jobs": jobs,
+            "statement": self.statement,
+            "criterion": f"{self.criterion}; on at least {needed} of {seeds} seeds",
+            "x_label": self.x_label,
+            "y_label": self.y_label,
+            "passed": passed,
+            "holds": passed >= needed,
+            "runs": [
+                {"seed": seed, "holds": self.holds(run), **parted(run)}
+                for seed, run in enumerate(measured, 1)
+            ],
+        }
 
 
-def parted(measured: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def parser(claims: Sequence[Claim]) -> argparse.ArgumentParser:
+    """The command line of a script with these claims."""
+    words = argparse.ArgumentParser()
+    words.add_argument("claims", nargs="+", choices=[claim.name for claim in claims])
+    words.add_argument("--seeds", type=int, default=5, help="how many (5)")
+    words.add_argument("--jobs", type=int, default=2, help="processes at a time (2)")
+    words.add_argument("--keep", action="store_true", help="write into docs/results")
+    return words
+
+
+def main(claims: Sequence[Claim]) -> None:
+    """Measure the claims that the command line names."""
+    options, module = parser(claims).parse_args(), sys.modules["__main__"].__spec__.name
+    options_typed = f"--seeds {options.seeds} --jobs {options.jobs}"
+    for claim in (of for of in claims if of.name in options.claims):
+        program = f"python -m {module.removeprefix('yieldrl.')}"
+        command = f"{program} {shlex.quote(claim.name)} {options_typed}"
+        result = claim.measure(command, options.seeds, options.jobs)
+        print(results.table(*table(result["runs"])))
+        print(f"{result['criterion']}: {result['passed']}\n{results.footer(result)}")
+        if options.keep:
+            whole = result | page.entries(claim.name, result)
+            path = results.save(whole, results.FOLDER / f"{claim.name}.json")
+            if result["runs"][0]["series"]:
+                figure = path.with_suffix(".svg")
+                save_figure(lambda axes, result=result: draw(axes, result), figure)
+
+
+def parted(measured: Measured) -> dict[str, dict[str, Any]]:
     """What was measured, parted into `numbers`, `series` and, if any, `details`, which
     are for a figure of its own."""
     details = {name: v for name, v in measured.items() if isinstance(v, dict)}
@@ -45,6 +93,7 @@ def parted(measured: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def table(runs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """A row for each seed and one of means, a column for each number."""
     names = list(runs[0]["numbers"])
     rows = [
         [

@@ -20,6 +20,3 @@ CLAIMS: dict[str, dict[str, Claim]] = {
     for kind, of in read_file(HERE / "commands.yaml")["measured"].items()
     if "claims" in of
 }
-
-# those whose demands are made of all runs together, not of each seed
-TRIALS = {kind: claims for kind, claims in CLAIMS.items() if kind != "evidence"}

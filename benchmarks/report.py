@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from . import evidence, results
+from . import results
 from .claim import Claim, Options, Run
 from .parser import COMMANDS
 from .registry import CLAIMS
@@ -15,34 +15,14 @@ def benchmark(kind: str, name: str, command: str, **options: Any) -> dict[str, A
     seeds = [1] if claim.is_one_run else chosen.numbers
     result = results.circumstances(kind, command, seeds)
     runs = claim.measure(chosen)
-    if claim.criterion:
-        entries = by_seed(claim, runs)
-        return result | {"claim": name, "jobs": chosen.jobs} | entries
     demands = judged(claim, runs)
     holds = all(of["holds"] for of in demands)
     entries = {"trial": name, "settings": claim.settings, "demands": demands}
     return result | entries | {"holds": holds, "runs": runs}
 
 
-def by_seed(claim: Claim, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The entries of a result of a claim that is judged seed by seed."""
-    passed, needed = claim.passed(runs), claim.needed(len(runs))
-    return {
-        "statement": claim.statement,
-        "criterion": f"{claim.criterion}; on at least {needed} of {len(runs)} seeds",
-        "x_label": claim.x_label,
-        "y_label": claim.y_label,
-        "passed": passed,
-        "holds": passed >= needed,
-        "runs": [
-            {"seed": seed, "holds": claim.holds(run), **evidence.parted(run)}
-            for seed, run in enumerate(runs, 1)
-        ],
-    }
-
-
 def claim_of(result: dict[str, Any]) -> Claim:
-    return CLAIMS[result["kind"]][result.get("claim", result.get("trial"))]
+    return CLAIMS[result["kind"]][result["trial"]]
 
 
 def judged(claim: Claim, runs: list[Run]) -> list[dict[str, Any]]:

@@ -24,7 +24,10 @@ def call(function: Callable[..., Any], threads: int, **arguments: Any) -> Any:
     Raises:
         RuntimeError: If the child failed; the message ends with its traceback.
     """
-    target = [function.__module__, function.__qualname__]
+    module = function.__module__
+    if module == "__main__":  # of a script, which has this name alone while it runs
+        module = f"yieldrl.{sys.modules[module].__spec__.name.removeprefix('yieldrl.')}"
+    target = [module, function.__qualname__]
     command = [sys.executable, "-m", __name__, *target, json.dumps(arguments)]
     pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     env = os.environ | dict.fromkeys(pools, str(threads))

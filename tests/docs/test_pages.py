@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import inspect
 import io
 import re
@@ -19,6 +20,7 @@ import gymnasium
 import pytest
 
 from yieldrl.benchmarks import __main__ as benchmarks
+from yieldrl.benchmarks import evidence
 from yieldrl.cli import app, catalog, options
 from yieldrl.envs import make
 
@@ -213,6 +215,9 @@ def check(words: list[str]) -> None:
             assert used <= known, words
         case ["python", "-m", "benchmarks", *rest]:
             benchmarks.parse(rest)
+        case ["python", "-m", module, *rest] if module.startswith("benchmarks."):
+            script = importlib.import_module(f"yieldrl.{module}")
+            evidence.parser(script.CLAIMS).parse_args(rest)
         case [".venv-libero/bin/pip" | ".venv-libero/bin/yieldrl" | "apt-get", *_]:
             pass  # another environment, or the system
         case [".venv/bin/yieldrl" | ".venv/bin/pip" as program, *rest]:
@@ -230,8 +235,6 @@ def check(words: list[str]) -> None:
 
 
 def parse_options(name: str, words: list[str]) -> None:
-    import importlib
-
     trainer = importlib.import_module(f"{catalog.PACKAGE}.{name}").Trainer
     if "--config" in words and "RUN" in words[words.index("--config") + 1]:
         at = words.index("--config")

@@ -7,6 +7,7 @@ import importlib
 import statistics
 from typing import Any
 
+from yieldrl.benchmarks.evidence import Claim, main
 from yieldrl.benchmarks.tasks import make_config
 
 ALGORITHMS = ("sarsa", "q_learning")
@@ -34,3 +35,19 @@ def online(seed: int) -> dict[str, Any]:
         late = [r for s, r in zip(steps, returns, strict=True) if s > steps[-1] / 2]
         measured[f"return of {name}"] = statistics.mean(late)
     return measured
+
+
+CLAIMS = [
+    Claim(
+        name="sarsa-online",
+        statement="On the cliff SARSA earns more than Q-learning while it explores.",
+        run=online,
+        criterion="its training episodes return more in the second half of the steps",
+        holds=lambda of: of["return of sarsa"] > of["return of q_learning"],
+        y_label="return of an episode with exploration",
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

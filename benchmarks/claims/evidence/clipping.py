@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from yieldrl.algorithms import dqn
+from yieldrl.benchmarks.evidence import Claim, main
 from yieldrl.benchmarks.timing import looks
 
 ERROR_CLIPS = {"squared errors": None, "clipped errors": 1.0}
@@ -38,3 +39,23 @@ def in_cartpole(seed: int) -> dict[str, Any]:
 def highest_value(trainer: Any) -> float:
     obs = trainer.buffer.sample(LOOKED_AT)["obs"]
     return float(trainer.model.value(obs).max())
+
+
+CLAIMS = [
+    Claim(
+        name="dqn-clipping",
+        statement="Where returns are long, clipped errors let DQN's values drift away.",
+        run=in_cartpole,
+        criterion="clipped, values go further beyond the possible 100 than squared",
+        holds=lambda of: (
+            of["highest with clipped errors"] > 100
+            and of["highest with clipped errors"] > of["highest with squared errors"]
+        ),
+        share=0.8,
+        y_label="highest value of a remembered state",
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

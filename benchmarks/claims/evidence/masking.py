@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from yieldrl.algorithms import ppo_masked
+from yieldrl.benchmarks.evidence import Claim, main
 
 STEPS = 1_000_000
 
@@ -37,3 +38,21 @@ def in_taxi(seed: int) -> dict[str, Any]:
 def impossible(action: torch.Tensor, mask: torch.Tensor) -> int:
     """How many actions `[B]` their masks `[B, A]` forbid."""
     return int((~mask.gather(-1, action.unsqueeze(-1))).sum())
+
+
+CLAIMS = [
+    Claim(
+        name="ppo_masked-possible",
+        statement=("Masks never let an impossible action through, in a million steps."),
+        run=in_taxi,
+        criterion="of a million actions none is impossible, sampled or predicted",
+        holds=lambda of: (
+            of["actions"] >= 1_000_000
+            and of["impossible, sampled"] == of["impossible, predicted"] == 0
+        ),
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

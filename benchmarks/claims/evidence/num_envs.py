@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from yieldrl.algorithms import ppo
+from yieldrl.benchmarks.evidence import Claim, main
 
 STEPS = 65_536  # transitions of a run
 LOOK_EVERY = 4_096  # transitions between evaluations, of ten episodes each
@@ -74,3 +75,32 @@ def looks(width: Width, seed: int, steps: int) -> Iterator[tuple[int, int, float
             if log["log_type"] == "evaluate":
                 value = round(float(log["logs"]["episode_return"]), 2)
                 yield log["sample_step"], log["learn_step"], value
+
+
+CLAIMS = [
+    Claim(
+        name="widths-cartpole",
+        statement=(
+            "As many transitions teach PPO less in wider rollouts, which are too short"
+            " or leave fewer gradient steps."
+        ),
+        run=on_cartpole,
+        criterion=(
+            "over the second half, rollouts of 512 x 1 and of 1024 x 32 return less"
+            " than half of what those of 4 x 128 do; to return 475, those of 1024 x 32"
+            " take more than ten times as many transitions"
+        ),
+        holds=lambda of: (
+            max(of[f"late, {SHAPES[-1].name}"], of[f"late, {WIDER[-1].name}"])
+            < of[f"late, {SHAPES[0].name}"] / 2
+            and 10 * of[f"transitions, {SHAPES[0].name}"]
+            < of[f"transitions, {WIDER[-1].name}"]
+        ),
+        share=0.8,
+        y_label="return of ten episodes",
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

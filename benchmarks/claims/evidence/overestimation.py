@@ -16,6 +16,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from gymnasium.wrappers import TransformAction
 
+from yieldrl.benchmarks.evidence import Claim, main
 from yieldrl.benchmarks.timing import looks
 
 ALGORITHMS = ("dqn", "double_dqn")
@@ -157,3 +158,29 @@ def _beside_returns(
 def _values(trainer: Any, obs: np.ndarray) -> np.ndarray:
     """`max_a Q(s, a)`, `[N]`."""
     return trainer.agent.model.value(torch.as_tensor(obs)).amax(1).numpy()
+
+
+CLAIMS = [
+    Claim(
+        name="double_dqn-chance",
+        statement="In a game of chance DQN believes in its luck, Double DQN less so.",
+        run=in_chance,
+        criterion="the mean value, which should be 0, is at most half of DQN's",
+        holds=lambda of: 2 * of["bias of double_dqn"] <= of["bias of dqn"],
+        share=0.8,
+        y_label="value of the greedy action",
+    ),
+    Claim(
+        name="double_dqn-pendulum",
+        statement="DQN overestimates what its policy earns, Double DQN does so less.",
+        run=in_pendulum,
+        criterion="DQN's values are above the true returns, and Double DQN's less far",
+        holds=lambda of: of["bias of dqn"] > max(0, of["bias of double_dqn"]),
+        share=0.8,
+        y_label="discounted return",
+    ),
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

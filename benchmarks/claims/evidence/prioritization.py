@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from yieldrl.benchmarks.evidence import Claim, main
 from yieldrl.benchmarks.worlds import Cliffwalk
 
 from .full_memory import Transition, errors, transition
@@ -53,3 +54,21 @@ def true_values(env: Cliffwalk, gamma: float) -> torch.Tensor:
     values = torch.zeros(len(rooms), 2)
     values[rooms, torch.from_numpy(env.onward)] = gamma ** rooms.flip(0)
     return values
+
+
+CLAIMS = [
+    Claim(
+        name="prioritized_dqn-cliffwalk",
+        statement="From rare memories prioritized replay learns in fewer updates.",
+        run=in_cliffwalk,
+        criterion="its values are right after fewer updates than DQN's",
+        holds=lambda of: of["updates of prioritized_dqn"] < of["updates of dqn"],
+        share=0.9,
+        x_label="updates",
+        y_label="mean squared error of the values",
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from yieldrl.benchmarks.evidence import Claim, main
 from yieldrl.benchmarks.worlds import Corridor
 
 from .full_memory import Transition, errors, transition
@@ -48,3 +49,21 @@ def true_values(env: Corridor, gamma: float) -> torch.Tensor:
     values[rooms, 1 - onward] = gamma * best[(rooms - 1).clamp(min=0)]
     values[rooms, onward] = best
     return values
+
+
+CLAIMS = [
+    Claim(
+        name="dueling_dqn-actions",
+        statement="Where most actions do nothing, a dueling network learns faster.",
+        run=in_corridor,
+        criterion="halfway through the updates its squared error is below DQN's",
+        holds=lambda of: of["error of dueling_dqn"] < of["error of dqn"],
+        share=0.8,
+        x_label="updates",
+        y_label="mean squared error of the values",
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo_lstm
+from yieldrl.benchmarks.evidence import Claim, main
 
 STEPS = 100_000
 EPISODES = 100  # of the evaluation after training
@@ -151,3 +152,28 @@ def details(models: dict[str, Any]) -> dict[str, Any]:
 def rounded(values: Tensor) -> list[Any]:
     """Nested lists, as short as a figure needs them."""
     return torch.round(values, decimals=3).double().mul(1e3).round().div(1e3).tolist()
+
+
+CLAIMS = [
+    Claim(
+        name="ppo_lstm-signpost",
+        statement=(
+            "What an LSTM holds of the T-maze's signpost decides where it turns: with"
+            " the memory of the other episode it turns the other way."
+        ),
+        run=in_t_maze,
+        criterion=(
+            "it turns right with a probability of 0.95 or more with its own memory, and"
+            " of 0.05 or less with the exchanged one"
+        ),
+        holds=lambda of: (
+            of["right turns"] >= 0.95 and of["right turns, exchanged"] <= 0.05
+        ),
+        x_label="steps since the signpost",
+        y_label="probability of turning north",
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

@@ -11,9 +11,29 @@ from typing import Any
 import torch
 
 from yieldrl.algorithms import dqn
-from yieldrl.benchmarks.claim import constants
+from yieldrl.benchmarks.evidence import Claim, main
 
-WITHOUT, COMMON = constants("evidence/dqn-stability", "WITHOUT", "COMMON")
+# What DQN has -> its settings: a target that is copied after every gradient step is no
+# target network, and a buffer that holds one batch is the latest steps and no memory.
+NO_TARGET: dict[str, Any] = {"tau": 1.0, "target_every": 1}
+NO_REPLAY: dict[str, Any] = {"buffer_size": 64}
+WITHOUT: dict[str, dict[str, Any]] = {
+    "both": {},
+    "no target network": NO_TARGET,
+    "no replay": NO_REPLAY,
+    "neither": NO_TARGET | NO_REPLAY,
+}
+COMMON: dict[str, Any] = {
+    "batch_size": 64,
+    "hidden_sizes": (64, 64),
+    "train_every": 1,
+    "learning_starts": 500,
+    "tau": 0.01,
+    "anneal_learning_rate": False,
+    "speed": "eager",
+    "eval_every": 0,
+    "device": "cpu",
+}
 
 STEPS = 10_000
 LOOK_EVERY = 200  # environment steps
@@ -61,3 +81,31 @@ def values(trainer: Any) -> tuple[float, float]:
     """`max_a Q(s, a)` of the upright pole, and the mean of it for the falling ones."""
     upright, *falling = trainer.model.value(POLES).amax(1).tolist()
     return round(upright, 2), round(statistics.mean(falling), 2)
+
+
+CLAIMS = [
+    Claim(
+        name="dqn-stability",
+        statement=(
+            "Without its target network DQN's values pass what is possible, without"
+            " replay they hardly tell a falling pole from an upright one."
+        ),
+        run=in_cartpole,
+        criterion=(
+            "upright, values pass the possible 100 if the target network alone is"
+            " missing, and never with it; falling, where the truth is 1, they are"
+            " higher if replay alone is missing than with both"
+        ),
+        holds=lambda of: (
+            of["upright, both"] <= 100 < of["upright, no target network"]
+            and of["upright, no replay"] <= 100
+            and of["falling, both"] < of["falling, no replay"]
+        ),
+        share=0.8,
+        y_label="value of the greedy action",
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)
