@@ -169,6 +169,20 @@ def test_what_was_returned_is_never_written_again():
     envs.close()
 
 
+def test_an_environment_may_write_into_its_action_but_not_into_the_callers():
+    class Scaling(InPlace):
+        action_space = Box(-1, 1, (1,))
+
+        def step(self, action):
+            action *= 2
+            return super().step(action[0])
+
+    envs, actions = SerialVectorEnv([Scaling] * 2), np.ones((2, 1), np.float32)
+    envs.reset(seed=0)
+    envs.step(actions)
+    assert actions.tolist() == [[1], [1]]
+
+
 class Sharing(Wanderer):
     """All environments of this class observe by one array."""
 
