@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from yieldrl.foundations.tracing import is_traced
+
 
 def seed_everything(seed: int) -> None:
     """Seed the global generators of Python, NumPy and PyTorch; seed below 2**32."""
@@ -45,7 +47,7 @@ def drawing_from(generator: torch.Generator) -> Iterator[None]:
     in such a context already; on devices other than CPUs and CUDA's nothing changes.
     """
     device = generator.device
-    if torch.compiler.is_compiling() or device.type not in ("cpu", "cuda"):
+    if is_traced() or device.type not in ("cpu", "cuda"):
         yield
         return
     shared = torch.default_generator

@@ -11,6 +11,7 @@ from torch.nn.functional import pad
 
 from yieldrl.abstractions import Model, Policy
 from yieldrl.foundations import Utf8Text
+from yieldrl.foundations.tracing import is_traced
 from yieldrl.functional import tempered
 from yieldrl.language.sampling import entropy_of, until_end
 from yieldrl.networks import Categorical
@@ -173,12 +174,12 @@ class TokenPolicy(Policy):
         """Whether all answers have ended; on a GPU checked at every eighth token only,
         as it waits for the device."""
         looks = ended.is_cpu or place % 8 == 7
-        return looks and not torch.compiler.is_compiling() and bool(ended.all())
+        return looks and not is_traced() and bool(ended.all())
 
     @staticmethod
     def _longest(written: Tensor) -> int:
         """Tokens of the longest answer; in compiled code always the full length."""
-        if torch.compiler.is_compiling():
+        if is_traced():
             return written.shape[1]
         return int(written.any(0).sum())
 

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from yieldrl.foundations.tracing import is_traced
+
 
 class _Form(threading.local):
     compiled = False
@@ -18,7 +20,7 @@ _form = _Form()
 
 def is_compiled() -> bool:
     """Whether the current code is being compiled, or runs `in_compiled_form`."""
-    return torch.compiler.is_compiling() or _form.compiled
+    return is_traced() or _form.compiled
 
 
 @contextmanager

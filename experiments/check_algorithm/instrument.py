@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, Self
 
-import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
@@ -20,6 +19,7 @@ from yieldrl.experiments.check_algorithm.observers import (
 )
 from yieldrl.experiments.check_algorithm.report import Report
 from yieldrl.experiments.check_algorithm.stored_log_prob import StoredLogProbs
+from yieldrl.foundations.tracing import is_traced
 
 FEW = 8  # evaluation steps that are checked one by one
 LEARNING = ("agent.learn", "algorithm.learn")
@@ -167,7 +167,7 @@ class Instrument:
 
     def _forward(self, part: nn.Module, _: Any) -> None:
         """Called before the forward of any module there is, in any thread."""
-        if torch.compiler.is_compiling():  # compiled code is checked as a whole
+        if is_traced():  # compiled code is checked as a whole
             return
         if threading.get_ident() == self._thread and self._phases:
             self.modes.forward(part, self._phases[-1])

@@ -1,6 +1,7 @@
 """With the newest policy alone, collecting in the background changes no number."""
 
 import importlib
+from contextlib import nullcontext
 
 import factories
 import pytest
@@ -8,6 +9,7 @@ import torch
 from worlds import Doors
 
 from yieldrl.collectors import AsyncCollector
+from yieldrl.envs.cartpole import CartPoleVectorEnv
 
 CASES = {
     "ppo": {},
@@ -107,7 +109,20 @@ def test_a_compiled_update_learns_from_the_background(traced):
         return [factories.plain(log) for log in trainer()]
 
     assert repr(logs("ppo", collection="sync")) == repr(logs("ppo"))
-    older = trainer_of("dqn", max_policy_lag=2, **arrays)
+    older = trainer_of("dqn", max_policy_lag=2, speed="compile")
     for _ in older():
         pass
     assert older.training_done
+
+
+def test_worlds_are_stepped_as_ever_while_another_thread_compiles():
+    """PyTorch says of all threads that they compile while one of them does."""
+    found = []
+    for compiling in (nullcontext, torch.compiler._compile_session_context):
+        envs = CartPoleVectorEnv(8, max_episode_steps=5)
+        envs.reset(seed=0)
+        with compiling():
+            for _ in range(12):
+                obs, *_ = envs.step(torch.ones(8, dtype=torch.int64))
+        found.append(obs)
+    assert torch.equal(*found)

@@ -84,6 +84,16 @@ def test_what_draws_globally_goes_on_in_the_generator() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def test_a_compiler_in_another_thread_changes_nothing_here() -> None:
+    """PyTorch says of all threads that they compile while one of them does."""
+    generator, before = torch.Generator().manual_seed(3), torch.get_rng_state()
+    with torch.compiler._compile_session_context(), drawing_from(generator):
+        found = torch.rand(4)
+    expected = torch.rand(4, generator=torch.Generator().manual_seed(3))
+    assert torch.equal(found, expected)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_a_generator_of_another_device_begins_anew() -> None:
     generator = torch.Generator().manual_seed(3)
     with pytest.warns(UserWarning, match="begin anew"):
