@@ -62,10 +62,13 @@ TARGETS = [
 
 ROOTS = ["ddpg", "dqn", "dreamer", "grpo", "ppo", "q_learning", "reinforce", "sac"]
 ROOTS += ["behavior_cloning", "vla_ppo"]
+OWN_PARTS = ["mbpo", "ppo_lstm", "ppo_roa", "rainbow"]
+"""Networks, noise or memories of their own, beside those of a root."""
+
 NUMBERS_ALONE = ["ddpg", "mbpo", "sac", "td3"]
-ONE_CHOICE = ["dqn", "q_learning", "sac_discrete", "sarsa"]
+ONE_CHOICE = ["dqn", "q_learning", "rainbow", "sac_discrete", "sarsa"]
 BY_CHOICES = ["behavior_cloning", "dreamer", "grpo", "ppo_lstm", "ppo_masked"]
-BY_CHOICES += ["reinforce", "vla_ppo", *ONE_CHOICE]
+BY_CHOICES += ["ppo_roa", "reinforce", "vla_ppo", *ONE_CHOICE]
 BY_BUFFER = [*ROOTS, "a2c", "dpo", "mbpo", "n_step_dqn", "ppo_lstm", "ppo_roa", "sarsa"]
 CHOICES = {
     "one": Discrete(3, start=-1, dtype=np.int32),
@@ -148,7 +151,7 @@ def test_every_algorithm_keeps_the_contract(name: str) -> None:
     assert min(looks.values()) > 0
 
 
-@pytest.mark.parametrize("name", sorted({*ROOTS} - {"q_learning"}))
+@pytest.mark.parametrize("name", sorted({*ROOTS, *OWN_PARTS[:3]} - {"q_learning"}))
 @pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
 def test_it_does_with_dropout_and_batch_norm(name: str) -> None:
     module = module_of(name)
@@ -253,7 +256,7 @@ def weights_of(name: str, *, disturbed: bool) -> dict[str, Tensor]:
         return trainer.model.state_dict()
 
 
-@pytest.mark.parametrize("name", [*ROOTS, "ppo_lstm", "rainbow"])
+@pytest.mark.parametrize("name", [*ROOTS, *OWN_PARTS])
 @pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
 def test_others_that_draw_from_global_generators_change_nothing(name: str) -> None:
     alone = weights_of(name, disturbed=False)
@@ -262,7 +265,9 @@ def test_others_that_draw_from_global_generators_change_nothing(name: str) -> No
         assert torch.equal(weight, among_others[key]), key
 
 
-@pytest.mark.parametrize("name", sorted({*ROOTS, "appo", "dpo"} - NEVER_BESIDE))
+@pytest.mark.parametrize(
+    "name", sorted({*ROOTS, *OWN_PARTS, "appo", "dpo"} - NEVER_BESIDE)
+)
 def test_it_does_beside_a_collector_in_the_background(name: str) -> None:
     module = module_of(name)
     trainer = module.Trainer(config_of(module, collection="async"))
@@ -297,7 +302,7 @@ def first_losses(module: Any, **options: Any) -> list[float]:
     return losses
 
 
-@pytest.mark.parametrize("name", sorted({*ROOTS, "ppo_roa"} - IN_FLOAT32))
+@pytest.mark.parametrize("name", sorted({*ROOTS, *OWN_PARTS} - IN_FLOAT32))
 def test_it_learns_in_bfloat16(name: str) -> None:
     module = module_of(name)
     precise = first_losses(module)
@@ -314,7 +319,7 @@ def float64_by_default():
     torch.set_default_dtype(torch.float32)
 
 
-@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize("name", [*ROOTS, *OWN_PARTS])
 def test_it_trains_whatever_the_default_dtype_is(
     name: str, float64_by_default: None
 ) -> None:
