@@ -170,6 +170,7 @@ def test_an_environment_that_raises_is_named_and_the_loop_goes_on():
         assert rollout["obs"].max() == 5
 
 
+@pytest.mark.slow
 @pytest.mark.own_processes("RolloutWorkerActor")
 def test_a_worker_that_is_killed_is_started_again():
     """No row is lost from the middle, none comes twice, and the loss is counted."""
@@ -200,7 +201,6 @@ def kill(worker):
 
 
 @pytest.mark.own_processes("RolloutWorkerActor")
-@pytest.mark.slow
 def test_a_worker_may_die_before_it_begins_and_while_nobody_waits_for_it():
     """So a checkpoint, and the end of a run, do not depend on when it dies."""
     options = {"num_envs": 2, "rollout_workers": 2, "max_policy_lag": 0}
