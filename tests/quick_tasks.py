@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
 
+from yieldrl.envs import SerialVectorEnv
+
 CELLS, GAMMA = 4, 0.8
 
 
@@ -100,3 +102,22 @@ class Aim(gym.Env[np.ndarray, np.ndarray]):
             return self.obs, -float((said - 0.5) ** 2), True, False, {}
         self.obs = np.array([1, action[0]], np.float32)
         return self.obs, 0.0, False, False, {}
+
+
+class SaveableCliff(SerialVectorEnv):
+    """CliffWalking environments that can say where they stand."""
+
+    def state_dict(self) -> dict[str, Any]:
+        envs: Any = self.envs
+        return {"at": [(int(env.unwrapped.s), env._elapsed_steps) for env in envs]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        envs: Any = self.envs
+        for env, (place, steps) in zip(envs, state["at"], strict=True):
+            env.unwrapped.s, env._elapsed_steps = place, steps
+
+
+def short_cliff(max_episode_steps: int = 10) -> SaveableCliff:
+    """Three of them, of no more than so many steps at a time."""
+    limit = {"max_episode_steps": max_episode_steps}
+    return SaveableCliff([lambda: gym.make("CliffWalking-v1", **limit)] * 3)
