@@ -95,6 +95,7 @@ def test_atari_can_be_watched_as_it_was_played(pong):
     training.close()
 
 
+@pytest.mark.slow
 def test_the_picture_is_of_the_same_game_without_a_seed_too(pong, monkeypatch):
     """A game begins with up to 30 idle frames, by chance."""
     envs = make_eval(*pong, num_envs=2, render_mode="rgb_array")

@@ -156,7 +156,9 @@ def test_members_wait_for_their_group_and_then_begin_together(
     assert np.asarray(same).tolist() == np.asarray(steps[13].next_obs).tolist()
 
 
-@pytest.mark.parametrize("kind", ["serial", "process"])
+@pytest.mark.parametrize(
+    "kind", ["serial", pytest.param("process", marks=pytest.mark.slow)]
+)
 def test_without_a_known_limit_a_round_has_one_episode(kind: str) -> None:
     envs = GroupStarts(lasting(kind), group_size=2, num_steps=6)
     assert envs.horizon is None

@@ -468,7 +468,10 @@ def draws():
         pytest.skip(str(reason))
 
 
-@pytest.mark.parametrize("robot", ["Hopper", "InvertedPendulum", "Humanoid"])
+@pytest.mark.parametrize(
+    "robot",
+    ["Hopper", "InvertedPendulum", pytest.param("Humanoid", marks=pytest.mark.slow)],
+)
 def test_pictures_are_gymnasiums(robot: str, draws, monkeypatch) -> None:
     """Of the same state, seen from the same place."""
     from yieldrl.envs.physics.picture import opengl
