@@ -6,15 +6,18 @@ It prints a table; with `--keep` it writes the result and its figure into docs/r
 """
 
 import argparse
+import importlib
 import shlex
 import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from . import page, results, subprocesses
 from .style import COLORS, INK, line, save_figure
+from .trial import Runs, Table, Trial
 
 Measured = Mapping[str, Any]
 """Of a seed: numbers, lines as lists of points, and what a figure needs, as a dict."""
@@ -39,6 +42,10 @@ class Claim:
         cases = [{"seed": seed} for seed in found["seeds"]]
         measured = subprocesses.each(self.run, cases, jobs)
         passed, needed = sum(map(self.holds, measured)), round(self.share * seeds)
+        runs = [
+            {"seed": seed, "holds": self.holds(run), **parted(run)}
+            for seed, run in enumerate(measured, 1)
+        ]
         return found | {
             "claim": self.name,
             "jobs": jobs,
@@ -48,14 +55,45 @@ class Claim:
             "y_label": self.y_label,
             "passed": passed,
             "holds": passed >= needed,
-            "runs": [
-                {"seed": seed, "holds": self.holds(run), **parted(run)}
-                for seed, run in enumerate(measured, 1)
-            ],
+            "runs": runs,
         }
 
+    def table(self, runs: Runs) -> Table:
+        """A row for each seed and one of means, a column for each number."""
+        names = list(runs[0]["numbers"])
+        rows = [
+            [
+                str(run["seed"]),
+                *(f"{run['numbers'][name]:.6g}" for name in names),
+                "yes" if run["holds"] else "no",
+            ]
+            for run in runs
+        ]
+        numbers = [run["numbers"] for run in runs]
+        means = [statistics.mean(of[name] for of in numbers) for name in names]
+        rows.append(["mean", *(f"{value:.6g}" for value in means), ""])
+        return ["seed", *names, "holds"], rows
 
-def parser(claims: Sequence[Claim]) -> argparse.ArgumentParser:
+    def fill(self, axes: Any, result: Mapping[str, Any]) -> None:
+        """The lines; a name up to its comma chooses the colour, later ones are
+        dashed."""
+        import numpy as np
+
+        from yieldrl.experiments.plot import aggregate
+
+        colors = {"truth": INK}
+        for name in result["runs"][0]["series"]:
+            group, _, kind = name.partition(", ")
+            first = group not in colors
+            color = colors.setdefault(group, COLORS[len(colors) - 1])
+            lines = [np.array(run["series"][name]).T for run in result["runs"]]
+            drawn = aggregate(name, [(xs, ys) for xs, ys in lines])
+            line(axes, drawn, color, "--" if kind and not first else "-")
+        axes.set_title(result["statement"], wrap=True)
+        axes.set(xlabel=result["x_label"], ylabel=result["y_label"])
+
+
+def parser(claims: Sequence[Claim | Trial]) -> argparse.ArgumentParser:
     """The command line of a script with these claims."""
     words = argparse.ArgumentParser()
     words.add_argument("claims", nargs="+", choices=[claim.name for claim in claims])
@@ -65,7 +103,7 @@ def parser(claims: Sequence[Claim]) -> argparse.ArgumentParser:
     return words
 
 
-def main(claims: Sequence[Claim]) -> None:
+def main(claims: Sequence[Claim | Trial]) -> None:
     """Measure the claims that the command line names."""
     options, module = parser(claims).parse_args(), sys.modules["__main__"].__spec__.name
     options_typed = f"--seeds {options.seeds} --jobs {options.jobs}"
@@ -73,14 +111,24 @@ def main(claims: Sequence[Claim]) -> None:
         program = f"python -m {module.removeprefix('yieldrl.')}"
         command = f"{program} {shlex.quote(claim.name)} {options_typed}"
         result = claim.measure(command, options.seeds, options.jobs)
-        print(results.table(*table(result["runs"])))
-        print(f"{result['criterion']}: {result['passed']}\n{results.footer(result)}")
+        print(claim.statement, results.table(*claim.table(result["runs"])), sep="\n\n")
+        print(*results.verdicts(result), results.footer(result), sep="\n")
         if options.keep:
             whole = result | page.entries(claim.name, result)
             path = results.save(whole, results.FOLDER / f"{claim.name}.json")
-            if result["runs"][0]["series"]:
-                figure = path.with_suffix(".svg")
-                save_figure(lambda axes, result=result: draw(axes, result), figure)
+            if drawn(whole):
+                save_figure(partial(claim.fill, result=whole), path.with_suffix(".svg"))
+
+
+def claim_of(result: Mapping[str, Any]) -> Claim | Trial:
+    """The claim of a result, from the script that its command names."""
+    script = importlib.import_module(f"yieldrl.{result['command'].split()[2]}")
+    return next(of for of in script.CLAIMS if of.name == result["claim"])
+
+
+def drawn(result: Mapping[str, Any]) -> bool:
+    """Whether a result has anything for a figure: a claim may have numbers alone."""
+    return result["kind"] != "evidence" or bool(result["runs"][0]["series"])
 
 
 def parted(measured: Measured) -> dict[str, dict[str, Any]]:
@@ -90,37 +138,3 @@ def parted(measured: Measured) -> dict[str, dict[str, Any]]:
     series = {name: v for name, v in measured.items() if isinstance(v, list)}
     numbers = {k: v for k, v in measured.items() if k not in {*details, *series}}
     return {"numbers": numbers, "series": series, **details}
-
-
-def table(runs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """A row for each seed and one of means, a column for each number."""
-    names = list(runs[0]["numbers"])
-    rows = [
-        [
-            str(run["seed"]),
-            *(f"{run['numbers'][name]:.6g}" for name in names),
-            "yes" if run["holds"] else "no",
-        ]
-        for run in runs
-    ]
-    means = [statistics.mean(run["numbers"][name] for run in runs) for name in names]
-    rows.append(["mean", *(f"{value:.6g}" for value in means), ""])
-    return ["seed", *names, "holds"], rows
-
-
-def draw(axes: Any, result: Mapping[str, Any]) -> None:
-    """The lines; a name up to its comma chooses the colour, later ones are dashed."""
-    import numpy as np
-
-    from yieldrl.experiments.plot import aggregate
-
-    colors = {"truth": INK}
-    for name in result["runs"][0]["series"]:
-        group, _, kind = name.partition(", ")
-        first = group not in colors
-        color = colors.setdefault(group, COLORS[len(colors) - 1])
-        lines = [np.array(run["series"][name]).T for run in result["runs"]]
-        drawn = aggregate(name, [(xs, ys) for xs, ys in lines])
-        line(axes, drawn, color, "--" if kind and not first else "-")
-    axes.set_title(result["statement"], wrap=True)
-    axes.set(xlabel=result["x_label"], ylabel=result["y_label"])

@@ -12,7 +12,6 @@ from yieldrl.experiments.plot import Curve, aggregate
 from . import evidence, results
 from .env_throughput.measuring import where
 from .learning import is_control, world
-from .registry import CLAIMS
 from .report import claim_of
 from .style import COLORS, INK, line, save_figure
 from .tasks import FIGURES, published_beside
@@ -37,9 +36,9 @@ def figures(folder: Path = results.FOLDER) -> dict[str, Figure]:
     and of every entry of `FIGURES` with results of at least two of its tasks."""
     found = {path.stem: results.load(path) for path in sorted(folder.glob("*.json"))}
     drawable = {
-        name: Figure(partial(draw, DRAW[result["kind"]]), result)
+        name: Figure(partial(draw, DRAW.get(result["kind"], draw_claim)), result)
         for name, result in found.items()
-        if result["kind"] in DRAW and _has_lines(result)
+        if result["kind"] != "peers" and evidence.drawn(result)
     }
     for name, tasks in FIGURES.items():
         known = {task: found[task] for task in tasks if task in found}
@@ -56,8 +55,8 @@ def draw_all(out: Path, folder: Path = results.FOLDER) -> Iterator[Path]:
 
 def draw_result(result: dict[str, Any], path: Path) -> None:
     """Draw a result beside its file, if its kind has lines."""
-    if result["kind"] in DRAW and _has_lines(result):
-        draw(DRAW[result["kind"]], result, path)
+    if result["kind"] != "peers" and evidence.drawn(result):
+        draw(DRAW.get(result["kind"], draw_claim), result, path)
 
 
 def draw(fill: Fill, data: dict[str, Any], path: Path) -> Path:
@@ -109,7 +108,10 @@ def draw_worlds(axes: Any, result: dict[str, Any]) -> None:
 
 
 def draw_claim(axes: Any, result: dict[str, Any]) -> None:
-    claim_of(result).draw(axes, result["runs"])
+    if "claim" in result:
+        evidence.claim_of(result).fill(axes, result)
+    else:
+        claim_of(result).draw(axes, result["runs"])
 
 
 def points(runs: Sequence[dict[str, Any]]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -141,14 +143,8 @@ def marks(axes: Any, result: dict[str, Any]) -> None:
         axes.axhline(level, color=INK, linewidth=0.9, linestyle=style, label=label)
 
 
-def _has_lines(result: dict[str, Any]) -> bool:
-    return result["kind"] != "evidence" or bool(result["runs"][0]["series"])
-
-
 # kind of result -> how it is drawn
 DRAW: dict[str, Fill] = {
     "learning": draw_learning,
     "worlds": draw_worlds,
-    **dict.fromkeys(CLAIMS, draw_claim),
-    "evidence": evidence.draw,
 }

@@ -17,6 +17,8 @@ def benchmark(kind: str, name: str, command: str, **options: Any) -> dict[str, A
     runs = claim.measure(chosen)
     demands = judged(claim, runs)
     holds = all(of["holds"] for of in demands)
+    header, rows = claim.table(runs)
+    result |= {"statement": claim.statement, "table": {"header": header, "rows": rows}}
     entries = {"trial": name, "settings": claim.settings, "demands": demands}
     return result | entries | {"holds": holds, "runs": runs}
 

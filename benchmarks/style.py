@@ -1,7 +1,7 @@
 """How figures look: all colours lie between light and dark, and there is no
 background."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,32 @@ def line(axes: Any, drawn: Any, color: str, style: str = "-", **kwargs: Any) -> 
     axes.plot(drawn.steps, drawn.mean, style, color=color, label=drawn.label, **kwargs)
 
 
+def lines(axes: Any, cases: Mapping[str, Any], style: str = "-") -> None:
+    """A line for each case, over its runs, with an interval: the first two numbers of
+    the rows `[runs, T, ...]`."""
+    import numpy as np
+
+    from yieldrl.experiments.plot import aggregate
+
+    for color, (name, runs) in zip(COLORS, cases.items(), strict=False):
+        points = [np.array([row[:2] for row in rows]).T for rows in runs]
+        drawn = aggregate(f"{name}, {len(points)} seeds", [(x, y) for x, y in points])
+        line(axes, drawn, color, style)
+
+
+def dots(axes: Any, cases: Mapping[str, tuple[Any, Any]], mark: str = "o") -> None:
+    """Points for each case: where they are, from left to right and upwards."""
+    for color, (name, (x, y)) in zip(COLORS, cases.items(), strict=False):
+        axes.plot(x, y, mark, color=color, label=name, alpha=0.7)
+
+
+def strips(axes: Any, rows: Mapping[str, Sequence[float]]) -> None:
+    """A row for each case, the first one on top, and in it a dot for each value."""
+    for place, found in enumerate(reversed(rows.values())):
+        axes.plot(found, [place] * len(found), "o", color=COLORS[0], alpha=0.4)
+    axes.set_yticks(range(len(rows)), [*reversed(rows)])
+
+
 def bars(axes: Any, rows: Mapping[str, Mapping[str, float]]) -> None:
     """A bar for each row, the first one on top: its parts, from left to right."""
     for place, parts in enumerate(reversed(rows.values())):
@@ -71,6 +97,7 @@ def save_figure(fill: Callable[[Any], None], path: Path) -> Path:
         axes = figure.subplots()
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         fill(axes)
-        figure.legend(loc="outside lower center", ncols=2)
+        if axes.get_legend_handles_labels()[0]:
+            figure.legend(loc="outside lower center", ncols=2)
         figure.savefig(path, format="svg", metadata={"Date": None})
     return path

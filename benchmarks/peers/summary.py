@@ -1,11 +1,10 @@
 """Rounds summed up: medians of every side, ratios within rounds, verdicts."""
 
-import dataclasses
 import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from yieldrl.benchmarks.claim import at_least
+from yieldrl.benchmarks.trial import at_least
 
 from .rounds import Round
 from .venvs import PEERS
@@ -98,17 +97,16 @@ def judge(workload: Workload, rounds: Sequence[Round]) -> list[dict[str, Any]]:
         if (median := _median(workload, rounds, of, side)) is not None
     ]
     verdicts.append(at_least("its deterministic return", value, workload.learned))
-    return [dataclasses.asdict(verdict) for verdict in verdicts]
+    return verdicts
 
 
 def stretched(workload: Workload, rounds: Sequence[Round]) -> list[dict[str, Any]]:
-    verdicts = [
+    return [
         at_least(_asked(of, OURS), median, of.stretch)
         for of in workload.demands
         if of.stretch is not None
         and (median := _median(workload, rounds, of, OURS)) is not None
     ]
-    return [dataclasses.asdict(verdict) for verdict in verdicts]
 
 
 def _demands(workload: Workload) -> list[tuple[Demand, str, float]]:

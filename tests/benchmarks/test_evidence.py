@@ -1,33 +1,41 @@
-"""Every claim that is judged seed by seed held as its committed result says."""
+"""Every claim held as its committed result says, and its table says what was measured."""
 
 from __future__ import annotations
 
 import importlib
+import json
 from pathlib import Path
 
-from yieldrl.benchmarks import results
-from yieldrl.benchmarks.claims import evidence
+from yieldrl.benchmarks import claims, results
 from yieldrl.benchmarks.evidence import Claim
+from yieldrl.benchmarks.trial import Trial
 
-FOLDER = Path(str(evidence.__file__)).parent
-MODULES = [path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__"]
+FOLDER = Path(str(claims.__file__)).parent
 
 
-def claims() -> list[Claim]:
-    names = (f"{evidence.__name__}.{name}" for name in MODULES)
-    modules = (importlib.import_module(name) for name in names)
+def every_claim() -> list[Claim | Trial]:
+    paths = [path.relative_to(FOLDER).with_suffix("") for path in FOLDER.rglob("*.py")]
+    scripts = [".".join(path.parts) for path in paths if path.name != "__init__"]
+    modules = [importlib.import_module(f"{claims.__name__}.{of}") for of in scripts]
     return [claim for module in modules for claim in getattr(module, "CLAIMS", [])]
 
 
 def test_claims_hold_where_their_results_say_so() -> None:
-    for claim in claims():
+    for claim in every_claim():
         result = results.load(results.FOLDER / f"{claim.name}.json")
-        for run in result["runs"]:
-            assert claim.holds(run["numbers"] | run["series"]) == run["holds"]
-        assert result["passed"] >= round(claim.share * len(result["runs"]))
+        if isinstance(claim, Claim):
+            for run in result["runs"]:
+                assert claim.holds(run["numbers"] | run["series"]) == run["holds"]
+            assert result["passed"] >= round(claim.share * len(result["runs"]))
+            continue
+        header, rows = claim.table(result["runs"])
+        assert {"header": header, "rows": rows} == result["table"], claim.name
+        assert claim.judge(result["runs"]) == result["demands"], claim.name
+        settings = json.loads(json.dumps(claim.settings))
+        assert settings == result["settings"], claim.name
 
 
 def test_every_result_has_its_claim() -> None:
     found = [results.load(path) for path in results.FOLDER.glob("*.json")]
-    kept = {of["claim"] for of in found if of["kind"] == "evidence"}
-    assert kept == {claim.name for claim in claims()}
+    kept = {of["claim"] for of in found if "claim" in of}
+    assert kept == {claim.name for claim in every_claim()}

@@ -4,7 +4,6 @@ import random
 import secrets
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
@@ -12,12 +11,25 @@ import gymnasium as gym
 import numpy as np
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run, constants, values
-from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import values
+from yieldrl.benchmarks.style import dots
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_most
 
-KILLS, SECONDS, FIELDS = constants("cluster/kills", "KILLS", "SECONDS", "FIELDS")
-SETTINGS = {"kills": KILLS, "seconds": SECONDS, **FIELDS}
-TOTAL = ("all seeds",)
+KILLS = 20  # a seed
+SECONDS = 2.0  # between two, in the mean
+FIELDS: dict[str, Any] = {
+    "num_envs": 4,
+    "rollout_workers": 4,
+    "num_steps": 16,
+    "max_policy_lag": 2,
+    "num_epochs": 1,
+    "num_minibatches": 1,
+    "total_steps": 1_000_000_000,
+    "eval_every": 0,
+    "device": "cpu",
+    "collection": "ray",
+}
 PEACE = 3  # deaths of a worker in a row
 AFTER = 20  # rollouts after the last worker was started again
 
@@ -95,24 +107,48 @@ def train(seed: int) -> dict[str, Any]:
     return done | {"lost": lost} | found
 
 
-def unseen(runs: Sequence[Run]) -> int:
-    return kills(runs) - sum(values(runs, "restarts"))
+def table(runs: Runs) -> Table:
+    kills, lost, rows = (sum(values(runs, k)) for k in ("kills", "lost", "rows"))
+    most = [str(max(values(runs, name))) for name in ("twice", "missing")]
+    header = ["kills", "segments lost", "rows", "twice", "missing"]
+    return header, [[str(kills), str(lost), f"{rows:,}", *most]]
 
 
-def kills(runs: Sequence[Run]) -> int:
-    return sum(values(runs, "kills"))
+def judge(runs: Runs) -> list[Demand]:
+    unseen = sum(values(runs, "kills")) - sum(values(runs, "restarts"))
+    return [
+        at_most("rows that came twice", max(values(runs, "twice")), 0),
+        at_most("rows missing before others", max(values(runs, "missing")), 0),
+        at_most("kills, less workers started again", unseen, 0),
+    ]
 
 
-def lost(runs: Sequence[Run]) -> int:
-    return sum(values(runs, "lost"))
+def draw(axes: Any, runs: Runs) -> None:
+    seeds = values(runs, "seed")
+    dots(axes, {name: (seeds, values(runs, name)) for name in ("kills", "lost")})
 
 
-def rows(runs: Sequence[Run]) -> int:
-    return sum(values(runs, "rows"))
+CLAIMS = [
+    Trial(
+        name="cluster-kills",
+        statement=(
+            "However often rollout workers are killed, no row that was handed over is"
+            " missing in between, and none comes twice."
+        ),
+        settings={"kills": KILLS, "seconds": SECONDS, **FIELDS},
+        run=train,
+        timed=True,  # one Ray at a time
+        table=table,
+        judge=judge,
+        draw=draw,
+        axes={
+            "title": "Rollout workers killed at random while PPO trains",
+            "xlabel": "seed",
+            "ylabel": "kills, and segments lost by them",
+        },
+    )
+]
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    for color, name in zip(COLORS, ("kills", "lost"), strict=False):
-        axes.plot(
-            values(runs, "seed"), values(runs, name), "o", color=color, label=name
-        )
+if __name__ == "__main__":
+    main(CLAIMS)

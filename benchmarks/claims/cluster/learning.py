@@ -1,18 +1,32 @@
 """What PPO learns on Ray and in one process: CartPole, and GoTo from one clone."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from yieldrl.algorithms import ppo, vla_ppo
-from yieldrl.benchmarks.claim import Options, Run, constants, values
 from yieldrl.benchmarks.claims.vla.learning import CLONE, clones, look, rates
-from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import mean, values
+from yieldrl.benchmarks.style import dots
 from yieldrl.benchmarks.subprocesses import each
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_least
 
-CARTPOLE, GOTO, PLACES = constants("cluster/learning", "CARTPOLE", "GOTO", "PLACES")
-SETTINGS = {"cartpole": CARTPOLE, "goto": {**CLONE, **GOTO}, "places": PLACES}
+CARTPOLE: dict[str, Any] = {
+    "env_id": "CartPole-v1",
+    "total_steps": 100_000,
+    "eval_every": 0,
+    "device": "cpu",
+}
+# how PPO goes on from a clone
+GOTO = {**CLONE, "demonstration_steps": 0, "total_steps": 24_000, "eval_every": 0}
+RAY: dict[str, Any] = {"collection": "ray", "rollout_workers": 2}
+PLACES: dict[str, dict[str, Any]] = {
+    "ppo here": {},
+    "ppo ray": {**RAY, "learners": 2},
+    "vla_ppo here": {},
+    "vla_ppo ray": {**RAY, "inference_actors": 1},
+}
 LABELS = {
     "ppo here": "CartPole, in one process",
     "ppo ray": "CartPole, on Ray",
@@ -30,7 +44,7 @@ def train(side: str, seed: int, path: str) -> dict[str, Any]:
     if name == "ppo":
         trainer: Any = ppo.Trainer(ppo.Config(**CARTPOLE, **PLACES[side], seed=seed))
     else:
-        fields = {**CLONE, **GOTO, **PLACES[side]}
+        fields = {**GOTO, **PLACES[side]}
         trainer = vla_ppo.Trainer(vla_ppo.Config(**fields, seed=seed))
     with trainer:
         if name == "vla_ppo":
@@ -43,8 +57,8 @@ def train(side: str, seed: int, path: str) -> dict[str, Any]:
     return {"side": side, "name": name, "place": place, "seed": seed, "score": score}
 
 
-def measure(options: Options) -> list[dict[str, Any]]:
-    made = clones(options)
+def from_clones(seeds: int, jobs: int) -> list[dict[str, Any]]:
+    made = clones(seeds, jobs)
     cases = [
         {"side": side, "seed": clone["seed"], "path": clone["path"]}
         for clone in made
@@ -55,15 +69,59 @@ def measure(options: Options) -> list[dict[str, Any]]:
         | {"seed": clone["seed"], "score": clone["cloned"]["success"]}
         for clone in made
     ]
-    return first + each(train, cases, options.jobs)
+    return first + each(train, cases, jobs)
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    for color, (side, label) in zip(COLORS, LABELS.items(), strict=False):
+def table(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for side, label in LABELS.items():
+        found = values(runs, "score", side=side)
+        ends = f"{min(found):.3f} to {max(found):.3f}"
+        rows.append([label, f"{mean(runs, 'score', side=side):.3f}", ends])
+    return ["what", "score", "seeds"], rows
+
+
+def judge(runs: Runs) -> list[Demand]:
+    ray, here = (mean(runs, "score", side=f"vla_ppo {at}") for at in ("ray", "here"))
+    words = "GoTo, success on Ray less that in one process"
+    cartpole = mean(runs, "score", side="ppo ray")
+    return [
+        at_least("CartPole on Ray, mean return", cartpole, 475),
+        at_least(words, ray - here, -0.03),
+    ]
+
+
+def draw(axes: Any, runs: Runs) -> None:
+    found = {}
+    for side, label in LABELS.items():
         most = 500 if side.startswith("ppo") else 1
-        seeds, scores = (
-            values(runs, "seed", side=side),
-            values(runs, "score", side=side),
-        )
-        shares = [score / most for score in scores]
-        axes.plot(seeds, shares, "o", color=color, label=label)
+        shares = [score / most for score in values(runs, "score", side=side)]
+        found[label] = values(runs, "seed", side=side), shares
+    dots(axes, found)
+
+
+CLAIMS = [
+    Trial(
+        name="cluster-learning",
+        statement=(
+            "PPO reaches on Ray what it reaches in one process: with two rollout"
+            " workers and two learners on CartPole, with two rollout workers and an inference"
+            " actor on GoTo."
+        ),
+        settings={"cartpole": CARTPOLE, "goto": GOTO, "places": PLACES},
+        together=from_clones,
+        table=table,
+        judge=judge,
+        draw=draw,
+        axes={
+            "title": "PPO in one process and on Ray",
+            "xlabel": "seed",
+            "ylabel": "share of the best return; success rate",
+            "ylim": (0, 1.05),
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

@@ -15,12 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.benchmarks.claim import constants
-
 from .services import ROWS
 
-NAMES = "WORLD", "MAX_BATCH", "DEADLINE"
-WORLD, MAX_BATCH, DEADLINE = constants("cluster/simulation", *NAMES)
+WORLD = {  # what no machine here can measure
+    "between_workers": 0.05,  # by which factor steps differ
+    "between_steps": 0.1,
+    "learn": 0.1,  # seconds of an update
+    "bandwidth": 1_250_000_000,  # bytes a second that leave a machine
+    "workers_a_machine": 16,
+}
+MAX_BATCH = 64
+DEADLINE = 0.002  # seconds that an inference actor waits for a fuller batch
 SEGMENTS = 24  # the first third is not counted
 
 

@@ -6,7 +6,7 @@ for one worker at a time only.
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,20 @@ import torch
 from torch import nn
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks import subprocesses
-from yieldrl.benchmarks.claim import Options, Run, constants, median
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import median
 from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.trial import Runs, Table, Trial
 from yieldrl.distributed.weights import Signature, learned, load, packed
 
 from .steps import FIELDS, Costly
 
-NAMES = "MEGABYTES", "RECEIVERS", "WORKERS", "BATCHES", "ROWS"
-MEGABYTES, RECEIVERS, WORKERS, BATCHES, ROWS = constants("cluster/services", *NAMES)
+MEGABYTES = 1, 10, 100
+RECEIVERS = 1, 2, 4
+WORKERS = 1, 2, 4, 8
+BATCHES = 1, 64
+ROWS = 32
 REPEATS = 20
-SETTINGS = {"rows": ROWS, "repeats": REPEATS}
 
 WAYS = {"weights": "checked and loaded", "put": "by ray.put and ray.get alone"}
 LABELS = {
@@ -106,7 +109,7 @@ def batch(size: int) -> dict[str, Any]:
     return {"name": f"batch {size}", "size": size, **took}
 
 
-def services(seed: int) -> list[dict[str, Any]]:
+def services(seed: int) -> dict[str, Any]:
     """All of them, of one process and one Ray."""
     torch.manual_seed(seed)
     ray.init(num_cpus=10, include_dashboard=False, log_to_driver=False)
@@ -115,22 +118,47 @@ def services(seed: int) -> list[dict[str, Any]]:
     found += [segment(workers) for workers in WORKERS]
     found += [batch(size) for size in BATCHES]
     found += [row for mb in MEGABYTES for row in broadcast(mb)]
-    return [{"seed": seed, **run} for run in found]
+    return {"runs": [{"seed": seed, **run} for run in found]}
 
 
-def measure(options: Options) -> list[dict[str, Any]]:
-    """All services, seed by seed, each in a process of its own."""
-    return [
-        run
-        for seed in options.numbers
-        for run in subprocesses.call(services, 1, seed=seed)
+def table(runs: Runs) -> Table:
+    rows = [
+        [label, *(f"{median(runs, of, name=name):.2f}" for of in ("ms", "own"))]
+        for name, label in LABELS.items()
     ]
+    return ["what", "ms", "ms of the sender's CPU"], rows
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
+def draw(axes: Any, runs: Runs) -> None:
     for color, mb in zip(COLORS, MEGABYTES, strict=False):
         for name, style in (("weights", ".-"), ("put", "x:")):
             to = [median(runs, "ms", name=f"{name} {mb} {n}") for n in RECEIVERS]
             label = f"{mb} MB, {WAYS[name]}"
             axes.plot(RECEIVERS, to, style, color=color, label=label)
     axes.set_xticks(RECEIVERS, [str(n) for n in RECEIVERS])
+
+
+CLAIMS = [
+    Trial(
+        name="cluster-services",
+        statement=(
+            "What Ray takes for a segment, a call and a broadcast of weights, and a"
+            " policy for a batch of observations."
+        ),
+        settings={"rows": ROWS, "repeats": REPEATS},
+        run=services,
+        timed=True,
+        table=table,
+        draw=draw,
+        axes={
+            "title": "Weights from one process until all receivers act with them",
+            "xlabel": "receivers",
+            "ylabel": "milliseconds",
+            "yscale": "log",
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

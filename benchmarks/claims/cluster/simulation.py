@@ -1,13 +1,14 @@
 """What a cluster of 1 000 workers would do, from service times that were measured."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from yieldrl.benchmarks import results
-from yieldrl.benchmarks.claim import Run, Verdict, at_most, median
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import Run, median
 from yieldrl.benchmarks.style import COLORS, INK
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_most
 
 from .queues import DEADLINE, MAX_BATCH, WORLD, Cluster
 from .steps import FIELDS, WORKERS
@@ -15,7 +16,6 @@ from .steps import SECONDS as STEP
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 LAGS = (0, 1, 4)
-SETTINGS = {"world": WORLD, "max_batch": MAX_BATCH, "deadline": DEADLINE}
 
 LARGE = {
     **{f"lag {lag}": f"policy of 1 MB, lag {lag}" for lag in LAGS},
@@ -26,10 +26,7 @@ LARGE = {
 
 def measured(name: str) -> list[Run]:
     """Runs of another claim, whose numbers are the service times here."""
-    path = results.FOLDER / f"cluster-{name}.json"
-    if not path.is_file():
-        raise ValueError(f"measure first: python -m benchmarks cluster {name}")
-    return results.load(path)["runs"]
+    return results.load(results.FOLDER / f"cluster-{name}.json")["runs"]
 
 
 def service_times() -> dict[str, float]:
@@ -54,11 +51,11 @@ def service_times() -> dict[str, float]:
     }
 
 
-def measure(options: Any) -> list[dict[str, Any]]:
+def simulate(seeds: int, jobs: int) -> list[dict[str, Any]]:
     """What was measured again, and what nobody has measured."""
     times, taken = service_times(), measured("steps")
     found: list[dict[str, Any]] = []
-    for seed in options.numbers:
+    for seed in range(1, seeds + 1):
         for n in WORKERS:
             of = {"side": f"ray {n}", "cost": "wait"}
             step = STEP["wait"] * FIELDS["num_envs"] / n
@@ -88,7 +85,7 @@ def simulated(seed: int, **of: Any) -> dict[str, Any]:
     return {"seed": seed, "workers": of["workers"], "max_lag": of["lag"], **run}
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
+def judge(runs: Runs) -> list[Demand]:
     return [
         at_most(
             f"{n} workers, simulated over measured, away from 1",
@@ -100,7 +97,18 @@ def judge(runs: Sequence[Run]) -> list[Verdict]:
     ]
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
+def table(runs: Runs) -> Table:
+    columns = {"rate": ",.0f", "share": ".2f", "lag": ".2f", "batch": ".1f"}
+    columns["latency"] = ".1f"
+    rows = [
+        [label, *(f"{median(runs, k, case=case):{of}}" for k, of in columns.items())]
+        for case, label in LARGE.items()
+    ]
+    header = ["1 000 workers", "steps/s", "share", "policy lag"]
+    return [*header, "observations a batch", "ms until an action"], rows
+
+
+def draw(axes: Any, runs: Runs) -> None:
     for color, lag in zip(COLORS, LAGS, strict=False):
         cases = ["far"] * (len(COUNTS) - 1) + [f"lag {lag}"]
         shares = [
@@ -116,3 +124,31 @@ def draw(axes: Any, runs: Sequence[Run]) -> None:
         for n in WORKERS
     ]
     axes.plot(WORKERS, taken, "x", color=INK, label="measured, lag up to 2")
+
+
+CLAIMS = [
+    Trial(
+        name="cluster-simulation",
+        statement=(
+            "A simulation with the measured service times takes as many steps a second"
+            " as were measured with 1 to 8 workers; so it may say what 1 000 workers"
+            " would do."
+        ),
+        settings={"world": WORLD, "max_batch": MAX_BATCH, "deadline": DEADLINE},
+        together=simulate,
+        table=table,
+        judge=judge,
+        draw=draw,
+        axes={
+            "title": "Simulated, a step waits 10 ms; 32 steps a segment",
+            "xlabel": "rollout workers",
+            "ylabel": "share of what so many workers could take",
+            "xscale": "log",
+            "ylim": (0, 1.05),
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

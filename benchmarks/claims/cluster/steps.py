@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
@@ -10,13 +9,26 @@ import gymnasium as gym
 import numpy as np
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run, Verdict, at_least, constants, median
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import median
 from yieldrl.benchmarks.style import COLORS, INK
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_least
 
-SECONDS, FIELDS = constants("cluster/steps", "SECONDS", "FIELDS")
+SECONDS = {"wait": 0.01, "compute": 0.001}  # of a step
+FIELDS: dict[str, Any] = {
+    "num_envs": 8,
+    "num_steps": 32,
+    "num_epochs": 1,
+    "num_minibatches": 1,
+    "total_steps": 1_000_000_000,
+    "anneal_learning_rate": False,
+    "eval_every": 0,
+    "device": "cpu",
+    "max_policy_lag": 2,  # the next segment waits in a worker when one is done
+    "speed": "eager",  # no compiler works beside
+}
 WARM_UP, MEASURED = 3, 5.0  # rollouts, and seconds after them
 WORKERS = (1, 2, 4, 8)
-SETTINGS = {"seconds": SECONDS, "warm_up": WARM_UP, "measured": MEASURED, **FIELDS}
 
 SIDES: dict[str, dict[str, Any]] = {
     "sync": {},
@@ -29,7 +41,6 @@ LABELS = {
     "AsyncVectorEnv": "Gymnasium's AsyncVectorEnv, 8 processes",
     **{f"ray {n}": f"ray, {n} worker{'s' * (n > 1)}" for n in WORKERS},
 }
-CASES = [{"side": side, "cost": cost} for cost in SECONDS for side in SIDES]
 
 
 class Costly(gym.Env[Any, Any]):
@@ -74,14 +85,14 @@ def train(side: str, cost: str, seed: int) -> dict[str, Any]:
     return named | {name: round(value, 5) for name, value in found.items()}
 
 
-def share(runs: Sequence[Run], cost: str, side: str, count: int) -> float:
+def share(runs: Runs, cost: str, side: str, count: int) -> float:
     """Of as many times the steps of one worker, as far as processes have cores."""
     cores = count if cost == "wait" else min(count, runs[0]["cores"])
     one = median(runs, "rate", side="ray 1", cost=cost)
     return median(runs, "rate", side=side, cost=cost) / one / cores
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
+def judge(runs: Runs) -> list[Demand]:
     """Steps that compute are demanded of as many workers as there are cores."""
     return [
         at_least(f"{cost}, {n} workers, share", share(runs, cost, f"ray {n}", n), 0.9)
@@ -91,7 +102,16 @@ def judge(runs: Sequence[Run]) -> list[Verdict]:
     ]
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
+def table(runs: Runs) -> Table:
+    costs = {"wait": "a step waits 10 ms", "compute": "a step computes 1 ms"}
+    rows = [
+        [label, *(f"{median(runs, 'rate', side=side, cost=of):.0f}" for of in costs)]
+        for side, label in LABELS.items()
+    ]
+    return ["side", *(f"steps/s, {words}" for words in costs.values())], rows
+
+
+def draw(axes: Any, runs: Runs) -> None:
     for color, cost in zip(COLORS, SECONDS, strict=False):
         shares = [share(runs, cost, f"ray {n}", n) for n in WORKERS]
         axes.plot(WORKERS, shares, ".-", color=color, label=f"ray, a step {cost}s")
@@ -99,3 +119,36 @@ def draw(axes: Any, runs: Sequence[Run]) -> None:
     axes.plot([], [], "x", color=INK, label="Gymnasium's AsyncVectorEnv")
     axes.set_xscale("log", base=2)
     axes.set_xticks(WORKERS, [str(n) for n in WORKERS])
+
+
+CLAIMS = [
+    Trial(
+        name="cluster-steps",
+        statement=(
+            "Where a step waits, n workers on Ray take n times the steps of one; where"
+            " it computes, up to the number of cores."
+        ),
+        settings={
+            "seconds": SECONDS,
+            "warm_up": WARM_UP,
+            "measured": MEASURED,
+            **FIELDS,
+        },
+        run=train,
+        cases=[{"side": side, "cost": cost} for cost in SECONDS for side in SIDES],
+        timed=True,
+        table=table,
+        judge=judge,
+        draw=draw,
+        axes={
+            "title": "Environment steps a second, 8 environments",
+            "xlabel": "rollout workers",
+            "ylabel": "share of so many times the steps of one worker",
+            "ylim": (0, 1.05),
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

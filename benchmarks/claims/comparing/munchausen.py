@@ -4,15 +4,16 @@ World, budget, score, number of seeds and the rule of decision were fixed and co
 before any of the runs. The pilots had seeds from 101 on.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from yieldrl.benchmarks.claim import Run, Table, Verdict, at_least, values
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import values
 from yieldrl.benchmarks.scores import curve, difference, text
 from yieldrl.benchmarks.style import COLORS, INK, line
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_least
 
 SETTINGS: dict[str, Any] = {
     "env_id": "CartPole-v1",
@@ -32,10 +33,6 @@ SEEDS = 20
 """Runs of each side, no fewer and no more."""
 
 SIDES = {"dqn": "DQN", "munchausen": "Munchausen DQN"}
-
-
-def settings() -> dict[str, Any]:
-    return {**SETTINGS, "episodes": EPISODES}
 
 
 def train(seed: int) -> dict[str, Any]:
@@ -65,7 +62,7 @@ def trainer_of(side: str, seed: int) -> Any:
     return solution.Trainer(solution.Config(**SETTINGS, seed=seed))
 
 
-def scores(runs: Sequence[Run], side: str) -> np.ndarray:
+def scores(runs: Runs, side: str) -> np.ndarray:
     return np.array(values(runs, "scores", side))
 
 
@@ -74,12 +71,11 @@ def decision(low: float, high: float) -> str:
     return "better" if low > 0 else "worse" if high < 0 else "not decided"
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
-    demand = "seeds of each side, as fixed beforehand"
-    return [at_least(demand, len(runs), SEEDS)]
+def judge(runs: Runs) -> list[Demand]:
+    return [at_least("seeds of each side, as fixed beforehand", len(runs), SEEDS)]
 
 
-def table(runs: Sequence[Run]) -> Table:
+def table(runs: Runs) -> Table:
     of = {side: scores(runs, side) for side in SIDES}
     apart, low, high = map(float, difference(of["munchausen"], of["dqn"]))
     rows = [[SIDES[side], text(found), " "] for side, found in of.items()]
@@ -88,7 +84,7 @@ def table(runs: Sequence[Run]) -> Table:
     return ["side", "interquartile mean, 95 % interval", "decision"], rows
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
+def draw(axes: Any, runs: Runs) -> None:
     for color, (side, name) in zip((INK, COLORS[0]), SIDES.items(), strict=True):
         curves = [run["curves"][side] for run in runs]
         drawn = curve(name, [[value for _, value in points] for points in curves])
@@ -98,3 +94,29 @@ def draw(axes: Any, runs: Sequence[Run]) -> None:
 
 def _returned(log: Any) -> float:
     return round(float(log["logs"]["episode_return"]), 2)
+
+
+CLAIMS = [
+    Trial(
+        name="comparing-munchausen",
+        statement=(
+            "Whether Munchausen DQN returns more than DQN after 10,000 steps on"
+            " CartPole: it does if the interval of the difference of interquartile"
+            " means lies above 0."
+        ),
+        settings={**SETTINGS, "episodes": EPISODES},
+        run=train,
+        table=table,
+        judge=judge,
+        draw=draw,
+        axes={
+            "title": "Munchausen DQN beside DQN on CartPole-v1",
+            "xlabel": "environment steps",
+            "ylabel": "return of deterministic episodes",
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

@@ -5,17 +5,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from typing import Any
 
-from yieldrl.benchmarks.claim import Options, Run, constants, values
-from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import median, values
+from yieldrl.benchmarks.style import strips
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_most
 
 ROUNDS = 4  # for each seed
-
-(PROCESSES,) = constants("imports/start", "PROCESSES")
-
-SETTINGS = {"rounds": ROUNDS, "processes": PROCESSES}
+PROCESSES = {  # what is started -> its arguments of Python
+    "python": ("-c", "pass"),
+    "import yieldrl": ("-c", "import yieldrl"),
+    "yieldrl --help": ("-m", "yieldrl", "--help"),
+    "import torch": ("-c", "import torch"),
+    "ready to train PPO": ("-c", "from yieldrl.algorithms import ppo; ppo.Trainer"),
+}
 
 
 def start(name: str) -> float:
@@ -27,19 +31,48 @@ def start(name: str) -> float:
         return time.perf_counter() - begin
 
 
-def measure(options: Options) -> list[dict[str, Any]]:
-    runs: list[dict[str, Any]] = []
-    for number in range(ROUNDS * options.seeds + 1):
-        seconds = {name: round(start(name), 4) for name in PROCESSES}
-        if number > 0:  # from here on the files are in memory
-            runs.append({"round": number, **seconds})
-    return runs
+def rounds(seeds: int, jobs: int) -> list[dict[str, Any]]:
+    """Rounds of all processes, after one that has their files read."""
+    found = (
+        {"round": number, **{name: round(start(name), 4) for name in PROCESSES}}
+        for number in range(ROUNDS * seeds + 1)
+    )
+    return [*found][1:]
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    for place, (name, color) in enumerate(zip(PROCESSES, COLORS * 2, strict=False)):
-        seconds, label = values(runs, name), f"{name}, {len(runs)} processes"
-        at = [place] * len(runs)
-        axes.plot(seconds, at, "o", color=color, alpha=0.5, label=label)
-    axes.set_yticks(range(len(PROCESSES)), [*PROCESSES])
-    axes.set_xlim(left=0)
+def table(runs: Runs) -> Table:
+    rows = []
+    for name in PROCESSES:
+        found = values(runs, name)
+        ends = f"{min(found):.3f}", f"{max(found):.3f}"
+        rows.append([name, f"{median(runs, name):.3f}", *ends])
+    return ["process", "seconds", "least", "most"], rows
+
+
+def judge(runs: Runs) -> list[Demand]:
+    """Nothing is imported that is not used yet."""
+    bounds = {"import yieldrl": 1.5, "yieldrl --help": 0.5}
+    return [
+        at_most(f"seconds of `{name}`", median(runs, name), bound)
+        for name, bound in bounds.items()
+    ]
+
+
+CLAIMS = [
+    Trial(
+        name="imports-start",
+        statement=(
+            "`import yieldrl` and `yieldrl --help` load what they need and no more."
+        ),
+        settings={"rounds": ROUNDS, "processes": PROCESSES},
+        together=rounds,
+        table=table,
+        judge=judge,
+        draw=lambda axes, runs: strips(axes, {p: values(runs, p) for p in PROCESSES}),
+        axes={"title": "Whole processes, from start to end", "xlabel": "seconds"},
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

@@ -2,14 +2,16 @@
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.benchmarks.claim import Run
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import values
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_least
 
 from . import learning
 from .judges import right
@@ -18,7 +20,7 @@ from .learning import TRUE
 NUMBERS = [2**i for i in range(9)]
 PAIRS = {f"{count} pairs": count for count in (50, 400, 1200)}
 SAME, GRPO = "400 pairs", "400 pairs, GRPO"
-SIDES, RISING = (TRUE, *PAIRS, GRPO), [*PAIRS][1:]
+SIDES = TRUE, *PAIRS, GRPO
 DRAWN, LOOKED = 1024, 32  # answers to each prompt: of the clone, and in a look at GRPO
 EVERY = 4  # rollouts of GRPO from one look to the next
 SETTINGS = {"numbers": NUMBERS, "drawn": DRAWN, "looked": LOOKED, "every": EVERY}
@@ -99,22 +101,59 @@ def look(policy: Any, clone: Any, model: Any, seed: int) -> list[float]:
     return [round(float(of.mean()), 4) for of in found]
 
 
-draw = functools.partial(learning.draw, sides=SIDES, entry=1)
+def points(runs: Runs, side: str) -> Any:
+    """The mean curve, `[T, 4]`: n or rollouts, KL, mean score, share that is right."""
+    return np.mean(values(runs, "curve", side=side), 0)
 
 
-def best(runs: Sequence[Run], place: int | None = None, entry: int = 3) -> float:
-    """An entry of a point of the mean curve, by default of that where most is right."""
-    points = np.mean([run["curve"] for run in runs], 0)
-    return float(points[points[:, 3].argmax() if place is None else place][entry])
+def table(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for side in SIDES:
+        of = points(runs, side)
+        number, kl, _, most = of[of[:, 3].argmax()]
+        row = [side, f"{of[0, 3]:.3f}", f"{most:.3f}", f"{number:.0f}", f"{kl:.2f}"]
+        rows.append([*row, f"{of[-1, 3]:.3f}", f"{of[-1, 1]:.2f}"])
+    header = ["learned from", "right: n = 1", "at best", "by n (rollouts)", "and KL"]
+    return [*header, "at the end", "at KL"], rows
 
 
-first, last = (functools.partial(best, place=place) for place in (0, -1))
-number, kl = (functools.partial(best, entry=entry) for entry in (0, 1))
-far = functools.partial(last, entry=1)
+def judge(runs: Runs) -> list[Demand]:
+    found = {side: points(runs, side)[:, 3] for side in PAIRS}
+    rises = {side: of.max() - of[0] for side, of in [*found.items()][1:]}
+    falls = {side: of.max() - of[-1] for side, of in found.items()}
+    same, grpo = points(runs, SAME), points(runs, GRPO)
+    ahead = np.interp(grpo[-1, 1], same[:, 1], same[:, 3]) - grpo[-1, 3]
+    words = "the true reward rises with n at first"
+    asked = [(f"{of}: {words}", x) for of, x in rises.items()]
+    asked += [(f"{of}: and falls again", x) for of, x in falls.items()]
+    words = "at as much KL, more is right of the best of n than by GRPO"
+    asked.append((f"{SAME}: {words}", ahead))
+    return [at_least(demand, float(value), 0.05) for demand, value in asked]
 
 
-def ahead(runs: Sequence[Run]) -> float:
-    """How much more is right of the best of n, at as many nats as GRPO ends with."""
-    one, other = ([r for r in runs if r["side"] == side] for side in (SAME, GRPO))
-    points = np.mean([run["curve"] for run in one], 0)
-    return float(np.interp(far(other), points[:, 1], points[:, 3])) - last(other)
+CLAIMS = [
+    Trial(
+        name="preferences-best_of",
+        statement=(
+            "The best of n answers of a clone, by a reward model of few comparisons: as"
+            " n grows more are right at first and fewer later, the sooner the fewer"
+            " comparisons; and at as much KL from the clone more are right than by GRPO"
+            " on the same reward model."
+        ),
+        settings=SETTINGS,
+        run=train,
+        table=table,
+        judge=judge,
+        draw=functools.partial(learning.draw, sides=SIDES, entry=1),
+        axes={
+            "title": "The best of n answers, and GRPO, by reward models",
+            "xlabel": "KL from the clone, nats",
+            "xticks": [0, 1, 2, 3, 4],
+            "ylabel": "share: preferred to the clone's, right",
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,10 +11,12 @@ import gymnasium
 import numpy as np
 
 from yieldrl.algorithms import dpo, grpo, ppo
-from yieldrl.benchmarks.claim import Run
 from yieldrl.benchmarks.claims.preferences.judges import right
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import some, spread, values
 from yieldrl.benchmarks.scores import curve
 from yieldrl.benchmarks.style import COLORS, line
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_least, at_most
 from yieldrl.buffers import EpisodeGroups
 from yieldrl.envs.wrappers import JudgedReward
 from yieldrl.language import AnswerCritic, RewardModel, policy_for
@@ -160,35 +163,72 @@ def preferred(points: Sequence[Sequence[float]]) -> list[float]:
 
 
 def draw(
-    axes: Any, runs: Sequence[Run], sides: Sequence[str] = IMPROVED, entry: int = 0
+    axes: Any, runs: Runs, sides: Sequence[str] = IMPROVED, entry: int = 0
 ) -> None:
     """What is right and what is preferred, against an entry of each point, its mean."""
     for color, side in zip(COLORS, sides, strict=False):
-        curves = [run["curve"] for run in runs if run["side"] == side]
+        curves = values(runs, "curve", side=side)
         steps = np.mean(curves, 0)[:, entry]
         lines = {f"{side}: right": ([[p[-1] for p in c] for c in curves], "-")}
         if side != TRUE:
             lines[f"{side}: preferred"] = ([*map(preferred, curves)], "--")
-        for label, (values, style) in lines.items():
-            line(axes, replace(curve(label, values), steps=steps), color, style)
+        for label, (found, style) in lines.items():
+            line(axes, replace(curve(label, found), steps=steps), color, style)
 
 
-def became(runs: Sequence[Run]) -> list[float]:
+def table(runs: Runs) -> Table:
+    each = ((side, values(runs, "accuracy", side=side)) for side in SIDES)
+    rows = [[side, spread(found)] for side, found in each]
+    return ["learned from", "right answers"], rows
+
+
+def became(runs: Runs) -> list[float]:
     """What became of the true reward: the mean of the last five batches less the
     first."""
     curves = [[true for *_, true in run["curve"]] for run in runs]
     return [sum(curve[-5:]) / len(curve[-5:]) - curve[0] for curve in curves]
 
 
-def kept(runs: Sequence[Run]) -> list[float]:
-    """By how much more of the true reward is left with a penalty than without."""
-    sides = ([r for r in runs if r["side"] == side] for side in PENALTIES)
-    return [b - a for a, b in zip(*map(became, sides), strict=True)]
+def judge(runs: Runs) -> list[Demand]:
+    pairs = (values(runs, "accuracy", side=side) for side in ("clone", "DPO"))
+    gained = min(after - before for before, after in zip(*pairs, strict=True))
+    after = {side: became(some(runs, side=side)) for side in IMPROVED}
+    mean = {side: statistics.mean(found) for side, found in after.items()}
+    free, held = (after[side] for side in PENALTIES)
+    kept = statistics.mean(b - a for a, b in zip(free, held, strict=True))
+    turned = next(iter(PENALTIES)), WITH_CRITIC
+    words = "the true reward turns down"
+    return [
+        at_least("DPO: more right answers than its clone, on every seed", gained, 0.02),
+        *(at_most(f"{side}: {words}", mean[side], -0.05) for side in turned),
+        at_least("the true reward, by the same steps, rises", mean[TRUE], 0.05),
+        at_least("KL 0.5: more of the true reward is left", kept, 0.05),
+    ]
 
 
-def gained(runs: Sequence[Run]) -> list[float]:
-    """How much more is right after DPO than before, seed by seed."""
-    before, after = (
-        [r for r in runs if r["side"] == side] for side in ("clone", "DPO")
+CLAIMS = [
+    Trial(
+        name="preferences-learning",
+        statement=(
+            "From comparisons of a weak clone's own answers DPO learns to add; who"
+            " learns from a reward model of few comparisons, by GRPO or by PPO, earns"
+            " more of its reward and less of the true one, which the same steps on the"
+            " true one raise, unless a penalty holds it near the clone; and what a"
+            " sloppy judge likes is what one gets."
+        ),
+        settings=SETTINGS,
+        run=train,
+        table=table,
+        judge=judge,
+        draw=draw,
+        axes={
+            "title": "A reward model, and what it stands for",
+            "xlabel": "answers",
+            "ylabel": "share: preferred to the start, right",
+        },
     )
-    return [b["accuracy"] - a["accuracy"] for a, b in zip(before, after, strict=True)]
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

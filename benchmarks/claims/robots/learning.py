@@ -2,22 +2,16 @@
 
 import importlib
 import time
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from yieldrl.algorithms import behavior_cloning
-from yieldrl.benchmarks.claim import Run
-from yieldrl.benchmarks.style import COLORS, line
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import mean, spread, values
+from yieldrl.benchmarks.style import lines
 from yieldrl.benchmarks.tasks import make_config
-from yieldrl.experiments.plot import aggregate
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_least
 
 EPISODES = 100
-
-
-def settings(algorithm: str, tuned: str, **arguments: Any) -> dict[str, Any]:
-    return {"algorithm": algorithm, "tuned": tuned, "episodes": EPISODES}
 
 
 def train(
@@ -55,19 +49,6 @@ def train(
     }
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    points = [
-        (
-            np.array([point["sample_step"] for point in run["curve"]]),
-            np.array([point[run["shown"]] for point in run["curve"]]),
-        )
-        for run in runs
-    ]
-    line(
-        axes, aggregate(f"{runs[0]['algorithm']}, {len(runs)} seeds", points), COLORS[0]
-    )
-
-
 def _cloned(tuned: str, seed: int) -> Any:
     """A policy that does as the task's expert, not quite."""
     config = make_config("behavior_cloning", tuned, {"seed": seed})
@@ -80,3 +61,98 @@ def _cloned(tuned: str, seed: int) -> Any:
 def _found(log: Any) -> dict[str, float]:
     names = ("success_rate", "episode_return", "episode_length")
     return {name: round(float(log["logs"][name]), 4) for name in names}
+
+
+def table(runs: Runs) -> Table:
+    """Of a task that is learned by rewards alone."""
+    row = [str(len(runs)), spread(values(runs, "final", "success_rate"), ".3f", ".2f")]
+    row.append(f"{mean(runs, 'final', 'episode_length'):.0f}")
+    row.append(f"{mean(runs, 'processor_seconds'):.0f}")
+    return ["seeds", "success", "steps to the goal", "processor seconds"], [row]
+
+
+def table_of_clones(runs: Runs) -> Table:
+    """Of a task that a clone of its expert goes on with."""
+    row = [str(len(runs)), f"{mean(runs, 'first', 'success_rate'):.3f}"]
+    row.append(f"{mean(runs, 'first', 'episode_return'):.0f}")
+    row.append(spread(values(runs, "final", "success_rate"), ".2f"))
+    row.append(f"{mean(runs, 'final', 'episode_return'):.0f}")
+    row += [f"{mean(runs, f'{of}_seconds'):.0f}" for of in ("cloning", "processor")]
+    header = ["seeds", "cloned, success", "cloned, return", "success", "return"]
+    return [*header, "processor seconds, cloning", "PPO"], [row]
+
+
+def learned(runs: Runs, least: float, enough: float) -> list[Demand]:
+    found = values(runs, "final", "success_rate")
+    return [
+        at_least("least success rate of a seed", min(found), least),
+        at_least("mean success rate", mean(runs, "final", "success_rate"), enough),
+    ]
+
+
+def improved(runs: Runs) -> list[Demand]:
+    words = "how much higher its return is than the clone's, in the worst seed"
+    first, final = (values(runs, of, "episode_return") for of in ("first", "final"))
+    return [at_least(words, min(final) - max(first), 50)]
+
+
+def draw(axes: Any, runs: Runs) -> None:
+    names = "sample_step", runs[0]["shown"]
+    curves = [[[at[name] for name in names] for at in run["curve"]] for run in runs]
+    lines(axes, {runs[0]["algorithm"]: curves})
+
+
+def claim(task: str, statement: str, case: dict[str, Any], **of: Any) -> Trial:
+    settings = {"algorithm": case["algorithm"], "tuned": task, "episodes": EPISODES}
+    cases = [{"tuned": task, **case}]
+    of = {"name": f"robots-{task}", "settings": settings, "cases": cases, **of}
+    return Trial(statement=statement, run=train, draw=draw, **of)
+
+
+SAC = {"algorithm": "sac", "shown": "success_rate"}
+SUCCEEDS = "share of episodes that succeed"
+CLAIMS = [
+    claim(
+        "reach",
+        "SAC learns to reach any goal of Meta-World's reach-v3 within an hour of two"
+        " cores.",
+        SAC,
+        table=table,
+        judge=lambda runs: learned(runs, 0.95, 0.98),
+        axes={
+            "title": "Meta-World's reach-v3 by SAC",
+            "xlabel": "environment steps",
+            "ylabel": SUCCEEDS,
+        },
+    ),
+    claim(
+        "push",
+        "SAC learns to push a puck to any goal of Meta-World's push-v3 within an hour"
+        " of two cores.",
+        SAC,
+        table=table,
+        judge=lambda runs: learned(runs, 0.9, 0.95),
+        axes={
+            "title": "Meta-World's push-v3 by SAC",
+            "xlabel": "environment steps of four actions each",
+            "ylabel": SUCCEEDS,
+        },
+    ),
+    claim(
+        "push_t",
+        "From a clone of its expert, PPO brings the T nearer to its place than the"
+        " clone does.",
+        {"algorithm": "ppo", "shown": "episode_return", "clones": True},
+        table=table_of_clones,
+        judge=improved,
+        axes={
+            "title": "Push-T by PPO, from a clone",
+            "xlabel": "environment steps",
+            "ylabel": "return of an episode",
+        },
+    ),
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

@@ -2,21 +2,22 @@
 
 import dataclasses
 import resource
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from yieldrl.algorithms import vla_ppo
-from yieldrl.benchmarks.claim import Options, Run
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import mean, median, some, spread, values
+from yieldrl.benchmarks.style import lines
 from yieldrl.benchmarks.subprocesses import each
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_least, at_most
 from yieldrl.vla import add_lora
 
-from .learning import CLONE, EPISODES, PPO, clones, draw_success, learned, look
+from .learning import AXES, CLONE, EPISODES, PPO, clones, learned, look
 
 RANK = 8
 RATE = 3e-4  # learning rate of adapters; three times that of all weights
-SETTINGS = {"rank": RANK, "rate": RATE, **CLONE, **PPO, "episodes": EPISODES}
 SIDES = ("full", "lora")
 
 
@@ -36,9 +37,9 @@ def improve(path: str, side: str, seed: int) -> dict[str, Any]:
     return {"side": side, "seed": seed, **run, **sizes}
 
 
-def measure(options: Options) -> list[dict[str, Any]]:
+def from_clones(seeds: int, jobs: int) -> list[dict[str, Any]]:
     runs: list[dict[str, Any]] = []
-    for clone in clones(options):
+    for clone in clones(seeds, jobs):
         path, seed = clone["path"], clone["seed"]
         order = SIDES if seed % 2 else SIDES[::-1]
         cases = [{"path": path, "side": side, "seed": seed} for side in order]
@@ -47,5 +48,53 @@ def measure(options: Options) -> list[dict[str, Any]]:
     return runs
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    draw_success(axes, runs, {side: side for side in SIDES})
+def table(runs: Runs) -> Table:
+    header = ["", "parameters trained", "gradients and moments, MiB", "peak, MiB"]
+    rows: list[list[str]] = []
+    for side in SIDES:
+        of = some(runs, side=side)
+        sizes = f"{mean(of, 'trained'):,.0f}", f"{mean(of, 'kept_mebibytes'):.2f}"
+        peak, seconds = (median(of, k) for k in ("peak_mebibytes", "ppo_seconds"))
+        ends = (spread(values(of, when, "success")) for when in ("cloned", "improved"))
+        rows.append([side, *sizes, f"{peak:.0f}", f"{seconds:.0f}", *ends])
+    return [*header, "seconds of PPO", "cloned", "improved"], rows
+
+
+def judge(runs: Runs) -> list[Demand]:
+    """A small part is trained, and it learns."""
+    full, lora = (some(runs, side=side) for side in SIDES)
+    share = mean(lora, "trained") / mean(full, "trained")
+    gained = mean(lora, "improved", "success") - mean(lora, "cloned", "success")
+    return [
+        at_most("share of the parameters that adapters train", share, 0.2),
+        at_least("adapters: success gained by PPO", gained, -0.02),
+    ]
+
+
+CLAIMS = [
+    Trial(
+        name="vla-adapters",
+        statement=(
+            "Low-rank adapters (rank 8) beside full fine-tuning by PPO, from the same"
+            " clones."
+        ),
+        settings={
+            "rank": RANK,
+            "rate": RATE,
+            **CLONE,
+            **PPO,
+            "episodes": EPISODES,
+        },
+        together=from_clones,
+        table=table,
+        judge=judge,
+        draw=lambda axes, runs: lines(
+            axes, {side: values(runs, "curve", side=side) for side in SIDES}
+        ),
+        axes={"title": "Adapters of rank 8 beside full fine-tuning", **AXES},
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

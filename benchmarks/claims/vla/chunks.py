@@ -1,21 +1,19 @@
 """Chunks of 1, 4 and 8 actions; ratios of tokens and of chunks."""
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 from yieldrl.algorithms import vla_ppo
-from yieldrl.benchmarks.claim import Run
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import mean, some, spread, values
+from yieldrl.benchmarks.style import lines
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_least
 
-from .learning import CLONE, EPISODES, PPO, cloned, draw_success, learned, look
-
-SETTINGS = {**CLONE, **PPO, "episodes": EPISODES}
+from .learning import AXES, CLONE, EPISODES, PPO, cloned, learned, look
 
 LENGTHS = {1: {"1": "chunk"}}
 # chunk length -> side -> what the ratio is of; for one action both are the same
 LENGTHS |= {n: {f"{n}, {of}": of for of in ("chunk", "token")} for n in (4, 8)}
-CASES = [{"length": length} for length in LENGTHS]
-
 SIDES = tuple(side for sides in LENGTHS.values() for side in sides)
 
 
@@ -30,5 +28,47 @@ def train(length: int, seed: int) -> dict[str, Any]:
     return {"runs": runs}
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    draw_success(axes, runs, {side: f"L = {side}" for side in SIDES})
+def table(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for side in SIDES:
+        of = some(runs, side=side)
+        ends = (spread(values(of, when, "success")) for when in ("cloned", "improved"))
+        rows.append([side, *ends, f"{mean(of, 'improved', 'looks'):.2f}"])
+    header = ["actions of a chunk, ratio", "cloned", "improved"]
+    return [*header, "looks of an episode"], rows
+
+
+def judge(runs: Runs) -> list[Demand]:
+    """PPO makes no clone worse, but for what 512 episodes cannot tell."""
+
+    def gained(of: Runs) -> float:
+        return mean(of, "improved", "success") - mean(of, "cloned", "success")
+
+    words = "success gained by PPO"
+    each = {side: gained(some(runs, side=side)) for side in SIDES}
+    return [at_least(f"{side}: {words}", of, -0.02) for side, of in each.items()]
+
+
+CLAIMS = [
+    Trial(
+        name="vla-chunks",
+        statement=(
+            "Chunks of 1, 4 and 8 actions, with one ratio for a chunk or one for each"
+            " token, after as many looks."
+        ),
+        settings={**CLONE, **PPO, "episodes": EPISODES},
+        run=train,
+        cases=[{"length": length} for length in LENGTHS],
+        table=table,
+        judge=judge,
+        draw=lambda axes, runs: lines(
+            axes, {f"L = {side}": values(runs, "curve", side=side) for side in SIDES}
+        ),
+        axes={"title": "Chunks of actions on GoTo", **AXES}
+        | {"xlabel": "looks of the policy"},
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

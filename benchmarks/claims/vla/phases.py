@@ -1,13 +1,14 @@
 """Where the time goes: the world, a look, a gradient step, of three policies."""
 
 import statistics
-from collections.abc import Sequence
 from typing import Any
 
 from yieldrl.algorithms import vla_ppo
-from yieldrl.benchmarks.claim import Run, median
-from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import median
+from yieldrl.benchmarks.style import bars
 from yieldrl.benchmarks.timing import time_method
+from yieldrl.benchmarks.trial import Runs, Table, Trial
 
 from .learning import GOTO
 from .policies import POLICIES, make_trainer
@@ -20,8 +21,6 @@ PHASES = {
 }
 
 ROUNDS = 4
-SETTINGS = {**GOTO, "rounds": ROUNDS}
-CASES = [{"policy": policy} for policy in POLICIES]
 
 
 def profile(policy: str, seed: int) -> dict[str, Any]:
@@ -50,11 +49,46 @@ def profile(policy: str, seed: int) -> dict[str, Any]:
     return {"policy": policy, "seed": seed, "parameters": count, **found}
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    left = [0.0] * len(POLICIES)
-    for color, (phase, words) in zip(COLORS, PHASES.items(), strict=False):
-        widths = [median(runs, phase, policy=policy) for policy in POLICIES]
-        axes.barh(POLICIES, widths, left=left, color=color, label=words)
-        left = [a + b for a, b in zip(left, widths, strict=True)]
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.grid(visible=False, axis="y")
+def medians(runs: Runs) -> dict[str, dict[str, float]]:
+    """Policy -> the milliseconds of each phase."""
+    return {
+        of: {words: median(runs, name, policy=of) for name, words in PHASES.items()}
+        for of in POLICIES
+    }
+
+
+def table(runs: Runs) -> Table:
+    rows = [
+        [
+            policy,
+            f"{median(runs, 'parameters', policy=policy):,.0f}",
+            *(f"{value:.3f}" for value in found.values()),
+        ]
+        for policy, found in medians(runs).items()
+    ]
+    return ["policy", "parameters", *(f"{of}, ms" for of in PHASES.values())], rows
+
+
+CLAIMS = [
+    Trial(
+        name="vla-policies",
+        statement=(
+            "Where the time of a transition goes: the world, a look of the policy and"
+            " learning from it, for three policies behind one algorithm."
+        ),
+        settings={**GOTO, "rounds": ROUNDS},
+        run=profile,
+        cases=[{"policy": policy} for policy in POLICIES],
+        timed=True,
+        table=table,
+        draw=lambda axes, runs: bars(axes, medians(runs)),
+        axes={
+            "title": "Time of a transition on GoTo seen as images",
+            "xlabel": "milliseconds",
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)
