@@ -69,20 +69,20 @@ def dots(axes: Any, cases: Mapping[str, tuple[Any, Any]], mark: str = "o") -> No
 
 def strips(axes: Any, rows: Mapping[str, Sequence[float]]) -> None:
     """A row for each case, the first one on top, and in it a dot for each value."""
-    for place, found in enumerate(reversed(rows.values())):
+    for place, found in enumerate([*rows.values()][::-1]):
         axes.plot(found, [place] * len(found), "o", color=COLORS[0], alpha=0.4)
-    axes.set_yticks(range(len(rows)), [*reversed(rows)])
+    axes.set_yticks(range(len(rows)), [*rows][::-1])
 
 
 def bars(axes: Any, rows: Mapping[str, Mapping[str, float]]) -> None:
     """A bar for each row, the first one on top: its parts, from left to right."""
-    for place, parts in enumerate(reversed(rows.values())):
+    for place, parts in enumerate([*rows.values()][::-1]):
         begin = 0.0
         for color, (part, value) in zip(cycle(COLORS), parts.items(), strict=False):
             label = part if place == 0 else None
             axes.barh(place, value, 0.6, left=begin, color=color, label=label)
             begin += value
-    axes.set_yticks(range(len(rows)), [*reversed(rows)])
+    axes.set_yticks(range(len(rows)), [*rows][::-1])
 
 
 def save_figure(fill: Callable[[Any], None], path: Path) -> Path:

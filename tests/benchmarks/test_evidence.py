@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import json
 from pathlib import Path
+
+import pytest
 
 from yieldrl.benchmarks import claims, results
 from yieldrl.benchmarks.evidence import Claim
@@ -30,9 +31,10 @@ def test_claims_hold_where_their_results_say_so() -> None:
             continue
         header, rows = claim.table(result["runs"])
         assert {"header": header, "rows": rows} == result["table"], claim.name
-        assert claim.judge(result["runs"]) == result["demands"], claim.name
-        settings = json.loads(json.dumps(claim.settings))
-        assert settings == result["settings"], claim.name
+        for found, kept in zip(
+            claim.judge(result["runs"]), result["demands"], strict=True
+        ):
+            assert found == kept | {"value": pytest.approx(kept["value"])}, claim.name
 
 
 def test_every_result_has_its_claim() -> None:

@@ -1,17 +1,18 @@
 """Teacher, student, blind, recurrent and told: the same budget, and two ranges."""
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from yieldrl.benchmarks.claim import Options, Run, Table, Verdict, at_least, at_most
+from yieldrl.benchmarks.evidence import main
 from yieldrl.benchmarks.scores import interval, iqm, text
 from yieldrl.benchmarks.style import COLORS
 from yieldrl.benchmarks.subprocesses import each
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_least, at_most
 
 from . import inference, learning
-from .learning import SIDES, by_chance, returns_of
+from .learning import EPISODES, SIDES, by_chance, returns_of
 from .worlds import RANGES, WORLDS
 
 STUDENT = "student, finetune"
@@ -33,59 +34,52 @@ FALLS = "error of the parameters in steps 17 to 50, in times of that in the firs
 NAMES = {"training": "training range", "held_out": "held-out range"}
 
 
-def settings(name: str) -> dict[str, Any]:
-    world, episodes = WORLDS[name], learning.EPISODES
-    return {"env_id": world.env_id, **world.settings, "episodes": episodes}
-
-
 def train(name: str, side: str, seed: int) -> dict[str, Any]:
     run = learning.train(side, seed, WORLDS[name])
     return {"side": side, "seed": seed, **run}
 
 
-def measure(options: Options, name: str) -> list[dict[str, Any]]:
+def with_chance(seeds: int, jobs: int, name: str) -> list[dict[str, Any]]:
     cases = [
         {"name": name, "side": side, "seed": seed}
-        for seed in options.numbers
+        for seed in range(1, seeds + 1)
         for side in SIDES
     ]
     chance = {"side": "chance", "returns": {"chance": by_chance(WORLDS[name])}}
-    return [*each(train, cases, options.jobs), chance]
+    return [*each(train, cases, jobs), chance]
 
 
-def middle(runs: Sequence[Run], policy: str, side: str) -> float:
+def middle(runs: Runs, policy: str, side: str) -> float:
     return float(iqm(returns_of(runs, policy, side)))
 
 
-def above_blind(runs: Sequence[Run], policy: str, side: str) -> Verdict:
+def above_blind(runs: Runs, policy: str, side: str) -> Demand:
     """Whether a policy has a higher interquartile mean than PPO that sees nothing."""
     value, bound = middle(runs, policy, side), middle(runs, "blind", side)
     demand = f"{WORDS[policy]}, {NAMES[side]}: above blind PPO"
-    return Verdict(demand=demand, value=value, bound=bound, holds=value > bound)
+    return {**at_least(demand, value, bound), "holds": value > bound}
 
 
-def share(runs: Sequence[Run], side: str) -> float:
+def share(runs: Runs, side: str) -> float:
     """How far the student is on the way from random actions to the teacher."""
     low, high = middle(runs, "chance", side), middle(runs, "teacher", side)
     return (middle(runs, STUDENT, side) - low) / (high - low)
 
 
-def errors(
-    runs: Sequence[Run], what: str, when: slice, side: str = "training"
-) -> np.ndarray:
+def errors(runs: Runs, what: str, when: slice, side: str = "training") -> np.ndarray:
     """Errors `[runs]` of what students inferred, means over some steps of episodes."""
     found = [run["errors"][side][what][when] for run in runs if "errors" in run]
     return np.array(found).mean(1)
 
 
-def left(runs: Sequence[Run]) -> float:
+def left(runs: Runs) -> float:
     """The parameters' error in steps 17 to 50, in times of that in the first, but of at
     most 1, that of a guess: a map that suits later steps may tell less of the first."""
     first, soon = (errors(runs, "parameters", of) for of in (slice(1), inference.SOON))
     return float(iqm(soon) / min(1.0, iqm(first)))
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
+def judge(runs: Runs) -> list[Demand]:
     student = WORDS[STUDENT]
     demand = f"{student}, training range: share of the way from chance to teacher"
     return [
@@ -97,7 +91,7 @@ def judge(runs: Sequence[Run]) -> list[Verdict]:
     ]
 
 
-def table(runs: Sequence[Run]) -> Table:
+def table(runs: Runs) -> Table:
     rows: list[list[str]] = []
     for policy, words in WORDS.items():
         row = [words, *(text(returns_of(runs, policy, side)) for side in RANGES)]
@@ -108,12 +102,12 @@ def table(runs: Sequence[Run]) -> Table:
     return ["who", *NAMES.values(), "error of the parameters, both", "seconds"], rows
 
 
-def known(runs: Sequence[Run]) -> str:
+def known(runs: Runs) -> str:
     found = (errors(runs, "parameters", inference.SOON, side) for side in RANGES)
     return " and ".join(f"{iqm(error):.2f}" for error in found)
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
+def draw(axes: Any, runs: Runs) -> None:
     shown = [policy for policy in WORDS if policy != "chance"]
     for color, side, shift in zip(COLORS, RANGES, (-0.12, 0.12), strict=False):
         for place, policy in enumerate(shown):
@@ -126,3 +120,29 @@ def draw(axes: Any, runs: Sequence[Run]) -> None:
     names = [WORDS[policy].replace(" after ", "\nafter ") for policy in shown]
     names = [name.replace("PPO", "\nPPO").strip() for name in names]
     axes.set_xticks(range(len(shown)), names, fontsize=7)
+
+
+CLAIMS = [
+    Trial(
+        name=f"adaptation-{name}",
+        statement=(
+            f"{world.env_id}: a teacher who is told the parameters and a student who"
+            " infers them, beside PPO that is told, that is blind, and that remembers."
+        ),
+        settings={"env_id": world.env_id, **world.settings, "episodes": EPISODES},
+        together=partial(with_chance, name=name),
+        table=table,
+        judge=judge,
+        draw=draw,
+        axes={
+            "title": "Who acts well where the parameters are hidden",
+            "ylabel": "return of deterministic episodes",
+        },
+    )
+    for name, world in WORLDS.items()
+    if name != "pendulum"
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

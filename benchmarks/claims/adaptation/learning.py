@@ -1,14 +1,14 @@
 """One run of a side: learned from one budget, and looked at where it ends."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
 import numpy as np
 
 from yieldrl.algorithms import ppo, ppo_lstm, ppo_roa
-from yieldrl.benchmarks.claim import Run
+from yieldrl.benchmarks.trial import Runs
 from yieldrl.collectors.evaluation import evaluate
 
 from . import inference
@@ -95,7 +95,7 @@ def by_chance(world: World) -> dict[str, float]:
     return returned(Chance(envs.action_space), world)
 
 
-def returns_of(runs: Sequence[Run], policy: str, side: str) -> np.ndarray:
+def returns_of(runs: Runs, policy: str, side: str) -> np.ndarray:
     """Returns `[runs]` of a policy with parameters of a range."""
     found = [run["returns"][policy][side] for run in runs if policy in run["returns"]]
     return np.array(found)

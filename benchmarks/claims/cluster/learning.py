@@ -105,8 +105,8 @@ CLAIMS = [
         name="cluster-learning",
         statement=(
             "PPO reaches on Ray what it reaches in one process: with two rollout"
-            " workers and two learners on CartPole, with two rollout workers and an inference"
-            " actor on GoTo."
+            " workers and two learners on CartPole, with two rollout workers and an"
+            " inference actor on GoTo."
         ),
         settings={"cartpole": CARTPOLE, "goto": GOTO, "places": PLACES},
         together=from_clones,

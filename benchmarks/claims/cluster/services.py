@@ -95,7 +95,7 @@ def broadcast(mb: int) -> Iterator[dict[str, Any]]:
 
 def segment(workers: int) -> dict[str, Any]:
     """Until a segment that was just asked for is there; a step costs nothing."""
-    fields = FIELDS | {"num_envs": workers, "max_policy_lag": 0}
+    fields: Any = FIELDS | {"num_envs": workers, "max_policy_lag": 0}
     config = ppo.Config(**fields, collection="ray", rollout_workers=workers)
     with ppo.Trainer(config, envs=Costly) as trainer:
         took = timed(lambda: trainer.collector.collect(ROWS))

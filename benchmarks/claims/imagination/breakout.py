@@ -1,18 +1,18 @@
 """MinAtar's Breakout: Dreamer beside two that imagine nothing, and what it foresees."""
 
 import importlib
+import statistics
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
-import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.benchmarks.claim import Run
-from yieldrl.benchmarks.style import COLORS, line
-from yieldrl.experiments.plot import aggregate
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import mean, some, spread, values
+from yieldrl.benchmarks.style import lines
+from yieldrl.benchmarks.trial import Runs, Table, Trial
 
 STEPS = 20_000
 COMMON: dict[str, Any] = {
@@ -32,8 +32,6 @@ SIDES: dict[str, dict[str, Any]] = {
     "rainbow": {"v_min": 0.0, "v_max": 20.0},
     "ppo, 20 times the steps": {"total_steps": 20 * STEPS, "eval_every": 20 * STEPS},
 }
-CASES = [{"side": side} for side in SIDES]
-SETTINGS = {"common": COMMON, "sides": SIDES}
 SEEN, AHEAD, BOARDS = 8, 15, 64
 """Steps that the model sees, steps that it then imagines, and how many games."""
 
@@ -136,42 +134,50 @@ def board(cells: Tensor) -> str:
     return "".join(map(str, found.flatten().tolist()))
 
 
-def of(runs: Sequence[Run], side: str) -> list[Run]:
-    return [run for run in runs if run["side"] == side]
-
-
-def at_the_end(runs: Sequence[Run]) -> list[float]:
-    """The return of the last evaluation."""
-    return [run["curve"][-1][1] for run in runs]
-
-
-def real_steps(runs: Sequence[Run]) -> int | None:
-    return runs[0]["curve"][-1][0] if runs else None
-
-
-def ball_after(runs: Sequence[Run], steps: int) -> float | None:
+def foresees(runs: Runs, ahead: int) -> str:
     """How often the ball is foreseen so many steps ahead, the mean of the seeds."""
-    found = [run["ball"][steps - 1] for run in runs if "ball" in run]
+    found = [run["ball"][ahead - 1] for run in runs if "ball" in run]
     known = [share for share in found if share is not None]
-    return float(np.mean(known)) if known else None
+    return f"{statistics.mean(known):.2f}" if known else ""
 
 
-def ball_1(runs: Sequence[Run]) -> float | None:
-    return ball_after(runs, 1)
+def table(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for side in SIDES:
+        of = some(runs, side=side)
+        last = [run["curve"][-1][1] for run in of]
+        row = [side, str(of[0]["curve"][-1][0]), spread(last, ".2f")]
+        row.append(f"{mean(of, 'cpu_seconds'):.0f}")
+        rows.append(row + [foresees(of, ahead) for ahead in (1, 5, 15)])
+    header = ["side", "real steps", "return at the end", "CPU seconds"]
+    return [*header, "ball foreseen, 1 step ahead", "5 steps", "15 steps"], rows
 
 
-def ball_5(runs: Sequence[Run]) -> float | None:
-    return ball_after(runs, 5)
+def draw(axes: Any, runs: Runs) -> None:
+    equal = [side for side, of in SIDES.items() if "total_steps" not in of]
+    lines(axes, {side: values(runs, "curve", side=side) for side in equal})
 
 
-def ball_15(runs: Sequence[Run]) -> float | None:
-    return ball_after(runs, 15)
+CLAIMS = [
+    Trial(
+        name="imagination-breakout",
+        statement=(
+            "What Dreamer, PPO and Rainbow return on MinAtar's Breakout after as many"
+            " real steps, and the time that it takes them."
+        ),
+        settings={"common": COMMON, "sides": SIDES},
+        run=train,
+        cases=[{"side": side} for side in SIDES],
+        table=table,
+        draw=draw,
+        axes={
+            "title": "MinAtar's Breakout, with and without imagination",
+            "xlabel": "real environment steps",
+            "ylabel": "return of deterministic episodes",
+        },
+    )
+]
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    for color, side in zip(COLORS, SIDES, strict=False):
-        some = of(runs, side)
-        if some and "total_steps" not in SIDES[side]:
-            curves = [np.array(run["curve"]).T for run in some]
-            drawn = [(points[0], points[1]) for points in curves]
-            line(axes, aggregate(f"{side}, {len(some)} seeds", drawn), color)
+if __name__ == "__main__":
+    main(CLAIMS)

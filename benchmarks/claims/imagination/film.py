@@ -5,25 +5,31 @@ games what they look like.
 """
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
-import numpy as np
 import torch
 from tensordict import TensorDict
 from torch import Generator, Tensor
 
 import yieldrl.envs
-from yieldrl.benchmarks.claim import Run, constants
-from yieldrl.benchmarks.style import COLORS, line
-from yieldrl.experiments.plot import aggregate
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import mean, values
+from yieldrl.benchmarks.style import lines
+from yieldrl.benchmarks.trial import Runs, Table, Trial
 from yieldrl.imagination import LatentConfig, LatentModel
 
 from .breakout import BALL, board, paint, where
 
-GAMES, MODEL, LOOK = constants("imagination/film", "GAMES", "MODEL", "LOOK")
-SETTINGS = {"games": GAMES, "model": MODEL, "look": LOOK}
+GAMES: dict[str, Any] = {"num_envs": 64, "steps": 800, "random": 0.1}
+MODEL: dict[str, Any] = {
+    "config": {"memory_size": 256, "groups": 16, "classes": 8, "free_nats": 1.0},
+    "learning_rate": 0.001,
+    "max_grad_norm": 100.0,
+    "batch_size": 16,
+    "steps": 5_000,
+}
+LOOK = {"num_envs": 256, "after": 60, "seen": 8, "ahead": 30}
 PADDLE, BRICK = 0, 3  # their channels
 THINGS = "ball", "paddle", "wall"
 FAINT, SURE = 0.1, 0.5
@@ -144,9 +150,47 @@ def thinly(cells: Tensor) -> str:
     )
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    for color, thing in zip(COLORS, THINGS, strict=False):
-        curves = [[*run[thing].values()] for run in runs]
-        drawn = [(np.arange(1, len(curve) + 1), np.array(curve)) for curve in curves]
-        line(axes, aggregate(thing, drawn), color)
-    axes.set_ylim(0, 1)
+def table(runs: Runs) -> Table:
+    steps = {"after 1 step": "1", **{f"{n} steps": str(n) for n in (5, 15, 30)}}
+    rows = [
+        [thing, *(f"{mean(runs, thing, step):.2f}" for step in steps.values())]
+        for thing in THINGS
+    ]
+    return ["what is foreseen", *steps], rows
+
+
+def draw(axes: Any, runs: Runs) -> None:
+    curves = {thing: values(runs, thing) for thing in THINGS}
+    lines(
+        axes,
+        {
+            thing: [[(int(at), share) for at, share in of.items()] for of in found]
+            for thing, found in curves.items()
+        },
+    )
+
+
+CLAIMS = [
+    Trial(
+        name="imagination-film",
+        statement=(
+            "For how many steps a latent model, fitted to games of MinAtar's Breakout,"
+            " foresees the ball, the paddle and the wall, under the actions of games"
+            " that it has not seen."
+        ),
+        settings={"games": GAMES, "model": MODEL, "look": LOOK},
+        run=train,
+        table=table,
+        draw=draw,
+        axes={
+            "title": "MinAtar's Breakout, foreseen",
+            "xlabel": "steps since the model last saw the board",
+            "ylabel": "share of games in which it is right",
+            "ylim": (0, 1),
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

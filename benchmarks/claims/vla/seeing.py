@@ -114,7 +114,7 @@ def improved(
         each = {name: x.expand_as(like[name]) for name, x in weights.items()}
         trainer.model.load_state_dict(each)
         moved = Moved(trainer)
-        curve = [(0, success, *moved(), informative, seconds)]
+        curve: list[tuple[float, ...]] = [(0, success, *moved(), informative, seconds)]
         begin = time.process_time()
         for log in trainer():
             now, logs = time.process_time(), log["logs"]

@@ -2,27 +2,30 @@
 
 import importlib
 import math
-from collections.abc import Sequence
+import statistics
 from itertools import combinations_with_replacement
 from typing import Any
 
-import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
 from tensordict import TensorDict
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from yieldrl.benchmarks.claim import Run, constants, values
-from yieldrl.benchmarks.style import COLORS, line
-from yieldrl.experiments.plot import aggregate
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import mean, some, values
+from yieldrl.benchmarks.style import lines
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_most
 
-(SIDES,) = constants("writing/gradient", "SIDES")
+SIDES = {
+    "rloo": "RLOO",
+    "dr_grpo": "Dr. GRPO",
+    "grpo": "GRPO, DAPO, GSPO",
+    "reinforce_pp": "REINFORCE++, 4 groups",
+}
 ARMS, SIZES = 4, range(2, 7)
 TOGETHER = {"reinforce_pp": 4}  # groups that have one mean and standard deviation
 STEPS, LENGTH = 150, 0.25  # of ascent at most, and how far the logits go in each
-SETTINGS = {"arms": ARMS, "sizes": [*SIZES], "together": TOGETHER}
-SETTINGS |= {"steps": STEPS, "length": LENGTH}
 
 
 def train(seed: int) -> dict[str, Any]:
@@ -104,13 +107,76 @@ class Groups:
         return -torch.autograd.grad(loss, self.logits)[0]
 
 
-def apart(runs: Sequence[Run]) -> list[float]:
-    """How far lengths are from `(G - 1) / G` of the exact one."""
-    return [abs(run["ratio"] - (run["size"] - 1) / run["size"]) for run in runs]
+def table(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for side, label in SIDES.items():
+        of, steps = some(runs, side=side), values(runs, "steps", side=side)
+        row = [label, *(f"{mean(of, 'ratio', size=size):.3f}" for size in (2, 6))]
+        for size in (2, 6):
+            cosines = values(of, "cosine", size=size)
+            row.append(f"{statistics.mean(cosines):.3f} ({min(cosines):.3f})")
+        many = f"{statistics.median(steps):.0f} ({min(steps)} to {max(steps)})"
+        rows.append([*row, many])
+    header = ["advantage", "length: G = 2", "G = 6", "cosine: G = 2", "G = 6 "]
+    return [*header, "steps to the best arm"], rows
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    for color, (side, label) in zip(COLORS, SIDES.items(), strict=False):
-        found = [values(runs, "ratio", side=side, size=size) for size in SIZES]
-        rows = [(np.array(SIZES), ratios) for ratios in np.array(found).T]
-        line(axes, aggregate(label, rows), color)
+def judge(runs: Runs) -> list[Demand]:
+    words = "RLOO: the difference from finite differences, relative"
+    error = max(values(runs, "error", side="rloo"))
+    apart = max(
+        abs(run["ratio"] - (run["size"] - 1) / run["size"])
+        for run in some(runs, side="dr_grpo")
+    )
+    shorter = "Dr. GRPO: its length is (G - 1) / G; the difference from that"
+    best = "steps until the best arm has a probability of 0.99, at most"
+    steps = {of: max(values(runs, "steps", side=side)) for side, of in SIDES.items()}
+    return [
+        at_most(words, error, 1.0e-5),
+        at_most(shorter, apart, 1.0e-5),
+        *(at_most(f"{label}: {best}", most, 149) for label, most in steps.items()),
+    ]
+
+
+def draw(axes: Any, runs: Runs) -> None:
+    """A line over sizes for each algorithm, with its interval over bandits."""
+    found: dict[str, Any] = {}
+    for side, label in SIDES.items():
+        sizes = [values(runs, "ratio", side=side, size=size) for size in SIZES]
+        rows = zip(*sizes, strict=True)
+        found[label] = [[*zip(SIZES, ratios, strict=True)] for ratios in rows]
+    lines(axes, found)
+
+
+CLAIMS = [
+    Trial(
+        name="writing-gradient",
+        statement=(
+            "The mean over all groups of a bandit's arms of the gradient that an"
+            " advantage gives: RLOO's is that of the expected return, Dr. GRPO's is"
+            " shorter by 1 / G, and those of GRPO and REINFORCE++ point elsewhere, and"
+            " lead to the best arm too."
+        ),
+        settings={
+            "arms": ARMS,
+            "sizes": [*SIZES],
+            "together": TOGETHER,
+            "steps": STEPS,
+            "length": LENGTH,
+        },
+        run=train,
+        table=table,
+        judge=judge,
+        draw=draw,
+        axes={
+            "title": "A bandit of four arms, all groups of G",
+            "xlabel": "G",
+            "xticks": [*SIZES],
+            "ylabel": "length, over the exact gradient's",
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

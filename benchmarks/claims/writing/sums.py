@@ -11,20 +11,74 @@ import numpy as np
 import torch
 
 from yieldrl.algorithms import behavior_cloning
-from yieldrl.benchmarks.claim import Run, constants
 from yieldrl.benchmarks.claims.vla.learning import rates
-from yieldrl.benchmarks.style import COLORS, line
-from yieldrl.experiments.plot import aggregate
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import some, spread, values
+from yieldrl.benchmarks.style import lines
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_least
 from yieldrl.language import AnswerCritic, AnswerPolicy, TokenPolicy, policy_for
 
-WORLD, MODEL, CLONE = constants("writing/sums", "WORLD", "MODEL", "CLONE")
-COMMON, OWN, SIDES = constants("writing/sums", "COMMON", "OWN", "SIDES")
+MODEL: dict[str, Any] = {"d_model": 64, "num_layers": 2}
+PLACE: dict[str, Any] = {
+    "eval_every": 0,
+    "device": "cpu",
+    "threads": 1,
+    "speed": "eager",
+}
+WORLDS: dict[str, dict[str, Any]] = {
+    "sums": {"env_id": "yieldrl/Sums-v1", "env_kwargs": {"max_operand": 19}},
+    "lengths": {"env_id": "yieldrl/Steps-v1", "env_kwargs": {"max_operand": 9}},
+}
+CLONE: dict[str, Any] = {
+    "num_envs": 64,
+    "demonstration_steps": 20_000,
+    "batch_size": 128,
+    "learning_rate": 0.002,
+    "warmup_steps": 100,
+    **PLACE,
+}
+CLONES = {
+    "sums": {**CLONE, "learn_steps": 165},
+    "lengths": {**CLONE, "learn_steps": 160},
+}
+# of what goes on from a clone: 60 and 30 rollouts of 512 answers
+COMMON: dict[str, Any] = {"learning_rate": 0.0003, "gamma": 1.0, **PLACE}
+ALL: dict[str, dict[str, Any]] = {
+    "sums": {**COMMON, "total_steps": 30_720},
+    "lengths": {**COMMON, "total_steps": 15_360},
+}
+OWN: dict[str, dict[str, Any]] = {
+    "grpo": {  # and its relatives
+        "demonstration_steps": 0,
+        "num_envs": 512,
+        "num_epochs": 4,
+        "warmup_share": 0.0,
+    },
+    "reinforce": {"num_envs": 128, "num_episodes": 128},  # a minibatch a gradient step
+    "ppo": {
+        "num_envs": 512,
+        "num_steps": 1,
+        "entropy_coef": 0.0,
+        "normalize_reward": False,
+    },
+}
+SIDES = {
+    "clone": "the clone",
+    "grpo": "GRPO",
+    "rloo": "RLOO",
+    "dr_grpo": "Dr. GRPO",
+    "dapo": "DAPO",
+    "gspo": "GSPO",
+    "reinforce_pp": "REINFORCE++, no group baseline",
+    "reinforce": "REINFORCE",
+    "ppo": "PPO with a critic",
+}
+TRIALS = {"sums": [*SIDES], "lengths": ["clone", "grpo", "dr_grpo"]}
 GROUPS, GROUP, EPISODES = 64, 8, 1_000
 EVERY = 5 * GROUPS * GROUP  # answers between two looks
 LOOKS = ("answers", "right", "entropy", "kl", "informative", "length")
 
 WRAPPERS = {"reinforce": AnswerPolicy, "ppo": AnswerCritic}
-SETTINGS = {"world": WORLD, "model": MODEL, "clone": CLONE, "all": COMMON, "own": OWN}
 
 
 class Look:
@@ -65,15 +119,13 @@ def cloned(world: Mapping[str, Any], clone: Mapping[str, Any], seed: int) -> Any
     return trainer
 
 
-def improved(
-    name: str, clone: TokenPolicy, look: Look, **fields: Any
-) -> dict[str, Any]:
+def improved(name: str, clone: TokenPolicy, look: Look, fields: Any) -> dict[str, Any]:
     """Let an algorithm go on from a copy of the clone."""
     module = importlib.import_module(f"yieldrl.algorithms.{name}")
-    fields = {**COMMON, **OWN.get(name, OWN["grpo"]), **fields}
+    config = module.Config(**fields, **OWN.get(name, OWN["grpo"]))
     model = WRAPPERS.get(name, lambda one: one)(copy.deepcopy(clone))
     curve: list[list[float]] = []
-    with module.Trainer(module.Config(**fields), model=model) as trainer:
+    with module.Trainer(config, model=model) as trainer:
         for log in trainer():
             written = log["sample_step"]
             if log["log_type"] == "train" and written >= len(curve) * EVERY + EVERY:
@@ -82,62 +134,117 @@ def improved(
     return {"side": name, **found, "curve": curve}
 
 
-def from_one_clone(
-    seed: int,
-    world: Mapping[str, Any],
-    clone: Mapping[str, Any],
-    sides: Sequence[str],
-    **fields: Any,
-) -> dict[str, Any]:
-    """The clone, and what algorithms make of it; `fields` are of their configs."""
-    made = cloned(world, clone, seed)
+def train(seed: int, trial: str) -> dict[str, Any]:
+    """The clone, and what algorithms make of it."""
+    world = WORLDS[trial]
+    made = cloned(world, CLONES[trial], seed)
     start = rates(made, EPISODES, accuracy="success_rate")
     look = Look(world, made.model)
     first = [0, *look(made.model)]
     runs = [{"side": "clone", **start, "curve": [first]}]
-    for name in sides:
-        if name != "clone":
-            own = {**world, **fields, "seed": seed}
-            runs.append(improved(name, made.model, look, **own))
-            runs[-1]["curve"].insert(0, first)
+    for name in TRIALS[trial][1:]:
+        fields = {**world, **ALL[trial], "seed": seed}
+        runs.append(improved(name, made.model, look, fields))
+        runs[-1]["curve"].insert(0, first)
     return {"runs": [{"seed": seed, **run} for run in runs]}
 
 
-def train(seed: int) -> dict[str, Any]:
-    return from_one_clone(seed, WORLD, CLONE, list(SIDES))
-
-
-def gained(runs: Sequence[Run]) -> list[float]:
-    """By how much more of what is drawn is right than of the clone's answers, the mean
-    of each algorithm: what they improve is the expected reward."""
-    of = {s: mean_last([run for run in runs if run["side"] == s]) for s in SIDES}
-    return [of[side] - of["clone"] for side in SIDES if side != "clone"]
-
-
-def mean_last(runs: Sequence[Run]) -> float:
-    return float(np.mean(last(runs, "right")))
-
-
-def last(runs: Sequence[Run], name: str) -> list[float]:
+def last(runs: Runs, name: str) -> list[float]:
     """What the last look found."""
     return [run["curve"][-1][LOOKS.index(name)] for run in runs]
 
 
-right, entropy, kl, informative = (
-    functools.partial(last, name=name) for name in LOOKS[1:5]
-)
+def table(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for side, label in SIDES.items():
+        of, place = some(runs, side=side), LOOKS.index("informative")
+        row = [label, spread(values(of, "accuracy"))]
+        looked = {"right": ".3f", "entropy": ".2f", "kl": ".2f"}
+        row += [f"{np.mean(last(of, name)):{spec}}" for name, spec in looked.items()]
+        halfway = [run["curve"][len(run["curve"]) // 2][place] for run in of]
+        ends = halfway, last(of, "informative")
+        rows.append(row + [f"{np.mean(found):.2f}" for found in ends])
+    header = ["algorithm", "right, most likely answer", "right, drawn"]
+    header += ["entropy of a token", "KL from the clone"]
+    return [*header, "groups that differ: halfway", "at the end"], rows
 
 
-def halfway(runs: Sequence[Run]) -> list[float]:
-    """Share of prompts that teach in the middle of training."""
-    place = LOOKS.index("informative")
-    return [run["curve"][len(run["curve"]) // 2][place] for run in runs]
+def table_of_lengths(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for side in TRIALS["lengths"]:
+        of = some(runs, side=side)
+        row = [SIDES[side], spread(last(of, "length"), ".2f")]
+        row.append(spread(values(of, "accuracy")))
+        rows.append([*row, f"{np.mean(last(of, 'right')):.3f}"])
+    header = ["algorithm", "tokens of an answer", "right, most likely answer"]
+    return [*header, "right, drawn"], rows
 
 
-def draw(axes: Any, runs: Sequence[Run], name: str = "right") -> None:
-    known = {run["side"] for run in runs} - {"clone"}
-    shown = [side for side in SIDES if side in known]
-    for color, side in zip(COLORS, shown, strict=False):
-        points = [np.array(run["curve"]).T for run in runs if run["side"] == side]
-        rows = [(of[0], of[LOOKS.index(name)]) for of in points]
-        line(axes, aggregate(SIDES[side], rows), color)
+def judge(runs: Runs) -> list[Demand]:
+    """More of what is drawn is right than of the clone's answers, in the mean: what
+    algorithms improve is the expected reward."""
+    right = {s: float(np.mean(last(some(runs, side=s), "right"))) for s in SIDES}
+    gained = {
+        side: of - right["clone"] for side, of in right.items() if side != "clone"
+    }
+    words = "share of right answers, less its clone's, mean"
+    return [
+        at_least(f"each algorithm: {words}", min(gained.values()), 0.0),
+        at_least(f"GRPO: {words}", gained["grpo"], 0.1),
+    ]
+
+
+def draw(axes: Any, runs: Runs, sides: Sequence[str], name: str) -> None:
+    place = LOOKS.index(name)
+    curves = {
+        SIDES[side]: [
+            [(row[0], row[place]) for row in rows]
+            for rows in values(runs, "curve", side=side)
+        ]
+        for side in sides[1:]
+    }
+    lines(axes, curves)
+
+
+def claim(trial: str, statement: str, look: str, title: str, **of: Any) -> Trial:
+    axes = {"title": title, "xlabel": "answers", "ylabel": of.pop("ylabel")}
+    settings = {"world": WORLDS[trial], "model": MODEL, "clone": CLONES[trial]}
+    return Trial(
+        name=f"writing-{trial}",
+        statement=statement,
+        settings={**settings, "all": ALL[trial], "own": OWN},
+        run=train,
+        cases=[{"trial": trial}],
+        draw=functools.partial(draw, sides=TRIALS[trial], name=look),
+        axes=axes,
+        **of,
+    )
+
+
+CLAIMS = [
+    claim(
+        "sums",
+        "From one clone, which is right now and then, every algorithm learns to add"
+        " from rewards alone; at equal numbers of answers they end where the table"
+        " says.",
+        "right",
+        "Sums from one clone: answers that are right, drawn as in training",
+        ylabel="share of right answers",
+        table=table,
+        judge=judge,
+    ),
+    claim(
+        "lengths",
+        "How long answers with steps become, by GRPO, which divides by their length,"
+        " and by Dr. GRPO, which does not: from one clone, at equal numbers of"
+        " answers.",
+        "length",
+        "Sums with steps from one clone: the length of answers",
+        ylabel="tokens of an answer",
+        table=table_of_lengths,
+    ),
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

@@ -1,10 +1,10 @@
 """Tokens a second, beside Hugging Face's `generate` and TRL's GRPO on a like model."""
 
 import json
+import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -14,20 +14,33 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import grpo
-from yieldrl.benchmarks.claim import Options, Run, constants, median
+from yieldrl.benchmarks.evidence import main
 from yieldrl.benchmarks.peers import venvs
 from yieldrl.benchmarks.peers.sides import trl
+from yieldrl.benchmarks.runs import median, some
 from yieldrl.benchmarks.style import COLORS
 from yieldrl.benchmarks.subprocesses import call
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_least
 from yieldrl.envs.writing import SumsVectorEnv
 
-(TASK,) = constants("writing/tokens", "TASK")
+TASK = {
+    "vocabulary": 98,
+    "prompt": 6,
+    "answer": 32,
+    "d_model": 128,
+    "num_layers": 4,
+    "num_heads": 4,
+    "batch": 128,
+    "group": 8,
+    "count": 3,
+    "threads": 1,
+}
 PARTS = {
     "sample": "sampling, tokens/s",
     "learn": "a gradient step, tokens/s",
-    "grpo": "GRPO's steps, tokens/s",
+    "grpo": "steps of GRPO, tokens/s",
 }
-SETTINGS = dict(TASK)
+SIDES = {"yieldrl": "yieldrl", "trl": "transformers, TRL"}
 HERE = Path(trl.__file__).parent.parent
 
 
@@ -92,11 +105,11 @@ def theirs(python: Path, seed: int) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def measure(options: Options) -> list[dict[str, Any]]:
+def in_turn(seeds: int, jobs: int) -> list[dict[str, Any]]:
     """Rounds in which both sides take turns, the first one by turns."""
     python = venvs.python_of("trl", venvs.default_folder())
     runs: list[dict[str, Any]] = []
-    for seed in options.numbers:
+    for seed in range(1, seeds + 1):
         sides = {
             "yieldrl": lambda seed=seed: call(train, 1, seed=seed),
             "trl": lambda seed=seed: theirs(python, seed),
@@ -104,51 +117,65 @@ def measure(options: Options) -> list[dict[str, Any]]:
         for side in sides if seed % 2 else reversed([*sides]):
             answer = sides[side]()
             runs.append({"seed": seed, "side": side, **answer})
-            print(f"round {seed}, {side}: done", flush=True)
     return runs
 
 
-def tokens_a_second(runs: Sequence[Run], part: str) -> float:
-    return TASK["batch"] * TASK["answer"] / median(runs, part)
+def tokens_a_second(runs: Runs, side: str) -> dict[str, float]:
+    """Of each of `PARTS`."""
+    written, of = TASK["batch"] * TASK["answer"], some(runs, side=side)
+    return {words: written / median(of, part) for part, words in PARTS.items()}
 
 
-def sampled(runs: Sequence[Run]) -> float:
-    return tokens_a_second(runs, "sample")
+def table(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for side, label in SIDES.items():
+        speeds = tokens_a_second(runs, side).values()
+        row = [label, f"{median(runs, 'parameters', side=side):,.0f}"]
+        rows.append(row + [f"{speed:,.0f}" for speed in speeds])
+    return ["side", "parameters", *PARTS.values()], rows
 
 
-def learned(runs: Sequence[Run]) -> float:
-    return tokens_a_second(runs, "learn")
+def judge(runs: Runs) -> list[Demand]:
+    def times(part: str) -> float:
+        """How many times as fast as theirs ours was, the median of the rounds."""
+        own = {run["seed"]: run[part] for run in some(runs, side="yieldrl")}
+        found = (run[part] / own[run["seed"]] for run in some(runs, side="trl"))
+        return statistics.median(found)
+
+    return [
+        at_least("sampling, times generate, median", times("sample"), 1.0),
+        at_least("a step of GRPO, times TRL, median", times("grpo"), 1.0),
+    ]
 
 
-def stepped(runs: Sequence[Run]) -> float:
-    return tokens_a_second(runs, "grpo")
-
-
-def faster(runs: Sequence[Run], part: str) -> list[float]:
-    """How many times as fast as theirs ours was in each round."""
-    own = {run["seed"]: run[part] for run in runs if run["side"] == "yieldrl"}
-    return [run[part] / own[run["seed"]] for run in runs if run["side"] == "trl"]
-
-
-def ratio_sample(runs: Sequence[Run]) -> list[float]:
-    return faster(runs, "sample")
-
-
-def ratio_learn(runs: Sequence[Run]) -> list[float]:
-    return faster(runs, "learn")
-
-
-def ratio_grpo(runs: Sequence[Run]) -> list[float]:
-    return faster(runs, "grpo")
-
-
-SIDES = {"yieldrl": "yieldrl", "trl": "transformers, TRL"}
-
-
-def draw(axes: Any, runs: Sequence[Run]) -> None:
+def draw(axes: Any, runs: Runs) -> None:
     for place, (color, side) in enumerate(zip(COLORS, SIDES, strict=False)):
-        of = [run for run in runs if run["side"] == side]
-        heights = [tokens_a_second(of, part) for part in PARTS]
+        speeds = tokens_a_second(runs, side).values()
         spots = [i + 0.4 * place for i in range(len(PARTS))]
-        axes.bar(spots, heights, 0.38, color=color, label=SIDES[side])
+        axes.bar(spots, speeds, 0.38, color=color, label=SIDES[side])
     axes.set_xticks([i + 0.2 for i in range(len(PARTS))], [*PARTS.values()])
+
+
+CLAIMS = [
+    Trial(
+        name="writing-tokens",
+        statement=(
+            "Tokens a second of a transformer of 0.8 million parameters: ours, and a"
+            " GPT-2 of the same size with Hugging Face's generate, and with TRL's GRPO,"
+            " which also takes one gradient step on each batch."
+        ),
+        settings=TASK,
+        together=in_turn,
+        table=table,
+        judge=judge,
+        draw=draw,
+        axes={
+            "title": "A transformer of 0.8 million parameters on one thread",
+            "ylabel": "tokens of answers a second",
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)
