@@ -1,9 +1,9 @@
 """Properties as data: for these arguments an answer must give what the solution gives.
 
-A `check.py` has a few arguments, and a list of properties that it makes of them:
+A `check.py` has a few arguments, and says of them what must hold, one after the other:
 
     CHAPTER = Chapter(__name__)
-    PROPERTIES = CHAPTER.same(
+    CHAPTER.same(
         "td_target",
         "After a terminated step nothing follows",
         steps(terminated=[1]),
@@ -14,6 +14,8 @@ import copy
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from torch import Tensor, nn
 from yieldrl.exercises.checking import Property
 from yieldrl.exercises.comparing import Wrong, expect, expect_close, like
 from yieldrl.exercises.mistakes import Change, Results, Solution
+from yieldrl.exercises.training import logged, trainer_class
 
 Function = str | Callable[..., Any]
 """The name of an answer's function, or a function of the answer and the arguments."""
@@ -32,26 +35,35 @@ IN_PLACE = "the argument was changed in place: make a new tensor"
 
 
 class Chapter:
-    """Makes the properties of a `check.py`.
+    """The properties of a `check.py`.
 
     Args:
         name: Its `__name__`; `solution.py` lies beside it.
         also: Changes to the solution that leave it right with other numbers.
+
+    Attributes:
+        properties: What is asked of an answer, in this order.
     """
 
     def __init__(self, name: str, also: Sequence[Change] = ()) -> None:
         self.name = name
+        self.properties: list[Property] = []
         self.solution = Solution(Path(str(sys.modules[name].__file__)).parent, also)
+
+    def holds(self, function: Property) -> Property:
+        """A function that raises `Wrong` of some answers, and says why it should."""
+        self.properties.append(function)
+        return function
 
     def same(
         self,
         function: Function,
         *table: str | Sequence[Any],
         named: Names = "",
-        only: Names = (),
+        only: Sequence[str] = (),
         hint: str = "",
         tolerance: float = 1e-4,
-    ) -> list[Property]:
+    ) -> None:
         """In all cases an answer must give what the solution gives.
 
         `table` has a property, in one sentence, and its cases, which are arguments of
@@ -66,15 +78,13 @@ class Chapter:
             else:
                 rows[list(rows)[-1]].append(part)
         named = named or _name(function)
-        made = []
         for says, cases in rows.items():
 
             def solve(module: Any, cases: Any = cases) -> Results:
                 results = [_call(module, function, copy.deepcopy(of)) for of in cases]
                 return [_parts(result, named, only, function) for result in results]
 
-            made.append(self.alike(says, solve, only or named, tolerance, hint))
-        return made
+            self.alike(says, solve, only or named, tolerance, hint)
 
     def alike(
         self,
@@ -83,29 +93,30 @@ class Chapter:
         named: Names,
         tolerance: float = 1e-4,
         hint: str = "",
-    ) -> Property:
+    ) -> None:
         """What `solve` gives of a module must be the solution's."""
 
         def holds(answer: Any) -> None:
             self.compare(answer, solve, named, tolerance, hint)
 
-        return self._property(says, holds)
+        self._ask(says, holds)
 
     def gradient(
-        self, says: str, function: Function, case: Sequence[Any], of: int, hint: str
-    ) -> Property:
-        """The gradient for argument number `of` must be the solution's; the `hint` is
-        for results that have none."""
+        self, says: str, function: Function, case: Sequence[Any], of: int = 0
+    ) -> None:
+        """The gradient for argument number `of` must be the solution's."""
 
         def solve(module: Any) -> Results:
             given = list(copy.deepcopy(case))
             inputs = _learns(given, of)
             result = _call(module, function, given)
             some = isinstance(result, Tensor) and result.requires_grad
+            name = self._arguments(function)[of]
+            hint = f"it must depend on {name}, which learns: do not detach that"
             expect(some, f"the result of {_name(function)} has no gradient", hint)
             return [list(torch.autograd.grad(result.sum(), inputs))]
 
-        return self.alike(says, solve, "gradient")
+        self.alike(says, solve, "gradient")
 
     def constant(
         self,
@@ -113,19 +124,13 @@ class Chapter:
         *calls: tuple[Function, Sequence[Any]],
         of: Sequence[int] = (),
         hint: str = "",
-        in_place: str = IN_PLACE,
-    ) -> Property:
+    ) -> None:
         """Arguments must stay as they were, and those numbered in `of` must get no
         gradient."""
 
         def holds(answer: Any) -> None:
             for function, case in calls:
-                given = copy.deepcopy(case)
-                _call(answer, function, given)
-                names = self._arguments(function)
-                for name, part, was in zip(names, given, case, strict=False):
-                    if hasattr(was, "dtype"):
-                        expect_close(part, was, named=name, hint=in_place)
+                self.leaves(answer, function, case)
             function, case = calls[0]
             for number in of:
                 given = list(copy.deepcopy(case))
@@ -135,41 +140,33 @@ class Chapter:
                 text = f"the result of {_name(function)} has a gradient, of {name}"
                 expect(not moved, text, hint)
 
-        return self._property(says, holds)
+        self._ask(says, holds)
 
-    def trains(
-        self,
-        says: str,
-        trainers: Mapping[str, Any],
-        *settings: Mapping[str, Any],
-        tolerance: float = 1e-3,
-    ) -> Property:
-        """Each trainer, by its name in the answer, must log what that of its library's
-        module logs with all of these settings."""
+    def leaves(self, answer: Any, function: Function, case: Sequence[Any]) -> None:
+        """Raise `Wrong` if an answer's function changes an argument."""
+        given = copy.deepcopy(case)
+        _call(answer, function, given)
+        for name, part, was in zip(
+            self._arguments(function), given, case, strict=False
+        ):
+            if hasattr(was, "dtype"):
+                expect_close(part, was, named=name, hint=IN_PLACE)
 
-        runs = [(*of, fields) for fields in settings for of in trainers.items()]
+    def trains(self, says: str, *settings: Mapping[str, Any], **classes: Any) -> None:
+        """With an algorithm or a trainer of the answer's, by its name there, a module
+        of the library must log what it logs with its own, with all these settings."""
 
         def holds(answer: Any) -> None:
-            for name, library, fields in runs:
+            for fields, (name, library) in product(settings, classes.items()):
                 config = library.Config(eval_every=0, **fields)
-
-                def run(of: Any, name: str = name, config: Any = config) -> Any:
-                    try:
-                        return logged(getattr(of, name)(config))
-                    except FloatingPointError as error:  # as soon as a loss is NaN
-                        raise Wrong(str(error).partition(" (")[0]) from error
-
+                run = partial(_trained, name, library, config)
                 got, want = run(answer), logged(library.Trainer(config))
-                wrong = _first_unlike(got, want, tolerance)
-                also = [run(right) for right in self.solution.all_right[1:]]
-                if wrong and all(_first_unlike(got, of, tolerance) for of in also):
-                    made = [_numbers(got)]
-                    hint = self.solution.hint(
-                        lambda of, run=run: [_numbers(run(of))], made, tolerance, True
-                    )
-                    raise Wrong(wrong, hint)
+                wants = [want, *(run(right) for right in self.solution.all_right[1:])]
+                wrongs = [_first_unlike(got, want) for want in wants]
+                if all(wrongs):
+                    raise Wrong(wrongs[0])
 
-        return self._property(says, holds)
+        self._ask(says, holds)
 
     def compare(
         self,
@@ -186,7 +183,7 @@ class Chapter:
         wrongs = [_first_wrong(got, want, named, tolerance) for want in wants]
         if wrongs[0] is not None and None not in wrongs:
             known = self.solution.hint(solve, got, tolerance)
-            raise Wrong(wrongs[0].message, known or wrongs[0].hint or hint)
+            raise Wrong(wrongs[0].message, known or hint)
 
     def _arguments(self, function: Function) -> list[str]:
         """The names of a function's arguments, without the module."""
@@ -195,27 +192,15 @@ class Chapter:
         right = getattr(self.solution.right, function)
         return list(inspect.signature(right).parameters)
 
-    def _property(self, says: str, holds: Property) -> Property:
-        """A property with its statement."""
-        holds.__doc__, holds.__module__ = says, self.name
-        return holds
+    def _ask(self, says: str, holds: Property) -> None:
+        """Add a property with its statement."""
+        holds.__doc__ = says
+        self.properties.append(holds)
 
 
 def flags(count: int, *steps: Sequence[int]) -> list[Tensor]:
     """Bool `[count]` for each list of steps: True at those steps."""
     return [torch.tensor([t in some for t in range(count)]) for some in steps]
-
-
-def variant(cls: Any, **members: Any) -> Any:
-    """A class with other members: `variant(Trainer, algorithm_class=Mine)`."""
-    return type(cls.__name__, (cls,), members)
-
-
-def logged(trainer: Any) -> list[dict[str, float]]:
-    """Train to the end; the numbers that were logged of learning."""
-    with trainer:
-        logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
-    return [{name: float(value) for name, value in of.items()} for of in logs]
 
 
 def _name(function: Function) -> str:
@@ -260,19 +245,22 @@ def _first_wrong(
     return None
 
 
-def _first_unlike(got: list[Any], want: list[Any], tolerance: float) -> str:
+def _trained(name: str, library: Any, config: Any, module: Any) -> list[Any]:
+    """What is logged of learning with a class of a module's."""
+    try:
+        return logged(trainer_class(library, getattr(module, name))(config))
+    except FloatingPointError as error:  # as soon as a loss is NaN
+        raise Wrong(str(error).partition(" (")[0]) from error
+
+
+def _first_unlike(got: list[Any], want: list[Any]) -> str:
     """Of updates' metrics, those of one name, the first that are not equal."""
     for update, (mine, right) in enumerate(zip(got, want, strict=False), 1):
         for name in [name for name in mine if name in right]:
-            if not like(mine[name], right[name], tolerance):
+            if not like(mine[name], right[name], 1e-3):
                 found = f"{name} is {mine[name]:.5g} in update {update}"
                 return f"{found}, expected {right[name]:.5g}"
     return ""
-
-
-def _numbers(logs: list[dict[str, float]]) -> list[Any]:
-    """The metrics of updates, without their names."""
-    return [list(of.values()) for of in logs]
 
 
 def _learns(given: list[Any], of: int) -> list[Tensor]:

@@ -32,8 +32,8 @@ class Verdict(NamedTuple):
 
 
 def properties(checks: ModuleType) -> list[Property]:
-    """`PROPERTIES` of a `check.py`."""
-    return list(checks.PROPERTIES)
+    """What a `check.py` asks of an answer."""
+    return checks.CHAPTER.properties
 
 
 def statement(holds: Property) -> str:

@@ -110,17 +110,13 @@ class Solution:
         solve: Callable[[Any], Results],
         got: Results,
         tolerance: float,
-        outside: bool = False,
     ) -> str:
         """The hint of the mistake that gives the same in all cases, or an empty string.
 
-        `solve` gives a module's results; of them `outside` mistakes are tried that are
-        in no gap, as training alone can show those.
+        `solve` gives a module's results.
         """
-        gaps = "".join(gap[3] for gap in GAP.finditer(self.text))
-        table = [of for of in self.mistakes if not outside or of.old not in gaps]
         for also in ((), *((change,) for change in self.also)):
-            for old, new, hint in table:
+            for old, new, hint in self.mistakes:
                 try:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")

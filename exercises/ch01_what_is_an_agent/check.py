@@ -78,35 +78,33 @@ def lake(answer: Any) -> np.ndarray:
 
 CHAPTER = Chapter(__name__)
 same = functools.partial(CHAPTER.same, play, named=NAMES)
-PROPERTIES = [
-    *same(
-        "The return is the sum of all rewards, the last one with them",
-        (),
-        only="the return",
-    ),
-    *same("The length is the number of steps", (), only="the length"),
-    *same(
-        "The policy is asked once a step, about what was observed last",
-        (),
-        only="observation",
-    ),
-    *same(
-        "The environment is stepped with what the policy says",
-        (),
-        only="action",
-        hint="step with the action of the policy, as it is",
-    ),
-    *same("An episode that is truncated is over as well", ("truncated",), only=RESULT),
-    *same(
-        "The environment is reset once, with the seed, and then left where it ended",
-        (),
-        only="seed of a reset",
-        hint="reset it once, before the first step",
-    ),
-    *CHAPTER.same(
-        lake,
-        "On the frozen lake fifty episodes come out as they should",
-        (),
-        named="episode",
-    ),
-]
+same(
+    "The return is the sum of all rewards, the last one with them",
+    (),
+    only="the return",
+)
+same("The length is the number of steps", (), only="the length")
+same(
+    "The policy is asked once a step, about what was observed last",
+    (),
+    only="observation",
+)
+same(
+    "The environment is stepped with what the policy says",
+    (),
+    only="action",
+    hint="step with the action of the policy, as it is",
+)
+same("An episode that is truncated is over as well", ("truncated",), only=RESULT)
+same(
+    "The environment is reset once, with the seed, and then left where it ended",
+    (),
+    only="seed of a reset",
+    hint="reset it once, before the first step",
+)
+CHAPTER.same(
+    lake,
+    "On the frozen lake fifty episodes come out as they should",
+    (),
+    named="episode",
+)

@@ -7,8 +7,9 @@ from tensordict import TensorDict
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import q_learning
-from yieldrl.exercises.cases import Chapter, logged, variant
+from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import expect, expect_close
+from yieldrl.exercises.training import logged, variant
 
 DRAWS = 2_000  # choices of which shares are taken: hardly ever is one off by 0.04
 
@@ -82,29 +83,27 @@ def _updated(
 
 
 CHAPTER = Chapter(__name__)
-PROPERTIES = [
-    *CHAPTER.same(
-        _shares,
-        "With epsilon 0 the best action is taken, always",
-        ([-3.0, -1.0, -1.0 - 1e-6, -2.0], 0.0),
-        "Of several best actions each is as likely as the others",
-        ([1.0, 3.0, 3.0, 0.0, 3.0], 0.0),
-        ([0.0] * 4, 0.0),
-        "With epsilon 1 all actions are equally likely, the best one too",
-        ([0.0, 2.0, 1.0, 0.0], 1.0),
-        "In between the best one is taken with probability 1 - epsilon + epsilon / A",
-        ([0.0, 2.0, 1.0, 0.0], 0.4),
-        named="share of choices",
-        tolerance=0.05,
-    ),
-    chance,
-    *CHAPTER.same(
-        _updated,
-        "An action's first reward is its value, whatever was there, and only its own",
-        ([5.0, 1.0, -1.0], [(0, 2.0)]),
-        "After n rewards a value is their mean, and `count` is n",
-        ([0.0] * 3, [(1, 4.0), (0, 1.0), (1, 0.0), (1, 2.0), (0, 0.0), (1, -3.0)]),
-        named=("value", "count"),
-    ),
-    training,
-]
+CHAPTER.same(
+    _shares,
+    "With epsilon 0 the best action is taken, always",
+    ([-3.0, -1.0, -1.0 - 1e-6, -2.0], 0.0),
+    "Of several best actions each is as likely as the others",
+    ([1.0, 3.0, 3.0, 0.0, 3.0], 0.0),
+    ([0.0] * 4, 0.0),
+    "With epsilon 1 all actions are equally likely, the best one too",
+    ([0.0, 2.0, 1.0, 0.0], 1.0),
+    "In between the best one is taken with probability 1 - epsilon + epsilon / A",
+    ([0.0, 2.0, 1.0, 0.0], 0.4),
+    named="share of choices",
+    tolerance=0.05,
+)
+CHAPTER.holds(chance)
+CHAPTER.same(
+    _updated,
+    "An action's first reward is its value, whatever was there, and only its own",
+    ([5.0, 1.0, -1.0], [(0, 2.0)]),
+    "After n rewards a value is their mean, and `count` is n",
+    ([0.0] * 3, [(1, 4.0), (0, 1.0), (1, 0.0), (1, 2.0), (0, 0.0), (1, -3.0)]),
+    named=("value", "count"),
+)
+CHAPTER.holds(training)

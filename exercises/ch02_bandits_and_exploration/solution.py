@@ -1,5 +1,7 @@
 """Epsilon-greedy choices and incremental means, written out."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from tensordict import TensorDict
@@ -7,6 +9,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import q_learning
+from yieldrl.exercises.training import train
 from yieldrl.foundations import derive_seed
 
 
@@ -85,8 +88,11 @@ class Trainer(q_learning.Trainer):
 
 
 if __name__ == "__main__":
-    config = q_learning.Config(num_envs=8, total_steps=60_000, eval_every=20_000)
+    settings: dict[str, Any] = {
+        "num_envs": 8,
+        "total_steps": 60_000,
+        "eval_every": 20_000,
+    }
     for name, trainer in (("yours", Trainer), ("the library's", q_learning.Trainer)):
-        for log in trainer(config)():
-            if log["log_type"] == "evaluate":
-                print(name, log["sample_step"], float(log["logs"]["episode_return"]))
+        print(name)
+        train(q_learning, trainer, **settings)

@@ -68,37 +68,35 @@ GOOD, BAD, WORSE = (
 )
 AROUND = [{s: {0: [(1.0, (s + 3) % 4, 1.0, False)]} for s in range(4)}, VALUE, GAMMA]
 CHAPTER = Chapter(__name__)
-PROPERTIES = [
-    *CHAPTER.same(
-        "sweep",
-        "With one action and one outcome it is r + gamma V(s')",
-        _world([(1.0, 1, 3.0, False)]),
-        "Of all that can follow the mean counts, weighed by probability",
-        _world([(0.75, 1, 1.0, False), (0.25, 3, 20.0, False)]),
-        "Of all actions the best one counts, even if it is a loss",
-        _world(GOOD, BAD),
-        _world(BAD, GOOD),
-        _world(WORSE, [(1.0, 2, -3.0, False)]),
-        "A terminated outcome has its reward, and no future",
-        _world([(0.5, 1, 4.0, True), (0.5, 3, 1.0, False)]),
-        "All states are updated from the old values",
-        AROUND,
-        named="value",
-    ),
-    CHAPTER.constant(
-        "The old values stay as they were",
-        ("sweep", AROUND),
-    ),
-    *CHAPTER.same(
-        fixed_point,
-        "Sweep upon sweep, any values become the best ones there are",
-        (),
-        named="value",
-    ),
-    *CHAPTER.same(
-        lake,
-        "On FrozenLake the start is worth 0.54, and 74 % of greedy episodes arrive",
-        (),
-        named=("value", "share of episodes that arrive"),
-    ),
-]
+CHAPTER.same(
+    "sweep",
+    "With one action and one outcome it is r + gamma V(s')",
+    _world([(1.0, 1, 3.0, False)]),
+    "Of all that can follow the mean counts, weighed by probability",
+    _world([(0.75, 1, 1.0, False), (0.25, 3, 20.0, False)]),
+    "Of all actions the best one counts, even if it is a loss",
+    _world(GOOD, BAD),
+    _world(BAD, GOOD),
+    _world(WORSE, [(1.0, 2, -3.0, False)]),
+    "A terminated outcome has its reward, and no future",
+    _world([(0.5, 1, 4.0, True), (0.5, 3, 1.0, False)]),
+    "All states are updated from the old values",
+    AROUND,
+    named="value",
+)
+CHAPTER.constant(
+    "The old values stay as they were",
+    ("sweep", AROUND),
+)
+CHAPTER.same(
+    fixed_point,
+    "Sweep upon sweep, any values become the best ones there are",
+    (),
+    named="value",
+)
+CHAPTER.same(
+    lake,
+    "On FrozenLake the start is worth 0.54, and 74 % of greedy episodes arrive",
+    (),
+    named=("value", "share of episodes that arrive"),
+)

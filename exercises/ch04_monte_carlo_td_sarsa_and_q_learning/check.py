@@ -32,34 +32,33 @@ def _q_learning(
 SETTINGS = {"env_kwargs": {"max_episode_steps": 12}, "num_envs": 4}
 SETTINGS |= {"total_steps": 400, "seed": 4}
 CHAPTER = Chapter(__name__)
-PROPERTIES = [
-    *CHAPTER.same(
-        "q_learning_target",
-        "Q-learning's target is r + gamma max_a' Q(s', a')",
-        _q_learning(),
-        "Q-learning: after a terminated step nothing follows, and its reward counts",
-        _q_learning(terminated=[1, 3]),
-        "Q-learning: a truncated step is no end, and is bootstrapped like any other",
-        _q_learning(terminated=[1], truncated=[0, 2]),
-    ),
-    *CHAPTER.same(
-        "sarsa_target",
-        "SARSA's is r + gamma Q(s', a'), with the action a' that is taken next",
-        _sarsa(),
-        "SARSA: after a terminated step nothing follows, and its reward counts",
-        _sarsa(terminated=[1, 3]),
-        "SARSA: a truncated step is no end, and is bootstrapped like any other",
-        _sarsa(terminated=[1], truncated=[0, 2]),
-    ),
-    CHAPTER.constant(
-        "The table and all other arguments stay as they were",
-        ("q_learning_target", _q_learning(terminated=[1])),
-        ("sarsa_target", _sarsa(terminated=[1])),
-    ),
-    CHAPTER.trains(
-        "Both take the same steps as the library's own, on the cliff and on the lake",
-        {"QLearningTrainer": q_learning, "SarsaTrainer": sarsa},
-        {"env_id": "CliffWalking-v1", **SETTINGS},
-        {"env_id": "FrozenLake-v1", **SETTINGS},
-    ),
-]
+CHAPTER.same(
+    "q_learning_target",
+    "Q-learning's target is r + gamma max_a' Q(s', a')",
+    _q_learning(),
+    "Q-learning: after a terminated step nothing follows, and its reward counts",
+    _q_learning(terminated=[1, 3]),
+    "Q-learning: a truncated step is no end, and is bootstrapped like any other",
+    _q_learning(terminated=[1], truncated=[0, 2]),
+)
+CHAPTER.same(
+    "sarsa_target",
+    "SARSA's is r + gamma Q(s', a'), with the action a' that is taken next",
+    _sarsa(),
+    "SARSA: after a terminated step nothing follows, and its reward counts",
+    _sarsa(terminated=[1, 3]),
+    "SARSA: a truncated step is no end, and is bootstrapped like any other",
+    _sarsa(terminated=[1], truncated=[0, 2]),
+)
+CHAPTER.constant(
+    "The table and all other arguments stay as they were",
+    ("q_learning_target", _q_learning(terminated=[1])),
+    ("sarsa_target", _sarsa(terminated=[1])),
+)
+CHAPTER.trains(
+    "Both take the same steps as the library's own, on the cliff and on the lake",
+    {"env_id": "CliffWalking-v1", **SETTINGS},
+    {"env_id": "FrozenLake-v1", **SETTINGS},
+    QLearning=q_learning,
+    Sarsa=sarsa,
+)

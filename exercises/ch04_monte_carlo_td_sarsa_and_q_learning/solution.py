@@ -6,6 +6,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import q_learning, sarsa
+from yieldrl.exercises.training import train
 
 
 def q_learning_target(
@@ -101,26 +102,11 @@ class Sarsa(sarsa.Algorithm):
         ).float()
 
 
-class QLearningTrainer(q_learning.Trainer):
-    """The schedule of Q-learning, as it is."""
-
-    algorithm_class = QLearning
-
-
-class SarsaTrainer(sarsa.Trainer):
-    """The schedule of SARSA, as it is."""
-
-    algorithm_class = Sarsa
-
-
 if __name__ == "__main__":
     settings: dict[str, Any] = {"env_kwargs": {"max_episode_steps": 200}, "gamma": 1.0}
     settings |= {"total_steps": 20_000, "eval_every": 2_000, "eval_episodes": 1}
     settings |= {"learning_rate": 0.5, "visit_power": 0.0}
     settings |= {"epsilon_start": 0.1, "epsilon_end": 0.1}
-    for trainer_class in (QLearningTrainer, SarsaTrainer):
-        config = trainer_class.config_class(env_id="CliffWalking-v1", **settings)
-        for log in trainer_class(config)():
-            if log["log_type"] == "evaluate":
-                earned = float(log["logs"]["episode_return"])
-                print(trainer_class.__name__, log["sample_step"], earned)
+    for library, mine in ((q_learning, QLearning), (sarsa, Sarsa)):
+        print(mine.__name__)
+        train(library, mine, env_id="CliffWalking-v1", **settings)

@@ -114,19 +114,17 @@ def _iqm(answer: Any, scores: list[list[float]]) -> Any:
 
 
 CHAPTER = Chapter(__name__)
-PROPERTIES = [
-    *CHAPTER.same(
-        _iqm,
-        "The interquartile mean is the mean of the middle half of the scores",
-        ([[9.0, 1.0, 30.0, 4.0, 0.0, 16.0, 2.0, 5.0]],),
-        "Of ten scores two are left out at each end: a quarter is rounded down",
-        ([[7.0, 0.0, 1.0, 3.0, 12.0, 5.0, 20.0, 2.0, 40.0, 9.0]],),
-        "The scores of all tasks are pooled before the quarters are left out",
-        ([[0.0, 1.0, 3.0, 2.0], [60.0, 40.0, 90.0, 50.0], [5, 4, 9, 8]],),
-    ),
-    own_runs,
-    replaced,
-    by_itself,
-    percentiles,
-    coverage,
-]
+CHAPTER.same(
+    _iqm,
+    "The interquartile mean is the mean of the middle half of the scores",
+    ([[9.0, 1.0, 30.0, 4.0, 0.0, 16.0, 2.0, 5.0]],),
+    "Of ten scores two are left out at each end: a quarter is rounded down",
+    ([[7.0, 0.0, 1.0, 3.0, 12.0, 5.0, 20.0, 2.0, 40.0, 9.0]],),
+    "The scores of all tasks are pooled before the quarters are left out",
+    ([[0.0, 1.0, 3.0, 2.0], [60.0, 40.0, 90.0, 50.0], [5, 4, 9, 8]],),
+)
+CHAPTER.holds(own_runs)
+CHAPTER.holds(replaced)
+CHAPTER.holds(by_itself)
+CHAPTER.holds(percentiles)
+CHAPTER.holds(coverage)

@@ -10,9 +10,6 @@ from torch import nn
 from yieldrl.algorithms import dqn
 from yieldrl.exercises.cases import Chapter, flags
 
-CONSTANT = "the target is a constant: ask the network under `torch.no_grad()`"
-NO_GRADIENT = "only the target is a constant: through Q(s, a) the network must learn"
-
 NEXT = torch.tensor([1, 2, 0])
 
 
@@ -45,39 +42,35 @@ SETTINGS = {"total_steps": 300, "learning_starts": 100, "seed": 6, "speed": "eag
 SETTINGS |= {"batch_size": 32, "hidden_sizes": (32,), "error_clip": 0.5}
 SETTINGS |= {"env_kwargs": {"max_episode_steps": 15}}
 CHAPTER = Chapter(__name__)
-PROPERTIES = [
-    *CHAPTER.same(
-        "td_target",
-        "The target is r + gamma max_a' Q'(s', a'), and Q' is the target network",
-        _steps(),
-        "After a terminated step nothing follows, and its reward counts",
-        _steps(terminated=[1, 2]),
-        "A truncated step is no end, and is bootstrapped like any other",
-        _steps(terminated=[1], truncated=[0, 2]),
-    ),
-    CHAPTER.constant(
-        "The target has no gradient, and the arguments stay as they were",
-        ("td_target", _steps(terminated=[1], truncated=[0])),
-        of=[0, 1],
-        hint=CONSTANT,
-    ),
-    *CHAPTER.same(
-        "element_loss",
-        "The loss is half of the squared error of the action that was taken, [B]",
-        _errors(math.inf),
-        "Errors beyond `clip` count along a line that meets the parabola",
-        _errors(2.0),
-    ),
-    CHAPTER.gradient(
-        "Its gradient is the error, at most `clip`, at the action taken and only there",
-        "element_loss",
-        _errors(2.0),
-        of=0,
-        hint=NO_GRADIENT,
-    ),
-    CHAPTER.trains(
-        "DQN that uses both takes the same steps as the library's own, on CartPole",
-        {"Trainer": dqn},
-        SETTINGS,
-    ),
-]
+CHAPTER.same(
+    "td_target",
+    "The target is r + gamma max_a' Q'(s', a'), and Q' is the target network",
+    _steps(),
+    "After a terminated step nothing follows, and its reward counts",
+    _steps(terminated=[1, 2]),
+    "A truncated step is no end, and is bootstrapped like any other",
+    _steps(terminated=[1], truncated=[0, 2]),
+)
+CHAPTER.constant(
+    "The target has no gradient, and the arguments stay as they were",
+    ("td_target", _steps(terminated=[1], truncated=[0])),
+    of=[0, 1],
+    hint="the target is a constant: ask the network under `torch.no_grad()`",
+)
+CHAPTER.same(
+    "element_loss",
+    "The loss is half of the squared error of the action that was taken, [B]",
+    _errors(math.inf),
+    "Errors beyond `clip` count along a line that meets the parabola",
+    _errors(2.0),
+)
+CHAPTER.gradient(
+    "Its gradient is the error, at most `clip`, at the action taken and only there",
+    "element_loss",
+    _errors(2.0),
+)
+CHAPTER.trains(
+    "DQN that uses both takes the same steps as the library's own, on CartPole",
+    SETTINGS,
+    Algorithm=dqn,
+)

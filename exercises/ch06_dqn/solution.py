@@ -9,6 +9,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import dqn
+from yieldrl.exercises.training import train
 
 Network = Callable[[Tensor], Tensor]
 """From observations `[B, ...]` to the values of all actions, `[B, A]`."""
@@ -103,14 +104,5 @@ class Algorithm(dqn.Algorithm):
         return loss, {}
 
 
-class Trainer(dqn.Trainer):
-    """The schedule of DQN, as it is."""
-
-    algorithm_class = Algorithm
-
-
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    for log in Trainer(dqn.Config(total_steps=30_000, eval_every=5_000))():
-        if log["log_type"] == "evaluate":
-            print(log["sample_step"], float(log["logs"]["episode_return"]))
+    train(dqn, Algorithm, total_steps=30_000, eval_every=5_000)

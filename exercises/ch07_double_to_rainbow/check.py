@@ -1,6 +1,7 @@
 """What holds of three of Rainbow's differences."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -8,7 +9,6 @@ from torch import Tensor
 
 from yieldrl.algorithms import rainbow
 from yieldrl.exercises.cases import Chapter
-from yieldrl.exercises.comparing import expect_close
 
 # Three states and three actions, so that the axes can be mistaken.
 ONLINE = torch.tensor([[1.0, 4.0, 2.0], [7.0, 3.0, 5.0], [6.0, 9.0, 11.0]])
@@ -44,11 +44,8 @@ def _shared(first: Sequence[float], second: Sequence[float]) -> list[Tensor]:
 
 def any_atoms(answer: Any) -> None:
     """Atoms may begin anywhere and be any distance apart; the mean stays."""
-    anywhere(answer)
-    probability, returns, atoms = ANYWHERE
-    got = answer.project(*(part.clone() for part in ANYWHERE)) @ atoms
-    expect_close(got, (probability * returns).sum(1), named="mean")
-    untouched(answer)
+    CHAPTER.compare(answer, lambda of: [[of.project(*deepcopy(ANYWHERE))]], "project")
+    CHAPTER.leaves(answer, "project", ANYWHERE)
 
 
 SETTINGS = {"total_steps": 200, "learning_starts": 100, "seed": 7, "speed": "eager"}
@@ -56,39 +53,35 @@ SETTINGS |= {"batch_size": 32, "hidden_sizes": (32,), "gamma": 0.9, "v_max": 6.0
 SETTINGS |= {"env_kwargs": {"max_episode_steps": 20}, "num_atoms": 13}
 SETTINGS |= {"epsilon_start": 1.0, "epsilon_end": 1.0}  # else none is cut
 CHAPTER = Chapter(__name__)
-(anywhere,) = CHAPTER.same("project", "", ANYWHERE)
-untouched = CHAPTER.constant("", ("project", ANYWHERE))
-PROPERTIES = [
-    *CHAPTER.same(
-        "next_action",
-        "The online network chooses the action that the target network values",
-        (ONLINE, TARGET),
-    ),
-    *CHAPTER.same(
-        "look_ahead",
-        "Without an end, n rewards count by powers of gamma, and k is n",
-        _steps(),
-        "The step that ends an episode is the last that counts, and k ends with it",
-        _steps(ends=[1, 0]),
-        "A cut stops the sum as an end does, the first of them if there are several",
-        _steps(ends=[3, 2], cuts=[1, 1]),
-        named=("the sum", "gamma^k", "k"),
-    ),
-    *CHAPTER.same(
-        "project",
-        "What lies between two atoms is shared by them, the nearer one gets more",
-        _shared([0.25, 1.5, 2.875], [1.75, 0.5, 2.25]),
-        "What lies on an atom stays there, all of it, on the last one, too",
-        _shared([0.0, 1.0, 3.0], [2.0, 1.5, 0.0]),
-        "What lies outside goes to the first atom or to the last",
-        _shared([-0.5, 1.0, 3.5], [4.25, 1.0, -1.5]),
-        "All that goes to the same atom is added up",
-        _shared([1.25, 1.5, 1.75], [2.0, 2.0, 2.0]),
-    ),
-    any_atoms,
-    CHAPTER.trains(
-        "Rainbow that uses all three takes the same steps as the library's own",
-        {"Trainer": rainbow},
-        SETTINGS,
-    ),
-]
+CHAPTER.same(
+    "next_action",
+    "The online network chooses the action that the target network values",
+    (ONLINE, TARGET),
+)
+CHAPTER.same(
+    "look_ahead",
+    "Without an end, n rewards count by powers of gamma, and k is n",
+    _steps(),
+    "The step that ends an episode is the last that counts, and k ends with it",
+    _steps(ends=[1, 0]),
+    "A cut stops the sum as an end does, the first of them if there are several",
+    _steps(ends=[3, 2], cuts=[1, 1]),
+    named=("the sum", "gamma^k", "k"),
+)
+CHAPTER.same(
+    "project",
+    "What lies between two atoms is shared by them, the nearer one gets more",
+    _shared([0.25, 1.5, 2.875], [1.75, 0.5, 2.25]),
+    "What lies on an atom stays there, all of it, on the last one, too",
+    _shared([0.0, 1.0, 3.0], [2.0, 1.5, 0.0]),
+    "What lies outside goes to the first atom or to the last",
+    _shared([-0.5, 1.0, 3.5], [4.25, 1.0, -1.5]),
+    "All that goes to the same atom is added up",
+    _shared([1.25, 1.5, 1.75], [2.0, 2.0, 2.0]),
+)
+CHAPTER.holds(any_atoms)
+CHAPTER.trains(
+    "Rainbow that uses all three takes the same steps as the library's own",
+    SETTINGS,
+    Trainer=rainbow,
+)

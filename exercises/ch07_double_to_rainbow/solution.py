@@ -7,6 +7,7 @@ from torch import Tensor
 from yieldrl.algorithms import rainbow
 from yieldrl.algorithms.c51.model import of_action
 from yieldrl.buffers import NStepReplayBuffer, PrioritizedReplayBuffer
+from yieldrl.exercises.training import train
 
 
 def next_action(online_q: Tensor, target_q: Tensor) -> Tensor:
@@ -132,7 +133,4 @@ class Trainer(rainbow.Trainer):
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    for log in Trainer(rainbow.Config(total_steps=20_000, eval_every=5_000))():
-        if log["log_type"] == "evaluate":
-            print(log["sample_step"], float(log["logs"]["episode_return"]))
+    train(rainbow, Trainer, total_steps=20_000, eval_every=5_000)

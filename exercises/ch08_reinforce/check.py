@@ -11,12 +11,6 @@ GAMMA = 0.8
 LOGITS = torch.tensor([[1.0, 0, 2], [0, 1, -1], [2, 1, 0], [-1, 0, 3]])
 # arguments of `policy_loss`: logits, actions, returns and baselines of four steps
 BATCH = (LOGITS, *map(torch.tensor, ([2, 0, 1, 1], [3.0, 1, 4, 2], [1.0, 2, 1, 2.5])))
-LOGITS_LEARN = (
-    "the loss must depend on the logits: detach what weighs log pi, not log pi"
-)
-NO_BASELINE = (
-    "detach the baseline: this loss would train it, and not to predict returns"
-)
 
 
 def _walk(gamma: float, *ended: tuple[int, int]) -> list[Any]:
@@ -30,42 +24,38 @@ def _walk(gamma: float, *ended: tuple[int, int]) -> list[Any]:
 
 SETTINGS = {"num_envs": 2, "num_episodes": 4, "total_steps": 400, "baseline": "mean"}
 CHAPTER = Chapter(__name__)
-PROPERTIES = [
-    *CHAPTER.same(
-        "returns_to_go",
-        "Without a discount a return is the sum of all rewards from its step on",
-        _walk(1.0),
-        "A reward that comes k steps later counts gamma ** k times as much",
-        _walk(GAMMA),
-        "Where an episode ends the sum stops, and the next one starts from nothing",
-        _walk(GAMMA, (2, 0)),
-        "Environments side by side end when they like, and do not touch each other",
-        _walk(GAMMA, (0, 1), (1, 0), (3, 1), (4, 0)),
-        named="returns",
-    ),
-    *CHAPTER.same(
-        "policy_loss",
-        "The loss is the mean of -(G - b) log pi(a | s) over the batch",
-        BATCH,
-        named="loss",
-    ),
-    CHAPTER.gradient(
-        "Its gradient raises what returned more than expected, and lowers the others",
-        "policy_loss",
-        BATCH,
-        of=0,
-        hint=LOGITS_LEARN,
-    ),
-    CHAPTER.constant(
-        "The baseline is a constant to the loss, and the arguments stay as they were",
-        ("policy_loss", BATCH),
-        ("returns_to_go", _walk(GAMMA, (2, 0))),
-        of=[3],
-        hint=NO_BASELINE,
-    ),
-    CHAPTER.trains(
-        "REINFORCE that uses both takes the same steps as the library's own",
-        {"Trainer": reinforce},
-        {**SETTINGS, "seed": 8},
-    ),
-]
+CHAPTER.same(
+    "returns_to_go",
+    "Without a discount a return is the sum of all rewards from its step on",
+    _walk(1.0),
+    "A reward that comes k steps later counts gamma ** k times as much",
+    _walk(GAMMA),
+    "Where an episode ends the sum stops, and the next one starts from nothing",
+    _walk(GAMMA, (2, 0)),
+    "Environments side by side end when they like, and do not touch each other",
+    _walk(GAMMA, (0, 1), (1, 0), (3, 1), (4, 0)),
+    named="returns",
+)
+CHAPTER.same(
+    "policy_loss",
+    "The loss is the mean of -(G - b) log pi(a | s) over the batch",
+    BATCH,
+    named="loss",
+)
+CHAPTER.gradient(
+    "Its gradient raises what returned more than expected, and lowers the others",
+    "policy_loss",
+    BATCH,
+)
+CHAPTER.constant(
+    "The baseline is a constant to the loss, and the arguments stay as they were",
+    ("policy_loss", BATCH),
+    ("returns_to_go", _walk(GAMMA, (2, 0))),
+    of=[3],
+    hint="detach the baseline: this loss would train it, and not to predict returns",
+)
+CHAPTER.trains(
+    "REINFORCE that uses both takes the same steps as the library's own",
+    {**SETTINGS, "seed": 8},
+    Algorithm=reinforce,
+)

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import reinforce
+from yieldrl.exercises.training import train
 
 
 def returns_to_go(reward: Tensor, ended: Tensor, gamma: float) -> Tensor:
@@ -74,14 +75,6 @@ class Algorithm(reinforce.Algorithm):
         return loss, logs
 
 
-class Trainer(reinforce.Trainer):
-    """The schedule of REINFORCE, as it is."""
-
-    algorithm_class = Algorithm
-
-
 if __name__ == "__main__":
-    config = reinforce.Config(total_steps=50_000, eval_every=5_000, baseline="mean")
-    for log in Trainer(config)():
-        if log["log_type"] == "evaluate":
-            print(log["sample_step"], float(log["logs"]["episode_return"]))
+    settings = {"total_steps": 50_000, "eval_every": 5_000, "baseline": "mean"}
+    train(reinforce, Algorithm, **settings)

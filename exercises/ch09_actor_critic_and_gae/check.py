@@ -31,32 +31,30 @@ def _environments() -> list[Any]:
 
 SETTINGS = {"total_steps": 512, "gae_lambda": 0.9, "normalize_reward": False, "seed": 9}
 CHAPTER = Chapter(__name__)
-PROPERTIES = [
-    *CHAPTER.same(
-        "gae",
-        "With lambda = 0 an advantage is the TD error r + gamma V(s') - V(s)",
-        _walk(0.0),
-        "With lambda = 1 it is the discounted sum of all that follows, less V(s)",
-        _walk(1.0),
-        "In between, later TD errors count by powers of gamma lambda",
-        _walk(0.5),
-        "A terminated step has no future, and ends the sum",
-        _walk(0.9, terminated=[2]),
-        "A truncated step ends the sum, and is still bootstrapped from V(s')",
-        _walk(0.9, truncated=[2]),
-        "Environments side by side do not touch each other",
-        _environments(),
-        named="advantage",
-    ),
-    CHAPTER.constant(
-        "An advantage is a constant to the loss, and the arguments stay as they were",
-        ("gae", _walk(0.9, terminated=[2])),
-        of=[1, 2],
-        hint="detach it: else the actor's loss also moves the critic",
-    ),
-    CHAPTER.trains(
-        "A2C that uses it takes the same steps as with the library's own",
-        {"Trainer": a2c},
-        SETTINGS,
-    ),
-]
+CHAPTER.same(
+    "gae",
+    "With lambda = 0 an advantage is the TD error r + gamma V(s') - V(s)",
+    _walk(0.0),
+    "With lambda = 1 it is the discounted sum of all that follows, less V(s)",
+    _walk(1.0),
+    "In between, later TD errors count by powers of gamma lambda",
+    _walk(0.5),
+    "A terminated step has no future, and ends the sum",
+    _walk(0.9, terminated=[2]),
+    "A truncated step ends the sum, and is still bootstrapped from V(s')",
+    _walk(0.9, truncated=[2]),
+    "Environments side by side do not touch each other",
+    _environments(),
+    named="advantage",
+)
+CHAPTER.constant(
+    "An advantage is a constant to the loss, and the arguments stay as they were",
+    ("gae", _walk(0.9, terminated=[2])),
+    of=[1, 2],
+    hint="detach it: else the actor's loss also moves the critic",
+)
+CHAPTER.trains(
+    "A2C that uses it takes the same steps as with the library's own",
+    SETTINGS,
+    Algorithm=a2c,
+)

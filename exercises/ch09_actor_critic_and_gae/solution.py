@@ -5,6 +5,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import a2c
+from yieldrl.exercises.training import train
 
 
 def gae(
@@ -63,13 +64,5 @@ class Algorithm(a2c.Algorithm):
         )
 
 
-class Trainer(a2c.Trainer):
-    """The schedule of A2C, as it is."""
-
-    algorithm_class = Algorithm
-
-
 if __name__ == "__main__":
-    for log in Trainer(a2c.Config(total_steps=30_000, eval_every=5_000))():
-        if log["log_type"] == "evaluate":
-            print(log["sample_step"], float(log["logs"]["episode_return"]))
+    train(a2c, Algorithm, total_steps=30_000, eval_every=5_000)

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
+from yieldrl.exercises.training import train
 
 
 def policy_loss(
@@ -49,13 +50,5 @@ class Algorithm(ppo.Algorithm):
         return policy_loss(log_prob, old, advantage, self.config.clip_coef), logs
 
 
-class Trainer(ppo.Trainer):
-    """The schedule of PPO, as it is."""
-
-    algorithm_class = Algorithm
-
-
 if __name__ == "__main__":
-    for log in Trainer(ppo.Config(total_steps=30_000, eval_every=5_000))():
-        if log["log_type"] == "evaluate":
-            print(log["sample_step"], float(log["logs"]["episode_return"]))
+    train(ppo, Algorithm, total_steps=30_000, eval_every=5_000)

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from yieldrl.algorithms import sac, td3
+from yieldrl.exercises.training import train
 
 
 def smoothed_action(action: Tensor, noise: Tensor, noise_clip: float) -> Tensor:
@@ -118,22 +119,7 @@ class SAC(sac.Algorithm):
         )
 
 
-class TD3Trainer(td3.Trainer):
-    """The schedule of TD3, as it is."""
-
-    algorithm_class = TD3
-
-
-class SACTrainer(sac.Trainer):
-    """The schedule of SAC, as it is."""
-
-    algorithm_class = SAC
-
-
 if __name__ == "__main__":
-    for trainer_class in (TD3Trainer, SACTrainer):
-        config = trainer_class.config_class(total_steps=10_000, eval_every=1_000)
-        for log in trainer_class(config)():
-            if log["log_type"] == "evaluate":
-                earned = float(log["logs"]["episode_return"])
-                print(trainer_class.__name__, log["sample_step"], round(earned))
+    for library, mine in ((td3, TD3), (sac, SAC)):
+        print(mine.__name__)
+        train(library, mine, total_steps=10_000, eval_every=1_000)

@@ -1,15 +1,13 @@
 """What holds of a memory in a rollout, and of choices among what is possible."""
 
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo_lstm, ppo_masked
-from yieldrl.exercises.cases import Chapter, logged, variant
-from yieldrl.exercises.comparing import expect, expect_close
-from yieldrl.networks import LSTM
+from yieldrl.exercises.cases import Chapter
+from yieldrl.exercises.comparing import expect
 
 MEMORY = torch.tensor([[0.6, -1.5], [-0.8, 2.5]])
 # what the network likes best is often impossible
@@ -17,7 +15,6 @@ LOGITS = torch.tensor(
     [[2.0, -1, 0.5, 3], [-2, -1, 4, 1.5], [-0.5, -3, -1, 1], [0.7, 0.7, 0.7, 0.7]]
 )
 MASK = torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1]]).bool()
-LEARNS = "the result must depend on the logits: do not detach them"
 
 
 def _cell(x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
@@ -60,79 +57,60 @@ def _entropy(answer: Any, logits: Tensor) -> Tensor:
     return answer.entropy(CHAPTER.solution.right.log_probs(logits, MASK))
 
 
-def training(answer: Any) -> None:
-    """PPO that uses them learns from what the library's own says."""
-
-    class Recurrent(answer.RecurrentModel):
-        def features(self, obs: Any) -> Tensor:
-            got = super().features(obs)
-            own, self.lstm.forward = self.lstm.forward, partial(LSTM.forward, self.lstm)
-            want = super().features(obs)
-            self.lstm.forward = own
-            expect_close(got, want, named="output of the LSTM")
-            return got
-
-    config = ppo_lstm.Config(env_id="yieldrl/TMaze-v1", eval_every=0, **SETTINGS)
-    logged(variant(answer.RecurrentTrainer, model_class=Recurrent)(config))
-    CHAPTER.trains("", {"MaskedTrainer": ppo_masked}, SETTINGS)(answer)
-
-
 SETTINGS: dict[str, Any] = {"num_envs": 4, "num_steps": 16, "total_steps": 64}
 SETTINGS |= {"num_epochs": 1, "seed": 12}
 CHAPTER = Chapter(__name__)
-PROPERTIES = [
-    *CHAPTER.same(
-        "walk",
-        "Within an episode each step gets the memory that the step before it left",
-        _walk(),
-        "Where an episode begins, its first step gets an empty memory",
-        _walk((0, 0), (0, 1), (2, 0), (2, 1)),
-        "That empties one environment's memory, and no other's",
-        _walk((3, 1), (0, 0)),
-        named=("output", "memory"),
-    ),
-    CHAPTER.constant(
-        "The memory that is given is data: it stays as it is",
-        ("walk", _walk((0, 0), (0, 1))),
-        in_place="the memory was changed in place: make a new tensor",
-    ),
-    CHAPTER.alike(
-        "Gradients flow back through an episode, and not out of it",
-        through_time,
-        named=("gradient of x", "gradient of the memory"),
-    ),
-    *CHAPTER.same(
-        _log_probs,
-        "Probabilities of possible actions add up to 1, and all others are 0",
-        (LOGITS,),
-        "What the network says of impossible actions changes nothing, were it 10 000",
-        (LOGITS.where(MASK, 10_000.0),),
-        named=("exp(log_prob)", "log_prob"),
-    ),
-    CHAPTER.gradient(
-        "Logits of impossible actions get no gradient, and others a finite one",
-        _possible,
-        (LOGITS,),
-        of=0,
-        hint=LEARNS,
-    ),
-    *CHAPTER.same(
-        "entropy",
-        "Entropy counts possible actions only: among k alike it is log k",
-        (LOGITS.masked_fill(~MASK, -torch.inf).log_softmax(-1),),
-    ),
-    CHAPTER.gradient(
-        "Its gradient is finite, and 0 for what is impossible",
-        _entropy,
-        (LOGITS,),
-        of=0,
-        hint=LEARNS,
-    ),
-    *CHAPTER.same(
-        "predict",
-        "What is predicted is possible, and of that the most likely",
-        (LOGITS, MASK),
-        named="action",
-    ),
-    training,
-]
+CHAPTER.same(
+    "walk",
+    "Within an episode each step gets the memory that the step before it left",
+    _walk(),
+    "Where an episode begins, its first step gets an empty memory",
+    _walk((0, 0), (0, 1), (2, 0), (2, 1)),
+    "That empties one environment's memory, and no other's",
+    _walk((3, 1), (0, 0)),
+    named=("output", "memory"),
+)
+CHAPTER.constant(
+    "The memory that is given is data: it stays as it is",
+    ("walk", _walk((0, 0), (0, 1))),
+)
+CHAPTER.alike(
+    "Gradients flow back through an episode, and not out of it",
+    through_time,
+    named=("gradient of x", "gradient of the memory"),
+)
+CHAPTER.same(
+    _log_probs,
+    "Probabilities of possible actions add up to 1, and all others are 0",
+    (LOGITS,),
+    "What the network says of impossible actions changes nothing, were it 10 000",
+    (LOGITS.where(MASK, 10_000.0),),
+    named=("exp(log_prob)", "log_prob"),
+)
+CHAPTER.gradient(
+    "Logits of impossible actions get no gradient, and others a finite one",
+    _possible,
+    (LOGITS,),
+)
+CHAPTER.same(
+    "entropy",
+    "Entropy counts possible actions only: among k alike it is log k",
+    (LOGITS.masked_fill(~MASK, -torch.inf).log_softmax(-1),),
+)
+CHAPTER.gradient(
+    "Its gradient is finite, and 0 for what is impossible",
+    _entropy,
+    (LOGITS,),
+)
+CHAPTER.same(
+    "predict",
+    "What is predicted is possible, and of that the most likely",
+    (LOGITS, MASK),
+    named="action",
+)
+CHAPTER.trains(
+    "PPO that uses them learns from what the library's own says",
+    SETTINGS,
+    RecurrentTrainer=ppo_lstm,
+    MaskedTrainer=ppo_masked,
+)

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from yieldrl.algorithms import ppo_lstm, ppo_masked
-from yieldrl.networks import LSTM, Categorical
+from yieldrl.exercises.training import train
+from yieldrl.networks import Categorical
 
 Cell = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """A step of a recurrent network: from inputs `[n, F]` and memories `[n, M]` to outputs
@@ -80,18 +81,21 @@ def predict(logits: Tensor, mask: Tensor) -> Tensor:
     # end
 
 
-class Walked(LSTM):
+class Walked(nn.Module):
     """The library's LSTM, through which `walk` leads."""
+
+    def __init__(self, lstm: Any) -> None:
+        super().__init__()
+        self.lstm, self.memory_size = lstm, lstm.memory_size
 
     def forward(
         self, x: Tensor, memory: Tensor, first: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Outputs `[T, N, H]`, and the memory `[N, M]` after them."""
-        one_step = super().forward
 
         def cell(inputs: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
             never = torch.zeros_like(first[:1])
-            output, after = one_step(inputs[None], before, never)
+            output, after = self.lstm(inputs[None], before, never)
             return output[0], after
 
         return walk(cell, x, memory, first)
@@ -102,7 +106,7 @@ class RecurrentModel(ppo_lstm.Model):
 
     def __init__(self, observation_space: Any, action_space: Any, config: Any) -> None:
         super().__init__(observation_space, action_space, config)
-        self.lstm = Walked(self.encoder.size, config.lstm_size)
+        self.lstm = Walked(self.lstm)
 
 
 class Choice(Categorical):
@@ -143,15 +147,8 @@ class MaskedTrainer(ppo_masked.Trainer):
 
 
 if __name__ == "__main__":
-    t_maze = {
-        "env_id": "yieldrl/TMaze-v1",
-        "env_kwargs": {"length": 3},
-        "num_steps": 32,
-    }
-    recurrent = ppo_lstm.Config(**t_maze, total_steps=16_000, eval_every=4_000)
-    masked = ppo_masked.Config(total_steps=60_000, eval_every=10_000)
-    for trainer in (RecurrentTrainer(recurrent), MaskedTrainer(masked)):
-        print(trainer.config.env_id)
-        for log in trainer():
-            if log["log_type"] == "evaluate":
-                print(log["sample_step"], float(log["logs"]["episode_return"]))
+    maze = {"env_id": "yieldrl/TMaze-v1", "env_kwargs": {"length": 3}, "num_steps": 32}
+    print("T-maze")
+    train(ppo_lstm, RecurrentTrainer, **maze, total_steps=16_000, eval_every=4_000)
+    print("masks")
+    train(ppo_masked, MaskedTrainer, total_steps=60_000, eval_every=10_000)

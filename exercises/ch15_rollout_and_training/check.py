@@ -8,10 +8,10 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import appo
-from yieldrl.exercises.cases import Chapter, flags, logged, variant
+from yieldrl.exercises.cases import Chapter, flags
 from yieldrl.exercises.comparing import expect, expect_close
+from yieldrl.exercises.training import logged, variant
 
-CONSTANT = "detach: a ratio, a value or a log_prob brings its gradient along"
 WIDE = 0.3, 2.5, 1.4, 0.8
 
 
@@ -45,7 +45,8 @@ def _side_by_side() -> list[Any]:
 
 def stale(answer: Any) -> list[list[Any]]:
     """The advantages of a rollout of older weights."""
-    with answer.Trainer(_config(collection="sync")) as trainer:
+    trainer_class = variant(appo.Trainer, algorithm_class=answer.Algorithm)
+    with trainer_class(_config(collection="sync")) as trainer:
         algorithm, trainer.agent.records_log_prob = trainer.algorithm, True
         seen = trainer.collector.collect(16)
         rollout = seen.exclude("value", "advantage", "returns", "entropy")
@@ -70,7 +71,7 @@ def background(answer: Any) -> None:
             return got
 
     config = _config(collection="async")
-    logged(variant(answer.Trainer, algorithm_class=Algorithm)(config))
+    logged(variant(appo.Trainer, algorithm_class=Algorithm)(config))
     expect(len(seen) == 4, f"it learned from {len(seen)} rollouts of 4")
     behind = max(k - int(version.min()) for k, version in enumerate(seen))
     expect(behind <= 1, f"a policy {behind} updates old acted, and 1 is the limit")
@@ -85,33 +86,31 @@ def _config(**settings: Any) -> appo.Config:
 ONE = _steps((0.5, 3.0, 0.8, 2.5))
 FADING = (0.5, 1.5, 0.8, 1.0)
 CHAPTER = Chapter(__name__)
-PROPERTIES = [
-    *CHAPTER.same(
-        "vtrace",
-        "Where the policy that acted is the one that learns, it is GAE, and v is A + V",
-        _steps([1.0] * 4),
-        "A step counts by its probability now over then, and at most rho_bar times",
-        _last_step(),
-        "What follows a step is passed back to the target by c, at most c_bar times",
-        _steps((0.5, 3.0, 0.8, 2.5), rho_bar=2.0),
-        "A terminated step has no future, and nothing is passed back through it",
-        _steps(FADING, terminated=[1]),
-        "A truncated step passes nothing back, and still has V(s') for its future",
-        _steps(FADING, truncated=[1]),
-        "Environments side by side do not touch each other",
-        _side_by_side(),
-        named=("advantage", "target"),
-    ),
-    CHAPTER.constant(
-        "Neither result has a gradient, and the arguments stay as they were",
-        ("vtrace", ONE),
-        of=range(5),
-        hint=CONSTANT,
-    ),
-    CHAPTER.alike(
-        "PPO that uses it corrects a rollout of older weights as the library's own",
-        stale,
-        named="advantage",
-    ),
-    background,
-]
+CHAPTER.same(
+    "vtrace",
+    "Where the policy that acted is the one that learns, it is GAE, and v is A + V",
+    _steps([1.0] * 4),
+    "A step counts by its probability now over then, and at most rho_bar times",
+    _last_step(),
+    "What follows a step is passed back to the target by c, at most c_bar times",
+    _steps((0.5, 3.0, 0.8, 2.5), rho_bar=2.0),
+    "A terminated step has no future, and nothing is passed back through it",
+    _steps(FADING, terminated=[1]),
+    "A truncated step passes nothing back, and still has V(s') for its future",
+    _steps(FADING, truncated=[1]),
+    "Environments side by side do not touch each other",
+    _side_by_side(),
+    named=("advantage", "target"),
+)
+CHAPTER.constant(
+    "Neither result has a gradient, and the arguments stay as they were",
+    ("vtrace", ONE),
+    of=range(5),
+    hint="detach: a ratio, a value or a log_prob brings its gradient along",
+)
+CHAPTER.alike(
+    "PPO that uses it corrects a rollout of older weights as the library's own",
+    stale,
+    named="advantage",
+)
+CHAPTER.holds(background)

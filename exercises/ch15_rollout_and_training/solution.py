@@ -5,6 +5,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import appo
+from yieldrl.exercises.training import train
 
 
 def vtrace(
@@ -85,16 +86,5 @@ class Algorithm(appo.Algorithm):
         )[0]
 
 
-class Trainer(appo.Trainer):
-    """The schedule of asynchronous PPO, as it is."""
-
-    algorithm_class = Algorithm
-
-
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    config = appo.Config(total_steps=60_000, eval_every=10_000)
-    with Trainer(config) as trainer:
-        for log in trainer():
-            if log["log_type"] == "evaluate":
-                print(log["sample_step"], float(log["logs"]["episode_return"]))
+    train(appo, Algorithm, total_steps=60_000, eval_every=10_000)

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.exercises.cases import Chapter, flags, logged, variant
+from yieldrl.exercises.cases import Chapter, flags
 from yieldrl.exercises.comparing import expect, expect_close
+from yieldrl.exercises.training import logged, variant
 
 PARTS = ("reward", "discount", "num_steps")
 
@@ -69,43 +70,41 @@ def training(answer: Any) -> None:
 
 CHAPTER = Chapter(__name__)
 same = functools.partial(CHAPTER.same, "chunk_sums", named=PARTS)
-PROPERTIES = [
-    *same(
-        "Within a chunk the reward r_i counts gamma^i: the first as it is",
-        _chunk(),
-        only="reward",
-    ),
-    *same(
-        "What comes after k steps counts gamma^k",
-        _chunk(),
-        only=("discount", "num_steps"),
-    ),
-    *same(
-        "The step that ends an episode counts, and no step after it does",
-        _chunk(terminated=[1]),
-        only=("reward", "num_steps"),
-    ),
-    *same(
-        "After an episode that ended in mid-chunk, too, the discount is gamma^k",
-        _chunk(terminated=[1]),
-        only="discount",
-    ),
-    *same(
-        "An episode that was cut is over, and what would have followed counts gamma^k",
-        _chunk(truncated=[2]),
-        only=("reward", "discount"),
-    ),
-    *same(
-        "An episode that is done stays done, whatever the rows below say",
-        _chunk(terminated=[0], truncated=[2]),
-        _chunk(terminated=[0, 2]),
-        only=("reward", "num_steps"),
-    ),
-    *same("Environments side by side do not touch each other", _environments()),
-    whole_episodes,
-    CHAPTER.constant(
-        "The arguments stay as they were",
-        ("chunk_sums", _chunk(terminated=[1], truncated=[3])),
-    ),
-    training,
-]
+same(
+    "Within a chunk the reward r_i counts gamma^i: the first as it is",
+    _chunk(),
+    only="reward",
+)
+same(
+    "What comes after k steps counts gamma^k",
+    _chunk(),
+    only=("discount", "num_steps"),
+)
+same(
+    "The step that ends an episode counts, and no step after it does",
+    _chunk(terminated=[1]),
+    only=("reward", "num_steps"),
+)
+same(
+    "After an episode that ended in mid-chunk, too, the discount is gamma^k",
+    _chunk(terminated=[1]),
+    only="discount",
+)
+same(
+    "An episode that was cut is over, and what would have followed counts gamma^k",
+    _chunk(truncated=[2]),
+    only=("reward", "discount"),
+)
+same(
+    "An episode that is done stays done, whatever the rows below say",
+    _chunk(terminated=[0], truncated=[2]),
+    _chunk(terminated=[0, 2]),
+    only=("reward", "num_steps"),
+)
+same("Environments side by side do not touch each other", _environments())
+CHAPTER.holds(whole_episodes)
+CHAPTER.constant(
+    "The arguments stay as they were",
+    ("chunk_sums", _chunk(terminated=[1], truncated=[3])),
+)
+CHAPTER.holds(training)

@@ -8,8 +8,9 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from yieldrl.exercises.cases import Chapter, flags, logged, variant
+from yieldrl.exercises.cases import Chapter, flags
 from yieldrl.exercises.comparing import expect, expect_close
+from yieldrl.exercises.training import logged, variant
 
 NO_GRAD = "the target has a gradient: `@torch.no_grad()`, it is a constant to the loss"
 IN_PLACE = "the batch was changed in place: make new tensors"
@@ -86,22 +87,20 @@ def learned(answer: Any) -> None:
 
 
 CHAPTER = Chapter(__name__)
-PROPERTIES = [
-    *CHAPTER.same(
-        td_target,
-        "Without a bonus it is reward and discounted soft value of the next state",
-        (_batch(), 0.0),
-        "The bonus is alpha tau log pi(a | s), of the action that was taken",
-        (_batch(), 0.9),
-        "Where tau log pi is below l_0, l_0 counts, and alpha of it is taken",
-        (_batch(), 0.9, -0.8),
-        "Only a termination ends the future, and the bonus stays",
-        (_batch(terminated=[1, 3], truncated=[0]), 0.9),
-        "What follows is discounted as the transition says: after n steps by gamma^n",
-        (_batch(discount=[0.8, 0.64, 0.512, 0.8]), 0.9),
-        "Values of hundreds and the paper's temperature give finite numbers",
-        (_batch(), 0.9, -1.0, 0.03, 200.0),
-    ),
-    constant,
-    learned,
-]
+CHAPTER.same(
+    td_target,
+    "Without a bonus it is reward and discounted soft value of the next state",
+    (_batch(), 0.0),
+    "The bonus is alpha tau log pi(a | s), of the action that was taken",
+    (_batch(), 0.9),
+    "Where tau log pi is below l_0, l_0 counts, and alpha of it is taken",
+    (_batch(), 0.9, -0.8),
+    "Only a termination ends the future, and the bonus stays",
+    (_batch(terminated=[1, 3], truncated=[0]), 0.9),
+    "What follows is discounted as the transition says: after n steps by gamma^n",
+    (_batch(discount=[0.8, 0.64, 0.512, 0.8]), 0.9),
+    "Values of hundreds and the paper's temperature give finite numbers",
+    (_batch(), 0.9, -1.0, 0.03, 200.0),
+)
+CHAPTER.holds(constant)
+CHAPTER.holds(learned)

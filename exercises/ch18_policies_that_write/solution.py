@@ -4,6 +4,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import grpo
+from yieldrl.exercises.training import train
 
 
 def compared(returns: Tensor, counted: Tensor) -> Tensor:
@@ -55,13 +56,5 @@ class Algorithm(grpo.Algorithm):
         return shares.sum() / data["episodes"].sum()
 
 
-class Trainer(grpo.Trainer):
-    """The schedule of GRPO, as it is: clone an expert a little, then go by rewards."""
-
-    algorithm_class = Algorithm
-
-
 if __name__ == "__main__":
-    for log in Trainer(grpo.Config(eval_every=20_000, eval_episodes=500))():
-        if log["log_type"] == "evaluate":
-            print(log["sample_step"], float(log["logs"]["success_rate"]))
+    train(grpo, Algorithm, metric="success_rate", eval_every=20_000, eval_episodes=500)

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from yieldrl.algorithms import dpo
+from yieldrl.exercises.training import train
 
 
 def implicit_reward(log_prob: Tensor, reference: Tensor, beta: float) -> Tensor:
@@ -50,13 +51,5 @@ class Algorithm(dpo.Algorithm):
         return loss, {"loss": loss.detach(), "reward": reward.detach().mean()}
 
 
-class Trainer(dpo.Trainer):
-    """The schedule of DPO, as it is."""
-
-    algorithm_class = Algorithm
-
-
 if __name__ == "__main__":
-    for log in Trainer(dpo.Config(eval_episodes=200))():
-        if log["log_type"] == "evaluate":
-            print(log["learn_step"], float(log["logs"]["success_rate"]))
+    train(dpo, Algorithm, metric="success_rate", eval_episodes=200)

@@ -52,38 +52,36 @@ SETTINGS |= {"hidden_sizes": (8,), "batch_size": 4, "sequence_length": 4}
 SETTINGS |= {"num_envs": 2, "learning_starts": 32, "total_steps": 64}
 SETTINGS |= {"env_id": "yieldrl/CartPole-v1"}
 CHAPTER = Chapter(__name__)
-PROPERTIES = [
-    *CHAPTER.same(
-        "imagined_returns",
-        "At the horizon a branch goes on with what the critic says",
-        _branches([0.0, 0.0, 0.0]),
-        "A step that surely ends is worth its reward, and nothing after it",
-        _branches([0.0, 1.0, 0.0]),
-        "An end that is probable discounts what comes after it by that much",
-        _branches([0.3, 0.8, 0.1]),
-        "Lambda mixes the return of the next step with the critic's value",
-        _branches([0.3, 0.8, 0.1], 0.6),
-        "With lambda = 0 it is one reward, and the critic's value",
-        _branches([0.3, 0.8, 0.1], 0.0),
-        named="returns",
-    ),
-    *CHAPTER.same(
-        "k_step_errors",
-        "After one step it is the error of one prediction, in the unit",
-        _row(1),
-        "A prediction goes on from the one before it, and so do errors",
-        _row(5),
-        named="errors",
-    ),
-    CHAPTER.constant(
-        "The arguments stay as they were",
-        ("imagined_returns", _branches([0.3, 0.8, 0.1], 0.6)),
-        ("k_step_errors", _row(5)),
-    ),
-    *CHAPTER.same(_of_mbpo, "Of MBPO's ensemble it says the same", [], named="errors"),
-    CHAPTER.trains(
-        "Dreamer that uses these returns imagines what the library's own does",
-        {"Trainer": dreamer},
-        SETTINGS,
-    ),
-]
+CHAPTER.same(
+    "imagined_returns",
+    "At the horizon a branch goes on with what the critic says",
+    _branches([0.0, 0.0, 0.0]),
+    "A step that surely ends is worth its reward, and nothing after it",
+    _branches([0.0, 1.0, 0.0]),
+    "An end that is probable discounts what comes after it by that much",
+    _branches([0.3, 0.8, 0.1]),
+    "Lambda mixes the return of the next step with the critic's value",
+    _branches([0.3, 0.8, 0.1], 0.6),
+    "With lambda = 0 it is one reward, and the critic's value",
+    _branches([0.3, 0.8, 0.1], 0.0),
+    named="returns",
+)
+CHAPTER.same(
+    "k_step_errors",
+    "After one step it is the error of one prediction, in the unit",
+    _row(1),
+    "A prediction goes on from the one before it, and so do errors",
+    _row(5),
+    named="errors",
+)
+CHAPTER.constant(
+    "The arguments stay as they were",
+    ("imagined_returns", _branches([0.3, 0.8, 0.1], 0.6)),
+    ("k_step_errors", _row(5)),
+)
+CHAPTER.same(_of_mbpo, "Of MBPO's ensemble it says the same", [], named="errors")
+CHAPTER.trains(
+    "Dreamer that uses these returns imagines what the library's own does",
+    SETTINGS,
+    Algorithm=dreamer,
+)

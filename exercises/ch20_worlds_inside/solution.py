@@ -7,6 +7,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import dreamer
+from yieldrl.exercises.training import train
 
 
 def imagined_returns(
@@ -82,14 +83,6 @@ class Algorithm(dreamer.Algorithm):
         return segment
 
 
-class Trainer(dreamer.Trainer):
-    """The schedule of Dreamer, as it is."""
-
-    algorithm_class = Algorithm
-
-
 if __name__ == "__main__":
     world = {"env_id": "yieldrl/CartPole-v1", "total_steps": 6_000}
-    for log in Trainer(dreamer.Config(**world, eval_every=1_000))():
-        if log["log_type"] == "evaluate":
-            print(log["sample_step"], float(log["logs"]["episode_return"]))
+    train(dreamer, Algorithm, **world, eval_every=1_000)
