@@ -95,6 +95,7 @@ class TestNoise:
 
         algorithm.learn = spy
         list(trainer())
+        assert all(noise.any() for noise in seen[0])
         first = [tuple(noise.tolist()) for noise in seen[0]]
         assert len(set(first)) == 4, "each of two streams, twice"
         assert len({tuple(noise[0].tolist()) for noise in seen}) == len(seen), "anew"
