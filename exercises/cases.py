@@ -50,26 +50,23 @@ class Chapter:
         self.properties: list[Property] = []
         self.solution = Solution(Path(str(sys.modules[name].__file__)).parent, also)
 
-    def holds(self, function: Property) -> Property:
-        """A function that raises `Wrong` of some answers, and says why it should."""
-        self.properties.append(function)
-        return function
+    def holds(self, *functions: Property) -> None:
+        """Add functions that raise `Wrong`; their docstrings say what is asked."""
+        self.properties += functions
 
     def same(
         self,
         function: Function,
         *table: str | Sequence[Any],
         named: Names = "",
-        only: Sequence[str] = (),
-        hint: str = "",
+        only: Names = (),
         tolerance: float = 1e-4,
     ) -> None:
         """In all cases an answer must give what the solution gives.
 
         `table` has a property, in one sentence, and its cases, which are arguments of
         the function; the next property and its cases. Of several results that are
-        `named`, `only` some may count. The `hint` is for results that are those of no
-        known mistake.
+        `named`, `only` some may count.
         """
         rows: dict[str, list[Any]] = {}
         for part in table:
@@ -84,22 +81,11 @@ class Chapter:
                 results = [_call(module, function, copy.deepcopy(of)) for of in cases]
                 return [_parts(result, named, only, function) for result in results]
 
-            self.alike(says, solve, only or named, tolerance, hint)
+            self.alike(says, solve, only or named, tolerance)
 
-    def alike(
-        self,
-        says: str,
-        solve: Callable[[Any], Results],
-        named: Names,
-        tolerance: float = 1e-4,
-        hint: str = "",
-    ) -> None:
+    def alike(self, says: str, solve: Callable[[Any], Results], *named: Any) -> None:
         """What `solve` gives of a module must be the solution's."""
-
-        def holds(answer: Any) -> None:
-            self.compare(answer, solve, named, tolerance, hint)
-
-        self._ask(says, holds)
+        self._ask(says, lambda answer: self.compare(answer, solve, *named))
 
     def gradient(
         self, says: str, function: Function, case: Sequence[Any], of: int = 0
@@ -174,16 +160,14 @@ class Chapter:
         solve: Callable[[Any], Results],
         named: Names,
         tolerance: float = 1e-4,
-        hint: str = "",
     ) -> None:
         """Raise `Wrong` unless an answer's results are those of a right solution;
-        `solve` gives the results of a module."""
+        `solve` gives the results of a module, which are `named`."""
         got = solve(answer)
         wants = [solve(right) for right in self.solution.all_right]
         wrongs = [_first_wrong(got, want, named, tolerance) for want in wants]
-        if wrongs[0] is not None and None not in wrongs:
-            known = self.solution.hint(solve, got, tolerance)
-            raise Wrong(wrongs[0].message, known or hint)
+        if all(wrongs):
+            raise Wrong(wrongs[0], self.solution.hint(solve, got, tolerance))
 
     def _arguments(self, function: Function) -> list[str]:
         """The names of a function's arguments, without the module."""
@@ -225,24 +209,20 @@ def _parts(result: Any, named: Names, only: Names, function: Function) -> list[A
     kind, count = type(result).__name__, len(named)
     some = f"{_name(function)} returns a {kind}, expected {count} results"
     expect(complete, some, f"return {', '.join(named)}, in this order")
-    return [
-        result[named.index(name)]
-        for name in ([only] if isinstance(only, str) else only or named)
-    ]
+    some = [only] if isinstance(only, str) else only or named
+    return [result[named.index(name)] for name in some]
 
 
-def _first_wrong(
-    got: Results, want: Results, named: Names, tolerance: float
-) -> Wrong | None:
-    """The first result that is not as wanted, or None."""
+def _first_wrong(got: Results, want: Results, named: Names, tolerance: float) -> str:
+    """What is said of the first result that is not as wanted; empty if all are."""
     names = [named] if isinstance(named, str) else named
     for one, other in zip(got, want, strict=True):
         for j, name in enumerate(names):
             try:
                 expect_close(one[j], other[j], named=name, tolerance=tolerance)
             except Wrong as wrong:
-                return wrong
-    return None
+                return wrong.message
+    return ""
 
 
 def _trained(name: str, library: Any, config: Any, module: Any) -> list[Any]:

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import importlib
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -85,10 +86,11 @@ def _read(
     path = folder / "exercise.py" if file is None else Path(file)
     if file is not None and not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file")
+    shown = os.path.relpath(path)
     if not given and not path.exists():
         path.write_text(opened(folder), "utf-8")
-        print(f"made {_shown(path)}, which has gaps to fill")
-    what = f"{', '.join(given)} as given" if given else _shown(path)
+        print(f"made {shown}, which has gaps to fill")
+    what = f"{', '.join(given)} as given" if given else shown
     return f"{title(folder)}: {what}", _found(folder, path, given)
 
 
@@ -173,10 +175,3 @@ def _reason(error: BaseException, path: Path) -> str:
         name = Path(error.filename or path).name
         text = f"{name}, line {error.lineno}: {error.msg}"
     return " ".join(text.split())
-
-
-def _shown(path: Path) -> Path:
-    """A path as a person types it here."""
-    here = Path.cwd()
-    whole = path.resolve()
-    return whole.relative_to(here) if whole.is_relative_to(here) else path

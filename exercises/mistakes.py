@@ -106,10 +106,7 @@ class Solution:
         return module
 
     def hint(
-        self,
-        solve: Callable[[Any], Results],
-        got: Results,
-        tolerance: float,
+        self, solve: Callable[[Any], Results], got: Results, tolerance: float
     ) -> str:
         """The hint of the mistake that gives the same in all cases, or an empty string.
 

@@ -93,14 +93,12 @@ same(
     "The environment is stepped with what the policy says",
     (),
     only="action",
-    hint="step with the action of the policy, as it is",
 )
 same("An episode that is truncated is over as well", ("truncated",), only=RESULT)
 same(
     "The environment is reset once, with the seed, and then left where it ended",
     (),
     only="seed of a reset",
-    hint="reset it once, before the first step",
 )
 CHAPTER.same(
     lake,

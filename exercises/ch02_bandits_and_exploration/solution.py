@@ -1,7 +1,5 @@
 """Epsilon-greedy choices and incremental means, written out."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from tensordict import TensorDict
@@ -88,11 +86,6 @@ class Trainer(q_learning.Trainer):
 
 
 if __name__ == "__main__":
-    settings: dict[str, Any] = {
-        "num_envs": 8,
-        "total_steps": 60_000,
-        "eval_every": 20_000,
-    }
     for name, trainer in (("yours", Trainer), ("the library's", q_learning.Trainer)):
         print(name)
-        train(q_learning, trainer, **settings)
+        train(q_learning, trainer, num_envs=8, total_steps=60_000, eval_every=20_000)

@@ -123,8 +123,4 @@ CHAPTER.same(
     "The scores of all tasks are pooled before the quarters are left out",
     ([[0.0, 1.0, 3.0, 2.0], [60.0, 40.0, 90.0, 50.0], [5, 4, 9, 8]],),
 )
-CHAPTER.holds(own_runs)
-CHAPTER.holds(replaced)
-CHAPTER.holds(by_itself)
-CHAPTER.holds(percentiles)
-CHAPTER.holds(coverage)
+CHAPTER.holds(own_runs, replaced, by_itself, percentiles, coverage)

@@ -77,7 +77,7 @@ CHAPTER.constant(
 CHAPTER.alike(
     "Gradients flow back through an episode, and not out of it",
     through_time,
-    named=("gradient of x", "gradient of the memory"),
+    ("gradient of x", "gradient of the memory"),
 )
 CHAPTER.same(
     _log_probs,

@@ -157,7 +157,4 @@ same(
 )
 same("final_obs is what the action led to, before any reset", MIXED, only="final_obs")
 same("A new episode begins with a count of 0", MIXED, only="elapsed")
-CHAPTER.holds(apart)
-CHAPTER.holds(unseen)
-CHAPTER.holds(at_once)
-CHAPTER.holds(training)
+CHAPTER.holds(apart, unseen, at_once, training)

@@ -177,7 +177,5 @@ def _rollout() -> tuple[TensorDict, Tensor, Tensor]:
 
 
 CHAPTER = Chapter(__name__)
-for holds in (healthy, named, mended_01, mended_02, mended_03, mended_04, mended_05):
-    CHAPTER.holds(holds)
-for holds in (mended_06, circle):
-    CHAPTER.holds(holds)
+CHAPTER.holds(healthy, named, mended_01, mended_02, mended_03, mended_04, mended_05)
+CHAPTER.holds(mended_06, circle)

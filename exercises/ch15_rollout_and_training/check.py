@@ -111,6 +111,6 @@ CHAPTER.constant(
 CHAPTER.alike(
     "PPO that uses it corrects a rollout of older weights as the library's own",
     stale,
-    named="advantage",
+    "advantage",
 )
 CHAPTER.holds(background)

@@ -102,5 +102,4 @@ CHAPTER.same(
     "Values of hundreds and the paper's temperature give finite numbers",
     (_batch(), 0.9, -1.0, 0.03, 200.0),
 )
-CHAPTER.holds(constant)
-CHAPTER.holds(learned)
+CHAPTER.holds(constant, learned)
