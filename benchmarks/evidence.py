@@ -127,8 +127,11 @@ def claim_of(result: Mapping[str, Any]) -> Claim | Trial:
 
 
 def drawn(result: Mapping[str, Any]) -> bool:
-    """Whether a result has anything for a figure: a claim may have numbers alone."""
-    return result["kind"] != "evidence" or bool(result["runs"][0]["series"])
+    """Whether a claim's result has anything for a figure, or numbers alone."""
+    if result["kind"] == "evidence":
+        return bool(result["runs"][0]["series"])
+    claim = claim_of(result)
+    return isinstance(claim, Trial) and claim.draw is not None
 
 
 def parted(measured: Measured) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ class Trial:
     name: str  # of its files in docs/results: a kind, and a word
     statement: str
     table: Callable[[Runs], Table]
-    draw: Callable[[Any, Runs], object]  # on Matplotlib's axes
+    draw: Callable[[Any, Runs], object] | None = None  # on Matplotlib's axes
     axes: Mapping[str, Any] = field(default_factory=dict)  # what is set of them
     run: Callable[..., Any] | None = None  # of a case and a seed, in its own process
     cases: Sequence[Mapping[str, Any]] = ({},)
@@ -52,6 +52,7 @@ class Trial:
 
     def fill(self, axes: Any, result: Mapping[str, Any]) -> None:
         """Draw its figure."""
+        assert self.draw
         self.draw(axes, result["runs"])
         axes.set(**self.axes)
 

@@ -5,23 +5,19 @@ import dataclasses
 import importlib
 import statistics
 import time
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from yieldrl.algorithms import appo, gipo, ppo
-from yieldrl.benchmarks.claim import Run, Verdict, at_most, mean, values
-from yieldrl.benchmarks.style import COLORS, INK, line
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import mean, some, values
+from yieldrl.benchmarks.style import lines
 from yieldrl.benchmarks.tasks import TASKS
-from yieldrl.experiments.plot import aggregate
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_most
 
 CORRECTIONS = ("none", "clip", "gipo", "vtrace")
 
 # synchronous, as PPO is, and in the background with each correction
 SIDES = {"sync": "synchronous", **{name: f"async, {name}" for name in CORRECTIONS}}
-
-CASES = [{"side": side} for side in SIDES]
 
 # task -> environment steps of all sides, in which the synchronous one has learned
 STEPS = {"ppo-cartpole": 60_000, "ppo-pendulum": 200_000, "ppo_lstm-tmaze": 100_000}
@@ -30,10 +26,6 @@ EPISODES = 20  # of the final evaluation
 
 # share of the synchronous return by which the best correction may be lower
 WITHIN = 0.05
-
-
-def settings(task: str) -> dict[str, Any]:
-    return {"task": task, "total_steps": STEPS[task], "episodes": EPISODES}
 
 
 def train(task: str, side: str, seed: int) -> dict[str, Any]:
@@ -91,12 +83,24 @@ def learned(trainer: Any) -> dict[str, Any]:
     }
 
 
-def evaluations(runs: Sequence[Run]) -> list[float]:
-    """The returns of all evaluations during training."""
-    return [value for run in runs for _, value in run["curve"]]
+def evaluations(runs: Runs) -> float:
+    """The mean return of all evaluations during training."""
+    return statistics.mean(value for run in runs for _, value in run["curve"])
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
+def table(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for side, label in SIDES.items():
+        of, final = some(runs, side=side), values(runs, "final", side=side)
+        ends = f"{min(final):.4g} to {max(final):.4g}"
+        row = [label, f"{mean(of, 'final'):.4g}", ends]
+        row += [f"{evaluations(of):.4g}", f"{mean(of, 'policy_lag'):.2f}"]
+        rows.append([*row, f"{mean(of, 'seconds'):.0f}"])
+    header = ["side", "mean return", "seeds", "during training", "policy lag", "s"]
+    return header, rows
+
+
+def judge(runs: Runs) -> list[Demand]:
     means = {side: mean(runs, "final", side=side) for side in SIDES}
     best = max(CORRECTIONS, key=lambda side: means[side])
     share = (means["sync"] - means[best]) / abs(means["sync"])
@@ -104,8 +108,35 @@ def judge(runs: Sequence[Run]) -> list[Verdict]:
     return [at_most(demand, share, WITHIN)]
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    for color, side in zip((INK, *COLORS), SIDES, strict=False):
-        points = [np.array(curve).T for curve in values(runs, "curve", side=side)]
-        label = f"{SIDES[side]}, {len(points)} seeds"
-        line(axes, aggregate(label, [(xs, ys) for xs, ys in points]), color)
+def claim(task: str, name: str, what: str, world: str) -> Trial:
+    return Trial(
+        name=f"collecting-corrections-{name}",
+        statement=(
+            f"What {what} returns on {world} after as many steps, collected"
+            " in turn and, with each correction, in the background."
+        ),
+        settings={"task": task, "total_steps": STEPS[task], "episodes": EPISODES},
+        run=train,
+        cases=[{"task": task, "side": side} for side in SIDES],
+        table=table,
+        judge=judge,
+        draw=lambda axes, runs: lines(
+            axes, {of: values(runs, "curve", side=side) for side, of in SIDES.items()}
+        ),
+        axes={
+            "title": f"{what} on {world}, collected in the background",
+            "xlabel": "environment steps",
+            "ylabel": "return of deterministic episodes",
+        },
+    )
+
+
+CLAIMS = [
+    claim("ppo-cartpole", "cartpole", "ppo", "CartPole-v1"),
+    claim("ppo-pendulum", "pendulum", "ppo", "Pendulum-v1"),
+    claim("ppo_lstm-tmaze", "tmaze", "ppo_lstm", "yieldrl/TMaze-v1"),
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

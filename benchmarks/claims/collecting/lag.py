@@ -5,26 +5,24 @@ import copy
 import dataclasses
 import statistics
 from collections import deque
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import mean, some
 from yieldrl.benchmarks.style import COLORS, line
 from yieldrl.benchmarks.tasks import TASKS
+from yieldrl.benchmarks.trial import Runs, Table, Trial
 from yieldrl.collectors import SyncCollector
 from yieldrl.experiments.plot import aggregate
 from yieldrl.foundations import derive_seed
 
-from .corrections import CORRECTIONS, STEPS, learned, trainer_of
-from .corrections import evaluations as evaluations  # which lag.yaml names
+from .corrections import CORRECTIONS, STEPS, evaluations, learned, trainer_of
 
 TASK = "ppo-cartpole"
 LAGS = (0, 1, 2, 4, 8)  # in updates, each of them from one rollout
-SETTINGS = {"task": TASK, "total_steps": STEPS[TASK], "lags": list(LAGS)}
-CASES = [{"lag": lag, "correction": name} for lag in LAGS for name in CORRECTIONS]
 
 
 class Lagged(SyncCollector):
@@ -64,9 +62,7 @@ def train(correction: str, lag: int, seed: int) -> dict[str, Any]:
         return {"correction": correction, "lag": lag, "seed": seed, **learned(trainer)}
 
 
-def of(
-    runs: Sequence[Run], correction: str, lag: int, *, along: bool = False
-) -> list[float]:
+def of(runs: Runs, correction: str, lag: int, *, along: bool = False) -> list[float]:
     """Every seed's final return, or its mean along training."""
     return [
         statistics.mean(y for _, y in run["curve"]) if along else run["final"]
@@ -75,7 +71,18 @@ def of(
     ]
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
+def table(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for lag in LAGS:
+        row = [str(lag)]
+        for correction in CORRECTIONS:
+            found = some(runs, lag=lag, correction=correction)
+            row.append(f"{mean(found, 'final'):.4g} / {evaluations(found):.4g}")
+        rows.append(row)
+    return ["lag", *(f"{of}, final / during training" for of in CORRECTIONS)], rows
+
+
+def draw(axes: Any, runs: Runs) -> None:
     lags = np.array(LAGS)
     for color, correction in zip(COLORS, CORRECTIONS, strict=False):
         for label, along, style in (
@@ -87,3 +94,28 @@ def draw(axes: Any, runs: Sequence[Run]) -> None:
             drawn = aggregate(label, [(lags, np.array(ys)) for ys in seeds])
             line(axes, drawn, color, style)
     axes.set_xticks(LAGS)
+
+
+CLAIMS = [
+    Trial(
+        name="collecting-lag",
+        statement=(
+            "How much is learned from actions of a policy that is some updates old,"
+            " with each correction."
+        ),
+        settings={"task": TASK, "total_steps": STEPS[TASK], "lags": LAGS},
+        run=train,
+        cases=[{"lag": lag, "correction": of} for lag in LAGS for of in CORRECTIONS],
+        table=table,
+        draw=draw,
+        axes={
+            "title": "ppo-cartpole, collected with a policy of some updates ago",
+            "xlabel": "updates since the policy that collected",
+            "ylabel": "return of deterministic episodes",
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

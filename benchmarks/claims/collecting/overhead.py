@@ -4,8 +4,9 @@ In one work an environment costs nothing and nearly all of the time is the learn
 The other is W1 of `peers`, where both halves want the same interpreter.
 """
 
+import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
@@ -15,16 +16,23 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import constants
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import mean, some, values
 from yieldrl.benchmarks.style import COLORS, INK
-from yieldrl.benchmarks.terms import Run
 from yieldrl.benchmarks.timing import trainers_in_turns
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_most
 
 SLICES = 20  # pairs of slices of a seed, after one that is not counted
-UPDATES, COMMON = constants("collecting/overhead", "UPDATES", "COMMON")
-
-SETTINGS = {"slices": SLICES, "updates": UPDATES}
+UPDATES = {"free": 8, "W1": 30}  # rollouts learned from in a slice, about a second
+COMMON: dict[str, Any] = {
+    "anneal_learning_rate": False,
+    "normalize_reward": False,
+    "total_steps": 1_000_000_000,
+    "eval_every": 0,
+    "device": "cpu",
+}
 SIDES = ("sync", "async")
+SHARE = "learner's share"
 
 
 class Free(VectorEnv[Any, Any, Any]):
@@ -63,7 +71,6 @@ def w1(seed: int, side: Any) -> ppo.Trainer:
 
 
 WORKS: dict[str, Callable[[int, Any], ppo.Trainer]] = {"free": free, "W1": w1}
-CASES = [{"work": work} for work in WORKS]
 
 
 def slices(work: str, seed: int) -> dict[str, Any]:
@@ -74,7 +81,7 @@ def slices(work: str, seed: int) -> dict[str, Any]:
     found = trainers_in_turns(trainers, lambda of: one_slice(of, updates), SLICES)
     collect, train = (sum(of[k] for of in found["sync"]) for k in ("collect", "train"))
     share = round(train / (collect + train), 3)
-    run = {"work": work, "seed": seed, "learner's share": share}
+    run = {"work": work, "seed": seed, SHARE: share}
     return run | {side: [round(of["all"], 4) for of in found[side]] for side in SIDES}
 
 
@@ -93,7 +100,7 @@ def one_slice(trainer: ppo.Trainer, updates: int) -> dict[str, float]:
     return {"all": time.perf_counter() - begin, **spent}
 
 
-def ratios(runs: Sequence[Run], work: str) -> list[float]:
+def ratios(runs: Runs, work: str) -> list[float]:
     """Time of each slice in the background, in times of the one beside it."""
     return [
         background / synchronous
@@ -103,10 +110,57 @@ def ratios(runs: Sequence[Run], work: str) -> list[float]:
     ]
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
+def table(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for work in WORKS:
+        of, found = some(runs, work=work), ratios(runs, work)
+        row = [work, f"{mean(of, SHARE):.0%}"]
+        slices = ([x for run in of for x in run[side]] for side in SIDES)
+        row += [f"{statistics.median(seconds):.3f}" for seconds in slices]
+        low, middle, high = statistics.quantiles(found, n=4)
+        rows.append([*row, f"{middle:.3f}", f"{low:.3f} to {high:.3f}"])
+    header = ["work", SHARE, "s, sync", "s, async", "ratio", "quartiles"]
+    return header, rows
+
+
+def judge(runs: Runs) -> list[Demand]:
+    """Where collecting is free, and the learner's share 90 % or more."""
+    least = min(values(runs, SHARE, work="free"))
+    words = f"free ({SHARE} {least:.0%}), time of synchronous"
+    return [at_most(words, statistics.median(ratios(runs, "free")), 1.1)]
+
+
+def draw(axes: Any, runs: Runs) -> None:
     for color, work in zip(COLORS, WORKS, strict=False):
         of = sorted(ratios(runs, work))
         shares = [100 * (i + 0.5) / len(of) for i in range(len(of))]
         axes.plot(shares, of, ".-", color=color, label=f"{work}, {len(of)} pairs")
     axes.axhline(1.0, color=INK, linewidth=0.9)
     axes.axhline(1.1, color=INK, linewidth=0.9, linestyle="--", label="allowed, free")
+
+
+CLAIMS = [
+    Trial(
+        name="collecting-overhead",
+        statement=(
+            "Where collecting takes no time, doing it in the background costs hardly"
+            " any."
+        ),
+        settings={"slices": SLICES, "updates": UPDATES},
+        run=slices,
+        cases=[{"work": work} for work in WORKS],
+        timed=True,
+        table=table,
+        judge=judge,
+        draw=draw,
+        axes={
+            "title": "Time in the background, in times of synchronous",
+            "xlabel": "% of the pairs of slices, from the best to the worst",
+            "ylabel": "ratio",
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

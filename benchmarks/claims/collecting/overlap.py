@@ -4,8 +4,8 @@ Sleeps stand for a policy on another machine and for the update: collecting for 
 seconds and learning for `l` take `c + l` in turn, and at best the longer side by side.
 """
 
+import statistics
 import time
-from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
@@ -15,16 +15,23 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run, constants, values
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import median, some, values
 from yieldrl.benchmarks.style import COLORS, INK
+from yieldrl.benchmarks.trial import Runs, Table, Trial, at_least
 
 STEP_SECONDS = 0.1  # of an action
 STEPS = 4  # of a rollout
 UPDATES = 20  # of every run; the first rollout has no update to lie beside
-SETTINGS = {"step_seconds": STEP_SECONDS, "steps": STEPS, "updates": UPDATES}
-RATIOS, FIELDS = constants("collecting/overlap", "RATIOS", "FIELDS")
+RATIOS = {"1:4": 0.25, "1:2": 0.5, "1:1": 1.0, "2:1": 2.0, "4:1": 4.0}
+FIELDS: dict[str, Any] = {
+    "num_envs": 1,
+    "num_epochs": 1,
+    "num_minibatches": 1,
+    "eval_every": 0,
+    "device": "cpu",
+}
 
-CASES = [{"ratio": ratio} for ratio in RATIOS]
 SIDES = ("sync", "async")
 
 
@@ -78,7 +85,7 @@ def seconds(side: Any, learning: float, seed: int) -> float:
             return time.perf_counter() - begin
 
 
-def gains(runs: Sequence[Run], ratio: str) -> list[float]:
+def gains(runs: Runs, ratio: str) -> list[float]:
     """How many times as fast as in turn, of every pair of a ratio."""
     return [run["sync"] / run["async"] for run in runs if run["ratio"] == ratio]
 
@@ -88,12 +95,19 @@ def limit(ratio: float) -> float:
     return (ratio + 1) / max(ratio, 1)
 
 
-def best(runs: Sequence[Run]) -> float:
-    """The limit of the ratio that runs have."""
-    return limit(RATIOS[runs[0]["ratio"]])
+def table(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for ratio, number in RATIOS.items():
+        of, found = some(runs, ratio=ratio), gains(runs, ratio)
+        row = [ratio, *(f"{median(of, side):.2f}" for side in SIDES)]
+        ends = f"{min(found):.3f} to {max(found):.3f}"
+        rows.append([*row, f"{statistics.median(found):.3f}", ends])
+        rows[-1].append(f"{limit(number):.3f}")
+    header = ["collecting : learning", "seconds, sync", "seconds, async"]
+    return [*header, "times as fast", "pairs", "limit"], rows
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
+def draw(axes: Any, runs: Runs) -> None:
     curve = [2 ** (i / 20) for i in range(-45, 46)]
     label = "(c + l) / max(c, l)"
     axes.plot(curve, [limit(x) for x in curve], color=INK, label=label)
@@ -102,3 +116,35 @@ def draw(axes: Any, runs: Sequence[Run]) -> None:
     axes.plot(*zip(*points, strict=True), "o", color=COLORS[0], label=label, alpha=0.6)
     axes.set_xscale("log", base=2)
     axes.set_xticks(list(RATIOS.values()), list(RATIOS))
+
+
+CLAIMS = [
+    Trial(
+        name="collecting-overlap",
+        statement=(
+            "Where acting waits for something else, learning costs no time of its own:"
+            " side by side the two take as long as the longer of them."
+        ),
+        settings={"step_seconds": STEP_SECONDS, "steps": STEPS, "updates": UPDATES},
+        run=pair,
+        cases=[{"ratio": ratio} for ratio in RATIOS],
+        table=table,
+        judge=lambda runs: [  # where both take as long
+            at_least(
+                "1:1, times as fast as in turn",
+                statistics.median(gains(runs, "1:1")),
+                1.8,
+            )
+        ],
+        draw=draw,
+        axes={
+            "title": "Wall time to the same number of updates, in turn / side by side",
+            "xlabel": "collecting : learning",
+            "ylabel": "times as fast",
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

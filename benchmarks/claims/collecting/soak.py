@@ -2,7 +2,6 @@
 collector in the background. Every few seconds the loops are left and entered again."""
 
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -10,32 +9,39 @@ import numpy as np
 import psutil
 
 from yieldrl.algorithms import dqn, ppo
-from yieldrl.benchmarks import subprocesses
-from yieldrl.benchmarks.claim import Options, Run, Table, Verdict, at_most, constants
-from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_most
 
+MINUTES = 20.0
 EVERY = 5.0  # seconds between two looks
 SETTLED = 0.2  # share of the time after which nothing may grow any more
 MAX_GROWTH = 0.5  # MiB a minute: two bytes or so for each step of the environments
 
-(COMMON,) = constants("collecting/soak", "COMMON")
-SETTINGS = {"every": EVERY, "settled": SETTLED, **COMMON}
+COMMON: dict[str, Any] = {
+    "env_id": "CartPole-v1",
+    "total_steps": 1_000_000_000,
+    "anneal_learning_rate": False,
+    "eval_every": 100_000,
+    "eval_episodes": 2,
+    "device": "cpu",
+    "collection": "async",
+}
 
 
-def soak(minutes: float, every: float) -> list[dict[str, float]]:
+def soak(seed: int) -> dict[str, Any]:
     """Train for some minutes, and look at the process every few seconds."""
     found: list[dict[str, float]] = []
     with ExitStack() as stack:
         trainers = [
-            ppo.Trainer(ppo.Config(**COMMON)),
-            dqn.Trainer(dqn.Config(**COMMON, buffer_size=20_000)),
+            ppo.Trainer(ppo.Config(**COMMON, seed=seed)),
+            dqn.Trainer(dqn.Config(**COMMON, buffer_size=20_000, seed=seed)),
         ]
         for trainer in trainers:
             stack.enter_context(trainer)
         begin = time.perf_counter()
-        while time.perf_counter() - begin < 60 * minutes:
+        while time.perf_counter() - begin < 60 * MINUTES:
             loops = [trainer() for trainer in trainers]
-            until = time.perf_counter() + every
+            until = time.perf_counter() + EVERY
             while time.perf_counter() < until:
                 for loop in loops:
                     next(loop)
@@ -44,7 +50,7 @@ def soak(minutes: float, every: float) -> list[dict[str, float]]:
             found[-1] |= dict(zip(("ppo", "dqn"), steps, strict=True))
             for loop in loops:
                 loop.close()
-    return found
+    return {"runs": found}
 
 
 def look() -> dict[str, float]:
@@ -58,33 +64,29 @@ def look() -> dict[str, float]:
     }
 
 
-def measure(options: Options) -> list[dict[str, Any]]:
-    return subprocesses.call(soak, 1, minutes=options.minutes, every=EVERY)
-
-
-def settled(runs: Sequence[Run]) -> list[Run]:
+def settled(runs: Runs) -> Runs:
     """The looks after the first fifth of the time."""
     begin = SETTLED * runs[-1]["seconds"]
     return [run for run in runs if run["seconds"] >= begin]
 
 
-def growth(runs: Sequence[Run]) -> float:
+def growth(runs: Runs) -> float:
     """MiB a minute, by the least squares of what is settled."""
     minutes = [run["seconds"] / 60 for run in settled(runs)]
     sizes = [run["rss_mib"] for run in settled(runs)]
     return float(np.polyfit(minutes, sizes, 1)[0])
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
-    verdicts = [at_most("growth of the memory, MiB a minute", growth(runs), MAX_GROWTH)]
+def judge(runs: Runs) -> list[Demand]:
+    found = [at_most("growth of the memory, MiB a minute", growth(runs), MAX_GROWTH)]
     for held in ("threads", "handles"):
         counts = [run[held] for run in settled(runs)]
         spread = float(max(counts) - min(counts))
-        verdicts.append(at_most(f"{held}, most less fewest", spread, 0.0))
-    return verdicts
+        found.append(at_most(f"{held}, most less fewest", spread, 0.0))
+    return found
 
 
-def table(runs: Sequence[Run]) -> Table:
+def table(runs: Runs) -> Table:
     after = settled(runs)
     rows = [
         [f"{run['seconds'] / 60:.1f}", f"{run['rss_mib']:.1f}"]
@@ -95,11 +97,20 @@ def table(runs: Sequence[Run]) -> Table:
     return header, rows
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    minutes, first = [run["seconds"] / 60 for run in runs], settled(runs)[0]
-    names = {"rss_mib": "memory (RSS)", "threads": "threads", "handles": "file handles"}
-    for (name, label), color in zip(names.items(), COLORS, strict=False):
-        shares = [run[name] / first[name] for run in runs]
-        unit = f"{first[name]:.0f}" + (" MiB" if name == "rss_mib" else "")
-        axes.plot(minutes, shares, color=color, label=f"{label}, 1 = {unit}")
-    axes.set_ylabel(f"share of what it was after {first['seconds'] / 60:.0f} minutes")
+CLAIMS = [
+    Trial(
+        name="collecting-soak",
+        statement=(
+            "In the background for long, nothing grows: no memory, no threads, no file"
+            " handles."
+        ),
+        settings={"every": EVERY, "settled": SETTLED, **COMMON},
+        run=soak,
+        table=table,
+        judge=judge,
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

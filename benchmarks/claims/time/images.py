@@ -4,7 +4,7 @@ are calls of the same libraries under every framework and are timed alone here."
 import dataclasses
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -15,10 +15,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run, Table, median
+from yieldrl.benchmarks.evidence import main
 from yieldrl.benchmarks.peers.workloads import WORKLOADS
+from yieldrl.benchmarks.runs import median
 from yieldrl.benchmarks.style import bars
 from yieldrl.benchmarks.timing import in_turns
+from yieldrl.benchmarks.trial import Runs, Table, Trial
 
 from .profile_ppo import Watch
 
@@ -149,7 +151,7 @@ def take_turns(precision: Any, num_threads: int, seed: int) -> dict[str, Any]:
     return {"seed": seed, **case, **medians}
 
 
-def medians_of(runs: Sequence[Run]) -> Iterator[tuple[str, str, dict[str, float]]]:
+def medians_of(runs: Runs) -> Iterator[tuple[str, str, dict[str, float]]]:
     for case in CASES:
         named = f"{case['precision']}, {case['num_threads']}"
         for side in SIDES:
@@ -160,7 +162,7 @@ def medians_of(runs: Sequence[Run]) -> Iterator[tuple[str, str, dict[str, float]
             )
 
 
-def table(runs: Sequence[Run]) -> Table:
+def table(runs: Runs) -> Table:
     rows = [
         [case, side, *(f"{x:.1f}" for x in (*parts.values(), sum(parts.values())))]
         for case, side, parts in medians_of(runs)
@@ -168,9 +170,31 @@ def table(runs: Sequence[Run]) -> Table:
     return ["precision, threads", "microseconds", *PARTS.values(), "all"], rows
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
+def draw(axes: Any, runs: Runs) -> None:
     rows = {
         f"{case}: {side}": {PARTS[part]: value for part, value in parts.items()}
         for case, side, parts in medians_of(runs)
     }
     bars(axes, rows)
+
+
+CLAIMS = [
+    Trial(
+        name="time-images",
+        statement=(
+            "PPO on MinAtar's Breakout: eager, compiled, and what its convolutions and"
+            " products of matrices take alone."
+        ),
+        run=take_turns,
+        cases=CASES,
+        settings=SETTINGS,
+        timed=True,
+        table=table,
+        draw=draw,
+        axes={"xlabel": "microseconds of an environment step"},
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

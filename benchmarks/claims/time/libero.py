@@ -18,17 +18,26 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.benchmarks.claim import Run, constants, values
-from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import median, some, values
+from yieldrl.benchmarks.style import dots
 from yieldrl.benchmarks.timing import in_turns
+from yieldrl.benchmarks.trial import Demand, Runs, Table, Trial, at_least
 
-ROUNDS, STEPS, SIZE, SIDES, WAYS = constants(
-    "time/libero", "ROUNDS", "STEPS", "SIZE", "SIDES", "WAYS"
-)
-
+ROUNDS = 5  # turns of each side
+STEPS = {"pictures": 2, "states": 40}  # of a turn
+SIZE = 128  # pixels of a picture's sides
+SIDES = {
+    "benchmark": "the benchmark's own loop",
+    "yieldrl": "yieldrl",
+    "without shadows": "yieldrl, without shadows",
+}
+WAYS = {  # what renders, and whether with and without shadows
+    "states": ("", (True,)),
+    "pictures by EGL": ("egl", (True, False)),
+    "pictures by OSMesa": ("osmesa", (True, False)),
+}
 SETTINGS = {"suite": "libero_spatial", "task": 0, "size": SIZE, "steps": STEPS}
-
-CASES = [{"way": way} for way in WAYS]
 
 Sides = dict[str, Callable[[], float]]
 
@@ -173,22 +182,86 @@ def measure_way(way: str, seed: int) -> dict[str, Any]:
     return {"seed": seed, "way": way, **found, "workers": workers}
 
 
-def ratios(runs: Sequence[Run]) -> list[float]:
-    """Of the benchmark's speed that is left, turn by turn."""
-    return [
+def ratio(runs: Runs) -> float:
+    """Of the benchmark's speed that is left, the median of the turns."""
+    return statistics.median(
         ours / theirs
         for run in runs
         for ours, theirs in zip(run["yieldrl"], run["benchmark"], strict=True)
+    )
+
+
+def speeds(runs: Runs, side: str, way: str) -> list[float]:
+    return [x for taken in values(runs, side, way=way) for x in taken]
+
+
+def table(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for way in WAYS:
+        of, row = some(runs, way=way), [way]
+        for side in SIDES:
+            found = speeds(runs, side, way)
+            row.append(f"{statistics.median(found):.1f}" if found else "")
+        row.append(f"{ratio(of):.3f}")
+        for side in ("benchmark", "one", "two"):
+            found = [x for run in of for x in run["workers"][side]]
+            row.append(f"{statistics.median(found):.1f}")
+        row.append(f"{median(of, 'workers', 'start_seconds'):.1f}")
+        row.append(f"{max(values(of, 'workers', 'megabytes')):,.0f}")
+        resets = (median(of, "reset_seconds", of_) for of_ in ("yieldrl", "benchmark"))
+        rows.append([*row, *(f"{seconds:.1f}" for seconds in resets)])
+    header = ["what", "benchmark, steps/s of a processor", "yieldrl", "without shadows"]
+    header += ["share of its speed", "benchmark, steps/s of the clock", "one worker"]
+    header += ["two workers", "start of two, s", "MB of a worker", "reset, s"]
+    return [*header, "benchmark's reset, s"], rows
+
+
+def judge(runs: Runs) -> list[Demand]:
+    pairs = [
+        two / one
+        for of in values(runs, "workers")
+        for two, one in zip(of["two"], of["one"], strict=True)
+    ]
+    words = "times as many steps with two workers as with one"
+    return [
+        at_least("of the benchmark's speed", ratio(runs), 0.97),
+        at_least(words, statistics.median(pairs), 1.5),
     ]
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    for color, (side, label) in zip(COLORS, SIDES.items(), strict=False):
-        places, medians = [], []
-        for place, way in enumerate(reversed(WAYS)):
-            found = [x for taken in values(runs, side, way=way) for x in taken]
-            if found:
-                places.append(place + 0.12 * (1 - [*SIDES].index(side)))
-                medians.append(statistics.median(found))
-        axes.plot(medians, places, "o", color=color, label=label)
-    axes.set_yticks(range(len(WAYS)), [*reversed(WAYS)])
+def draw(axes: Any, runs: Runs) -> None:
+    ways = [*WAYS][::-1]
+    points: dict[str, Any] = {}
+    for place, (side, label) in enumerate(SIDES.items()):
+        found = {way: speeds(runs, side, way) for way in ways}
+        medians = [statistics.median(of) for of in found.values() if of]
+        rows = [ways.index(way) + 0.12 * (1 - place) for way, of in found.items() if of]
+        points[label] = medians, rows
+    dots(axes, points)
+    axes.set_yticks(range(len(ways)), ways)
+
+
+CLAIMS = [
+    Trial(
+        name="time-libero",
+        statement=(
+            "LIBERO's tasks as environments are as fast as the benchmark's own loop:"
+            " less than 3 % go into what is around the simulation."
+        ),
+        settings=SETTINGS,
+        run=measure_way,
+        cases=[{"way": way} for way in WAYS],
+        timed=True,  # one at a time, with up to four simulators
+        table=table,
+        judge=judge,
+        draw=draw,
+        axes={
+            "title": "A task of LIBERO, two cameras of 128 pixels or states alone",
+            "xlabel": "steps per second of a processor",
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

@@ -6,19 +6,20 @@ import io
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from typing import Any
 
 from yieldrl import loggers
 from yieldrl.abstractions import LogData
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run, median
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import median
 from yieldrl.benchmarks.style import bars
+from yieldrl.benchmarks.trial import Runs, Table, Trial, at_most
 
 # rollouts of a loop; logs of collecting in each, and of gradient steps
 ROLLOUTS, STEPS, UPDATES = 400, 128, 16
 
-SETTINGS = {"rollouts": ROLLOUTS, "collect": STEPS, "train": UPDATES}
 ROUNDS = 3  # loops of each logger in a seed
 
 # name -> makes the loggers
@@ -78,5 +79,33 @@ def take_turns(seed: int) -> dict[str, Any]:
     return {"seed": seed, **found}
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    bars(axes, {name: {"": median(runs, name)} for name in LOGGERS})
+def table(runs: Runs) -> Table:
+    none = median(runs, "none")
+    found = {name: median(runs, name) for name in LOGGERS}
+    rows = [[name, f"{of:.2f}", f"{of - none:.2f}"] for name, of in found.items()]
+    return ["loggers", "microseconds of a log", "of these the logger's"], rows
+
+
+CLAIMS = [
+    Trial(
+        name="time-loggers",
+        statement=(
+            "What a log costs that a loop yields, and what each logger adds to it."
+        ),
+        settings={"rollouts": ROLLOUTS, "collect": STEPS, "train": UPDATES},
+        run=take_turns,
+        timed=True,
+        table=table,
+        judge=lambda runs: [  # a step of one environment takes some fifty
+            at_most("microseconds of a yield", median(runs, "none"), 5.0)
+        ],
+        draw=lambda axes, runs: bars(
+            axes, {name: {"": median(runs, name)} for name in LOGGERS}
+        ),
+        axes={"xlabel": "microseconds of a log"},
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

@@ -3,21 +3,47 @@ more compiled functions take turns, rollout by rollout."""
 
 import statistics
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run, Table, constants
+from yieldrl.benchmarks.evidence import main
 from yieldrl.benchmarks.style import bars
 from yieldrl.benchmarks.timing import in_turns, learn_rollouts, time_method
+from yieldrl.benchmarks.trial import Runs, Table, Trial, at_least
 from yieldrl.collectors import FusedCollector
 
 ROLLOUTS = 10  # of each side in a seed, after those that are not counted
 
-FIELDS, SIDES, PARTS = constants("time/ppo", "FIELDS", "SIDES", "PARTS")
-
-SETTINGS = {**FIELDS, "rollouts": ROLLOUTS, "sides": SIDES}
+FIELDS: dict[str, Any] = {
+    "env_id": "yieldrl/CartPole-v1",
+    "num_envs": 1024,
+    "num_steps": 32,
+    "num_epochs": 4,
+    "num_minibatches": 4,
+    "anneal_learning_rate": False,
+    "total_steps": 1_000_000_000,
+    "eval_every": 0,
+    "device": "cpu",
+    "threads": 1,
+}
+SIDES = {  # what is compiled; each has what those before it have
+    "eager": "eager",
+    "steps": "+ steps",
+    "looking": "+ evaluation of rollouts",
+    "acting": "+ acting",
+    "whole": "+ whole",
+}
+PARTS = {
+    "acting": "acting",
+    "worlds": "worlds",
+    "storing": "storing",
+    "collecting": "collect",
+    "looking": "evaluation",
+    "cutting": "cutting",
+    "steps": "steps",
+    "rest": "rest",
+}
 
 
 def trainer_of(side: str, seed: int) -> ppo.Trainer:
@@ -75,22 +101,22 @@ def take_turns(seed: int) -> dict[str, Any]:
         return {"seed": seed, **in_turns(sides, ROLLOUTS)}
 
 
-def parts_of(runs: Sequence[Run], side: str) -> dict[str, float]:
+def parts_of(runs: Runs, side: str) -> dict[str, float]:
     """Milliseconds of each part of a side: medians over all rollouts."""
     rollouts = [found for run in runs for found in run[side]]
     return {part: statistics.median(x[part] for x in rollouts) for part in PARTS}
 
 
-def whole_of(runs: Sequence[Run], side: str) -> float:
+def whole_of(runs: Runs, side: str) -> float:
     return statistics.median(sum(x.values()) for run in runs for x in run[side])
 
 
-def gain(runs: Sequence[Run]) -> float:
+def gain(runs: Runs) -> float:
     """The time of a rollout, all eager, in times of all compiled."""
     return whole_of(runs, "eager") / whole_of(runs, [*SIDES][-1])
 
 
-def table(runs: Sequence[Run]) -> Table:
+def table(runs: Runs) -> Table:
     size = FIELDS["num_envs"] * FIELDS["num_steps"]
     rows: list[list[str]] = []
     for side, words in SIDES.items():
@@ -100,9 +126,33 @@ def table(runs: Sequence[Run]) -> Table:
     return ["ms", *PARTS.values(), "all", "steps/s"], rows
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
+def draw(axes: Any, runs: Runs) -> None:
     rows = {
         words: {PARTS[part]: value for part, value in parts_of(runs, side).items()}
         for side, words in SIDES.items()
     }
     bars(axes, rows)
+
+
+CLAIMS = [
+    Trial(
+        name="time-ppo",
+        statement=(
+            "Where the time of PPO goes in worlds of tensors, and what compiling takes"
+            " off it, part by part."
+        ),
+        settings={**FIELDS, "rollouts": ROLLOUTS, "sides": SIDES},
+        run=take_turns,
+        timed=True,
+        table=table,
+        judge=lambda runs: [
+            at_least("time of all eager, in times of all compiled", gain(runs), 1.1)
+        ],
+        draw=draw,
+        axes={"title": "A rollout of 1,024 x 32", "xlabel": "milliseconds"},
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)

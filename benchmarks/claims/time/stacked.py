@@ -3,7 +3,6 @@ place of two products. Whether that is faster is a matter of libraries."""
 
 import statistics
 import time
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,15 +12,15 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from yieldrl.algorithms import ppo
-from yieldrl.benchmarks.claim import Run, median
-from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.evidence import main
+from yieldrl.benchmarks.runs import median
+from yieldrl.benchmarks.style import dots
 from yieldrl.benchmarks.timing import in_turns
+from yieldrl.benchmarks.trial import Runs, Table, Trial
 
 ROWS = (128, 2048, 8192)  # of a minibatch
 TURNS = 30  # of both sides
 STEPS = 40_000  # rows of a turn, about
-SETTINGS = {"rows": ROWS, "turns": TURNS}
-CASES = [{"rows": rows} for rows in ROWS]
 SPACES = Box(-5.0, 5.0, (4,)), Discrete(2)
 
 
@@ -88,8 +87,45 @@ def take_turns(rows: int, seed: int) -> dict[str, Any]:
     return {"seed": seed, "rows": rows, **found}
 
 
-def draw(axes: Any, runs: Sequence[Run]) -> None:
-    for side, color in zip(SIDES, COLORS, strict=False):
-        times = [median(runs, side, rows=rows) / rows for rows in ROWS]
-        axes.plot(ROWS, times, "o-", color=color, label=side)
-    axes.set_ylim(bottom=0)
+def table(runs: Runs) -> Table:
+    rows: list[list[str]] = []
+    for count in ROWS:
+        apart, stacked = (median(runs, side, rows=count) for side in SIDES)
+        times = f"{apart:,.0f}", f"{stacked:,.0f}", f"{stacked / apart:.2f}"
+        rows.append([f"{count:,}", *times])
+    header = ["rows", "apart, microseconds", "stacked, microseconds", "ratio"]
+    return header, rows
+
+
+def draw(axes: Any, runs: Runs) -> None:
+    times = {
+        side: [median(runs, side, rows=rows) / rows for rows in ROWS] for side in SIDES
+    }
+    dots(axes, {side: (ROWS, found) for side, found in times.items()}, "o-")
+    axes.set_xscale("log", base=2)
+
+
+CLAIMS = [
+    Trial(
+        name="time-stacked",
+        statement=(
+            "PPO's gradient step with actor and critic apart, and with their hidden"
+            " layers as one batched product each; compiled, one thread."
+        ),
+        settings={"rows": ROWS, "turns": TURNS},
+        run=take_turns,
+        cases=[{"rows": rows} for rows in ROWS],
+        timed=True,
+        table=table,
+        draw=draw,
+        axes={
+            "xlabel": "rows of a minibatch",
+            "ylabel": "microseconds of a gradient step, for each row",
+            "ylim": (0, None),
+        },
+    )
+]
+
+
+if __name__ == "__main__":
+    main(CLAIMS)
