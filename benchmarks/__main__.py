@@ -11,26 +11,30 @@ from typing import Any
 from yieldrl.benchmarks import (
     demos,
     gallery,
+    learning,
     page,
     peers,
     pictures,
     plot,
-    report,
     results,
     tuned,
 )
-from yieldrl.benchmarks.parser import COMMANDS, parse
+from yieldrl.benchmarks.env_throughput import measuring
+from yieldrl.benchmarks.parser import parse
+
+# what measures a name, and what shows the result as title, table and notes
+MEASURED: dict[str, Any] = {"learning": learning, "worlds": measuring, "peers": peers}
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run a command and print its result.
 
     Raises:
-        SystemExit: With code 1 if one of several tasks or claims failed.
+        SystemExit: With code 1 if one of several names failed.
     """
     options = vars(parse(arguments))
     command = options.pop("command")
-    if command in COMMANDS:
+    if command in MEASURED:
         _measure(arguments, command, options)
         return
     if command == "plot":
@@ -45,19 +49,18 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _measure(arguments: Sequence[str], kind: str, options: dict[str, Any]) -> None:
-    """Tasks or claims one after the other; one that fails does not stop the rest.
+    """Names one after the other; one that fails does not stop the rest.
 
     For peers there is a row for each demand at the end.
     """
     names, out = options.pop("names"), options.pop("out")
-    folder, prefix = options.pop("out_folder"), COMMANDS[kind].prefix
+    folder, prefix = options.pop("out_folder"), "" if kind == "learning" else f"{kind}-"
     found: list[dict[str, Any]] = []
     if not (out or folder):
         hint = "printed, not kept: --out FILE or --out-folder FOLDER keeps the result"
         print(hint, file=sys.stderr, flush=True)
     for name in names:
-        own = Path(folder, f"{prefix}{name}.json") if folder else None
-        path = own or (Path(out) if out else None)
+        path = folder / f"{prefix}{name}.json" if folder else out
         others = {"all", *names} - {name}
         words = [word for word in arguments if word not in others]
         try:
@@ -65,14 +68,14 @@ def _measure(arguments: Sequence[str], kind: str, options: dict[str, Any]) -> No
             if name not in words:  # `all` stood for it
                 words.insert(1, name)
             command = _typed(words)
-            claimed = [kind] if COMMANDS[kind].claims else []
-            measure = COMMANDS[kind].module.benchmark
-            result = measure(*claimed, name, command, **options, **earlier)
+            result = MEASURED[kind].benchmark(name, command, **options, **earlier)
         except (RuntimeError, ValueError) as reason:
             print(f"{name}: {reason}", file=sys.stderr, flush=True)
             continue
         found.append(result)
-        print(f"\n{report.report(result)}")
+        title, table, notes = MEASURED[kind].shown(result)
+        print(f"\n{title}\n\n{results.table(*table)}\n")
+        print(*notes, results.footer(result), sep="\n")
         if path is not None:
             whole = result | page.entries(path.stem, result)
             print(f"written to {results.save(whole, path)}\n", flush=True)

@@ -1,117 +1,90 @@
-"""The commands of `python -m benchmarks`, and their options."""
+"""The command line of `python -m benchmarks`."""
 
 import argparse
-import importlib
-import pkgutil
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from yieldrl.foundations.files import read_file
+from . import demos, gallery, learning, results
+from .env_throughput.contests import CONTESTS
+from .env_throughput.measuring import SIZES
+from .peers.venvs import PEERS
+from .peers.workloads import WORKLOADS
+from .tasks import TASKS
 
-from .circumstances import ROOT
-from .registry import CLAIMS
-
-
-@dataclass(frozen=True, kw_only=True)
-class Command:
-    """A command, as `commands.yaml` has it."""
-
-    help: str
-    names: Collection[str] = ()  # what it measures, or makes
-    claims: str = ""
-    code: str = ""  # the module that measures and shows them; claims have `report`
-    metavar: str = "CLAIM"
-    prefix: str = ""  # of the files of its results
-    all_by_default: bool = False
-    options: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    @property
-    def listed(self) -> str:
-        """The names, with what a workload of `peers` is and takes."""
-        words = [
-            f"{name} = {of.title}, about {of.minutes} min"
-            if self.metavar == "WORKLOAD"
-            else name
-            for name, of in dict(self.names).items()
-        ]
-        return f"{'; '.join(words)}, or all"
-
-    @property
-    def module(self) -> Any:
-        return importlib.import_module(f"yieldrl.benchmarks.{self.code or 'report'}")
-
-
-def _mapping(place: str) -> Any:
-    return pkgutil.resolve_name(f"yieldrl.benchmarks.{place}")
-
-
-def _command(name: str, fields: dict[str, Any]) -> Command:
-    place = fields.get("names")
-    names = _mapping(place) if place else CLAIMS.get(name, ())
-    return Command(**{"prefix": f"{name}-", **fields, "names": names})
-
-
-_FILE = read_file(Path(__file__).with_name("commands.yaml"))
-COMMANDS = {name: _command(name, of) for name, of in _FILE["measured"].items()}
-MADE = {name: _command(name, of) for name, of in _FILE["made"].items()}
+NAMES: dict[str, Collection[str]] = {
+    "learning": TASKS,
+    "worlds": CONTESTS,
+    "peers": WORKLOADS,
+    "demos": demos.DEMOS,
+    "gallery": gallery.FILMS,
+}
+MEASURED = "learning", "worlds", "peers"  # what a result file can be kept of
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Read a command line; without a command it is `peers --quick`."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, of in (COMMANDS | MADE).items():
-        command = commands.add_parser(name, help=of.help)
-        if of.names:
-            count = "*" if of.all_by_default else "+"
-            command.add_argument(
-                "names", nargs=count, metavar=of.metavar, help=of.listed
-            )
-        for option, fields in of.options.items():
-            command.add_argument(f"--{option}", **_argument(fields))
-        if name in COMMANDS:
-            command.add_argument("--out", help="result file")
-            folder = f"folder of a {of.prefix}NAME.json for each"
-            command.add_argument("--out-folder", help=folder)
+
+    def command(name: str, says: str) -> Any:
+        made = commands.add_parser(name, help=says)
+        if name in NAMES:
+            listed = f"{', '.join(NAMES[name])}, or all"
+            count = "*" if name == "peers" else "+"
+            made.add_argument("names", nargs=count, metavar="NAME", help=listed)
+        if name in MEASURED:
+            made.add_argument("--out", type=Path, help="result file")
+            made.add_argument("--out-folder", type=Path, help="of a file for each name")
+        return made.add_argument
+
+    _measured(command)
+    _made(command)
     parsed = parser.parse_args(list(arguments) or ["peers", "--quick"])
-    known = (COMMANDS | MADE)[parsed.command].names
-    if known:
-        _check_names(parser, parsed, known)
+    if known := NAMES.get(parsed.command):
+        unknown = {*parsed.names} - {*known, "all"}
+        if unknown:
+            parser.error(f"unknown: {', '.join(sorted(unknown))}; {', '.join(known)}")
+        if not parsed.names or "all" in parsed.names:
+            parsed.names = list(known)
+        if len(parsed.names) > 1 and getattr(parsed, "out", None):
+            parser.error("--out is one file: for several, choose --out-folder")
     return parsed
 
 
-def _argument(fields: dict[str, Any]) -> dict[str, Any]:
-    """An option's entry as `add_argument` takes it."""
-    found, default = dict(fields), fields.get("default")
-    if "type" in fields:
-        found["type"] = {"count": _count, "float": float, "path": Path}[fields["type"]]
-    if isinstance(fields.get("choices"), str):
-        found["choices"] = _mapping(fields["choices"])
-    if default:
-        found["help"] += f" ({default})"
-    if default and fields.get("type") == "path":
-        found["default"] = ROOT / default
-    return found
+def _measured(command: Callable[[str, str], Any]) -> None:
+    add = command("learning", "train seeds of tasks, and judge them")
+    add("--seeds", type=_count, default=10, help="how many (10)")
+    add("--episodes", type=_count, default=20, help="to evaluate (20)")
+    add("--jobs", type=_count, default=2, help="processes at a time (2)")
+    add("--side", choices=learning.SIDES, default="yieldrl", help="what trains")
+
+    add = command("worlds", "steps per second of worlds against N")
+    add("--num-envs", type=_count, nargs="+", default=SIZES, metavar="N")
+    add("--runs", type=_count, default=5, help="of every side (5)")
+    add("--threads", type=_count, default=1, help="CPU threads (1)")
+    add("--device", default="cpu", help="of worlds of tensors (cpu)")
+    add("--seconds", type=float, default=0.4, help="of a run of a side at one N (0.4)")
+
+    add = command("peers", "yieldrl beside other libraries")
+    add("--peers", nargs="+", choices=PEERS, default=[], help="all that can by default")
+    add("--runs", type=_count, help="rounds (5; 1 with --quick)")
+    add("--steps", type=_count, help="environment steps of every run")
+    add("--venvs", type=Path, help="of environments (YIELDRL_PEERS, or .cache/peers)")
+    add("--quick", action="store_true", help="fewer steps, and only peers of a demand")
 
 
-def _check_names(
-    parser: argparse.ArgumentParser, parsed: argparse.Namespace, known: Collection[str]
-) -> None:
-    """Refuse unknown names; `all` and nothing stand for every one."""
-    unknown = set(parsed.names) - {*known, "all"}
-    if unknown:
-        names = ", ".join(sorted(unknown))
-        parser.error(f"unknown: {names}; choose {', '.join(known)}, or all")
-    if not parsed.names or "all" in parsed.names:
-        parsed.names = list(known)
-    one_file = getattr(parsed, "out", None) is not None
-    if len(parsed.names) > 1 and one_file:
-        parser.error("--out is one file: for several, choose --out-folder")
+def _made(command: Callable[[str, str], Any]) -> None:
+    add = command("demos", "train the policies of docs/watch.md")
+    add("--seed", type=_count, help="of training (the demo's own)")
+    add = command("gallery", "train and film for docs/gallery.md")
+    add("--seed", type=_count, default=1, help="of training (1)")
+    add = command("plot", "draw and note docs/results")
+    add("--out-folder", type=Path, default=results.FOLDER, help="of the SVGs")
+    command("pictures", "draw the worlds of docs/worlds.md")
 
 
-def _count(text: str) -> Any:
+def _count(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text}: choose a number of at least 1")

@@ -12,7 +12,6 @@ from yieldrl.experiments.plot import Curve, aggregate
 from . import evidence, results
 from .env_throughput.measuring import where
 from .learning import is_control, world
-from .report import claim_of
 from .style import COLORS, INK, line, save_figure
 from .tasks import FIGURES, published_beside
 
@@ -38,7 +37,7 @@ def figures(folder: Path = results.FOLDER) -> dict[str, Figure]:
     drawable = {
         name: Figure(partial(draw, DRAW.get(result["kind"], draw_claim)), result)
         for name, result in found.items()
-        if result["kind"] != "peers" and evidence.drawn(result)
+        if result["kind"] in DRAW or ("claim" in result and evidence.drawn(result))
     }
     for name, tasks in FIGURES.items():
         known = {task: found[task] for task in tasks if task in found}
@@ -55,8 +54,8 @@ def draw_all(out: Path, folder: Path = results.FOLDER) -> Iterator[Path]:
 
 def draw_result(result: dict[str, Any], path: Path) -> None:
     """Draw a result beside its file, if its kind has lines."""
-    if result["kind"] != "peers" and evidence.drawn(result):
-        draw(DRAW.get(result["kind"], draw_claim), result, path)
+    if result["kind"] in DRAW:
+        draw(DRAW[result["kind"]], result, path)
 
 
 def draw(fill: Fill, data: dict[str, Any], path: Path) -> Path:
@@ -108,10 +107,7 @@ def draw_worlds(axes: Any, result: dict[str, Any]) -> None:
 
 
 def draw_claim(axes: Any, result: dict[str, Any]) -> None:
-    if "claim" in result:
-        evidence.claim_of(result).fill(axes, result)
-    else:
-        claim_of(result).draw(axes, result["runs"])
+    evidence.claim_of(result).fill(axes, result)
 
 
 def points(runs: Sequence[dict[str, Any]]) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -1,4 +1,4 @@
-"""Every claim held as its committed result says, and its table says what was measured."""
+"""Every claim held as its committed result says, and so does its table."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import learning, references, report, results, subprocesses
+from yieldrl.benchmarks import learning, references, results, subprocesses
 from yieldrl.benchmarks.tasks import TASKS, Reference, Task
 
 TASK = Task(
@@ -61,7 +61,8 @@ def test_both_sides_train_on_the_same_seeds(asked: list[tuple[Any, int]]) -> Non
     assert [one["seed"] for one in reference["runs"]] == [1, 2]
     assert reference["versions"] == results.versions()
     assert result["passed"] == 1, "only our own side is judged"
-    text = report.report(result)
+    title, table, notes = learning.shown(result)
+    text = "\n".join([title, results.table(*table), *notes, results.footer(result)])
     assert "| ppo                   | 2    | 500 " in text
     assert "ppo: mean 475, worst 450" in text
     assert "stable_baselines3 PPO: mean 100, worst 100" in text
