@@ -31,7 +31,7 @@ Function = str | Callable[..., Any]
 """The name of an answer's function, or a function of the answer and the arguments."""
 Names = str | Sequence[str]
 """What a result is called, or each of several."""
-IN_PLACE = "the argument was changed in place: make a new tensor"
+IN_PLACE = "the argument was changed in place: make a new one"
 
 
 class Chapter:
