@@ -98,7 +98,8 @@ def _found(folder: Path, path: Path, given: Mapping[str, Any]) -> Iterator[Verdi
     try:
         module = load(folder, path, given)
     except (Exception, SystemExit) as error:
-        yield Verdict("Python can import it", False, _reason(error, path))
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        yield Verdict("Python can import it", False, said)
         return
     checks = importlib.import_module(f"{PACKAGE}.{folder.name}.check")
     yield from checking.verdicts(module, checking.properties(checks))
@@ -167,11 +168,3 @@ def _given(
         own = vars(answer)
         return {name: own[name] for name in _known(folder) if name in own}
     return dict(answer or {})
-
-
-def _reason(error: BaseException, path: Path) -> str:
-    text = f"{type(error).__name__}: {error}"
-    if isinstance(error, SyntaxError):
-        name = Path(error.filename or path).name
-        text = f"{name}, line {error.lineno}: {error.msg}"
-    return " ".join(text.split())

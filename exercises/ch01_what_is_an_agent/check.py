@@ -89,11 +89,7 @@ same(
     (),
     only="observation",
 )
-same(
-    "The environment is stepped with what the policy says",
-    (),
-    only="action",
-)
+same("The environment is stepped with what the policy says", (), only="action")
 same("An episode that is truncated is over as well", ("truncated",), only=RESULT)
 same(
     "The environment is reset once, with the seed, and then left where it ended",

@@ -84,10 +84,7 @@ CHAPTER.same(
     AROUND,
     named="value",
 )
-CHAPTER.constant(
-    "The old values stay as they were",
-    ("sweep", AROUND),
-)
+CHAPTER.constant("The old values stay as they were", ("sweep", AROUND))
 CHAPTER.same(
     fixed_point,
     "Sweep upon sweep, any values become the best ones there are",

@@ -98,9 +98,7 @@ CHAPTER.same(
     (LOGITS.masked_fill(~MASK, -torch.inf).log_softmax(-1),),
 )
 CHAPTER.gradient(
-    "Its gradient is finite, and 0 for what is impossible",
-    _entropy,
-    (LOGITS,),
+    "Its gradient is finite, and 0 for what is impossible", _entropy, (LOGITS,)
 )
 CHAPTER.same(
     "predict",

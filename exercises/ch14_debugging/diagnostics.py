@@ -16,6 +16,7 @@ from torch import Tensor
 
 from yieldrl.algorithms import ppo
 from yieldrl.envs.probes import Answer
+from yieldrl.exercises.training import variant
 
 BUGS = {
     "none": "nothing is wrong, as far as these experiments see",
@@ -168,10 +169,8 @@ def trainer_of(folder: str) -> type[ppo.Trainer]:
 
 def with_part(folder: str, part: type) -> type[ppo.Trainer]:
     """The trainer of one of `FOLDERS` with one's own algorithm or model in it."""
-    of, names = trainer_of(folder), {"algorithm_class": part}
-    if issubclass(part, ppo.Model):
-        names = {"model_class": part}
-    return type("Trainer", (of,), names)
+    name = "model_class" if issubclass(part, ppo.Model) else "algorithm_class"
+    return variant(trainer_of(folder), **{name: part})
 
 
 def main() -> None:

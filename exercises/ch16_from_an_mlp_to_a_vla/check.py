@@ -76,9 +76,7 @@ same(
     only="reward",
 )
 same(
-    "What comes after k steps counts gamma^k",
-    _chunk(),
-    only=("discount", "num_steps"),
+    "What comes after k steps counts gamma^k", _chunk(), only=("discount", "num_steps")
 )
 same(
     "The step that ends an episode counts, and no step after it does",

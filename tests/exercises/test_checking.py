@@ -147,7 +147,7 @@ def test_a_file_that_holds_the_gaps_alone_is_enough(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("def gae(:\n", "mine.py, line 1: invalid syntax"),
+        ("def gae(:\n", "SyntaxError: invalid syntax (mine.py, line 1)"),
         ("import nothing_like_it\n", "ModuleNotFoundError: No module named"),
         ("raise SystemExit(3)\n", "SystemExit: 3"),
     ],
