@@ -1,9 +1,9 @@
 """Draw results as SVG: learning curves, comparisons, claims and speed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,47 +19,33 @@ LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contr
 RETURN = "return of deterministic episodes"
 
 
-# draws a result, or results by the names of their tasks, on axes
-Fill = Callable[[Any, dict[str, Any]], None]
-
-
-class Figure(NamedTuple):
-    """What can be drawn."""
-
-    draw: Callable[[dict[str, Any], Path], Path]
-    data: dict[str, Any]
-
-
-def figures(folder: Path = results.FOLDER) -> dict[str, Figure]:
-    """Name -> every figure that the results of a folder give: of all that have lines,
-    and of every entry of `FIGURES` with results of at least two of its tasks."""
-    found = {path.stem: results.load(path) for path in sorted(folder.glob("*.json"))}
-    drawable = {
-        name: Figure(partial(draw, DRAW.get(result["kind"], draw_claim)), result)
-        for name, result in found.items()
-        if result["kind"] in DRAW or ("claim" in result and evidence.drawn(result))
-    }
+def draw_all(out: Path) -> Iterator[Path]:
+    """Every figure that the committed results give: of all that have lines, and of
+    every entry of `FIGURES` with results of at least two of its tasks."""
+    out.mkdir(parents=True, exist_ok=True)
+    paths = sorted(results.FOLDER.glob("*.json"))
+    found = {path.stem: results.load(path) for path in paths}
+    for name, result in found.items():
+        if (path := draw_result(result, out / f"{name}.svg")) is not None:
+            yield path
     for name, tasks in FIGURES.items():
         known = {task: found[task] for task in tasks if task in found}
         if len(known) > 1:
-            drawable[name] = Figure(partial(draw, draw_comparison), known)
-    return drawable
+            fill = partial(draw_comparison, compared=known)
+            yield save_figure(fill, out / f"{name}.svg")
 
 
-def draw_all(out: Path, folder: Path = results.FOLDER) -> Iterator[Path]:
-    out.mkdir(parents=True, exist_ok=True)
-    for name, figure in figures(folder).items():
-        yield figure.draw(figure.data, out / f"{name}.svg")
-
-
-def draw_result(result: dict[str, Any], path: Path) -> None:
-    """Draw a result beside its file, if its kind has lines."""
-    if result["kind"] in DRAW:
-        draw(DRAW[result["kind"]], result, path)
-
-
-def draw(fill: Fill, data: dict[str, Any], path: Path) -> Path:
-    return save_figure(lambda axes: fill(axes, data), path)
+def draw_result(result: dict[str, Any], path: Path) -> Path | None:
+    """Draw a result beside its file, if it has lines."""
+    if "claim" in result:
+        if not evidence.drawn(result):
+            return None
+        fill: Any = evidence.claim_of(result).fill
+    elif result["kind"] in DRAW:
+        fill = DRAW[result["kind"]]
+    else:
+        return None
+    return save_figure(partial(fill, result=result), path)
 
 
 def draw_learning(axes: Any, result: dict[str, Any]) -> None:
@@ -106,10 +92,6 @@ def draw_worlds(axes: Any, result: dict[str, Any]) -> None:
     axes.set(xlabel="environments", ylabel="environment steps per second")
 
 
-def draw_claim(axes: Any, result: dict[str, Any]) -> None:
-    evidence.claim_of(result).fill(axes, result)
-
-
 def points(runs: Sequence[dict[str, Any]]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Environment steps `[P]` and episode returns `[P]` of every seed."""
     keys = ("sample_step", "episode_return")
@@ -139,8 +121,5 @@ def marks(axes: Any, result: dict[str, Any]) -> None:
         axes.axhline(level, color=INK, linewidth=0.9, linestyle=style, label=label)
 
 
-# kind of result -> how it is drawn
-DRAW: dict[str, Fill] = {
-    "learning": draw_learning,
-    "worlds": draw_worlds,
-}
+# kind of result -> how it is drawn; claims draw theirs
+DRAW = {"learning": draw_learning, "worlds": draw_worlds}

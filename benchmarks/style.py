@@ -57,7 +57,8 @@ def lines(axes: Any, cases: Mapping[str, Any], style: str = "-") -> None:
 
     for color, (name, runs) in zip(COLORS, cases.items(), strict=False):
         points = [np.array([row[:2] for row in rows]).T for rows in runs]
-        drawn = aggregate(f"{name}, {len(points)} seeds", [(x, y) for x, y in points])
+        count = "1 seed" if len(points) == 1 else f"{len(points)} seeds"
+        drawn = aggregate(f"{name}, {count}", [(x, y) for x, y in points])
         line(axes, drawn, color, style)
 
 
