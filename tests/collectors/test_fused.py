@@ -111,6 +111,7 @@ def test_what_fails_leaves_nothing_half_done(traced, monkeypatch):
     assert whole.agent.sample_step == 6 * 16
 
 
+@pytest.mark.slow
 def test_resumed_from_compiled_steps_it_is_the_run(traced, tmp_path):
     def last(made):
         (*_, log) = made()
