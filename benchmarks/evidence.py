@@ -9,7 +9,6 @@ import argparse
 import importlib
 import shlex
 import statistics
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -74,6 +73,10 @@ class Claim:
         rows.append(["mean", *(f"{value:.6g}" for value in means), ""])
         return ["seed", *names, "holds"], rows
 
+    def has_figure(self, result: Mapping[str, Any]) -> bool:
+        """Whether there are lines, or numbers alone."""
+        return bool(result["runs"][0]["series"])
+
     def fill(self, axes: Any, result: Mapping[str, Any]) -> None:
         """The lines; a name up to its comma chooses the colour, later ones are
         dashed."""
@@ -93,30 +96,38 @@ class Claim:
         axes.set(xlabel=result["x_label"], ylabel=result["y_label"])
 
 
+def count(text: str) -> int:
+    """A number of at least 1, of a command line."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: choose a number of at least 1")
+    return value
+
+
 def parser(claims: Sequence[Claim | Trial]) -> argparse.ArgumentParser:
     """The command line of a script with these claims."""
     words = argparse.ArgumentParser()
     words.add_argument("claims", nargs="+", choices=[claim.name for claim in claims])
-    words.add_argument("--seeds", type=int, default=5, help="how many (5)")
-    words.add_argument("--jobs", type=int, default=2, help="processes at a time (2)")
+    words.add_argument("--seeds", type=count, default=5, help="how many (5)")
+    words.add_argument("--jobs", type=count, default=2, help="processes at a time (2)")
     words.add_argument("--keep", action="store_true", help="write into docs/results")
     return words
 
 
 def main(claims: Sequence[Claim | Trial]) -> None:
     """Measure the claims that the command line names."""
-    options, module = parser(claims).parse_args(), sys.modules["__main__"].__spec__.name
-    options_typed = f"--seeds {options.seeds} --jobs {options.jobs}"
+    options = parser(claims).parse_args()
     for claim in (of for of in claims if of.name in options.claims):
-        program = f"python -m {module.removeprefix('yieldrl.')}"
-        command = f"{program} {shlex.quote(claim.name)} {options_typed}"
+        words = ["python", "-m", subprocesses.script(), claim.name]
+        words += ["--seeds", str(options.seeds), "--jobs", str(options.jobs)]
+        command = shlex.join(words)
         result = claim.measure(command, options.seeds, options.jobs)
         print(claim.statement, results.table(*claim.table(result["runs"])), sep="\n\n")
         print(*results.verdicts(result), results.footer(result), sep="\n")
         if options.keep:
             whole = result | page.entries(claim.name, result)
             path = results.save(whole, results.FOLDER / f"{claim.name}.json")
-            if drawn(whole):
+            if claim.has_figure(whole):
                 save_figure(partial(claim.fill, result=whole), path.with_suffix(".svg"))
 
 
@@ -124,14 +135,6 @@ def claim_of(result: Mapping[str, Any]) -> Claim | Trial:
     """The claim of a result, from the script that its command names."""
     script = importlib.import_module(f"yieldrl.{result['command'].split()[2]}")
     return next(of for of in script.CLAIMS if of.name == result["claim"])
-
-
-def drawn(result: Mapping[str, Any]) -> bool:
-    """Whether a claim's result has anything for a figure, or numbers alone."""
-    if result["kind"] == "evidence":
-        return bool(result["runs"][0]["series"])
-    claim = claim_of(result)
-    return isinstance(claim, Trial) and claim.draw is not None
 
 
 def parted(measured: Measured) -> dict[str, dict[str, Any]]:

@@ -40,20 +40,11 @@ def learning(name: str, result: Result) -> Result:
         says += f"; {result['threshold']:g} or more on {held(result)}"
     if beside:
         says += f". Beside it: {'; '.join(beside)}.{_intervals(result)}"
+    header = ["task", "environment", "steps", "mean", "seeds", "learned", "reference"]
+    row = [link(name), world(result), f"{steps:,}", f"**{mean:.4g}**"]
+    row += [f"{least:.4g} to {most:.4g}", learned, "<br>".join(beside) or " "]
     return {
-        "summary": {
-            "header": [
-                *("task", "environment", "steps", "mean"),
-                *("seeds", "learned", "reference"),
-            ],
-            "rows": [
-                [
-                    *(link(name), world(result), f"{steps:,}", f"**{mean:.4g}**"),
-                    *(f"{least:.4g} to {most:.4g}", learned),
-                    "<br>".join(beside) or " ",
-                ]
-            ],
-        },
+        "summary": {"header": header, "rows": [row]},
         "says": says.removesuffix(".") + ".",
         "world": world(result),
         "alt": f"Returns of {result['algorithm']} on {world(result)} as they train",

@@ -8,6 +8,7 @@ from typing import Any
 from . import demos, gallery, learning, results
 from .env_throughput.contests import CONTESTS
 from .env_throughput.measuring import SIZES
+from .evidence import count
 from .peers.venvs import PEERS
 from .peers.workloads import WORKLOADS
 from .tasks import TASKS
@@ -54,38 +55,31 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _measured(command: Callable[[str, str], Any]) -> None:
     add = command("learning", "train seeds of tasks, and judge them")
-    add("--seeds", type=_count, default=10, help="how many (10)")
-    add("--episodes", type=_count, default=20, help="to evaluate (20)")
-    add("--jobs", type=_count, default=2, help="processes at a time (2)")
+    add("--seeds", type=count, default=10, help="how many (10)")
+    add("--episodes", type=count, default=20, help="to evaluate (20)")
+    add("--jobs", type=count, default=2, help="processes at a time (2)")
     add("--side", choices=learning.SIDES, default="yieldrl", help="what trains")
 
     add = command("worlds", "steps per second of worlds against N")
-    add("--num-envs", type=_count, nargs="+", default=SIZES, metavar="N")
-    add("--runs", type=_count, default=5, help="of every side (5)")
-    add("--threads", type=_count, default=1, help="CPU threads (1)")
+    add("--num-envs", type=count, nargs="+", default=SIZES, metavar="N")
+    add("--runs", type=count, default=5, help="of every side (5)")
+    add("--threads", type=count, default=1, help="CPU threads (1)")
     add("--device", default="cpu", help="of worlds of tensors (cpu)")
     add("--seconds", type=float, default=0.4, help="of a run of a side at one N (0.4)")
 
     add = command("peers", "yieldrl beside other libraries")
     add("--peers", nargs="+", choices=PEERS, default=[], help="all that can by default")
-    add("--runs", type=_count, help="rounds (5; 1 with --quick)")
-    add("--steps", type=_count, help="environment steps of every run")
+    add("--runs", type=count, help="rounds (5; 1 with --quick)")
+    add("--steps", type=count, help="environment steps of every run")
     add("--venvs", type=Path, help="of environments (YIELDRL_PEERS, or .cache/peers)")
     add("--quick", action="store_true", help="fewer steps, and only peers of a demand")
 
 
 def _made(command: Callable[[str, str], Any]) -> None:
     add = command("demos", "train the policies of docs/watch.md")
-    add("--seed", type=_count, help="of training (the demo's own)")
+    add("--seed", type=count, help="of training (the demo's own)")
     add = command("gallery", "train and film for docs/gallery.md")
-    add("--seed", type=_count, default=1, help="of training (1)")
+    add("--seed", type=count, default=1, help="of training (1)")
     add = command("plot", "draw and note docs/results")
     add("--out-folder", type=Path, default=results.FOLDER, help="of the SVGs")
     command("pictures", "draw the worlds of docs/worlds.md")
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: choose a number of at least 1")
-    return value

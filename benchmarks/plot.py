@@ -13,9 +13,8 @@ from . import evidence, results
 from .env_throughput.measuring import where
 from .learning import is_control, world
 from .style import COLORS, INK, line, save_figure
-from .tasks import FIGURES, published_beside
+from .tasks import FIGURES, LIBRARIES, published_beside
 
-LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contrib"}
 RETURN = "return of deterministic episodes"
 
 
@@ -38,9 +37,10 @@ def draw_all(out: Path) -> Iterator[Path]:
 def draw_result(result: dict[str, Any], path: Path) -> Path | None:
     """Draw a result beside its file, if it has lines."""
     if "claim" in result:
-        if not evidence.drawn(result):
+        claim = evidence.claim_of(result)
+        if not claim.has_figure(result):
             return None
-        fill: Any = evidence.claim_of(result).fill
+        fill: Any = claim.fill
     elif result["kind"] in DRAW:
         fill = DRAW[result["kind"]]
     else:

@@ -26,7 +26,7 @@ def call(function: Callable[..., Any], threads: int, **arguments: Any) -> Any:
     """
     module = function.__module__
     if module == "__main__":  # of a script, which has this name alone while it runs
-        module = f"yieldrl.{sys.modules[module].__spec__.name.removeprefix('yieldrl.')}"
+        module = f"yieldrl.{script()}"
     target = [module, function.__qualname__]
     command = [sys.executable, "-m", __name__, *target, json.dumps(arguments)]
     pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -38,6 +38,11 @@ def call(function: Callable[..., Any], threads: int, **arguments: Any) -> Any:
     if child.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} failed:\n{child.stderr[-4000:]}")
     return json.loads(child.stdout.splitlines()[-1])
+
+
+def script() -> str:
+    """The module that runs as a program, by its name below the package."""
+    return sys.modules["__main__"].__spec__.name.removeprefix("yieldrl.")
 
 
 def each(

@@ -50,6 +50,10 @@ class Trial:
             "runs": runs,
         }
 
+    def has_figure(self, result: Mapping[str, Any]) -> bool:
+        """Whether it is drawn."""
+        return self.draw is not None
+
     def fill(self, axes: Any, result: Mapping[str, Any]) -> None:
         """Draw its figure."""
         assert self.draw

@@ -41,9 +41,7 @@ def plugin_errors() -> Iterator[None]:
 def on_config(config: Any) -> Any:
     """Lay out the package where the reference is made from it."""
     shutil.rmtree(REFERENCE, ignore_errors=True)
-    rooms = find_packages(
-        ROOT, exclude=["benchmarks*", "docs*", "notebooks*", "tests*"]
-    )
+    rooms = find_packages(ROOT)
     for folder in (Path(), *(Path(room.replace(".", "/")) for room in rooms)):
         (REFERENCE / "yieldrl" / folder).mkdir(parents=True)
         for path in (ROOT / folder).glob("*.py"):

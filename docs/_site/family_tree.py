@@ -9,13 +9,14 @@ from __future__ import annotations
 import importlib
 import re
 
+from yieldrl.benchmarks.learning import is_control
+from yieldrl.benchmarks.tasks import FIGURES, LIBRARIES
 from yieldrl.cli import catalog
 from yieldrl.cli.catalog import Member
 
 from .directives import directive, listed
-from .results import Result, compared, is_control, of_kind
+from .results import Result, of_kind
 
-LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contrib"}
 ARXIV = re.compile(r"arXiv:(\d+\.\d+)(?: and (\d+\.\d+))?")
 
 
@@ -100,7 +101,7 @@ def curve(member: Member) -> str:
             of = result["reference"]
             library = f"{of['algorithm']} of {LIBRARIES[of['library']]}"
             return _figure(name, f"{member.name} and {library}", result)
-    for name, tasks in compared().items():
+    for name, tasks in FIGURES.items():
         with_it = [task for task in tasks if task in found]
         names = [learned[task]["algorithm"] for task in tasks]
         if with_it and set(names) & {*member.parents}:

@@ -11,13 +11,14 @@
 from __future__ import annotations
 
 import datetime
-import json
 from functools import cache
 from typing import Any
 
-import yaml
+from yieldrl.benchmarks.learning import is_control
+from yieldrl.benchmarks.results import FOLDER, load, table
+from yieldrl.benchmarks.tasks import FIGURES
 
-from .directives import DOCS, ROOT, DirectiveError, Page, directive
+from .directives import DirectiveError, Page, directive
 
 Result = dict[str, Any]
 NOTHING = "This was not measured yet."
@@ -30,15 +31,7 @@ CONTROLS = (
 @cache
 def measured() -> dict[str, Result]:
     """Name -> every result, in the order of names."""
-    paths = sorted((DOCS / "results").glob("*.json"))
-    return {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
-
-
-@cache
-def compared() -> dict[str, list[str]]:
-    """Figure -> the tasks on its axes."""
-    text = (ROOT / "benchmarks" / "tasks.yaml").read_text("utf-8")
-    return yaml.safe_load(text)["figures"]
+    return {path.stem: load(path) for path in sorted(FOLDER.glob("*.json"))}
 
 
 def of_kind(kind: str) -> dict[str, Result]:
@@ -46,16 +39,11 @@ def of_kind(kind: str) -> dict[str, Result]:
     return {name: of for name, of in measured().items() if of["kind"] == kind}
 
 
-def is_control(result: Result) -> bool:
-    """Whether nothing was asked of it: it shows how something else compares."""
-    return result.get("criterion") == "none"
-
-
 @directive(r"result ([\w-]+)")
 def shown(name: str, page: Page) -> str:
     """One result, or algorithms on the same axes."""
-    if name in compared():
-        found = [(task, measured()[task]) for task in compared()[name]]
+    if name in FIGURES:
+        found = [(task, measured()[task]) for task in FIGURES[name]]
         rows = [
             f"- {_page_of(of['algorithm'], page)}: {of['says']} {source(task, page)}"
             for task, of in found
@@ -67,7 +55,7 @@ def shown(name: str, page: Page) -> str:
     parts = [figure(name, result.get("alt", ""), page)]
     parts.append(result.get("says", ""))
     if "table" in result:
-        parts.append(_table(result["table"]["header"], result["table"]["rows"]))
+        parts.append(table(result["table"]["header"], result["table"]["rows"]))
     return "\n\n".join([*filter(None, parts), source(name, page)])
 
 
@@ -79,7 +67,7 @@ def summary(kind: str) -> str:
     if not rows:
         raise DirectiveError(f"docs/results has no result of {kind}")
     header = next(iter(found.values()))["summary"]["header"]
-    return "\n\n".join([_table(header, rows), _commands(found)])
+    return "\n\n".join([table(header, rows), _commands(found)])
 
 
 @directive(r"details (\w+)")
@@ -88,7 +76,7 @@ def details(kind: str) -> str:
     found = of_kind(kind)
     rows = [row for of in found.values() for row in of["table"]["rows"]]
     header = next(iter(found.values()))["table"]["header"]
-    return "\n\n".join([_table(header, rows), _commands(found)])
+    return "\n\n".join([table(header, rows), _commands(found)])
 
 
 @directive(r"reached by (\w+)")
@@ -99,7 +87,7 @@ def reached(algorithm: str, page: Page) -> str:
     mine = {n: of for n, of in known.items() if of.get("algorithm") == algorithm}
     controls = [name for name, of in mine.items() if is_control(of)]
     parts = [shown(name, page) for name in mine if name not in controls]
-    for name, tasks in compared().items():
+    for name, tasks in FIGURES.items():
         others = [measured()[task]["algorithm"] for task in tasks if task not in mine]
         if set(tasks) & (mine.keys() - {*controls}):
             linked = ", ".join(_page_of(other, page) for other in others)
@@ -111,7 +99,7 @@ def reached(algorithm: str, page: Page) -> str:
 
 def figure(name: str, says: str, page: Page) -> str:
     """The figure of a result, with words for those who cannot see it."""
-    if not (DOCS / "results" / f"{name}.svg").is_file():
+    if not (FOLDER / f"{name}.svg").is_file():
         return ""
     return f"![{says}]({page.to_docs}results/{name}.svg)"
 
@@ -139,11 +127,11 @@ def _machine(result: Result) -> str:
 
 def _control(name: str, page: Page) -> str:
     """A control, in the figure that shows what it is a control for."""
-    axes = [drawn for drawn, tasks in compared().items() if name in tasks]
+    axes = [drawn for drawn, tasks in FIGURES.items() if name in tasks]
     result, role = measured()[name], "a control"
     drawn = figure(name, result["alt"], page)
     if axes:
-        first = measured()[compared()[axes[0]][0]]["algorithm"]
+        first = measured()[FIGURES[axes[0]][0]]["algorithm"]
         drawn, role = _axes(axes[0], page), f"a control for {_page_of(first, page)}"
     says = result["says"].replace(" steps:", f" steps, {role}:", 1)
     return f"{drawn}\n\n{says} {source(name, page)}"
@@ -151,7 +139,7 @@ def _control(name: str, page: Page) -> str:
 
 def _axes(name: str, page: Page) -> str:
     """Several algorithms on the same axes."""
-    results = [measured()[task] for task in compared()[name]]
+    results = [measured()[task] for task in FIGURES[name]]
     names = ", ".join(result["algorithm"] for result in results)
     says = f"Returns of {names} on {results[0]['world']} as they train"
     return figure(name, says, page)
@@ -159,11 +147,6 @@ def _axes(name: str, page: Page) -> str:
 
 def _page_of(algorithm: str, page: Page) -> str:
     return f"[{algorithm}]({page.to_docs}algorithms/{algorithm}.md)"
-
-
-def _table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _commands(found: dict[str, Result]) -> str:

@@ -164,7 +164,7 @@ def test_nothing_is_overwritten_or_left_of_a_failure(tmp_path: Path) -> None:
     folder = write_dataset(tmp_path / "x", demonstrations)
     with pytest.raises(FileExistsError, match="is there already"):
         write_dataset(folder, demonstrations)
-    demonstrations.action_space = Text(3)  # type: ignore[assignment]
+    demonstrations.action_space = Text(3)
     with pytest.raises(Exception, match=r"dtype|Text|str"):
         write_dataset(tmp_path / "y", demonstrations)
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
