@@ -121,38 +121,6 @@ def test_episodes_of_memory_that_is_written_again_are_evaluated() -> None:
         assert result.lengths.tolist() == [2, 2, 3, 3]
 
 
-def test_pending_steps_outlast_a_checkpoint() -> None:
-    def collector() -> SyncCollector:
-        envs = InPlace()
-        spaces = envs.single_observation_space, envs.single_action_space
-        buffer = RolloutBuffer(12, *spaces, num_envs=2)
-        return SyncCollector(envs, TensorIdle(), buffer, seed=0, report_every=6)
-
-    first, second = collector(), collector()
-    for one in (first, second):
-        one.reset(0)
-    for _ in range(4):
-        first.step()
-    assert first.statistics is not None
-    assert second.statistics is not None
-    saved = first.statistics.state_dict()
-    assert len(saved["pending"]) == 4
-    rows = [row[0].tolist() for row in saved["pending"]]
-    second.statistics.load_state_dict(saved)
-    for _ in range(2):
-        log = first.step()
-    assert [row[0].tolist() for row in saved["pending"]] == rows  # copies
-    step = second.stepper.step(torch.zeros(2))._replace(
-        reward=torch.tensor([1.0, 2.0]),
-        terminated=torch.tensor([False, False]),
-        truncated=torch.tensor([False, False]),
-    )
-    second.statistics.update(step)
-    ends = torch.tensor([True, True])
-    step = step._replace(reward=torch.tensor([2.0, 3.0]), terminated=ends)
-    assert second.statistics.update(step) == log
-
-
 # ------------------------------------------------------------------ dict observations
 
 

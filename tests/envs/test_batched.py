@@ -149,21 +149,6 @@ def test_seed_determines_everything() -> None:
     assert not torch.equal(Walk(4).reset()[0], Walk(4).reset()[0])
 
 
-class InPlace(Walk):
-    """Writes its next state into the one before, as hurried people do."""
-
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        state.add_(1)
-        return state, state.sum(0), state[0].abs() > 99
-
-
-def test_looking_at_the_functions_steps_nothing() -> None:
-    envs, pure = InPlace(4), Walk(4)
-    obs, wanted = envs.reset(seed=0)[0], pure.reset(seed=0)[0]
-    assert torch.equal(obs, wanted)
-    assert torch.equal(envs.step(torch.zeros(4))[0], wanted + 1)
-
-
 def test_clone_is_of_the_same_kind() -> None:
     envs = Walk(4, max_episode_steps=2, autoreset_mode="NextStep").clone(2)
     assert (envs.num_envs, envs.max_episode_steps) == (2, 2)

@@ -78,27 +78,35 @@ def worlds(names: Any) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("env_id", worlds(BUILT_IN))
-def test_built_in_worlds_pass(env_id: str) -> None:
-    """In one mode at length: a check of one tries the steps of the others too."""
+def made(env_id: str, **kwargs: Any) -> Any:
     if re.search("Hopper|Cheetah|Walker|Ant-|Humanoid|InvertedPendulum", env_id):
         pytest.importorskip("mujoco", reason="MuJoCo is not installed")
-    place = str(gymnasium.spec(env_id).vector_entry_point)
-    kwargs: dict[str, Any] = {"threads": 1} if "physics" in place else {}
-    for mode in AutoresetMode:
-        exact = mode is AutoresetMode.DISABLED
-        kind = {"num_envs": 3, "dtype": torch.float64} if exact else {"num_envs": 8}
-        envs = gymnasium.make_vec(env_id, autoreset_mode=mode, **kind, **kwargs)
-        check(envs, steps=100 if mode is AutoresetMode.SAME_STEP else 25)
+    if "physics" in str(gymnasium.spec(env_id).vector_entry_point):
+        kwargs["threads"] = 1
+    return gymnasium.make_vec(env_id, **kwargs)
+
+
+@pytest.mark.parametrize("env_id", worlds(BUILT_IN))
+def test_built_in_worlds_pass(env_id: str) -> None:
+    """In one mode: a check of one tries the steps of the others too."""
+    check(made(env_id, num_envs=4), steps=30)
+
+
+@pytest.mark.slow
+def test_built_in_worlds_pass_at_length_and_in_the_other_modes() -> None:
+    for env_id in BUILT_IN:
+        check(made(env_id, num_envs=8), steps=100)
+        for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED):
+            options = {"autoreset_mode": mode, "dtype": torch.float64}
+            check(made(env_id, num_envs=3, **options), steps=25)
 
 
 def test_gymnasiums_vector_environments_pass() -> None:
+    taxi = lambda: gymnasium.make("Taxi-v4", max_episode_steps=20)  # noqa: E731
     for mode in AutoresetMode:
-        for name in ("CartPole-v1", "Taxi-v4"):
-            one = lambda name=name: gymnasium.make(name, max_episode_steps=30)  # noqa: E731
-            check(SyncVectorEnv([one] * 3, autoreset_mode=mode), steps=70)
         check(SyncVectorEnv([Counter] * 3, autoreset_mode=mode))
-    check(gymnasium.make_vec("CartPole-v1", num_envs=3), steps=70)
+    check(SyncVectorEnv([taxi] * 3), steps=40)
+    check(gymnasium.make_vec("CartPole-v1", num_envs=3), steps=40)
 
 
 # Planted faults in a batched tensor environment, one each.
@@ -220,8 +228,6 @@ class Tampered(SerialVectorEnv):
         ended = terminated | truncated
         if self.fault == "flag":
             truncated = truncated.astype(np.int8)
-        elif self.fault == "shape":
-            reward = reward[:, None]
         elif self.fault == "nan":
             reward = reward * np.nan
         elif self.fault == "outside":
@@ -240,8 +246,6 @@ class Tampered(SerialVectorEnv):
             info["final_obs"] = obs
         elif self.fault == "shared":
             obs[:, 0] = obs[0, 0]
-        elif self.fault == "five":
-            return obs, reward, terminated, info
         return obs, reward, terminated, truncated, info
 
 
@@ -251,7 +255,6 @@ class Tampered(SerialVectorEnv):
         ("seed", "the same seed and the same actions gave obs"),
         ("actions", "step wrote to the actions"),
         ("flag", "truncated must be bool"),
-        ("shape", r"reward must be float64 of shape \(4,\)"),
         ("nan", "reward = .* must be finite"),
         ("outside", "obs is outside of its space"),
         ("dtype", "obs must be float32 of shape"),
@@ -260,7 +263,6 @@ class Tampered(SerialVectorEnv):
         ("leak", "after an automatic reset, but reset"),
         ("after the reset", "final_obs is the first observation of the next episode"),
         ("shared", "another action in environment 0 changed obs"),
-        ("five", "step must return obs, reward, terminated, truncated and info"),
     ],
 )
 def test_planted_faults_in_numpy(fault: str, message: str) -> None:
@@ -339,12 +341,6 @@ def test_final_obs_that_is_wrong_at_truncations_alone(fault: str, message: str) 
     check(serial(cut_after(5)))
     with pytest.raises(ValueError, match=f"(?s){message}"):
         check(spoiled([cut_after(5)] * 4))
-
-
-def test_episodes_that_end_together_may_share_random_numbers() -> None:
-    for seed in range(3):
-        envs = gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=8)
-        check(envs, steps=60, seed=seed)
 
 
 class Seedless(SerialVectorEnv):

@@ -1,4 +1,4 @@
-"""Pendulum, Acrobot and the mountain cars on tensors are gymnasium's."""
+"""The classic worlds on tensors are gymnasium's; CartPole's steps: test_cartpole.py."""
 
 from __future__ import annotations
 
@@ -16,24 +16,35 @@ from worlds import TorchSines
 import yieldrl.envs  # noqa: F401 (registers the environments)
 from yieldrl.envs.acrobot import AcrobotVectorEnv
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.cartpole import CartPoleVectorEnv
 from yieldrl.envs.mountain_car import MountainCarVectorEnv
 from yieldrl.envs.mountain_car_continuous import MountainCarContinuousVectorEnv
 from yieldrl.envs.pendulum import PendulumVectorEnv
 
 PI = math.pi
 ORIGINALS: dict[type[TorchVectorEnv], str] = {
+    CartPoleVectorEnv: "CartPole-v1",
     PendulumVectorEnv: "Pendulum-v1",
     AcrobotVectorEnv: "Acrobot-v1",
     MountainCarVectorEnv: "MountainCar-v0",
     MountainCarContinuousVectorEnv: "MountainCarContinuous-v0",
 }
 HIGHEST: dict[type[TorchVectorEnv], list[float]] = {  # states to look at, and beyond
+    CartPoleVectorEnv: [3, 10, 0.5, 10],
     PendulumVectorEnv: [20, 8],
     AcrobotVectorEnv: [PI, PI, 4 * PI, 9 * PI],
     MountainCarVectorEnv: [1.2, 0.07],
     MountainCarContinuousVectorEnv: [1.2, 0.07],
 }
 CONSTANTS: dict[type[TorchVectorEnv], dict[str, float]] = {
+    CartPoleVectorEnv: {
+        "gravity": 9.8,
+        "masscart": 1,
+        "masspole": 0.1,
+        "length": 0.5,
+        "force_mag": 10,
+        "tau": 0.02,
+    },
     PendulumVectorEnv: {"gravity": 10, "mass": 1, "length": 1, "dt": 0.05},
     AcrobotVectorEnv: {
         "gravity": 9.8,
@@ -71,7 +82,7 @@ def anything(envs: TorchVectorEnv, seed: int) -> tuple[Tensor, np.ndarray]:
     return torch.as_tensor(state), action
 
 
-@each
+@pytest.mark.parametrize("world", list(ORIGINALS)[1:])
 def test_equals_gymnasium_step_by_step(
     world: type[TorchVectorEnv], monkeypatch
 ) -> None:

@@ -11,8 +11,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
-from yieldrl.envs import HiddenParameters, expert_actions, hidden_worlds, make
-from yieldrl.foundations import Config
+from yieldrl.envs import HiddenParameters, expert_actions, hidden_worlds
 
 WORLDS = {
     "Pendulum": hidden_worlds.PENDULUM,
@@ -56,27 +55,6 @@ def test_ranges_of_ones_own() -> None:
     assert (envs.names, envs.world.max_episode_steps) == (("gravity",), 7)
     with pytest.raises(ValueError, match="say which intervals are, in held_out="):
         made("Pendulum", ranges={"gravity": [9, 11]}, side="held_out")
-
-
-def test_one_environment() -> None:
-    env = gymnasium.make("yieldrl/HiddenPendulum-v1", side="held_out")
-    obs, _ = env.reset(seed=3)
-    envs = made("Pendulum", 1, side="held_out")
-    batch, _ = envs.reset(seed=3)
-    for _ in range(5):
-        for key in ("obs", "privileged"):
-            assert obs[key].tolist() == batch[key][0].tolist()
-        obs, *_ = env.step([0.5])
-        batch, *_ = envs.step([[0.5]])
-
-
-def test_made_for_a_device_from_a_config() -> None:
-    config = Config(env_id="yieldrl/HiddenCartPole-v1", num_envs=3)
-    envs: Any = make(config.env_id, config, device="cpu")
-    assert (envs.num_envs, envs.device.type) == (3, "cpu")
-    wrong = Config(env_id="yieldrl/HiddenPendulum-v1", env_kwargs={"sides": 1})
-    with pytest.raises(TypeError, match=r"env_kwargs = .*'sides'"):
-        make(wrong.env_id, wrong)
 
 
 def test_the_expert_knows_which_way_a_push_goes() -> None:

@@ -139,14 +139,6 @@ def test_it_goes_around_what_has_one_already():
     assert envs.single_observation_space["observation"] == Discrete(500)
 
 
-def test_the_innermost_comes_first():
-    names = ("gymnasium.wrappers:FlattenObservation", "yieldrl.envs:ActionMask")
-    envs = make("Taxi-v4", Config(wrappers=names))
-    assert envs.single_observation_space["observation"].shape == (500,)
-    envs = make("Taxi-v4", Config(wrappers=names[::-1]))
-    assert envs.single_observation_space.shape == (506,)
-
-
 def test_vector_environments_are_taken_as_they_are():
     kwargs = {"autoreset_mode": gym.vector.AutoresetMode.SAME_STEP}
     envs = gym.make_vec("Taxi-v4", num_envs=2, vector_kwargs=kwargs)

@@ -127,7 +127,7 @@ def test_free_running_equals_gymnasium(robot: str) -> None:
     close(world.observe(world.state), np.stack(obs))
     high = references[0].action_space.high
     world.restart = lambda ended, state, noise: state  # go on after a fall
-    for _ in range(150):
+    for _ in range(80):
         action = rng.uniform(-high, high, (n, len(high)))
         rows = [e.step(a) for e, a in zip(references, action, strict=True)]
         mine, reward, _, _, info = world.step(action)
@@ -141,7 +141,7 @@ def test_free_running_equals_gymnasium(robot: str) -> None:
 
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_first_states_are_gymnasiums(robot: str) -> None:
-    n, scale = (1000 if robot in ("Ant", "Humanoid") else 4000), 0.1
+    n, scale = 1000, 0.1
     reference = gymnasiums(robot, reset_noise_scale=scale)
     envs = make(robot, n, reset_noise_scale=scale, max_episode_steps=1)
     envs.reset(seed=2)
@@ -181,7 +181,6 @@ def test_spaces_are_gymnasiums(robot: str) -> None:
 @pytest.mark.parametrize(
     ("robot", "mode"),
     [
-        ("Hopper", SAME_STEP),
         ("Ant", SAME_STEP),
         ("Ant", NEXT_STEP),
         ("Hopper", AutoresetMode.DISABLED),
@@ -299,22 +298,6 @@ def test_without_mujoco_the_extra_is_named(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(ImportError, match=r"yieldrl\[mujoco\]"):
         make("Hopper")
-
-
-def test_a_clock_of_ones_own_is_left_alone() -> None:
-    data = gymnasiums("Hopper").data
-    spent = lambda: data.timer[mujoco.mjtTimer.mjTIMER_STEP].duration  # noqa: E731
-    make("Hopper")
-    mujoco.mj_step(gymnasiums("Hopper").model, data)
-    assert spent() == 0
-    ticks = iter(range(1000))
-    mujoco.set_mjcb_time(lambda: float(next(ticks)))
-    try:
-        make("Hopper")
-        mujoco.mj_step(gymnasiums("Hopper").model, data)
-        assert spent() > 0
-    finally:
-        mujoco.set_mjcb_time(None)
 
 
 def test_observations_are_float32_unless_float64_is_asked_for() -> None:
@@ -508,6 +491,7 @@ def test_pictures_are_gymnasiums(robot: str, draws, monkeypatch) -> None:
     envs.close()
 
 
+@pytest.mark.slow
 def test_pictures_follow_the_robot_and_show_its_own_model(draws) -> None:
     small = {"width": 60, "height": 40, "render_mode": "rgb_array"}
     envs, other = make("Hopper", 2, **small), make("Ant", 1, **small)

@@ -93,7 +93,14 @@ SETTINGS = {
 
 @pytest.mark.parametrize(
     ("name", "algorithm"),
-    [(name, ppo) for name in NAMES] + [("Delay", dqn), ("Cut", dqn), ("Choice", a2c)],
+    [
+        ("Delay", ppo),
+        ("Cut", ppo),
+        ("Action", ppo),
+        ("Delay", dqn),
+        ("Cut", dqn),
+        ("Choice", a2c),
+    ],
 )
 def test_algorithms_learn_what_there_is_to_learn(name, algorithm):
     common = {

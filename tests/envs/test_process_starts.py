@@ -174,8 +174,6 @@ def failing(how: str) -> Any:
     def made() -> Any:
         if in_worker() and how == "error":
             raise KeyError("its file")
-        if in_worker() and how == "exit":
-            sys.exit("no license")
         if in_worker() and how == "crash":
             os._exit(3)
         if in_worker() and how == "wait":
@@ -189,7 +187,6 @@ def failing(how: str) -> Any:
     ("how", "message"),
     [
         ("error", r"environment 0 of 1 could not be made .*: KeyError: 'its file'\."),
-        ("exit", r"environment 0 of 1 could not be made in .*: SystemExit: no license"),
         ("crash", r"environment 0 of 1 was not made: .*exit code 3\).*'sync'"),
         ("wait", r"environment 0 of 1 was not made within 1 s.*'sync'"),
     ],
@@ -336,7 +333,6 @@ class Saying(Counter):
     ("space", "value", "message"),
     [
         (Box(0, 255, (2,), np.uint8), np.array([0, 300]), r"300, which uint8 cannot"),
-        (Discrete(4), 1.5, r"1\.5, which int64 cannot hold"),
         (Discrete(4), "left", r"'left', which is no number"),
     ],
 )
@@ -350,6 +346,7 @@ def test_values_are_looked_at_before_they_are_shared(
     envs.close()
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_trainer_that_is_killed() -> None:
     program = """
 import os, signal

@@ -183,28 +183,6 @@ def test_an_environment_may_write_into_its_action_but_not_into_the_callers():
     assert actions.tolist() == [[1], [1]]
 
 
-class Sharing(Wanderer):
-    """All environments of this class observe by one array."""
-
-    observation_space = InPlace.observation_space
-    array = np.zeros(2, np.float32)
-    observe = InPlace.observe
-
-
-def test_environments_that_write_into_one_array_keep_their_own_observations():
-    envs, apart = SerialVectorEnv([Sharing] * 3), SerialVectorEnv([InPlace] * 3)
-    obs, wanted = envs.reset(seed=0)[0], apart.reset(seed=0)[0]
-    np.testing.assert_array_equal(obs, wanted)
-    for _ in range(20):
-        answers = (x.step(np.array([1, -1, 0])) for x in (envs, apart))
-        (obs, *_, info), (wanted, *_, said) = answers
-        np.testing.assert_array_equal(obs, wanted)
-        if "final_obs" in said:
-            np.testing.assert_array_equal(info["final_obs"], said["final_obs"])
-    envs.close()
-    apart.close()
-
-
 def test_info_keys_are_those_of_the_step_even_at_an_episodes_end():
     """Success shows in the last step's info, which the reset must not hide."""
     envs, watched = SerialVectorEnv([Wanderer], ["success", "distance"]), Wanderer()
@@ -255,17 +233,6 @@ def test_environments_say_themselves_which_infos_pass():
     assert keys == {"final_obs", "_final_obs", "final_info", "_final_info"}
 
 
-def test_seeds():
-    envs = SerialVectorEnv([MAKERS["CartPole"]] * 2)
-    first, _ = envs.reset(seed=5)
-    assert not np.array_equal(first[0], first[1])
-    again, _ = envs.reset(seed=5)
-    np.testing.assert_array_equal(first, again)
-    shifted, _ = envs.reset(seed=[6, 5])
-    np.testing.assert_array_equal(shifted, first[::-1])
-    envs.close()
-
-
 class Odd(gym.Env[Any, int]):
     """Something about it is not as it should be, from the second step on."""
 
@@ -276,8 +243,7 @@ class Odd(gym.Env[Any, int]):
 
     def reset(self, *, seed=None, options=None):
         obs = self.observation_space.sample()
-        said = {"three": (obs, {}, 1), "none": (obs, None)}
-        return said.get(self.what, (obs, {}))
+        return obs, None if self.what == "none" else {}
 
     def step(self, action):
         self.steps += 1
@@ -289,7 +255,7 @@ class Odd(gym.Env[Any, int]):
             obs = {"other": obs["a"]}
         if late and self.what == "inner":
             obs = {"a": np.zeros(1, np.float32)}
-        reward = {"two": np.ones(2), "text": "much"}.get(self.what, reward)
+        reward = "much" if self.what == "text" else reward
         return (obs, reward, ended, False, {})[: 4 if self.what == "four" else 5]
 
 
@@ -321,7 +287,7 @@ def test_what_holds_one_flag_is_taken(name: str) -> None:
             assert ("final_obs" in info) == flag
 
 
-@pytest.mark.parametrize("value", [None, "False", np.nan, 2, [], np.array([1, 0])])
+@pytest.mark.parametrize("value", ["False", np.nan, np.array([1, 0])])
 def test_flags_that_are_none_are_refused(value) -> None:
     for name in ("terminated", "truncated"):
         env = OddAnswers(**{name: value})
@@ -339,10 +305,8 @@ PLACE = r"environment 1, <.*Odd.*>, at step"
 @pytest.mark.parametrize(
     ("what", "space", "message"),
     [
-        ("three", None, rf"reset\(\) of {PLACE} 0 must return an .*got tuple of 3"),
         ("none", None, rf"reset\(\) of {PLACE} 0 must .*got as info NoneType"),
         ("four", None, rf"step\(\) of {PLACE} 1 must return .*got tuple of 4"),
-        ("two", None, rf"{PLACE} 1 returned a reward of shape \(2,\): must be one"),
         ("text", None, rf"{PLACE} 1 returned the reward 'much': must be one number"),
         ("shape", None, rf"{PLACE} 2 returned observation of shape \(1,\); .*\(3,\)"),
         ("key", NESTED, rf"{PLACE} 2 returned observation dict: .*Dict of \['a'\]"),
@@ -371,10 +335,6 @@ def test_answers_that_are_all_wrong_alike_are_refused() -> None:
     envs.step([0, 0])
     with pytest.raises(ValueError, match=r"environment 0, .* of shape"):
         envs.step([0, 0])
-    envs = SerialVectorEnv([lambda: OddAnswers(info=None)])
-    envs.reset(seed=0)
-    with pytest.raises(TypeError, match="got as info NoneType"):
-        envs.step([0])
     with pytest.raises(ValueError, match="shorter"):
         SerialVectorEnv([Wanderer] * 2).step(np.array([0]))
 

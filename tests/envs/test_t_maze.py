@@ -1,12 +1,8 @@
 """The T-maze's rules one by one, that it takes a memory, and its single form."""
 
-import itertools
-
-import gymnasium
 import numpy as np
 import pytest
 import torch
-from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,24 +84,6 @@ def test_goals_are_a_fair_coin():
     assert 4800 < north.sum() < 5200  # four standard deviations
 
 
-def test_no_policy_without_a_memory_beats_the_coin():
-    """All 4^4 of them, in two mazes each: an action for each observation there is."""
-    policies = torch.tensor([*itertools.product(range(4), repeat=4)])
-    envs = maze_of(2 * len(policies), length=2)
-    actions = policies.repeat_interleave(2, 0)
-    kinds = torch.tensor([NORTH_SIGN, SOUTH_SIGN, CORRIDOR, JUNCTION])
-    seen = envs.observe(envs.state)
-    total, over = torch.zeros(len(actions)), torch.zeros(len(actions)).bool()
-    for _ in range(12):
-        kind = (seen[:, None] == kinds).all(2).int().argmax(1)
-        chosen = actions.gather(1, kind[:, None])[:, 0]
-        seen, reward, terminated, *_ = envs.step(chosen)
-        total += torch.where(over, 0, reward)
-        over |= terminated
-    returns = total.view(-1, 2).mean(1)
-    assert returns.max() == 0.5
-
-
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="length = 0"):
         TMazeVectorEnv(1, length=0)
@@ -126,19 +104,3 @@ def test_its_picture():
     cells = envs.render()[0][::32, ::32]
     assert cells[0, 0].tolist() == list(t_maze.WALL)
     assert cells[1].tolist()[1] == list(t_maze.AGENT)
-
-
-def test_one_maze_is_a_gymnasium_environment():
-    env = gymnasium.make("yieldrl/TMaze-v1", length=2, render_mode="rgb_array")
-    check_env(env.unwrapped)
-    batch = TMazeVectorEnv(1, length=2)
-    obs, _ = env.reset(seed=3)
-    assert np.array_equal(obs, batch.reset(seed=3)[0][0])
-    for action in (WEST, EAST, EAST, NORTH):
-        obs, *facts, _ = env.step(action)
-        _, *expected, info = batch.step(np.array([action]))
-        assert np.array_equal(obs, info["final_obs"][0])
-        assert facts == [fact.item() for fact in expected]
-    env.reset()
-    cuts = [env.step(WEST)[3] for _ in range(100)]
-    assert cuts == [False] * 99 + [True]

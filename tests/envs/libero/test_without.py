@@ -52,6 +52,7 @@ def versions(monkeypatch, tmp_path):
     return found
 
 
+@pytest.mark.slow
 def test_importing_yieldrl_imports_no_simulator():
     program = (
         "import sys, yieldrl.envs.libero;"
@@ -107,7 +108,6 @@ def test_another_libero_is_not_imported(versions, tmp_path, monkeypatch):
         ("", ("egl", "osmesa"), "egl"),
         ("OSMesa", ("egl", "osmesa"), "osmesa"),
         ("egl", ("osmesa",), "disabled"),
-        ("glfw", ("osmesa",), "osmesa"),
     ],
 )
 def test_a_renderer_is_chosen(named, there, chosen, monkeypatch):
