@@ -19,7 +19,7 @@ from interruptions import (
     interrupt,
 )
 from pacing import Paced
-from worlds import Broken, Counter
+from worlds import Counter
 
 from yieldrl.algorithms import dqn, n_step_dqn, ppo, ppo_lstm
 from yieldrl.collectors import background
@@ -71,16 +71,6 @@ def test_what_is_raised_in_an_environment_surfaces_and_nothing_is_lost(module, k
     take(trainer, 60).close()  # once, and it goes on
     watched.check()
     assert len(watched.seen) > before + waiting
-
-
-def test_numbers_that_are_none_are_refused_in_the_background():
-    envs = SerialVectorEnv([lambda: Counter(5), lambda: Broken("reward")])
-    trainer = trainer_of(ppo, envs)
-    with pytest.raises(ValueError, match="environment 1 returned reward nan"):
-        take(trainer, 10)
-    # The step before it was handed over, or still waits: the error comes at once.
-    assert trainer.agent.sample_step // 2 + trainer.collector.ring.waiting == 1
-    assert count_threads() == 0
 
 
 def test_it_surfaces_while_the_learner_learns():

@@ -7,7 +7,6 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from yieldrl.collectors import background
 from yieldrl.collectors.background import Background
 
 SECONDS = 60  # after which a test that waits has failed
@@ -48,17 +47,6 @@ def work():
 
 def count_threads():
     return sum(t.name == "yieldrl collector" for t in threading.enumerate())
-
-
-def test_it_works_in_one_thread_as_often_as_it_may(work):
-    work.background.start()
-    for total in (3, 4, 10):
-        work.allow(total - work.allowed)
-        work.wait(total)
-        assert work.done == total
-    assert len(work.threads) == 1
-    assert threading.current_thread() not in work.threads
-    assert all(thread.daemon for thread in work.threads)
 
 
 def test_it_ends_when_it_is_told_to_and_starts_again(work):
@@ -109,18 +97,6 @@ def test_what_failed_is_raised_once_with_its_own_traceback(work):
     work.background.start()
     work.wait(5)
     assert work.done == 5
-
-
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit])
-def test_whatever_is_raised_there_is_raised_here(work, kind):
-    def step():
-        raise kind
-
-    work.background._work = step
-    work.allow(1)
-    work.background.start()
-    with pytest.raises(kind):
-        work.wait(1)
 
 
 def test_what_failed_while_nobody_looked_is_raised_by_the_next_check(work):
@@ -192,51 +168,3 @@ def test_ctrl_c_while_it_ends_leaves_it_whole():
     assert steps[0] is not steps[1]
     assert not steps[0].is_alive()
     background.stop()
-
-
-class Stuck(Work):
-    """Its step does not return before it is told to."""
-
-    def __init__(self):
-        super().__init__(allowed=1)
-        self.begun, self.may_return = threading.Event(), threading.Event()
-
-    def step(self):
-        self.begun.set()
-        self.may_return.wait()
-        super().step()
-
-
-@pytest.fixture
-def stuck(monkeypatch):
-    monkeypatch.setattr(background, "PATIENCE", 0.05)
-    stuck = Stuck()
-    stuck.background.start()
-    assert stuck.begun.wait(SECONDS)
-    yield stuck
-    stuck.may_return.set()
-
-
-def test_nobody_waits_for_ever_for_a_step_that_does_not_return(stuck):
-    with pytest.warns(RuntimeWarning, match="has not returned for 0.05 s: its thread"):
-        stuck.background.stop()
-    stuck.background.stop()  # once is enough: neither a second wait nor a warning
-    assert not stuck.background.running
-    for begin in (stuck.background.start, stuck.background.end):
-        with pytest.raises(RuntimeError, match="has not returned, so the state"):
-            begin()
-    assert stuck.done == 0
-
-
-def test_it_goes_on_when_the_step_returns_after_all(stuck):
-    with pytest.warns(RuntimeWarning, match="left behind"):
-        stuck.background.stop()
-    thread = stuck.background._worker.thread
-    stuck.may_return.set()
-    thread.join(SECONDS)
-    assert stuck.done == 1
-    stuck.background.start()
-    stuck.allow(1)
-    stuck.wait(2)
-    stuck.background.stop()
-    assert count_threads() == 0

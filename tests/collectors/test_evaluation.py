@@ -40,11 +40,6 @@ def test_summary():
     }
 
 
-def test_no_episode_is_no_evaluation():
-    with pytest.raises(ValueError, match="episodes = 0"):
-        evaluate(Idle(), SerialVectorEnv([Counter]), 0, seed=0)
-
-
 def test_an_endless_episode_is_stopped(monkeypatch):
     monkeypatch.setattr(evaluation, "MAX_EPISODE_STEPS", 50)
     envs = SerialVectorEnv([lambda: Counter(10**9)])
@@ -159,7 +154,11 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("world", WORLDS)
+STARTS_PROCESSES = pytest.param("processes", marks=pytest.mark.slow)
+ALL = [name if name != "processes" else STARTS_PROCESSES for name in WORLDS]
+
+
+@pytest.mark.parametrize("world", ALL)
 def test_success_needs_no_configuring(world):
     ways = [{"word": "is_success", "always": False}]
     if world in ("serial", "NEXT_STEP"):
@@ -185,7 +184,7 @@ class Named(Unlisted):
         return *answer, {**info, "task": self.task}
 
 
-@pytest.mark.parametrize("world", ["serial", "processes", "NEXT_STEP"])
+@pytest.mark.parametrize("world", ["serial", STARTS_PROCESSES, "NEXT_STEP"])
 def test_success_is_told_by_task(world):
     """Episodes are 1, 0 and 1 successes in a row, of which one task plays the most."""
     envs = WORLDS[world]([partial(Named, "open"), partial(Named, 3)])

@@ -9,7 +9,7 @@ from yieldrl.collectors import FusedCollector, SyncCollector
 
 WORLDS = [
     "CartPole",
-    "Pendulum",
+    pytest.param("Pendulum", marks=pytest.mark.slow),
     pytest.param("Acrobot", marks=pytest.mark.slow),
     pytest.param("MinAtar-Seaquest", marks=pytest.mark.slow),
 ]
@@ -163,12 +163,15 @@ def test_no_step_waits_for_the_device(speed, traced):
     assert len(traced) == (speed == "compile")
 
 
-def test_one_log_for_several_steps(traced):
+@pytest.mark.parametrize(
+    "speed", ["eager", pytest.param("compile", marks=pytest.mark.slow)]
+)
+def test_one_log_for_several_steps(speed, traced):
     """`log_every` changes what the loop yields, and nothing that it does."""
     settings = {"total_steps": 16 * 40 * 2}
     found = []
     for log_every in (1, 16):
-        with trainer("CartPole", **settings, log_every=log_every) as whole:
+        with trainer("CartPole", speed, **settings, log_every=log_every) as whole:
             logs = list(whole())
             found.append((logs, whole.model.state_dict()))
     (every, weights), (some, others) = found

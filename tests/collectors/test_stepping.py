@@ -226,14 +226,11 @@ BYTES = Box(0, 255, (2,), np.uint8)
 MISFITS = [
     (BYTES, np.array([0.0, 0.7]), r"0\.7, which uint8 cannot hold"),
     (BYTES, [3, -1], "-1, which uint8 cannot hold"),
-    (BYTES, np.array([np.nan, 0]), "nan, which uint8 cannot hold"),
-    (Box(-9, 9, (2,), np.int8), np.array([200, 0]), "200, which int8"),
     (Box(0, 1, (2,), np.bool_), np.array([2, 0]), "2, which bool"),  # type: ignore[arg-type]
     (Box(-9, 9, (2,)), np.array([1e39, 0]), r"1e\+39, which float32"),
     (Box(-9, 9, (2,)), np.array([1j, 0]), r"1j, which is no real number"),
     (Discrete(3), 1.5, r"1\.5, which int64 cannot hold"),
     (Discrete(3), "2", "'2', which is no number"),
-    (Box(-9, 9, (2,)), np.array([None, 0]), "which is no number"),
     (Box(-9, 9, (2,), np.int64), [2**70, 0], "which is no number"),
 ]
 

@@ -169,26 +169,6 @@ def test_a_number_that_is_none_is_named_with_its_environment(what):
         collect(envs, 4)
 
 
-class Misfit(Counter):
-    """Declares three numbers and gives two, at first or later."""
-
-    def __init__(self, when):
-        super().__init__(length=5)
-        self.when = when
-        self.observation_space = Box(-np.inf, np.inf, (3,), np.float32)
-
-    def _obs(self):
-        size = 3 if self.step_number < self.when else 2
-        return np.zeros(size, dtype=np.float32)
-
-
-@pytest.mark.parametrize("when", [0, 2])
-def test_observations_that_do_not_fit_their_space_are_refused(when):
-    envs = SerialVectorEnv([lambda: Misfit(when)])
-    with pytest.raises(ValueError, match="space"):
-        collect(envs, 4)
-
-
 def test_every_episode_of_every_process_counts_alike(monkeypatch):
     """One here of return 6, and in the other process three of 2."""
     mine, other = (
@@ -256,17 +236,6 @@ class _TensorIdle(Idle):
         return torch.zeros(len(obs), dtype=torch.int64), {}
 
 
-def test_extras_take_precedence():
-    class Clipping(Idle):
-        def sample(self, obs):
-            return np.zeros(len(obs), dtype=np.int64), {"action": np.array([7])}
-
-    envs = SerialVectorEnv([lambda: Counter(3)])
-    buffer = buffer_for(envs, 1)
-    SyncCollector(envs, Clipping(), buffer, seed=0).step()
-    assert buffer.rollout()["action"].item() == 7
-
-
 @pytest.mark.parametrize("kind", [RolloutBuffer, ReplayBuffer])
 def test_episodes_that_cannot_be_restored_are_cut_and_not_joined(kind):
     """A resumed run begins new ones: what was under way must not run into them."""
@@ -326,10 +295,8 @@ class Outside(Counter):
 @pytest.mark.parametrize(
     ("kind", "nested", "wrong", "when"),
     [
-        (SerialVectorEnv, False, 4, 2),
         (SerialVectorEnv, True, -2, 2),
         (SyncVectorEnv, False, 9, 0),
-        (SyncVectorEnv, True, 7, 3),
     ],
 )
 def test_observations_outside_of_their_choices_are_refused(wrong, when, nested, kind):
