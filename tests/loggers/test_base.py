@@ -71,14 +71,6 @@ def test_the_very_same_logs_come_through(trainer: Any) -> None:
     assert len(made) == 100  # 50 collect, 50 train
 
 
-def test_logs_are_written_before_they_are_yielded(trainer: Any) -> None:
-    recorder = Recorder()
-    loop = recorder(trainer)()
-    assert recorder.events == []
-    next(loop)
-    assert recorder.events == [("recorder", "open"), ("recorder", 2)]
-
-
 def test_the_proxy_is_the_trainer_in_all_but_the_loop(trainer: Any) -> None:
     stack = Recorder()(trainer)
     assert isinstance(stack, type(trainer))
@@ -131,16 +123,14 @@ def test_loggers_close_and_open_again(trainer: Any) -> None:
 
 def test_outer_loggers_close_before_inner_ones(trainer: Any) -> None:
     events: list[Any] = []
-    stack = Recorder("outer", events)(Recorder("inner", events)(trainer))
-    take(stack, 1)
-    assert [e for e in events if e[1] == "close"] == [
-        ("outer", "close"),
-        ("inner", "close"),
-    ]
+    take(Recorder("outer", events)(Recorder("inner", events)(trainer)), 1)
+    closed = [name for name, what in events if what == "close"]
+    assert closed == ["outer", "inner"]
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-@pytest.mark.parametrize("where", ["body", "step"])
+@pytest.mark.parametrize(
+    ("error", "where"), [(KeyboardInterrupt, "body"), (ValueError, "step")]
+)
 def test_an_error_closes_all_and_comes_through(
     trainer: Any, error: Any, where: str
 ) -> None:
@@ -253,7 +243,7 @@ class Trainer:
             self.agent.sample_step += 1
             yield {"log_type": "train", "logs": {"loss": 1.0}, **vars(self.agent)}
 
-stack = loggers.checkpoint()(loggers.tensorboard()(loggers.csv()(Trainer())))
+stack = loggers.checkpoint()(loggers.csv()(Trainer()))
 loop = stack()
 for _ in range(3):
     next(loop)

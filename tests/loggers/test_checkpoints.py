@@ -48,17 +48,6 @@ def test_every_and_at_the_end(make_trainer: Callable[..., Any]) -> None:
     ]
 
 
-def test_zero_saves_at_the_end_alone(trainer: Any, tmp_path: Path) -> None:
-    list(loggers.checkpoint(every=0, folder=tmp_path / "mine")(trainer)())
-    assert names(tmp_path / "mine") == [step(100)]
-
-
-def test_the_newest_are_kept(trainer: Any) -> None:
-    list(loggers.checkpoint(every=10, keep=2)(trainer)())
-    assert names(trainer.run_dir / "checkpoints") == [step(90), step(100)]
-    assert latest_checkpoint(trainer.run_dir).name == step(100)
-
-
 def test_the_trainer_is_saved_before_the_log_is_seen(trainer: Any) -> None:
     for log in loggers.checkpoint(every=10)(trainer)():
         if log["sample_step"] == 10:

@@ -47,7 +47,6 @@ def test_less_is_better(score: Any) -> None:
     ("returns", "mode", "step"),
     [
         ([1, 2, 2, 3, 3, 3, 4, 4, 4, 4], "max", 60),
-        ([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], "max", 100),
         ([5, 4, math.nan, 3, math.nan, math.nan, 2, 1, 1, 1], "min", 60),
         ([math.nan, math.nan, 1], "max", 20),
     ],

@@ -61,20 +61,14 @@ def test_types_and_metrics_are_apart() -> None:
 
 
 def test_returns_are_means_over_episodes() -> None:
-    means = WindowedMeans(10)
-    means.add(log(2, "collect", episode_return=10.0, episode_length=5.0, episodes=1.0))
-    means.add(log(4, "collect", episode_return=40.0, episode_length=9.0, episodes=3.0))
-    wanted = {"episode_return": 32.5, "episode_length": 8.0, "episodes": 4.0}
-    assert means.flush() == [log(4, "collect", **wanted)]
-
-
-def test_returns_are_means_over_episodes_on_a_device_too() -> None:
-    means = WindowedMeans(10)
-    for mean, episodes in ((10.0, 1.0), (40.0, 3.0)):
-        logs = {"episode_return": mean, "episodes": episodes}
-        tensors = {name: torch.tensor(value) for name, value in logs.items()}
-        means.add(log(2, "collect", **tensors))
-    assert means.flush() == [log(2, "collect", episode_return=32.5, episodes=4.0)]
+    for number in (float, torch.tensor):
+        means = WindowedMeans(10)
+        for step, told in ((2, (10.0, 5.0, 1.0)), (4, (40.0, 9.0, 3.0))):
+            names = ("episode_return", "episode_length", "episodes")
+            logs = dict(zip(names, map(number, told), strict=True))
+            means.add(log(step, "collect", **logs))
+        wanted = {"episode_return": 32.5, "episode_length": 8.0, "episodes": 4.0}
+        assert means.flush() == [log(4, "collect", **wanted)]
 
 
 def test_no_episodes_have_no_mean() -> None:

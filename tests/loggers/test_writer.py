@@ -39,15 +39,6 @@ def test_rows_come_when_they_are_due(trainer: Any) -> None:
     assert len(writer.calls) == 10
 
 
-def test_nothing_pending_writes_nothing(trainer: Any) -> None:
-    writer = Collecting()
-    for _ in writer(trainer)():
-        break
-    assert writer.calls == []
-    list(writer(trainer)())
-    assert all(writer.calls)
-
-
 def test_nothing_trains_if_it_cannot_be_opened(trainer: Any) -> None:
     class Full(loggers.Writer):
         @contextmanager
