@@ -13,9 +13,7 @@ from yieldrl.vla import (
     OnePassVLA,
     VLAConfig,
     add_lora,
-    load_adapters,
     load_vla_model,
-    save_adapters,
 )
 from yieldrl.vla.backends.lerobot import LeRobotVLA
 
@@ -142,7 +140,7 @@ class Reach(nn.Module):
         return self.layer(batch["observation.state"]).view(-1, 2, 2)
 
 
-def test_beside_adapters_all_that_is_new_is_trained(tmp_path):
+def test_beside_adapters_all_that_is_new_is_trained():
     config = VLAConfig(chunk_length=2, lora_rank=1, lora_targets=("layer",))
     model = add_lora(LeRobotVLA(Reach(), OBSERVED, CHUNKS, config), config)
     trained = {name for name, p in model.named_parameters() if p.requires_grad}
@@ -150,16 +148,5 @@ def test_beside_adapters_all_that_is_new_is_trained(tmp_path):
     assert still == {f"policy.layer.base_layer.{name}" for name in ("weight", "bias")}
     output = model.evaluate(seen(), torch.ones(3, 2, 2))
     (output.log_prob.mean() + output.value.mean()).backward()
-    before = {k: v.clone() for k, v in model.state_dict().items()}
-    for parameter in model.parameters():
-        if parameter.requires_grad:
-            assert parameter.grad is not None
-            parameter.data += 0.1
-    save_adapters(model, tmp_path)
-    other = LeRobotVLA(Reach(), OBSERVED, CHUNKS, config)
-    other.policy.layer.load_state_dict(
-        {name: before[f"policy.layer.base_layer.{name}"] for name in ("weight", "bias")}
-    )
-    load_adapters(other, tmp_path)
-    for name, tensor in model.state_dict().items():
-        assert torch.equal(other.state_dict()[name], tensor), name
+    own = [p for p in model.parameters() if p.requires_grad]
+    assert all(parameter.grad is not None for parameter in own)

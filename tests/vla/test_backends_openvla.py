@@ -10,16 +10,14 @@ from gymnasium.spaces import Box, Dict
 from vla_folders import (
     CHUNKS,
     OBSERVED,
-    load_file,
     openvla_backbone,
-    save_file,
     seen,
     write_json,
     write_openvla,
 )
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla import VLAConfig, VLAPolicy, load_vla_model
+from yieldrl.vla import VLAConfig, load_vla_model
 from yieldrl.vla.backends.openvla import PROMPT, action_bins
 from yieldrl.vla.weights import Shards
 
@@ -147,23 +145,6 @@ class TestTheEntryOfAnActionOfOne:
         for one, other in zip(acted, said, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 
-    def test_its_action_tells_which_of_two_was_drawn(self, folder, source):
-        """It and the entry before it are one number, and two log-probabilities."""
-        model = load(folder, decoding="autoregressive").eval()
-        policy, obs = VLAPolicy(EYES, CHUNKS, model), seen(32).exclude("proprio")
-        bias = torch.zeros(source.vocab_size + 64)
-        first = source.vocab_size - 33
-        bias[first : first + 2] = torch.tensor([11.0, 10.0])
-        plain = model.backbone.logits
-        model.backbone.logits = lambda hidden: plain(hidden) + bias
-        with torch.no_grad():
-            generator = torch.Generator().manual_seed(0)
-            action, told = policy.sample(obs, generator)
-            log_prob, _, _ = policy.evaluate_actions(obs, action)
-        counts = model.head.tokens(action).flatten().bincount(minlength=33)[31:]
-        assert (counts > 20).all()
-        torch.testing.assert_close(told["log_prob"], log_prob, rtol=1e-5, atol=1e-5)
-
     def test_a_demonstrated_one_makes_it_more_likely_and_no_other(self, folder):
         model = load(folder)
         ones = torch.tensor([2.0, 3.0]).expand(3, 2, 2)
@@ -284,31 +265,10 @@ def test_it_acts_as_its_own_code_does_whatever_the_seed_and_what_is_observed(
         assert torch.allclose(done, wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("drop", "said"),
-    [
-        ("projector.fc2.bias", r"lacks projector\.fc2\.bias"),
-        ("vision_backbone.featurizer.pos_embed", "lacks pos_embed"),
-    ],
-)
-def test_a_missing_weight_is_named(tmp_path, source, drop, said):
-    write_openvla(tmp_path, source, drop=drop)
-    with pytest.raises(CheckpointError, match=said):
+def test_a_missing_weight_is_named(tmp_path, source):
+    write_openvla(tmp_path, source, drop="projector.fc2.bias")
+    with pytest.raises(CheckpointError, match=r"lacks projector\.fc2\.bias"):
         load(tmp_path)
-
-
-def test_weights_that_do_not_fit_are_named(folder):
-    path = folder / "model-00001-of-00002.safetensors"
-    weights = load_file(path)
-    save_file({**weights, "language_model.extra": torch.zeros(1)}, path)
-    with pytest.raises(CheckpointError, match=r"language_model\.extra"):
-        load(folder)
-    save_file(weights, path)
-    values = json.loads((folder / "config.json").read_text())
-    values["text_config"]["intermediate_size"] = 64
-    write_json(folder / "config.json", values)
-    with pytest.raises(CheckpointError, match=r"as \[48, 32\], the model as \[64"):
-        load(folder)
 
 
 def test_a_missing_file_is_named_and_pickled_weights_are_none(folder):

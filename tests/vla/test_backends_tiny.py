@@ -149,25 +149,20 @@ def test_every_sentence_has_tokens_and_is_not_lost(sentence):
     assert spelled.removeprefix(" ") == sentence.removeprefix(" ")
 
 
+def encoder(**options):
+    sizes = {"image_size": 24, "patch_size": 6, "width": 16, "depth": 2, "heads": 4}
+    return randomize(VisionTransformer(VisionConfig(**sizes, **options)))
+
+
+THEIRS = {"image_size": 24, "patch_size": 6, "hidden_size": 16}
+THEIRS |= {"num_hidden_layers": 2, "num_attention_heads": 4}
+
+
 def test_siglip_is_that_of_transformers():
-    ours = randomize(
-        VisionTransformer(
-            VisionConfig(
-                image_size=24, patch_size=6, width=16, depth=2, heads=4, hidden=24
-            )
-        )
-    )
+    ours = encoder(hidden=24)
+    options = {"intermediate_size": 24, "hidden_act": "gelu", "vision_use_head": False}
     theirs = transformers.SiglipVisionModel(
-        transformers.SiglipVisionConfig(
-            image_size=24,
-            patch_size=6,
-            hidden_size=16,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            intermediate_size=24,
-            hidden_act="gelu",
-            vision_use_head=False,
-        )
+        transformers.SiglipVisionConfig(**THEIRS, **options)
     )
     state = {
         "embeddings.patch_embedding.weight": ours.patch_embed.proj.weight,
@@ -179,41 +174,15 @@ def test_siglip_is_that_of_transformers():
     for i, block in enumerate(ours.blocks):
         start = f"encoder.layers.{i}."
         state |= attention(block, f"{start}self_attn.", "out_proj")
-        for name, part in (
-            ("layer_norm1", block.norm1),
-            ("layer_norm2", block.norm2),
-            ("mlp.fc1", block.mlp.fc1),
-            ("mlp.fc2", block.mlp.fc2),
-        ):
-            state |= linear(f"{start}{name}", part)
-    assert_equal_to(theirs, state, ours, lambda image: (image - 0.5) / 0.5, skip=0)
+        state |= layers(block, start, "layer_norm")
+    assert_equal_to(theirs, state, ours, skip=0)
 
 
 def test_dinov2_is_that_of_transformers():
-    ours = randomize(
-        VisionTransformer(
-            VisionConfig(
-                image_size=24,
-                patch_size=6,
-                width=16,
-                depth=2,
-                heads=4,
-                hidden=32,
-                registers=3,
-                class_token=True,
-                layer_scale=True,
-            )
-        )
-    )
+    ours = encoder(hidden=32, registers=3, class_token=True, layer_scale=True)
     theirs = transformers.Dinov2WithRegistersModel(
         transformers.Dinov2WithRegistersConfig(
-            image_size=24,
-            patch_size=6,
-            hidden_size=16,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            mlp_ratio=2,
-            num_register_tokens=3,
+            **THEIRS, mlp_ratio=2, num_register_tokens=3
         )
     )
     positions = torch.cat([torch.zeros(1, 1, 16), ours.pos_embed], dim=1)
@@ -232,14 +201,17 @@ def test_dinov2_is_that_of_transformers():
         state |= attention(block, f"{start}attention.", "o_proj")
         state[f"{start}layer_scale1.lambda1"] = block.ls1.scale_factor
         state[f"{start}layer_scale2.lambda1"] = block.ls2.scale_factor
-        for name, part in (
-            ("norm1", block.norm1),
-            ("norm2", block.norm2),
-            ("mlp.fc1", block.mlp.fc1),
-            ("mlp.fc2", block.mlp.fc2),
-        ):
-            state |= linear(f"{start}{name}", part)
-    assert_equal_to(theirs, state, ours, lambda image: (image - 0.5) / 0.5, skip=4)
+        state |= layers(block, start, "norm")
+    assert_equal_to(theirs, state, ours, skip=4)
+
+
+def layers(block, start, norm):
+    parts = {f"{norm}1": block.norm1, f"{norm}2": block.norm2}
+    parts |= {"mlp.fc1": block.mlp.fc1, "mlp.fc2": block.mlp.fc2}
+    state = {}
+    for name, part in parts.items():
+        state |= linear(f"{start}{name}", part)
+    return state
 
 
 def attention(block, start, out):
@@ -260,10 +232,10 @@ def linear(name, layer):
 
 
 @torch.no_grad()
-def assert_equal_to(theirs, state, ours, pixels, skip):
+def assert_equal_to(theirs, state, ours, skip):
     """After the last norm, which ours leaves out."""
     theirs.eval().load_state_dict(state)
     images = torch.rand(2, 3, 24, 24)
-    expected = theirs(pixels(images)).last_hidden_state[:, skip:]
+    expected = theirs((images - 0.5) / 0.5).last_hidden_state[:, skip:]
     normed = torch.nn.functional.layer_norm(ours(images), (16,), eps=1e-6)
     assert torch.allclose(normed, expected, atol=1e-5)

@@ -17,9 +17,7 @@ class Both(VLAConfig, ppo.Config):
 
 WRONG = [
     ({"chunk_length": 4, "execute_steps": 5}, "execute_steps = 5.* at most 4"),
-    ({"lora_rank": 2, "lora_targets": ()}, "lora_targets"),
     ({"action_head": "gaussian", "decoding": "autoregressive"}, "decoding"),
-    ({"backend": "class"}, "model_class = None"),
     ({"backend": "lerobot"}, "model_path = None"),
     ({"model_class": "Alone"}, "model_class = 'Alone'"),
     ({"model_class": "a:B", "backend": "tiny"}, "model_class = 'a:B'"),

@@ -20,12 +20,10 @@ PARALLEL = {"action_bins": 16}
 AUTO = {"action_bins": 16, "decoding": "autoregressive"}
 GAUSSIAN = {"action_head": "gaussian"}
 KINDS = [
-    (NUMBERS, PARALLEL),
     (CHOICES, AUTO),
     (CHUNK, PARALLEL),
     (CHUNK, AUTO),
     (UNEVEN, PARALLEL),
-    (UNEVEN, AUTO),
     (CHUNK, GAUSSIAN),
 ]
 

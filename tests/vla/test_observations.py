@@ -83,7 +83,6 @@ WRONG = [
     (Dict({"pixels": CAMERA}), {}, "say which is which"),
     (Dict({"pixels": CAMERA}), {"rgb": "image"}, r"'image': observations have.*pixels"),
     (Dict({"rgb": STATE}), {}, "rgb comes from rgb of Box.*images"),
-    (Dict({"proprio": Discrete(3)}), {}, "must be a Box of numbers"),
     (Discrete(3), {}, "comes from observations of"),
 ]
 

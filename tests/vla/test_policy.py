@@ -204,7 +204,7 @@ class TestOneOfYourOwn:
         with pytest.raises(TypeError, match=r"is no torch\.nn\.Module"):
             VLAPolicy(SPACE, NUMBERS, 3)
 
-    def test_choices_and_chunks(self) -> None:
+    def test_choices_are_chunks_of_one(self) -> None:
         class Chooses(Mine):
             def forward(self, observations: TensorDict) -> Tensor:
                 return torch.ones(len(observations), dtype=torch.int64)
@@ -217,17 +217,6 @@ class TestOneOfYourOwn:
         action, log_prob, _ = policy(observe())
         assert action.tolist() == [1, 1, 1]
         assert log_prob.shape == (3, 1, 1)
-
-        class Chunks(Mine):
-            def forward(self, observations: TensorDict) -> Tensor:
-                return torch.zeros(len(observations), 3, 2)
-
-            def evaluate_actions(self, observations: Any, actions: Tensor) -> Any:
-                assert actions.shape == (3, 3, 2)
-                return actions, actions.sum((1, 2))
-
-        policy = VLAPolicy(RENAMED, CHUNK, Chunks())
-        assert [part.shape for part in policy(observe())] == [(3, 3, 2)] * 2 + [(3,)]
 
 
 def train(envs: Any, model: Any, collection: Any = "async") -> ppo.Trainer:
