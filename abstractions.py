@@ -20,7 +20,6 @@ from torch import Tensor, nn
 
 from yieldrl.experiments import LoopByHand
 from yieldrl.foundations import drawing_from
-from yieldrl.foundations.foreign_names import takes
 from yieldrl.foundations.logs import LogData as LogData
 from yieldrl.foundations.logs import Logs as Logs
 from yieldrl.foundations.logs import LogType as LogType
@@ -127,17 +126,6 @@ class Policy(Model, ABC):
     def metrics(self) -> Logs:
         """Metrics of the policy itself, 0-dim: a Gaussian's `policy_std`, say."""
         return {}
-
-    def concerns(self) -> list[str]:
-        """Warnings for the trainer to show, as sentences."""
-        own = type(self).predict is not Policy.predict
-        if own or takes(self.forward, "deterministic"):
-            return []
-        return [
-            f"{type(self).__name__}.forward takes no `deterministic`, by which predict"
-            " asks for the best action, so evaluations will fail: add"
-            " deterministic=False to it, or override predict"
-        ]
 
 
 class Algorithm(Learner, ABC):

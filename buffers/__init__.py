@@ -17,14 +17,6 @@ from yieldrl.buffers.ring import CircularBuffer
 from yieldrl.buffers.rollout import RolloutBuffer
 from yieldrl.buffers.step import StepBuffer
 
-# Deprecated: their place before `yieldrl.functional`.
-from yieldrl.functional import discounted_returns as discounted_returns
-from yieldrl.functional import explained_variance as explained_variance
-from yieldrl.functional import gae as gae
-from yieldrl.functional import vtrace as vtrace
-
-Passes = Minibatches  # deprecated alias
-
 __all__ = [
     "CircularBuffer",
     "Demonstrations",

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from yieldrl.buffers.spec import transition_spec
 from yieldrl.buffers.storage import Storage, add_rollout
-from yieldrl.foundations.foreign_names import CalledHere
 
 
 class _Progress(NamedTuple):
@@ -37,9 +36,6 @@ class EpisodeBuffer:
         num_envs: `N`, parallel environments.
         device: Where the tensors live; MemoryError if less is free than they need.
     """
-
-    get = CalledHere("episodes() are [T, N]")
-    is_full = CalledHere("the property `full` says it")
 
     def __init__(
         self,

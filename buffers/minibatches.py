@@ -11,7 +11,6 @@ from tensordict import TensorDict
 from torch import Generator, Tensor
 
 from yieldrl.buffers.spec import check_at_least_one
-from yieldrl.foundations.foreign_names import Renamed
 
 
 def transitions(rollout: TensorDict) -> TensorDict:
@@ -70,8 +69,6 @@ class Minibatches:
     def exhausted(self) -> bool:
         """Whether all minibatches were used."""
         return self.position >= self.num_epochs * self.num_minibatches
-
-    learned = Renamed("position")
 
     def minibatch(self) -> TensorDict:
         """The current minibatch, `[b]` or `[T, n]`, a copy; or RuntimeError."""

@@ -17,7 +17,6 @@ from yieldrl.buffers.spec import (
 )
 from yieldrl.buffers.storage import Storage, add_rollout
 from yieldrl.foundations import restore_generator
-from yieldrl.foundations.foreign_names import CalledHere
 
 
 class ReplayBuffer(SequenceDraws):
@@ -42,8 +41,6 @@ class ReplayBuffer(SequenceDraws):
     """Steps of a sample; the latest `horizon - 1` rows cannot be sampled yet."""
     beside: int = 0
     """Bytes that each transition takes besides its entries."""
-    get = CalledHere("sample(batch_size) draws a batch [B]")
-    is_full = CalledHere("len(buffer) == buffer.capacity says it")
 
     def __init__(
         self,

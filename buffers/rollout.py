@@ -14,7 +14,6 @@ from yieldrl.buffers.linked import LinkedStorage
 from yieldrl.buffers.minibatches import Minibatches
 from yieldrl.buffers.spec import check_at_least_one, copied, transition_spec
 from yieldrl.buffers.storage import Storage, add_rollout
-from yieldrl.foundations.foreign_names import CalledHere
 
 
 @dataclass
@@ -35,7 +34,7 @@ class Progress:
         return Progress(self.num_steps, continues=not self.abandoned)
 
     def state_dict(self) -> dict[str, Any]:
-        ends = {"begins_anew": not self.continues, "abandoned": self.abandoned}
+        ends = {"continues": self.continues, "abandoned": self.abandoned}
         return {"row": self.row, "num_steps": self.num_steps, **ends}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -47,7 +46,7 @@ class Progress:
                 " once, or load a checkpoint taken while collecting"
             )
         self.row, self.abandoned = state["row"], state["abandoned"]
-        self.continues = not state["begins_anew"]
+        self.continues = state["continues"]
 
 
 class RolloutBuffer:
@@ -78,10 +77,6 @@ class RolloutBuffer:
     """
 
     num_segments: int = 1  # rollouts that the memory holds
-    get = CalledHere(
-        "rollout() is [T, N], and yieldrl.buffers.transitions(rollout()) flattens it"
-    )
-    is_full = CalledHere("the property `full` says it")
 
     def __init__(
         self,
@@ -126,10 +121,6 @@ class RolloutBuffer:
     def continues(self) -> bool:
         """Whether it continues earlier episodes; if not, reset sums over episodes."""
         return self._progress.continues
-
-    @property
-    def begins_anew(self) -> bool:  # deprecated; the opposite of `continues`
-        return not self.continues
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write a step, each entry `[N, ...]`, or the rows of a rollout `[T, N]`.

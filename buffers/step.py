@@ -9,7 +9,6 @@ from tensordict import TensorDict
 
 from yieldrl.buffers.spec import transition_spec
 from yieldrl.buffers.storage import Storage
-from yieldrl.foundations.foreign_names import CalledHere
 
 
 class StepBuffer:
@@ -24,9 +23,6 @@ class StepBuffer:
         num_envs: `N`, environments.
         device: Where the tensors live.
     """
-
-    get = CalledHere("transitions() are [N]")
-    is_full = CalledHere("the attribute `full` says it")
 
     def __init__(
         self,

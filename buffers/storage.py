@@ -12,7 +12,7 @@ from torch import Tensor
 
 from yieldrl.buffers.entries import Entries, Leaf
 from yieldrl.foundations import spaces
-from yieldrl.foundations.foreign_names import check_entries
+from yieldrl.foundations.conversion import check_shapes
 from yieldrl.foundations.trees import flatten, nest
 
 
@@ -143,7 +143,7 @@ def add_rollout(buffer: Any, data: Mapping[str, Any]) -> bool:
     """Add a rollout `[T, N]` row by row; for a single step return False."""
     if not isinstance(data, TensorDict) or data.batch_dims < 2:
         return False
-    check_entries(data)
+    check_shapes(data)
     for row in data.unbind(0):
         buffer.add(row.to_dict())
     return True

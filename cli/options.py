@@ -78,8 +78,6 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
     )
     spec, config = _from_file(first.config, trainer_class, first.trust)
     fields = [*options_of(Options), *options_of(type(config))]
-    asked = (word[2:].partition("=")[0] for word in words if word.startswith("--"))
-    type(config).refuse_names(name.replace("-", "_") for name in asked)
     refuse_stray_values(words, dict(fields))
     # A stand-in without checks, so that no default is rejected before all are read.
     stand_in = dataclasses.make_dataclass("Command", fields)

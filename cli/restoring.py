@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.abstractions import Trainer
-from yieldrl.cli import catalog, options, resolve
+from yieldrl.cli import catalog, resolve
 from yieldrl.cli.run_spec import RunSpec, refuse_untrusted_run
 from yieldrl.experiments import CheckpointError, run_files
 from yieldrl.experiments.checkpoint import load_trainer_state
-from yieldrl.foundations.config_blocks import has_blocks
 from yieldrl.foundations.files import read_file
 from yieldrl.foundations.named_code import (
     UntrustedError,
@@ -145,10 +144,5 @@ def _spec(cls: type[Trainer], path: Path, trust: bool) -> RunSpec:
     known = run_files.read_run(run_dir)
     if path.parent.name != run_files.CHECKPOINTS or not known:
         return RunSpec(cls)
-    blocks: dict[str, Any] = known.get("config") or {}
-    if has_blocks(blocks):
-        source = None if trust else run_dir / run_files.RUN
-        return RunSpec.of({**blocks, "algorithm": None}, cls, source)
-    names = {entry.name for entry in dataclasses.fields(options.Options)}
-    given = {name: value for name, value in known.items() if name in names - {"config"}}
-    return options.with_options(RunSpec(cls), options.Options(**given))
+    source = None if trust else run_dir / run_files.RUN
+    return RunSpec.of({**known["config"], "algorithm": None}, cls, source)

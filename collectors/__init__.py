@@ -12,7 +12,6 @@ from yieldrl.collectors.evaluation import (
 from yieldrl.collectors.fused import FusedCollector, can_share_next_obs
 from yieldrl.collectors.protocols import Buffer, Collector
 from yieldrl.collectors.sync import SyncCollector
-from yieldrl.foundations.foreign_names import moved_names
 
 __all__ = [
     "AsyncCollector",
@@ -28,11 +27,3 @@ __all__ = [
     "mean_episode",
     "play_in_order",
 ]
-
-__getattr__ = moved_names(
-    __name__,
-    {
-        "WholeCollector": "yieldrl.collectors.FusedCollector",
-        "observed_once": "yieldrl.collectors.can_share_next_obs",
-    },
-)

@@ -12,7 +12,7 @@ from yieldrl.buffers import CircularBuffer
 from yieldrl.collectors.acting import Acting, StepRecord
 from yieldrl.collectors.background import Background
 from yieldrl.collectors.policy_lag import LagLimit, PolicyLag
-from yieldrl.collectors.protocols import Collector, check_parts, collect_help, init_help
+from yieldrl.collectors.protocols import Collector, check_parts
 from yieldrl.collectors.sync import collect
 from yieldrl.collectors.weight_transfer import Weights
 from yieldrl.foundations import defer_keyboard_interrupt
@@ -36,7 +36,6 @@ class AsyncCollector(Collector):
         report_every: Steps between reports of episodes, for tensor environments.
     """
 
-    @init_help
     def __init__(
         self,
         envs: VectorEnv[Any, Any, Any],
@@ -100,7 +99,6 @@ class AsyncCollector(Collector):
         self._acting.rows.pop(number, None)
         return self._logs(row)
 
-    @collect_help
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 

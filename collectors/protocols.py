@@ -6,21 +6,6 @@ from typing import Any, Protocol, runtime_checkable
 from gymnasium.vector import VectorEnv
 from tensordict import TensorDict
 
-from yieldrl.foundations.foreign_names import arguments_here
-
-init_help = arguments_here(
-    "SyncCollector(trainer.envs, trainer.agent, trainer.buffer, seed=1)",
-    env="envs is a vector environment",
-    policy="agent is what acts with a policy, trainer.agent",
-    device="the agent has one, by Config(device=...)",
-)
-"""Decorator of a collector's `__init__` that explains arguments of other libraries."""
-
-collect_help = arguments_here(
-    "collector.collect(2048, reset=True)", n_steps="they are num_steps here"
-)
-"""Decorator of a collector's `collect` that explains `n_steps`."""
-
 
 def check_parts(envs: Any, agent: Any, buffer: Any) -> None:
     """Raise TypeError, which says what to pass, if a part is of another kind."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors.distributed_statistics import make_statistics, mean_episode
-from yieldrl.collectors.protocols import Collector, check_parts, collect_help, init_help
+from yieldrl.collectors.protocols import Collector, check_parts
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.envs.batched.tree import tree_map
@@ -38,7 +38,6 @@ class SyncCollector(Collector):
             for several processes that train together.
     """
 
-    @init_help
     def __init__(
         self,
         envs: VectorEnv[Any, Any, Any],
@@ -91,7 +90,6 @@ class SyncCollector(Collector):
         self.obs = step.obs
         return logs
 
-    @collect_help
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 

@@ -6,7 +6,7 @@ text and arrays of them.
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,7 @@ _MAKERS = [
     for maker, name in ((_SCALAR, "scalar"), (_ARRAY, "_reconstruct"))
     for core in ("core", "_core")
 ]
-_PATHS = [  # only text; configs of earlier versions may contain them
-    (kind, f"{module}.{kind.__name__.removeprefix('Pure')}")
-    for kind in (PurePosixPath, PureWindowsPath)
-    for module in ("pathlib", "pathlib._local")
-]
-_SAFE: list[Any] = [*_MAKERS, np.ndarray, np.dtype, *map(type, _DTYPES), *_PATHS]
+_SAFE: list[Any] = [*_MAKERS, np.ndarray, np.dtype, *map(type, _DTYPES)]
 
 
 def also_numpy() -> AbstractContextManager[Any]:

@@ -9,7 +9,7 @@ from tensordict import TensorDict
 from yieldrl.collectors import mean_episode
 from yieldrl.experiments.trainer_base import TrainingRun
 from yieldrl.foundations import means, ranks
-from yieldrl.foundations.foreign_names import CalledHere, arguments_here, check_entries
+from yieldrl.foundations.conversion import check_shapes
 from yieldrl.foundations.logs import LogData, Logs, LogType
 
 
@@ -19,11 +19,6 @@ class Steps(TrainingRun):
     learning_due: Any
     training_done: Any
 
-    @arguments_here(
-        "trainer.evaluate(episodes=10)",
-        n_episodes="they are episodes here",
-        deterministic="actions always are; agent.sample explores",
-    )
     def evaluate(self, episodes: int = 10, seed: int | None = None) -> LogData:
         """Play whole episodes with deterministic actions in separate environments.
 
@@ -72,20 +67,13 @@ class Steps(TrainingRun):
 
 
 class LoopByHand(Steps):
-    """Methods of a trainer for a loop of your own, with hints for other names.
+    """Methods of a trainer for a loop of your own.
 
     The loop is `rollout = trainer.collector.collect(num_steps)`, then
     `trainer.update(rollout)`, and `trainer.evaluate()` now and then.
     """
 
     _run_train: Any
-
-    train = CalledHere(
-        "the loop is yours, `for log in trainer(): ...`; how many steps it takes, the"
-        " config says, Config(total_steps=...)"
-    )
-    policy = CalledHere("the networks are trainer.model")
-    env = CalledHere("the environments are trainer.envs")
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:
         """Learn from a rollout `[T, N]` of `collector.collect`, as the loop would.
@@ -105,7 +93,7 @@ class LoopByHand(Steps):
 
     def _rows(self, rollout: TensorDict) -> Generator[TensorDict]:
         """The rows `[N]` of a rollout, with `sample_step` as it was for each."""
-        check_entries(rollout)
+        check_shapes(rollout)
         self.agent.algorithm.anneal_before(rollout)
         now = self.agent.counters
         end, steps = now.sample_step, self.envs.num_envs

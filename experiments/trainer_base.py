@@ -22,7 +22,6 @@ from yieldrl.foundations import (
     set_threads,
     spaces,
 )
-from yieldrl.foundations.foreign_names import arguments_here
 
 
 class TrainingRun(OnRay):
@@ -58,16 +57,6 @@ class TrainingRun(OnRay):
     algorithm_class: ClassVar[Callable[..., Any]]
     agent_class: ClassVar[Callable[..., Any]]
 
-    @arguments_here(
-        "ppo.Trainer(ppo.Config(num_steps=2048), envs=..., model=...)",
-        env="they are envs= here",
-        policy="the networks are model= here",
-        buffer_size="Config(num_steps=...) says it, or of a replay buffer"
-        " Config(buffer_size=...)",
-        buffer_type="Config(collection='async') collects in the background",
-        batch_size="it is a field of the config",
-        device="Config(device=...) says it",
-    )
     def __init__(
         self,
         config: Config | None = None,

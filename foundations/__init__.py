@@ -1,13 +1,10 @@
 """Shared utilities: spaces, configs, seeds, ranks. Imports no other part of yieldrl."""
 
-from typing import TYPE_CHECKING
-
 from yieldrl.foundations.config import Config
 from yieldrl.foundations.config_places import SyncOnly
 from yieldrl.foundations.conversion import ObservationActionAdapter
 from yieldrl.foundations.device import keep_freed_memory, resolve_device, set_threads
 from yieldrl.foundations.files import CheckpointError
-from yieldrl.foundations.foreign_names import moved_names
 from yieldrl.foundations.logs import Counters, Counting
 from yieldrl.foundations.ranges import (
     MAX_NUMBER,
@@ -80,17 +77,3 @@ __all__ = [
     "set_rng_state",
     "set_threads",
 ]
-
-# Deprecated aliases, for configs in copied algorithm folders.
-LARGEST, MOST_STEPS, MOST_TRANSITIONS = MAX_NUMBER, MAX_STEPS, MAX_TRANSITIONS
-
-if not TYPE_CHECKING:
-    __getattr__ = moved_names(
-        __name__,
-        {
-            "Border": "yieldrl.foundations.ObservationActionAdapter",
-            "linear": "yieldrl.functional.linear",
-            "uninterrupted": "yieldrl.foundations.defer_keyboard_interrupt",
-            "updates_due": "yieldrl.functional.updates_due",
-        },
-    )

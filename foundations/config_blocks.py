@@ -1,5 +1,6 @@
 """A whole run in one file: its blocks, and the config fields of each block."""
 
+import dataclasses
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -20,9 +21,25 @@ HOMES = {
 }
 """Block -> fields that `to_blocks` writes there; the others go into `algorithm`."""
 
-GUESTS = {"collector": ("num_steps", "num_envs", "vectorization")}
-"""Block -> fields that are read there too. `trainer`, `algorithm` and, of a model that
-is not your own, `policy` take every field."""
+WORDS = {
+    "buffer_size": "num_steps",
+    "buffer_type": "collection",
+    "iterations": "total_steps",
+    "n_steps": "num_steps",
+    "n_envs": "num_envs",
+    "n_epochs": "num_epochs",
+    "batch_size": "num_minibatches",
+    "eval_freq": "eval_every",
+    "env.name": "env_id",
+    "env.id": "env_id",
+    "env.cfg": "env_kwargs",
+    "collector.name": "collection",
+}
+"""Name in the founding documents, or `block.name` -> our field, if it has no field of
+its own; some values are converted, see `to_fields`."""
+
+MODES = {"standard": "sync", "vla": "async"}
+"""`buffer_type` -> `collection`."""
 
 NAMES = {
     "policy": {"actor_critic": "default"},
@@ -92,15 +109,67 @@ def home(field: str) -> str:
 
 
 def nearest(name: Any, known: Iterable[str]) -> str:
-    """The nearest known name, as the end of an error message."""
-    known = sorted(known)
-    return close_to(name, known) or f"choose one of {known}"
+    """The three nearest known names, as the end of an error message.
+
+    >>> nearest("gama", ["gamma", "gae_lambda", "seed"])
+    "did you mean 'gamma'?"
+    """
+    near = difflib.get_close_matches(str(name), known := sorted(known), n=3)
+    if not near:
+        return f"choose one of {known}"
+    return f"did you mean {' or '.join(map(repr, near))}?"
 
 
-def close_to(name: Any, known: Iterable[str]) -> str:
-    """A question with the nearest known name; empty if none is close."""
-    near = difflib.get_close_matches(str(name), sorted(known), n=1)
-    return f"did you mean {near[0]!r}?" if near else ""
+def to_fields(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, Any]:
+    """Config fields from the blocks of a file, by our names or the documents'.
+
+    `iterations` become steps, and `batch_size` minibatches, of rollouts of `num_steps`
+    of each of `num_envs` environments. ValueError, with the nearest names, if a block
+    or a key is unknown, or if two keys say the same.
+    """
+    for name in [name for name in values if name not in BLOCKS]:
+        raise ValueError(f"no block is called {name!r}: {nearest(name, BLOCKS)}")
+    known = {entry.name for entry in dataclasses.fields(config_class)}
+    found: dict[str, Any] = {}
+    said: dict[str, str] = {}  # field -> block and key
+    for block in BLOCKS[:-1]:
+        for key, value in keys(block, values.get(block), known).items():
+            field = key
+            if key not in known:
+                field = WORDS.get(f"{block}.{key}", WORDS.get(key, key))
+            if field not in known:
+                hint = nearest(key, known | WORDS.keys())
+                raise ValueError(f"block {block!r} has no key {key!r}: {hint}")
+            if field in found:
+                where = f"{said[field]} and {key!r} of the block {block!r}"
+                raise ValueError(f"{where} both say {field!r}: leave one out")
+            said[field] = f"{key!r} of the block {block!r}"
+            found[field] = MODES.get(value, value) if key == "buffer_type" else value
+    for word in ("iterations", "batch_size"):
+        if said.get(WORDS[word], "").startswith(f"{word!r} "):
+            found[WORDS[word]] = _of_rollouts(word, found, config_class)
+    return found
+
+
+def _of_rollouts(word: str, found: Mapping[str, Any], config_class: type[Any]) -> int:
+    """Steps of so many rollouts, or minibatches of so many transitions."""
+    value = found[WORDS[word]]
+    names = ("num_steps", "num_envs")
+    sizes = [found.get(name, getattr(config_class, name, None)) for name in names]
+    if not all(type(x) is int and x > 0 for x in (value, *sizes)):
+        raise ValueError(
+            f"{word} = {value!r} of rollouts with {names} = {sizes}: give whole"
+            " numbers, at least 1"
+        )
+    rollout = sizes[0] * sizes[1]
+    if word == "iterations":
+        return value * rollout
+    if rollout % value:
+        raise ValueError(
+            f"batch_size = {value}: it must divide a rollout, which has num_steps *"
+            f" num_envs = {rollout} transitions"
+        )
+    return rollout // value
 
 
 def keys(

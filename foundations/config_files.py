@@ -1,28 +1,20 @@
-"""Read configs from files and mappings, also of earlier versions, and write them."""
+"""Read configs from files and mappings, and write them."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
-from yieldrl.foundations.aliases import field_for, named_as_in_file, to_fields
-from yieldrl.foundations.config_blocks import close_to, has_blocks
+from yieldrl.foundations.config_blocks import has_blocks, nearest, to_fields
 from yieldrl.foundations.files import read_file
 from yieldrl.foundations.named_code import refuse_untrusted
 from yieldrl.foundations.plain import read, written
-from yieldrl.foundations.validation import Checked, FieldError, plain_hints
+from yieldrl.foundations.validation import Checked, plain_hints
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FromFiles(Checked):
-    """A checked dataclass, stored in files, that knows fields of earlier versions."""
-
-    absent: ClassVar[tuple[str, ...]] = ()
-    """Fields of related algorithms that this one does not have."""
-
-    retired: ClassVar[Mapping[str, tuple[Any, str]]] = {}
-    """Removed fields: the value without effect, and what replaces the field. In files,
-    a removed field with that value is ignored."""
+    """A checked dataclass that files can hold."""
 
     def __new__(cls, *args: Any, **values: Any) -> Self:
         try:
@@ -33,14 +25,11 @@ class FromFiles(Checked):
 
     @classmethod
     def refuse_names(cls, names: Iterable[str]) -> None:
-        """Raise ValueError for a name of a removed field, or of a field in another
-        library."""
-        for name in [name for name in names if name not in cls.__dataclass_fields__]:
-            said = f"{cls.__qualname__} has no field {name!r}"
-            if name in cls.retired:
-                raise ValueError(f"{said} any more: {cls.retired[name][1]}")
-            if (ours := field_for(name, cls)) is not None:
-                raise ValueError(f"{said}: here it is {ours!r}")
+        """Raise ValueError, with the nearest names, for one that is not a field's."""
+        known = [entry.name for entry in dataclasses.fields(cls)]
+        for name in [name for name in names if name not in known]:
+            hint = nearest(name, known)
+            raise ValueError(f"{cls.__module__} has no field {name!r}: {hint}")
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values that JSON, YAML and checkpoints can hold."""
@@ -52,28 +41,13 @@ class FromFiles(Checked):
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """The config that `to_dict` or a config file describes, with blocks or without.
 
-        With blocks, names of `yieldrl.foundations.aliases` are accepted too; models
-        and loggers are not part of a config. ValueError if a name is unknown (the
-        nearest known one is proposed) or a value does not fit its field.
+        ValueError if a name is unknown (the nearest ones are proposed) or a value does
+        not fit its field.
         """
-        said = cls._as_now(values)
-        blocks = has_blocks(said)
-        fields = to_fields(said, cls) if blocks else said
-        cls.refuse_names(fields)
         hints = plain_hints(cls)
-        known = {entry.name for entry in dataclasses.fields(cls)}
-        for name in [name for name in fields if name not in known]:
-            hint = close_to(name, known) or f"leave it out; known: {sorted(known)}"
-            if name in cls.__dataclass_fields__ or name in cls.absent:
-                hint = f"it means nothing to {cls.__module__}, leave it out"
-            raise ValueError(f"{cls.__qualname__} has no field {name!r}: {hint}")
-        given = {key: read(value, hints[key]) for key, value in fields.items()}
-        try:
-            return cls(**given)
-        except FieldError as error:
-            if not blocks:
-                raise
-            raise named_as_in_file(error, said, cls) from None
+        fields = to_fields(values, cls) if has_blocks(values) else values
+        cls.refuse_names(fields)
+        return cls(**{key: read(value, hints[key]) for key, value in fields.items()})
 
     @classmethod
     def from_file(cls, path: str | Path, *, trust: bool = False) -> Self:
@@ -86,15 +60,3 @@ class FromFiles(Checked):
         if not trust:
             refuse_untrusted(config.to_dict(), Path(path))
         return config
-
-    @classmethod
-    def _as_now(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Values saved by an earlier version, without removed fields."""
-        now = dict(values)
-        if isinstance(now.get("compile"), bool) and now.pop("compile"):
-            now = {"speed": "compile", **now}  # `compile` was a bool before
-        for name in cls.retired.keys() & now.keys() - cls.__dataclass_fields__.keys():
-            if now[name] == cls.retired[name][0]:
-                del now[name]
-        cls.refuse_names(now.keys() & cls.retired.keys())
-        return now

@@ -142,3 +142,16 @@ def add_batch_axis(obs: Any) -> Any:
     if isinstance(obs, dict):
         return {name: add_batch_axis(child) for name, child in obs.items()}
     return obs.unsqueeze(0)
+
+
+def check_shapes(rollout: Any) -> None:
+    """ValueError if rewards or ends of a rollout are not one number for each step.
+
+    Others' rewards are often `[T, N, 1]`, which would be broadcast without an error.
+    """
+    for name in {"reward", "terminated", "truncated"} & set(rollout.keys()):
+        if (got := rollout[name].shape) != rollout.batch_size:
+            raise ValueError(
+                f"{name!r} of a rollout {list(rollout.batch_size)} has the shape"
+                f" {list(got)}: give one number for each step, squeeze(-1) say"
+            )

@@ -85,10 +85,6 @@ class Ranks:
         if (said := difference(found)) is not None:
             raise ValueError(said)
 
-    # Deprecated aliases, for copied algorithm folders.
-    total, gathered = all_reduce_sum, all_gather
-    share, same = broadcast_module, broadcast_object
-
     def derive_seed(self, seed: int, purpose: str) -> int:
         """`derive_seed`, with a different result on each rank."""
         return derive_seed(seed, purpose if self.first else f"{purpose} {self.rank}")

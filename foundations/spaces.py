@@ -12,7 +12,7 @@ from yieldrl.foundations import actions, conversion
 from yieldrl.foundations.text import Utf8Text
 from yieldrl.foundations.trees import Path
 
-ActionTransform = ActionBorder = actions.ActionTransform  # ActionBorder: old name
+ActionTransform = actions.ActionTransform
 add_batch_axis, batch_size = conversion.add_batch_axis, conversion.batch_size
 holds_tensors, is_batched = conversion.holds_tensors, conversion.is_batched
 to_tensor = conversion.to_tensor

@@ -1,6 +1,5 @@
 """Parts of models: layers, observation encoders, distributions, normalization."""
 
-from yieldrl.foundations.foreign_names import moved_names
 from yieldrl.networks.distributions import (
     Categorical,
     Distribution,
@@ -59,16 +58,3 @@ __all__ = [
     "set_train_mode",
     "train_mode_concern",
 ]
-
-_MOVED = (
-    "AccumulatedStep",
-    "GradientStep",
-    "Learner",
-    "LearningMode",
-    "Loss",
-    "Precision",
-    "averaged",
-    "in_precision",
-)
-
-__getattr__ = moved_names(__name__, {x: f"yieldrl.runtime.{x}" for x in _MOVED})

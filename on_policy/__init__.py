@@ -3,7 +3,6 @@
 A rollout `[T, N]` is collected by the current policy, learned from, and discarded.
 """
 
-from yieldrl.foundations.foreign_names import moved_names
 from yieldrl.on_policy.action_values import action_value_targets, with_action_advantages
 from yieldrl.on_policy.actor import Actor
 from yieldrl.on_policy.adaptive_rate import check_desired_kl, follow_kl
@@ -62,14 +61,3 @@ __all__ = [
     "where_taken",
     "with_action_advantages",
 ]
-
-__getattr__ = moved_names(
-    __name__,
-    {
-        "alike": "yieldrl.on_policy.pad_across_ranks",
-        "executed": "yieldrl.on_policy.executed_mask",
-        "joint": "yieldrl.on_policy.sum_executed",
-        "judged_by_action": "yieldrl.on_policy.with_action_advantages",
-        "of_actions": "yieldrl.on_policy.action_value_targets",
-    },
-)

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.buffers import Minibatches, explained_variance, gae, transitions
+from yieldrl.buffers import Minibatches, transitions
 from yieldrl.foundations import derive_seed, mean_and_std, means, ranks, spaces
-from yieldrl.foundations.foreign_names import check_entries
+from yieldrl.foundations.conversion import check_shapes
+from yieldrl.functional import explained_variance, gae
 from yieldrl.networks import RewardScaler, train_mode_concern
 from yieldrl.on_policy.config import OnPolicyConfig
 from yieldrl.on_policy.tokens import sum_executed
@@ -85,7 +86,7 @@ class OnPolicyAlgorithm(abstractions.Algorithm):
         RuntimeError if the learning rate has been annealed to zero, ValueError if
         entries are missing or have names of other libraries.
         """
-        check_entries(rollout)
+        check_shapes(rollout)
         self.anneal_before(rollout)
         with self.runtime.gathered():
             prepared = self.prepare(rollout)

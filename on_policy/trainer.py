@@ -9,7 +9,7 @@ from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import CircularBuffer, Minibatches, RolloutBuffer
 from yieldrl.collectors import Collector, FusedCollector, can_share_next_obs
-from yieldrl.foundations.foreign_names import check_entries
+from yieldrl.foundations.conversion import check_shapes
 from yieldrl.on_policy.config import OnPolicyConfig
 
 
@@ -50,7 +50,7 @@ class OnPolicyTrainer(abstractions.Trainer):
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:
         """Learn all there is to learn from a rollout `[T, N]`; means of metrics."""
-        check_entries(rollout)
+        check_shapes(rollout)
         recorded = "log_prob" in rollout.keys()  # noqa: SIM118
         if self.learners is not None:
             return self.learners.update(rollout)

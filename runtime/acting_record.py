@@ -6,8 +6,6 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.foundations.foreign_names import OldNames, Renamed
-
 CHUNK = 4096  # transitions annotated at a time, so that images fit into memory
 
 
@@ -31,7 +29,7 @@ def evaluated(function: Any, model: Any, rollout: TensorDict) -> dict[str, Tenso
     return {k: torch.cat([part[k] for part in parts]).unflatten(0, size) for k in names}
 
 
-class ActingRecord(OldNames):
+class ActingRecord:
     """Stores log-probabilities and the policy version of an agent's actions.
 
     Where collecting and learning take turns, the weights do not change while a rollout
@@ -54,10 +52,6 @@ class ActingRecord(OldNames):
     """Whether `log_prob` and `policy_version` are stored with every action."""
 
     acted_version: int | None = None
-
-    records_policy, acted_since = Renamed("records_log_prob"), Renamed("acted_version")
-
-    signed = Renamed("with_policy_version")
 
     def with_policy_version(
         self, extras: dict[str, Tensor], count: int

@@ -114,7 +114,7 @@ class AgentBase(ActingRecord, Counting, ABC):
         if "algorithm" in state:
             self.algorithm.load_state_dict(state["algorithm"])
         restore_generator(self.generator, state["generator"])
-        self.acted_version = state.get("acted_version", state.get("acted_since"))
+        self.acted_version = state["acted_version"]
         self.restore_counters(state)
 
     def _annotate(self, inputs: Any, generator: torch.Generator) -> dict[str, Tensor]:

@@ -19,7 +19,7 @@ from yieldrl.foundations import (
     ranks,
     resolve_device,
 )
-from yieldrl.foundations.foreign_names import check_entries
+from yieldrl.foundations.conversion import check_shapes
 from yieldrl.networks.dtypes import in_float32
 from yieldrl.runtime.gradient_step import GradientStep, LatestLoss, Loss
 from yieldrl.runtime.learning_mode import LearningMode
@@ -119,7 +119,7 @@ class Learner:
         RuntimeError if the learning rate has been annealed to zero, ValueError if
         entries of the rollout have names of other libraries.
         """
-        check_entries(rollout)
+        check_shapes(rollout)
         self.anneal_before(rollout)
         batch = transitions(rollout.to(self.device))
         if batch.get("discount", None) is None:

@@ -3,10 +3,6 @@
 Here is when it pays (`Plan`); what is compiled lies in `yieldrl.runtime`.
 """
 
-from yieldrl.foundations.foreign_names import moved_names
 from yieldrl.speed.plan import Plan
 
 __all__ = ["Plan"]
-
-_MOVED = ("CompiledCall", "CompiledStep")
-__getattr__ = moved_names(__name__, {x: f"yieldrl.runtime.{x}" for x in _MOVED})

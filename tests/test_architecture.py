@@ -34,6 +34,7 @@ ALLOWED = {
         "buffers",
         "collectors",
         "foundations",
+        "functional",
         "networks",
         "runtime",
     },

@@ -1,5 +1,7 @@
 """Calls of any model that follows `VLAModelInterface`, with checked shapes."""
 
+import inspect
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -7,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.foundations import drawing_from, spaces
-from yieldrl.foundations.foreign_names import takes
 from yieldrl.vla.actions import ActionLayout
 from yieldrl.vla.interface import VLAOutput
 
@@ -27,6 +28,12 @@ def check_model(model: Any) -> None:
             f"{name} lacks {', '.join(lacking)}: a model has what"
             " yieldrl.vla.VLAModelInterface describes"
         )
+
+
+def takes(function: Callable[..., Any], argument: str) -> bool:
+    """Whether a function can be called with an argument of this name."""
+    known = inspect.signature(function).parameters
+    return argument in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
 
 
 def concerns(model: Any) -> list[str]:

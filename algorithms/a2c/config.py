@@ -1,8 +1,6 @@
 """Hyper-parameters of A2C."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from yieldrl.foundations import LearningRate
 from yieldrl.on_policy import OnPolicyConfig
@@ -11,24 +9,6 @@ from yieldrl.on_policy import OnPolicyConfig
 @dataclass(frozen=True, kw_only=True)
 class Config(OnPolicyConfig):
     """Advantage actor-critic; the defaults solve CartPole-v1 in 100 000 steps."""
-
-    retired: ClassVar[Mapping[str, tuple[Any, str]]] = {
-        "correction": (
-            "clip",
-            "a2c weighs actions of an older policy by the probability ratio of the two,"
-            " up to 1; for V-trace take the algorithm appo, for gipo gipo",
-        ),
-        "gipo_sigma": (1.0, "it is a field of the algorithm gipo"),
-    }
-
-    absent = (
-        "num_epochs",
-        "num_minibatches",
-        "clip_coef",
-        "clip_value",
-        "target_kl",
-        "desired_kl",
-    )
 
     num_envs: int = 8
 

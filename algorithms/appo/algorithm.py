@@ -17,7 +17,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import ppo
-from yieldrl.buffers import vtrace
+from yieldrl.functional import vtrace
 from yieldrl.runtime.acting_record import evaluated
 
 

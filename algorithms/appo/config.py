@@ -1,8 +1,7 @@
 """Hyper-parameters of asynchronous PPO."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from yieldrl.algorithms import ppo
 
@@ -11,11 +10,6 @@ from yieldrl.algorithms import ppo
 class Config(ppo.Config):
     """PPO beside a collector in the background, with V-trace; the defaults solve
     CartPole-v1 in 100 000 steps."""
-
-    retired: ClassVar[Mapping[str, tuple[Any, str]]] = {
-        **ppo.Config.retired,
-        "correction": ("vtrace", "appo corrects by V-trace; for the clip take ppo"),
-    }
 
     collection: Literal["sync", "async", "ray"] = "async"
     """`async` steps the environments in a background thread, with a copy of the policy,

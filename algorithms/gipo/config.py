@@ -1,8 +1,7 @@
 """Hyper-parameters of GIPO."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated
 
 from yieldrl.algorithms import appo
 from yieldrl.foundations import Range
@@ -11,11 +10,6 @@ from yieldrl.foundations import Range
 @dataclass(frozen=True, kw_only=True)
 class Config(appo.Config):
     """PPO with a smooth weight for a clip, beside a collector in the background."""
-
-    retired: ClassVar[Mapping[str, tuple[Any, str]]] = {
-        **appo.Config.retired,
-        "correction": ("gipo", "gipo has its own weight; for the clip take ppo"),
-    }
 
     gipo_sigma: Annotated[float, Range(0, 100, above=True)] = 1.0
     """Standard deviation of the weight, in nats of the logarithm of the probability

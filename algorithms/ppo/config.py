@@ -1,8 +1,7 @@
 """Hyper-parameters of PPO."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated
 
 from yieldrl.foundations import LearningRate, Positive, Range
 from yieldrl.on_policy import OnPolicyConfig, check_desired_kl
@@ -12,17 +11,6 @@ from yieldrl.on_policy import OnPolicyConfig, check_desired_kl
 class Config(OnPolicyConfig):
     """Proximal policy optimization; the defaults solve CartPole-v1 in 100 000 steps and
     Pendulum-v1 in 300 000."""
-
-    retired: ClassVar[Mapping[str, tuple[Any, str]]] = {
-        "correction": (
-            "clip",
-            "ppo clips, also beside a collector in the background (collection='async');"
-            " for V-trace take the algorithm appo, for gipo the algorithm gipo, or mix"
-            " one in: class Algorithm(appo.Algorithm, ppo_lstm.Algorithm); for none, in"
-            " a child of appo.Algorithm, advantage = ppo.Algorithm.advantage",
-        ),
-        "gipo_sigma": (1.0, "it is a field of the algorithm gipo"),
-    }
 
     num_epochs: Annotated[int, Range(1, 10**4)] = 4
     """Passes over each rollout. More learn more from it and move the policy further

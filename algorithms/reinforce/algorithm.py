@@ -11,8 +11,8 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
-from yieldrl.buffers import discounted_returns
-from yieldrl.foundations.foreign_names import check_entries
+from yieldrl.foundations.conversion import check_shapes
+from yieldrl.functional import discounted_returns
 from yieldrl.networks import RunningMean
 
 from .config import Config
@@ -47,7 +47,7 @@ class Algorithm(abstractions.Algorithm):
 
         ValueError if no episode does: then there is no return to learn from.
         """
-        check_entries(rollout)
+        check_shapes(rollout)
         ends = rollout["terminated"] | rollout["truncated"]
         whole = ends.flip(0).cumsum(0).flip(0) > 0
         valid = rollout.get("valid", torch.ones_like(whole))

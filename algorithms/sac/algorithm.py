@@ -121,10 +121,6 @@ class Algorithm(abstractions.Algorithm):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         parts = dict(state)
         self.critic_steps = parts.pop("critic_steps")
-        saved = parts.pop("target_model", None)  # of older checkpoints
-        if saved is not None:
-            own = self.target_critic.state_dict()
-            parts["target_critic"] = {name: saved[f"critic.{name}"] for name in own}
         super().load_state_dict(parts)
 
 

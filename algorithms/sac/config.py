@@ -11,8 +11,6 @@ from yieldrl.off_policy import OffPolicyConfig
 class Config(OffPolicyConfig):
     """Soft actor-critic; the defaults learn Pendulum-v1."""
 
-    absent = "exploration_noise", "policy_noise", "noise_clip"
-
     env_id: str = "Pendulum-v1"
     """Id of a registered environment whose actions are numbers in bounds, such as
     `HalfCheetah-v5`; `my_module:MyEnv-v0` imports `my_module` first."""

@@ -32,7 +32,7 @@ class ActionChunks(BatchWrapper):
 
         reward = sum_{i<k} gamma^i r_i,    discount = gamma^k
 
-    are what `yieldrl.buffers.gae` and TD targets want. They are in `info`, with k
+    are what `yieldrl.functional.gae` and TD targets want. They are in `info`, with k
     (`"reward"`, `"discount"` float32 and `"num_steps"` int64, `[N]`); the reward that
     `step` returns is the plain sum. Trainers count decisions where they count steps.
 

@@ -11,7 +11,7 @@ from rollouts import gradients, rollout_of
 from tensordict import TensorDict
 
 from yieldrl.algorithms import a2c, appo, gipo, ppo, ppo_lstm
-from yieldrl.buffers import gae, vtrace
+from yieldrl.functional import gae, vtrace
 
 KINDS = {"clip": None, "gipo": gipo, "vtrace": appo}
 NAMES = tuple(KINDS)
@@ -66,21 +66,7 @@ def steps_of(algorithm, rollout):
     return rollout["reward"], value, next_value.view_as(value), *ends
 
 
-OLD = {"correction": "clip", "gipo_sigma": 1.0, "num_steps": 16}
-
-
-def test_files_from_when_ppo_had_a_correction_are_read():
-    assert ppo.Config.from_dict(OLD) == ppo.Config(num_steps=16)
-    old = {**OLD, "correction": "gipo", "gipo_sigma": 2.0}
-    assert gipo.Config.from_dict(old).gipo_sigma == 2
-    for package, name in ((appo, "vtrace"), (gipo, "gipo")):
-        of_it = package.Config.from_dict({**OLD, "correction": name})
-        assert of_it == package.Config(num_steps=16)
-        with pytest.raises(ValueError, match="for the clip take ppo"):
-            package.Config.from_dict(OLD)
-    for name in ("vtrace", "gipo", "none"):
-        with pytest.raises(ValueError, match="V-trace take the algorithm appo"):
-            a2c.Config.from_dict({**OLD, "correction": name})
+def test_the_weight_needs_a_width():
     for sigma in (0.0, math.nan):
         with pytest.raises(ValueError, match="gipo_sigma"):
             gipo.Config(gipo_sigma=sigma)

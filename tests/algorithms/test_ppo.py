@@ -11,7 +11,7 @@ from tensordict import TensorDict
 from worlds import Counter
 
 from yieldrl.algorithms import a2c, ppo, ppo_lstm
-from yieldrl.buffers import gae
+from yieldrl.functional import gae
 
 VECTOR = Box(-1, 1, (3,), np.float32)
 SMALL = {"num_envs": 2, "num_steps": 16, "num_epochs": 2, "num_minibatches": 2}

@@ -166,7 +166,7 @@ class TestAsynchronous:
         for log in trainer():
             if log["log_type"] == "train":
                 phase = log["logs"]["phase"]
-                if ring.passes is not None and ring.passes.learned == 1:
+                if ring.passes is not None and ring.passes.position == 1:
                     assert begun_since(trainer)
                     phases.append(phase)
                     logs = log["logs"]
@@ -207,7 +207,7 @@ class TestSynchronous:
         log = next(iter(trainer()))
         assert (log["log_type"], log["sample_step"]) == ("collect", 4 * rows + 4)
         assert len(trainer.buffer) == 1
-        assert trainer.buffer.begins_anew
+        assert not trainer.buffer.continues
         logs = [logs for kind, _, logs in logs_of(trainer) if kind == "train"]
         assert {found["phase"] for found in logs} == {2.0}
         assert logs[0]["approx_kl"] == pytest.approx(0, abs=1e-6)

@@ -203,22 +203,3 @@ def test_it_learns_what_pays_a_step_later():
     assert trainer.evaluate(5)["logs"]["episode_return"] < -0.1
     list(trainer())
     assert trainer.evaluate(5)["logs"]["episode_return"] > -0.01
-
-
-def test_a_checkpoint_of_when_it_had_a_whole_target_model_loads():
-    """Of its target only the critics were used."""
-    algorithm, other = algorithm_of(), algorithm_of()
-    with torch.no_grad():
-        for parameter in algorithm.target_critic.parameters():
-            parameter += 1
-    state = algorithm.state_dict()
-    critic = state.pop("target_critic")
-    old = {f"critic.{name}": value for name, value in critic.items()}
-    actor = {f"actor.{k}": v for k, v in algorithm.model.actor.state_dict().items()}
-    other.load_state_dict({**state, "target_model": {**actor, **old}})
-    pairs = zip(
-        algorithm.target_critic.parameters(),
-        other.target_critic.parameters(),
-        strict=True,
-    )
-    assert all(torch.equal(a, b) for a, b in pairs)

@@ -16,7 +16,7 @@ from worlds import Counter
 
 from yieldrl.abstractions import Policy
 from yieldrl.algorithms import appo, ppo, vla_ppo
-from yieldrl.buffers import gae
+from yieldrl.functional import gae
 
 SMALL: dict[str, Any] = {"env_id": "CartPole-v1", "env_kwargs": {}, "num_envs": 2}
 SMALL |= {"num_steps": 8, "num_minibatches": 2, "num_epochs": 2, "total_steps": 64}

@@ -163,7 +163,7 @@ def check(ring, model):
             assert truncated.all() == (number + 1 in model.ended)
     if model.row == 0:
         first = (model.due or [model.number])[0]
-        assert ring.begins_anew == (not model.continues(first))
+        assert ring.continues == model.continues(first)
 
 
 def write(ring, model):
@@ -310,7 +310,7 @@ def test_what_is_learned_from_is_not_written_over():
     ring.clear()
     ring.add(step(9))
     assert number_of(ring.rollout()) == [8, 9]
-    assert ring.begins_anew
+    assert not ring.continues
 
 
 # ------------------------------------------------------------------------ what rows are
@@ -393,7 +393,7 @@ def test_an_empty_ring_may_become_one_of_other_segments():
     for number in range(8, 10):
         other.add(step(number))
     assert number_of(other.rollout()) == [8, 9]
-    assert not other.begins_anew
+    assert other.continues
 
 
 # ------------------------------------------------------------------------- two threads
@@ -420,7 +420,7 @@ def test_a_row_whose_segment_is_given_up_meanwhile_goes_into_the_next(
     assert calls == [1, 0]
     assert ring.slots == [1, None, None]
     assert (ring.waiting, ring.dropped) == (1, int(give_up == "skip"))
-    assert ring.begins_anew == (give_up == "skip")
+    assert ring.continues == (give_up != "skip")
     ring.add(step(2))
     assert number_of(ring.rollout()) == [1, 2]
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensordict import TensorDict
 
-from yieldrl import buffers
 from yieldrl.buffers import Minibatches, sequences, transitions
 
 FEW = settings(max_examples=40)
@@ -217,12 +216,3 @@ def test_minibatches_are_copies():
     before = batch.clone()
     rollout.zero_()
     assert (batch == before).all()
-
-
-def test_the_old_names_are_kept():
-    assert buffers.Passes is Minibatches
-    minibatches = Minibatches(TensorDict({"reward": torch.ones(4)}, [4]), 2, 2, 0)
-    minibatches.advance()
-    assert minibatches.learned == minibatches.position == 1
-    minibatches.learned = 3
-    assert minibatches.position == 3

@@ -211,23 +211,23 @@ def test_what_follows_abandoned_episodes_begins_anew(loaded):
     buffer = buffer_of()
     buffer.end_episodes()
     buffer = followed(buffer)
-    assert buffer.begins_anew
+    assert not buffer.continues
     fill(buffer)
     buffer.end_episodes()  # within a rollout: truncated says so
     assert buffer.rollout()["truncated"][-1].tolist() == [False, True, True]
     begin(buffer)
     buffer.clear()
-    assert not followed(buffer).begins_anew
+    assert followed(buffer).continues
     fill(buffer)
     begin(buffer)
     buffer.end_episodes()  # too late for the passes
     buffer = followed(buffer)
-    assert not buffer.begins_anew
+    assert buffer.continues
     buffer.clear()
     buffer = followed(buffer)
-    assert buffer.begins_anew
+    assert not buffer.continues
     buffer.clear()
-    assert not followed(buffer).begins_anew
+    assert followed(buffer).continues
 
 
 def test_rows_of_another_autoreset_mode_are_kept():

@@ -220,7 +220,7 @@ def test_models_of_other_algorithms_have_names() -> None:
 
 MISTAKES = [
     ("policy", {"name": "vla", "model_path": "x"}, "vla has no argument 'model_path'"),
-    ("policy", {"name": "vla", "vla_config": {"model_pth": "x"}}, "mean 'model_path'?"),
+    ("policy", {"name": "vla", "vla_config": {"model_pth": "x"}}, "mean 'model_path'"),
     (
         "policy",
         {"name": "vla", "vla_config": {"chunk_length": 0}},
@@ -306,21 +306,3 @@ def test_options_change_the_loggers_of_the_file() -> None:
     assert chosen("--seed", "2") == {}
     every = chosen("--checkpoint-every", "8")
     assert every == {"checkpoint": {"every": 8, "seconds": 120.0}}
-
-
-def test_a_run_of_an_older_version_goes_on() -> None:
-    """Its config.yaml has fields alone, its run.json the options for loggers."""
-    run = train(write(TINY))
-    config = ppo.Config.from_file(run / "config.yaml").to_dict()
-    (run / "config.yaml").write_text(yaml.safe_dump(config))
-    about = json.loads((run / "run.json").read_text())
-    extras = {"wandb": False, "video": False}
-    every = {"checkpoint_every": 128, "checkpoint_seconds": 0.0}
-    (run / "run.json").write_text(
-        json.dumps({**about, "config": config, **extras, **every})
-    )
-    main(["resume", str(run), "--total-steps", "512"])
-    names = [path.name for path in list_checkpoints(run)]
-    assert names == ["step_000000512.pt", "step_000000384.pt", "step_000000256.pt"]
-    whole = yaml.safe_load((run / "config.yaml").read_text())
-    assert whole["loggers"][0]["cfg"] == {"every": 128, "seconds": 0.0}

@@ -288,7 +288,7 @@ def test_a_run_does_not_leave_its_root(refused: Callable[..., str]) -> None:
     assert "run_name = '../x': a run lies below run_root" in said
     Path("run.yaml").write_text("trainer: {run_name: /x}\nalgorithm: ppo\n")
     said = refused("train", "--config", "run.yaml")
-    assert "run.yaml: block 'trainer': run_name = '/x': a run lies below" in said
+    assert "run.yaml: Config.run_name = '/x': a run lies below" in said
 
 
 def test_a_run_without_a_checkpoint_says_how_to_begin_again(

@@ -122,7 +122,7 @@ def test_a_mistake_gets_one_line(refused: Any) -> None:
 
 def test_a_mistake_in_a_file_gets_one_line(refused: Any) -> None:
     for text, message in {
-        "gama: 0.9": "c.yaml: Config has no field 'gama': did you mean 'gamma'?",
+        "gama: 0.9": "ppo.config has no field 'gama': did you mean 'gamma'?",
         "gamma: high": "c.yaml: Config.gamma = 'high': wrong type",
         "gamma: 2": "c.yaml: Config.gamma = 2: choose a number at least 0",
         "- gamma": "c.yaml: expected names and values",

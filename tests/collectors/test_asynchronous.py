@@ -105,7 +105,7 @@ def test_what_is_dropped_is_the_oldest_and_is_counted():
 
     def look(number):
         rollouts.append(ring.rollout()["next_obs"][:, 0, 0].tolist())
-        anew.append(ring.begins_anew)
+        anew.append(not ring.continues)
         paced.go_on_to((24, 25)[number])
 
     before_learning(trainer, look)
@@ -120,7 +120,7 @@ def test_what_is_dropped_is_the_oldest_and_is_counted():
     next(log for log in trainer() if log["log_type"] == "collect")
     assert ring.dropped == 16
     assert ring.rollout()["next_obs"][:, 0, 0].tolist() == [25]
-    assert ring.begins_anew
+    assert not ring.continues
 
 
 def test_dropped_steps_and_lags_are_logged():

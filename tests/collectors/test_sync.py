@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from worlds import Broken, Counter, Idle, Reusing
 
 from yieldrl.algorithms import ppo
-from yieldrl.buffers import ReplayBuffer, RolloutBuffer, gae
+from yieldrl.buffers import ReplayBuffer, RolloutBuffer
 from yieldrl.collectors import SyncCollector, distributed_statistics
 from yieldrl.collectors.distributed_statistics import DistributedStatistics
 from yieldrl.collectors.expert import Expert
@@ -20,6 +20,7 @@ from yieldrl.collectors.statistics import ArrayStatistics
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, make
 from yieldrl.envs.cartpole import CartPoleVectorEnv
+from yieldrl.functional import gae
 
 MODES = [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from yieldrl import buffers
+from yieldrl import functional
 from yieldrl.cli import main
 from yieldrl.exercises import Wrong, chapters, check, expect_close, finding
 from yieldrl.exercises.checking import Verdict, report, verdicts
@@ -115,13 +115,13 @@ def test_a_chapter_has_several_names_and_another_says_which_there_are():
 
 def test_functions_of_a_notebook(capsys):
     module = ModuleType("mine")
-    vars(module).update(gae=buffers.gae, something_else=1)
-    assert check("ch09", gae=buffers.gae)
-    assert check("ch09", {"gae": buffers.gae})
+    vars(module).update(gae=functional.gae, something_else=1)
+    assert check("ch09", gae=functional.gae)
+    assert check("ch09", {"gae": functional.gae})
     assert check("ch09", module)
     assert capsys.readouterr().out.count("gae as given\n") == 3
     with pytest.raises(ValueError, match="called gea: it has gae, Algorithm"):
-        check("ch09", gea=buffers.gae)
+        check("ch09", gea=functional.gae)
 
 
 def test_the_exercise_is_made_once_with_its_gaps_open(tmp_path, monkeypatch, capsys):
@@ -140,7 +140,7 @@ def test_the_exercise_is_made_once_with_its_gaps_open(tmp_path, monkeypatch, cap
 
 def test_a_file_that_holds_the_gaps_alone_is_enough(tmp_path):
     path = tmp_path / "mine.py"
-    path.write_text("from yieldrl.buffers import gae\n")
+    path.write_text("from yieldrl.functional import gae\n")
     assert check("ch09", file=path)
 
 

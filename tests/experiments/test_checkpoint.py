@@ -87,12 +87,12 @@ class Code:
 
 def test_code_in_a_checkpoint_does_not_run(tmp_path: Path) -> None:
     proof = tmp_path / "executed"
-    with safe_globals([(getattr, "builtins.getattr"), (Path, "pathlib.Path")]):
+    with safe_globals([(getattr, "builtins.getattr"), Path, type(Path())]):
         path = save_checkpoint({"code": Code(str(proof))}, tmp_path / "evil.pt")
     with pytest.raises(CheckpointError, match="not a readable checkpoint") as error:
         load_checkpoint(path)
     assert not proof.exists()
-    assert "it holds builtins.getattr, pathlib.Path, and reading" in str(error.value)
+    assert "it holds builtins.getattr, pathlib" in str(error.value)
     assert "train again" not in str(error.value)
 
 

@@ -1,7 +1,5 @@
 """What trainers warn of when they are made, and `check_algorithm` again."""
 
-import warnings
-
 import pytest
 from factories import trainer_of
 from torch import nn
@@ -69,31 +67,3 @@ def test_check_algorithm_says_it_too():
         yieldrl.check_algorithm(trainer)
     logs = (log["logs"] for log in trainer() if log["log_type"] == "train")
     assert next(logs)["approx_kl"] > 1e-3  # nothing has moved, and it is not 0
-
-
-class Literal(ppo.Model):
-    """A policy whose `forward` has the document's signature."""
-
-    def forward(self, obs):
-        return super().forward(obs)
-
-    sample = yieldrl.abstractions.Policy.sample
-    predict = yieldrl.abstractions.Policy.predict
-
-
-def test_a_policy_that_cannot_act_deterministically_is_said():
-    with pytest.warns(UserWarning, match=r"Literal\.forward takes no `deterministic`"):
-        trainer = trainer_of(ppo, model=Literal)
-    with pytest.raises(TypeError, match="deterministic"):
-        trainer.evaluate(1)
-
-
-def test_one_that_predicts_by_itself_is_not():
-    class Own(Literal):
-        def predict(self, obs):
-            return self.action(obs).argmax(-1)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        trainer = trainer_of(ppo, model=Own)
-    assert trainer.evaluate(1)["logs"]["episodes"] == 1

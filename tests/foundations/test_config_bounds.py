@@ -201,9 +201,9 @@ def test_what_means_nothing_to_a_variant_is_not_a_field_there() -> None:
         for field in fields.split():
             config_class = CLASSES[name]
             assert field not in config_class().to_dict()
-            with pytest.raises(TypeError, match=f"unexpected keyword .* '{field}'"):
+            with pytest.raises(TypeError, match=f"has no field '{field}'"):
                 config_class(**{field: None})
-            with pytest.raises(ValueError, match=f"has no field '{field}': .*leave it"):
+            with pytest.raises(ValueError, match=f"has no field '{field}'"):
                 config_class.from_dict({field: None})
 
 

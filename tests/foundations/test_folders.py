@@ -19,7 +19,7 @@ def test_a_name_that_leaves_run_root_is_refused(tmp_path: Path) -> None:
             Config(run_name=name)
     path = tmp_path / "run.yaml"
     path.write_text("trainer: {run_name: ../../x}\n")
-    message = r"block 'trainer': run_name = '\.\./\.\./x': a run lies below run_root"
+    message = r"run_name = '\.\./\.\./x': a run lies below run_root"
     with pytest.raises(ValueError, match=message):
         Config.from_file(path)
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yieldrl.algorithms import ppo
-from yieldrl.experiments import load_checkpoint, save_checkpoint
+from yieldrl.experiments import save_checkpoint
 from yieldrl.foundations import Config
 from yieldrl.foundations.plain import plain, tagged
 
@@ -128,9 +128,6 @@ def test_a_checkpoint_gives_a_config_back(
     path = tmp_path_factory.mktemp("plain") / "one.pt"
     save_checkpoint({"config": config.to_dict()}, path)
     assert is_read_back(config, torch.load(path, weights_only=True)["config"])
-    # As it lay in checkpoints of earlier versions, with its tuples.
-    save_checkpoint({"config": vars(config)}, path)
-    assert is_read_back(config, load_checkpoint(path)["config"])
 
 
 @given(value=values)

@@ -204,10 +204,10 @@ def test_a_run_goes_on_and_one_that_dies_ends_all_with_its_error(written, tmp_pa
 class TestAlone:
     def test_nothing_is_exchanged(self):
         x, one = torch.tensor([1.0, 2.0]), Ranks()
-        assert one.total(x) is x
-        assert one.same({"a": 1}) == {"a": 1}
+        assert one.all_reduce_sum(x) is x
+        assert one.broadcast_object({"a": 1}) == {"a": 1}
         assert one.first
-        assert one.gathered(x).shape == (1, 2)
+        assert one.all_gather(x).shape == (1, 2)
         assert one.derive_seed(3, "envs") == derive_seed(3, "envs")
         assert Ranks(1, 2).derive_seed(3, "envs") != derive_seed(3, "envs")
         mean, std = mean_and_std(x)

@@ -1,8 +1,7 @@
-"""The founding documents' words work, or end in a sentence that names ours."""
+"""Rollouts of others: added row by row, and refused where they would be broadcast."""
 
 import pytest
 import torch
-from factories import trainer_of
 from gymnasium.spaces import Box, Discrete
 from tensordict import TensorDict
 
@@ -28,25 +27,6 @@ def rollout_of(steps):
     return TensorDict(entries, [steps, ENVS])
 
 
-def test_the_words_of_other_libraries_end_in_a_sentence_with_ours():
-    trainer = trainer_of(ppo)
-    for call, sentence in (
-        (lambda: trainer.collector.collect(n_steps=3), "'n_steps': .* num_steps"),
-        (lambda: trainer.evaluate(n_episodes=3), "'n_episodes': they are episodes"),
-        (lambda: ppo.Trainer(env=trainer.envs), "takes no 'env': they are envs="),
-        (lambda: ppo.Trainer(nothing=1), "unexpected keyword argument 'nothing'"),
-    ):
-        with pytest.raises(TypeError, match=sentence):
-            call()
-    for owner, word, sentence in (
-        (trainer, "train", r"for log in trainer\(\).*total_steps"),
-        (trainer.buffer, "is_full", "the property `full` says it"),
-    ):
-        assert not hasattr(owner, word)
-        with pytest.raises(AttributeError, match=sentence):
-            getattr(owner, word)
-
-
 @pytest.mark.parametrize(
     "buffer",
     [
@@ -65,26 +45,6 @@ def test_a_whole_rollout_is_added_row_by_row(buffer):
     if hasattr(buffer, "rollout"):
         assert buffer.full
         assert torch.equal(buffer.rollout()["obs"], rollout["obs"])
-
-
-@pytest.mark.parametrize("module", [ppo, dqn, reinforce])
-def test_entries_of_other_libraries_are_not_passed_over(module):
-    trainer = module.Trainer(module.Config(eval_every=0, total_steps=64))
-    for word, ours in (
-        ("sample_log_prob", "log_prob"),
-        ("done", "terminated"),
-        ("observation", "obs"),
-        ("return", "returns"),
-    ):
-        rollout = rollout_of(STEPS)
-        if ours in rollout.keys():  # noqa: SIM118 - TensorDict iterates over the batch
-            rollout.rename_key_(ours, word)
-        else:
-            rollout[word] = rollout["reward"]
-        learners = [trainer.algorithm.update, trainer.update]
-        for call in (*learners, *([trainer.buffer.add] if module is dqn else [])):
-            with pytest.raises(ValueError, match=f"entry '{word}': rename it, here it"):
-                call(rollout)
 
 
 @pytest.mark.parametrize("module", [ppo, dqn, reinforce])
