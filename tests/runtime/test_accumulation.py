@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensordict import TensorDict
 from torch import nn
@@ -40,6 +40,7 @@ def stepped(size, **options):
     return logs, weights, data
 
 
+@settings(max_examples=40)
 @given(st.integers(1, 12), st.integers(1, 15), st.booleans())
 def test_any_cut_gives_the_step_of_the_whole_batch(size, parts, alone):
     logs, weights, data = stepped(size)

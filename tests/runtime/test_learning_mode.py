@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from yieldrl.algorithms import dqn, ppo
 from yieldrl.networks import frozen_parts, set_train_mode
 from yieldrl.runtime import LearningMode, frozen
 
@@ -93,36 +92,6 @@ def test_what_is_frozen_stays_to_the_bit_while_the_rest_learns(layer):
     assert not torch.equal(model.head.weight, head)
 
 
-@pytest.mark.parametrize(
-    ("layer", "x"),
-    [
-        (nn.InstanceNorm2d(3, track_running_stats=True), torch.randn(4, 3, 5, 5)),
-        (
-            nn.utils.parametrizations.spectral_norm(nn.Conv2d(3, 3, 3)),
-            torch.randn(4, 3, 5, 5),
-        ),
-        (nn.MultiheadAttention(3, 1, dropout=0.9), torch.randn(4, 5, 3)),
-        (nn.LSTM(3, 3, num_layers=2, dropout=0.9), torch.randn(4, 5, 3)),
-    ],
-    ids=lambda given: type(given).__name__,
-)
-def test_frozen_parts_of_other_shapes_stay_too(layer, x):
-    frozen = nn.ModuleList([nn.Linear(1, 1), layer]).requires_grad_(False)
-    model = nn.ModuleList([frozen, nn.Linear(1, 1)]).eval()
-    before = copy.deepcopy(frozen.state_dict())
-    given = (x, x, x) if isinstance(layer, nn.MultiheadAttention) else (x,)
-    with LearningMode(model):
-        assert model[1].training
-        first, second = (leaf_of(layer(*given)) for _ in range(2))
-    assert torch.equal(first, second)
-    after = frozen.state_dict()
-    assert all(torch.equal(before[name], after[name]) for name in before)
-
-
-def leaf_of(answer):
-    return answer[0] if isinstance(answer, tuple) else answer
-
-
 def test_the_largest_frozen_parts_are_found_and_what_learns_beside_them_is_not():
     body = nn.Sequential(nn.Linear(2, 2), nn.Dropout())
     norm, head = nn.BatchNorm1d(2), nn.Linear(2, 1)
@@ -156,12 +125,6 @@ def test_what_is_thawed_frozen_or_put_in_later_counts_at_the_next_step():
     with mode:
         assert dropout.training
     assert not any(part.training for part in model.modules())
-
-
-def test_the_models_of_this_package_ignore_the_mode():
-    """So the time to switch it is saved."""
-    for module in (ppo, dqn):
-        assert not LearningMode(module.Trainer(module.Config()).model).matters
 
 
 def test_a_loss_that_is_not_finite_is_refused_with_the_parameters():

@@ -184,8 +184,9 @@ class Cached(Learner):
         return self.kept() * self.model(batch["obs"]).mean()
 
 
+QUICK = (Attribute, DataDependent, OwnGenerator)
 CASES = [
-    case
+    case if case in QUICK else pytest.param(case, marks=pytest.mark.slow)
     for case in list(globals().values())
     if isinstance(case, type) and issubclass(case, Learner)
 ]

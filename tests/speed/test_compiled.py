@@ -42,6 +42,7 @@ def test_a_number_that_keeps_changing_is_compiled_for_once(traced):
     assert not adding.rejected
 
 
+@pytest.mark.slow
 def test_many_recompilations_turn_it_eager(traced):
     parts = SimpleNamespace(word="")
     adding, decisions = made(lambda x: x + len(parts.word), strict=False)

@@ -11,6 +11,8 @@ from yieldrl.speed import Plan, warm_up
 from yieldrl.speed.compiled import Compiled
 from yieldrl.speed.warm_up import WarmUp
 
+pytestmark = pytest.mark.slow  # each starts a process that loads PyTorch
+
 
 @pytest.fixture
 def ended(monkeypatch):
@@ -33,7 +35,6 @@ def ended(monkeypatch):
     return start
 
 
-@pytest.mark.slow
 def test_it_compiles_what_somebody_wrote_and_measures_it(ended):
     class Mine:
         weight = 3.0
