@@ -157,6 +157,21 @@ class Doors(TorchVectorEnv):
         return {"there": there, "action_mask": self.open(state)}
 
 
+class Walk(TorchVectorEnv):
+    """A point that walks by its action; the walk ends beyond 2."""
+
+    single_observation_space = Box(-30, 30, (2,))
+    single_action_space = Box(-1, 1, ())
+    noise_size = 2
+
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return noise - 0.5
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        state = state + action
+        return state, state.sum(0), state[0].abs() > 2
+
+
 class Lasting(TorchVectorEnv):
     """Environment i's episodes end after 2 + i steps; the reward counts them."""
 

@@ -12,26 +12,11 @@ from gymnasium import spaces
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
-from worlds import NoSync, blind
+from worlds import NoSync, Walk, blind
 
 from yieldrl.envs.batched import TorchVectorEnv
 
 MODES = list(AutoresetMode)
-
-
-class Walk(TorchVectorEnv):
-    """A point that walks by its action; the walk ends beyond 2."""
-
-    single_observation_space = spaces.Box(-9, 9, (2,))
-    single_action_space = spaces.Box(-1, 1, ())
-    noise_size = 2
-
-    def initial_state(self, noise: Tensor) -> Tensor:
-        return noise - 0.5
-
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        state = state + action
-        return state, state.sum(0), state[0].abs() > 2
 
 
 class Counter(TorchVectorEnv):

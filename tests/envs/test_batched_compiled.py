@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 import torch
-from gymnasium import spaces
 from torch import Tensor
-from worlds import blind
+from worlds import Walk, blind
 
 from yieldrl.envs import check
-from yieldrl.envs.batched import TorchVectorEnv
 
 N = 4
 
@@ -24,23 +22,15 @@ pytestmark = [
 ]
 
 
-class Slide(TorchVectorEnv):
-    """A point that is pushed; how hard is a parameter."""
-
-    single_observation_space = spaces.Box(-9, 9, (2,))
-    single_action_space = spaces.Box(-1, 1, ())
-    noise_size = 2
+class Slide(Walk):
+    """How hard it is pushed is a parameter."""
 
     def __init__(self, num_envs: int = N, force: Any = 1.0, **kwargs: Any) -> None:
         super().__init__(num_envs, **kwargs)
         self.force = self.parameter("force", force)
 
-    def initial_state(self, noise: Tensor) -> Tensor:
-        return noise - 0.5
-
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        state = state + self.force * action
-        return state, state.sum(0), state[0].abs() > 2
+        return super().dynamics(state, self.force * action)
 
 
 def pair(**kwargs: Any) -> tuple[Slide, Slide]:

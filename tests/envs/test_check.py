@@ -12,11 +12,12 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+import worlds
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from torch import Tensor
 
-from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, check
+from yieldrl.envs import SerialVectorEnv, check
 
 BUILT_IN = [
     env_id
@@ -25,22 +26,11 @@ BUILT_IN = [
 ]
 
 
-class Walk(TorchVectorEnv):
-    """A point that walks by its action, until it is beyond 2 or 20 steps are over."""
-
-    single_observation_space = spaces.Box(-30, 30, (2,))
-    single_action_space = spaces.Box(-1, 1, ())
-    noise_size = 2
+class Walk(worlds.Walk):
+    """One that ends after 20 steps."""
 
     def __init__(self, num_envs: int = 4, **kwargs: Any) -> None:
         super().__init__(num_envs, **{"max_episode_steps": 20, **kwargs})
-
-    def initial_state(self, noise: Tensor) -> Tensor:
-        return noise - 0.5
-
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        state = state + action
-        return state, state.sum(0), state[0].abs() > 2
 
 
 class Counter(gymnasium.Env[np.ndarray, int]):
@@ -67,7 +57,7 @@ def serial(env: Callable[[], Any] = Counter, count: int = 4) -> SerialVectorEnv:
     return SerialVectorEnv([env] * count)
 
 
-def worlds(names: Any) -> list[Any]:
+def quick(names: Any) -> list[Any]:
     """Of each game and each robot the check takes seconds; some are of one class."""
     slow = re.compile("MinAtar|Humanoid|Ant|Walker2d|Hopper|HalfCheetah")
     alike = re.compile("Probe(?!Cut)|8x8")
@@ -86,7 +76,7 @@ def made(env_id: str, **kwargs: Any) -> Any:
     return gymnasium.make_vec(env_id, **kwargs)
 
 
-@pytest.mark.parametrize("env_id", worlds(BUILT_IN))
+@pytest.mark.parametrize("env_id", quick(BUILT_IN))
 def test_built_in_worlds_pass(env_id: str) -> None:
     """In one mode: a check of one tries the steps of the others too."""
     check(made(env_id, num_envs=4), steps=30)

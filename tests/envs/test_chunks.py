@@ -27,7 +27,6 @@ from yieldrl.envs.wrappers import (
     TimeLimit,
 )
 from yieldrl.foundations import Config
-from yieldrl.functional import gae
 
 SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
 DISABLED = AutoresetMode.DISABLED

@@ -4,14 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-import torch
 
 from yieldrl import envs as environments
 from yieldrl.envs.libero import LiberoEnvChunk, LiberoEnvWrapper, tasks_of
 from yieldrl.envs.wrappers.chunks import longest_episode
 from yieldrl.foundations import Config
 from yieldrl.foundations.text import decode
-from yieldrl.vla.observations import ObservationReader, vla_space
 
 SUITE = "libero_object"
 
@@ -62,20 +60,6 @@ def test_pictures_without_shadows(batch):
     assert picture.shape == (512, 512, 3)
     assert picture.std() > 20
     rough.close()
-
-
-def test_a_vla_reads_it_without_an_adapter(batch):
-    space = batch.single_observation_space
-    assert set(vla_space(space, {})) == {"rgb", "proprio", "language"}
-    obs, _ = batch.reset(seed=0)
-    tensors = {
-        "rgb": {"agentview": torch.from_numpy(obs["rgb"]["agentview"])},
-        "proprio": torch.from_numpy(obs["proprio"]),
-        "language": torch.from_numpy(obs["language"]),
-    }
-    read = ObservationReader(space, {})(tensors)
-    assert read["rgb", "agentview"].shape == (2, 32, 32, 3)
-    assert read["proprio"].shape == (2, 8)
 
 
 def test_chunks_in_processes_equal_single_steps(installed):

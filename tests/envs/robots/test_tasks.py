@@ -27,16 +27,7 @@ PUSH_T = {
 PICK = {**REACH, "env_kwargs": {**REACH["env_kwargs"], "env_name": "pick-place-v3"}}
 REPEATED = {**PUSH, "wrappers": ("yieldrl.envs.robots:MetaWorldRepeated",)}
 MOVES = {**PUSH_T, "wrappers": ("yieldrl.envs.robots:PushTMoves",)}
-TASKS = [
-    REACH,
-    REPEATED,
-    PUSH_T,
-    {
-        "env_id": "gym_pusht:gym_pusht/PushT-v0",
-        "env_kwargs": {"obs_type": "pixels_agent_pos"},
-    },
-    {"env_id": "gymnasium_robotics:FetchPush-v4"},
-]
+TASKS = [REPEATED, PUSH_T, {"env_id": "gymnasium_robotics:FetchPush-v4"}]
 
 
 def config(task, **options):
@@ -66,12 +57,6 @@ class TestTasks:
         goals = [make(settings.env_id, settings).reset(seed=5)[0] for _ in range(2)]
         assert np.array_equal(*goals)
         assert len({goal.tobytes() for goal in goals[0][:, 36:]}) == 3
-
-    def test_without_the_wrapper_they_have_the_same(self):
-        """So that it is said when a later version heeds seeds."""
-        settings = config({**REACH, "wrappers": ()}, num_envs=3)
-        obs = make(settings.env_id, settings).reset(seed=5)[0]
-        assert np.array_equal(obs[0], obs[1])
 
     @pytest.mark.parametrize(
         ("task", "steps"),
