@@ -2,40 +2,16 @@
 
 A page may hold directives, `::: summary learning`, and fences of Python may ask for
 sources, `--8<-- "abstractions.py#Trainer"`. What they stand for is computed from the
-code and from committed results. Nothing here knows a generator of sites: MkDocs calls
-it by `docs/hooks.py`.
+code and from committed results. MkDocs calls it by `docs/hooks.py`.
 """
 
-from __future__ import annotations
+from . import algorithms, course, diffs, directives, results, sources
 
-from . import (
-    course,
-    diffs,
-    directives,
-    family_drawing,
-    family_tree,
-    gallery,
-    hyperparameters,
-    results,
-    sources,
-)
-from .directives import DirectiveError, Page
-
-__all__ = ["DirectiveError", "Page", "render"]
-WITH_DIRECTIVES = (course, diffs, family_drawing, family_tree, gallery, hyperparameters)
-WITH_DIRECTIVES += (results, sources)
+__all__ = ["algorithms", "course", "diffs", "render", "results"]
 
 
 def render(path: str, markdown: str) -> str:
-    """A page as plain Markdown.
-
-    Args:
-        path: Of the page below `docs/`, as `course/10-ppo.md`.
-        markdown: The page as it was written.
-
-    Raises:
-        DirectiveError: If something that the page asks for is not there.
-    """
+    """The Markdown of a page, which has a path such as `course/10-ppo.md`."""
     text = sources.with_sources(markdown)
-    text = directives.expand(text, Page(path, markdown))
+    text = directives.expand(directives.Page(path, markdown), text)
     return sources.with_annotations(text)

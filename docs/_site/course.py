@@ -1,10 +1,12 @@
-"""Chapters, reading times, exercises and interactive figures of the course.
+"""Chapters, reading times, exercises, films and interactive figures of the course.
 
-- `::: chapters` is the table of chapters; one that has no page yet has no link.
+- `::: chapters` is the table of chapters.
 - `::: reading time` is how long a page's prose takes, at 200 words a minute.
 - `::: exercise ch09` is what `yieldrl check ch09` asks for, read off its `check.py`.
 - `::: frames gae_lambda` is a figure of `docs/course/figures/`: all of its frames are
   computed here, and `docs/assets/course/frames.js` shows the one that is chosen.
+- `::: film taxi, A taxi in a grid.` is a film of the gallery; after the comma stands
+  what is to be seen. `python -m benchmarks gallery` wrote how well it plays beside it.
 """
 
 from __future__ import annotations
@@ -13,37 +15,12 @@ import html
 import importlib
 import json
 import re
-from pathlib import Path
+from math import prod
 from typing import Any
 
-from .directives import DOCS, ROOT, DirectiveError, Page, directive
+from .directives import DOCS, Page, directive, filled, table
 from .sources import FENCE
 
-COURSE = DOCS / "course"
-EXERCISES = ROOT / "exercises"
-FIGURES = "yieldrl.docs.course.figures"
-CHAPTERS = (
-    "What is an agent",
-    "Bandits and exploration",
-    "MDPs, returns and planning",
-    "Monte Carlo, TD, SARSA and Q-learning",
-    "The four classes, and measuring",
-    "DQN",
-    "From Double DQN to Rainbow",
-    "REINFORCE",
-    "Actor-critic and GAE",
-    "PPO",
-    "DDPG, TD3 and SAC",
-    "Memory and masks",
-    "Batched worlds and throughput",
-    "Debugging, from symptom to cause",
-    "Rollout and training",
-    "From an MLP to vision-language-action policies",
-    "Your own algorithm",
-    "Policies that write: from REINFORCE to GRPO",
-    "Preferences",
-    "Worlds inside",
-)
 WORDS_A_MINUTE = 200
 
 
@@ -56,48 +33,46 @@ def reading_time(page: Page) -> str:
 
 def minutes(text: str) -> int:
     """What the prose of a page takes to read; code and exercises take their own."""
-    prose = re.sub(r"\A---\n.*?\n---\n", "", FENCE.sub("", text), flags=re.DOTALL)
-    prose = re.sub(r"^:::.*$", "", prose, flags=re.MULTILINE)
+    prose = re.sub(r"^:::.*$", "", FENCE.sub("", text), flags=re.MULTILINE)
     return max(1, round(len(prose.split()) / WORDS_A_MINUTE))
 
 
 @directive("chapters")
-def table() -> str:
-    """A row for each chapter, with a link and its reading time where it has a page."""
-    rows = ["| | chapter | to read | exercise |", "|---:|---|---|---|"]
-    for number, title in enumerate(CHAPTERS, 1):
-        page, key = chapter(number), f"ch{number:02}"
-        asked = f"`yieldrl check {key}`" if list(EXERCISES.glob(f"{key}_*")) else " "
-        if page is None:
-            rows.append(f"| {number} | {title} | not written yet | {asked} |")
-        else:
-            time = f"{minutes(page.read_text('utf-8'))} min"
-            rows.append(f"| {number} | [{title}]({page.name}) | {time} | {asked} |")
-    return "\n".join(rows)
-
-
-def chapter(number: int) -> Path | None:
-    """The page of a chapter, if it has one."""
-    return next(iter(COURSE.glob(f"{number:02}-*.md")), None)
+def chapters(_: Page) -> str:
+    """A row for each chapter, with its reading time."""
+    rows = []
+    for path in sorted((DOCS / "course").glob("[0-9][0-9]-*.md")):
+        text = path.read_text("utf-8")
+        number, title = text.partition("\n")[0].removeprefix("# ").split(". ", 1)
+        asked = f"`yieldrl check ch{number:0>2}`"
+        rows.append([number, f"[{title}]({path.name})", f"{minutes(text)} min", asked])
+    return table(["", "chapter", "to read", "exercise"], rows)
 
 
 @directive(r"exercise (ch\d\d)")
-def exercise(key: str) -> str:
-    """The properties that are asked for, and the command that asks."""
+def exercise(_: Page, key: str) -> str:
+    """The command that asks, and the properties that are asked for."""
     from yieldrl.exercises import chapters
     from yieldrl.exercises.checking import properties, statement
 
-    folder = chapters().get(key)
-    if folder is None:
-        raise DirectiveError(f"there is no exercise {key}")
-    check = importlib.import_module(f"yieldrl.exercises.{folder.name}.check")
-    said = [f"{statement(holds)}." for holds in properties(check)]
-    lines = [f"- {html.escape(text, quote=False)}" for text in said]
+    folder = chapters()[key].name
+    check = importlib.import_module(f"yieldrl.exercises.{folder}.check")
+    said = [statement(holds) for holds in properties(check)]
+    lines = [f"- {html.escape(text, quote=False)}." for text in said]
     return "\n".join(["```bash", f"yieldrl check {key}", "```", "", *lines])
 
 
+@directive(r"film (\w[\w-]*), (.+)")
+def film(page: Page, name: str, seen: str) -> str:
+    """A film with its caption: what made it, how well it plays, how to repeat it."""
+    path = f"assets/gallery/{name}"
+    notes = json.loads((DOCS / f"{path}.json").read_text("utf-8"))
+    address = path if page.path == "index.md" else f"../{path}"
+    return filled("film.html", address=address, seen=seen, **notes)
+
+
 @directive(r"frames (\w+)")
-def frames(name: str) -> str:
+def frames(_: Page, name: str) -> str:
     """A figure that controls turn over; without a script it is its first frame.
 
     Its module has a function `figure` that returns a dictionary, made by `figure` of
@@ -107,53 +82,18 @@ def frames(name: str) -> str:
     """
     figure = load(name)["figure"]()
     sizes = [len(labels) for labels in figure["controls"].values()]
-    at = 0
-    for size, index in zip(sizes, figure["start"], strict=True):
-        at = at * size + index
+    at = sum(index * prod(sizes[i + 1 :]) for i, index in enumerate(figure["start"]))
+    said = dict(zip(map(tuple, figure["parts"]), figure["frames"][at], strict=True))
     data = {key: figure[key] for key in ("parts", "frames")}
-    width, height = figure["size"]
-    controls = "".join(
-        _control(name, control, labels, start)
-        for (control, labels), start in zip(
-            figure["controls"].items(), figure["start"], strict=True
-        )
-    )
-    said = [i for i, (selector, _) in enumerate(figure["parts"]) if selector == ".says"]
-    text = "".join(str(figure["frames"][at][i]) for i in said)
-    return (
-        f'<figure class="frames" id="{name}">'
-        f'<svg viewBox="0 0 {width} {height}" role="img"'
-        f' aria-labelledby="{name}-title">'
-        f'<title id="{name}-title">{html.escape(figure["title"])}</title>'
-        f"{figure['svg']}</svg>"
-        f'<form class="controls" hidden>{controls}</form>'
-        f'<p class="says" aria-live="polite">{html.escape(text)}</p>'
-        f'<script type="application/json">{json.dumps(data, separators=(",", ":"))}'
-        f"</script><figcaption>{figure['caption']}</figcaption></figure>"
+    return filled(
+        "frames.html",
+        name=name,
+        says=said.get((".says", "text"), ""),
+        data=json.dumps(data, separators=(",", ":")),
+        **figure,
     )
 
 
 def load(name: str) -> dict[str, Any]:
     """The names of a module of figures."""
-    path = COURSE / "figures" / f"{name}.py"
-    if not path.exists():
-        raise DirectiveError(f"there is no figure {name}: {path} is missing")
-    return vars(importlib.import_module(f"{FIGURES}.{name}"))
-
-
-def _control(figure: str, name: str, labels: list[str], start: int) -> str:
-    """A slider for many values, radio buttons for a few."""
-    if len(labels) > 5:
-        key = f"{figure}-{name.replace(' ', '-')}"
-        values = html.escape(json.dumps(labels))
-        return (
-            f'<label for="{key}">{name}</label><input type="range" id="{key}" min="0"'
-            f' max="{len(labels) - 1}" value="{start}" data-labels="{values}">'
-            f'<output for="{key}">{labels[start]}</output>'
-        )
-    buttons = "".join(
-        f'<label><input type="radio" name="{figure}-{name}" value="{i}"'
-        f"{' checked' if i == start else ''}> {label}</label>"
-        for i, label in enumerate(labels)
-    )
-    return f"<fieldset><legend>{name}</legend>{buttons}</fieldset>"
+    return vars(importlib.import_module(f"yieldrl.docs.course.figures.{name}"))

@@ -1,29 +1,27 @@
-"""The registry of directives: a line `::: summary learning` and what it stands for.
+"""Lines `::: summary learning` of a page, and what they stand for.
 
 A directive is a function that returns Markdown. It is registered with a pattern of the
-words after the colons; the pattern's groups are its arguments, and a parameter called
-`page` gets the page. Lines that no pattern matches are left as they are. Where a page
-asks for something that is not there, a directive raises `DirectiveError`.
+words after the colons, and gets the page and the pattern's groups. Lines that no
+pattern matches are left as they are.
 """
 
 from __future__ import annotations
 
-import inspect
 import re
 import textwrap
-from collections.abc import Callable
-from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
 LINE = re.compile(r"^( *)::: (.+)$", re.MULTILINE)
-Directive = TypeVar("Directive", bound=Callable[..., str])
-_registered: dict[re.Pattern[str], Callable[..., str]] = {}
-
-
-class DirectiveError(ValueError):
-    """A page asks for something that is not there."""
+Directive = Callable[..., str]
+_registered: dict[re.Pattern[str], Directive] = {}
+_loader = FileSystemLoader(Path(__file__).parent)
+_templates = Environment(loader=_loader, autoescape=True, undefined=StrictUndefined)
 
 
 class Page(NamedTuple):
@@ -37,40 +35,38 @@ class Page(NamedTuple):
         """The way from the page's file to `docs/`, as `../`."""
         return "../" * self.path.count("/")
 
-    @property
-    def to_site(self) -> str:
-        """The way from the page's URL to that of the site: each page is a folder."""
-        is_index = PurePosixPath(self.path).stem == "index"
-        return self.to_docs + ("" if is_index else "../")
-
 
 def directive(pattern: str) -> Callable[[Directive], Directive]:
     """Register a function for lines `::: ...` whose words match a pattern."""
-
-    def register(function: Directive) -> Directive:
-        _registered[re.compile(pattern)] = function
-        return function
-
-    return register
+    return lambda function: _registered.setdefault(re.compile(pattern), function)
 
 
-def expand(text: str, page: Page) -> str:
-    """A text with all directives replaced, those in what they return too."""
+def expand(page: Page, text: str) -> str:
+    """A page's text with all directives replaced."""
 
     def replaced(match: re.Match[str]) -> str:
         indent, words = match.groups()
         for pattern, function in _registered.items():
             if found := pattern.fullmatch(words):
-                asks = "page" in inspect.signature(function).parameters
-                options: dict[str, Any] = {"page": page} if asks else {}
-                written = function(*found.groups(""), **options)
-                return textwrap.indent(expand(written, page), indent)
+                return textwrap.indent(function(page, *found.groups("")), indent)
         return match[0]
 
     return LINE.sub(replaced, text)
 
 
-def listed(names: tuple[str, ...] | list[str], each: str = "{}") -> str:
+def filled(template: str, **values: Any) -> str:
+    """A file of HTML in this folder with values, its tags on one line, as in a list."""
+    text = _templates.get_template(template).render(values)
+    return re.sub(r"(?<=>)\s*\n\s*(?=<)", "", text)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def listed(names: Sequence[str], each: str = "{}") -> str:
     """Names as `a, b and c`, each in a format."""
     shown = [each.format(name) for name in names]
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

@@ -11,30 +11,8 @@
     katex.render(text.slice(2, -2), element, { displayMode, throwOnError: false })
     if (displayMode) element.tabIndex = 0
   }
-  const DOLLARS = /\$([^$]+)\$/ // as formulas of notebooks come
-  const renderDollars = (cell) => {
-    if (cell.dataset.rendered) return
-    cell.dataset.rendered = "yes"
-    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
-    const found = []
-    while (texts.nextNode()) {
-      const { currentNode: text } = texts
-      const isCode = text.parentElement.closest("code, pre, .katex")
-      if (!isCode && DOLLARS.test(text.data)) found.push(text)
-    }
-    for (const text of found) {
-      const parts = text.data.split(DOLLARS).map((part, i) => {
-        if (i % 2 === 0) return part
-        const formula = document.createElement("span")
-        katex.render(part, formula, { throwOnError: false })
-        return formula
-      })
-      text.replaceWith(...parts)
-    }
-  }
   const refresh = () => {
     document.querySelectorAll(".arithmatex").forEach(render)
-    document.querySelectorAll(".jp-RenderedMarkdown").forEach(renderDollars)
     for (const table of document.querySelectorAll(".md-typeset__scrollwrap"))
       table.tabIndex = 0
     for (const number of document.querySelectorAll(".md-annotation__index")) {

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import built_site
 import pytest
+
+LOADED = re.compile(
+    r"""<(?:script|img|iframe|video|source)\b[^>]*?\bsrc="?(?:https?:)?//"""
+    r"""|<link\b(?![^>]*rel="?canonical)[^>]*?\bhref="?(?:https?:)?//"""
+    r"""|(?:@import|\burl\()\s*["']?(?:https?:)?//|["'`]https?://[\w.-]*unpkg\."""
+)
+"""What a page, a style or a script would load from another host."""
+
+
+@pytest.mark.slow
+def test_nothing_is_loaded_from_another_host(folder) -> None:
+    files = [p for p in folder.rglob("*") if p.suffix in {".html", ".css", ".js"}]
+    assert [p for p in files if LOADED.search(p.read_text("utf-8"))] == []
 
 
 @pytest.mark.slow

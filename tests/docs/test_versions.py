@@ -12,7 +12,7 @@ from site_logic import DOCS
 
 import yieldrl
 from yieldrl.cli import catalog
-from yieldrl.docs._site import hyperparameters
+from yieldrl.docs._site import render
 
 ROOT = DOCS.parent
 
@@ -36,7 +36,7 @@ def test_all_fields_of_a_config_are_explained_on_its_algorithms_page(name):
     """Those that it inherits, too."""
     page = (DOCS / "algorithms" / f"{name}.md").read_text("utf-8")
     assert f"\n## Hyperparameters\n\n::: hyperparameters of {name}\n" in page
-    shown = hyperparameters.tables(name)
+    shown = render("page.md", f"::: hyperparameters of {name}")
     rows = dict(
         re.findall(r"^    \| `(\w+)` \| `.*?` \| (.*) \|$", shown, re.MULTILINE)
     )

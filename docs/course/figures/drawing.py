@@ -5,8 +5,10 @@ Looks such as `red line dashed` are classes of `docs/assets/course/course.css`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -15,6 +17,12 @@ Marks = Iterable[float] | Mapping[float, str]
 Frame = dict[str, Any]
 """`"name attribute"` -> what it is in all elements of the class `name`: one value, or
 one for each of them. The attribute `text` is an element's text."""
+
+
+def measured(name: str) -> dict[str, Any]:
+    """A committed result of `docs/results`."""
+    path = Path(__file__).parents[2] / "results" / f"{name}.json"
+    return json.loads(path.read_text("utf-8"))
 
 
 class Scale(NamedTuple):

@@ -2,16 +2,13 @@
 
 Nothing is trained here: the boards are those of the first seed in
 `docs/results/imagination-film.json`, which
-`benchmarks/claims/imagination/film.py` recorded.
+`benchmarks/figures/film.py` recorded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-
-from yieldrl.benchmarks import results
-from yieldrl.benchmarks.claims.imagination.film import LOOK
 
 from . import drawing as svg
 from .drawing import Frame
@@ -23,7 +20,7 @@ THINGS = {"1": "blue", "2": "red", "3": "axis", "4": "ink"}
 FAINT = dict(zip("abcd", THINGS.values(), strict=True))
 """Letter of what is there perhaps -> how its cell looks, smaller."""
 LOOKS = THINGS | FAINT
-SEEN = LOOK["seen"]
+SEEN = 8
 CAPTION = f"""\
 A game of MinAtar's Breakout. Left as it was, right as the model paints its own state,
 under the actions of the game. It sees the first {SEEN} boards; from then on it
@@ -33,7 +30,7 @@ bricks dark; small, what is painted faintly."""
 
 def figure() -> dict[str, Any]:
     """All frames, one a step."""
-    runs = results.load(results.FOLDER / "imagination-film.json")["runs"]
+    runs = svg.measured("imagination-film")["runs"]
     return drawn(runs[0]["film"])
 
 

@@ -1,7 +1,7 @@
 """Chapter 15's second figure: what PPO returns that learns from an older policy.
 
 Nothing is trained here: the numbers are those of
-`docs/results/collecting-lag.json`, which `benchmarks/claims/collecting/lag.py`
+`docs/results/collecting-lag.json`, which `benchmarks/figures/lag.py`
 has measured.
 """
 
@@ -10,13 +10,11 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from yieldrl.benchmarks import results
-from yieldrl.benchmarks.claims.collecting.corrections import CORRECTIONS
-from yieldrl.benchmarks.claims.collecting.lag import LAGS, of
-
 from . import drawing as svg
 from .drawing import Frame, Scale
 
+CORRECTIONS = ("none", "clip", "gipo", "vtrace")
+LAGS = (0, 1, 2, 4, 8)
 KINDS = {"at the end": False, "along training": True}
 """What is shown -> whether it is the mean of all evaluations of a run."""
 DASHES = ("2 4", "none", "6 4", "8 3 2 3")
@@ -35,7 +33,7 @@ across, up = Scale(0, LAGS[-1], 66, 400), Scale(0, 500, 236, 22)
 
 def figure() -> dict[str, Any]:
     """All frames: a correction and a kind of return each."""
-    runs = results.load(results.FOLDER / "collecting-lag.json")["runs"]
+    runs = svg.measured("collecting-lag")["runs"]
     seeds = len({run["seed"] for run in runs})
     return svg.figure(
         title="What PPO returns, over the age of the policy that collected",
@@ -53,9 +51,11 @@ def figure() -> dict[str, Any]:
 
 def frame(runs: list[dict[str, Any]], name: str, kind: str) -> Frame:
     """A correction and a kind of return."""
-    returns = {
-        c: [of(runs, c, lag, along=KINDS[kind]) for lag in LAGS] for c in CORRECTIONS
-    }
+    returns = {c: [[] for _ in LAGS] for c in CORRECTIONS}
+    for run in runs:
+        mean = statistics.mean(y for _, y in run["curve"])
+        shown = mean if KINDS[kind] else run["final"]
+        returns[run["correction"]][LAGS.index(run["lag"])].append(shown)
     means = {c: [*map(statistics.mean, by_lag)] for c, by_lag in returns.items()}
     lines = {c: svg.curve(LAGS, means[c], across, up) for c in CORRECTIONS}
     told = ", ".join(

@@ -2,7 +2,7 @@
 
 Nothing is trained here: the runs are those of
 `docs/results/comparing-munchausen.json`, which
-`benchmarks/claims/comparing/munchausen.py` has measured.
+`benchmarks/figures/munchausen.py` has measured.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.benchmarks import results
-from yieldrl.benchmarks.claims.comparing import munchausen
 from yieldrl.benchmarks.scores import difference, interval, iqm
 
 from . import drawing as svg
@@ -36,10 +34,10 @@ BAR = 394  # where the difference stands
 
 def figure() -> dict[str, Any]:
     """All frames: a number of seeds and a choice of them each."""
-    runs = results.load(results.FOLDER / "comparing-munchausen.json")["runs"]
+    runs = svg.measured("comparing-munchausen")["runs"]
 
     def shown(count: int, group: int) -> Frame:
-        seeds = np.sort(drawn_seeds(munchausen.SEEDS, count, group))
+        seeds = np.sort(drawn_seeds(len(runs), count, group))
         return frame([runs[i] for i in seeds], GROUPS[group])
 
     return svg.figure(
@@ -64,12 +62,11 @@ def frame(runs: list[dict[str, Any]], group: str) -> Frame:
         steps = np.arange(1, len(curves) + 1) / len(curves)
         band, mean = fan(steps, interval(curves), iqm(curves), ACROSS, UP)
         bands[f"band-{name} d"], lines[f"line-{name} d"] = band, mean
-    of = {side: munchausen.scores(runs, side) for side in SIDES}
+    of = {side: np.array([run["scores"][side] for run in runs]) for side in SIDES}
     apart, low, high = map(float, difference(of["munchausen"], of["dqn"]))
     count = len(runs)
-    told = (
-        f", 95 % interval {low:+.0f} to {high:+.0f}: {munchausen.decision(low, high)}"
-    )
+    decision = "better" if low > 0 else "worse" if high < 0 else "not decided"
+    told = f", 95 % interval {low:+.0f} to {high:+.0f}: {decision}"
     said = (
         f"{counted(count)}, group {group}: Munchausen DQN {iqm(of['munchausen']):.0f},"
         f" DQN {iqm(of['dqn']):.0f}, difference {apart:+.0f}"

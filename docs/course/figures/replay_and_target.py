@@ -1,14 +1,12 @@
 """Chapter 6's figure: DQN's values with and without its two ideas.
 
 Nothing is trained here: the lines are those of `docs/results/dqn-stability.json`,
-which `benchmarks/claims/evidence/stability.py` has measured.
+which `benchmarks/figures/stability.py` has measured.
 """
 
 from __future__ import annotations
 
 from typing import Any
-
-from yieldrl.benchmarks import results
 
 from . import drawing as svg
 from .drawing import Frame, Scale
@@ -31,7 +29,7 @@ HIGH, LOW = Scale(0, 200, 184, 184 - 400 / 3), Scale(0, 120, 372, 232)
 
 def figure() -> dict[str, Any]:
     """All frames: a seed each."""
-    runs = results.load(results.FOLDER / "dqn-stability.json")["runs"]
+    runs = svg.measured("dqn-stability")["runs"]
     return svg.figure(
         title="DQN's values without a target network and without replay",
         caption=CAPTION,

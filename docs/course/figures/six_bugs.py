@@ -2,7 +2,7 @@
 
 Nothing is trained here: the lines are those of
 `docs/results/debugging-cartpole.json`, which
-`benchmarks/claims/evidence/debugging.py` has measured.
+`benchmarks/figures/debugging.py` has measured.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-from yieldrl.benchmarks import results
 
 from . import drawing as svg
 from .drawing import Frame, Scale
@@ -61,7 +59,7 @@ was stopped, saved, and went on from what was saved. Lines may leave their panel
 
 def figure() -> dict[str, Any]:
     """All frames: a reading each."""
-    runs = results.load(results.FOLDER / "debugging-cartpole.json")["runs"]
+    runs = svg.measured("debugging-cartpole")["runs"]
     return svg.figure(
         title="Six silent bugs in PPO, beside PPO as it is",
         caption=CAPTION,

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.benchmarks import results
-
 from . import drawing as svg
 from .drawing import Frame, Scale
 
@@ -57,7 +55,7 @@ def figure() -> dict[str, Any]:
 def measured(world: str) -> dict[str, dict[int, float]]:
     """Side -> environments -> seconds of a step of them all."""
     name, single = WORLDS[world]
-    points = results.load(results.FOLDER / f"worlds-{name}.json")["points"]
+    points = svg.measured(f"worlds-{name}")["points"]
     names = dict(zip(LOOKS, ("yieldrl", "yieldrl, compiled", single), strict=True))
     return {
         side: {

@@ -1,7 +1,7 @@
 """Chapter 12's figure: what a trained LSTM holds of the T-maze's signpost.
 
 Nothing is trained here: the numbers are those of the first seed in
-`docs/results/ppo_lstm-signpost.json`; `benchmarks/claims/evidence/signpost.py`
+`docs/results/ppo_lstm-signpost.json`; `benchmarks/figures/signpost.py`
 measured them.
 """
 
@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-
-from yieldrl.benchmarks import results
 
 from . import drawing as svg
 from .drawing import Frame, Scale
@@ -35,8 +33,7 @@ five seeds; every point was measured."""
 
 def figure() -> dict[str, Any]:
     """All frames: what is done to the memory, and the network before training."""
-    path = results.FOLDER / "ppo_lstm-signpost.json"
-    details = results.load(path)["runs"][0]["details"]
+    details = svg.measured("ppo_lstm-signpost")["runs"][0]["details"]
     return svg.figure(
         title="Cells of an LSTM along the T-maze, for both signposts",
         caption=CAPTION,
