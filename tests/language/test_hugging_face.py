@@ -179,10 +179,9 @@ def compared(model, better, worse):
     return TensorDict(data, size)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_reward_model_is_made_of_one(folders, kind):
+def test_a_reward_model_is_made_of_one(folders):
     """GPT-2 names the next token by the weights that it reads tokens by."""
-    writer = policy(folders[kind])
+    writer = policy(folders["gpt2"])
     before = {k: v.clone() for k, v in writer.state_dict().items()}
     model = RewardModel(writer)
     pairs = compared(writer, ["3", "3", "3"], ["4", "12", "7"])
