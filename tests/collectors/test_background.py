@@ -49,20 +49,6 @@ def count_threads():
     return sum(t.name == "yieldrl collector" for t in threading.enumerate())
 
 
-def test_it_ends_when_it_is_told_to_and_starts_again(work):
-    work.allow(1)
-    for total in (1, 2, 3):
-        work.background.start()
-        assert work.background.running
-        work.wait(total)
-        work.background.stop()
-        assert not work.background.running
-        assert count_threads() == 0
-        work.allow(1)
-        assert work.done == total
-    assert len(work.threads) == 3
-
-
 def test_a_step_under_way_is_finished():
     begun, may_end, ended = threading.Event(), threading.Event(), []
 

@@ -121,14 +121,6 @@ def steps_of(rollout):
     return rollout["next_obs"][:, 0, 0].int().tolist()
 
 
-def test_rollouts_follow_each_other():
-    trainer = numbered(dqn, max_policy_lag=2)
-    found = [steps_of(trainer.collector.collect(n)) for n in (3, 1, 4)]
-    trainer.collector.stop()
-    assert found == [[1, 2, 3], [4], [5, 6, 7, 8]]
-    assert len(trainer.buffer) == 0
-
-
 def hand_loop(trainer, steps, count):
     """The document's loop, where a policy is handed over for every rollout."""
     found, lags = [], []

@@ -19,30 +19,6 @@ from yieldrl.envs.batched import TorchVectorEnv
 MODES = list(AutoresetMode)
 
 
-class Counter(TorchVectorEnv):
-    """A state of several dtypes, nested, with images for observations."""
-
-    single_observation_space = spaces.Dict(
-        image=spaces.Box(0, 255, (2, 2, 1), np.uint8), count=spaces.Discrete(10)
-    )
-    single_action_space = spaces.Discrete(10)
-    noise_size = 1
-
-    def initial_state(self, noise: Tensor) -> dict:
-        count = (noise[0] * 3).long()
-        return {"count": count, "nested": {"board": torch.zeros(2, 2, self.num_envs)}}
-
-    def dynamics(self, state: dict, action: Tensor) -> tuple[dict, Tensor, Tensor]:
-        count = state["count"] + action
-        board = state["nested"]["board"] + action
-        moved = {"count": count, "nested": {"board": board}}
-        return moved, count.float(), count >= 9
-
-    def observe(self, state: dict) -> dict:
-        image = state["nested"]["board"].permute(2, 0, 1).unsqueeze(-1)
-        return {"image": image.to(torch.uint8), "count": state["count"].clone()}
-
-
 def roll(envs: TorchVectorEnv, steps: int, seed: int = 0) -> list[Tensor]:
     """Everything that some steps with random actions return."""
     generator, seen = torch.Generator().manual_seed(seed), []
@@ -76,22 +52,6 @@ def test_shapes_and_dtypes() -> None:
     precise = Walk(3, dtype=torch.float64)
     assert precise.reset(seed=0)[0].dtype == torch.float32  # as the space says
     assert precise.state.dtype == torch.float64
-
-
-def test_state_may_be_a_nested_dict_of_any_dtypes() -> None:
-    envs = Counter(4)
-    first, _ = envs.reset(seed=0)
-    assert envs.observation_space.contains({k: v.numpy() for k, v in first.items()})
-    obs, _, terminated, _, info = envs.step(torch.tensor([0, 1, 2, 9]))
-    assert terminated.tolist() == [False, False, False, True]
-    assert (info["final_obs"]["count"] - first["count"]).tolist() == [0, 1, 2, 9]
-    assert obs["image"][:, 0, 0, 0].tolist() == [0, 1, 2, 0]
-    again = Counter(4)
-    again.load_state_dict(envs.state_dict())
-    after = [e.step(torch.full((4,), 2))[0]["count"] for e in (envs, again)]
-    assert_same(after[:1], after[1:])
-    with pytest.raises(ValueError, match="saved was"):
-        Counter(5).load_state_dict(envs.state_dict())
 
 
 @pytest.mark.parametrize("mode", MODES)

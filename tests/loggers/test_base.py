@@ -4,7 +4,8 @@ import gc
 import itertools
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,18 @@ def take(trainer: Any, count: int) -> list[Any]:
         if len(found) == count:
             break
     return found
+
+
+def test_nothing_trains_if_a_logger_cannot_be_opened(trainer: Any) -> None:
+    class Full(loggers.Writer):
+        @contextmanager
+        def open(self, trainer: Any) -> Iterator[Any]:
+            raise OSError("disk full")
+            yield
+
+    with pytest.raises(OSError, match="disk full"):
+        list(Full()(trainer)())
+    assert trainer.agent.sample_step == 0
 
 
 def test_the_very_same_logs_come_through(trainer: Any) -> None:

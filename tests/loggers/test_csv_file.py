@@ -52,21 +52,6 @@ def test_rows_are_on_disk_before_the_yield(trainer: Any, tmp_path: Path) -> None
             assert rows(path)[-1] == f"train,{2 * step},{step},loss,{float(step)}"
 
 
-def test_a_new_loop_appends(trainer: Any) -> None:
-    stack = loggers.csv(every=10)(trainer)
-    for log in stack():
-        if log["sample_step"] == 14:
-            break
-    path = trainer.run_dir / "logs.csv"
-    assert rows(path)[-1] == "train,12,6,loss,6.0"  # pending when the loop was left
-    list(stack())
-    found = rows(path)
-    assert "train,20,10,loss,8.0" in found  # the mean of 6 to 10, in place of that row
-    assert found[-3] == "train,100,50,loss,48.0"
-    assert len(found) == len(set(found)) == 30
-    assert not path.with_name("logs.csv.bak").exists()
-
-
 def test_a_path_is_meant_from_where_it_was_given(
     trainer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,33 +60,6 @@ def test_a_path_is_meant_from_where_it_was_given(
     monkeypatch.chdir("/")
     list(stack())
     assert rows(tmp_path / "mine.csv")
-
-
-def test_an_older_checkpoint_rewinds_the_table(trainer: Any) -> None:
-    stack = loggers.csv(every=10)(trainer)
-    path = trainer.run_dir / "logs.csv"
-    for log in stack():
-        if log["sample_step"] == 40 and log["log_type"] == "train":
-            checkpoint = trainer.save(trainer.run_dir / "at-40")
-    once = path.read_text()
-    trainer.load(checkpoint)
-    for _ in stack():
-        break
-    assert rows(path)[-1] == "collect,40,19,episodes,1.0"
-    assert path.with_name("logs.csv.bak").read_text() == once
-    list(stack())
-    assert path.read_text() == once
-
-
-def test_a_torn_line_is_mended(make_trainer: Callable[..., Any]) -> None:
-    trainer = make_trainer(total_steps=20)
-    stack = loggers.csv(every=10)(trainer)
-    list(stack())
-    path = trainer.run_dir / "logs.csv"
-    text = path.read_text()
-    path.write_text(text[:-9])
-    assert list(stack()) == []
-    assert path.read_text() == text
 
 
 def test_odd_values_and_names_are_read_back(trainer: Any, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from vla_folders import (
 
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla import VLAConfig, load_vla_model
-from yieldrl.vla.backends.openvla import PROMPT, action_bins
+from yieldrl.vla.backends.openvla import PROMPT
 from yieldrl.vla.weights import Shards
 
 EYES = Dict({k: v for k, v in OBSERVED.items() if k != "proprio"})
@@ -96,20 +96,6 @@ def test_the_prompt_is_the_one_of_its_training(folder):
     text = PROMPT.format("go to the red square")
     expected = [0, *tokenizer.tokenizer.encode(text).ids]
     assert tokenizer.encode("Go to the RED square") == expected
-
-
-def test_bins_count_down_from_the_end_of_the_vocabulary(folder, source):
-    """33 edges are 33 entries; the lowest is the last one that is no padding."""
-    bins = load(folder).head.bins
-    assert (bins.count, action_bins({})) == (33, 256)
-    size = source.vocab_size
-    entries = bins.entries(torch.tensor([0, 32]), size)
-    assert entries.tolist() == [size - 1, size - 33]
-    # Its own words: bin centres between 33 even edges of [-1, 1].
-    edges = torch.linspace(-1, 1, 33)
-    centres = (edges[1:] + edges[:-1]) / 2
-    assert torch.allclose(bins.decode(torch.arange(32)), centres, atol=1e-6)
-    assert bins.decode(torch.tensor(32)) == bins.decode(torch.tensor(31))
 
 
 class TestTheEntryOfAnActionOfOne:

@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 import torch
-from fake_vla import SPACE, FakeBackbone, make_model, observe
+from fake_vla import SPACE, make_model, observe
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
-from yieldrl.vla import ActionBins, OnePassVLA, VLAConfig, VLAModel, VLAModelInterface
+from yieldrl.vla import OnePassVLA, VLAModel, VLAModelInterface
 
 NUMBERS, CHUNK = Box(-2, 6, (2,)), Box(-2, 6, (3, 2))
 CHOICES, MANY = Discrete(5), MultiDiscrete([5] * 3)
@@ -193,20 +193,6 @@ def test_log_probs_and_values_of_a_bfloat16_backbone_are_float32() -> None:
         assert {part.dtype for part in acted} == {torch.float32}
         said = model.evaluate(observe(2), acted.action)
         assert torch.isfinite(said.log_prob).all()
-
-
-def test_bins_that_count_down() -> None:
-    """As OpenVLA's do: the lowest bin is the last entry."""
-    obs, models = observe(2), []
-    for descending in (False, True):
-        torch.manual_seed(0)
-        parts = FakeBackbone(), SPACE, NUMBERS, VLAConfig()
-        bins = ActionBins(4, descending=descending)
-        models.append(VLAModel(*parts, bins=bins).eval())
-    models[1].load_state_dict(models[0].state_dict())
-    action = torch.tensor([[[-1.0, 3.0]], [[1.0, 5.0]]])
-    one, other = models[0].evaluate(obs, action), models[1].evaluate(obs, 4 - action)
-    torch.testing.assert_close(one.log_prob, other.log_prob)
 
 
 @pytest.mark.parametrize("options", [AUTO, GAUSSIAN])
