@@ -11,7 +11,7 @@ from interruptions import Recorded
 from pacing import Paced
 from worlds import Counter
 
-from yieldrl.algorithms import dqn, n_step_dqn, ppo, ppo_lstm, sac
+from yieldrl.algorithms import dqn, n_step_dqn, ppo, sac
 from yieldrl.buffers import CircularBuffer, RolloutBuffer
 from yieldrl.collectors import AsyncCollector, Collector, SyncCollector
 from yieldrl.collectors.acting import Acting
@@ -277,14 +277,3 @@ class TestWhoCollects:
         assert other.collector.ring is not buffer
         found = [x["logs"] for x in learn_steps(other, 16) if x["log_type"] == "train"]
         assert repr(found) == repr(expected)
-
-    def test_a_ring_serves_a_collector_in_the_foreground(self):
-        losses = []
-        for kind in (RolloutBuffer, CircularBuffer):
-            envs = SerialVectorEnv([lambda: Counter(5)] * 2)
-            space = envs.single_observation_space, envs.single_action_space
-            buffer = kind(4, *space, num_envs=2)
-            trainer = trainer_of(ppo_lstm, envs, {"buffer": buffer}, collection="sync")
-            logs = learn_steps(trainer, 16)
-            losses.append([x["logs"] for x in logs if x["log_type"] == "train"])
-        assert repr(losses[0]) == repr(losses[1])

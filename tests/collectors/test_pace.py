@@ -1,14 +1,11 @@
 """How long episodes take, by a clock that the test moves."""
 
 import gymnasium as gym
-import pytest
 import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from yieldrl.collectors import pace
 from yieldrl.collectors.pace import Pace
-from yieldrl.envs.wrappers import ActionChunks
-from yieldrl.envs.wrappers.chunks import longest_episode
 
 
 class Clock:
@@ -61,15 +58,6 @@ def test_what_is_timed(monkeypatch):
     assert found == Pace(making=7, beginning=2, deciding=0.75, decisions=40)
     assert found.episode == 2 + 40 * 0.75
     assert found._replace(decisions=None).episode == 2 + 1_000 * 0.75
-
-
-@pytest.mark.parametrize(("execute", "expected"), [(None, 13), (2, 25), (1, 50)])
-def test_chunks_are_one_decision(execute, expected):
-    envs = gym.make_vec("yieldrl/GoTo-v1", num_envs=1)
-    assert longest_episode(envs) == 50
-    assert longest_episode(ActionChunks(envs, 4, execute=execute)) == expected
-    without = gym.make_vec("yieldrl/GoTo-v1", num_envs=1, max_episode_steps=None)
-    assert longest_episode(without) is None
 
 
 def test_the_policy_and_its_environments_are_as_they_were():

@@ -4,15 +4,6 @@ from yieldrl.collectors import policy_lag
 from yieldrl.collectors.policy_lag import PolicyLag
 
 
-def test_it_counts_the_policies_handed_over_since():
-    policies = PolicyLag(3)
-    assert policies.of(3) == 0
-    policies.publish(20)  # seventeen gradient steps on one rollout
-    policies.publish(37)
-    assert [policies.of(version) for version in (3, 20, 37)] == [2, 1, 0]
-    assert policies.newest == 37
-
-
 def test_a_report_has_mean_and_maximum_since_the_one_before():
     policies = PolicyLag(0)
     policies.publish(1)

@@ -153,18 +153,7 @@ def test_constants_can_be_learnt() -> None:
         envs.detach()
 
 
-def test_make_vec() -> None:
-    envs = gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=3, device="cpu")
-    assert isinstance(envs, CartPoleVectorEnv)
-    assert (envs.num_envs, envs.max_episode_steps) == (3, 500)
-    assert envs.metadata["autoreset_mode"] is SAME_STEP
-    assert envs.spec is not None
-    obs, _ = envs.reset(seed=0)
-    assert envs.observation_space.contains(obs.numpy())
-    kwargs = {"max_episode_steps": 7, "autoreset_mode": "NextStep"}
-    envs = gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=2, **kwargs)
-    assert envs.max_episode_steps == 7
-    assert envs.metadata["autoreset_mode"] is NEXT_STEP
+def test_an_unknown_integrator_is_refused() -> None:
     with pytest.raises(ValueError, match="kinematics_integrator"):
         CartPoleVectorEnv(kinematics_integrator="leapfrog")
 

@@ -58,9 +58,8 @@ def games_of(envs):
 # -------------------------------------------------------------------------- every kind
 
 
-@pytest.mark.parametrize("vectorization", ["auto", "sync"])
-def test_an_id(vectorization):
-    envs = make("CartPole-v1", config_of(vectorization=vectorization))
+def test_an_id():
+    envs = make("CartPole-v1", config_of())
     assert type(envs) is SerialVectorEnv
     assert envs.num_envs == 3
     assert envs.metadata["autoreset_mode"] == SAME_STEP

@@ -49,17 +49,6 @@ def test_a_window_ends_at_multiples() -> None:
     assert means.flush() == []
 
 
-def test_types_and_metrics_are_apart() -> None:
-    means = WindowedMeans(10)
-    means.add(log(2, loss=1.0, entropy=5.0))
-    means.add(log(4, "collect", episode_return=8.0))
-    means.add(log(6, loss=3.0))
-    assert means.flush() == [
-        log(6, loss=2.0, entropy=5.0),
-        log(4, "collect", episode_return=8.0),
-    ]
-
-
 def test_returns_are_means_over_episodes() -> None:
     for number in (float, torch.tensor):
         means = WindowedMeans(10)

@@ -5,7 +5,6 @@ way. Parameters, logs and what the loss left behind must be the same, to roundin
 """
 
 import copy
-import functools
 import random
 
 import pytest
@@ -69,20 +68,6 @@ class Attribute(Learner):
         return self.beta * self.model(batch["obs"]).mean()
 
 
-class Counter(Learner):
-    """The loss itself counts."""
-
-    def setup(self):
-        self.count = 0
-
-    def extra(self, batch):
-        self.count += 1
-        return self.count * self.model(batch["obs"]).mean()
-
-    def left(self):
-        return (self.count,)
-
-
 class DataDependent(Learner):
     eager_because = "Data-dependent"
 
@@ -141,22 +126,6 @@ class TrainMode(Learner):
         return tuple(self.model[1].running_mean.tolist())
 
 
-class ParameterHook(Learner):
-    def setup(self):
-        self.seen = 0
-
-    def change(self, step):
-        if step == CHANGED:
-            self.model[0].weight.register_hook(self.halve)
-
-    def halve(self, gradient):
-        self.seen += 1
-        return gradient / 2
-
-    def left(self):
-        return (self.seen,)
-
-
 class ForwardOfAClass(Learner):
     why = "Net.forward was replaced"
 
@@ -169,19 +138,6 @@ class ForwardOfAClass(Learner):
 
     def extra(self, batch):
         return self.net()(self.model(batch["obs"]).mean())
-
-
-class Cached(Learner):
-    eager_because = "keeps its answers in a cache"
-
-    def setup(self):
-        self.weight, self.kept = 1.0, functools.cache(lambda: self.weight)
-
-    def change(self, step):
-        self.weight = 5.0 if step >= CHANGED else 1.0
-
-    def extra(self, batch):
-        return self.kept() * self.model(batch["obs"]).mean()
 
 
 QUICK = (Attribute, DataDependent, OwnGenerator)

@@ -171,14 +171,6 @@ def test_a_folder_without_statistics_says_so(folder):
         load(folder)
 
 
-def test_more_than_the_one_image_of_its_training_is_warned_of(folder):
-    two = Dict(wrist=OBSERVED["rgb"], front=OBSERVED["rgb"])
-    observed = Dict(rgb=two, language=OBSERVED["language"])
-    with pytest.warns(UserWarning, match=r"one image.*\['front', 'wrist'\]"):
-        load(folder, observed)
-    load(folder, observed, action_head="gaussian")  # as OpenVLA-OFT, of any number
-
-
 class TestTheGripper:
     """1 opens and 0 closes it in its data, -1 and 1 in LIBERO."""
 

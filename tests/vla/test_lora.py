@@ -264,27 +264,6 @@ def test_gradient_checkpointing_gives_the_same_gradients():
             assert torch.allclose(gradient, gradients[1][name], atol=1e-5), name
 
 
-def test_layers_that_attention_reads_without_calling_them_get_none():
-    """Their adapters would be trained by nothing, and act on nothing."""
-
-    class Attentive(nn.Module):
-        untrained = ()
-
-        def __init__(self):
-            super().__init__()
-            self.attention = nn.MultiheadAttention(8, 2)
-            self.out_proj = nn.Linear(8, 8)
-
-    with pytest.warns(UserWarning, match=r"no adapters on attention\.out_proj:"):
-        assert adapted_layers(Attentive(), ["out_proj"]) == ["out_proj"]
-    del (alone := Attentive()).out_proj
-    with (
-        pytest.warns(UserWarning, match="no adapters on"),
-        pytest.raises(ValueError, match="no linear layer has such a name"),
-    ):
-        add_lora(alone, VLAConfig(lora_rank=2, lora_targets=("out_proj",)))
-
-
 def test_adapters_fit_the_same_weights_in_fewer_digits(tmp_path):
     model = trained(load(lora_rank=4))
     save_adapters(model, tmp_path)

@@ -150,15 +150,10 @@ class TestOneOfYourOwn:
                 noise = torch.empty_like(means).normal_(generator=generator)
                 return means if deterministic else means + 0.5 * noise
 
-        class Keywords(Both):
-            def forward(self, observations, **options):
-                return super().forward(observations, **options)
-
-        for model in (Both(), Keywords()):
-            policy, obs = VLAPolicy(RENAMED, NUMBERS, model), observe(2)
-            assert torch.equal(policy(obs, True)[0], policy(obs, True)[0])
-            draws = [policy.sample(obs, torch.Generator().manual_seed(1)) for _ in "ab"]
-            assert torch.equal(draws[0][0], draws[1][0])
+        policy, obs = VLAPolicy(RENAMED, NUMBERS, Both()), observe(2)
+        assert torch.equal(policy(obs, True)[0], policy(obs, True)[0])
+        draws = [policy.sample(obs, torch.Generator().manual_seed(1)) for _ in "ab"]
+        assert torch.equal(draws[0][0], draws[1][0])
 
     def test_one_that_takes_no_generator_draws_from_it_all_the_same(self) -> None:
         class Draws(Mine):
