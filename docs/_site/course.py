@@ -3,8 +3,9 @@
 - `::: chapters` is the table of chapters.
 - `::: reading time` is how long a page's prose takes, at 200 words a minute.
 - `::: exercise ch09` is what `yieldrl check ch09` asks for, read off its `check.py`.
-- `::: frames gae_lambda` is a figure of `docs/course/figures/`: all of its frames are
-  computed here, and `docs/assets/course/frames.js` shows the one that is chosen.
+- `::: frames gae_lambda` is a figure of `docs/course/figures/`, with its title and its
+  caption, in HTML, in the lines below: all of its frames are computed here, and
+  `docs/assets/course/frames.js` shows the one that is chosen.
 - `::: film taxi, A taxi in a grid.` is a film of the gallery; after the comma stands
   what is to be seen. `python -m benchmarks gallery` wrote how well it plays beside it.
 """
@@ -15,6 +16,7 @@ import html
 import importlib
 import json
 import re
+import textwrap
 from math import prod
 from typing import Any
 
@@ -33,7 +35,7 @@ def reading_time(page: Page) -> str:
 
 def minutes(text: str) -> int:
     """What the prose of a page takes to read; code and exercises take their own."""
-    prose = re.sub(r"^:::.*$", "", FENCE.sub("", text), flags=re.MULTILINE)
+    prose = re.sub(r"^:::.*(?:\n    .+)*$", "", FENCE.sub("", text), flags=re.MULTILINE)
     return max(1, round(len(prose.split()) / WORDS_A_MINUTE))
 
 
@@ -71,8 +73,8 @@ def film(page: Page, name: str, seen: str) -> str:
     return filled("film.html", address=address, seen=seen, **notes)
 
 
-@directive(r"frames (\w+)")
-def frames(_: Page, name: str) -> str:
+@directive(r"frames (\w+)\n +(.+)((?:\n.+)+)")
+def frames(_: Page, name: str, title: str, caption: str) -> str:
     """A figure that controls turn over; without a script it is its first frame.
 
     Its module has a function `figure` that returns a dictionary, made by `figure` of
@@ -88,6 +90,8 @@ def frames(_: Page, name: str) -> str:
     return filled(
         "frames.html",
         name=name,
+        title=title,
+        caption=textwrap.dedent(caption).strip(),
         says=said.get((".says", "text"), ""),
         data=json.dumps(data, separators=(",", ":")),
         **figure,

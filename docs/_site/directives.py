@@ -1,7 +1,8 @@
 """Lines `::: summary learning` of a page, and what they stand for.
 
 A directive is a function that returns Markdown. It is registered with a pattern of the
-words after the colons, and gets the page and the pattern's groups. Lines that no
+words after the colons and in the lines that are indented below, and gets the page and
+the pattern's groups. Lines that no
 pattern matches are left as they are.
 """
 
@@ -17,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
-LINE = re.compile(r"^( *)::: (.+)$", re.MULTILINE)
+LINE = re.compile(r"^( *)::: (.+(?:\n\1    .+)*)$", re.MULTILINE)
 Directive = Callable[..., str]
 _registered: dict[re.Pattern[str], Directive] = {}
 _loader = FileSystemLoader(Path(__file__).parent)

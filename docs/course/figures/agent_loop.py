@@ -20,10 +20,6 @@ from .frozen_lake import LAKE
 SEED = 42  # of an episode that is short, slips, and arrives
 ACTIONS = ("left", "down", "right", "up")
 MOVES = {-1: "left", 4: "down", 1: "right", -4: "up"}  # change of place -> its name
-CAPTION = """\
-One turn of the loop is a step. The agent gives an action; the environment gives back a
-reward and the next observation, which is the number of the place, row after row. On the
-lake: dotted, where the agent stood; solid, where the step took it."""
 CELL, LEFT, TOP = 22, 268, 206  # of the lake, in pixels
 
 
@@ -42,8 +38,6 @@ def figure() -> dict[str, Any]:
     """All frames: one for every step."""
     played = episode()
     return svg.figure(
-        title="The agent acts, the environment answers with a reward and a view",
-        caption=CAPTION,
         size=(480, 320),
         svg=drawing(),
         controls={"step": {str(t + 1): t for t in range(len(played))}},

@@ -24,11 +24,6 @@ ALGORITHMS = {"GRPO": grpo, "RLOO": rloo, "Dr. GRPO": dr_grpo, "DAPO": dapo}
 LEFT, WIDE, TOP, HIGH = 20, 62, 36, 30  # of cells, in pixels
 REACH = 12  # of the longest bar
 COLUMNS = {"return": 300, "advantage": 380, "all tokens": 464}
-CAPTION = """\
-Eight answers to 17+25=, token by token. A bar is how hard the gradient pushes the
-token: filled and upwards, to be more probable; hollow and downwards, to be less. Bars
-are relative to the longest of the picture, since the learning rate decides on the rest.
-The last column is what all tokens of the answer get together, eight times its share."""
 
 
 class Pushed(NamedTuple):
@@ -64,8 +59,6 @@ def group(right: int, module: Any) -> Pushed:
 def figure() -> dict[str, Any]:
     """All frames: how many answers are right, and an algorithm."""
     return svg.figure(
-        title="Eight answers to one prompt, and how hard their tokens are pushed",
-        caption=CAPTION,
         size=(480, TOP + HIGH * len(WRONG) + 6),
         svg=drawing(),
         controls={

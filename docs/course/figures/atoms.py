@@ -26,11 +26,6 @@ REWARDS = [round(-0.5 + 0.1 * k, 1) + 0.0 for k in range(16)]
 GAMMAS = [0.5, 0.9, 1.0]
 ENDS = {"goes on": False, "ends": True}
 """What the episode does -> `terminated`."""
-CAPTION = """\
-Above: what is said of the next state, a probability for each of eleven returns, the
-atoms. Middle: each atom z is moved to r + &gamma;(1 &minus; d) z; dotted lines say from
-where. Below: the target. What lies between two atoms is shared by them, the nearer one
-gets more. Triangles: means. Dashed: r + &gamma;(1 &minus; d) Q, the target of a DQN."""
 LEFT, UNIT = 112, 176  # of the return 0, and of a return of 1, in pixels
 UPPER, MIDDLE, LOWER = 72, 222, 384  # baselines
 HIGH = 120  # of the probability 1
@@ -39,8 +34,6 @@ HIGH = 120  # of the probability 1
 def figure() -> dict[str, Any]:
     """All frames: a reward, a discount and whether the episode ended each."""
     return svg.figure(
-        title="C51's target: atoms are moved, and shared by the atoms beside them",
-        caption=CAPTION,
         size=(480, 424),
         svg=drawing(),
         controls={

@@ -24,10 +24,6 @@ SHOWN = [0, 4, 8, 10, 12, 14, 17, 20, 30, 50, 75, 100]
 """Steps that have a frame."""
 STEEPER = 5
 """How many times as far as in the world poles lean in the figure."""
-CAPTION = """\
-Every stroke is the pole of one of 1 024 carts, leaning five times as far as it does.
-Blue: began anew in this step. Red, in the same place: where its old episode ended, as
-<code>final_obs</code> says. Below: how many episodes ended in each step."""
 CELL, POLE = 15, 11  # pixels of a cart's place, and of a pole
 LEFT, TOP = 10, 4  # of the field
 FLOOR, CEILING = 580, 516  # of the axis below, in pixels
@@ -70,8 +66,6 @@ def figure() -> dict[str, Any]:
     moments = played()
     ends = [int(moment.ended.sum()) for moment in moments]
     return svg.figure(
-        title="1 024 carts, stepped as one batch",
-        caption=CAPTION,
         size=(500, FLOOR + 42),
         svg=drawing(ends),
         controls={"step": svg.labelled(SHOWN)},

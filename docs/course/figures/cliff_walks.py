@@ -22,19 +22,12 @@ from .frozen_lake import transitions
 EPSILONS = [0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4]
 START, GOAL, COLUMNS = 36, 47, 12
 SIDE, LEFT, TOP = 40, 4, 6  # of a field, and of the grid's corner, in pixels
-CAPTION = """\
-CliffWalking: every step costs 1; one onto the grey fields costs 100 and leads to S.
-Dashed: the walk of Q-learning. Solid: that of SARSA. With probability ε a step goes
-anywhere; the walks are drawn without such steps. Both are exact: what the tables become
-after endless practice with that ε and an ever smaller learning rate."""
 
 
 def figure() -> dict[str, Any]:
     """All frames: an epsilon each."""
     table: Table = transitions("CliffWalking-v1")
     return svg.figure(
-        title="Two walks along the cliff, for every probability of a random step",
-        caption=CAPTION,
         size=(488, 192),
         svg=drawing(),
         controls={"ε": svg.labelled(EPSILONS, ".2f")},

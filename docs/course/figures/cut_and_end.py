@@ -30,12 +30,6 @@ READINGS = {
     "the next row": "V of the next row's state",
 }
 TARGETS = {"one step": 0.0, "all steps": 1.0}
-CAPTION = """\
-A candle pays 1 for every step. Time runs to the right; at the dashed line one episode
-stops and the next one begins. Grey dots: a row of the buffer each, and what its state
-is worth. Red circles: the target that the row gives; right ones lie on the dots. The
-square: what the critic says of the last state, which is in no row but as next_obs.
-Blue: the value with which the last target was bootstrapped. Discount 0.9."""
 LEFT, WIDE = 56, 46  # of the first row's middle, and of a row, in pixels
 LAST = LEFT + WIDE * BURNT  # of the first episode's last state
 UP = {"ended": Scale(0, 1, 132, 117), "cut": Scale(0, 1, 296, 281)}
@@ -49,8 +43,6 @@ TITLES = {
 def figure() -> dict[str, Any]:
     """All frames: a way to read the flags and a number of steps each."""
     return svg.figure(
-        title="Targets beside the true values, where an episode ends or is cut",
-        caption=CAPTION,
         size=(480, 330),
         svg="".join(map(drawing, LENGTHS)),
         controls={"flags": svg.labelled(READINGS), "target": TARGETS},

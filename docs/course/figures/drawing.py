@@ -40,8 +40,6 @@ class Scale(NamedTuple):
 
 
 def figure(
-    title: str,
-    caption: str,
     size: tuple[int, int],
     svg: str,
     controls: Mapping[str, Mapping[str, Any]],
@@ -51,8 +49,6 @@ def figure(
     """A figure with a frame for every choice, as `docs/_site/course.py` shows it.
 
     Args:
-        title: What it shows, for those who cannot see it.
-        caption: Text below it, in HTML.
         size: Width and height in pixels.
         svg: What is drawn, with an element for every value of a frame.
         controls: Name -> labels and values of a control.
@@ -65,8 +61,6 @@ def figure(
     labels = {name: list(values) for name, values in controls.items()}
     at = [*product(*labels.values())].index(start)
     return {
-        "title": title,
-        "caption": caption,
         "size": size,
         "svg": filled(svg, shown[at]),
         "controls": labels,

@@ -18,11 +18,6 @@ SHOWN, FIRST = 5, 1
 """How many draws can be looked at, and which is shown first."""
 LOOKS = {"blue": "one critic", "blue dashed": "lower of two"}
 LOOKS |= {"red dotted": "lower, smoothed", "ink": "truth"}
-CAPTION = """\
-Above: what an action is worth (black), eight rewards with noise (dots), two critics
-fitted to them (blue), and the actor on the first of them. Red: from what the target
-says of its action to what that is worth. Below: both on average over 500 draws of
-rewards and networks, of which the first five can be chosen."""
 ACTION, VALUE = Scale(-1, 1, 48, 460), Scale(-0.8, 1.6, 206, 10)
 STEP, MEAN = Scale(0, STEPS[-1], 48, 460), Scale(0.75, 1.25, 400, 270)
 
@@ -36,8 +31,6 @@ def figure() -> dict[str, Any]:
         for name, target in TARGETS.items()
     }
     return svg.figure(
-        title="An actor climbs its critic, and finds where it is wrong",
-        caption=CAPTION,
         size=(480, 440),
         svg=drawing(critics, path, said),
         controls={

@@ -21,10 +21,6 @@ CRITICS = {"untrained": 0, "young": 10, "exact": 10_000}
 """Critic -> sweeps of Bellman's equation that it has seen, from zeros."""
 EPISODES = 80
 LOOKS = {"blue dashed": "bias", "red dotted": "standard deviation", "ink": "error"}
-CAPTION = """\
-Dots: what 80 episodes say the return from the start is. Solid line: the truth. Dashed:
-the mean over all episodes; bar: one standard deviation either way. Below: both for
-every λ, and the error that they make together, the root of bias² + variance."""
 ACROSS, UP = Scale(0, 1, 40, 460), Scale(0, 0.4, 364, 230)
 
 
@@ -33,8 +29,6 @@ def figure() -> dict[str, Any]:
     lake, rng = Lake(), np.random.default_rng(9)
     episodes = [lake.episode(rng) for _ in range(EPISODES)]
     return svg.figure(
-        title="Bias and variance of an advantage estimate, for every lambda",
-        caption=CAPTION,
         size=(480, 400),
         svg=drawing(lake),
         controls={

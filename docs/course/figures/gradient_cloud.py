@@ -22,11 +22,6 @@ EPISODES = [8, 32, 128]
 """Behind each estimate."""
 DOTS = 100
 LOOKS = {"ink": 8, "blue dashed": 32, "ink dotted": 128}
-CAPTION = """\
-Thin lines: the probability to arrive, exactly, for every θ₁ and θ₂. Arrow: one step
-along the true gradient. Filled dots: 100 steps along estimates, with the baseline;
-hollow: without. Cross: the mean of all 12 800 episodes. Below: how far estimates are
-scattered, for every baseline."""
 WIDE, HIGH, LEFT, TOP = 420, 264, 40, 6  # of the map, in pixels
 UNIT = 150  # pixels of a parameter
 NAMES = (
@@ -41,8 +36,6 @@ def figure() -> dict[str, Any]:
     lake, rng = Lake(), np.random.default_rng(8)
     weighed, plain = lake.parts(THETA, DOTS * max(EPISODES), rng)
     return svg.figure(
-        title="Estimates of a policy gradient, for every baseline",
-        caption=CAPTION,
         size=(480, 480),
         svg=drawing(lake, weighed) + lower(lake, weighed, plain),
         controls={

@@ -21,11 +21,6 @@ FAINT = dict(zip("abcd", THINGS.values(), strict=True))
 """Letter of what is there perhaps -> how its cell looks, smaller."""
 LOOKS = THINGS | FAINT
 SEEN = 8
-CAPTION = f"""\
-A game of MinAtar's Breakout. Left as it was, right as the model paints its own state,
-under the actions of the game. It sees the first {SEEN} boards; from then on it
-imagines, and nobody tells it where the ball is. Paddle blue, ball red, its trail thin,
-bricks dark; small, what is painted faintly."""
 
 
 def figure() -> dict[str, Any]:
@@ -38,8 +33,6 @@ def drawn(film: dict[str, Sequence[str]]) -> dict[str, Any]:
     """The figure of a film: boards `[T]` of each side, a number for every cell."""
     steps = range(len(film["real"]))
     return svg.figure(
-        title="A game of Breakout, real and imagined",
-        caption=CAPTION,
         size=(LEFT + 23 * CELL, TOP + 11 * CELL + 20),
         svg=boards(),
         controls={"step": svg.labelled([step + 1 for step in steps])},

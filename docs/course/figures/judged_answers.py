@@ -24,10 +24,6 @@ JUDGES = {
 }
 """Judge -> its scores; the last one has hardly seen the last answer."""
 BETAS = [10, 2, 1, 0.7, 0.5, 0.35, 0.25, 0.18, 0.13, 0.09, 0.06]
-CAPTION = """\
-Above: how probable six answers to 17+25= are, of the reference (hollow) and of the
-policy that is best for the judge (filled). Below: dashed, the reward that it has in the
-judge's eyes; solid, the true one; from left to right, farther from the reference."""
 PLACE = Scale(0, 6, 48, 460)
 SHARE, DIVERGENCE = Scale(0, 1, 142, 22), Scale(0, 4.8, 48, 460)
 REWARD = Scale(0, 1.4, 316, 204)
@@ -50,8 +46,6 @@ def outcome(score: np.ndarray, beta: float) -> tuple[float, float, float]:
 def figure() -> dict[str, Any]:
     """All frames: a beta and a judge each."""
     return svg.figure(
-        title="The best policy for a judge, and what it is truly worth",
-        caption=CAPTION,
         size=(480, 352),
         svg=drawing(),
         controls={"β": svg.labelled(BETAS, "g"), "judge": svg.labelled(JUDGES)},

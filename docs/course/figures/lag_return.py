@@ -24,10 +24,6 @@ SAYS = {
     "gipo": "the ratio starts there too, with a smooth weight for a clip",
     "vtrace": "advantages are corrected, and the ratio starts from the policy of now",
 }
-CAPTION = """\
-PPO on CartPole, 60 000 steps. Each rollout is collected by the policy of so many
-updates ago. Red: the correction that is chosen, a dot for each of five seeds and their
-mean. Thin: the means of the other three."""
 across, up = Scale(0, LAGS[-1], 66, 400), Scale(0, 500, 236, 22)
 
 
@@ -36,8 +32,6 @@ def figure() -> dict[str, Any]:
     runs = svg.measured("collecting-lag")["runs"]
     seeds = len({run["seed"] for run in runs})
     return svg.figure(
-        title="What PPO returns, over the age of the policy that collected",
-        caption=CAPTION,
         size=(480, 280),
         svg=drawing(seeds),
         controls={

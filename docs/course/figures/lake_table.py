@@ -23,10 +23,6 @@ STEPS = 24_000  # enough for the last mark
 FIELDS = [state for state, kind in enumerate(LAKE) if kind in "SF"]
 SIDE, LEFT, TOP = 90, 60, 4
 DIRECTIONS = ((-1, 0), (0, 1), (1, 0), (0, -1))  # left, down, right, up
-CAPTION = """\
-A field's four triangles are its four entries, the darker the larger. The number is the
-largest of them. The arrow is the greedy action: solid if no other is better in truth,
-dashed if one is, a dot as long as nothing has been learned. Holes are grey."""
 
 
 def figure() -> dict[str, Any]:
@@ -44,8 +40,6 @@ def figure() -> dict[str, Any]:
 
     found = zip(MARKS, tables(), strict=True)
     return svg.figure(
-        title="The table of Q-learning on the frozen lake, as it fills",
-        caption=CAPTION,
         size=(480, 368),
         svg=drawing(),
         controls={"episodes": {f"{mark}": (mark, *of) for mark, of in found}},

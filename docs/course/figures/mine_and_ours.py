@@ -21,12 +21,6 @@ COUNTS = [1, 3, 5, 10, 20]
 SIDES = {"munchausen": "mine", "dqn": "ours"}
 """Side -> its class in the drawing."""
 
-CAPTION = """\
-DQN on CartPole (grey, dashed), and beside it what a reader of this chapter has made of
-it, Munchausen DQN (red); 10 000 steps, the same seeds for both. Lines are interquartile
-means in their 95&nbsp;% bootstrap intervals, over the seeds that you know. On the
-right: by how much the score of the red one is higher, and the interval of that; at the
-dashed line they are equal."""
 ACROSS, UP = Scale(0, 1, 40, 330), Scale(0, 500, 250, 22)
 DIFFERENCE = Scale(-120, 120, 250, 22)
 BAR = 394  # where the difference stands
@@ -41,8 +35,6 @@ def figure() -> dict[str, Any]:
         return frame([runs[i] for i in seeds], GROUPS[group])
 
     return svg.figure(
-        title="Munchausen DQN beside DQN, by the number of seeds",
-        caption=CAPTION,
         size=(480, 292),
         svg=drawing(),
         controls={

@@ -21,11 +21,6 @@ from .drawing import Frame, Scale
 RATIOS = tuple(round(0.05 * k, 2) for k in range(41))
 EPSILONS = [0.1, 0.2, 0.3]
 TOP, BOTTOM = 28, 294  # of a panel, in pixels
-CAPTION = """\
-Left: an action that was better than expected. Right: one that was worse. Above: solid,
-the clipped objective; dashed, the ratio times the advantage; grey, the interval from
-1 &minus; ε to 1 + ε. The arrow says where the gradient moves the ratio, a ring that it
-moves it nowhere. Below: that gradient, for every ratio."""
 
 
 class Panel(NamedTuple):
@@ -49,8 +44,6 @@ PANELS = (
 def figure() -> dict[str, Any]:
     """All frames: a ratio and an epsilon each."""
     return svg.figure(
-        title="PPO's clipped objective and its gradient, of a good and a bad action",
-        caption=CAPTION,
         size=(480, 326),
         svg="".join(map(drawing, PANELS)),
         controls={

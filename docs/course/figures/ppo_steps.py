@@ -29,11 +29,6 @@ CLIPS = {"none": 1e9, "ε = 0.2": 0.2}
 ACROSS = Scale(-4, 4, 36, 460)  # of logarithms of ratios
 ALONG = (Scale(0, 60, 36, 220), Scale(0, 60, 276, 460))
 UP = (Scale(0, 0.5, 334, 214), Scale(0, 0.3, 334, 214))
-CAPTION = """\
-Above: the ratios of the rollout's transitions, on a logarithmic axis; a larger dot is
-more transitions, and what is off the axis stands at its end. Grey: 0.8 to 1.2. Below:
-what the rollout promises, the mean of ratio times advantage; and what the policy is
-worth at the start, exactly. Dashed without a clip, solid with one."""
 
 
 class Rollout(NamedTuple):
@@ -101,8 +96,6 @@ def figure() -> dict[str, Any]:
     data, found = played()
     groups = grouped(data)
     return svg.figure(
-        title="Many gradient steps on one rollout, with a clip and without",
-        caption=CAPTION,
         size=(480, 372),
         svg=drawing(groups, found),
         controls={"steps": svg.labelled(STEPS), "clip": svg.labelled(CLIPS)},

@@ -30,10 +30,6 @@ SCHEDULES = {"constant": 1.0, "falling": 0.0}
 STRAYING = (0.1, 0.0, 0.2, 0.05)
 """Each guide's share of steps at random."""
 RUNS, STEPS, EARLY, SHOWN = 250, 1000, 100, 12
-CAPTION = """\
-Above: the regret so far, of 12 travellers in grey and of 250 on average in red. Below:
-regret per crossing for every ε, over the first 100 crossings and over all 1 000.
-<em>Falling</em>: ε goes linearly to 0 in the first half, and stays there."""
 LOOKS = {"blue dashed": "the first 100 crossings", "ink": "all 1 000"}
 CROSSING, ROOT = Scale(0, STEPS, 48, 460), Scale(0, 1, 48, 460)
 REGRET, RATE = Scale(0, 320, 172, 22), Scale(0, 0.35, 392, 264)
@@ -101,8 +97,6 @@ def figure() -> dict[str, Any]:
     success = guides()
     regrets = {name: played(success, EPSILONS, end) for name, end in SCHEDULES.items()}
     return svg.figure(
-        title="Regret of epsilon-greedy choices, for every epsilon",
-        caption=CAPTION,
         size=(480, 430),
         svg=drawing(regrets),
         controls={

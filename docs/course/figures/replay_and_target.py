@@ -18,11 +18,6 @@ LOOKS = {
     "neither": ("red", "9 3 2 3", "neither"),
 }
 """What DQN had -> colour and dashes of its lines, and what the legend calls them."""
-CAPTION = """\
-DQN on CartPole, discount 0.99, the same run with four settings. Above: what it says the
-upright pole is worth; horizontal: the most that is possible. Below: what it says of a
-pole that falls with the next step, whatever is done; horizontal: the truth. Lines may
-leave the picture; how far, stands underneath."""
 ACROSS = Scale(0, 10_000, 48, 460)
 HIGH, LOW = Scale(0, 200, 184, 184 - 400 / 3), Scale(0, 120, 372, 232)
 
@@ -31,8 +26,6 @@ def figure() -> dict[str, Any]:
     """All frames: a seed each."""
     runs = svg.measured("dqn-stability")["runs"]
     return svg.figure(
-        title="DQN's values without a target network and without replay",
-        caption=CAPTION,
         size=(480, 430),
         svg=drawing(),
         controls={"seed": {str(run["seed"]): run for run in runs}},

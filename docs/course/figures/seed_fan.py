@@ -27,11 +27,6 @@ COUNTS = [1, 2, 3, 5, 10, 20, 40]
 GROUPS = ("one", "another", "a third")
 SILENT = "; nothing says how far to trust it"
 GAMMA, LIMIT = 0.99, 100
-CAPTION = """\
-Q-learning on the frozen lake, 10 000 steps with ε falling to 0.1; only the seed
-differs. Thin: the runs that you know, and what their greedy policies are worth,
-exactly. Red: their interquartile mean, in its 95&nbsp;% bootstrap interval. Dashed: the
-best there is. Another group is what somebody else would have found."""
 ACROSS, UP = Scale(0, 1, 48, 446), Scale(0, 0.6, 264, 16)
 
 
@@ -41,8 +36,6 @@ def figure() -> dict[str, Any]:
     best = float(value_iteration(table, GAMMA)[0][0])
     curves = learned(table)
     return svg.figure(
-        title="Learning curves of forty seeds, and what a few of them say",
-        caption=CAPTION,
         size=(480, 310),
         svg=drawing(curves, best),
         controls={

@@ -12,12 +12,6 @@ from . import drawing as svg
 from .drawing import Frame, Scale
 from .timeline import LAGS, TICKS, WORKS, Piece, Played, SideBySide, in_turn
 
-CAPTION = """\
-Above, one after the other; below, a collector in the background. In the lanes of
-<em>collects</em> a box is a rollout, and the number the policy that acts in it; in
-those of <em>learns</em> it is the lag: how many newer policies there are when the
-rollout is learned from. Dotted: the learner hands over its weights. Where a lane is
-empty, somebody waits."""
 ACROSS = Scale(0, TICKS, 66, 468)
 LANES = (24, 50, 112, 138)  # upper edges
 
@@ -31,8 +25,6 @@ def figure() -> dict[str, Any]:
     }
     room = [max(len(lanes(*pair)[i]) for pair in sides.values()) for i in range(4)]
     return svg.figure(
-        title="Collecting and learning on a timeline, in turn and side by side",
-        caption=CAPTION,
         size=(480, 190),
         svg=drawing(room),
         controls={

@@ -51,18 +51,12 @@ READINGS = {
 FOLDERS = tuple(f"broken_{number:02}" for number in range(1, 7))
 STEPS, SEEDS = 30_720, 5
 WIDE, TALL = 128, 96  # of a panel, in pixels
-CAPTION = """\
-PPO on CartPole with six bugs, one in each panel; five seeds each. Red: the bug. Grey
-and dashed: PPO as it is, all of its seeds and their mean. At the dotted line every run
-was stopped, saved, and went on from what was saved. Lines may leave their panel."""
 
 
 def figure() -> dict[str, Any]:
     """All frames: a reading each."""
     runs = svg.measured("debugging-cartpole")["runs"]
     return svg.figure(
-        title="Six silent bugs in PPO, beside PPO as it is",
-        caption=CAPTION,
         size=(480, 304),
         svg=drawing(),
         controls={"reading": READINGS},

@@ -28,11 +28,6 @@ LOOKS = {
     "yieldrl, compiled": "blue dashed",
     "one after the other": "ink dotted",
 }
-CAPTION = """\
-Points: medians of five runs, with random actions and no agent, on a Xeon; Seaquest and
-HalfCheetah on two threads, the others on one. Lines of batches: a step of all takes
-<em>a + bN</em>, with the <em>a</em> and <em>b</em> that fit best. Both axes are
-logarithmic: equal ways are equal factors."""
 FLOOR, CEILING = 316, 30  # of the axes, in pixels
 ACROSS, UP = Scale(0, 16, 60, 466), Scale(2, 8, FLOOR, CEILING)
 """Powers of two of N, and powers of ten of steps per second."""
@@ -42,8 +37,6 @@ def figure() -> dict[str, Any]:
     """All frames: a world and a number of environments each."""
     sides = {world: measured(world) for world in WORLDS}
     return svg.figure(
-        title="Steps per second against the number of environments",
-        caption=CAPTION,
         size=(500, FLOOR + 40),
         svg=drawing(),
         controls={"world": sides, "N": {spaced(n): n for n in SIZES}},

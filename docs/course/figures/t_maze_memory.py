@@ -22,21 +22,12 @@ ROWS = 4
 WIDE, LEFT = 34, 92  # of a step, and of the first one, in pixels
 BOTTOM = 322  # of the chart of turns
 CHANCE = Scale(0, 1, BOTTOM, BOTTOM - 52)
-CAPTION = """\
-Two walks through the T-maze, side by side: in one the signpost says north (blue, drawn
-through), in the other south (red, dashed). They differ in what is seen at the first
-step and in nothing else. Rows: the four of 64 cells that end most apart, on one
-scale; dotted is 0. Below: how probably it would turn north and not south, if the
-junction came next. At the upright line the memory is changed. One network, the first of
-five seeds; every point was measured."""
 
 
 def figure() -> dict[str, Any]:
     """All frames: what is done to the memory, and the network before training."""
     details = svg.measured("ppo_lstm-signpost")["runs"][0]["details"]
     return svg.figure(
-        title="Cells of an LSTM along the T-maze, for both signposts",
-        caption=CAPTION,
         size=(480, 350),
         svg=drawing(details["cells"][:ROWS], len(details["trained"]["cells"]) - 1),
         controls={"memory": svg.labelled(CHOICES)},

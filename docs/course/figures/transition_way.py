@@ -21,18 +21,12 @@ from .recorder import ending, followed
 STATIONS = ("observation", "tensor", "Q(s, ·)", "action", "answer", "row", "batch")
 STATIONS += ("target", "log")
 WORLDS = ("frozen lake, a table", "CartPole, a network")
-CAPTION = """\
-Grey: all ways there are. Red: where the data is now. Below: what form it has there, and
-what our transition, of one environment of two, holds. Both were written down while
-the library trained."""
 
 
 def figure() -> dict[str, Any]:
     """All frames: a world and a station each."""
     ways = [told(lake()), told(cart())]
     return svg.figure(
-        title="A transition on its way through Trainer, Agent, Algorithm and Model",
-        caption=CAPTION,
         size=(480, 330),
         svg=drawing(),
         controls={

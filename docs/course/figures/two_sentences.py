@@ -31,12 +31,6 @@ ASKED = {"named in training": (0, 1), "never named": (2, 3)}
 WALKERS = (*READERS, "expert")
 LONGEST = 12  # steps of a walk that is drawn
 SIDE, TOP, LEFT = 36, 26, (12, 252)  # of a cell, and of both grids, in pixels
-CAPTION = """\
-The same grid of GoTo twice, told two things. The ring is the agent; dashed is where it
-goes. The bluer a cell, the more of its attention the policy gives it when it begins.
-It has cloned an expert for so many gradient steps, in grids with three things each, and
-red circles and green triangles were never named meanwhile. The expert knows what is
-meant, and looks at nothing."""
 
 
 class Walk(NamedTuple):
@@ -50,8 +44,6 @@ def figure() -> dict[str, Any]:
     """All frames: who walks, what is asked for, and how much was learned."""
     found = learned()
     return svg.figure(
-        title="One picture, two sentences, two walks",
-        caption=CAPTION,
         size=(480, 274),
         svg="".join(map(drawing, LEFT)),
         controls={

@@ -21,10 +21,6 @@ SWEEPS = [*range(11), 12, 15, 20, 30, 50, 100, 200, 400]
 ICE = {"slippery": True, "firm": False}
 FIELDS = [state for state, kind in enumerate(LAKE) if kind in "SF"]
 """Where something can be decided."""
-CAPTION = """\
-Each field's value after so many sweeps, from zeros, with a discount of 0.99; the bluer,
-the more it is worth. Arrows: the actions that are best by these numbers, none where all
-are equal. S is the start. Arriving at the goal pays 1."""
 SIDE, LEFT, TOP = 78, 84, 8  # of a field, and of the lake's corner, in pixels
 
 
@@ -32,8 +28,6 @@ def figure() -> dict[str, Any]:
     """All frames: a number of sweeps and a kind of ice each."""
     lakes = {name: (name, Lake(is_slippery)) for name, is_slippery in ICE.items()}
     return svg.figure(
-        title="Value iteration on a frozen lake, sweep by sweep",
-        caption=CAPTION,
         size=(480, 4 * SIDE + 2 * TOP),
         svg=drawing(),
         controls={"sweeps": {**svg.labelled(SWEEPS), "∞": None}, "ice": lakes},
