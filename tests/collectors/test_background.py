@@ -114,13 +114,17 @@ def test_its_context_is_entered_and_left_in_the_thread():
 
 def test_ctrl_c_while_it_waits_leaves_it_whole(work):
     """Not even a join that was cut short, after which there would be two threads."""
+
+    def press_soon():
+        signal.setitimer(signal.ITIMER_REAL, 0.002)
+        return False
+
     before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(2))
     try:
         for total in range(1, 20):
             work.background.start()
-            signal.setitimer(signal.ITIMER_REAL, 0.002)
             with pytest.raises(KeyboardInterrupt):
-                work.background.wait(lambda: False)
+                work.background.wait(press_soon)
             work.allow(1)
             work.background.start()
             work.wait(total)
@@ -129,7 +133,7 @@ def test_ctrl_c_while_it_waits_leaves_it_whole(work):
         signal.signal(signal.SIGALRM, before)
 
 
-def test_ctrl_c_while_it_ends_leaves_it_whole():
+def test_ctrl_c_while_it_ends_leaves_it_whole(monkeypatch):
     begun, may_end, steps = threading.Event(), threading.Event(), []
 
     def step():
@@ -138,15 +142,12 @@ def test_ctrl_c_while_it_ends_leaves_it_whole():
         steps.append(threading.current_thread())
 
     background = Background(step, lambda: len(steps) < 2, nullcontext)
-    before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(2))
-    try:
-        background.start()
-        assert begun.wait(SECONDS)
-        signal.setitimer(signal.ITIMER_REAL, 0.01)
+    background.start()
+    assert begun.wait(SECONDS)
+    with monkeypatch.context() as patch:
+        patch.setattr(background._done, "wait", lambda _: signal.raise_signal(2))
         with pytest.raises(KeyboardInterrupt):
             background.stop()
-    finally:
-        signal.signal(signal.SIGALRM, before)
     assert count_threads() == 1
     may_end.set()
     background.start()  # waits for the one that is ending, and begins another
