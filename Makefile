@@ -108,7 +108,7 @@ docs: $(VENV)/.dev
 
 # Peers get virtual environments of their own, in .cache/peers.
 bench: $(VENV)/.dev
-	$(BIN)/python -m benchmarks peers --quick
+	$(BIN)/python -m benchmarks peers all --quick
 
 clean:
 	rm -rf $(VENV) $(LIBERO) $(ROBOTS) .cache build dist site *.egg-info

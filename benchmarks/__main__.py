@@ -3,27 +3,70 @@
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 # `python -m benchmarks` gives this file alone that name: all the others have one name.
-from yieldrl.benchmarks import (
-    demos,
-    gallery,
-    learning,
-    page,
-    peers,
-    pictures,
-    plot,
-    results,
-    tuned,
-)
-from yieldrl.benchmarks.env_throughput import measuring
-from yieldrl.benchmarks.parser import parse
+from yieldrl.benchmarks import learning, results, site
+from yieldrl.benchmarks.env_throughput import measuring as worlds
+from yieldrl.benchmarks.figure import count
+from yieldrl.benchmarks.peers import measuring as peers
+from yieldrl.benchmarks.peers import tables
+from yieldrl.benchmarks.peers.venvs import PEERS
+from yieldrl.benchmarks.peers.workloads import WORKLOADS
+from yieldrl.benchmarks.style import save_figure
+from yieldrl.benchmarks.tasks import FIGURES, TASKS
 
-# what measures a name, and what shows the result as title, table and notes
-MEASURED: dict[str, Any] = {"learning": learning, "worlds": measuring, "peers": peers}
+NAMES: dict[str, Collection[str]] = {
+    "learning": TASKS,
+    "worlds": worlds.WORLDS,
+    "peers": WORKLOADS,
+    "demos": site.DEMOS,
+    "gallery": [*site.FILMS, "libero"],
+}
+MEASURED: dict[str, Any] = {"learning": learning, "worlds": worlds, "peers": peers}
+ENTRIES: dict[str, Any] = {**MEASURED, "peers": tables}  # what pages show
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read a command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("plot", help="draw docs/results again")
+    adds: dict[str, Any] = {}
+    for name, known in NAMES.items():
+        made = commands.add_parser(name)
+        listed = f"{', '.join(known)}, or all"
+        made.add_argument(
+            "names", nargs="+", choices=[*known, "all"], metavar="NAME", help=listed
+        )
+        adds[name] = made.add_argument
+        if name in MEASURED:
+            adds[name]("--keep", action="store_true", help="write into docs/results")
+    for name in ("demos", "gallery"):
+        adds[name]("--seed", type=count, help="of training (its own)")
+    add = adds["learning"]
+    add("--seeds", type=count, default=10, help="how many (10)")
+    add("--episodes", type=count, default=20, help="to evaluate (20)")
+    add("--jobs", type=count, default=2, help="processes at a time (2)")
+    add("--side", choices=("yieldrl", "both"), default="yieldrl", help="what trains")
+    add = adds["worlds"]
+    add("--num-envs", type=count, nargs="+", default=worlds.SIZES, metavar="N")
+    add("--runs", type=count, default=5, help="of every side (5)")
+    add("--threads", type=count, default=1, help="CPU threads (1)")
+    add("--seconds", type=float, default=0.4, help="of a run of a side at one N (0.4)")
+    add = adds["peers"]
+    add("--peers", nargs="+", choices=PEERS, default=[], help="all that can by default")
+    add("--runs", type=count, help="rounds (5; 1 with --quick)")
+    add("--steps", type=count, help="environment steps of every run")
+    add("--venvs", type=Path, help="of the environments (.cache/peers)")
+    add("--quick", action="store_true", help="fewer steps, and only peers of a demand")
+    parsed = parser.parse_args(arguments)
+    if "all" in getattr(parsed, "names", ()):
+        parsed.names = [*NAMES[parsed.command]]
+    return parsed
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -35,75 +78,63 @@ def main(arguments: Sequence[str]) -> None:
     options = vars(parse(arguments))
     command = options.pop("command")
     if command in MEASURED:
-        _measure(arguments, command, options)
+        measure(command, **options)
         return
     if command == "plot":
-        made = (*plot.draw_all(options["out_folder"]), *tuned.note_all())
-    elif command == "pictures":
-        made = pictures.draw_all()
+        made: Iterator[Path] = draw_all()
     else:
-        make = {"demos": demos.train, "gallery": gallery.shoot}[command]
-        made = (p for name in options["names"] for p in make(name, options["seed"]))
+        make = {"demos": site.train_demo, "gallery": site.shoot_film}[command]
+        names = options["names"]
+        made = (path for name in names for path in make(name, options["seed"]))
     for path in made:
         print(path, flush=True)
 
 
-def _measure(arguments: Sequence[str], kind: str, options: dict[str, Any]) -> None:
-    """Names one after the other; one that fails does not stop the rest.
-
-    For peers there is a row for each demand at the end.
-    """
-    names, out = options.pop("names"), options.pop("out")
-    folder, prefix = options.pop("out_folder"), "" if kind == "learning" else f"{kind}-"
-    found: list[dict[str, Any]] = []
-    if not (out or folder):
-        hint = "printed, not kept: --out FILE or --out-folder FOLDER keeps the result"
-        print(hint, file=sys.stderr, flush=True)
+def measure(kind: str, names: Sequence[str], *, keep: bool, **options: Any) -> None:
+    """Names one after the other; one that fails does not stop the rest."""
+    failed = False
+    given = [word for word in sys.argv[2:] if word not in {*names, "all", "--keep"}]
     for name in names:
-        path = folder / f"{prefix}{name}.json" if folder else out
-        others = {"all", *names} - {name}
-        words = [word for word in arguments if word not in others]
+        command = shlex.join(["python", "-m", "benchmarks", kind, name, *given])
         try:
-            earlier = _earlier(path) if kind == "learning" else {}
-            if name not in words:  # `all` stood for it
-                words.insert(1, name)
-            command = _typed(words)
-            result = MEASURED[kind].benchmark(name, command, **options, **earlier)
+            result = MEASURED[kind].benchmark(name, command, **options)
         except (RuntimeError, ValueError) as reason:
             print(f"{name}: {reason}", file=sys.stderr, flush=True)
+            failed = True
             continue
-        found.append(result)
-        title, table, notes = MEASURED[kind].shown(result)
-        print(f"\n{title}\n\n{results.table(*table)}\n")
-        print(*notes, results.footer(result), sep="\n")
-        if path is not None:
-            whole = result | page.entries(path.stem, result)
-            print(f"written to {results.save(whole, path)}\n", flush=True)
-            plot.draw_result(whole, path.with_suffix(".svg"))
-    if kind == "peers" and len(found) > 1:
-        print(peers.brief(found))
-    if len(found) < len(names):
+        path = results.FOLDER / f"{f'{kind}-' * (kind != 'learning')}{name}.json"
+        shown = ENTRIES[kind].entries(path.stem, result)
+        for table in ("summary", "table"):
+            if table in shown:
+                print(results.table(shown[table]["header"], shown[table]["rows"]), "\n")
+        print(shown.get("says", ""), results.footer(result), sep="\n", flush=True)
+        if keep:
+            results.save(result | shown, path)
+            draw(path.stem, result)
+    if failed:
         raise SystemExit(1)
 
 
-def _earlier(path: Path | None) -> dict[str, Any]:
-    if path is None or not path.exists():
-        return {}
-    found = results.load(path)
-    if found["kind"] != "learning":
-        raise ValueError(
-            f"{path} holds a result of {found['kind']}: choose another file"
-        )
-    return {"earlier": found}
+def draw_all() -> Iterator[Path]:
+    """Write again what pages show of all that this command line measures, and draw it,
+    and entries of `FIGURES` on the same axes. Figures of scripts: their `--again`."""
+    found = {p.stem: results.load(p) for p in sorted(results.FOLDER.glob("*.json"))}
+    for name, result in found.items():
+        if result["kind"] in ENTRIES:
+            shown = ENTRIES[result["kind"]].entries(name, result)
+            yield results.save(result | shown, results.FOLDER / f"{name}.json")
+            yield from draw(name, result)
+    for name, tasks in FIGURES.items():
+        fill = partial(learning.draw_several, compared=[found[task] for task in tasks])
+        yield save_figure(fill, results.FOLDER / f"{name}.svg")
 
 
-def _typed(arguments: Sequence[str]) -> str:
-    """The command that measures the same again, wherever its files are."""
-    where = argparse.ArgumentParser(add_help=False)
-    for option in ("--out", "--out-folder", "--venvs"):
-        where.add_argument(option)
-    _, words = where.parse_known_args(list(arguments))
-    return shlex.join(["python", "-m", "benchmarks", *words])
+def draw(name: str, result: dict[str, Any]) -> list[Path]:
+    """The figure of a result, if it has one."""
+    if result["kind"] == "peers":
+        return []
+    fill = partial(MEASURED[result["kind"]].draw, result=result)
+    return [save_figure(fill, results.FOLDER / f"{name}.svg")]
 
 
 if __name__ == "__main__":

@@ -6,20 +6,20 @@ The task's reference, another library's algorithm, can be trained on the same se
 
 import dataclasses
 import importlib
-import json
 import statistics
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from yieldrl.foundations import Config
+import numpy as np
 
-from . import references, results, subprocesses
-from .tasks import TASKS, Task
+from yieldrl.experiments.plot import Curve, aggregate
 
-SIDES = ("yieldrl", "reference", "both")
-BUDGET = ("env_id", "env_kwargs", "wrappers", "total_steps", "eval_every")
-BUDGET += ("eval_episodes",)  # fields of the config that both sides share
+from . import references, results, scores, subprocesses
+from .style import COLORS, INK, line
+from .tasks import LIBRARIES, TASKS, published_beside
+
+RETURN = "return of deterministic episodes"
 
 
 def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
@@ -38,87 +38,40 @@ def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
 
 
 def benchmark(
-    name: str,
-    command: str,
-    *,
-    seeds: int,
-    episodes: int,
-    jobs: int,
-    side: str = "yieldrl",
-    earlier: dict[str, Any] | None = None,
+    name: str, command: str, *, seeds: int, episodes: int, jobs: int, side: str
 ) -> dict[str, Any]:
-    """Train a task on seeds 1 to `seeds`, `jobs` at a time.
-
-    The other one of `SIDES` is taken from an `earlier` result of this task.
+    """Train a task on seeds 1 to `seeds`, `jobs` at a time; with the side `both` its
+    reference on the same ones.
 
     Raises:
-        ValueError: If the reference is asked for and the task has none, or has nothing
-            of yieldrl to stand beside.
+        ValueError: If the reference is asked for and the task has none.
     """
     task, numbers = TASKS[name], range(1, seeds + 1)
-    kept = _kept(name, side, earlier, episodes)
+    if side == "both" and task.reference is None:
+        raise ValueError(f"{name} names no reference: choose --side yieldrl")
     cases = [{"name": name, "seed": s, "episodes": episodes} for s in numbers]
-    result = kept if kept and side == "reference" else {}
-    if side != "reference":
-        runs = subprocesses.each(train_seed, cases, jobs, _outcome)
-        result = results.circumstances("learning", command, numbers)
-        result |= described(task, name) | {"jobs": jobs, "runs": runs}
-        result |= verdict(task, runs, episodes)
-        if kept and _fits(kept.get("reference"), task):
-            result["reference"] = kept["reference"]
-        elif earlier and "reference" in earlier and side == "yieldrl":
-            print(f"{name}: its reference was another or had another budget: left out")
-    if side != "yieldrl" and task.reference is not None:
+    result = results.circumstances("learning", command, numbers)
+    config, fields = task.make_config().to_dict(), dataclasses.asdict(task)
+    del fields["reference"], fields["published"]  # by others, whatever comes out here
+    del config["seed"]
+    result |= {"task": name, **fields, "whole_config": config, "jobs": jobs}
+    result["runs"] = subprocesses.each(train_seed, cases, jobs)
+    returns = final_returns(result["runs"])
+    result["criterion"] = "none"
+    passed, needed = task.passed(returns), task.needed(seeds)
+    result |= {"passed": passed, "holds": passed >= needed}
+    if task.threshold is not None:
+        result["criterion"] = (
+            f"episode_return >= {task.threshold:g} over {episodes} deterministic"
+            f" episodes on at least {needed} of {seeds} seeds"
+        )
+    if side == "both" and task.reference:
         result["reference"] = {
             **results.circumstances("reference", command, numbers),
             **dataclasses.asdict(task.reference),
-            "runs": subprocesses.each(references.train_seed, cases, jobs, _outcome),
+            "runs": subprocesses.each(references.train_seed, cases, jobs),
         }
     return result
-
-
-def _kept(
-    name: str, side: str, earlier: dict[str, Any] | None, episodes: int
-) -> dict[str, Any] | None:
-    """The earlier result if its budget is that of now; checks that a side can run."""
-    task = TASKS[name]
-    if side != "yieldrl" and task.reference is None:
-        raise ValueError(f"{name} names no reference: choose --side yieldrl")
-    shared = _budget(task.make_config().to_dict(), episodes)
-    kept = earlier if earlier and _budget_of(earlier) == shared else None
-    if side == "reference" and kept is None:
-        raise ValueError(
-            f"{name}: a reference stands beside a result of yieldrl with the same"
-            " budget: train both, or give --out a file that has it"
-        )
-    return kept
-
-
-def described(task: Task, name: str) -> dict[str, Any]:
-    """The entries of a result that describe its task."""
-    config = task.make_config().to_dict()
-    fields = dataclasses.asdict(task)
-    del fields["reference"]  # written down with its runs, where it has some
-    del fields["published"]  # by others, whatever comes out here
-    whole = {key: value for key, value in config.items() if key != "seed"}
-    return {"task": name, **fields, "whole_config": whole}
-
-
-def verdict(
-    task: Task, runs: Sequence[dict[str, Any]], episodes: int
-) -> dict[str, Any]:
-    """What was asked of the final returns, and whether it held."""
-    if task.threshold is None:
-        return {"criterion": "none", "passed": len(runs), "holds": True}
-    returns = final_returns(runs)
-    return {
-        "criterion": (
-            f"episode_return >= {task.threshold:g} over {episodes} deterministic"
-            f" episodes on at least {task.needed(len(runs))} of {len(runs)} seeds"
-        ),
-        "passed": task.passed(returns),
-        "holds": task.holds(returns),
-    }
 
 
 def final_returns(runs: Sequence[dict[str, Any]]) -> list[float]:
@@ -139,49 +92,98 @@ def is_control(result: dict[str, Any]) -> bool:
     return result.get("criterion") == "none"
 
 
-def shown(result: dict[str, Any]) -> results.Shown:
-    """A result as title, table and notes."""
-    sides = {result["algorithm"]: result["runs"]}
+def entries(name: str, result: dict[str, Any]) -> dict[str, Any]:
+    """What pages show: returns over seeds, what counts as learned, what is beside."""
+    returns, beside = final_returns(result["runs"]), _beside(result)
+    steps, mean = result["whole_config"]["total_steps"], statistics.mean(returns)
+    seeds = f"{min(returns):.4g} to {max(returns):.4g}"
+    enough = "" if result["holds"] else ": **too few**"
+    held = f"{result['passed']} of {len(returns)}{enough}"
+    says = (
+        f"**{world(result)}**, {steps:,} steps: mean return {mean:.4g} over"
+        f" {len(returns)} seeds, from {seeds}"
+    )
+    if not is_control(result):
+        says += f"; {result['threshold']:g} or more on {held}"
+    if beside:
+        says += f". Beside it: {'; '.join(beside)}.{_intervals(result)}"
+    header = ["task", "environment", "steps", "mean", "seeds", "learned", "reference"]
+    row = [results.link(name), world(result), f"{steps:,}", f"**{mean:.4g}**", seeds]
+    row += ["a control" if is_control(result) else held, "<br>".join(beside) or " "]
+    return {
+        "summary": {"header": header, "rows": [row]},
+        "says": says.removesuffix(".") + ".",
+        "world": world(result),
+        "alt": f"Returns of {result['algorithm']} on {world(result)} as they train",
+    }
+
+
+def draw(axes: Any, result: dict[str, Any]) -> None:
+    """One task: every seed, their mean and its interval, and what it stands beside."""
+    for steps, returns in points(result["runs"]):
+        axes.plot(steps, returns, color=COLORS[0], alpha=0.25, linewidth=0.7)
+    line(axes, curve(result["algorithm"], result["runs"]), COLORS[0])
     if "reference" in result:
         of = result["reference"]
-        sides[f"{of['library']} {of['algorithm']}"] = of["runs"]
-    header = ["side", "seed", "final return", "std", "min", "max", "seconds"]
-    rows = [[side, *_row(run)] for side, runs in sides.items() for run in runs]
-    notes = [
-        f"{side}: mean {statistics.mean(of):.4g}, worst {min(of):.4g}"
-        for side, of in zip(sides, map(final_returns, sides.values()), strict=True)
-    ]
-    title = f"{result['algorithm']} on {world(result)}"
-    return title, (header, rows), [*notes, *results.verdicts(result)]
+        label = f"{of['algorithm']} of {LIBRARIES[of['library']]}"
+        line(axes, curve(label, of["runs"]), INK, zorder=1.9)
+    level, published = result["threshold"], published_beside(result)
+    if level is not None:
+        label = f"counts as learned: {level:g}"
+        axes.axhline(level, color=INK, linewidth=0.9, linestyle="--", label=label)
+    if published is not None:
+        level, label = published.value, f"{published.source}: {published.value:g}"
+        axes.axhline(level, color=INK, linewidth=0.9, linestyle=":", label=label)
+    control = ", a control" if is_control(result) else ""
+    title = f"{result['algorithm']} on {world(result)}{control}"
+    axes.set(title=title, xlabel="environment steps", ylabel=RETURN)
 
 
-def _outcome(run: dict[str, Any]) -> str:
-    return f"{run['final']['episode_return']:.4g}"
+def draw_several(axes: Any, compared: Sequence[dict[str, Any]]) -> None:
+    """Tasks of one environment on the same axes."""
+    for color, result in zip(COLORS, compared, strict=False):
+        line(axes, curve(result["algorithm"], result["runs"]), color)
+    title = ", ".join(dict.fromkeys(map(world, compared)))
+    axes.set(title=title, xlabel="environment steps", ylabel=RETURN)
 
 
-def _row(run: dict[str, Any]) -> list[str]:
-    names = ("", "_std", "_min", "_max")
-    numbers = [f"{run['final'][f'episode_return{name}']:.4g}" for name in names]
-    return [str(run["seed"]), *numbers, f"{run['train_seconds']:.0f}"]
+def points(runs: Sequence[dict[str, Any]]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Environment steps `[P]` and episode returns `[P]` of every seed."""
+    keys = ("sample_step", "episode_return")
+    lines = (np.array([[p[k] for p in run["curve"]] for k in keys]) for run in runs)
+    return [(steps, returns) for steps, returns in lines]
 
 
-def _budget(config: dict[str, Any], episodes: float) -> dict[str, Any]:
-    """What both sides have in common: the budget, and the final evaluation."""
-    return {name: config[name] for name in BUDGET} | {"episodes": episodes}
+def curve(label: str, runs: Sequence[dict[str, Any]]) -> Curve:
+    """Mean and 95 % bootstrap interval over the seeds of a learning result."""
+    count = "1 seed" if len(runs) == 1 else f"{len(runs)} seeds"
+    return aggregate(f"{label}, {count}", points(runs))
 
 
-def _budget_of(result: dict[str, Any]) -> dict[str, Any]:
-    """That of a result; a field that is newer had its default."""
-    episodes = result["runs"][0]["final"]["episodes"]
-    return _budget(Config().to_dict() | result["whole_config"], episodes)
+def _beside(result: dict[str, Any]) -> list[str]:
+    """What a result is compared with: the reference's mean, and a published number."""
+    parts = []
+    if "reference" in result:
+        of = result["reference"]
+        returns = final_returns(of["runs"])
+        by = f"{of['library']} {of['algorithm']}, {len(returns)} seeds"
+        settings = f"; {of['source']}" if "source" in of else ""
+        parts.append(f"{statistics.mean(returns):.4g} ({by}{settings})")
+    published = published_beside(result)
+    if published is not None:
+        parts.append(f"{published.value:g} ({published.source})")
+    return parts
 
 
-def _fits(reference: dict[str, Any] | None, task: Task) -> bool:
-    """Whether an earlier reference is still the one that the task names."""
-    if reference is None or task.reference is None:
-        return False
-    wanted = json.loads(json.dumps(dataclasses.asdict(task.reference)))
-    return all(reference.get(name) == value for name, value in wanted.items())
+def _intervals(result: dict[str, Any]) -> str:
+    """Interquartile means of both sides, if each has at least four seeds."""
+    runs = [of["runs"] for of in (result, result.get("reference")) if of]
+    if len(runs) < 2 or min(map(len, runs)) < 4:
+        return ""
+    own, other = (scores.text(final_returns(of)) for of in runs)
+    return (
+        f" Interquartile means and their 95 % intervals: {own}, and {other} beside it."
+    )
 
 
 def _floats(log: Any) -> dict[str, float]:

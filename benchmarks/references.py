@@ -1,16 +1,13 @@
-"""The other side of a learning task: what another library's algorithm reaches in as
-many steps, in equal episodes. Stable-Baselines3 and sb3-contrib are used as their
-documentation does."""
+"""The other side of a learning task: what an algorithm of Stable-Baselines3 or
+sb3-contrib reaches in as many steps, in equal episodes, used as documented."""
 
 import importlib
 import inspect
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from yieldrl.collectors import evaluate
 from yieldrl.envs import make_eval
@@ -53,10 +50,8 @@ class Player:
 def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     task = TASKS[name]
-    if task.reference is None:
-        raise ValueError(f"{name}: its task names no reference")
+    assert task.reference is not None
     config = task.make_config(seed)
-    config = replace(config, env_id=task.reference.env_id or config.env_id)
     model = build(task.reference, config)
     player, envs = Player(model), make_eval(config.env_id, config)
     eval_seed = derive_seed(seed, "evaluation")
@@ -112,7 +107,11 @@ def _spelled_out(settings: dict[str, Any], envs: Any) -> dict[str, Any]:
     """Settings in the words of the RL Zoo as the library's own objects."""
     from stable_baselines3.common.noise import NormalActionNoise
 
-    spelled = {name: _schedule(value) for name, value in settings.items()}
+    spelled = dict(settings)
+    for name, value in settings.items():
+        if isinstance(value, str) and value.startswith("lin_"):
+            start = float(value.removeprefix("lin_"))
+            spelled[name] = lambda remaining, start=start: remaining * start
     if isinstance(spelled.get("train_freq"), list):  # YAML has no tuples
         spelled["train_freq"] = tuple(spelled["train_freq"])
     if "noise_std" in spelled:
@@ -120,16 +119,4 @@ def _spelled_out(settings: dict[str, Any], envs: Any) -> dict[str, Any]:
         noise = NormalActionNoise(np.zeros(size), np.full(size, spelled["noise_std"]))
         spelled["action_noise"] = noise
         del spelled["noise_std"]
-    if "activation_fn" in spelled.get("policy_kwargs", {}):
-        policy = dict(spelled["policy_kwargs"])
-        policy["activation_fn"] = getattr(nn, policy["activation_fn"])
-        spelled["policy_kwargs"] = policy
     return spelled
-
-
-def _schedule(value: Any) -> Any:
-    """ "lin_0.001" as a function of the remaining share of training, from 1 to 0."""
-    if not (isinstance(value, str) and value.startswith("lin_")):
-        return value
-    start = float(value.removeprefix("lin_"))
-    return lambda remaining: remaining * start

@@ -1,65 +1,92 @@
-"""Result files: how they are checked, written, read and printed."""
+"""Result files: where their numbers come from, how they are written and printed."""
 
+import datetime
 import json
+import os
+import platform
+import subprocess
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .circumstances import ROOT, circumstances, versions
+import psutil
 
-__all__ = ["ROOT", "circumstances", "versions"]
+from yieldrl.loggers.files import write_atomically
 
+ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "results"
-# a result as text: a title, a table (its header and rows), and notes below it
-Shown = tuple[str, tuple[list[str], list[list[str]]], list[str]]
+PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy", "mujoco")
+PACKAGES += ("stable-baselines3", "sb3-contrib", "minatar", "envpool", "gymnax", "jax")
+PACKAGES += ("robosuite", "metaworld", "gym-pusht")
 
-# entries of every result file, and their types
-REQUIRED = {
-    "kind": str,
-    "command": str,
-    "date": str,
-    "revision": str,
-    "hardware": dict,
-    "versions": dict,
-    "seeds": list,
-}
+# entries of every result file
+REQUIRED = ("kind", "command", "date", "revision", "hardware", "versions", "seeds")
+
+
+def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, Any]:
+    """Everything about a measurement but its numbers; `command` repeats it."""
+    now = datetime.datetime.now(datetime.UTC)
+    return {
+        "kind": kind,
+        "command": command,
+        "date": now.isoformat(timespec="seconds"),
+        "revision": _revision(),
+        "hardware": {
+            "cpu": _cpu_model(),
+            "cores": psutil.cpu_count(logical=False) or os.cpu_count(),
+            "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+            "system": platform.platform(),
+            "load_average": round(psutil.getloadavg()[0], 2),
+        },
+        "versions": versions(),
+        "seeds": list(seeds),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Of Python, and of the installed packages that decide a measurement."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
 
 
 def check(result: dict[str, Any]) -> None:
     """Refuse a result that does not say where its numbers come from.
 
     Raises:
-        ValueError: If an entry is missing, empty or of the wrong type.
+        ValueError: If an entry is missing or empty.
     """
-    for name, kind in REQUIRED.items():
-        value = result.get(name)
-        if not isinstance(value, kind) or not value:
-            raise ValueError(f"result[{name!r}] = {value!r}: expected a filled {kind}")
-    for name in ("cpu", "cores"):
-        if not result["hardware"].get(name):
-            raise ValueError(f"result['hardware'] lacks {name!r}")
+    for name in REQUIRED:
+        if not result.get(name):
+            raise ValueError(f"result[{name!r}] = {result.get(name)!r}: say where from")
     if "reference" in result:
         check(result["reference"])
 
 
-def save(result: dict[str, Any], path: str | Path) -> Path:
-    """Check a result and write it as JSON.
+def save(result: dict[str, Any], path: Path) -> Path:
+    """Check a result and write it as JSON, whole or not at all.
 
     Raises:
         ValueError: If it is incomplete (see `check`).
     """
     check(result)
-    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(dumps(result) + "\n", encoding="utf-8")
+    write_atomically(path, dumps(result) + "\n")
     return path
 
 
-def dumps(value: Any, indent: str = "") -> str:
-    """JSON with a line for each run, so that a difference shows which runs differ.
+def load(path: str | Path) -> dict[str, Any]:
+    """A result file."""
+    return json.loads(Path(path).read_text(encoding="utf-8"))
 
-    Lists of objects, as of runs, points or pairs, have a line for every object; objects
-    with such a list in them have a line for every entry. All else is compact.
+
+def dumps(result: dict[str, Any]) -> str:
+    """JSON with a line for each entry, and in lists of objects for each object.
 
     >>> print(dumps({"seeds": [1, 2], "runs": [{"seed": 1}, {"seed": 2}]}))
     {
@@ -70,20 +97,13 @@ def dumps(value: Any, indent: str = "") -> str:
      ]
     }
     """
-    deeper = indent + " "
-    if _has_objects(value):
-        marks, parts = "[]", [_compact(item) for item in value]
-    elif isinstance(value, dict) and any(map(_has_runs, value.values())):
-        marks = "{}"
-        parts = [f"{_compact(k)}: {dumps(of, deeper)}" for k, of in value.items()]
-    else:
-        return _compact(value)
-    lines = ",\n".join(deeper + part for part in parts)
-    return f"{marks[0]}\n{lines}\n{indent}{marks[1]}"
-
-
-def load(path: str | Path) -> dict[str, Any]:
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+    lines: list[str] = []
+    for name, value in result.items():
+        text = _compact(value)
+        if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+            text = "[\n  " + ",\n  ".join(map(_compact, value)) + "\n ]"
+        lines.append(f' "{name}": {text}')
+    return "{\n" + ",\n".join(lines) + "\n}"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -105,48 +125,37 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([line(header), f"|{rule}|", *map(line, rows)])
 
 
-def verdicts(result: dict[str, Any]) -> list[str]:
-    """What was asked of a result, of its seeds or of all runs, and whether it is so."""
-    if "criterion" not in result:
-        return [verdict(demand) for demand in result["demands"]]
-    held = "holds" if result["holds"] else "DOES NOT HOLD"
-    return [f"{result['criterion']}: {result['passed']}, {held}"]
-
-
-def verdict(demand: dict[str, Any]) -> str:
-    """What came out, what was asked for, and whether that is so."""
-    held = "holds" if demand["holds"] else "DOES NOT HOLD"
-    value, bound = demand["value"], demand["bound"]
-    return f"{demand['demand']}: {value:.4g}, asked for {bound:g}: {held}"
-
-
 def link(name: str) -> str:
     """A committed result, as a page beside the folder `results` links to it."""
     return f"[{name}](results/{name}.json)"
 
 
 def footer(result: dict[str, Any]) -> str:
-    """The circumstances as the two lines under a table."""
+    """The circumstances as the lines under a table."""
     machine = result["hardware"]
     packages = ", ".join(f"{name} {v}" for name, v in result["versions"].items())
-    gpu = f"{machine['gpu']}, " if "gpu" in machine else ""
     return (
-        f"{gpu}{machine['cpu']}, {machine['cores']} cores,"
-        f" load {machine['load_average']} at the start; {result['date']};"
-        f" seeds {result['seeds']}\n"
+        f"{machine['cpu']}, {machine['cores']} cores, load {machine['load_average']}"
+        f" at the start; {result['date']}; seeds {result['seeds']}\n"
         f"{packages}; revision {result['revision']}\n{result['command']}"
     )
 
 
-def _has_objects(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(item, dict) for item in value)
-
-
-def _has_runs(value: Any) -> bool:
-    """Whether there is a list of objects in a value, not counting those in lists."""
-    inside = value.values() if isinstance(value, dict) else ()
-    return _has_objects(value) or any(map(_has_runs, inside))
-
-
 def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _revision() -> str:
+    """The commit, with `-dirty` where files of the product or of benchmarks differ."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() or "uncommitted"

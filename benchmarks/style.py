@@ -1,5 +1,4 @@
-"""How figures look: all colours lie between light and dark, and there is no
-background."""
+"""How figures look: colours lie between light and dark, without a background."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
@@ -62,17 +61,31 @@ def lines(axes: Any, cases: Mapping[str, Any], style: str = "-") -> None:
         line(axes, drawn, color, style)
 
 
-def dots(axes: Any, cases: Mapping[str, tuple[Any, Any]], mark: str = "o") -> None:
-    """Points for each case: where they are, from left to right and upwards."""
-    for color, (name, (x, y)) in zip(COLORS, cases.items(), strict=False):
-        axes.plot(x, y, mark, color=color, label=name, alpha=0.7)
+def series(axes: Any, runs: Sequence[Mapping[str, Any]], **labels: str) -> None:
+    """What lies in `series` of each run, a list of points for each name; a name up to
+    its comma chooses the colour, later ones are dashed."""
+    import numpy as np
+
+    from yieldrl.experiments.plot import aggregate
+
+    colors = {"truth": INK}
+    for name in runs[0]["series"]:
+        group = name.partition(",")[0]
+        mark = "--" if group in colors and name != group else "-"
+        color = colors.setdefault(group, COLORS[(len(colors) - 1) % len(COLORS)])
+        points = [np.array(run["series"][name]).T for run in runs]
+        line(axes, aggregate(name, [(x, y) for x, y in points]), color, mark)
+    axes.set(**{"xlabel": "environment steps", **labels})
 
 
-def strips(axes: Any, rows: Mapping[str, Sequence[float]]) -> None:
-    """A row for each case, the first one on top, and in it a dot for each value."""
-    for place, found in enumerate([*rows.values()][::-1]):
-        axes.plot(found, [place] * len(found), "o", color=COLORS[0], alpha=0.4)
-    axes.set_yticks(range(len(rows)), [*rows][::-1])
+def curves(axes: Any, runs: Sequence[Mapping[str, Any]], **labels: str) -> None:
+    """The `curve` of each run, a line for each `side`."""
+    sides: dict[str, list[Any]] = {}
+    for run in runs:
+        sides.setdefault(run["side"], []).append(run["curve"])
+    lines(axes, {side: of for side, of in sides.items() if len(of[0]) > 1})
+    default = "return of deterministic episodes"
+    axes.set(**{"xlabel": "environment steps", "ylabel": default, **labels})
 
 
 def bars(axes: Any, rows: Mapping[str, Mapping[str, float]]) -> None:
@@ -86,7 +99,7 @@ def bars(axes: Any, rows: Mapping[str, Mapping[str, float]]) -> None:
     axes.set_yticks(range(len(rows)), [*rows][::-1])
 
 
-def save_figure(fill: Callable[[Any], None], path: Path) -> Path:
+def save_figure(fill: Callable[[Any], object], path: Path) -> Path:
     """Write a figure; `fill` draws the lines on its axes."""
     import matplotlib as mpl
     from matplotlib.figure import Figure

@@ -42,34 +42,23 @@ def call(function: Callable[..., Any], threads: int, **arguments: Any) -> Any:
 
 def script() -> str:
     """The module that runs as a program, by its name below the package."""
-    return sys.modules["__main__"].__spec__.name.removeprefix("yieldrl.")
+    main: Any = sys.modules["__main__"]
+    return main.__spec__.name.removeprefix("yieldrl.")
 
 
 def each(
-    function: Callable[..., Any],
-    cases: Sequence[Mapping[str, Any]],
-    jobs: int,
-    outcome: Callable[[Any], str] = lambda _: "done",
+    function: Callable[..., Any], cases: Sequence[Mapping[str, Any]], jobs: int
 ) -> list[Any]:
-    """Call a function for every case, in processes of their own, `jobs` at a time.
-
-    What it answers, in the order of cases; a dict with `runs` stands for each of them.
-    """
+    """What a function answers for every case, in their order; each has a process of its
+    own, `jobs` at a time."""
 
     def one(case: Mapping[str, Any]) -> Any:
         answer = call(function, 1, **case)
-        named = ", ".join(f"{key} {value}" for key, value in case.items())
-        print(f"{named}: {outcome(answer)}", flush=True)
+        print(", ".join(f"{k} {v}" for k, v in case.items()), "done", flush=True)
         return answer
 
     with ThreadPoolExecutor(jobs) as pool:
-        answers = pool.map(one, cases)
-        return [run for answer in answers for run in _runs(answer)]
-
-
-def _runs(answer: Any) -> list[Any]:
-    several = isinstance(answer, dict) and "runs" in answer
-    return answer["runs"] if several else [answer]
+        return [*pool.map(one, cases)]
 
 
 def main(module: str, function: str, arguments: str) -> None:

@@ -18,15 +18,13 @@ class Reference:
     library: str = "stable_baselines3"  # package that has it: this one or "sb3_contrib"
     # keyword arguments of its constructor, as the RL Zoo writes them: "lin_0.001" is a
     # learning rate that falls linearly to zero, "noise_std" the standard deviation of
-    # normal action noise, and "activation_fn" in `policy_kwargs` a name from torch.nn
+    # normal action noise
     settings: dict[str, Any] = field(default_factory=dict)
     source: str = "the library's defaults"  # where these settings come from
     policy: str = "MlpPolicy"  # the library's name for the networks
     num_envs: int = 1  # environments that it steps side by side
     # whether observations and rewards are normalized (by its VecNormalize)
     normalize: bool = False
-    # the environment that it can step, where the task's is a batched equal of it
-    env_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,16 +48,9 @@ class Task:
     # that only shows how something else compares
     threshold: float | None = None
     share: float = 0.9  # share of the seeds that must have learned
-    # the task by another library, for `--side reference` and `--side both`
+    # the task by another library, for `--side both`
     reference: Reference | None = None
     published: Published | None = None  # a number to draw beside the curve
-    # tasks of the same world and budget that it must be above: the mean over its seeds
-    # and all evaluations of training must be higher than that of each of them
-    above: tuple[str, ...] = ()
-
-    def holds(self, returns: Sequence[float]) -> bool:
-        """Whether enough of these final returns reach the threshold."""
-        return self.passed(returns) >= self.needed(len(returns))
 
     def passed(self, returns: Sequence[float]) -> int:
         """How many of these returns reach the threshold; all, if there is none."""
@@ -71,20 +62,12 @@ class Task:
         return round(self.share * seeds)
 
     def make_config(self, seed: int = 1) -> Any:
-        """The whole config, of the algorithm's own class.
-
-        Raises:
-            ValueError: If there is no such tuned file, or a value does not fit.
-        """
+        """The whole config, of the algorithm's own class."""
         return make_config(self.algorithm, self.tuned, self.config | {"seed": seed})
 
 
 def make_config(algorithm: str, tuned: str | None, fields: dict[str, Any]) -> Any:
-    """An algorithm's config: its defaults or a tuned file, and `fields` over them.
-
-    Raises:
-        ValueError: If there is no such tuned file, or a value does not fit.
-    """
+    """An algorithm's config: its defaults or a tuned file, and `fields` over them."""
     from yieldrl.cli import presets as files
 
     trainer_class = importlib.import_module(f"yieldrl.algorithms.{algorithm}").Trainer
@@ -96,7 +79,7 @@ def make_config(algorithm: str, tuned: str | None, fields: dict[str, Any]) -> An
 def _task(fields: dict[str, Any]) -> Task:
     kinds = {"reference": Reference, "published": Published}
     built = {name: kinds[name](**fields[name]) for name in kinds if name in fields}
-    return Task(**fields | built | {"above": tuple(fields.get("above", ()))})
+    return Task(**fields | built)
 
 
 _FILE = read_file(Path(__file__).with_suffix(".yaml"))

@@ -10,13 +10,16 @@ from gymnasium.spaces import Discrete
 class Corridor(gym.Env[int, int]):
     """A row of rooms: one action leads a room on, the other one back, further `idle`
     ones nowhere. Which is which differs from room to room. Behind the last one is a
-    reward."""
+    reward. If it `falls`, the wrong action ends the episode instead: a blind cliffwalk
+    (arXiv:1511.05952, section 3.1)."""
 
-    def __init__(self, length: int = 30, reward: float = 1.0, idle: int = 0) -> None:
-        self.reward = reward
-        self.observation_space = Discrete(length)
+    def __init__(
+        self, length: int = 30, reward: float = 1.0, idle: int = 0, falls: bool = False
+    ) -> None:
+        self.reward, self.falls = reward, falls
+        self.observation_space: Any = Discrete(length)
         self.num_actions = 2 + idle
-        self.action_space = Discrete(self.num_actions)
+        self.action_space: Any = Discrete(self.num_actions)
         self.onward = np.random.default_rng(length).integers(2, size=length)
         self.room = 0
 
@@ -33,25 +36,10 @@ class Corridor(gym.Env[int, int]):
         onward = action == self.onward[self.room]
         arrived = bool(onward and self.room == len(self.onward) - 1)
         if not arrived:
-            self.room = self.room + 1 if onward else self.back()
+            back = self.room if self.falls else max(0, self.room - 1)
+            self.room = self.room + 1 if onward else back
         fallen = not onward and self.falls
         return self.room, self.reward * arrived, arrived or fallen, False, {}
 
-    falls = False
 
-    def back(self) -> int:
-        return max(0, self.room - 1)
-
-
-class Cliffwalk(Corridor):
-    """A corridor in which the wrong action ends the episode (arXiv:1511.05952, section
-    3.1)."""
-
-    falls = True
-
-    def back(self) -> int:
-        return self.room
-
-
-gym.register("Corridor-v0", entry_point=Corridor, max_episode_steps=200)
-gym.register("Cliffwalk-v0", entry_point=Cliffwalk)
+gym.register("Corridor-v0", f"{__name__}:Corridor", max_episode_steps=200)

@@ -5,23 +5,35 @@ sides are built in it, called until they are warm, and then timed in turn (A B C
 ...), because what else a machine does changes by the minute.
 """
 
-import dataclasses
 import gc
+import inspect
 import math
 import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from yieldrl.benchmarks import results, subprocesses
+from yieldrl.benchmarks.style import COLORS, line
+from yieldrl.experiments.plot import Curve
+from yieldrl.foundations.files import read_file
 
-from .batches import SEED, Batch, Setting
-from .contests import CONTESTS, Contest
+from . import sides
+from .sides import SEED, Batch
 
 SIZES = tuple(4**k for k in range(9))  # 1 to 65 536
+SHOWN = (1, 16, 256, 1024, 16384, 65536)  # what a page has room for
+
+# world -> its entries in worlds.yaml. `docs/results/worlds-WORLD.json` has the result.
+WORLDS: dict[str, dict[str, Any]] = read_file(Path(__file__).with_name("worlds.yaml"))[
+    "worlds"
+]
 
 
 def benchmark(
@@ -31,73 +43,66 @@ def benchmark(
     num_envs: Sequence[int] = SIZES,
     runs: int = 5,
     threads: int = 1,
-    device: str = "cpu",
     seconds: float = 0.4,
 ) -> dict[str, Any]:
-    """Measure all sides of a world at every N, and judge what is demanded.
-
-    Raises:
-        ValueError: If the world is for GPUs and the device is none, or not there.
-    """
-    contest = CONTESTS[name]
-    gpu = _gpu(name, contest, device)
+    """Measure all sides of a world at every N."""
+    world = WORLDS[name]
     result = results.circumstances("worlds", command, [SEED])
-    if gpu:
-        result["hardware"]["gpu"] = gpu
     points: list[dict[str, Any]] = []
     for count in sorted(num_envs):
-        on = {"num_envs": count, "threads": threads, "device": device}
-        how = {"name": name, "setting": on, "runs": runs, "seconds": seconds}
-        points.append(subprocesses.call(measure, threads, **how))
-        print(f"{name}, {count}: {_speeds(points[-1])}", flush=True)
+        how = {"num_envs": count, "threads": threads, "runs": runs, "seconds": seconds}
+        points.append(subprocesses.call(measure, threads, name=name, **how))
+        print(f"{name}, {count} done", flush=True)
     took_part = {side for point in points for side in point["sides"]}
     return result | {
         "world": name,
-        "env_id": contest.env_id,
+        "env_id": world["env_id"],
         "threads": threads,
-        "device": device,
         "runs": runs,
         "seconds": seconds,
-        "sides": [side for side in contest.sides if side in took_part],
-        "left_out": contest.left_out(),
+        "sides": [side for side in world["sides"] if side in took_part],
         "points": points,
-        "demands": [demand.judge(points, threads) for demand in contest.demands],
     }
 
 
 def measure(
-    name: str, setting: dict[str, Any], runs: int, seconds: float
+    name: str, num_envs: int, threads: int, runs: int, seconds: float
 ) -> dict[str, Any]:
-    """Measure all sides at one N, in this process, which is changed by that."""
-    on = Setting(**setting)
+    """Time all sides that take part at one N in turn, in this process, which is changed
+    by that."""
     if hasattr(os, "sched_setaffinity"):  # Linux alone has it
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, cores[: on.threads])
-    torch.set_num_threads(on.threads)
-    return compare(CONTESTS[name], on, runs, seconds)
-
-
-def compare(contest: Contest, on: Setting, runs: int, seconds: float) -> dict[str, Any]:
-    """Time those sides that take part at this N in turn."""
-    numbers = {
-        title: side.fixed or on.num_envs
-        for title, side in contest.sides.items()
-        if side.installed and on.num_envs <= (side.most or on.num_envs)
-    }
-    batches = {
-        title: contest.sides[title].build(dataclasses.replace(on, num_envs=number))
-        for title, number in numbers.items()
-    }
-    calls = {title: warm_up(batch, seconds) for title, batch in batches.items()}
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    torch.set_num_threads(threads)
+    batches, counts = {}, {}
+    for title, fields in WORLDS[name]["sides"].items():
+        missing = "package" in fields and not find_spec(fields["package"])
+        if not missing and num_envs <= fields.get("most", num_envs):
+            counts[title] = fields.get("fixed", num_envs)
+            batches[title] = build(WORLDS[name], fields, counts[title], threads)
     gc.collect()
     gc.freeze()  # thousands of environments would be looked through again and again
+    found = compare(batches, counts, runs, seconds)
+    return {"num_envs": num_envs, "sides": found}
+
+
+def build(world: Mapping[str, Any], fields: Any, n: int, threads: int) -> Batch:
+    """A side's batch, from what its function takes of the world's entries and its."""
+    builder, given = getattr(sides, fields["build"]), {**world, **fields}
+    taken = inspect.signature(builder).parameters.keys() & given.keys()
+    return builder(n, threads, **{name: given[name] for name in taken})
+
+
+def compare(
+    batches: Mapping[str, Batch], counts: Mapping[str, int], runs: int, seconds: float
+) -> dict[str, Any]:
+    """Time batches in turn, each for so many seconds a run."""
+    calls = {title: warm_up(batch, seconds) for title, batch in batches.items()}
     speeds: dict[str, list[float]] = {title: [] for title in batches}
     for _ in range(runs):
         for title, batch in batches.items():
             taken = timed(batch, calls[title])
-            steps = calls[title] * batch.steps * numbers[title]
-            speeds[title].append(steps / taken)
-    sides = {
+            speeds[title].append(calls[title] * batch.steps * counts[title] / taken)
+    return {
         title: {
             "steps_per_second": statistics.median(speeds[title]),
             "runs": speeds[title],
@@ -106,7 +111,6 @@ def compare(contest: Contest, on: Setting, runs: int, seconds: float) -> dict[st
         }
         for title, batch in batches.items()
     }
-    return {"num_envs": on.num_envs, "sides": sides}
 
 
 def warm_up(batch: Batch, seconds: float) -> int:
@@ -129,52 +133,50 @@ def timed(batch: Batch, calls: int) -> float:
     return time.perf_counter() - begin
 
 
-def shown(result: dict[str, Any]) -> results.Shown:
-    """A result as title, table in million steps per second, and notes."""
-    rows: list[list[str]] = []
-    for point in result["points"]:
-        found = [point["sides"].get(side) for side in result["sides"]]
-        speeds = [f"{of['steps_per_second'] / 1e6:.4g}" if of else "" for of in found]
-        rows.append([f"{point['num_envs']}", *speeds])
-    notes = [
-        f"bytes per environment, {side}: {of['bytes_per_env']:,.0f}"
-        for side, of in result["points"][-1]["sides"].items()
-        if of["bytes_per_env"] is not None
-    ]
-    notes += [f"left out, {side}: {why}" for side, why in result["left_out"].items()]
-    notes += [f"{verdict(of)}: {of['demand']}" for of in result["demands"]]
-    title = f"{result['world']}, million steps per second, {where(result)}"
-    return title, (["N", *result["sides"]], rows), notes
-
-
-def verdict(judged: dict[str, Any]) -> str:
-    """A demand's ratio, and whether that is enough."""
-    if judged["holds"] is None:
-        return "not measured here"
-    word = "holds" if judged["holds"] else "does not hold"
-    return f"{judged['ratio']:.3g} times, {word}"
+def entries(name: str, result: dict[str, Any]) -> dict[str, Any]:
+    """What pages show: a row for the environment, and one for each implementation."""
+    at = {point["num_envs"]: point["sides"] for point in result["points"]}
+    lines = [f"**{result['env_id']}**", result["hardware"]["cpu"], where(result)]
+    lines += [f"[figure](results/{name}.svg)", results.link(name)]
+    rows = [["<br>".join(lines), *[" "] * (len(SHOWN) + 1)]]
+    for side in result["sides"]:
+        speeds = [_speed(at.get(size, {}), side) for size in SHOWN]
+        memory = [of[side]["bytes_per_env"] for of in at.values() if side in of][-1]
+        rows.append([side, *speeds, f"{memory:,.0f}" if memory else " "])
+    header = ["side", *(f"{size:,}" for size in SHOWN), "bytes"]
+    alt = f"Steps per second of {result['env_id']} against the number of environments"
+    return {"summary": {"header": header, "rows": rows}, "alt": alt}
 
 
 def where(result: dict[str, Any]) -> str:
-    many = "thread" if result["threads"] == 1 else "threads"
-    gpu = result["hardware"].get("gpu")
-    return f"{result['threads']} {many}{f', {gpu}' if gpu else ''}"
+    return f"{result['threads']} thread{'s' * (result['threads'] > 1)}"
 
 
-def _gpu(name: str, contest: Contest, device: str) -> str | None:
-    if not device.startswith("cuda"):
-        if contest.cuda:
-            raise ValueError(
-                f"{name} needs a GPU: choose --device cuda on such a machine"
-            )
-        return None
-    if not torch.cuda.is_available():
-        raise ValueError(
-            f"--device {device}: PyTorch finds no such GPU on this machine"
-        )
-    return torch.cuda.get_device_name(device)
+def _speed(found: dict[str, Any], side: str) -> str:
+    """Steps per second in thousands or millions; the fastest in bold."""
+    if side not in found:
+        return " "
+    speeds = {name: of["steps_per_second"] for name, of in found.items()}
+    of = speeds[side]
+    text = f"{of / 1e6:.3g}&nbsp;M" if of >= 1e6 else f"{of / 1e3:.3g}&nbsp;k"
+    return f"**{text}**" if of == max(speeds.values()) else text
 
 
-def _speeds(point: dict[str, Any]) -> str:
-    sides = point["sides"].items()
-    return "; ".join(f"{side} {of['steps_per_second']:,.0f}" for side, of in sides)
+def draw(axes: Any, result: dict[str, Any]) -> None:
+    """Every side's median over N, and a band from its slowest run to its fastest."""
+    from matplotlib.ticker import EngFormatter
+
+    for color, side in zip(COLORS, result["sides"], strict=False):
+        there = [p for p in result["points"] if side in p["sides"]]
+        runs = np.array([point["sides"][side]["runs"] for point in there])
+        sizes = np.array([point["num_envs"] for point in there])
+        ends = runs.min(1), runs.max(1)
+        drawn = Curve(side, sizes, np.median(runs, 1), *ends, runs.shape[1])
+        line(axes, drawn, color, ".-")
+    counts = [point["num_envs"] for point in result["points"]]
+    axes.loglog()
+    axes.set_xticks(counts, [f"{count:,}" for count in counts], minor=False)
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_title(f"{result['env_id']}, {where(result)}")
+    axes.set(xlabel="environments", ylabel="environment steps per second")

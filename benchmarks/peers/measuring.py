@@ -1,120 +1,204 @@
-"""One workload with all its peers, measured and written down."""
+"""One workload with all its peers, in rounds: every side once and then once more, each
+time in a process of its own.
 
-from dataclasses import dataclass
-from functools import partial
+Sides take turns (A B C A B C ...), because what else a machine does changes by the
+minute; ratios are taken within a round.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from yieldrl.benchmarks import results
 
-from . import venvs
-from .rounds import Plan, Round, pythons_of, run_all
-from .summary import judge, stretched, summarize
-from .venvs import PEERS
-from .workloads import FIRST, OURS, WORKLOADS, Workload
+from .venvs import PEERS, python_of
+from .workloads import FIRST, OURS, WORKLOADS, Measure, Workload
+
+HERE = Path(__file__).resolve().parent
+FIRST_RUN_SECONDS = 60.0  # of training, timed
+TIMES = ("steps", "steps_per_second", "steps_per_cpu_second", "seconds")
+TIMES += ("process_seconds",)
+
+Round = dict[str, Any]  # `seed`, and what every side answered
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What the command line may choose."""
-
-    # peers that take part, of those that can; all of them by default
-    peers: tuple[str, ...] = ()
-    runs: int | None = None  # rounds; 5, or 1 for the short table
-    # environment steps of a run, instead of the workload's own
-    steps: int | None = None
-    venvs: Path | None = None  # folder of the virtual environments
-    # for the short table: fewer steps, only peers of a demand, and no first runs
-    quick: bool = False
-
-    def peers_of(self, workload: Workload) -> tuple[str, ...]:
-        """The peers that take part in a workload."""
-        demanded = {demand.over for demand in workload.demands}
-        chosen = self.peers or (demanded if self.quick else workload.peers)
-        return tuple(name for name in workload.peers if name in chosen)
-
-    def own_of(self, workload: Workload) -> tuple[str, ...]:
-        """Sides of yieldrl's: one, and a first run where something is asked of it."""
-        return (OURS, FIRST) if workload.has_first_run and not self.quick else (OURS,)
-
-    def steps_of(self, workload: Workload) -> int:
-        """Steps of a run, rounded up to whole rounds of collecting and updating.
-
-        Raises:
-            ValueError: If nothing remains after the warm-up.
-        """
-        own = workload.quick_steps if self.quick else workload.steps
-        steps = own if self.steps is None else self.steps
-        rounded = -(-steps // workload.period) * workload.period
-        if rounded <= workload.warm_up:
-            raise ValueError(
-                f"--steps {steps}: {workload.title} warms up for"
-                f" {workload.warm_up:,} steps; choose more"
-            )
-        return rounded
-
-
-def benchmark(name: str, command: str, **options: Any) -> dict[str, Any]:
-    """Measure a workload, and judge it; `options` are fields of `Options`.
+def benchmark(
+    name: str,
+    command: str,
+    *,
+    peers: Sequence[str] = (),
+    runs: int | None = None,
+    steps: int | None = None,
+    venvs: Path | None = None,
+    quick: bool = False,
+) -> dict[str, Any]:
+    """Measure a workload with some of its peers in so many rounds, and judge it; to be
+    quick there are fewer steps, only peers of a demand, and no first runs.
 
     Raises:
         RuntimeError: If an environment cannot be made, or a side fails.
         ValueError: If no peer takes part, or for too few steps.
     """
-    workload, chosen = WORKLOADS[name], Options(**options)
-    peers, steps = chosen.peers_of(workload), chosen.steps_of(workload)
-    if not peers:
-        can = ", ".join(workload.peers)
-        raise ValueError(f"none of --peers {' '.join(chosen.peers)} can run it: {can}")
-    folder = chosen.venvs or venvs.default_folder()
-    make = partial(venvs.python_of, folder=folder)
-    pythons = pythons_of(chosen.own_of(workload), peers, make)
-    runs = chosen.runs or (1 if chosen.quick else 5)
+    workload = WORKLOADS[name]
+    demanded = [demand.over for demand in workload.demands]
+    chosen = peers or (demanded if quick else workload.peers)
+    others = [peer for peer in workload.peers if peer in chosen]
+    if not others:
+        raise ValueError(f"none of {' '.join(peers)} can run {name}")
+    first = [FIRST] if workload.has_first_run and not quick else []
+    own = workload.quick_steps if quick else workload.steps
+    steps = -(-(steps or own) // workload.period) * workload.period
+    if steps <= workload.warm_up:
+        raise ValueError(f"--steps {steps}: {name} warms up for {workload.warm_up:,}")
+    runs = runs or (1 if quick else 5)
+    folder = venvs or results.ROOT / ".cache" / "peers"
+    pythons = dict.fromkeys([OURS, *first], Path(sys.executable))
+    pythons |= {peer: python_of(peer, folder) for peer in others}
     result = results.circumstances("peers", command, range(1, runs + 1))
-    plan = Plan(
-        name=name,
-        workload=workload,
-        steps=steps,
-        runs=runs,
-        pythons=pythons,
-        folder=folder,
-        revision=result["revision"],
-    )
-    rounds = run_all(plan)
-    return result | described(plan) | found(workload, rounds)
-
-
-def described(plan: Plan) -> dict[str, Any]:
-    of = plan.workload
-    left_out = [name for name in of.peers if name not in plan.pythons]
-    return {
-        "workload": plan.name,
-        "title": of.title,
-        "settings": dict(of.settings),
-        "measure": of.measure,
-        "threads": of.threads,
-        "planned": plan.planned,
-        "steps": plan.steps,
-        "part": dict(of.part),
-        "warm_up": of.warm_up,
-        "target": of.target,
-        "episodes": of.episodes,
-        "cold": of.cold,
-        "requirements": {n: PEERS[n].requirements for n in plan.pythons if n in PEERS},
-        "left_out": dict.fromkeys(left_out, "not asked for"),
-    }
-
-
-def found(workload: Workload, rounds: list[Round]) -> dict[str, Any]:
-    sides = [name for name in rounds[0] if name in (OURS, FIRST, *PEERS)]
-    versions = {side: rounds[0][side]["versions"] for side in sides}
+    rounds = run_all(name, steps, runs, pythons, folder)
+    versions = {side: rounds[0][side]["versions"] for side in pythons}
     for round_ in rounds:
-        for side in sides:
+        for side in pythons:
             del round_[side]["versions"]
-    return {
+    return result | {
+        "workload": name,
+        "title": workload.title,
+        "settings": dict(workload.settings),
+        "measure": workload.measure,
+        "threads": workload.threads,
+        "planned": max(workload.planned, steps),
+        "steps": steps,
+        "warm_up": workload.warm_up,
+        "episodes": workload.episodes,
+        "cold": workload.cold,
+        "requirements": {peer: PEERS[peer].requirements for peer in others},
         "versions_of": versions,
         "sides": summarize(workload, rounds),
         "demands": judge(workload, rounds),
-        "stretches": stretched(workload, rounds),
         "rounds": rounds,
     }
+
+
+def run_all(
+    name: str, steps: int, runs: int, pythons: Mapping[str, Path], folder: Path
+) -> list[Round]:
+    """All rounds, sides in the order of `pythons`; before them, yieldrl compiles what
+    it will want and keeps it, as between two runs of a user."""
+    if not WORKLOADS[name].cold:
+        task = task_of(name, steps, 1, OURS, only_settle=True)
+        ask(OURS, task, pythons[OURS], folder)
+    rounds: list[Round] = []
+    for seed in range(1, runs + 1):
+        round_: Round = {"seed": seed}
+        for side, python in pythons.items():
+            round_[side] = ask(side, task_of(name, steps, seed, side), python, folder)
+        rounds.append(round_)
+        print(f"{name}, round {seed} of {runs}", flush=True)
+    return rounds
+
+
+def task_of(
+    name: str, steps: int, seed: int, side: str, *, only_settle: bool = False
+) -> Round:
+    """What a side is asked, in the words of `sides/contract.py`."""
+    of = WORKLOADS[name]
+    planned = max(of.planned, steps)
+    return {
+        "workload": name,
+        "settings": dict(of.settings),
+        "steps": planned if only_settle or side == FIRST else steps,
+        "warm_up": of.warm_up,
+        "planned": planned,
+        "seed": seed,
+        "threads": of.threads,
+        "limited": not only_settle,
+        "episodes": of.episodes,
+        "evaluate_every": None if only_settle else of.evaluate_every,
+        "seconds": FIRST_RUN_SECONDS if side == FIRST else None,
+        "only_settle": only_settle,
+    }
+
+
+def ask(side: str, task: Round, python: Path, folder: Path) -> Round:
+    """Run a side once; what it answers, and the seconds of its process. A peer finds
+    `sides` and its own packages alone; a first run keeps its code in a new folder.
+
+    Raises:
+        RuntimeError: If it ends with an error; the message ends with its output.
+    """
+    module = f"sides.{side}" if side in PEERS else "sides.ours"
+    command = [str(python), "-m", module, json.dumps(task)]
+    pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    env = os.environ | dict.fromkeys(pools, str(task["threads"]))
+    known = env.pop("PYTHONPATH", "") if side not in PEERS else ""
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), known]))
+    with tempfile.TemporaryDirectory() as empty:
+        if side not in PEERS:
+            new = WORKLOADS[task["workload"]].cold or side == FIRST
+            kept = (Path(empty) if new else folder) / "compiled"
+            env["TORCHINDUCTOR_CACHE_DIR"] = str(kept.absolute())
+        begin = time.perf_counter()
+        child = subprocess.run(
+            command, cwd=empty, env=env, capture_output=True, text=True
+        )
+        seconds = time.perf_counter() - begin
+    if child.returncode != 0:
+        said = child.stderr[-3000:]
+        raise RuntimeError(f"{side} failed with seed {task['seed']}:\n{said}")
+    answer = json.loads(child.stdout.splitlines()[-1])
+    return answer | {"process_seconds": seconds - answer.pop("evaluation_seconds")}
+
+
+def ratio(measure: Measure, round_: Round, peer: str, side: str = OURS) -> float:
+    """How many times faster than a peer yieldrl was in a round, on one of its sides."""
+    own, other = round_[side][measure], round_[peer][measure]
+    return own / other if measure == "steps_per_second" else other / own
+
+
+def summarize(workload: Workload, rounds: Sequence[Round]) -> dict[str, Any]:
+    """Side -> medians and returns; for peers the ratios to them, for yieldrl whether
+    all of its code was kept by an earlier run, or None if it had none."""
+    summary: dict[str, Any] = {}
+    for side in (name for name in (OURS, FIRST, *PEERS) if name in rounds[0]):
+        answers = [round_[side] for round_ in rounds]
+        of = {name: statistics.median(a[name] for a in answers) for name in TIMES}
+        returns = [answer["return"] for answer in answers]
+        of |= {"return": statistics.median(returns)}
+        of["returns"] = [min(returns), max(returns)]
+        if side in PEERS:
+            for own, prefix in ((OURS, ""), (FIRST, "first_")):
+                if own in rounds[0]:
+                    found = [ratio(workload.measure, r, side, own) for r in rounds]
+                    of[f"{prefix}ratio"] = statistics.median(found)
+                    of[f"{prefix}ratios"] = [min(found), max(found)]
+        else:
+            kept = [answer["kept"] for answer in answers]
+            of["kept"] = None if all(x is None for x in kept) else all(kept)
+        summary[side] = of
+    return summary
+
+
+def judge(workload: Workload, rounds: Sequence[Round]) -> list[dict[str, Any]]:
+    """What is demanded of yieldrl, by medians, and whether it is so."""
+    found: list[tuple[str, float, float]] = []
+    for of in workload.demands:
+        for side, bound in {OURS: of.times, FIRST: of.first_run}.items():
+            if bound is not None and {of.over, side} <= rounds[0].keys():
+                ratios = [ratio(workload.measure, r, of.over, side) for r in rounds]
+                words = f"times as fast as {PEERS[of.over].title}"
+                words += ", in a first run" * (side == FIRST)
+                found.append((words, statistics.median(ratios), bound))
+    best = [max(value for *_, value in r[OURS]["curve"]) for r in rounds]
+    learned = statistics.median(best), workload.learned
+    found.append(("its deterministic return", *learned))
+    return [
+        {"demand": words, "value": value, "bound": bound, "holds": value >= bound}
+        for words, value, bound in found
+    ]

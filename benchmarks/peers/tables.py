@@ -1,100 +1,63 @@
-"""Results of `peers` as tables."""
+"""What pages show of a result of `peers`: a row for every demand, and every side."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from yieldrl.benchmarks import results
+from yieldrl.benchmarks.results import link
 
 from .venvs import PEERS
 from .workloads import FIRST, OURS, WORKLOADS
 
-# what is compared, as the head of a column
-UNITS = {
-    "steps_per_second": "steps/s",
-    "seconds_to_target": "s to target",
-    "process_seconds": "s in all",
-}
-
-
+UNITS = {"steps_per_second": "steps/s", "process_seconds": "s in all"}
 # whether the code was kept by an earlier run, in words
 CODE = {True: "kept code", False: "no kept code", None: "eager"}
 
 
-def title_of(side: str) -> str:
-    return PEERS[side].title if side in PEERS else OURS
+def entries(name: str, result: dict[str, Any]) -> dict[str, Any]:
+    """The rows for every demand, `summary`, and for every side, `table`."""
+    sides = result["sides"]
+    brief: list[list[str]] = []
+    for demand in WORKLOADS[result["workload"]].demands:
+        if demand.over in sides:
+            of = sides[demand.over]
+            row = [f"{result['title']}<br>{link(name)}", PEERS[demand.over].title]
+            row += [code_of(result, OURS), f"**{ratio_of(of)}**"]
+            row.append(ratio_of(of, "first_"))
+            row += [return_of(result, side) for side in (OURS, demand.over)]
+            brief.append(row)
+    rows = [[f"**{result['title']}**<br>{link(name)}", *[" "] * 5]]
+    for side, of in sides.items():
+        title = PEERS[side].title if side in PEERS else f"{OURS}, "
+        row = [title if side in PEERS else title + code_of(result, side)]
+        value = of[result["measure"]]
+        row += [f"{value:,.0f}" if value > 100 else f"{value:.1f}"]
+        row[-1] += f" {UNITS[result['measure']]}"
+        row += [ratio_of(of), ratio_of(of, "first_"), return_of(result, side)]
+        rows.append([*row, " "])
+    asked = [
+        f"{of['demand']}: {of['value']:.3g} of {of['bound']:g}"
+        + ("" if of["holds"] else ", **not enough**")
+        for of in result["demands"]
+    ]
+    rows[-len(sides)][-1] = "<br>".join(asked)
+    header = ["training", "beside", "code", "times as fast", "in a first run"]
+    header += ["return", "its return"]
+    heads = ["side", "measured", "yieldrl is times as fast", "in a first run"]
+    heads += ["return", "asked for"]
+    return {
+        "summary": {"header": header, "rows": brief},
+        "table": {"header": heads, "rows": rows},
+    }
 
 
-def row_title(result: dict[str, Any], side: str) -> str:
-    """The name; of yieldrl's sides with whether their code was kept by an earlier run,
-    which older results say by whether it began with an empty folder."""
-    if side in PEERS:
-        return title_of(side)
+def code_of(result: dict[str, Any], side: str) -> str:
+    """Whether the code of a side of yieldrl's was kept by an earlier run."""
     if side == FIRST:
-        return f"{OURS}, first run"
-    kept = result["sides"][side].get("kept", not result.get("cold"))
-    return f"{OURS}, {CODE[kept]}"
+        return "first run"
+    return CODE[result["sides"][side].get("kept", not result["cold"])]
 
 
-def shown(result: dict[str, Any]) -> results.Shown:
-    """One workload: every side, the verdicts, what was timed."""
-    summary, target = result["sides"], result["target"]
-    header = ["side", UNITS[result["measure"]], f"times as fast is {OURS}"]
-    header += ["in a first run", "in CPU time, steps/s", "return (least to most)"]
-    if target is not None:
-        header.append(f"reached {target:g}, after")
-    rows = [_row(result, side) for side in summary]
-    notes = results.verdicts(result)
-    notes += [f"stretch: {results.verdict(of)}" for of in result["stretches"]]
-    notes += [f"left out, {side}: {why}" for side, why in result["left_out"].items()]
-    for side in (name for name in (OURS, FIRST) if name in summary):
-        title, of = row_title(result, side), result["rounds"][0][side]
-        notes += [f"{title}: {decision}" for decision in of.get("decisions", [])]
-    return result["title"], (header, rows), [*notes, "", where(result)]
-
-
-def where(result: dict[str, Any]) -> str:
-    """Which part of which run was timed, and on how many cores."""
-    threads = result["threads"]
-    cores = "1 thread" if threads == 1 else f"{threads} threads"
-    part = f"{result['warm_up']:,} to {result['steps']:,}"
-    text = f"steps {part} of a run planned for {result['planned']:,}; {cores}"
-    if FIRST not in result["sides"]:
-        return text
-    return f"{text}; a first run, with nothing compiled before: its first minute"
-
-
-def brief(found: Sequence[dict[str, Any]]) -> str:
-    """Many workloads, a row for every peer that something is demanded against."""
-    header = ["workload", "against", "code", "times as fast", "asked for", "stretch"]
-    header += ["in a first run", "asked for", "return"]
-    rows: list[list[str]] = []
-    for result in found:
-        for demand in WORKLOADS[result["workload"]].demands:
-            if demand.over in result["sides"]:
-                rows.append(_brief_row(result, demand))
-    return results.table(header, rows)
-
-
-def value_of(result: dict[str, Any], side: str) -> str:
-    of, measure = result["sides"][side], result["measure"]
-    if measure == "steps_per_second":
-        return f"{of[measure]:,.0f}"
-    if measure == "process_seconds":
-        return f"{of[measure]:.1f}"
-    return f"{of['reached']['seconds']:.1f}" if of["reached"]["runs"] else "never"
-
-
-def ratio_of(result: dict[str, Any], side: str) -> str:
+def ratio_of(of: dict[str, Any], prefix: str = "") -> str:
     """How many times as fast yieldrl is: the median, and from least to most."""
-    return _ratio(result["sides"][side], "")
-
-
-def first_ratio_of(result: dict[str, Any], side: str) -> str:
-    """How many times as fast a first run of yieldrl is, if there was one."""
-    return _ratio(result["sides"][side], "first_")
-
-
-def _ratio(of: dict[str, Any], prefix: str) -> str:
     if f"{prefix}ratio" not in of:
         return " "
     least, most = of[f"{prefix}ratios"]
@@ -102,43 +65,9 @@ def _ratio(of: dict[str, Any], prefix: str) -> str:
 
 
 def return_of(result: dict[str, Any], side: str) -> str:
+    """Median, least and greatest, and after how many steps if they are others."""
     of = result["sides"][side]
     least, most = of["returns"]
     others = of["steps"] < result["steps"] or side == FIRST
     after = f", {of['steps']:,.0f} steps" if others else ""
     return f"{of['return']:.4g} ({least:.4g} to {most:.4g}{after})"
-
-
-def reached_of(result: dict[str, Any], side: str) -> str:
-    """After how many steps and seconds the target was reached, and by how many runs."""
-    of = result["sides"][side]["reached"]
-    runs = f"{of['runs']:.0f} of {len(result['rounds'])} runs"
-    if not of["runs"]:
-        return runs
-    return f"{of['steps']:,.0f} steps, {of['seconds']:.1f} s ({runs})"
-
-
-def _row(result: dict[str, Any], side: str) -> list[str]:
-    cpu = f"{result['sides'][side]['steps_per_cpu_second']:,.0f}"
-    row = [row_title(result, side), value_of(result, side), ratio_of(result, side)]
-    row += [first_ratio_of(result, side), cpu, return_of(result, side)]
-    if result["target"] is not None:
-        row.append(reached_of(result, side))
-    return row
-
-
-def _brief_row(result: dict[str, Any], demand: Any) -> list[str]:
-    summary = result["sides"]
-    of = summary[demand.over]
-    code = row_title(result, OURS).removeprefix(f"{OURS}, ")
-    name = f"{result['workload']}: {result['title']}"
-    row = [name, title_of(demand.over), code, f"{of['ratio']:.2f}"]
-    row += [_bound(demand.times), _bound(demand.stretch)]
-    first = "first_ratio" in of
-    row += [f"{of['first_ratio']:.2f}", _bound(demand.first_run)] if first else ["", ""]
-    returns = [f"{summary[side]['return']:.4g}" for side in (OURS, demand.over)]
-    return [*row, " / ".join(returns)]
-
-
-def _bound(value: float | None) -> str:
-    return "" if value is None else f"{value:g}"

@@ -1,5 +1,7 @@
 """The parts of the learning benchmark that need no training."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import pytest
@@ -13,29 +15,24 @@ TASK = Task(
     threshold=475.0,
     reference=Reference(algorithm="PPO", settings={"clip_range": "lin_0.2"}),
 )
-
-
 OPTIONS: dict[str, Any] = {"seeds": 2, "episodes": 20, "jobs": 1}
 
 
-def run(seed: int, final: float, episodes: int) -> dict[str, Any]:
-    names = ("episode_return", "episode_return_std")
-    names += ("episode_return_min", "episode_return_max")
-    reached = dict.fromkeys(names, final) | {"episodes": float(episodes)}
+def run(seed: int, final: float) -> dict[str, Any]:
     curve = [{"sample_step": 1024, "episode_return": final}]
-    return {"seed": seed, "curve": curve, "final": reached, "train_seconds": 1.0}
+    return {"seed": seed, "curve": curve, "final": {"episode_return": final}}
 
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, int]]:
-    """Nobody trains: yieldrl reaches 450 to 500, others 100. Gives who was asked."""
+    """Nobody trains: yieldrl reaches 450 and 500, others 100. Gives who was asked."""
     calls: list[tuple[Any, int]] = []
 
     def call(train: Any, threads: int, *, name: str, seed: int, episodes: int) -> Any:
         assert threads == 1
         calls.append((train, seed))
         own = 400.0 + 50 * seed
-        return run(seed, own if train is learning.train_seed else 100.0, episodes)
+        return run(seed, own if train is learning.train_seed else 100.0)
 
     monkeypatch.setitem(TASKS, "test", TASK)
     monkeypatch.setattr(subprocesses, "call", call)
@@ -43,7 +40,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, int]]:
 
 
 def test_one_side_alone_says_what_held(asked: list[tuple[Any, int]]) -> None:
-    result = learning.benchmark("test", "python -m benchmarks", **OPTIONS)
+    result = learning.benchmark("test", "mine", side="yieldrl", **OPTIONS)
     assert asked == [(learning.train_seed, 1), (learning.train_seed, 2)]
     assert (result["passed"], result["holds"]) == (1, False)
     assert result["whole_config"]["total_steps"] == 4096
@@ -59,11 +56,20 @@ def test_both_sides_train_on_the_same_seeds(asked: list[tuple[Any, int]]) -> Non
     reference = result["reference"]
     assert (reference["algorithm"], reference["command"]) == ("PPO", "both")
     assert [one["seed"] for one in reference["runs"]] == [1, 2]
-    assert reference["versions"] == results.versions()
     assert result["passed"] == 1, "only our own side is judged"
-    title, table, notes = learning.shown(result)
-    text = "\n".join([title, results.table(*table), *notes, results.footer(result)])
-    assert "| ppo                   | 2    | 500 " in text
-    assert "ppo: mean 475, worst 450" in text
-    assert "stable_baselines3 PPO: mean 100, worst 100" in text
-    assert "DOES NOT HOLD" in text
+    shown = learning.entries("test", result)
+    assert "mean return 475 over 2 seeds, from 450 to 500" in shown["says"]
+    assert "475 or more on 1 of 2: **too few**" in shown["says"]
+    assert shown["summary"]["rows"][0][-1].startswith("100 (stable_baselines3 PPO, 2")
+
+
+def test_a_task_without_a_reference_has_one_side(
+    monkeypatch: pytest.MonkeyPatch, asked: list[tuple[Any, int]]
+) -> None:
+    monkeypatch.setitem(TASKS, "test", Task(algorithm="ppo"))
+    with pytest.raises(ValueError, match="names no reference"):
+        learning.benchmark("test", "both", side="both", **OPTIONS)
+    assert not asked
+    assert learning.is_control(
+        learning.benchmark("test", "mine", side="yieldrl", **OPTIONS)
+    )

@@ -1,43 +1,94 @@
-"""yieldrl beside other libraries: the arithmetic, the verdicts, the tables."""
+"""yieldrl beside other libraries: who is asked when, the arithmetic, the tables."""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
+from pathlib import Path
+from typing import Any
 
-from peers_made_up import SMALL, answer, three_rounds
+import pytest
+from peers_made_up import SMALL, answer, three_rounds, with_first_run
 
-from yieldrl.benchmarks.peers import summary
+from yieldrl.benchmarks import results
+from yieldrl.benchmarks.peers import measuring, tables
+from yieldrl.benchmarks.peers.workloads import WORKLOADS
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Side and seed of every run; nothing is run."""
+    calls: list[tuple[str, int]] = []
+
+    def ask(side: str, task: dict[str, Any], python: Path, folder: Path) -> Any:
+        calls.append((side, 0 if task["only_settle"] else task["seed"]))
+        return answer(1.0)
+
+    monkeypatch.setattr(measuring, "ask", ask)
+    monkeypatch.setattr(measuring, "python_of", lambda _, __: Path(sys.executable))
+    monkeypatch.setitem(WORKLOADS, "small", SMALL)
+    return calls
+
+
+def test_sides_take_turns_after_yieldrl_has_compiled(
+    monkeypatch: pytest.MonkeyPatch, asked: list[tuple[str, int]]
+) -> None:
+    result = measuring.benchmark("small", "mine", peers=["sb3"], runs=2)
+    sides = ("yieldrl", "first_run", "sb3")
+    assert asked == [("yieldrl", 0), *((s, seed) for seed in (1, 2) for s in sides)]
+    assert [round_["seed"] for round_ in result["rounds"]] == [1, 2]
+    assert result["versions_of"] == {side: {"torch": "2"} for side in sides}
+    results.check(result)
+    asked.clear()
+    cold = dataclasses.replace(SMALL, cold=True)
+    monkeypatch.setitem(WORKLOADS, "small", cold)
+    measuring.benchmark("small", "mine", quick=True)
+    assert asked == [("yieldrl", 1), ("sb3", 1)]
+
+
+def test_what_cannot_be_timed_is_refused(asked: list[tuple[str, int]]) -> None:
+    with pytest.raises(ValueError, match="warms up for 10"):
+        measuring.benchmark("small", "mine", steps=9)
+    with pytest.raises(ValueError, match="none of other"):
+        measuring.benchmark("small", "mine", peers=["other"])
+    assert not asked
 
 
 def test_the_summary_takes_the_median_of_ratios_not_the_ratio_of_medians() -> None:
-    of = summary.summarize(SMALL, three_rounds())
+    of = measuring.summarize(SMALL, three_rounds())
     assert of["sb3"]["ratio"] == 2.0
     assert of["sb3"]["ratios"] == [1.0, 3.0]
     assert (of["yieldrl"]["steps_per_second"], of["sb3"]["seconds"]) == (200.0, 2.0)
     assert (of["yieldrl"]["return"], of["yieldrl"]["returns"]) == (110.0, [100, 120])
+    assert of["yieldrl"]["kept"] is True
     assert "ratio" not in of["yieldrl"]
 
 
 def test_demands_are_judged_and_so_is_what_was_learned() -> None:
-    fast, learned = summary.judge(SMALL, three_rounds())
+    rounds = with_first_run(three_rounds(), 60.0)
+    fast, first, learned = measuring.judge(SMALL, rounds)
     assert fast["demand"] == "times as fast as Stable-Baselines3"
     assert (fast["value"], fast["bound"], fast["holds"]) == (2.0, 2.0, True)
+    assert (first["value"], first["bound"], first["holds"]) == (0.6, 1.5, False)
     assert (learned["value"], learned["bound"], learned["holds"]) == (110, 100, True)
     strict = dataclasses.replace(SMALL, learned=111.0)
-    assert not summary.judge(strict, three_rounds())[1]["holds"]
-    stretches = summary.stretched(SMALL, three_rounds())
-    assert [(of["value"], of["holds"]) for of in stretches] == [
-        (2, False),
-        (0.4, False),
-    ]
+    assert not measuring.judge(strict, rounds)[-1]["holds"]
 
 
 def test_seconds_are_compared_the_other_way_round() -> None:
     found = {"yieldrl": answer(1.0, seconds=2.0), "sb3": answer(1.0, seconds=8.0)}
-    assert summary.ratio("process_seconds", found, "sb3") == 4.0
-    found["yieldrl"]["reached"] = {"steps": 30, "seconds": 1.0}
-    assert summary.ratio("seconds_to_target", found, "sb3") == 8.0  # at the end at best
-    found["sb3"]["reached"] = {"steps": 40, "seconds": 6.0}
-    assert summary.ratio("seconds_to_target", found, "sb3") == 6.0
-    found["yieldrl"]["reached"] = None
-    assert summary.ratio("seconds_to_target", found, "sb3") == 0.0
+    assert measuring.ratio("process_seconds", found, "sb3") == 4.0
+
+
+def test_pages_show_every_side_and_what_was_asked_for(
+    asked: list[tuple[str, int]],
+) -> None:
+    result = measuring.benchmark("small", "mine", peers=["sb3"], runs=2)
+    shown = tables.entries("peers-small", result)
+    (brief,) = shown["summary"]["rows"]
+    assert brief[1:4] == ["Stable-Baselines3", "kept code", "**1.00 (1.00 to 1.00)**"]
+    _, own, first, other = shown["table"]["rows"]
+    assert own[0] == "yieldrl, kept code"
+    assert first[0] == "yieldrl, first run"
+    assert own[-1].startswith("times as fast as Stable-Baselines3: 1 of 2, **not")
+    assert other[2:4] == ["1.00 (1.00 to 1.00)"] * 2

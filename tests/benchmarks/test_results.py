@@ -3,26 +3,46 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import page, results
+from yieldrl.benchmarks import learning, results
+from yieldrl.benchmarks.env_throughput import measuring
+from yieldrl.benchmarks.peers import tables
+from yieldrl.benchmarks.tasks import FIGURES
 
-COMMITTED = sorted(results.FOLDER.glob("*.json"))
+COMMITTED = {path.stem: path for path in sorted(results.FOLDER.glob("*.json"))}
+ENTRIES = {"learning": learning, "worlds": measuring, "peers": tables}
+NOTED = re.compile(r"# Reached: (\S+) .* \(docs/results/([\w-]+)\.json\)\.")
+AGAIN = {  # timed beside changes, or before the history was written anew
+    "peers-W3",
+    "a2c-cartpole",
+    "debugging-cartpole",
+    "double_dqn-chance",
+    "dqn-stability",
+    "ppo_lstm-signpost",
+    "prioritized_dqn-cliffwalk",
+    "q_learning-cliffwalking",
+    "q_learning-frozenlake",
+    "q_learning-frozenlake8x8",
+    "q_learning-taxi",
+}
 
 
 @pytest.fixture
 def result() -> dict[str, Any]:
-    return results.circumstances("time", "python -m benchmarks time ppo", [1, 2])
+    return results.circumstances("figure", "python -m benchmarks.figures.lag", [1, 2])
 
 
 def test_a_result_is_read_back_as_it_was_saved(
     result: dict[str, Any], tmp_path: Path
 ) -> None:
     runs = [{"seed": seed, "curve": [{"sample_step": 1}] * 3} for seed in (1, 2)]
-    whole = result | {"reference": result | {"runs": runs}}
+    whole = result | {"reference": result | {"runs": runs}, "runs": runs}
     assert results.load(results.save(whole, tmp_path / "new" / "speed.json")) == whole
 
 
@@ -37,9 +57,39 @@ def test_an_incomplete_result_is_refused(
 
 
 def test_what_pages_show_follows_from_what_was_measured() -> None:
-    assert len(COMMITTED) > 50
-    for path in COMMITTED:
+    for name, path in COMMITTED.items():
         result = results.load(path)
         results.check(result)
-        shown = json.loads(json.dumps(page.entries(path.stem, result)))
-        assert {name: result.get(name) for name in shown} == shown, path.name
+        if result["kind"] in ENTRIES:
+            entries = ENTRIES[result["kind"]].entries(name, result)
+            shown = json.loads(json.dumps(entries))
+            assert {key: result.get(key) for key in shown} == shown, name
+
+
+def test_every_revision_is_in_the_repository() -> None:
+    def git(*words: str) -> subprocess.CompletedProcess[str]:
+        command = ["git", *words]
+        return subprocess.run(command, cwd=results.ROOT, capture_output=True, text=True)
+
+    if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+        pytest.skip("the history is not here")
+    for name, path in COMMITTED.items():
+        result = results.load(path)
+        for side in (result, result.get("reference", result)):
+            known = git("cat-file", "-e", f"{side['revision']}^{{commit}}")
+            assert (known.returncode == 0) != (name in AGAIN), name
+
+
+def test_pages_and_tuned_files_name_results_that_are_there() -> None:
+    drawn = {path.stem for path in results.FOLDER.glob("*.svg")}
+    assert drawn <= COMMITTED.keys() | FIGURES.keys()
+    for page in (results.ROOT / "docs").rglob("*.md"):
+        text = page.read_text("utf-8")
+        assert {*re.findall(r"results/([\w-]+)\.json", text)} <= COMMITTED.keys(), page
+        assert {*re.findall(r"results/([\w-]+)\.svg", text)} <= drawn, page
+        named = re.findall(r"^::: results? ((?:[\w-]+ ?)+)$", text, re.M)
+        assert {name for of in named for name in of.split()} <= COMMITTED.keys(), page
+    for path in (results.ROOT / "algorithms").glob("*/configs/*.yaml"):
+        for mean, name in NOTED.findall(path.read_text("utf-8")):
+            returns = learning.final_returns(results.load(COMMITTED[name])["runs"])
+            assert mean == f"{sum(returns) / len(returns):.4g}", path

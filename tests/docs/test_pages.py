@@ -20,7 +20,7 @@ import gymnasium
 import pytest
 
 from yieldrl.benchmarks import __main__ as benchmarks
-from yieldrl.benchmarks import evidence
+from yieldrl.benchmarks import figure
 from yieldrl.cli import app, catalog, options
 from yieldrl.envs import make
 
@@ -217,7 +217,7 @@ def check(words: list[str]) -> None:
             benchmarks.parse(rest)
         case ["python", "-m", module, *rest] if module.startswith("benchmarks."):
             script = importlib.import_module(f"yieldrl.{module}")
-            evidence.parser(script.CLAIMS).parse_args(rest)
+            figure.parser(*script.SAYS).parse_args(rest)
         case [".venv-libero/bin/pip" | ".venv-libero/bin/yieldrl" | "apt-get", *_]:
             pass  # another environment, or the system
         case [".venv/bin/yieldrl" | ".venv/bin/pip" as program, *rest]:

@@ -84,7 +84,6 @@ class Clock:
             answer["steps_per_second"] = (end - begin) / (last[0] - first[0])
             answer["steps_per_cpu_second"] = (end - begin) / (last[1] - first[1])
             answer["return"] = self._look()
-            answer["reached"] = self._reached()
         answer["evaluation_seconds"] = self._away[0]
         return answer | {"curve": self.curve, "versions": _versions(packages)}
 
@@ -107,19 +106,9 @@ class Clock:
         value = float(self.evaluate())
         seconds = begin[0] - self._away[0] - self._begin[0]
         self.curve.append((self.steps, seconds, value))
-        target = self.task.target
-        if target is not None and value >= target and self.task.stop_at_target:
-            self.done = True
         away = zip(self._away, _now(), begin, strict=True)
         self._away = tuple(sum_ + now - then for sum_, now, then in away)
         return value
-
-    def _reached(self) -> dict[str, float] | None:
-        """Steps and seconds when an evaluation first found the target."""
-        for steps, seconds, value in self.curve:
-            if self.task.target is not None and value >= self.task.target:
-                return {"steps": steps, "seconds": seconds}
-        return None
 
 
 def _now() -> tuple[float, float]:

@@ -26,11 +26,8 @@ class Task:
     seed: int
     threads: int  # cores of the processor
     episodes: int  # deterministic episodes of an evaluation
-    # return at which an evaluation notes when training reached it
-    target: float | None = None
-    # environment steps between evaluations, where there is a target
+    # environment steps between evaluations while it trains
     evaluate_every: int | None = None
-    stop_at_target: bool = False  # whether the run ends there
     limited: bool = True  # whether other cores are out of bounds, for compilers too
     seconds: float | None = None  # of training, after which it stops, too
     # train only until what is compiled is compiled, and evaluate nothing

@@ -98,19 +98,12 @@ def fields_of(task: Task) -> dict[str, Any]:
     }
 
 
-BREAKOUT = {
-    "env_id": "yieldrl/MinAtar-Breakout-v1",
-    "env_kwargs": {"max_episode_steps": 2_000},
-    "precision": "bfloat16",
-}
-
 SIDES = {
     "W1": trains("ppo"),
     "W2": trains("ppo", env_id="yieldrl/CartPole-v1"),
     "W3": trains("ppo"),
     "W4": trains("dqn"),
     "W5": trains("sac"),
-    "W6": trains("ppo", **BREAKOUT),
     "short": trains("ppo"),
 }
 

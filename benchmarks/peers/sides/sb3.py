@@ -1,11 +1,9 @@
 """Stable-Baselines3 as in its documentation: `make_vec_env`, the CPU, no output."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import gymnasium
-import numpy as np
 from stable_baselines3 import DQN, PPO, SAC
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
@@ -20,27 +18,26 @@ PACKAGES = ("stable-baselines3", "torch", "gymnasium", "numpy")
 def train(
     task: Task,
     model: Any,
-    make: Callable[[], Any] | None = None,
-    packages: tuple[str, ...] = PACKAGES,
     updates_per_count: int = 1,
 ) -> dict[str, Any]:
-    """Let a model of Stable-Baselines3, or of a library like it, learn, with a callback
-    that hears every step. It may count one update for several gradient steps."""
+    """Let a model learn, with a callback that hears every step. It may count one update
+    for several gradient steps."""
     normalizer = model.get_vec_normalize_env()
 
     def act(obs: Any) -> Any:
         seen = obs if normalizer is None else normalizer.normalize_obs(obs)
         return model.predict(seen, deterministic=True)[0]
 
-    known = partial(gymnasium.make, task.settings.get("env_id"))
-    clock = Clock.of_episodes(task, act, make or known)
+    clock = Clock.of_episodes(
+        task, act, partial(gymnasium.make, task.settings["env_id"])
+    )
 
     def after_step(*_: Any) -> bool:
         clock(model.num_timesteps)
         return not clock.done
 
     model.learn(task.planned, callback=after_step)
-    return clock.finish(model._n_updates * updates_per_count, packages)
+    return clock.finish(model._n_updates * updates_per_count, PACKAGES)
 
 
 def environments(task: Task) -> Any:
@@ -61,24 +58,16 @@ def options(task: Task, algorithm: str, **policy: Any) -> dict[str, Any]:
     return task.named(f"sb3 {algorithm}") | own
 
 
-def ppo_options(task: Task, **policy: Any) -> dict[str, Any]:
-    halved = task.settings["value_coef"] / 2  # ours halves the square
-    own = {"batch_size": task.minibatch_size, "vf_coef": halved}
-    return options(task, "PPO", **policy) | own
-
-
-def ppo(
-    task: Task,
-    kind: Any = PPO,
-    activation_fn: Any = nn.Tanh,
-    packages: tuple[str, ...] = PACKAGES,
-) -> dict[str, Any]:
+def ppo(task: Task) -> dict[str, Any]:
     """PPO with two separate networks of tanh, the default of its `MlpPolicy`; it counts
     epochs."""
     widths = list(task.settings["hidden_sizes"])
-    policy = {"net_arch": {"pi": widths, "vf": widths}, "activation_fn": activation_fn}
-    model = kind("MlpPolicy", environments(task), **ppo_options(task, **policy))
-    return train(task, model, None, packages, task.settings["num_minibatches"])
+    policy = {"net_arch": {"pi": widths, "vf": widths}, "activation_fn": nn.Tanh}
+    halved = task.settings["value_coef"] / 2  # ours halves the square
+    own = {"batch_size": task.minibatch_size, "vf_coef": halved}
+    arguments = options(task, "PPO", **policy) | own
+    model = PPO("MlpPolicy", environments(task), **arguments)
+    return train(task, model, task.settings["num_minibatches"])
 
 
 def dqn(task: Task) -> dict[str, Any]:
@@ -94,32 +83,10 @@ def dqn(task: Task) -> dict[str, Any]:
     return train(task, model)
 
 
-def sac(
-    task: Task, kind: Any = SAC, packages: tuple[str, ...] = PACKAGES
-) -> dict[str, Any]:
+def sac(task: Task) -> dict[str, Any]:
     """SAC, with its learned temperature."""
     arguments = options(task, "SAC", net_arch=list(task.settings["hidden_sizes"]))
-    model = kind("MlpPolicy", environments(task), **arguments)
-    return train(task, model, None, packages)
-
-
-def breakout(task: Task) -> dict[str, Any]:
-    """PPO on the package `minatar`, with a CNN as large as ours."""
-    from .breakout import Breakout, Features
-
-    def make() -> gymnasium.Env[np.ndarray, int]:
-        return gymnasium.wrappers.TimeLimit(Breakout(), 2_000)
-
-    policy = {
-        "features_extractor_class": Features,
-        "normalize_images": False,
-        "net_arch": list(task.settings["hidden_sizes"]),
-        "activation_fn": nn.Tanh,
-    }
-    envs = make_vec_env(make, task.settings["num_envs"], seed=task.seed)
-    model = PPO("CnnPolicy", envs, **ppo_options(task, **policy))
-    packages = (*PACKAGES, "minatar")
-    return train(task, model, make, packages, task.settings["num_minibatches"])
+    return train(task, SAC("MlpPolicy", environments(task), **arguments))
 
 
 SIDES: dict[str, Side] = {
@@ -127,7 +94,6 @@ SIDES: dict[str, Side] = {
     "W3": ppo,
     "W4": dqn,
     "W5": sac,
-    "W6": breakout,
     "short": ppo,
 }
 

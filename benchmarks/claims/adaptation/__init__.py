@@ -1,1 +1,0 @@
-"""Worlds whose parameters are hidden: a teacher, a student and PPO."""

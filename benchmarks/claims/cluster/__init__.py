@@ -1,1 +1,0 @@
-"""Collecting on Ray."""

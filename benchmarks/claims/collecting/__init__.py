@@ -1,1 +1,0 @@
-"""Collectors that work in the background."""

@@ -1,1 +1,0 @@
-"""An algorithm beside its parent."""

@@ -1,1 +1,0 @@
-"""Claims that a learning curve does not show, judged seed by seed."""

@@ -1,1 +1,0 @@
-"""Algorithms that imagine, beside those that do not."""

@@ -1,1 +1,0 @@
-"""Tasks of LIBERO: what a script does, and what is learned from it."""

@@ -1,1 +1,0 @@
-"""Vision-language-action policies: they see, are told what to do, and act."""

@@ -1,0 +1,136 @@
+"""What the scripts in `figures/` share: a command line, runs, and files to keep.
+
+    python -m benchmarks.figures.overestimation --seeds 5
+
+measures and prints a table; with `--keep` it writes docs/results/NAME.json and the
+figure beside it, with `--again` it prints and draws what is kept, measuring nothing.
+"""
+
+import argparse
+import itertools
+import shlex
+import statistics
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from . import results, subprocesses
+from .style import save_figure
+
+Run = Mapping[str, Any]
+Runs = Sequence[Run]
+Table = tuple[list[str], list[list[str]]]  # a header, and rows
+
+
+def parser(*names: str) -> argparse.ArgumentParser:
+    """The command line of a script; with several names one is chosen."""
+    words = argparse.ArgumentParser()
+    words.set_defaults(name=names[0])
+    if len(names) > 1:
+        words.add_argument("name", choices=names)
+    words.add_argument("--seeds", type=count, default=5, help="how many (5)")
+    words.add_argument("--jobs", type=count, default=2, help="processes at a time (2)")
+    kept = words.add_mutually_exclusive_group()
+    kept.add_argument("--keep", action="store_true", help="write into docs/results")
+    kept.add_argument("--again", action="store_true", help="draw what is kept")
+    return words
+
+
+def count(text: str) -> int:
+    """A number of at least 1, of a command line."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: choose a number of at least 1")
+    return value
+
+
+def main(
+    says: Mapping[str, str],
+    measure: Callable[..., Any],
+    table: Callable[[Runs], Table],
+    draw: Callable[..., object] | None,
+    **how: Any,
+) -> None:
+    """Measure the figure that the command line asks for, print it and keep it.
+
+    Args:
+        says: Name of each figure of the script, and its sentence for pages.
+        measure: Gives a run of a seed, in a process of its own; it gets the name too,
+            where there are several.
+        table: The numbers that are read off the runs.
+        draw: Draws them on Matplotlib's axes, if there is a picture.
+        how: See `measured`.
+    """
+    options = parser(*says).parse_args()
+    name, path = options.name, results.FOLDER / f"{options.name}.json"
+    names = {"name": [name]} if len(says) > 1 else {}
+    found = results.load(path) if options.again else None
+    result = found or measured(options, measure, **names, **how)
+    runs = result.pop("runs")
+    header, rows = table(runs)
+    print(says[name], results.table(header, rows), results.footer(result), sep="\n\n")
+    if not (options.keep or options.again):
+        return
+    algorithm = name.partition("-")[0]  # whose page shows it
+    if (results.ROOT / "algorithms" / algorithm).is_dir():
+        result["algorithm"] = algorithm
+    head, row = ["figure", "what it says"], [results.link(name), says[name]]
+    result |= {"says": says[name], "alt": says[name]}
+    result["summary"] = {"header": head, "rows": [row]}
+    result |= {"table": {"header": header, "rows": rows}, "runs": runs}
+    results.save(result, path)
+    if draw is not None:
+        save_figure(partial(draw, runs=runs), path.with_suffix(".svg"))
+
+
+def measured(
+    options: argparse.Namespace,
+    measure: Callable[..., Any],
+    *,
+    one_at_a_time: bool = False,
+    **over: Any,
+) -> dict[str, Any]:
+    """The runs of every seed, and of all that further arguments of `measure` go through
+    (or what gives that of a name); one at a time if they would disturb each other."""
+    typed = [word for word in sys.argv[1:] if word != "--keep"]
+    command = shlex.join(["python", "-m", subprocesses.script(), *typed])
+    cases: dict[str, Any] = {"seed": range(1, options.seeds + 1)}
+    cases |= {k: of(options.name) if callable(of) else of for k, of in over.items()}
+    rows = itertools.product(*cases.values())
+    todo = [dict(zip(cases, row, strict=True)) for row in rows]
+    jobs = 1 if one_at_a_time else options.jobs
+    result = results.circumstances("figure", command, cases["seed"])
+    return {**result, "runs": subprocesses.each(measure, todo, jobs)}
+
+
+def some(runs: Runs, **where: Any) -> list[Run]:
+    """The runs in which entries have these values."""
+    return [run for run in runs if all(run.get(k) == v for k, v in where.items())]
+
+
+def values(runs: Runs, *path: str, **where: Any) -> list[Any]:
+    """What lies at a path in every run in which entries have these values."""
+    found: list[Any] = []
+    for value in some(runs, **where):
+        for key in path:
+            value = value[key]
+        found.append(value)
+    return found
+
+
+def mean(runs: Runs, *path: str, **where: Any) -> float:
+    return statistics.mean(values(runs, *path, **where))
+
+
+def spread(found: Sequence[float], of: str = ".3f") -> str:
+    """Mean, least and greatest."""
+    low, high = (format(end, of) for end in (min(found), max(found)))
+    return f"{statistics.mean(found):{of}} ({low} to {high})"
+
+
+def numbers(runs: Runs) -> Table:
+    """A row for each of the runs' numbers: mean, least and greatest."""
+    names = runs[0]["numbers"]
+    rows = [[name, spread(values(runs, "numbers", name), ".4g")] for name in names]
+    return [f"mean of {len(runs)} seeds, least and most", " "], rows

@@ -1,0 +1,54 @@
+"""What exploring costs on a cliff: Q-learning beside SARSA, while they learn.
+
+Sutton & Barto 2018, example 6.6, with one random step in ten for ever.
+"""
+
+import importlib
+import statistics
+from functools import partial
+from typing import Any
+
+from yieldrl.benchmarks import figure
+from yieldrl.benchmarks.style import series
+from yieldrl.benchmarks.tasks import make_config
+
+SAYS = {
+    "sarsa-online": "On the cliff SARSA earns more than Q-learning while it explores.",
+}
+EPISODES_A_POINT = 50
+
+
+def measure(seed: int, **fields: Any) -> dict[str, Any]:
+    """Returns of the episodes in which both algorithms learned, with one config; the
+    numbers are means over those of the second half of the steps."""
+    numbers, lines = {}, {}
+    for name in ("sarsa", "q_learning"):
+        fields |= {"seed": seed, "eval_every": 0, "device": "cpu"}
+        config = make_config(name, "q_learning/cliffwalking", fields)
+        module = importlib.import_module(f"yieldrl.algorithms.{name}")
+        episodes: list[tuple[int, float]] = []
+        with module.Trainer(config) as trainer:
+            for log in trainer():
+                if "episode_return" in log["logs"]:
+                    earned = float(log["logs"]["episode_return"])
+                    episodes.append((log["sample_step"], earned))
+        size = EPISODES_A_POINT
+        parts = [episodes[i : i + size] for i in range(0, len(episodes), size)]
+        lines[name] = [
+            [part[-1][0], statistics.mean(earned for _, earned in part)]
+            for part in parts
+            if len(part) == size
+        ]
+        late = [earned for step, earned in episodes if 2 * step > episodes[-1][0]]
+        numbers[f"return of {name}"] = statistics.mean(late)
+    return {"seed": seed, "numbers": numbers, "series": lines}
+
+
+table = figure.numbers
+
+
+draw = partial(series, ylabel="return of an episode with exploration")
+
+
+if __name__ == "__main__":
+    figure.main(SAYS, measure, table, draw)

@@ -1,0 +1,122 @@
+"""How fast values become right from a memory that is full already, of one algorithm
+beside DQN. Nothing is explored.
+
+dueling_dqn-actions: a corridor where most actions do nothing, after Wang et al. 2016,
+arXiv:1511.06581, section 4.1 (differs from the paper: it is control, from replay).
+prioritized_dqn-cliffwalk: every way through the blind cliffwalk, of which one has a
+reward (Schaul et al. 2016, arXiv:1511.05952, figure 1).
+"""
+
+import importlib
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from yieldrl.benchmarks import figure
+from yieldrl.benchmarks.style import series
+from yieldrl.benchmarks.worlds import Corridor
+
+SAYS = {
+    "dueling_dqn-actions": (
+        "Where most actions do nothing, a dueling network learns faster."
+    ),
+    "prioritized_dqn-cliffwalk": (
+        "From rare memories prioritized replay learns in fewer updates."
+    ),
+}
+LENGTH, IDLE = 10, 18  # rooms, and actions that do nothing
+GAMMA = 1 - 1 / LENGTH
+LOOK_EVERY = 50  # updates
+LEARNED = 1e-3  # mean squared error at which the values count as learned
+
+
+def measure(seed: int, name: str, updates: int = 3_000) -> dict[str, Any]:
+    """Errors of the values along the updates; after a third, or when learned."""
+    numbers, lines = {}, {}
+    rare = name == "prioritized_dqn-cliffwalk"
+    for side in ("dqn", name.partition("-")[0]):
+        world = Corridor(LENGTH, falls=True) if rare else Corridor(LENGTH, idle=IDLE)
+        memory = [*(every_way(world) if rare else every_step(world))]
+        line = errors(side, world, memory, truth(world), seed, updates)
+        lines[side] = line
+        if rare:
+            learned = [update for update, error in line if error < LEARNED]
+            numbers[f"updates of {side}"] = (learned or [updates])[0]
+        else:
+            numbers[f"error of {side}"] = dict(line)[updates // 3]
+    return {"seed": seed, "numbers": numbers, "series": lines}
+
+
+def errors(
+    side: str, world: Corridor, memory: list[Any], truth: Any, seed: int, updates: int
+) -> list[tuple[int, float]]:
+    """Pairs of update and mean squared error to `Q*` `[S, A]`."""
+    module = importlib.import_module(f"yieldrl.algorithms.{side}")
+    fields = {"gamma": GAMMA, "buffer_size": len(memory), "seed": seed, "tau": 0.01}
+    fields |= {"batch_size": 32, "eval_every": 0, "device": "cpu"}
+    line: list[tuple[int, float]] = []
+    with module.Trainer(module.Config(**fields), envs=lambda: world) as trainer:
+        for transition in memory:
+            trainer.buffer.add(transition)
+        while trainer.agent.learn_step < updates:
+            trainer._run_train()
+            if trainer.agent.learn_step % LOOK_EVERY == 0:
+                with torch.no_grad():
+                    found = trainer.model.value(torch.arange(LENGTH))
+                error = (found - truth).square().mean()
+                line.append((trainer.agent.learn_step, float(error)))
+    return line
+
+
+def every_step(world: Corridor) -> Iterator[dict[str, np.ndarray]]:
+    """The transition of every action in every room."""
+    for room in range(LENGTH):
+        for action in range(world.num_actions):
+            world.room = room
+            yield transition(room, action, world.step(action))
+
+
+def every_way(world: Corridor) -> Iterator[dict[str, np.ndarray]]:
+    """Those of all `2^length` sequences of actions, each until it ends."""
+    for sequence in range(2**LENGTH):
+        obs, _ = world.reset()
+        for step in range(LENGTH):
+            action = sequence >> step & 1
+            taken = world.step(action)
+            yield transition(obs, action, taken)
+            obs, _, terminated, *_ = taken
+            if terminated:
+                break
+
+
+def transition(obs: int, action: int, step: tuple[Any, ...]) -> dict[str, np.ndarray]:
+    """One environment's step as a replay buffer takes it."""
+    next_obs, reward, terminated, truncated, _ = step
+    entries = {"obs": obs, "action": action, "reward": reward, "next_obs": next_obs}
+    entries |= {"terminated": terminated, "truncated": truncated}
+    return {name: np.array([value]) for name, value in entries.items()}
+
+
+def truth(world: Corridor) -> torch.Tensor:
+    """`Q*` `[S, A]`: gamma to the power of the steps before the rewarded one; 0 where
+    the wrong action ends the episode."""
+    rooms, onward = torch.arange(LENGTH), torch.from_numpy(world.onward)
+    best = GAMMA ** (LENGTH - 1 - rooms)
+    stay = 0.0 if world.falls else GAMMA
+    values = (stay * best).unsqueeze(1).repeat(1, world.num_actions)
+    values[rooms, 1 - onward] = stay * best[(rooms - 1).clamp(min=0)]
+    values[rooms, onward] = best
+    return values
+
+
+table = figure.numbers
+
+
+draw = partial(series, xlabel="updates", ylabel="squared error of the values")
+
+
+if __name__ == "__main__":
+    figure.main(SAYS, measure, table, draw)

@@ -1,0 +1,94 @@
+"""Is an algorithm of one's own better than its parent? Chapter 17 reads the answer.
+
+World, budget, score, number of seeds and the rule of decision were fixed and committed
+before any of the runs. The pilots had seeds from 101 on.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from yieldrl.algorithms import dqn
+from yieldrl.benchmarks import figure
+from yieldrl.benchmarks.scores import curve, difference, text
+from yieldrl.benchmarks.style import COLORS, INK, line
+from yieldrl.exercises.ch17_your_own_algorithm import solution
+
+SAYS = {
+    "comparing-munchausen": (
+        "Whether Munchausen DQN returns more than DQN after 10,000 steps on CartPole:"
+        " it does if the interval of the difference of interquartile means lies above"
+        " 0."
+    ),
+}
+
+SETTINGS: dict[str, Any] = {
+    "env_id": "CartPole-v1",
+    "total_steps": 10_000,
+    "eval_every": 1_000,
+    "eval_episodes": 10,
+    "device": "cpu",
+    "threads": 1,
+    "speed": "eager",
+}
+"""Of both sides; all else has its default, in Munchausen DQN the paper's."""
+
+EPISODES = 20
+"""Deterministic ones after the last step, whose mean return is the score of a run."""
+
+SEEDS = 20
+"""Runs of each side, no fewer and no more."""
+
+SIDES = {"dqn": "DQN", "munchausen": "Munchausen DQN"}
+
+
+def measure(seed: int, **fields: Any) -> dict[str, Any]:
+    """Curve and score of both sides."""
+    run: dict[str, Any] = {"seed": seed, "curves": {}, "scores": {}}
+    for side, module in {"dqn": dqn, "munchausen": solution}.items():
+        config = module.Config(**SETTINGS | fields, seed=seed)
+        points: list[list[float]] = []
+        with module.Trainer(config) as trainer:
+            for log in trainer():
+                if log["log_type"] == "evaluate":
+                    points.append([log["sample_step"], returned(log)])
+            run["scores"][side] = returned(trainer.evaluate(EPISODES))
+        run["curves"][side] = points
+    return run
+
+
+def returned(log: Any) -> float:
+    return round(float(log["logs"]["episode_return"]), 2)
+
+
+def scores(runs: figure.Runs, side: str) -> np.ndarray:
+    return np.array(figure.values(runs, "scores", side))
+
+
+def decision(low: float, high: float) -> str:
+    """What may be said if the interval of the difference has these ends."""
+    return "better" if low > 0 else "worse" if high < 0 else "not decided"
+
+
+def table(runs: figure.Runs) -> figure.Table:
+    of = {side: scores(runs, side) for side in SIDES}
+    apart, low, high = map(float, difference(of["munchausen"], of["dqn"]))
+    rows = [[SIDES[side], text(found), " "] for side, found in of.items()]
+    shown = f"{apart:.4g} ({low:.4g} to {high:.4g})"
+    rows.append(["difference", shown, decision(low, high)])
+    return ["side", "interquartile mean, 95 % interval", "decision"], rows
+
+
+def draw(axes: Any, runs: figure.Runs) -> None:
+    for color, (side, name) in zip((INK, COLORS[0]), SIDES.items(), strict=True):
+        curves = [run["curves"][side] for run in runs]
+        drawn = curve(name, [[value for _, value in points] for points in curves])
+        steps = np.array([step for step, _ in curves[0]])
+        line(axes, replace(drawn, steps=steps), color)
+    axes.set(title="Munchausen DQN beside DQN on CartPole-v1")
+    axes.set(xlabel="environment steps", ylabel="return of deterministic episodes")
+
+
+if __name__ == "__main__":
+    figure.main(SAYS, measure, table, draw)

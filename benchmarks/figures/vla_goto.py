@@ -1,0 +1,107 @@
+"""Does a policy do what it is told? A tiny vision-language-action model and a CNN,
+cloned from an expert, improved by PPO, and told what means nothing."""
+
+from typing import Any
+
+import gymnasium
+from torch import Tensor
+
+from yieldrl.algorithms import ppo, vla_ppo
+from yieldrl.benchmarks import figure
+from yieldrl.benchmarks.style import INK, lines
+from yieldrl.collectors import evaluate
+from yieldrl.envs.grid_world import GoToVectorEnv
+
+SAYS = {
+    "vla-goto": (
+        "A policy that sees a picture and is told in words where to go: cloned from an"
+        " expert, then improved by PPO, and how often it succeeds."
+    ),
+}
+POLICIES = ("vla", "cnn")
+# The tiny model on small grids, where three pairs of colour and shape are never named.
+# All else is the algorithm's defaults.
+GOTO: dict[str, Any] = {
+    "env_id": "yieldrl/GoToPixels-v1",
+    "env_kwargs": {"goals": "seen"},
+    "eval_every": 10_000,
+    "eval_episodes": 128,
+    "device": "cpu",
+    "threads": 1,
+}
+EPISODES, SEED = 512, 20_000  # of an evaluation: the same grids for every policy
+# pairs of colour and shape that were named in training, those that were held out, and
+# sentences that name any of the objects, whichever is rewarded
+TOLD = ("seen", "unseen", "misled")
+
+
+class Misled(GoToVectorEnv):
+    """GoTo whose sentence names an object drawn by itself: it says nothing.
+
+    Obeying it leads to the rewarded object in one of `num_objects` episodes.
+    """
+
+    def initial_state(self, noise: Tensor) -> dict[str, Tensor]:
+        """As ever, and `named [N]`, the object that the sentence is about."""
+        state, k = super().initial_state(noise), self.num_objects
+        rest = (noise[2 * k + 1] * k) % 1  # independent of what it was rounded to
+        return {**state, "named": (rest * k).long().clamp(max=k - 1)}
+
+    def observe(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """As ever, but for the object that is named."""
+        return super().observe({**state, "goal": state["named"]})
+
+
+def measure(seed: int, side: str, **fields: Any) -> dict[str, Any]:
+    """Success of the clone and of the improved policy, of each of `TOLD`."""
+    config = vla_ppo.Config(**GOTO | fields, seed=seed)
+    parts: Any = {} if side == "vla" else {"model": ppo.Model}
+    curve: list[tuple[int, float]] = []
+    cloned = None
+    with vla_ppo.Trainer(config, **parts) as trainer:
+        for log in trainer():
+            if cloned is None and log["logs"].get("phase") == 1.0:
+                cloned = obedience(trainer)
+            if log["log_type"] == "evaluate":
+                success = round(float(log["logs"]["success_rate"]), 4)
+                curve.append((log["sample_step"], success))
+        size = sum(p.numel() for p in trainer.model.parameters())
+        run = {"side": side, "seed": seed, "cloned": cloned, "parameters": size}
+        run |= {"improved": obedience(trainer), "curve": curve}
+    return run
+
+
+def obedience(trainer: Any) -> dict[str, float]:
+    """Success rates of a trainer's policy on GoTo, of each of `TOLD`."""
+    config, found = trainer.config, {}
+    world = {**gymnasium.spec(config.env_id).kwargs, **config.env_kwargs}
+    for told in TOLD:
+        kind, goals = (Misled, "seen") if told == "misled" else (GoToVectorEnv, told)
+        envs = trainer.wrap_envs(kind(128, **{**world, "goals": goals}))
+        logs = evaluate(trainer.agent, envs, EPISODES, SEED).logs()
+        found[told] = round(logs["success_rate"], 4)
+    return found
+
+
+def table(runs: figure.Runs) -> figure.Table:
+    rows: list[list[str]] = []
+    for side in POLICIES:
+        of = figure.some(runs, side=side)
+        for when in ("cloned", "improved"):
+            told = [figure.spread(figure.values(of, when, name)) for name in TOLD]
+            rows.append([side, when, *told, f"{of[0]['parameters']:,}"])
+    return ["policy", "", *TOLD, "parameters"], rows
+
+
+def draw(axes: Any, runs: figure.Runs) -> None:
+    curves = {of.upper(): figure.values(runs, "curve", side=of) for of in POLICIES}
+    lines(axes, curves)
+    label = "who does not listen, at best"
+    axes.axhline(1 / 3, color=INK, linewidth=0.9, linestyle="--", label=label)
+    axes.set(title="GoTo seen as images, told in words")
+    axes.set(xlabel="environment steps, the expert's included")
+    axes.set(ylabel="success rate of deterministic episodes")
+
+
+if __name__ == "__main__":
+    figure.main(SAYS, measure, table, draw, side=POLICIES)
