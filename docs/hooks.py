@@ -7,8 +7,6 @@
   another host.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

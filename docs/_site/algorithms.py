@@ -9,8 +9,6 @@
 - `::: fields of dqn: gamma tau` is a table of some of them, in this order.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect
@@ -24,14 +22,6 @@ from yieldrl.cli.field_options import docstrings
 from .directives import Page, directive, filled, listed, table
 
 ARXIV = re.compile(r"(?<!\[)(arXiv:)?(\d{4}\.\d{4,5})")
-SHARED = {
-    "ActorCriticConfig": "Of every actor with a critic",
-    "OnPolicyConfig": "Of every algorithm on rollouts",
-    "OffPolicyConfig": "Of every algorithm with a replay buffer",
-    "EpsilonConfig": "Of every epsilon-greedy algorithm",
-    "PlacesConfig": "Of collecting, and of processes on Ray",
-}
-"""Class of what several algorithms share -> title of its fields."""
 
 
 @directive("table family")
@@ -112,12 +102,12 @@ def _config(algorithm: str) -> Any:
 
 
 def _title(base: type, algorithm: str) -> str:
-    folder = base.__module__.removesuffix(".config").rpartition(".")[2]
-    if base.__module__.startswith("yieldrl.foundations"):
-        return SHARED.get(base.__name__, "Of every algorithm")
+    package, _, rest = base.__module__.partition(f"{catalog.PACKAGE}.")
+    if package:  # of several algorithms: what it says of itself
+        return (inspect.getdoc(base) or "").partition("\n")[0].removesuffix(".")
+    folder = rest.partition(".")[0]
     own = folder == algorithm
-    title = "Its own, or with a default of its own" if own else f"From {folder}"
-    return SHARED.get(base.__name__, title)
+    return "Its own, or with a default of its own" if own else f"From {folder}"
 
 
 def _rows(cls: type, shown: list[dataclasses.Field[Any]]) -> str:

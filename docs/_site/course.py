@@ -10,8 +10,6 @@
   what is to be seen. `python -m benchmarks gallery` wrote how well it plays beside it.
 """
 
-from __future__ import annotations
-
 import html
 import importlib
 import json

@@ -5,8 +5,6 @@ Classes are compared member by member with those that they extend; a method that
 `super()` is shown as an addition. Docstrings and checks of settings are left out.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import importlib

@@ -6,8 +6,6 @@ the pattern's groups. Lines that no
 pattern matches are left as they are.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Callable, Sequence

@@ -7,8 +7,6 @@
 - `::: reached by sac` shows all that was measured of an algorithm.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 from functools import cache

@@ -7,8 +7,6 @@
 - `::: yieldrl.buffers.*` is the reference of every name that a package exports.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

@@ -284,7 +284,7 @@ def test_a_dots_transitions_have_one_ratio_and_one_sign(steps):
 # Chapter 11
 @pytest.fixture(scope="module")
 def peak():
-    names = course.load("fitted_critics") | course.load("false_peak")
+    names = course.load("false_peak")
     critics = names["Critics"]()
     return names, critics, names["climb"](critics)
 
@@ -358,7 +358,7 @@ PAGE_15 = (DOCS / "course" / "15-rollout-and-training.md").read_text("utf-8")
 
 @pytest.fixture(scope="module")
 def timeline():
-    return course.load("timeline")
+    return course.load("side_by_side")
 
 
 @pytest.fixture(scope="module")
@@ -408,7 +408,7 @@ def test_the_listener_is_drawn_by_the_ten_lines_of_the_page():
     assert block is not None
     page: dict[str, Any] = {}
     exec(block[1], page)
-    listener = course.load("listener")
+    listener = course.load("two_sentences")
     shown = [column[:256] for column in listener["demonstrated"]()]
     both = []
     for names in (page, listener):

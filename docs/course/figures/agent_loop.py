@@ -5,8 +5,6 @@ that is best there. Each frame is one step of it: what the agent saw, what it di
 what came back.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import gymnasium

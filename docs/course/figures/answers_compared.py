@@ -4,8 +4,6 @@ The push is the derivative of the library's own objective by the token's log-pro
 where the ratio is 1: `relative` and `mean` of the algorithms.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 

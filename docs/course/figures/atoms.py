@@ -5,8 +5,6 @@ lake, under its best policy and on eleven atoms: where C51's target comes to res
 it is applied to the lake's table. Every share is the library's own `project`.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

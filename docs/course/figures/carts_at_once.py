@@ -4,8 +4,6 @@ They are the library's own, and every frame is an answer of theirs to a step wit
 actions: the states that are gone on from, and `final_obs` of those that ended.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

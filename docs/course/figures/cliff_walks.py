@@ -6,8 +6,6 @@ of the policy by the library's `policy_evaluation`, then a greedier policy, and 
 until nothing changes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -7,8 +7,6 @@ network may say of what it has never seen, here the mean of its other values. Ta
 are made by the library's own `gae`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

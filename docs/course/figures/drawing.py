@@ -3,8 +3,6 @@
 Looks such as `red line dashed` are classes of `docs/assets/course/course.css`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product

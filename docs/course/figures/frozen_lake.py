@@ -1,7 +1,5 @@
 """FrozenLake as arrays, for figures: what is known of it, and episodes on it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

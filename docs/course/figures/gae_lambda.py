@@ -6,8 +6,6 @@ deviation are exact: the lake's table is known, so both solve linear equations. 
 are episodes, estimated by the library's own `gae`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

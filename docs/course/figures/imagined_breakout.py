@@ -5,8 +5,6 @@ Nothing is trained here: the boards are those of the first seed in
 `benchmarks/figures/film.py` recorded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ For a judge's score `r` the best policy is `reference exp(r / beta)`, normalised
 every beta it has a divergence from the reference, a learned and a true reward.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ Nothing is trained here: the numbers are those of
 has measured.
 """
 
-from __future__ import annotations
-
 import statistics
 from typing import Any
 

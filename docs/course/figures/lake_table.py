@@ -4,8 +4,6 @@ The library's own Q-learning on the slippery FrozenLake. What its table is worth
 exact: `policy_evaluation` of its greedy policy.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ Nothing is trained here: the runs are those of
 `benchmarks/figures/munchausen.py` has measured.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ For a transition whose advantage is +1, and for one whose advantage is -1. Objec
 gradient are those of the library's own `ppo.Algorithm.gain`.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import pairwise
 from types import SimpleNamespace

@@ -5,8 +5,6 @@ A policy on the frozen lake is a table of logits, the critic is exact, and a rol
 policy is worth is exact, `policy_evaluation`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from types import SimpleNamespace
 from typing import Any, NamedTuple

@@ -6,8 +6,6 @@ played by the library's own Q-learning, which without a future is a bandit's: a 
 its table for every traveller, and epsilon in a column.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

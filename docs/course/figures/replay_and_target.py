@@ -4,8 +4,6 @@ Nothing is trained here: the lines are those of `docs/results/dqn-stability.json
 which `benchmarks/figures/stability.py` has measured.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from . import drawing as svg

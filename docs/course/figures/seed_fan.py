@@ -5,8 +5,6 @@ for each, so that they do not touch. What a run has learned is exact,
 `policy_evaluation` of its greedy policy; so all that differs is the seed.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ Nothing is trained here: the lines are those of
 `benchmarks/figures/debugging.py` has measured.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ Nothing is timed here: the points are those of `docs/results/worlds-*.json`. The
 line of each world of tensors is fitted to them: a step of N environments takes a + b N.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ Nothing is trained here: the numbers are those of the first seed in
 measured them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Numbers, shades and arrows are those of Bellman's optimality equation, applied t
 times to zeros. The last frame is the library's own `value_iteration`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
