@@ -24,14 +24,7 @@ def chapters() -> dict[str, Path]:
     return {path.name.partition("_")[0]: path for path in folders}
 
 
-def check(
-    chapter: str,
-    answer: Mapping[str, Any] | ModuleType | None = None,
-    /,
-    *,
-    file: str | Path | None = None,
-    **functions: Any,
-) -> bool:
+def check(chapter: str, /, *, file: str | Path | None = None, **functions: Any) -> bool:
     """Say of every property of an exercise whether an answer has it.
 
     What is given takes the place of what `exercise.py` has under that name, so that a
@@ -39,7 +32,6 @@ def check(
 
     Args:
         chapter: For example `ch09`; `9` and the name of the folder will do.
-        answer: Functions by their names, or a module of them.
         file: Another file than the chapter's `exercise.py`, which is made with its
             gaps open if it is not there.
         functions: Functions by their names.
@@ -51,7 +43,7 @@ def check(
         ValueError: If there is no such exercise, or nothing of that name in it.
         FileNotFoundError: If there is no such file.
     """
-    what, found = _read(chapter, answer, file, functions)
+    what, found = _read(chapter, file, functions)
     print(what)
     return checking.report(found)
 
@@ -63,26 +55,23 @@ def grade(chapter: str, file: str | Path | None = None) -> bool:
     What the answer itself prints goes to standard error.
     """
     with contextlib.redirect_stdout(sys.stderr):
-        found = list(_read(chapter, None, file, {})[1])
+        found = list(_read(chapter, file, {})[1])
     print(json.dumps([verdict._asdict() for verdict in found], indent=2))
     return all(verdict.passed for verdict in found)
 
 
 def _read(
-    chapter: str,
-    answer: Mapping[str, Any] | ModuleType | None,
-    file: str | Path | None,
-    functions: Mapping[str, Any],
+    chapter: str, file: str | Path | None, given: Mapping[str, Any]
 ) -> tuple[str, Iterator[Verdict]]:
     """What is checked, in words, and what is found, property by property."""
     folder = find(chapter)
-    given, known = {**_given(answer, folder), **functions}, _known(folder)
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise ValueError(
-            f"nothing in this exercise is called {', '.join(unknown)}: it has"
-            f" {', '.join(known)}"
-        )
+    body = ast.parse(opened(folder)).body
+    kinds = ast.FunctionDef, ast.ClassDef
+    names = [part.name for part in body if isinstance(part, kinds)]
+    known = dict.fromkeys([*gaps(folder), *names])  # those that have a gap first
+    if unknown := sorted(given.keys() - known):
+        lost, there = ", ".join(unknown), ", ".join(known)
+        raise ValueError(f"nothing in this exercise is called {lost}: it has {there}")
     path = folder / "exercise.py" if file is None else Path(file)
     if file is not None and not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file")
@@ -150,21 +139,3 @@ def _run(text: str, path: Path, module: ModuleType) -> None:
     """Run a file's text in a module."""
     vars(module)["__file__"] = str(path)
     exec(compile(text, str(path), "exec", dont_inherit=True), vars(module))
-
-
-def _known(folder: Path) -> list[str]:
-    """The functions and classes of an exercise, those that have a gap first."""
-    body = ast.parse(opened(folder)).body
-    kinds = ast.FunctionDef, ast.ClassDef
-    names = [part.name for part in body if isinstance(part, kinds)]
-    return list(dict.fromkeys([*gaps(folder), *names]))
-
-
-def _given(
-    answer: Mapping[str, Any] | ModuleType | None, folder: Path
-) -> dict[str, Any]:
-    """What was handed over; of a module only what the exercise asks for."""
-    if isinstance(answer, ModuleType):
-        own = vars(answer)
-        return {name: own[name] for name in _known(folder) if name in own}
-    return dict(answer or {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -114,12 +114,8 @@ def test_a_chapter_has_several_names_and_another_says_which_there_are():
 
 
 def test_functions_of_a_notebook(capsys):
-    module = ModuleType("mine")
-    vars(module).update(gae=functional.gae, something_else=1)
     assert check("ch09", gae=functional.gae)
-    assert check("ch09", {"gae": functional.gae})
-    assert check("ch09", module)
-    assert capsys.readouterr().out.count("gae as given\n") == 3
+    assert "gae as given\n" in capsys.readouterr().out
     with pytest.raises(ValueError, match="called gea: it has gae, Algorithm"):
         check("ch09", gea=functional.gae)
 
