@@ -11,7 +11,8 @@ import torch
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
-from yieldrl.envs import HiddenParameters, expert_actions, hidden_worlds
+from yieldrl.envs import HiddenParameters, expert_actions, hidden_worlds, make
+from yieldrl.foundations import Config
 
 WORLDS = {
     "Pendulum": hidden_worlds.PENDULUM,
@@ -55,6 +56,12 @@ def test_ranges_of_ones_own() -> None:
     assert (envs.names, envs.world.max_episode_steps) == (("gravity",), 7)
     with pytest.raises(ValueError, match="say which intervals are, in held_out="):
         made("Pendulum", ranges={"gravity": [9, 11]}, side="held_out")
+
+
+def test_made_for_a_device_from_a_config() -> None:
+    config = Config(env_id="yieldrl/HiddenCartPole-v1", num_envs=3)
+    envs: Any = make(config.env_id, config, device="cpu")
+    assert (envs.num_envs, envs.device.type) == (3, "cpu")
 
 
 def test_the_expert_knows_which_way_a_push_goes() -> None:
