@@ -13,7 +13,6 @@ from yieldrl.envs import value_iteration
 
 from . import drawing as svg
 from .drawing import Frame
-from .frozen_lake import LAKE
 
 SEED = 42  # of an episode that is short, slips, and arrives
 ACTIONS = ("left", "down", "right", "up")
@@ -37,7 +36,7 @@ def figure() -> dict[str, Any]:
     played = episode()
     return svg.figure(
         size=(480, 320),
-        svg=drawing(),
+        svg=svg.drawn("agent_loop"),
         controls={"step": {str(t + 1): t for t in range(len(played))}},
         start=("4",),
         frame=lambda t: frame(played, t),
@@ -88,40 +87,6 @@ def went(step: Step) -> str:
         return f"stayed at {step.obs}, at the edge"
     way, wanted = MOVES[step.next_obs - step.obs], ACTIONS[step.action]
     return f"{'went' if way == wanted else 'slipped'} {way}, to {step.next_obs}"
-
-
-def drawing() -> str:
-    """Both boxes, the arrows between them and the lake."""
-    lake = ""
-    for place, letter in enumerate(LAKE):
-        x, y = LEFT + CELL * (place % 4) + 11, TOP + CELL * (place // 4) + 15
-        lake += svg.line("axis", cell(place, 0)) + svg.label(x, y, letter, "middle")
-    arrows = (
-        svg.line("red line", "M370 43H458V250H376")
-        + svg.line("red line", "M384 244L376 250L384 256")
-        + svg.line("blue line dashed", "M150 228H112V56H144")
-        + svg.line("blue line", "M136 50L144 56L136 62")
-        + svg.line("ink line", "M150 272H22V32H144")
-        + svg.line("ink line", "M136 26L144 32L136 38")
-    )
-    titles = ((260, 36, "agent"), (206, 212, "environment"), (430, 118, "action"))
-    titles += ((142, 118, "reward"), (64, 118, "observation"))
-    names = "".join(svg.label(*at, "middle", font_weight=600) for at in titles)
-    texts = {"saw": (260, 56), "did": (430, 136), "earned": (142, 136)}
-    texts |= {"sees": (64, 136), "flags": (260, 176)}
-    values = "".join(
-        svg.label(*at, anchor="middle", class_=name) for name, at in texts.items()
-    )
-    return svg.parts(
-        svg.box("axis", 150, 14, 220, 58, rx=5),
-        svg.box("axis", 150, 190, 220, 120, rx=5),
-        lake,
-        svg.lines("was ink line dotted", "is red line"),
-        arrows,
-        names,
-        svg.label(206, 230, "the frozen lake", "middle"),
-        values,
-    )
 
 
 def cell(place: int, inset: int) -> str:

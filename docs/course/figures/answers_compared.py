@@ -94,8 +94,8 @@ def frame(right: int, module: Any) -> Frame:
     total = found.push.sum(1).tolist()
     return svg.each(cells) | {
         "returned text": [f"{earned:g}" for earned in found.returns],
-        "better text": [signed(advantage) for advantage in found.advantage],
-        "total text": [signed(push) for push in total],
+        "better text": [svg.signed(advantage, ".2f") for advantage in found.advantage],
+        "total text": [svg.signed(push, ".2f") for push in total],
         "says text": said(found),
     }
 
@@ -108,15 +108,11 @@ def said(found: Pushed) -> str:
         return f"{begin} All earned the same, and no token is pushed."
     pushes = found.push[found.push != 0]
     fair = svg.minus(f"{float(pushes.max()):+.2f}")
-    least, most = (signed(float(of)) for of in (pushes[pushes < 0].max(), pushes.min()))
+    least, most = (
+        svg.signed(float(of), ".2f") for of in (pushes[pushes < 0].max(), pushes.min())
+    )
     wrong = least if least == most else f"{least} to {most}"
     return f"{begin} A token of a right answer is pushed by {fair}, others by {wrong}."
-
-
-def signed(number: float) -> str:
-    """A number with its sign, none before a zero."""
-    text = f"{number:+.2f}"
-    return svg.minus(text if float(text) else text[1:])
 
 
 def drawing() -> str:

@@ -19,7 +19,7 @@ from .frozen_lake import transitions
 
 EPSILONS = [0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4]
 START, GOAL, COLUMNS = 36, 47, 12
-SIDE, LEFT, TOP = 40, 4, 6  # of a field, and of the grid's corner, in pixels
+SIDE, LEFT, TOP = 40, 4, 6  # of a field, and of the grid's corner, as drawn
 
 
 def figure() -> dict[str, Any]:
@@ -27,7 +27,7 @@ def figure() -> dict[str, Any]:
     table: Table = transitions("CliffWalking-v1")
     return svg.figure(
         size=(488, 192),
-        svg=drawing(),
+        svg=svg.drawn("cliff_walks"),
         controls={"ε": svg.labelled(EPSILONS, ".2f")},
         start=("0.10",),
         frame=lambda epsilon: frame(table, epsilon),
@@ -98,23 +98,6 @@ def walk(table: Table, q_value: np.ndarray) -> list[int]:
     while states[-1] != GOAL:
         states.append(table[states[-1]][int(q_value[states[-1]].argmax())][0][1])
     return states
-
-
-def drawing() -> str:
-    """The grid and both walks."""
-    fields = "".join(
-        svg.box("dot" if START < state < GOAL else "axis", x - 20, y - 20, SIDE, SIDE)
-        for state in range(48)
-        for x, y in [place(state)]
-    )
-    (x, y), (end, _) = place(START), place(GOAL)
-    letters = svg.label(x - 13, y + 14, "S", "middle") + svg.label(
-        end + 13, y + 14, "G", "middle"
-    )
-    looks = {"blue": "SARSA", "red dashed": "Q-learning"}
-    legend = svg.tag("g", svg.legend(186, looks, (120, 270)), aria_hidden="true")
-    walks = svg.line("careful blue line") + svg.line("bold red line dashed")
-    return fields + letters + walks + legend
 
 
 def moved(states: list[int], by: int) -> str:

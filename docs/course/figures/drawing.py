@@ -23,6 +23,12 @@ def measured(name: str) -> dict[str, Any]:
     return json.loads(path.read_text("utf-8"))
 
 
+def drawn(name: str) -> str:
+    """What `name.svg` in this folder draws."""
+    text = Path(__file__).with_name(f"{name}.svg").read_text("utf-8")
+    return "".join(text.splitlines()[1:-1])
+
+
 class Scale(NamedTuple):
     """Values from `low` to `high` are pixels from `begin` to `end`."""
 
@@ -104,6 +110,12 @@ def labelled(values: Iterable[Any], spec: str = "") -> dict[str, Any]:
 def minus(text: str) -> str:
     """A text whose hyphens are minus signs."""
     return text.replace("-", "\N{MINUS SIGN}")
+
+
+def signed(number: float, spec: str) -> str:
+    """A number in a format with its sign, none before a zero."""
+    text = f"{number:+{spec}}"
+    return minus(text if float(text) else text[1:])
 
 
 def parts(*elements: str) -> str:

@@ -19,7 +19,7 @@ MARKS = [0, 10, 30, 60, 100, 150, 200, 300, 400, 600, 800, 1000]
 """Episodes after which the table is looked at."""
 STEPS = 24_000  # enough for the last mark
 FIELDS = [state for state, kind in enumerate(LAKE) if kind in "SF"]
-SIDE, LEFT, TOP = 90, 60, 4
+SIDE, LEFT, TOP = 90, 60, 4  # of a field, and of the lake's corner, as drawn
 DIRECTIONS = ((-1, 0), (0, 1), (1, 0), (0, -1))  # left, down, right, up
 
 
@@ -39,7 +39,7 @@ def figure() -> dict[str, Any]:
     found = zip(MARKS, tables(), strict=True)
     return svg.figure(
         size=(480, 368),
-        svg=drawing(),
+        svg=svg.drawn("lake_table"),
         controls={"episodes": {f"{mark}": (mark, *of) for mark, of in found}},
         start=("200",),
         frame=lambda of: frame(*of),
@@ -80,33 +80,6 @@ def field(state: int, q_value: np.ndarray, best: np.ndarray) -> Frame:
         "head d": head,
         "number text": f"{q_value.max():.2f}",
     }
-
-
-def drawing() -> str:
-    """The lake, and all that is in its fields."""
-    entries = "".join(
-        svg.line("entry", triangle(state, action), fill="#3a86d0")
-        for state in FIELDS
-        for action in range(4)
-    )
-    frames = letters = numbers = ""
-    for state, kind in enumerate(LAKE):
-        x, y = middle(state)
-        frames += svg.box("dot" if kind == "H" else "axis", x - 45, y - 45, SIDE, SIDE)
-        letters += svg.label(x - 40, y - 31, kind) if kind in "SHG" else ""
-        if state in FIELDS:
-            numbers += svg.label(x + 40, y + 38, anchor="end", class_="number")
-    arrows = svg.line("shaft ink line") + svg.line("head ink line")
-    return entries + frames + arrows * len(FIELDS) + numbers + letters
-
-
-def triangle(state: int, action: int) -> str:
-    """The side of a field to which an action leads."""
-    (x, y), (dx, dy), half = middle(state), DIRECTIONS[action], SIDE // 2
-    corners = [
-        (x + half * (dx + sign * dy), y + half * (dy + sign * dx)) for sign in (-1, 1)
-    ]
-    return f"M{x} {y}" + "".join(f"L{a} {b}" for a, b in corners) + "Z"
 
 
 def arrow(state: int, action: int | None) -> tuple[str, str]:

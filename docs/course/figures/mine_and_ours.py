@@ -17,8 +17,7 @@ from .seed_fan import GROUPS, SILENT, counted, drawn_seeds, fan
 
 COUNTS = [1, 3, 5, 10, 20]
 SIDES = {"munchausen": "mine", "dqn": "ours"}
-"""Side -> its class in the drawing."""
-
+"""Side -> its class in `mine_and_ours.svg`, whose axes are these."""
 ACROSS, UP = Scale(0, 1, 40, 330), Scale(0, 500, 250, 22)
 DIFFERENCE = Scale(-120, 120, 250, 22)
 BAR = 394  # where the difference stands
@@ -34,7 +33,7 @@ def figure() -> dict[str, Any]:
 
     return svg.figure(
         size=(480, 292),
-        svg=drawing(),
+        svg=svg.drawn("mine_and_ours"),
         controls={
             "seeds": svg.labelled(COUNTS),
             "which": {name: i for i, name in enumerate(GROUPS)},
@@ -74,27 +73,3 @@ def frame(runs: list[dict[str, Any]], group: str) -> Frame:
 def level(apart: float) -> float:
     """Pixels of a difference; what is far off is just outside."""
     return DIFFERENCE(min(max(apart, -126), 126))
-
-
-def drawing() -> str:
-    """Axes, lines and the difference."""
-    beside = "".join(
-        svg.line("axis", f"M434 {level(y)}h4")
-        + svg.label(441, level(y) + 4, svg.minus(mark))
-        for y, mark in ((120, "+120"), (0, "0"), (-120, "-120"))
-    )
-    steps = {k / 10: f"{k} 000" if k else "0" for k in range(0, 11, 5)}
-    red = "fill:var(--md-accent-fg-color)"
-    return svg.parts(
-        svg.x_axis(ACROSS, 250, steps, "steps"),
-        svg.y_axis(UP, 40, (0, 250, 500), "return of evaluations"),
-        svg.line("band-ours band"),
-        svg.line("band-mine band", style=red),
-        svg.lines("line-ours ink line dashed", "line-mine red line"),
-        svg.line("axis", "M434 22V250"),
-        beside,
-        svg.label(BAR, 16, "difference", "middle"),
-        svg.line("axis dashed", f"M{BAR - 40} {level(0)}h80"),
-        svg.line("between line blue wide"),
-        svg.dot("apart dot", BAR, r=6, style="fill-opacity:1"),
-    )

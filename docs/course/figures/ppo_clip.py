@@ -22,9 +22,8 @@ TOP, BOTTOM = 28, 294  # of a panel, in pixels
 
 
 class Panel(NamedTuple):
-    """One of the two halves: an advantage and its axes."""
+    """One of the two halves: an advantage and its axes, which `ppo_clip.svg` draws."""
 
-    name: str
     advantage: int
     across: Scale  # of the ratio
     up: Scale  # of the objective
@@ -33,17 +32,14 @@ class Panel(NamedTuple):
 
 GOOD = Scale(0, 2, 46, 226), Scale(0, 1, 202, 118), Scale(0, 1, 290, 244)
 BAD = Scale(0, 2, 288, 468), Scale(0, 1, 34, -50), Scale(0, 1, 244, 198)
-PANELS = (
-    Panel("better than expected: Â = +1", 1, *GOOD),
-    Panel("worse than expected: Â = \N{MINUS SIGN}1", -1, *BAD),
-)
+PANELS = Panel(1, *GOOD), Panel(-1, *BAD)
 
 
 def figure() -> dict[str, Any]:
     """All frames: a ratio and an epsilon each."""
     return svg.figure(
         size=(480, 326),
-        svg="".join(map(drawing, PANELS)),
+        svg=svg.drawn("ppo_clip"),
         controls={
             "ratio": svg.labelled(RATIOS, ".2f"),
             "ε": svg.labelled(EPSILONS, "g"),
@@ -71,8 +67,8 @@ def frame(ratio: float, epsilon: float) -> Frame:
     """Both panels for a ratio and an epsilon."""
     found = [(panel, *surrogate((ratio,), epsilon, panel)) for panel in PANELS]
     said = ". ".join(
-        f"Â = {panel.advantage:+d}: objective {signed(y, '.2f')}, gradient"
-        f" {signed(slope, '.0f')}"
+        f"Â = {panel.advantage:+d}: objective {svg.signed(y, '.2f')}, gradient"
+        f" {svg.signed(slope, '.0f')}"
         for panel, (y,), (slope,) in found
     )
     shown = svg.each(half(panel, ratio, epsilon) for panel in PANELS)
@@ -103,47 +99,9 @@ def half(panel: Panel, ratio: float, epsilon: float) -> Frame:
     }
 
 
-def drawing(panel: Panel) -> str:
-    """The axes and lines of a panel, of the objective above its gradient."""
-    _, sign, across, up, low = panel
-    left, right = across.begin, across.end
-    heights = [(up(sign * y), sign * y) for y in (0, 1, 2)]
-    heights += [(low(0), 0), (low(sign), sign)]
-    marks = "".join(
-        svg.line("axis", f"M{left} {y}h-4")
-        + svg.label(left - 7, y + 4, signed(value, "d"), "end")
-        for y, value in heights
-    )
-    ratios = (0, 0.5, 1, 1.5, 2)
-    marks += "".join(svg.label(across(x), 310, f"{x:g}", "middle") for x in ratios)
-    axes = f"M{left} {up(0)}V{up(2 * sign)}M{left} {up(0)}H{right}"
-    axes += f"M{left} {low(0)}V{low(sign)}M{left} {low(0)}H{right}"
-    above, below = (46, 284) if sign > 0 else (196, 260)  # one goes up, the other down
-    return svg.parts(
-        svg.box("interval band", "", TOP, "", BOTTOM - TOP),
-        svg.label((left + right) / 2, 16, panel.name, "middle"),
-        svg.line("axis", axes),
-        marks,
-        svg.label(left + 6, above, "objective"),
-        svg.label(left + 6, below, "gradient"),
-        svg.label((left + right) / 2, 324, "ratio", "middle"),
-        svg.line("now axis dotted"),
-        svg.line("blue line dashed", f"M{left} {up(0)}L{right} {up(2 * sign)}"),
-        svg.lines("curve ink line", "slope ink line"),
-        svg.dot("ring red line", r=6),
-        svg.line("push red line"),
-    )
-
-
 def arrow(x: float, y: float, slope: float) -> str:
     """An arrow to the side to which the gradient moves the ratio, or nothing."""
     if not slope:
         return ""
     way = 1 if slope > 0 else -1
     return f"M{x} {y}h{26 * way}m{-8 * way} -5l{8 * way} 5l{-8 * way} 5"
-
-
-def signed(number: float, spec: str) -> str:
-    """A number with its sign, none before a zero."""
-    text = f"{number:+{spec}}"
-    return svg.minus(text if float(text) else text[1:])

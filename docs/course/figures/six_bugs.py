@@ -47,8 +47,8 @@ READINGS = {
 }
 """What the buttons are called -> what they show."""
 FOLDERS = tuple(f"broken_{number:02}" for number in range(1, 7))
-STEPS, SEEDS = 30_720, 5
-WIDE, TALL = 128, 96  # of a panel, in pixels
+STEPS = 30_720
+WIDE, TALL = 128, 96  # of a panel of `six_bugs.svg`, in pixels
 
 
 def figure() -> dict[str, Any]:
@@ -56,7 +56,7 @@ def figure() -> dict[str, Any]:
     runs = svg.measured("debugging-cartpole")["runs"]
     return svg.figure(
         size=(480, 304),
-        svg=drawing(),
+        svg=svg.drawn("six_bugs"),
         controls={"reading": READINGS},
         start=("return",),
         frame=lambda reading: frame(runs, reading),
@@ -116,36 +116,6 @@ def spread(of: list[Line]) -> list[Line]:
         [[step, of_all(column)] for step, column in columns]
         for of_all in (min, max, statistics.mean)
     ]
-
-
-def drawing() -> str:
-    """Panels with axes and lines."""
-    thin = {"style": "stroke-width:1.3"}
-    parts = []
-    for place, folder in enumerate(FOLDERS):
-        x, y = corner(place)
-        clip = svg.box("", x, y - 2, WIDE, TALL + 4)
-        bugs = svg.line("bug red line", **thin) * SEEDS
-        inside = f"{svg.line('band')}{bugs}{svg.line('mean ink line dashed', **thin)}"
-        parts += [
-            svg.tag("clipPath", clip, id=f"panel-{place}"),
-            svg.label(x, y - 6, folder),
-            svg.line("axis", f"M{x} {y}V{y + TALL}h{WIDE}"),
-            svg.line("axis dotted", f"M{x + WIDE / 2} {y}v{TALL}"),
-            svg.tag("g", inside, clip_path=f"url(#panel-{place})"),
-        ]
-    ends = ((0, "start", "0"), (WIDE / 2, "middle", "steps"), (WIDE, "end", "30 000"))
-    for place in (0, 3):
-        x, y = corner(place)
-        for of in (0, TALL / 2, TALL):
-            parts.append(svg.line("axis", f"M{x} {y + of}h-4"))
-            parts.append(svg.label(x - 6, y + of + 4, anchor="end", class_="mark"))
-    for place in (3, 4, 5):
-        x, y = corner(place)
-        for of, anchor, text in ends:
-            parts.append(svg.line("axis", f"M{x + of} {y + TALL}v4"))
-            parts.append(svg.label(x + of, y + TALL + 16, text, anchor))
-    return "".join(parts)
 
 
 def corner(place: int) -> tuple[int, int]:

@@ -106,7 +106,7 @@ def figure() -> dict[str, Any]:
     ways = [told(lake()), told(cart())]
     return svg.figure(
         size=(480, 330),
-        svg=drawing(),
+        svg=svg.drawn("transition_way"),
         controls={
             "world": {
                 world: (world, way) for world, way in zip(WORLDS, ways, strict=True)
@@ -233,34 +233,3 @@ SAYS = (
     "the algorithm says where the model should have been.",
     "the trainer yields a log, and waits for your loop.",
 )
-
-
-def drawing() -> str:
-    """The boxes, all ways in grey, and the way and texts of a frame."""
-    boxes = {
-        "Trainer": (6, 6, 468, 224),
-        "environments": (18, 50, 94, 70),
-        "Agent": (168, 22, 294, 138),
-        "Algorithm": (286, 44, 166, 106),
-        "Model": (362, 70, 80, 76),
-    }
-    parts = [
-        svg.box("axis", *at, rx=5) + svg.label(at[0] + 8, at[1] + 15, name)
-        for name, at in boxes.items()
-    ]
-    parts += [svg.line("axis", f"M{x} 194h24v26h-24z") for x in range(98, 290, 24)]
-    holds = svg.label(240, 302, anchor="middle", class_="holds")
-    return "".join(
-        [
-            *parts,
-            svg.line("axis dashed", "M226 44V154"),
-            svg.label(220, 148, "NumPy", "end"),
-            svg.label(232, 148, "tensors"),
-            svg.label(92, 211, "buffer", "end"),
-            svg.label(420, 250, "for log in trainer():", "end"),
-            *(svg.line("axis", path) for path in WAYS),
-            svg.line("way red line"),
-            svg.label(240, 282, anchor="middle", class_="form", font_weight=600),
-            holds + holds.replace("302", "320"),
-        ]
-    )

@@ -19,15 +19,15 @@ SWEEPS = [*range(11), 12, 15, 20, 30, 50, 100, 200, 400]
 ICE = {"slippery": True, "firm": False}
 FIELDS = [state for state, kind in enumerate(LAKE) if kind in "SF"]
 """Where something can be decided."""
-SIDE, LEFT, TOP = 78, 84, 8  # of a field, and of the lake's corner, in pixels
+SIDE, LEFT, TOP = 78, 84, 8  # of a field, and of the lake's corner, as drawn
 
 
 def figure() -> dict[str, Any]:
     """All frames: a number of sweeps and a kind of ice each."""
     lakes = {name: (name, Lake(is_slippery)) for name, is_slippery in ICE.items()}
     return svg.figure(
-        size=(480, 4 * SIDE + 2 * TOP),
-        svg=drawing(),
+        size=(480, 328),
+        svg=svg.drawn("value_iteration"),
         controls={"sweeps": {**svg.labelled(SWEEPS), "∞": None}, "ice": lakes},
         start=("4", "slippery"),
         frame=lambda count, ice: frame(count, *ice),
@@ -90,29 +90,6 @@ def frame(count: int | None, ice: str, lake: Lake) -> Frame:
         for s in FIELDS
     )
     return {**fields, "says text": said}
-
-
-def drawing() -> str:
-    """The lake with its numbers and arrows."""
-    parts = []
-    for state, kind in enumerate(LAKE):
-        x, y = corner(state)
-        middle = f"{x + SIDE / 2:g}"
-        if state in FIELDS:
-            parts.append(
-                svg.box("shade", x, y, SIDE, SIDE) + svg.line("arrow ink line")
-            )
-            number = svg.label(middle, y + SIDE - 8, anchor="middle", class_="number")
-            parts.append(number)
-        else:
-            name = "goal" if kind == "G" else "hole"
-            parts.append(svg.label(middle, f"{y + SIDE / 2 + 4:g}", name, "middle"))
-    parts.append(svg.label(LEFT + 6, TOP + 16, "S"))
-    lines = "".join(
-        f"M{LEFT} {TOP + SIDE * k}h{4 * SIDE}M{LEFT + SIDE * k} {TOP}v{4 * SIDE}"
-        for k in range(5)
-    )
-    return "".join(parts) + svg.line("axis", lines)
 
 
 def arrows(state: int, chosen: np.ndarray) -> str:
