@@ -25,11 +25,7 @@ AGAIN = {  # timed beside changes, or before the history was written anew
     "double_dqn-chance",
     "dqn-stability",
     "ppo_lstm-signpost",
-    "prioritized_dqn-cliffwalk",
-    "q_learning-cliffwalking",
-    "q_learning-frozenlake",
     "q_learning-frozenlake8x8",
-    "q_learning-taxi",
 }
 
 
