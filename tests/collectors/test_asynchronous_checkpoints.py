@@ -40,6 +40,19 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(module, tmp_path):
         assert repr(found) == repr(expected), f"saved after log {point}"
 
 
+def test_what_was_trained_acts_after_a_checkpoint(tmp_path):
+    trainer = trainer_of(ppo, max_policy_lag=0, learning_rate=0.1)
+    for log in trainer():
+        if log["learn_step"] == 8:
+            break
+    resumed = ppo.Trainer.load(trainer.save(tmp_path / "checkpoint.pt"))
+    resumed.collector.step()
+    resumed.collector.stop()
+    actor = resumed.collector._acting.actor.agent.model
+    pairs = zip(actor.parameters(), resumed.model.parameters(), strict=True)
+    assert all(acted.equal(learned) for acted, learned in pairs)
+
+
 @pytest.mark.parametrize(
     ("module", "lag"), [(ppo, 2), (ppo_lstm, 0), (dqn, 0), (n_step_dqn, 2)]
 )
