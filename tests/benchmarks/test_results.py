@@ -25,7 +25,6 @@ AGAIN = {  # timed beside changes, or before the history was written anew
     "double_dqn-chance",
     "dqn-stability",
     "ppo_lstm-signpost",
-    "q_learning-frozenlake8x8",
 }
 
 
