@@ -203,11 +203,11 @@ class Agent(AgentBase):
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """From tensors: an exploring action `[B, ...]`, and extras; for `sample`."""
-        extras = {**self.acting({"obs": obs}, self.generator)}
+        extras = self.acting({"obs": obs})
         return extras.pop("action"), extras
 
     def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
-        """`explore` as a function of tensors alone, which may be compiled.
+        """`explore` as a function of tensors alone.
 
         From `obs [B, ...]` to an `action [B, ...]` and the extras.
         """

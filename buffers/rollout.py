@@ -137,17 +137,6 @@ class RolloutBuffer:
         self._storage.write(now.row, transition, first=now.row == 0)
         now.row += 1
 
-    def row_to_write(self) -> dict[str, Any] | None:
-        """The next row as tensors to write into, before `count_row`; None for `add`."""
-        row = self._progress.row
-        if not 0 < row < self.num_steps:
-            return None
-        return self._storage.nested(lambda leaf: leaf.tensor[row])
-
-    def count_row(self) -> None:
-        """Count the row of `row_to_write` as written."""
-        self._progress.row += 1
-
     def end_episodes(self) -> None:
         """Mark unfinished episodes as truncated: the next step begins new ones."""
         now = self._progress

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shlex
 import sys
@@ -120,10 +119,8 @@ def _run(trainer: Any, logged: Any, restarts: int = 0) -> None:
 
 
 def _loop(trainer: Any, logged: Any) -> None:
-    from yieldrl.experiments import run_files, run_status
+    from yieldrl.experiments import run_status
 
-    # What was compiled is in the run's `speed.txt`; the screen is for learning.
-    logging.getLogger("yieldrl.speed").addHandler(logging.NullHandler())
     with trainer:
         try:
             with closing(run_status.noting(trainer, logged())) as logs:
@@ -131,7 +128,6 @@ def _loop(trainer: Any, logged: Any) -> None:
                     pass
             if not _first():
                 return
-            run_files.note_speed(trainer)
             print(evaluating.report(trainer))
         except KeyboardInterrupt:
             if _first():

@@ -9,7 +9,6 @@ from yieldrl.collectors.evaluation import (
     evaluate_in_order,
     play_in_order,
 )
-from yieldrl.collectors.fused import FusedCollector, can_share_next_obs
 from yieldrl.collectors.protocols import Buffer, Collector
 from yieldrl.collectors.sync import SyncCollector
 
@@ -19,9 +18,7 @@ __all__ = [
     "Collector",
     "Evaluation",
     "Evaluator",
-    "FusedCollector",
     "SyncCollector",
-    "can_share_next_obs",
     "evaluate",
     "evaluate_in_order",
     "mean_episode",

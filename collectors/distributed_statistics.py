@@ -28,13 +28,6 @@ class DistributedStatistics:
         """Add a step; every `report_every` steps the means over all episodes."""
         return self._reduce(self.own.update(step))
 
-    def next_row(self) -> dict[str, Tensor]:
-        return self.own.next_row()
-
-    def count_row(self, next_obs: Any, action: Any) -> dict[str, float]:
-        """Count the row as written; the logs that `update` returns."""
-        return self._reduce(self.own.count_row(next_obs, action))
-
     def report(self) -> dict[str, float]:
         """The means over all episodes since the latest report; a collective call."""
         return self._reduce(self.own.report(), now=True)

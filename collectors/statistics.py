@@ -84,19 +84,10 @@ class TensorStatistics:
         torch.logical_or(step.terminated, step.truncated, out=ended)
         if step.valid is not None:
             valid.copy_(step.valid)
-        return self.count_row(step.next_obs, step.action)
-
-    def next_row(self) -> dict[str, Tensor]:
-        """Where to write the next step's rewards and ends `[N]`, before `count_row`."""
-        reward, ended, _ = self._rows[self._row]
-        return {"reward": reward, "ended": ended}
-
-    def count_row(self, next_obs: Any, action: Any) -> dict[str, float]:
-        """Count the row as written; logs as of `update`."""
         self._row += 1
         if self._row < self.report_every:
             return {}
-        return self.report(next_obs, action)
+        return self.report(step.next_obs, step.action)
 
     def report(self, next_obs: Any = None, action: Any = None) -> dict[str, float]:
         """The means over the episodes that ended since the latest report, if any."""

@@ -4,7 +4,6 @@ config.yaml       the whole run, loadable with `--config`  the trainer's `claim`
 run.json          which trainer, which versions            the trainer's `claim`
 owner.json        the process that trains or trained here  the trainer's `claim`
 cluster.json      the workers on Ray, and their progress   `yieldrl train`
-speed.txt         threads, and what was compiled           `yieldrl train`
 checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
 logs.csv          log_type, sample_step, ..., value        loggers.csv
 """
@@ -24,10 +23,8 @@ from yieldrl.foundations.files import read_file, to_yaml
 from yieldrl.loggers import list_checkpoints
 from yieldrl.loggers.checkpoint_index import BEST
 from yieldrl.loggers.files import place, write_atomically
-from yieldrl.loggers.write_errors import refuse_folder
 
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"
-SPEED = "speed.txt"
 
 
 def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
@@ -50,16 +47,8 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
     }
     text = to_yaml(whole)
     folder = place(trainer, None, "")
-    refuse_folder(folder / SPEED)  # fail now, not at the end of the run
     write_atomically(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
     write_atomically(folder / CONFIG, text)  # last: if it exists, both do
-
-
-def note_speed(trainer: Any) -> None:
-    """Write `speed.txt`: threads, what was compiled, and why."""
-    lines = [f"threads: {trainer.threads}", *trainer.algorithm.plan.decisions]
-    text = "".join(f"{line}\n" for line in lines)
-    write_atomically(place(trainer, None, "") / SPEED, text)
 
 
 def trainer_name(cls: type[Any]) -> str:

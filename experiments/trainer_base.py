@@ -98,7 +98,7 @@ class TrainingRun(OnRay):
     ) -> None:
         """Make agent, learners, buffer and collector, or use the given ones."""
         images = spaces.has_images(self.envs.single_observation_space)
-        self.threads = set_threads(self.config.threads, images=images)
+        set_threads(self.config.threads, images=images)
         keep_freed_memory()
         self.agent = make_agent(self, model=model, algorithm=algorithm, agent=agent)
         warn_of_concerns(self)

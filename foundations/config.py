@@ -61,13 +61,11 @@ class Config(PlacesConfig):
     """Where networks and buffers live: `cpu`, `cuda`, `cuda:1`, `mps`; `auto` takes a
     GPU if there is one. Narrow networks are often faster on the CPU."""
 
-    speed: Literal["auto", "eager", "compile", "cudagraph"] = "auto"
-    """How gradient steps are taken, and by PPO and its children actions too. `eager` is
-    plain PyTorch; `compile` has `torch.compile` compile each function at its first
-    call, for up to half a minute, and keeps the code for later runs; `auto` is eager in
-    a short run, takes code that was kept in a longer one, and has it compiled in a
-    process beside the training in one that is long enough. On a GPU `cudagraph` and
-    `auto` record compiled code as a CUDA graph. Results differ in their last digits."""
+    compile: bool = False
+    """Have `torch.compile` compile gradient steps, and the evaluation of rollouts. That
+    takes up to half a minute at the first of them, and pays in long runs. Results
+    differ in their last digits. A method that you replace on a class, or a variable of
+    the environment, does not change what is compiled already."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
     """Digits in which gradient steps multiply matrices. `bfloat16` keeps two to three,
@@ -111,9 +109,8 @@ class Config(PlacesConfig):
             raise self.error("eval_in_order", "actors have none: choose eval_actors=0")
         if not self.env_id:
             raise self.error("env_id", "name an environment, e.g. 'CartPole-v1'")
-        if self.speed in ("compile", "cudagraph") and self.uncompiled is not None:
-            remedy = f"{self.uncompiled}: choose 'auto', which is 'eager' here"
-            raise self.error("speed", remedy)
+        if self.compile and self.uncompiled is not None:
+            raise self.error("compile", f"{self.uncompiled}: leave it out")
         self._check_folder("run_root")
         if self.run_name is not None:
             self._check_folder("run_name")
@@ -123,7 +120,3 @@ class Config(PlacesConfig):
     def to_play(self) -> Self:
         """This config without training-only parts: processes, demonstrations."""
         return self.in_one_process() if self.collection == "ray" else self
-
-    def planned_learn_steps(self) -> int:
-        """Gradient steps of a whole run; 0 if unknown in advance."""
-        return 0

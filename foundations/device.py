@@ -8,7 +8,7 @@ import torch
 
 from yieldrl.foundations.ranks import ranks
 
-log = logging.getLogger("yieldrl.speed")
+log = logging.getLogger("yieldrl.threads")
 
 
 def resolve_device(name: str) -> torch.device:
@@ -37,8 +37,8 @@ def usable_device(name: str | torch.device) -> torch.device:
     return device
 
 
-def set_threads(wanted: int | None, *, images: bool) -> str:
-    """Set PyTorch's CPU threads for this process; return a sentence with the reason.
+def set_threads(wanted: int | None, *, images: bool) -> None:
+    """Set PyTorch's CPU threads for this process.
 
     None means one thread for vector observations, because narrow networks are slower
     on several threads, and half of the cores for images. Threads wait for each other
@@ -51,8 +51,7 @@ def set_threads(wanted: int | None, *, images: bool) -> str:
         wanted = max(1, cores // (2 * beside)) if images else 1
         why = "for images" if images else "for vectors"
     torch.set_num_threads(wanted)
-    log.info("threads: %s", said := f"{wanted} of {cores} cores, {why}")
-    return said
+    log.info("threads: %d of %d cores, %s", wanted, cores, why)
 
 
 def keep_freed_memory() -> None:

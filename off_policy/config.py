@@ -69,7 +69,3 @@ class OffPolicyConfig(foundations.Config):
         return functional.updates_due(
             sample_step, self.learning_starts, self.train_every, self.gradient_steps
         )
-
-    def planned_learn_steps(self) -> int:
-        """Gradient steps of a whole run."""
-        return self.learn_steps_by(self.total_steps)

@@ -52,7 +52,7 @@ class RememberingAgent(abstractions.Agent):
         """A random action `[B, ...]`, and from which memory it was chosen."""
         memory, first = self.sampling.recall(spaces.batch_size(obs))
         before = {"memory": memory, "first": first}
-        extras = {**self.acting({"obs": obs, **before}, self.generator)}
+        extras = self.acting({"obs": obs, **before})
         self.sampling.keep(extras.pop("remembered"))
         return extras.pop("action"), {**extras, **before}
 

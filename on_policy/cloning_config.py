@@ -85,7 +85,6 @@ class CloningConfig(OnPolicyConfig):
             batch_size=self.clone_batch_size,
             learning_rate=self.clone_learning_rate,
             warmup_steps=self.clone_warmup_steps,
-            speed="eager",
             eval_every=0,
         )
 

@@ -110,10 +110,6 @@ class OnPolicyConfig(ActorCriticConfig):
                 f" {self.batch_size} gives such: choose {remedy}",
             )
 
-    def planned_learn_steps(self) -> int:
-        """Gradient steps of a run that takes one on every rollout."""
-        return -(-self.total_steps // self.batch_size)
-
     @property
     def batch_size(self) -> int:
         """Transitions of a rollout, `T * N`."""

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from tensordict import TensorDict
 
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import CircularBuffer, Minibatches, RolloutBuffer
-from yieldrl.collectors import Collector, FusedCollector, can_share_next_obs
+from yieldrl.foundations import spaces
 from yieldrl.foundations.conversion import check_shapes
 from yieldrl.on_policy.config import OnPolicyConfig
 
@@ -31,19 +32,14 @@ class OnPolicyTrainer(abstractions.Trainer):
 
     def make_buffer(self) -> RolloutBuffer:
         config, reads = self.config, self.algorithm.reads_next_obs
-        compiled = config.uncompiled is None and config.collection == "sync"
-        once = can_share_next_obs(self.envs, compiled=compiled)
+        # Images are kept once: where they are looked at again, they are the next row's.
+        on_cpu = torch.device(getattr(self.envs, "device", "cpu")).type == "cpu"
+        once = on_cpu and spaces.has_images(self.envs.single_observation_space)
         parts = {**self.transition_parts, "next_obs": reads, "linked": once}
         if config.collection != "async":
             return RolloutBuffer(config.num_steps, **parts)
         ahead = config.max_policy_lag + 2  # plus one to learn from and one to write
         return CircularBuffer(config.num_steps, num_segments=ahead, **parts)
-
-    def make_collector(self) -> Collector:
-        usual, own = super().make_collector(), type(self.agent).explore
-        if FusedCollector.fits(usual) and own is abstractions.Agent.explore:
-            return FusedCollector.like(usual)
-        return usual
 
     def rows_ahead(self, rows: int) -> int:
         return self.config.num_steps

@@ -7,8 +7,6 @@ from yieldrl.runtime.accumulation import AccumulatedStep
 from yieldrl.runtime.acting_record import ActingRecord
 from yieldrl.runtime.agent_base import AgentBase
 from yieldrl.runtime.averaging import averaged
-from yieldrl.runtime.compiled_call import CompiledCall
-from yieldrl.runtime.compiled_step import CompiledStep
 from yieldrl.runtime.gradient_step import GradientStep, Loss
 from yieldrl.runtime.learner import Learner
 from yieldrl.runtime.learning_mode import LearningMode, frozen
@@ -19,8 +17,6 @@ __all__ = [
     "AccumulatedStep",
     "ActingRecord",
     "AgentBase",
-    "CompiledCall",
-    "CompiledStep",
     "GradientStep",
     "Learner",
     "LearningMode",

@@ -13,15 +13,14 @@ def evaluated(function: Any, model: Any, rollout: TensorDict) -> dict[str, Tenso
     """The results of a function for all actions of a rollout, `[T, N, ...]` each.
 
     Args:
-        function: Of `Runtime.function`, with inputs `obs` and `action`; not random.
+        function: Of `obs` and `action` by these names, to results by theirs.
         model: Its `inputs` selects the policy's inputs.
         rollout: `[T, N]`; it is evaluated in parts that fit into memory.
     """
     obs = model.inputs(rollout).flatten(0, 1).split(CHUNK)
     action = rollout["action"].flatten(0, 1).split(CHUNK)
-    unused = torch.Generator()
     parts = [
-        function({"obs": seen, "action": chosen}, unused)
+        function({"obs": seen, "action": chosen})
         for seen, chosen in zip(obs, action, strict=True)
     ]
     size = rollout.batch_size

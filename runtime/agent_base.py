@@ -1,4 +1,4 @@
-"""Base class of agents: compiled functions, counters, saving."""
+"""Base class of agents: counters, saving."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -17,10 +17,11 @@ from yieldrl.foundations import (
 )
 from yieldrl.runtime.acting_record import ActingRecord
 from yieldrl.runtime.learner import Learner
+from yieldrl.runtime.precision import in_precision
 
 
 class AgentBase(ActingRecord, Counting, ABC):
-    """Acts and annotates through the runtime, which may compile both.
+    """Acts and annotates; what is done to whole rollouts may be compiled.
 
     Args:
         algorithm: The mathematics, with its model.
@@ -29,7 +30,7 @@ class AgentBase(ActingRecord, Counting, ABC):
     Attributes:
         generator: The random generator of exploration.
         border: From observations to tensors, and from actions back.
-        acting: `act`, and `annotating`, `annotate`, as functions of tensors.
+        annotating: `annotate` as a function of tensors, which may be compiled.
     """
 
     algorithm: Any
@@ -49,14 +50,18 @@ class AgentBase(ActingRecord, Counting, ABC):
             unit_box=model.unit_box,
             tokenizer=getattr(model, "tokenizer", None),
         )
-        function = algorithm.runtime.function
-        self.acting = function("acting", self.act)
         if type(self).annotate is not AgentBase.annotate:
+            function = algorithm.runtime.function
             self.annotating = function("evaluation of rollouts", self._annotate)
 
     @abstractmethod
     def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
         """Explore as a function of tensors: an `action`, and what the buffer keeps."""
+
+    def acting(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """What `act` says of inputs, with products in the precision of the config."""
+        act = in_precision(self.config.precision, self.device, self.act)
+        return dict(act(inputs, self.generator))
 
     def annotate(self, obs: Any, action: Tensor) -> dict[str, Tensor]:
         """Numbers that learning needs of actions `[B, ...]`, by the current weights.
@@ -117,5 +122,5 @@ class AgentBase(ActingRecord, Counting, ABC):
         self.acted_version = state["acted_version"]
         self.restore_counters(state)
 
-    def _annotate(self, inputs: Any, generator: torch.Generator) -> dict[str, Tensor]:
+    def _annotate(self, inputs: Any) -> dict[str, Tensor]:
         return self.annotate(inputs["obs"], inputs["action"])

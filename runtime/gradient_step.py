@@ -8,7 +8,6 @@ from torch.optim import Optimizer
 
 from yieldrl.foundations.ranks import ranks
 from yieldrl.runtime.averaging import averaged
-from yieldrl.runtime.optimizer_step import drop_gradients, take_step
 
 Loss = Callable[[Any], tuple[Tensor, dict[str, Any]]]
 """From a batch `[B]` to the loss (0-dim) and metrics to log (detached, 0-dim)."""
@@ -82,9 +81,9 @@ class GradientStep:
                     parameter.grad = mean
             if self.max_grad_norm is not None:
                 logs["grad_norm"] = self.clip(trained)
-            take_step(self.optimizer)
+            self.optimizer.step()
         finally:  # the next step begins without gradients
-            drop_gradients(self.optimizer)
+            self.optimizer.zero_grad()
         logs["learning_rate"] = self.optimizer.param_groups[0]["lr"]
         return logs
 

@@ -14,7 +14,6 @@ from yieldrl.foundations import (
     CheckpointError,
     Config,
     Counters,
-    compile_cache,
     drawing_from,
     ranks,
     resolve_device,
@@ -24,7 +23,6 @@ from yieldrl.networks.dtypes import in_float32
 from yieldrl.runtime.gradient_step import GradientStep, LatestLoss, Loss
 from yieldrl.runtime.learning_mode import LearningMode
 from yieldrl.runtime.runtime import Runtime
-from yieldrl.speed import Plan
 
 
 class Learner:
@@ -53,19 +51,9 @@ class Learner:
         self.model = in_float32(model.to(self.device).eval())
         self.counters = Counters()
         self._seed = ranks().derive_seed(config.seed, "learning")
-        same = {"seed": 0, "total_steps": 0, "run_name": None, "run_root": ""}
-        # What was found out about code holds for this code.
-        classes = [type(self), *map(type, self.model.modules())]
-        code = compile_cache.digest_of(classes) if config.speed == "auto" else ""
-        kind = f"{type(self)} {type(self.model)} {config.to_dict() | same} {code}"
-        self.runtime = Runtime(config, self.device, self.counters, kind)
+        self.runtime = Runtime(config, self.device)
         self._mode = LearningMode(self.model)
         self._steps: dict[tuple[str, Optimizer], tuple[Any, Any, Any]] = {}
-
-    @property
-    def plan(self) -> Plan:
-        """When functions are compiled, and what was decided so far."""
-        return self.runtime.plan
 
     def minimize(
         self,

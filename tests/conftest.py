@@ -1,7 +1,6 @@
 """Fixtures that every room's tests may use, and what holds for a run of them all."""
 
 import gc
-import math
 import os
 import random
 import signal
@@ -13,8 +12,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from yieldrl.foundations import Config
-from yieldrl.speed import pytorch
+from yieldrl.foundations import Config, compiled
 
 pytest_plugins = ["pytester"]
 
@@ -76,21 +74,12 @@ def seeded():
     torch.manual_seed(0)
 
 
-@pytest.fixture(autouse=True)
-def compiles_nothing_on_the_way(monkeypatch):
-    """However long a run means to be, no compiler works beside the tests."""
-    for name in ("COMPILED_SECONDS", "WAITING_SECONDS"):
-        monkeypatch.setattr(f"yieldrl.speed.plan.{name}", math.inf)
-    monkeypatch.setattr("yieldrl.foundations.compile_cache.read_note", lambda kind: {})
-
-
 @pytest.fixture
 def traced(monkeypatch):
     """Functions are traced and guarded as ever, but run as graphs, without new code.
 
-    What a compiled function can do wrong shows there, in a tenth of the time. That
-    generated code computes the same is seen once, in tests/speed and in test_ppo.
-    Returns the graphs.
+    What a compiled function can do wrong shows there, in a tenth of the time. Returns
+    the graphs.
     """
     graphs = []
 
@@ -98,7 +87,7 @@ def traced(monkeypatch):
         graphs.append(graph)
         return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
 
-    monkeypatch.setattr(pytorch, "generated", generated)
+    monkeypatch.setattr(compiled, "lookup_backend", lambda name: generated)
     return graphs
 
 

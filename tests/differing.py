@@ -18,7 +18,6 @@ SETTINGS = {
     "num_steps": 8,
     "total_steps": 64,
     "eval_every": 0,
-    "speed": "eager",
 }
 
 

@@ -116,7 +116,6 @@ class PPO(ppo.Algorithm):
         box = Box(-np.ones(3, np.float32), np.ones(3, np.float32))
         config = ppo.Config(
             device="cpu",
-            speed="eager",
             num_envs=4,
             normalize_observation=True,
             normalize_reward=True,
@@ -144,7 +143,7 @@ class SAC(sac.Algorithm):
     def __init__(self):
         torch.manual_seed(0)
         box = Box(-np.ones(3, np.float32), np.ones(3, np.float32))
-        config = sac.Config(device="cpu", speed="eager", hidden_sizes=(9,))
+        config = sac.Config(device="cpu", hidden_sizes=(9,))
         super().__init__(sac.Model(box, box, config), config)
 
 

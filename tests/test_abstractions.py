@@ -246,7 +246,7 @@ class Guesses(Policy):
 def test_a_policy_that_draws_globally_is_disturbed_by_nobody():
     found = []
     for disturbed in (False, True):
-        options = {"speed": "eager", "total_steps": 64, "eval_every": 0}
+        options = {"total_steps": 64, "eval_every": 0}
         trainer = trainer_of(ppo, model=Guesses, **options)
         for _ in trainer():
             torch.rand(int(disturbed))

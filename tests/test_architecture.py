@@ -11,12 +11,11 @@ ROOT = Path(__file__).parent.parent
 ALLOWED = {
     "foundations": set(),
     "functional": {"foundations"},
-    "envs": {"foundations", "speed"},
+    "envs": {"foundations"},
     "networks": {"foundations"},
     "buffers": {"foundations", "functional"},
     "loggers": {"envs", "foundations"},
-    "speed": {"foundations"},
-    "runtime": {"buffers", "foundations", "networks", "speed"},
+    "runtime": {"buffers", "foundations", "networks"},
     "collectors": {"buffers", "envs", "foundations", "runtime"},
     "distributed": {"collectors", "envs", "foundations", "runtime"},
     "experiments": {
@@ -65,7 +64,6 @@ ALLOWED = {
         "off_policy",
         "on_policy",
         "runtime",
-        "speed",
         "vla",
     },
     "exercises": {

@@ -38,7 +38,6 @@ ROOMS = [
     "off_policy",
     "on_policy",
     "runtime",
-    "speed",
     "vla",
 ]
 

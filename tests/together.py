@@ -5,7 +5,6 @@ The command line comes first, so that it is what joins the two processes.
 
 import atexit
 import os
-import re
 import sys
 from pathlib import Path
 from unittest import mock
@@ -19,7 +18,7 @@ from yieldrl.foundations import ranks
 
 COMMAND = (
     "train ppo --env-id yieldrl/CartPole-v1 --total-steps 2048 --num-steps 32"
-    " --eval-every 1024 --speed eager --run-name both"
+    " --eval-every 1024 --run-name both"
 )
 SETTINGS = {
     "env_id": "yieldrl/CartPole-v1",
@@ -30,13 +29,12 @@ SETTINGS = {
     "eval_every": 512,
     "eval_episodes": 2,
     "normalize_observation": True,
-    "speed": "eager",
 }
 
 
-def graphs(graph, inputs, **options):
+def graphs(_):
     """Functions are traced and guarded as ever, but run as graphs, without new code."""
-    return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
+    return torch._dynamo.lookup_backend("aot_eager")
 
 
 def floats(log):
@@ -76,8 +74,7 @@ def a_run(**settings):
     with ppo.Trainer(ppo.Config(**SETTINGS | settings)) as trainer:
         watched = loggers.early_stop("sample_step", threshold=1e9, log_type="collect")
         logs = [floats(log) for log in watched(trainer)()]
-        said = [re.sub(r" in \d.*", "", s) for s in trainer.algorithm.plan.decisions]
-        return {"logs": logs, "after": trainer.model.state_dict(), "said": said}
+        return {"logs": logs, "after": trainer.model.state_dict()}
 
 
 def note_what_is_left(path):
@@ -93,10 +90,8 @@ def main(folder):
     cli.main(COMMAND.split())
     torch.set_num_threads(1)
     found = {"rank": ranks().rank, "step": one_step(), "run": a_run()}
-    with mock.patch("yieldrl.speed.pytorch.generated", graphs):
-        found["compiled"] = a_run(speed="compile")
-        # One process goes over to compiled code, the other stays with eager steps.
-        found["mixed"] = a_run(speed="compile" if ranks().first else "eager")
+    with mock.patch("yieldrl.foundations.compiled.lookup_backend", graphs):
+        found["compiled"] = a_run(compile=True)
     torch.save(found, folder / f"{ranks().rank}.pt")
     differing.main(folder / "differing")
 

@@ -50,7 +50,7 @@ class Two(Learner):
 
     def __init__(self, kind=torch.optim.Adam, bias=()):
         torch.manual_seed(3)
-        super().__init__(Net(bias), Config(device="cpu", speed="eager"))
+        super().__init__(Net(bias), Config(device="cpu"))
         net, self.number = self.model, Number()
         policy = [*net.layer.parameters(), net.log_std, net.frozen]
         value = [*net.value.parameters(), net.bias]
@@ -126,7 +126,7 @@ class Adapted(Learner):
     def __init__(self):
         config = VLAConfig(chunk_length=2, action_bins=16, lora_rank=3)
         model = load_vla_model(config, OBSERVED, CHUNKS, seed=1)
-        super().__init__(model, Config(device="cpu", speed="eager"))
+        super().__init__(model, Config(device="cpu"))
         groups = [
             {"params": params, "lr": rate}
             for params, rate in zip(groups_of(model), (0.01, 0.02, 0.03), strict=True)

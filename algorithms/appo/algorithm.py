@@ -48,7 +48,7 @@ class Algorithm(ppo.Algorithm):
         """`log pi(a | s)` of the weights of now, `[T, N]`, rounded as when acting."""
         return evaluated(self.evaluating, self.model, rollout)["log_prob"]
 
-    def evaluate(self, inputs: Any, generator: torch.Generator) -> dict[str, Tensor]:
+    def evaluate(self, inputs: Any) -> dict[str, Tensor]:
         """The `log_prob [B]` of actions, as a function of tensors."""
         log_prob, *_ = self.model.evaluate_actions(inputs["obs"], inputs["action"])
         return {"log_prob": log_prob}

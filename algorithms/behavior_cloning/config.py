@@ -102,9 +102,3 @@ class Config(SyncOnly, ActorCriticConfig):
     def to_play(self) -> Self:
         rule = "yieldrl.collectors.expert:no_expert"  # a data set may be gone
         return replace(super().to_play(), demonstrations=rule, demonstration_steps=1)
-
-    def planned_learn_steps(self) -> int:
-        """Gradient steps of a whole run, but for what the episodes' ends leave out."""
-        if self.learn_steps is not None:
-            return self.learn_steps
-        return self.num_epochs * -(-self.demonstration_steps // self.batch_size)

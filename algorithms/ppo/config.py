@@ -46,10 +46,6 @@ class Config(OnPolicyConfig):
             raise self.error("num_minibatches", remedy)
         check_desired_kl(self)
 
-    def planned_learn_steps(self) -> int:
-        """Gradient steps of a run whose passes are all made."""
-        return super().planned_learn_steps() * self.num_epochs * self.num_minibatches
-
     @property
     def minibatch_size(self) -> int:
         """Transitions of a minibatch (of the smallest, if they differ by one)."""

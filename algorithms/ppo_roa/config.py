@@ -107,11 +107,6 @@ class Config(PhasedConfig, ppo.Config):
             raise self.error("actor_obs", f"{never} privileged_obs")
         return self.actor_obs or names
 
-    def planned_learn_steps(self) -> int:
-        """Gradient steps of a run whose passes are all made, adaptation's too."""
-        epochs = self.num_epochs + self.adaptation_epochs
-        return super().planned_learn_steps() * epochs // self.num_epochs
-
     def regularizer_at(self, sample_step: int) -> float:
         """The regulariser's weight after so many environment steps."""
         begin, end = self.regularizer_ramp

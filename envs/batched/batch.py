@@ -13,11 +13,11 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.envs.batched import checks
-from yieldrl.envs.batched.compiled import CompiledStep
 from yieldrl.envs.batched.noise import NoiseSource
 from yieldrl.envs.batched.parameters import Parameters
 from yieldrl.envs.batched.tree import clone, layout, tree_map
 from yieldrl.envs.batched.world import World
+from yieldrl.foundations.compiled import Compiled
 from yieldrl.foundations.device import usable_device
 
 
@@ -72,7 +72,8 @@ class Batch(World, Parameters):
         self.elapsed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
         self._ended = torch.zeros(num_envs, dtype=torch.bool, device=self.device)
         self._painter: Any = None  # Gymnasium environment for rendering, or None
-        self._step = CompiledStep(self) if compile else self.pure_step
+        step = self.pure_step
+        self._step = Compiled("world's step", step) if compile else step
         if compile or self.device.type != "cpu":
             self._can_branch = False
 

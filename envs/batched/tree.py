@@ -1,36 +1,10 @@
-"""Functions of nested dicts of tensors, and the switch for compiled code."""
+"""Functions of nested dicts of tensors."""
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
-
-from yieldrl.foundations.tracing import is_traced
-
-
-class _Form(threading.local):
-    compiled = False
-
-
-_form = _Form()
-
-
-def is_compiled() -> bool:
-    """Whether the current code is being compiled, or runs `in_compiled_form`."""
-    return is_traced() or _form.compiled
-
-
-@contextmanager
-def in_compiled_form() -> Iterator[None]:
-    """Make worlds compute as in compiled code, in this thread."""
-    before, _form.compiled = _form.compiled, True
-    try:
-        yield
-    finally:
-        _form.compiled = before
 
 
 def pack_bools(bools: Tensor) -> Tensor:

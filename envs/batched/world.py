@@ -9,7 +9,8 @@ from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
 from yieldrl.envs.batched.noise import NoiseSource
-from yieldrl.envs.batched.tree import is_compiled, last_axes, tree_map, where
+from yieldrl.envs.batched.tree import last_axes, tree_map, where
+from yieldrl.foundations.tracing import is_traced
 
 
 class World:
@@ -26,11 +27,6 @@ class World:
     noise_size: int
     observed_rows: slice | None = None
     """The rows of the state that `observe` transposes; None for all of them."""
-    many_tensors: bool = False
-    """Whether a step creates dozens of tensors: compiled, C++ then creates them."""
-    packs_bools: bool = False
-    """Whether compiled code returns bool observations as int32 `[N, K]`, four bools per
-    number, because it would store bools one by one."""
     _noise: NoiseSource
     _limit: int  # the time limit in steps, or a huge number for none
     _obs_dtype: torch.dtype
@@ -173,4 +169,4 @@ class World:
     @property
     def _branches(self) -> bool:
         """Whether Python may branch in the current code."""
-        return self._can_branch and not is_compiled()
+        return self._can_branch and not is_traced()

@@ -48,8 +48,6 @@ class MinAtarVectorEnv(TorchVectorEnv):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
-    many_tensors = True
-    packs_bools = True
     channels: tuple[str, ...]
     actions: tuple[int, ...]
     first_noise: tuple[float, ...] = (0.0,)

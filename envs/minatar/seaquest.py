@@ -7,7 +7,7 @@ from yieldrl.envs.minatar import base
 from yieldrl.envs.minatar import seaquest_fleet as fleet
 from yieldrl.envs.minatar import seaquest_moves as moves
 from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition
-from yieldrl.envs.minatar.painting import SIZE, settled, unpack
+from yieldrl.envs.minatar.painting import SIZE, unpack
 from yieldrl.envs.minatar.seaquest_fleet import CELL, COLUMN, LANES, place
 
 COOL_DOWN = 5  # steps between shots
@@ -67,8 +67,8 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
         state = self._steered(moves.diver_comes(state, *rest), action)
         state, shot = moves.shots_move(state)
         state, met, touched = moves.enemies_move(moves.divers_move(state))
-        hits = fleet.count(settled(shot | met))  # each shot hits at most once
-        caught = settled(touched).sum(0) != 0
+        hits = fleet.count(shot | met)  # each shot hits at most once
+        caught = touched.sum(0) != 0
 
         oxygen, aboard, below = state["oxygen"], state["aboard"], state["y"] > 0
         surfaces = ~below & (state["up"] == 0)
@@ -118,7 +118,7 @@ def words(state: dict[str, Tensor]) -> Tensor:
     as many numbers as a CPU computes at once. The bits of a cell may be split between
     two words."""
     device = state["x"].device
-    first, last = (settled(torch.cat(rows)) for rows in _rows(state))
+    first, last = (torch.cat(rows) for rows in _rows(state))
     begin = torch.arange(0, SIZE * SIZE * CHANNELS, BITS, device=device)[:, None]
     words = torch.zeros_like(begin)
     for i in range(CELLS):
@@ -147,9 +147,9 @@ def _rows(state: dict[str, Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, .
 
     divers = state["divers"]
     diver_x = moves.diver_columns(divers, state["diver_timer"])
-    lane = settled(divers.abs().long() - 1)
-    diver = settled(fleet.spot(diver_x) << 3)
-    trail = settled(fleet.spot(diver_x - divers.sign()) << 3)
+    lane = divers.abs().long() - 1
+    diver = fleet.spot(diver_x) << 3
+    trail = fleet.spot(diver_x - divers.sign()) << 3
     for k in range(len(divers)):
         first = first | fleet.in_lane(lane[k], trail[k])
         last = last | fleet.in_lane(lane[k], diver[k])

@@ -15,8 +15,6 @@ code, other sizes and conditions cost more.
 import torch
 from torch import Tensor
 
-from yieldrl.envs.minatar.painting import settled
-
 LANES = 8  # rows 1 to 8 of the board, with swimmers
 COLUMN = 6  # bits
 CELL = 2**COLUMN - 1  # all places of column 0
@@ -102,7 +100,7 @@ def in_lane(lane: Tensor, x: Tensor) -> Tensor:
 
 def in_row(y: Tensor, x: Tensor) -> Tensor:
     """`x` `[N]` in the lane of row `y` `[N]`, if it is a lane; else 0: `[8, N]`."""
-    return in_lane(settled((y - 1).long()), settled(x))
+    return in_lane(((y - 1).long()), x)
 
 
 def to_left(ways: Tensor) -> Tensor:

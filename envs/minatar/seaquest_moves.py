@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.envs.minatar import seaquest_fleet as fleet
-from yieldrl.envs.minatar.painting import SIZE, settled
+from yieldrl.envs.minatar.painting import SIZE
 from yieldrl.envs.minatar.seaquest_fleet import NOW, cells, columns, in_lane, place
 
 OUTSIDE = -3  # column of absent things; its neighbours are outside too
@@ -35,17 +35,17 @@ def enemy_comes(state: State, side: Tensor, lane: Tensor, is_sub: Tensor) -> Sta
     fires, is stored by place, bit by bit, for each of the two directions.
     """
     due, fish, subs = state["spawn_timer"] == 0, state["fish"], state["subs"]
-    ways, clock, side = state["ways"], state["clock"], settled(side.long())
+    ways, clock, side = state["ways"], state["clock"], side.long()
     start = place((SIZE - 1) * side, move_speed(state["ramps"]))
-    lane = settled(lane.long())
+    lane = lane.long()
     others = in_lane(lane, fish | subs).sum(0)
     comes = due & ((others == 0) | ((ways >> lane) & 1 == side))
-    new = settled(torch.where(comes, start, 0))
+    new = torch.where(comes, start, 0)
     way = (ways & ~(1 << lane)) | side << lane
     joins = in_lane(lane, new)
-    sub = joins & settled(-is_sub.long())
+    sub = joins & (-is_sub.long())
     # Its next torpedo is due after RELOAD - 1 steps.
-    phase = settled((torch.where(clock == 0, RELOAD, clock) - 1).long())
+    phase = (torch.where(clock == 0, RELOAD, clock) - 1).long()
     news = torch.where(_sides(lane) == side, new, 0) & _in_bits(phase)
     next_due = (SPAWN - state["ramps"]).clamp(min=1)
     return {
@@ -53,7 +53,7 @@ def enemy_comes(state: State, side: Tensor, lane: Tensor, is_sub: Tensor) -> Sta
         "fish": fish | (joins ^ sub),
         "subs": subs | sub,
         "phases": state["phases"] | news,
-        "ways": settled(torch.where(comes, way, ways)),
+        "ways": torch.where(comes, way, ways),
         "spawn_timer": torch.where(due, next_due, state["spawn_timer"]),
     }
 
@@ -112,7 +112,7 @@ def shots_move(state: State) -> tuple[State, Tensor]:
     fish_there = fish & at
     fish_hit = columns(fish_there)
     subs_there = subs & at & ~cells(fish_hit)
-    hit = settled(fish_hit | columns(subs_there))
+    hit = fish_hit | columns(subs_there)
     state = {
         **state,
         "fish": fish ^ fleet.oldest(fish_there),
@@ -127,7 +127,7 @@ def enemies_move(state: State) -> tuple[State, Tensor, Tensor]:
     """Move enemies, also into shots, and fire; bits of hits, and player hits."""
     fish, subs, shots = state["fish"], state["subs"], state["shots"]
     phases, left = state["phases"], fleet.to_left(state["ways"])
-    speed = settled(move_speed(state["ramps"]).long())
+    speed = move_speed(state["ramps"]).long()
     here = fleet.in_row(state["y"], place(state["x"]))
 
     # One enemy that enters its cell meets a shot: a submarine first.
@@ -139,7 +139,7 @@ def enemies_move(state: State) -> tuple[State, Tensor, Tensor]:
     other, *more = (phases ^ _in_bits(state["clock"].long())).unbind(1)
     for bits in more:
         other = other | bits
-    to_the_right, to_the_left = settled(fleet.BOARD & ~other)
+    to_the_right, to_the_left = fleet.BOARD & ~other
     fires = subs & (to_the_right ^ (to_the_right ^ to_the_left) & left)
     moving = fires & NOW
     fired = columns(fires ^ moving) | fleet.ahead(moving, left)
@@ -151,9 +151,9 @@ def enemies_move(state: State) -> tuple[State, Tensor, Tensor]:
     state = {
         **state,
         "shots": shots & ~cells(hit),
-        "fish": settled(fish ^ a_fish << speed),
-        "subs": settled(subs ^ sub << speed),
+        "fish": (fish ^ a_fish << speed),
+        "subs": (subs ^ sub << speed),
         "phases": fleet.swim(phases, -_sides(left), speed),
-        "torpedoes": settled(torpedoes),
+        "torpedoes": torpedoes,
     }
     return state, hit, (before | after) & cells(here)

@@ -100,7 +100,7 @@ class TestExploration:
         assert agent.epsilons(4).tolist() == pytest.approx([0.5, 0.25, 0.125, 0.0625])
 
     def test_without_the_batch_axis_or_of_tensors_it_is_as_ever(self):
-        agent = self.agent(speed="compile", epsilon_start=0.0, epsilon_end=0.0)
+        agent = self.agent(epsilon_start=0.0, epsilon_end=0.0)
         obs = np.ones(2, np.float32)
         action, _ = agent.sample(obs)
         assert action.shape == ()

@@ -30,7 +30,7 @@ def test_frozen_layers_with_statistics_stay_as_they_are(name: str) -> None:
     class Trainer(module.Trainer):
         model_class = moody(module.Model)
 
-    trainer = Trainer(config_of(module, speed="eager", eval_every=0))
+    trainer = Trainer(config_of(module, eval_every=0))
     mlps = [part for part in trainer.model.modules() if type(part) is MLP]
     layers: Any = mlps[0].layers
     frozen: nn.Module = layers[0].requires_grad_(False)

@@ -180,7 +180,6 @@ def test_parts_of_the_users_own_train_resume_and_play(
     assert whole["algorithm"]["name"] == "parts_of_mine:Mine"
     assert {path.name for path in run.iterdir()} == {
         *("config.yaml", "run.json", "owner.json", "logs.csv", "checkpoints"),
-        "speed.txt",
     }
     assert "parts_of_mine on parts_of_mine:Short, 20 episodes: return 5.00 +- 0.00" in (
         capsys.readouterr().out

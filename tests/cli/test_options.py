@@ -36,12 +36,10 @@ def test_an_unreadable_value_names_its_option(
 
 def test_values_of_every_number_are_read() -> None:
     words = "--hidden-sizes 8 16 --env-kwargs a=1 b=2 --wrappers --log-std-init -1"
-    config = options.parse(
-        ppo.Trainer, [*words.split(), "--speed", "eager"], "test"
-    ).config
+    config = options.parse(ppo.Trainer, [*words.split(), "--compile"], "test").config
     assert config.hidden_sizes == (8, 16)
     assert config.env_kwargs == {"a": 1, "b": 2}
-    assert (config.wrappers, config.log_std_init, config.speed) == ((), -1.0, "eager")
+    assert (config.wrappers, config.log_std_init, config.compile) == ((), -1.0, True)
 
 
 def test_free_values_are_read_as_python_has_them() -> None:

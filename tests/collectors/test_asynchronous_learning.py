@@ -98,14 +98,14 @@ def test_who_must_decide_after_learning_refuses(name):
 
 @pytest.mark.slow
 def test_a_compiled_update_learns_from_the_background(traced):
-    arrays = {"speed": "compile", "env_id": "CartPole-v1"}
+    arrays = {"compile": True, "env_id": "CartPole-v1"}
 
     def logs(name, **options):
         trainer = trainer_of(name, max_policy_lag=0, **arrays, **options)
         return [factories.plain(log) for log in trainer()]
 
     assert repr(logs("ppo", collection="sync")) == repr(logs("ppo"))
-    older = trainer_of("dqn", max_policy_lag=2, speed="compile")
+    older = trainer_of("dqn", max_policy_lag=2, compile=True)
     for _ in older():
         pass
     assert older.training_done

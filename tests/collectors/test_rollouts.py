@@ -381,7 +381,7 @@ def test_windows_of_steps_end_with_a_rollout():
 
 def test_a_loop_by_hand_beside_a_thread_needs_no_next_observations():
     """Without a critic nobody stores them."""
-    config = factories.config_of(grpo, eval_every=0, collection="async", speed="eager")
+    config = factories.config_of(grpo, eval_every=0, collection="async")
     with grpo.Trainer(config) as trainer:
         rollout = trainer.collector.collect(config.num_steps)
         assert "next_obs" not in rollout.keys()  # noqa: SIM118

@@ -378,7 +378,7 @@ def test_deep_copies_go_on_alike_and_apart() -> None:
     compiled = Thrown(3, compile=True)
     again = copy.deepcopy(compiled)
     assert again._step is not compiled._step
-    assert again._step._step.__self__ is again
+    assert again._step.function.__self__ is again
 
 
 # ---------------------------------------------------------------- numbers that are none

@@ -12,7 +12,6 @@ import pytest
 import torch
 from worlds import blind
 
-from yieldrl.envs.minatar import painting
 from yieldrl.envs.minatar.base import NOTHING, UP, choices
 from yieldrl.envs.minatar.freeway import FreewayVectorEnv
 from yieldrl.envs.minatar.painting import palette
@@ -276,19 +275,6 @@ def test_what_no_random_player_gets_to_see(name: str) -> None:
     assert total > 8
     ramps = [original.env.difficulty_ramp() for original in originals.games]
     assert ramps == [None] * n or max(ramps) > 2
-
-
-@pytest.mark.parametrize("name", ["Breakout", "Asterix"])
-def test_bits_paint_what_scattering_paints(name: str) -> None:
-    """A compiled step paints in another way; this one is Seaquest's only one."""
-    envs = make(name, 16)
-    obs, _ = envs.reset(seed=0)
-    choose = at_random(envs)
-    for _ in range(40):
-        obs, *_ = envs.step(choose(None))
-    things, channels = envs.things(envs.unfold(envs.state)), len(envs.channels)
-    words = painting._packed(things, channels)
-    assert torch.equal(painting.unpack(words, channels), obs)
 
 
 def test_choices_of_one_number_are_fair_and_independent() -> None:

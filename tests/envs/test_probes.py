@@ -110,7 +110,6 @@ def test_algorithms_learn_what_there_is_to_learn(name, algorithm):
         "gamma": 0.8,
         "hidden_sizes": (16,),
         "eval_every": 0,
-        "speed": "eager",
     }
     config = algorithm.Config(
         env_id=f"yieldrl/Probe{name}-v1", **(common | SETTINGS[algorithm])

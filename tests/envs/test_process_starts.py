@@ -129,7 +129,7 @@ gym.register("Mine-v0", entry_point="__main__:Mine", max_episode_steps=30)
 config = ppo.Config(
     env_id="Mine-v0", env_kwargs={"size": 4}, vectorization="async", num_envs=count,
     threads=2, total_steps=8, num_steps=4, num_minibatches=1,
-    eval_every=8, eval_episodes=1, speed="eager",
+    eval_every=8, eval_episodes=1,
 )
 sources = [None, lambda **kwargs: gym.make("Mine-v0", **kwargs)]
 for source in sources[:count]:

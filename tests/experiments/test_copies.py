@@ -75,7 +75,7 @@ def test_a_pickled_trainer_is_refused_by_what_to_do() -> None:
 
 
 def test_any_other_trainer_is_copied_and_trains_alike_by_itself() -> None:
-    with make(ppo, num_steps=16, speed="eager") as trainer:
+    with make(ppo, num_steps=16) as trainer:
         for log in trainer():
             if log["sample_step"] >= 100:
                 break
@@ -103,7 +103,7 @@ LEARNERS: dict[str, tuple[Any, dict[str, Any]]] = {
 def test_a_copy_alone_learns_what_the_original_would_have(name: str) -> None:
     """Whatever the original keeps of itself, a copy has of itself."""
     module, settings = LEARNERS[name]
-    with make(module, speed="eager", **settings) as trainer:
+    with make(module, **settings) as trainer:
         for log in trainer():
             if log["sample_step"] >= 100 and log["log_type"] == "train":
                 break

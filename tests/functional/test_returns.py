@@ -9,7 +9,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yieldrl import buffers, foundations, functional
 from yieldrl.functional import (
     discounted_returns,
     explained_variance,
@@ -442,17 +441,3 @@ def test_the_examples_are_run(module):
     result = doctest.testmod(sys.modules[f"yieldrl.functional.{module}"])
     assert result.attempted > 0
     assert result.failed == 0
-
-
-def test_buffers_keep_their_old_names():
-    for name in ("gae", "vtrace", "discounted_returns", "explained_variance"):
-        assert getattr(buffers, name) is getattr(functional, name)
-
-
-@pytest.mark.parametrize("name", ["linear", "updates_due"])
-def test_foundations_say_where_schedules_are(name):
-    sentence = f"yieldrl.foundations.{name} is yieldrl.functional.{name} now"
-    with pytest.raises(ImportError, match=sentence):
-        exec(f"from yieldrl.foundations import {name}")
-    with pytest.raises(AttributeError, match="no attribute 'lineal'"):
-        _ = foundations.lineal

@@ -11,7 +11,7 @@ from yieldrl.envs.writing import SumsVectorEnv
 from yieldrl.language import AnswerCritic, AnswerPolicy, policy_for
 
 FIELDS = {"env_id": "yieldrl/Sums-v1", "env_kwargs": {"max_operand": 9}}
-FIELDS |= {"num_envs": 16, "eval_every": 0, "device": "cpu", "speed": "eager"}
+FIELDS |= {"num_envs": 16, "eval_every": 0, "device": "cpu"}
 PPO = {"num_steps": 1, "num_epochs": 1, "num_minibatches": 1, "entropy_coef": 0.0}
 PPO |= {"normalize_reward": False, "gamma": 1.0}
 

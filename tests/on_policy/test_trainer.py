@@ -10,7 +10,6 @@ from gymnasium.spaces import Box, Discrete
 
 from yieldrl.algorithms import ppo, vla_ppo, vla_ppo_steady
 from yieldrl.buffers import CircularBuffer
-from yieldrl.collectors import can_share_next_obs
 
 TINY = {
     "env_kwargs": {"max_episode_steps": 6},
@@ -106,12 +105,3 @@ def test_numbers_are_kept_twice(env_id: str) -> None:
     few = {"total_steps": 64, "eval_every": 0, "device": "cpu"}
     config = ppo.Config(env_id=env_id, num_envs=4, num_steps=4, **few)
     assert ppo.Trainer(config).buffer.keeps_next_obs
-
-
-@pytest.mark.parametrize(("compiled", "once"), [(True, False), (False, True)])
-def test_compiled_steps_of_worlds_write_whole_rows(compiled: bool, once: bool) -> None:
-    """So pictures of such a world are kept twice there, and there alone."""
-    envs = gym.make_vec("yieldrl/MinAtar-Breakout-v1", num_envs=2)
-    assert can_share_next_obs(envs, compiled=compiled) == once
-    serial = gym.vector.SyncVectorEnv([Pictures])
-    assert can_share_next_obs(serial, compiled=compiled)

@@ -94,7 +94,7 @@ def test_a_step_of_ones_own_sees_every_loss_and_norm():
             half = lambda data: (loss(data)[0] / 2, {})  # noqa: E731
             return super().gradient_step(half, optimizer, 2 * max_grad_norm)
 
-    learner = Halved(nn.Linear(1, 1, bias=False), Config(device="cpu", speed="eager"))
+    learner = Halved(nn.Linear(1, 1, bias=False), Config(device="cpu"))
     learner.optimizer = torch.optim.SGD(learner.model.parameters(), lr=1.0)
     nn.init.zeros_(learner.model.weight)
     for slope, norm, moved in [(4.0, 9.0, 2.0), (6.0, 9.0, 3.0), (6.0, 0.5, 1.0)]:

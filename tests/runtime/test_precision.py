@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from yieldrl.networks import MLP
-from yieldrl.runtime import CompiledStep, GradientStep, in_precision
-from yieldrl.speed import Plan
+from yieldrl.foundations.compiled import Compiled
+from yieldrl.runtime import GradientStep, in_precision
 
 CPU = torch.device("cpu")
 ODD = 1 + 2**-9  # needs ten binary digits; bfloat16 has eight
@@ -63,9 +63,8 @@ def losses_of(sizes):
         Learner(copy.deepcopy(model), "bfloat16", GradientStep),
         Learner(model, "bfloat16", GradientStep),
     ]
-    plain = learners[2].step
-    plan = Plan("compile", 1, lambda: 0)
-    learners[2].step = CompiledStep(plain.loss, plain.optimizer, None, plan)
+    step = learners[2].step
+    step.loss = Compiled("loss", step.loss)
     losses = [[x.step(dict(data))["loss"].item() for _ in range(5)] for x in learners]
     assert all(p.dtype == torch.float32 for p in model.parameters())
     return losses

@@ -43,7 +43,7 @@ class TestTasks:
     @pytest.mark.parametrize("task", TASKS)
     def test_they_are_learned_in_by_their_ids(self, task):
         """Three gradient steps, and an evaluation that says what succeeded."""
-        small = {"hidden_sizes": (8,), "batch_size": 4, "speed": "eager"}
+        small = {"hidden_sizes": (8,), "batch_size": 4}
         steps = {"total_steps": 6, "learning_starts": 4, "buffer_size": 100}
         options = {**small, **steps, "eval_every": 0, "device": "cpu"}
         trainer = sac.Trainer(config(task, **options))

@@ -1,0 +1,76 @@
+"""A function of tensors under `torch.compile`, for configs that say `compile=True`."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+log = logging.getLogger("yieldrl.compile")
+
+
+class Compiled:
+    """A function that PyTorch compiles whole, at its first call.
+
+    PyTorch guards what the function read when it was compiled: shapes, dtypes, numbers,
+    modules, closures. Where one of these has changed, it compiles the function again,
+    as for a last minibatch that is smaller. Its guards do not see that a method of a
+    class is replaced, or an environment variable. Each time says so in a line of the
+    log `yieldrl.compile`. Results differ from the function's in their last digits.
+
+    Args:
+        name: What the function does, for the log.
+        function: Of tensors, nested tensors and plain values.
+
+    Raises:
+        RuntimeError: At the first call, if PyTorch cannot compile it; it says why.
+
+    >>> double = Compiled("doubling", lambda x: 2 * x)
+    >>> double(torch.ones(2))  # doctest: +SKIP
+    tensor([2., 2.])
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name, self.function = name, function
+        self._times = 0
+        self._code: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        """The result of the compiled function."""
+        if self._code is None:
+            compiled: Any = torch.compile
+            self._code = compiled(
+                self.function,
+                fullgraph=True,
+                backend=self._backend,
+                isolate_recompiles=True,  # what other trainers compile is not counted
+            )
+        assert self._code is not None
+        try:
+            return self._code(*args)
+        except Exception as error:
+            from torch._dynamo.exc import TorchDynamoException  # takes a second
+
+            if not isinstance(error, TorchDynamoException):
+                raise
+            reason = str(error).strip().partition("\n\n")[0]
+            raise RuntimeError(
+                f"compile=True: PyTorch cannot compile the {self.name}: {reason}. Write"
+                " it with tensors alone, or leave compile off"
+            ) from error
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state of a copy, which compiles for itself."""
+        return {**vars(self), "_code": None, "_times": 0}
+
+    def _backend(self, graph: Any, inputs: Any, **options: Any) -> Any:
+        """PyTorch's own backend, which a line in the log says."""
+        self._times += 1
+        again = " again, for other shapes or values" if self._times > 1 else ""
+        log.warning("%s: PyTorch compiles it%s", self.name, again)
+        return lookup_backend("inductor")(graph, inputs, **options)
+
+
+def lookup_backend(name: str) -> Callable[..., Any]:
+    """One of PyTorch's backends; importing it takes a second."""
+    return torch._dynamo.lookup_backend(name)
