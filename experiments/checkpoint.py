@@ -1,33 +1,29 @@
 """Checkpoint files: written whole or not at all, read without running any code."""
 
 import os
-import secrets
-import zlib
+import re
+import tempfile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import torch
+from torch.serialization import get_unsafe_globals_in_checkpoint
 
-from yieldrl.experiments.readable import also_numpy, refuse_unreadable, unreadable
 from yieldrl.foundations import CheckpointError
 from yieldrl.loggers.write_errors import naming_failures
 
-FORMAT = 2
-_TRAILER = b"yieldrl crc32 %08x"
-_TRAILER_SIZE = len(_TRAILER % 0)
+_MARK = "yieldrl_checkpoint"
 
 
 def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
     """Write `state` to `path` atomically: readers see the old file or the new one.
 
     A process killed at any moment, even by `kill -9`, leaves the previous checkpoint as
-    it was. The file is what `torch.save` writes, followed by a checksum of all of it:
-    those of the zip archive do not cover its directory, where one flipped bit can turn
-    weights into whatever the memory held.
+    it was.
 
     Args:
-        state: Nested dicts and lists of what `torch.load` reads with
-            `weights_only=True`, and of numbers, strings and arrays of NumPy.
+        state: Nested dicts and lists of tensors, numbers and text: what `torch.load`
+            reads with `weights_only=True`.
         path: The file to write; missing folders are made.
 
     Raises:
@@ -36,33 +32,25 @@ def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
         UnwritableError: If `path` is a folder, or writing is not permitted.
     """
     path = Path(path)
-    with naming_failures(path.parent):
+    with naming_failures(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    for stale in path.parent.glob(f".{path.name}.*.tmp"):
-        stale.unlink(missing_ok=True)  # left by a killed process
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with naming_failures(path):
-            _write(state, temporary, path)
-            temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _flush_folder(path.parent)
+        handle, name = tempfile.mkstemp(".tmp", f".{path.name}.", path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                torch.save({_MARK: True, **state}, file)
+                file.flush()
+                os.fsync(file.fileno())
+            if unsafe := get_unsafe_globals_in_checkpoint(name):
+                raise TypeError(
+                    f"{path}: the state holds {', '.join(sorted(set(unsafe)))}, which"
+                    " could not be read back without running code. Let `state_dict`"
+                    " return tensors, numbers, text, and lists and dicts of them"
+                )
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
     return path
-
-
-def _write(state: dict[str, Any], temporary: Path, path: Path) -> None:
-    """Write a state and its checksum; `path` is what errors call the file."""
-    with temporary.open("w+b") as file:
-        torch.save({"yieldrl_checkpoint": FORMAT, **state}, file)
-        file.flush()
-        refuse_unreadable(state, temporary, path)
-        size = file.tell()
-        file.seek(0)
-        file.write(_trailer(file, size))
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def load_checkpoint(path: str | Path) -> dict[str, Any]:
@@ -70,29 +58,24 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        CheckpointError: If the file is truncated, damaged (its checksum is compared) or
-            something else than a checkpoint.
+        CheckpointError: If the file is cut off, damaged, something else than a
+            checkpoint, or holds what could run code.
     """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such checkpoint")
-    _check_trailer(path)
+    remedy = "load an earlier checkpoint of the run, or train again"
     try:
-        with also_numpy():
-            state = torch.load(path, map_location="cpu", weights_only=True)
+        state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as reason:
-        remedy = f" ({reason}); {_REMEDY}"
-        if names := ", ".join(unreadable(path)):
-            remedy = f": it holds {names}, and reading that could run code. {_TRUST}"
-        raise CheckpointError(f"{path}: not a readable checkpoint{remedy}") from reason
-    if not isinstance(state, dict) or "yieldrl_checkpoint" not in state:
-        raise CheckpointError(f"{path}: not written by yieldrl; {_REMEDY}")
-    if state["yieldrl_checkpoint"] != FORMAT:
-        found = state["yieldrl_checkpoint"]
+        said = str(reason).partition("\n")[0]
+        if found := re.search(r"GLOBAL (\S+)", str(reason)):
+            said = f"it holds {found[1]}, and reading that could run code"
         raise CheckpointError(
-            f"{path}: format {found}, this version of yieldrl reads {FORMAT}: use the"
-            " version that wrote it, or train again"
-        )
+            f"{path}: not a readable checkpoint ({said}); {remedy}"
+        ) from reason
+    if not isinstance(state, dict) or _MARK not in state:
+        raise CheckpointError(f"{path}: not written by yieldrl; {remedy}")
     return state
 
 
@@ -111,40 +94,3 @@ def load_trainer_state(path: str | Path) -> dict[str, Any]:
                 " file that a trainer's `save` wrote"
             )
     return state
-
-
-_TRUST = (
-    "If you trust the file, name these to torch.serialization.add_safe_globals([...])"
-    " and load it again"
-)
-_REMEDY = "load an earlier checkpoint of the run, or train again"
-
-
-def _check_trailer(path: Path) -> None:
-    with path.open("rb") as file:
-        expected = _trailer(file, path.stat().st_size - _TRAILER_SIZE)
-        found = file.read()
-    if found[:-8] != expected[:-8]:
-        raise CheckpointError(f"{path}: cut off, or no checkpoint at all; {_REMEDY}")
-    if found != expected:
-        raise CheckpointError(f"{path}: damaged, its checksum is wrong; {_REMEDY}")
-
-
-def _trailer(file: BinaryIO, size: int) -> bytes:
-    """The CRC-32 of the first `size` bytes, which are read; it follows them."""
-    checksum, left = 0, size
-    while left > 0 and (block := file.read(min(left, 2**20))):
-        checksum = zlib.crc32(block, checksum)
-        left -= len(block)
-    return _TRAILER % checksum
-
-
-def _flush_folder(folder: Path) -> None:
-    """Make the rename itself durable, where the system can (not on Windows)."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

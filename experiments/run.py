@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from filelock import FileLock
+
 from yieldrl.experiments import run_lock
 from yieldrl.experiments.checkpoint import (
     CheckpointError,
@@ -30,7 +32,7 @@ class Run(ABC):
         self.config = config
         self._run_dir: Path | None = None
         self._run_id: str | None = None
-        self._lock: run_lock.Lock | None = None
+        self._lock: FileLock | None = None
         self._attached: dict[str, Any] = {}
         self._loaded: dict[str, Any] = {}  # states of parts that are not attached yet
 
@@ -79,7 +81,7 @@ class Run(ABC):
             UnwritableError: If the folder or its `owner.json` cannot be written.
         """
         folder = self.run_dir
-        if self._lock is None or not self._lock.held:
+        if self._lock is None or not self._lock.is_locked:
             self._run_id = run_lock.read(folder).get("run") or self._run_id
             self._run_id = self._run_id or secrets.token_hex(8)
             with naming_failures(folder / run_lock.FILE):
@@ -184,7 +186,7 @@ class Run(ABC):
         trainer._loaded = dict(state.get("attached") or {})
         return trainer
 
-    def _make_folder(self, run_id: str) -> tuple[Path, run_lock.Lock]:
+    def _make_folder(self, run_id: str) -> tuple[Path, FileLock]:
         """A new folder of this run alone: with a number if the name is taken."""
         config: Config = self.config
         env_name = re.sub(r"[/:\\\0]", "-", config.env_id)[:60]

@@ -125,6 +125,7 @@ class TrainerState(Run):
             raise TypeError(f"{reason} cannot be copied. {_INSTEAD}")
         twin = object.__new__(type(self))
         memo[id(self)] = twin
+        memo[id(self._lock)] = None  # it claims the folder for itself, if it writes
         vars(twin).update(copy.deepcopy(vars(self), memo))
         singles = getattr(twin.envs.unwrapped, "envs", ())
         if any(isinstance(env.unwrapped, EzPickle) for env in singles):

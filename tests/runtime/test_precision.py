@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from yieldrl.networks import MLP
 from yieldrl.foundations.compiled import Compiled
+from yieldrl.networks import MLP
 from yieldrl.runtime import GradientStep, in_precision
 
 CPU = torch.device("cpu")
