@@ -24,11 +24,16 @@ def usage_errors() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
     except Exception as error:
+        from pydantic import ValidationError
+
         from yieldrl.experiments import CheckpointError
+        from yieldrl.foundations.checked import in_a_line
 
         expected = ImportError, MemoryError, OSError, TypeError, ValueError
         if sys.flags.dev_mode or not isinstance(error, (CheckpointError, *expected)):
             raise
+        if isinstance(error, ValidationError):
+            fail(in_a_line(error, error.title))
         fail(str(error))
 
 

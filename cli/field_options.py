@@ -14,7 +14,6 @@ from tyro.conf import arg
 from tyro.constructors import PrimitiveConstructorSpec
 
 from yieldrl.foundations.files import YamlLoader
-from yieldrl.foundations.plain import tagged
 
 
 class _Typed(YamlLoader):
@@ -100,6 +99,6 @@ _KEY_VALUES = PrimitiveConstructorSpec(
     instance_from_str=_read_pairs,
     is_instance=lambda value: isinstance(value, dict),
     str_from_instance=lambda values: [
-        f"{key}={json.dumps(tagged(value))}" for key, value in values.items()
+        f"{key}={json.dumps(value)}" for key, value in values.items()
     ],
 )

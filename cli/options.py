@@ -93,7 +93,7 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
     options = Options(**{name: values.pop(name) for name in vars(Options())})
     _refuse_wrong(options)
     spec = with_options(spec, options)
-    return Command(spec, type(config)(**values), options.print_config)
+    return Command(spec, type(config).from_dict(values), options.print_config)
 
 
 def _of_spec(spec: RunSpec) -> Options:

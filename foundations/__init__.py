@@ -4,26 +4,25 @@ from yieldrl.foundations.config import Config
 from yieldrl.foundations.config_places import SyncOnly
 from yieldrl.foundations.conversion import ObservationActionAdapter
 from yieldrl.foundations.device import keep_freed_memory, resolve_device, set_threads
-from yieldrl.foundations.files import CheckpointError
-from yieldrl.foundations.logs import Counters, Counting
-from yieldrl.foundations.ranges import (
+from yieldrl.foundations.fields import (
     MAX_NUMBER,
     MAX_STEPS,
     MAX_TRANSITIONS,
     BatchSize,
     Coefficient,
-    Constraint,
     Count,
     LearningRate,
     LogStd,
     NonNegative,
+    Plain,
     Positive,
-    Range,
     Steps,
     StepsOrZero,
     UnitInterval,
     Widths,
 )
+from yieldrl.foundations.files import CheckpointError
+from yieldrl.foundations.logs import Counters, Counting
 from yieldrl.foundations.ranks import Ranks, mean_and_std, mean_of_all, ranks
 from yieldrl.foundations.running_statistics import means
 from yieldrl.foundations.seeding import (
@@ -45,7 +44,6 @@ __all__ = [
     "CheckpointError",
     "Coefficient",
     "Config",
-    "Constraint",
     "Count",
     "Counters",
     "Counting",
@@ -53,8 +51,8 @@ __all__ = [
     "LogStd",
     "NonNegative",
     "ObservationActionAdapter",
+    "Plain",
     "Positive",
-    "Range",
     "Ranks",
     "Steps",
     "StepsOrZero",

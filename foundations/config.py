@@ -1,12 +1,14 @@
 """The base of every algorithm's config: typed, frozen, validated, loadable."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
 from yieldrl.foundations.config_places import PlacesConfig
+from yieldrl.foundations.fields import Count, Plain, Steps, StepsOrZero, most_threads
 from yieldrl.foundations.files import wrong_name
-from yieldrl.foundations.ranges import Count, Range, Steps, StepsOrZero
-from yieldrl.foundations.validation import most_threads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +31,7 @@ class Config(PlacesConfig):
     `yieldrl/CartPole-v1`; `my_module:MyEnv-v0` imports `my_module` first, and
     `my_module:MyEnv` is a class or function in it that makes environments."""
 
-    env_kwargs: dict[str, Any] = field(default_factory=dict)
+    env_kwargs: Plain = field(default_factory=dict)
     """Keyword arguments for the environment's constructor: None, bools, numbers, text,
     and lists, tuples (in files `{__tuple__: [3, 4]}`) and mappings of them."""
 
@@ -53,7 +55,7 @@ class Config(PlacesConfig):
     """Environment steps to train for, counted over all environments. Schedules such as
     annealing run over them, so more steps also make schedules slower."""
 
-    seed: Annotated[int, Range(0, 2**31 - 1)] = 1
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 1
     """Seed of networks, exploration, sampling and environments, from 0 to 2147483647.
     Two runs of one seed and config, on one machine, are equal."""
 
@@ -73,7 +75,7 @@ class Config(PlacesConfig):
     amx_bf16 twice as fast, and others slower: it pays for images and wide networks.
     Weights, optimizer and actions stay float32."""
 
-    threads: Annotated[int, Range(1, most_threads())] | None = None
+    threads: Annotated[int, Field(ge=1, le=most_threads())] | None = None
     """CPU threads for PyTorch. By default one for vector observations, because more
     slow narrow networks down, and half of the cores for images. More pay for wide
     networks and large batches, up to the number of cores that nothing else uses."""
@@ -86,7 +88,7 @@ class Config(PlacesConfig):
     """Environment steps between evaluations, with another one at the end; 0 means none.
     A lower number shows progress in finer steps and takes more time."""
 
-    eval_episodes: Annotated[int, Range(1, 10**6)] = 10
+    eval_episodes: Annotated[int, Field(ge=1, le=10**6)] = 10
     """Episodes of each evaluation. More make the mean return less noisy and take
     longer."""
 
@@ -103,7 +105,6 @@ class Config(PlacesConfig):
     algorithm, environment, seed and time."""
 
     def __post_init__(self) -> None:
-        self._check_fields()
         self._check_places()
         if self.eval_in_order and self.eval_actors:
             raise self.error("eval_in_order", "actors have none: choose eval_actors=0")

@@ -1,14 +1,16 @@
 """Config fields for collection in the background or on Ray."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from yieldrl.foundations.config_files import FromFiles
-from yieldrl.foundations.ranges import Range
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from yieldrl.foundations.checked import Checked
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacesConfig(FromFiles):
+class PlacesConfig(Checked):
     """Fields for how far collection runs ahead, and for the Ray processes of a run."""
 
     collection: Literal["sync", "async", "ray"] = "sync"
@@ -17,7 +19,7 @@ class PlacesConfig(FromFiles):
     environment waits for something else than this process; `ray` steps them in
     processes of Ray, on this machine or on many, which pays where a step takes long."""
 
-    max_policy_lag: Annotated[int, Range(0, 1_000)] = 1
+    max_policy_lag: Annotated[int, Field(ge=0, le=1_000)] = 1
     """Most newer policies that there may be when a transition is learned from, unless
     collection is `sync`. More let collecting run further ahead, on older policies; with
     0 it waits while the learner learns."""
@@ -30,10 +32,10 @@ class PlacesConfig(FromFiles):
     """Of a Ray cluster to join, with `ray`: `auto` or `host:port`. By default Ray is
     started on this machine, and ended with the run."""
 
-    rollout_workers: Annotated[int, Range(1, 10_000)] = 1
+    rollout_workers: Annotated[int, Field(ge=1, le=10_000)] = 1
     """Processes that step an equal share of the environments each, with `ray`."""
 
-    inference_actors: Annotated[int, Range(0, 1_000)] = 0
+    inference_actors: Annotated[int, Field(ge=0, le=1_000)] = 0
     """Processes that choose the actions of all rollout workers, in batches, with `ray`:
     that pays for large policies. With 0 each worker has a copy of the policy."""
 
@@ -41,7 +43,7 @@ class PlacesConfig(FromFiles):
     """Path of new weights to inference actors: through Ray's object `store`, or over a
     `group` (gloo), which pays for large models."""
 
-    learners: Annotated[int, Range(0, 1_000)] = 0
+    learners: Annotated[int, Field(ge=0, le=1_000)] = 0
     """Processes that learn together, each from an equal share of every rollout, with
     `ray`. With 0 this process learns."""
 
@@ -50,15 +52,15 @@ class PlacesConfig(FromFiles):
     `fsdp2` a share of weights, gradients and optimizer (`fully_shard`), `deepspeed`
     what `zero_stage` says (the extra `[deepspeed]` has it)."""
 
-    zero_stage: Annotated[int, Range(0, 3)] = 2
+    zero_stage: Annotated[int, Field(ge=0, le=3)] = 2
     """Parts that `deepspeed` shards: with 1 the optimizer's state, with 2 gradients
     too, with 3 weights too, with 0 nothing. Higher takes less memory, and more time."""
 
-    learner_restarts: Annotated[int, Range(0, 1_000)] = 0
+    learner_restarts: Annotated[int, Field(ge=0, le=1_000)] = 0
     """Times that a run of the command line goes on from its newest checkpoint after the
     process of a learner has died; then it ends."""
 
-    eval_actors: Annotated[int, Range(0, 10_000)] = 0
+    eval_actors: Annotated[int, Field(ge=0, le=10_000)] = 0
     """Processes that share the episodes of evaluations, with `ray`. With 0 this process
     plays them."""
 

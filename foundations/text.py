@@ -72,3 +72,13 @@ def encoded(space: Space[Any], obs: Any) -> Any:
     if isinstance(obs, np.ndarray) and obs.dtype.kind in "OU":  # an array of strings
         obs = obs.tolist()
     return obs if isinstance(obs, (np.ndarray, Tensor)) else space.encode(obs)
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first three names, and how many more there are.
+
+    >>> listed(["a", "b", "c", "d"])
+    'a, b, c and 1 more'
+    """
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

@@ -1,7 +1,9 @@
 """Hyper-parameters of world models, and of imagination with them."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from yieldrl import foundations
 from yieldrl.foundations import (
@@ -9,7 +11,6 @@ from yieldrl.foundations import (
     Coefficient,
     Count,
     LearningRate,
-    Range,
     Steps,
     UnitInterval,
     Widths,
@@ -17,8 +18,8 @@ from yieldrl.foundations import (
 from yieldrl.functional import linear
 from yieldrl.imagination.places import ImaginesElsewhere
 
-Horizon = Annotated[int, Range(1, 1_000)]
-Members = Annotated[int, Range(1, 100)]
+Horizon = Annotated[int, Field(ge=1, le=1_000)]
+Members = Annotated[int, Field(ge=1, le=100)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,7 @@ class ImaginationConfig(ImaginesElsewhere, foundations.Config):
     """Share of `total_steps` over which the horizon goes linearly from `horizon_start`
     to `horizon_end`, in whole steps."""
 
-    num_branches: Annotated[int, Range(1, 2**20)] = 10_000
+    num_branches: Annotated[int, Field(ge=1, le=2**20)] = 10_000
     """Branches imagined after each fit, each from a real state on. More vary what is
     learned from until the next fit, and take memory and time."""
 
@@ -109,14 +110,14 @@ class LatentConfig(foundations.Config):
     """Categorical choices of the discrete latent. More carry more of the observation,
     and are harder to predict."""
 
-    classes: Annotated[int, Range(2, 1_000)] = 8
+    classes: Annotated[int, Field(ge=2, le=1_000)] = 8
     """Classes of each choice of the latent."""
 
     free_nats: Coefficient = 4.0
     """KL in nats between posterior and prior of the latent that is not penalised. Fewer
     make the model more predictable, and blind for what is rare; the paper has 1."""
 
-    sequence_length: Annotated[int, Range(2, 1_000)] = 16
+    sequence_length: Annotated[int, Field(ge=2, le=1_000)] = 16
     """Steps of a sequence from the buffer: so far the gradient flows back in time.
     Longer ones teach to remember longer, and take longer."""
 

@@ -1,13 +1,14 @@
 """Hyper-parameters of a model of the world that is learned beside a policy."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from yieldrl.foundations import (
     BatchSize,
     Count,
     LearningRate,
-    Range,
     StepsOrZero,
     UnitInterval,
 )
@@ -21,7 +22,7 @@ class ImaginesTooConfig(ImaginesElsewhere):
     It stands before the config of an algorithm, whose fields then follow.
     """
 
-    stages: Annotated[int, Range(1, 2)] = 2
+    stages: Annotated[int, Field(ge=1, le=2)] = 2
     """1 learns model and policy together, one gradient step for both losses; 2 the
     model first, on all that was seen, and then the policy, each with an optimizer."""
 

@@ -1,17 +1,18 @@
 """Config of the processes on Ray that imagine."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
-from yieldrl.foundations import Range
-from yieldrl.foundations.validation import Checked
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from yieldrl.foundations.checked import Checked
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImaginesElsewhere(Checked):
     """Fields of imagination on Ray; it stands before the config of an algorithm."""
 
-    imagination_actors: Annotated[int, Range(0, 1_000)] = 0
+    imagination_actors: Annotated[int, Field(ge=0, le=1_000)] = 0
     """Processes that imagine an equal share of the branches each, with `ray`; they take
     a GPU each where `device` names one. With 0 this process imagines."""
 

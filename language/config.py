@@ -2,12 +2,12 @@
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from yieldrl.foundations import Range
-from yieldrl.foundations.config_blocks import nearest
-from yieldrl.foundations.validation import Checked
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from yieldrl.foundations.checked import Checked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,15 +25,15 @@ class LanguageConfig(Checked):
     """Folder or hub id of a causal language model. By default a small transformer with
     random weights reads and writes characters."""
 
-    d_model: Annotated[int, Range(1, 2**16)] = 128
+    d_model: Annotated[int, Field(ge=1, le=2**16)] = 128
     """Width of the small transformer's hidden states. Wider can represent more, and
     takes more time."""
 
-    num_layers: Annotated[int, Range(1, 1_024)] = 4
+    num_layers: Annotated[int, Field(ge=1, le=1_024)] = 4
     """Layers of the small transformer. More can compute more in one pass, and take more
     time."""
 
-    num_heads: Annotated[int, Range(1, 1_024)] = 4
+    num_heads: Annotated[int, Field(ge=1, le=1_024)] = 4
     """Heads of each layer of the small transformer, which share its width."""
 
     template: str = "{}"
@@ -43,11 +43,11 @@ class LanguageConfig(Checked):
     """Numbers of the model of `model_path`. `bfloat16` halves its memory and rounds
     more; log-probabilities are float32 in any case."""
 
-    temperature: Annotated[float, Range(0, 1_000, above=True)] = 1.0
+    temperature: Annotated[float, Field(gt=0, le=1_000)] = 1.0
     """Temperature at which answers are drawn: logits are divided by it. Higher explores
     more, lower keeps to what is likely. The best answer, `predict`, has none."""
 
-    top_k: Annotated[int, Range(1, 2**20)] | None = None
+    top_k: Annotated[int, Field(ge=1, le=2**20)] | None = None
     """Draw each token from this number of the most likely ones; by default from all."""
 
     tempered_learning: bool = True
@@ -55,11 +55,11 @@ class LanguageConfig(Checked):
     and top-k, as policy gradients assume. Turn it off to learn by the model's own, at
     temperature 1: ratios are then not those of the policy that acts."""
 
-    lora_rank: Annotated[int, Range(0, 2**16)] = 0
+    lora_rank: Annotated[int, Field(ge=0, le=2**16)] = 0
     """Rank of low-rank adapters, which are then trained instead of the weights of
     `model_path`; 0 trains the weights."""
 
-    lora_alpha: Annotated[float, Range(0, 2**17, above=True)] | None = None
+    lora_alpha: Annotated[float, Field(gt=0, le=2**17)] | None = None
     """Scale of the adapters, divided by their rank. Higher makes them count for more;
     by default twice the rank."""
 
@@ -67,7 +67,6 @@ class LanguageConfig(Checked):
     """Names of the linear layers that get adapters; of GPT-2 `c_attn`, say."""
 
     def __post_init__(self) -> None:
-        self._check_fields()
         if self.d_model % self.num_heads:
             raise self.error("num_heads", f"choose one that divides {self.d_model}")
         if self.model_path is None and self.lora_rank > 0:
@@ -84,12 +83,8 @@ def language_config_of(config: Any, values: Mapping[str, Any]) -> LanguageConfig
     Raises:
         ValueError: If there is no such field, or a value does not fit.
     """
-    known = [entry.name for entry in dataclasses.fields(LanguageConfig)]
-    for name in values:
-        if name not in known:
-            raise ValueError(
-                f"LanguageConfig has no field {name!r}: {nearest(name, known)}"
-            )
+    LanguageConfig.refuse_names(values)
     if isinstance(config, LanguageConfig):
-        values = {name: getattr(config, name) for name in known} | dict(values)
-    return LanguageConfig(**values)
+        names = [entry.name for entry in dataclasses.fields(LanguageConfig)]
+        values = {name: getattr(config, name) for name in names} | dict(values)
+    return LanguageConfig.from_dict(dict(values))

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from yieldrl.foundations.validation import listed
+from yieldrl.foundations.text import listed
 
 
 def set_train_mode(model: nn.Module) -> None:

@@ -1,12 +1,13 @@
 """Hyper-parameters of algorithms that learn from a replay buffer."""
 
-from dataclasses import dataclass
 from typing import Annotated
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from yieldrl import foundations, functional
 from yieldrl.foundations import (
     BatchSize,
-    Range,
     Steps,
     StepsOrZero,
     UnitInterval,
@@ -34,7 +35,7 @@ class OffPolicyConfig(foundations.Config):
     """Environment steps between updates. A lower number learns more from every step and
     takes more time."""
 
-    gradient_steps: Annotated[int, Range(1, 10**6)] = 1
+    gradient_steps: Annotated[int, Field(ge=1, le=10**6)] = 1
     """Gradient steps of each update. More learn faster from the same experience, until
     the networks overfit to what is in the buffer."""
 
@@ -46,7 +47,7 @@ class OffPolicyConfig(foundations.Config):
     """Gradient steps between synchronisations of the target networks. More make targets
     steadier and learning slower."""
 
-    tau: Annotated[float, Range(0, 1, above=True)] = 0.005
+    tau: Annotated[float, Field(gt=0, le=1)] = 0.005
     """Share of the online networks that a synchronisation moves into the target
     networks. Lower is steadier and slower; 1 copies them."""
 

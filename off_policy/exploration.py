@@ -1,10 +1,10 @@
 """Exploration: epsilon-greedy with a schedule, or a random warm-up."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import torch
+from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from yieldrl import abstractions, foundations

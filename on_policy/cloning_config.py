@@ -1,12 +1,14 @@
 """Hyper-parameters of the cloning that comes before a policy improves by itself."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from yieldrl.foundations import (
     BatchSize,
     LearningRate,
-    Range,
     Steps,
     StepsOrZero,
     UnitInterval,
@@ -21,7 +23,7 @@ class CloningConfig(OnPolicyConfig):
     cloning_class: ClassVar[Any]
     """The config of behaviour cloning."""
 
-    demonstration_steps: Annotated[int, Range(0)] = 20_000
+    demonstration_steps: Annotated[int, Field(ge=0)] = 20_000
     """Environment steps of an expert that is cloned first; 0 begins without it. They
     count in `total_steps`, and annealing begins after them. With a data set say how
     many steps it has."""
@@ -40,7 +42,7 @@ class CloningConfig(OnPolicyConfig):
     """Probability of executing a random action in place of the expert's, which is
     recorded all the same. Higher demonstrates more recoveries and less of the task."""
 
-    clone_epochs: Annotated[int, Range(1, 10**6)] = 8
+    clone_epochs: Annotated[int, Field(ge=1, le=10**6)] = 8
     """Passes over the demonstrations. More fit them more closely, in the end also what
     is accidental about them."""
 

@@ -1,7 +1,8 @@
 """Hyper-parameters of actor-critic methods, and of those that learn from rollouts."""
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from pydantic.dataclasses import dataclass
 
 from yieldrl import foundations
 from yieldrl.foundations import (

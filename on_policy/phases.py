@@ -5,11 +5,11 @@ which it was begun, and is not learned from in another one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 from gymnasium import Space
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 
 from yieldrl.abstractions import Logs

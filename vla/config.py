@@ -1,13 +1,14 @@
 """Config of vision-language-action models: which one, and how to train it."""
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, ClassVar, Literal
 
-from yieldrl.foundations import LogStd, Range
-from yieldrl.foundations.config_blocks import nearest
-from yieldrl.foundations.validation import Checked
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from yieldrl.foundations import LogStd, Plain
+from yieldrl.foundations.checked import Checked
 
 OBSERVATIONS = ("rgb", "depth", "proprio", "language")
 """Observations that a vision-language-action model can read."""
@@ -35,7 +36,7 @@ class VLAConfig(Checked):
     """A class of your own that follows `VLAModelInterface`: `package.module:Class`; or
     with `lerobot` that of the policy, where the library does not know it."""
 
-    model_config: dict[str, Any] = field(default_factory=dict)
+    model_config: Plain = field(default_factory=dict)
     """Further arguments of the model: keyword arguments of `model_class`, or sizes of
     the tiny model."""
 
@@ -47,7 +48,7 @@ class VLAConfig(Checked):
     `language`, where they have other names: `{"rgb": "pixels"}`. Dots lead into nested
     ones, and name several cameras: `{"rgb.wrist": "images.hand"}`."""
 
-    chunk_length: Annotated[int, Range(1, 1_024)] = 1
+    chunk_length: Annotated[int, Field(ge=1, le=1_024)] = 1
     """Actions decided from one observation (L). More need fewer passes, react later."""
 
     execute_steps: int | None = None
@@ -59,7 +60,7 @@ class VLAConfig(Checked):
     token for each number; `gaussian` reads means off the hidden states. Choices are
     always tokens."""
 
-    action_bins: Annotated[int, Range(2, 2**16)] = 256
+    action_bins: Annotated[int, Field(ge=2, le=2**16)] = 256
     """Bins of each number of an action. More are more precise and harder to learn; an
     action is off by at most 1 / bins of half its range. Choices have a bin each."""
 
@@ -69,26 +70,26 @@ class VLAConfig(Checked):
     with a pass for each when acting. `auto` takes what the weights of `model_path` were
     trained with, which of OpenVLA is `autoregressive`, and `parallel` elsewhere."""
 
-    temperature: Annotated[float, Range(0, 100, above=True)] = 1.0
+    temperature: Annotated[float, Field(gt=0, le=100)] = 1.0
     """Temperature that divides logits of bins and choices, to act and to learn. Higher
     explores more; the most likely action stays."""
 
-    top_k: Annotated[int, Range(1, 2**16)] | None = None
+    top_k: Annotated[int, Field(ge=1, le=2**16)] | None = None
     """Draw from so many of the most likely bins or choices; by default from all."""
 
-    centre_crop: Annotated[float, Range(0, 1, above=True)] = 1.0
+    centre_crop: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Share of an image's area that is seen, its centre; weights may want 0.9."""
 
     log_std_init: LogStd = -1.0
     """Logarithm of a Gaussian head's standard deviation at the start, in units of half
     an action's range. Higher explores more at first. Bins do not use it."""
 
-    lora_rank: Annotated[int, Range(0, 2**16)] = 0
+    lora_rank: Annotated[int, Field(ge=0, le=2**16)] = 0
     """Rank of low-rank adapters, which are then trained instead of the language model's
     weights; 0 trains the weights. Higher can change the model more and takes more
     memory."""
 
-    lora_alpha: Annotated[float, Range(0, 2**17, above=True)] | None = None
+    lora_alpha: Annotated[float, Field(gt=0, le=2**17)] | None = None
     """Scale of the adapters, divided by their rank. Higher makes them count for more;
     by default twice the rank."""
 
@@ -118,7 +119,6 @@ class VLAConfig(Checked):
     value_per: ClassVar[Any] = "chunk"  # or "action": one value for each of these
 
     def __post_init__(self) -> None:
-        self._check_fields()
         self._check_range("execute_steps", low=1, high=self.chunk_length)
         self._check_source()
         self._check_observation_keys()
@@ -187,12 +187,7 @@ def vla_config_of(config: Any, values: Mapping[str, Any]) -> VLAConfig:
     With an algorithm's config without these fields, `log_prob_per` is `chunk` by
     default: such an algorithm does not handle tokens.
     """
-    known = [entry.name for entry in dataclasses.fields(VLAConfig)]
-    for name in values:
-        if name not in known:
-            hint = nearest(name, known)
-            raise ValueError(f"VLAConfig has no field {name!r}: {hint}")
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+    VLAConfig.refuse_names(values)
     if isinstance(config, VLAConfig):
-        return dataclasses.replace(config, **values)
-    return VLAConfig(**{"log_prob_per": "chunk", **values})
+        return type(config).from_dict(config.to_dict() | dict(values))
+    return VLAConfig.from_dict({"log_prob_per": "chunk", **values})

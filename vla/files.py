@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.foundations.validation import listed
+from yieldrl.foundations.text import listed
 
 DOWNLOADED = ["*.json", "*.safetensors", "*--*_checkpoint.pt"]
 """Files to download from the hub; the last pattern matches heads of OpenVLA-OFT."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from yieldrl.foundations.validation import listed
+from yieldrl.foundations.text import listed
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import require
 from yieldrl.vla.parameter_groups import (

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.foundations.validation import listed
+from yieldrl.foundations.text import listed
 from yieldrl.vla.files import existing, read_json, require
 
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"

@@ -1,6 +1,6 @@
 """Hyper-parameters of A2C."""
 
-from dataclasses import dataclass
+from pydantic.dataclasses import dataclass
 
 from yieldrl.foundations import LearningRate
 from yieldrl.on_policy import OnPolicyConfig

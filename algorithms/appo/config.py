@@ -1,7 +1,8 @@
 """Hyper-parameters of asynchronous PPO."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import ppo
 

@@ -1,8 +1,11 @@
 """Hyper-parameters of behaviour cloning."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from yieldrl.foundations import (
     MAX_TRANSITIONS,
@@ -10,7 +13,6 @@ from yieldrl.foundations import (
     Coefficient,
     LearningRate,
     Positive,
-    Range,
     Steps,
     StepsOrZero,
     SyncOnly,
@@ -38,7 +40,7 @@ class Config(SyncOnly, ActorCriticConfig):
     anything else is a data set, read as a whole: the folder or the id of one of Minari,
     a folder of LeRobot's (version 3), or an HDF5 file or a folder of them of LIBERO."""
 
-    demonstration_steps: Annotated[int, Range(1, MAX_TRANSITIONS)] = 5_000
+    demonstration_steps: Annotated[int, Field(ge=1, le=MAX_TRANSITIONS)] = 5_000
     """Environment steps that the expert takes, over all environments (rounded up to
     whole steps of all); a data set has its own. More show it in more situations."""
 
@@ -53,7 +55,7 @@ class Config(SyncOnly, ActorCriticConfig):
     """New folder of a Minari data set, or new file NAME.hdf5 of LIBERO's, into which
     the demonstrations are written for later runs; by default nothing is written."""
 
-    num_epochs: Annotated[int, Range(1, 10**6)] = 20
+    num_epochs: Annotated[int, Field(ge=1, le=10**6)] = 20
     """Passes over the demonstrations. More fit them more closely, in the end also what
     is accidental about them."""
 

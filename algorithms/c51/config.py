@@ -1,10 +1,12 @@
 """Hyper-parameters of C51."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
 from yieldrl.algorithms import dqn
-from yieldrl.foundations import MAX_NUMBER, Range
+from yieldrl.foundations import MAX_NUMBER
 
 FLOAT32_EPSILON = 2.0**-23  # distance of float32 numbers near 1
 
@@ -16,15 +18,15 @@ class Config(dqn.Config):
     # The loss is a cross entropy: there is no error to square or to clip.
     error_clip: ClassVar[None] = None
 
-    num_atoms: Annotated[int, Range(2, 4096)] = 51
+    num_atoms: Annotated[int, Field(ge=2, le=4096)] = 51
     """Returns that the predicted distribution may take, spread evenly from `v_min` to
     `v_max`. More describe it more finely and take longer."""
 
-    v_min: Annotated[float, Range(-MAX_NUMBER)] = 0.0
+    v_min: Annotated[float, Field(ge=-MAX_NUMBER)] = 0.0
     """Lowest discounted return that the distribution can hold; lower ones count as this
     one. The paper has -10, for rewards clipped to [-1, 1]."""
 
-    v_max: Annotated[float, Range(-MAX_NUMBER)] = 100.0
+    v_max: Annotated[float, Field(ge=-MAX_NUMBER)] = 100.0
     """Highest discounted return that the distribution can hold; higher ones count as
     this one. Rewards of at most r add up to at most r / (1 - gamma). The paper has 10;
     higher than needed leaves atoms unused and the rest further apart."""

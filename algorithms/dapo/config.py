@@ -1,10 +1,12 @@
 """Hyper-parameters of DAPO."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
 from yieldrl.algorithms import grpo
-from yieldrl.foundations import Count, Positive, Range
+from yieldrl.foundations import Count, Positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +17,7 @@ class Config(grpo.Config):
     """How far the probability ratio may rise above 1, where `clip_coef` says how far it
     may fall below. Higher lets unlikely actions become likely sooner."""
 
-    batch_episodes: Annotated[int, Range(1, 2**20)] | None = None
+    batch_episodes: Annotated[int, Field(ge=1, le=2**20)] | None = None
     """Episodes of groups whose returns differ that there must be before learning
     begins: until then rollouts are collected by one policy. By default as many as
     environments. More give updates with less noise, and fewer of them."""

@@ -1,9 +1,11 @@
 """Hyper-parameters of DDPG."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from yieldrl.foundations import LearningRate, Range
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from yieldrl.foundations import LearningRate
 from yieldrl.off_policy import OffPolicyConfig
 
 
@@ -22,7 +24,7 @@ class Config(OffPolicyConfig):
     """Learning rate of Adam, of the actor and of the critic. Higher learns faster, too
     high diverges."""
 
-    exploration_noise: Annotated[float, Range(0, 1_000)] = 0.1
+    exploration_noise: Annotated[float, Field(ge=0, le=1_000)] = 0.1
     """Standard deviation of the normal noise added to every exploring action, as a
     share of half the width of its bounds. Higher explores more and follows the actor
     less."""

@@ -1,14 +1,16 @@
 """Hyper-parameters of DPO."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import behavior_cloning
 from yieldrl.foundations import (
     BatchSize,
     LearningRate,
     Positive,
-    Range,
     Steps,
     StepsOrZero,
 )
@@ -55,7 +57,7 @@ class Config(CloningConfig):
     """Steps that every environment takes for a rollout (T). Choose at least the longest
     episode's; what does not end in a rollout is not compared."""
 
-    demonstration_steps: Annotated[int, Range(0)] = 8_192
+    demonstration_steps: Annotated[int, Field(ge=0)] = 8_192
     """Environment steps of an expert that is cloned first; 0 begins without it. The
     clone is the reference, and its answers make the pairs. They count in
     `total_steps`."""
@@ -80,7 +82,7 @@ class Config(CloningConfig):
     """How much reward a nat of divergence from the reference costs. Higher keeps closer
     to the reference; lower follows the pairs further, also where they mislead."""
 
-    num_epochs: Annotated[int, Range(1, 10**4)] = 10
+    num_epochs: Annotated[int, Field(ge=1, le=10**4)] = 10
     """Passes over the pairs of a rollout. More fit them more closely, and in the end
     also what is accidental about them."""
 

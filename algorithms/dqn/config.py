@@ -1,9 +1,11 @@
 """Hyper-parameters of DQN."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from yieldrl.foundations import BatchSize, LearningRate, Positive, Range, Steps, Widths
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from yieldrl.foundations import BatchSize, LearningRate, Positive, Steps, Widths
 from yieldrl.off_policy import EpsilonConfig, OffPolicyConfig
 
 
@@ -30,7 +32,7 @@ class Config(OffPolicyConfig, EpsilonConfig):
     noise that the maximum over actions would overestimate. Turn it off to go on
     training later."""
 
-    epsilon_spread: Annotated[float, Range(0, 1_000)] = 0.0
+    epsilon_spread: Annotated[float, Field(ge=0, le=1_000)] = 0.0
     """Above 0, environment i of N explores with epsilon^(1 + i/(N-1) * spread): the
     first with epsilon itself, the others with less and less (Horgan et al. 2018,
     arXiv:1803.00933, with 7). At 0 all explore alike."""

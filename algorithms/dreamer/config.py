@@ -1,9 +1,11 @@
 """Hyper-parameters of Dreamer."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from yieldrl.foundations import Coefficient, LearningRate, Positive, Range, UnitInterval
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from yieldrl.foundations import Coefficient, LearningRate, Positive, UnitInterval
 from yieldrl.imagination import LatentConfig
 from yieldrl.off_policy import OffPolicyConfig
 
@@ -24,7 +26,7 @@ class Config(OffPolicyConfig, LatentConfig):
     """Sequences drawn for each gradient step. More give gradients with less noise, and
     more branches of imagination."""
 
-    horizon: Annotated[int, Range(1, 1_000)] = 15
+    horizon: Annotated[int, Field(ge=1, le=1_000)] = 15
     """Steps that are imagined from every state of the sequences. More see further ahead
     and rely more on the model."""
 

@@ -1,7 +1,9 @@
 """Hyper-parameters of GRPO."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import behavior_cloning
 from yieldrl.foundations import (
@@ -9,7 +11,6 @@ from yieldrl.foundations import (
     Count,
     LearningRate,
     Positive,
-    Range,
     UnitInterval,
 )
 from yieldrl.language import LanguageConfig
@@ -42,7 +43,7 @@ class Config(LanguageConfig, CloningConfig):
     """Number of environments stepped side by side, a multiple of `group_size`. More
     give more groups for each update, which is less noisy."""
 
-    group_size: Annotated[int, Range(2, 2**20)] = 8
+    group_size: Annotated[int, Field(ge=2, le=2**20)] = 8
     """Environments that begin every episode together, from one state (G). More compare
     a return with a better mean, and leave less groups of as many environments."""
 
@@ -57,7 +58,7 @@ class Config(LanguageConfig, CloningConfig):
     """Gradient steps of cloning. More begin with a policy that is right more often;
     None takes as many as `clone_epochs` does."""
 
-    num_epochs: Annotated[int, Range(1, 10**4)] = 1
+    num_epochs: Annotated[int, Field(ge=1, le=10**4)] = 1
     """Passes over each rollout. More learn more from it, also of what is chance in it,
     and move the policy further from the one that acted; `clip_coef` limits that."""
 

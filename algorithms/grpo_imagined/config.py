@@ -1,6 +1,6 @@
 """Hyper-parameters of GRPO with groups that are imagined."""
 
-from dataclasses import dataclass
+from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import vla_grpo
 from yieldrl.imagination.imagining_config import ImaginesTooConfig

@@ -1,7 +1,8 @@
 """Hyper-parameters of GSPO."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import grpo
 

@@ -1,6 +1,6 @@
 """Hyper-parameters of MBPO."""
 
-from dataclasses import dataclass
+from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import sac
 from yieldrl.imagination import ImaginationConfig

@@ -1,9 +1,11 @@
 """Hyper-parameters of PPO."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from yieldrl.foundations import LearningRate, Positive, Range
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from yieldrl.foundations import LearningRate, Positive
 from yieldrl.on_policy import OnPolicyConfig, check_desired_kl
 
 
@@ -12,11 +14,11 @@ class Config(OnPolicyConfig):
     """Proximal policy optimization; the defaults solve CartPole-v1 in 100 000 steps and
     Pendulum-v1 in 300 000."""
 
-    num_epochs: Annotated[int, Range(1, 10**4)] = 4
+    num_epochs: Annotated[int, Field(ge=1, le=10**4)] = 4
     """Passes over each rollout. More learn more from it and move the policy further
     from the one that acted; `clip_coef` and `target_kl` limit that."""
 
-    num_minibatches: Annotated[int, Range(1)] = 4
+    num_minibatches: Annotated[int, Field(ge=1)] = 4
     """Minibatches of each pass, with one gradient step on each. More are noisier."""
 
     learning_rate: LearningRate = 1e-3

@@ -1,7 +1,9 @@
 """Hyper-parameters of PPO on real and on imagined rollouts."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Literal
+
+from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import vla_ppo
 from yieldrl.algorithms.vla_grpo.config import SMALL

@@ -1,10 +1,11 @@
 """Hyper-parameters of recurrent PPO."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
 from yieldrl.algorithms import ppo
-from yieldrl.foundations import Range
 from yieldrl.on_policy import check_whole_sequences
 
 
@@ -14,7 +15,7 @@ class Config(ppo.Config):
 
     uncompiled: ClassVar[str | None] = "its loop over time takes minutes to compile"
 
-    lstm_size: Annotated[int, Range(1, 4096)] = 64
+    lstm_size: Annotated[int, Field(ge=1, le=4096)] = 64
     """Width of the LSTM's output; its memory is twice as many numbers. Wider can
     remember more and takes longer to compute and to learn."""
 

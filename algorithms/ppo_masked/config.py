@@ -1,6 +1,6 @@
 """Hyper-parameters of PPO with action masks."""
 
-from dataclasses import dataclass
+from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import ppo
 

@@ -1,9 +1,11 @@
 """Hyper-parameters of Q-learning."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from yieldrl.foundations import Range, UnitInterval
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from yieldrl.foundations import UnitInterval
 from yieldrl.off_policy import EpsilonConfig
 
 
@@ -28,7 +30,7 @@ class Config(EpsilonConfig):
     eval_every: int = 20_000
     eval_episodes: int = 100
 
-    learning_rate: Annotated[float, Range(0, 1, above=True)] = 1.0
+    learning_rate: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Learning rate at the first update of an entry: the share of the TD error by which
     the entry moves. Higher learns faster and follows chance more."""
 

@@ -1,7 +1,8 @@
 """Hyper-parameters of REINFORCE."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
+
+from pydantic.dataclasses import dataclass
 
 from yieldrl import foundations
 from yieldrl.foundations import LearningRate, UnitInterval, Widths

@@ -1,9 +1,11 @@
 """Hyper-parameters of SAC."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from yieldrl.foundations import Coefficient, LearningRate, Range, Steps
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from yieldrl.foundations import Coefficient, LearningRate, Steps
 from yieldrl.off_policy import OffPolicyConfig
 
 
@@ -28,7 +30,7 @@ class Config(OffPolicyConfig):
     """Weight of the policy's entropy beside the reward. Higher keeps the policy more
     random; by default it is learned, so that the entropy is `target_entropy`."""
 
-    target_entropy: Annotated[float, Range(-1e6, 1e6)] | None = None
+    target_entropy: Annotated[float, Field(ge=-1e6, le=1e6)] | None = None
     """Entropy at which a learned temperature holds the policy, in nats, for actions in
     [-1, 1]. Higher keeps the policy more random; by default `-dim(A)`."""
 

@@ -1,6 +1,6 @@
 """Hyper-parameters of SAC for discrete actions."""
 
-from dataclasses import dataclass
+from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import sac
 from yieldrl.foundations import UnitInterval, Widths

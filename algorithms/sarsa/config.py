@@ -1,6 +1,6 @@
 """Hyper-parameters of SARSA."""
 
-from dataclasses import dataclass
+from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import q_learning
 from yieldrl.foundations import SyncOnly

@@ -1,10 +1,13 @@
 """Hyper-parameters of GRPO for vision-language-action policies."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, ClassVar, Literal
 
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
 from yieldrl.algorithms import grpo
-from yieldrl.foundations import Count, LearningRate, Range
+from yieldrl.foundations import Count, LearningRate
 from yieldrl.vla.config import VLAConfig
 
 SMALL = {"height": 3, "width": 3, "num_objects": 1, "max_episode_steps": 4}
@@ -68,11 +71,11 @@ class Config(VLAConfig, grpo.Config):
     """Learning rate of low-rank adapters, which can take more than the weights that
     they stand for. By default `learning_rate`."""
 
-    weight_decay: Annotated[float, Range(0, 1_000)] = 0.0
+    weight_decay: Annotated[float, Field(ge=0, le=1_000)] = 0.0
     """Share of every weight that AdamW takes away per step, times the learning rate.
     Higher keeps weights smaller."""
 
-    least_share: Annotated[float, Range(0, 0.5)] = 0.0
+    least_share: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     """Leave out groups of which a smaller share succeeded, or failed. Higher learns
     from what is neither too hard nor too easy yet, of fewer groups."""
 

@@ -1,10 +1,12 @@
 """Hyper-parameters of PPO for vision-language-action policies."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
 from yieldrl.algorithms import behavior_cloning, ppo
-from yieldrl.foundations import Count, LearningRate, Range
+from yieldrl.foundations import Count, LearningRate
 from yieldrl.on_policy import CloningConfig
 from yieldrl.vla.config import VLAConfig
 
@@ -56,7 +58,7 @@ class Config(VLAConfig, CloningConfig, ppo.Config):
     """Learning rate of low-rank adapters, which can take more than the weights that
     they stand for. By default `learning_rate`."""
 
-    weight_decay: Annotated[float, Range(0, 1_000)] = 0.0
+    weight_decay: Annotated[float, Field(ge=0, le=1_000)] = 0.0
     """Share of every weight that AdamW takes away per step, times the learning rate.
     Higher keeps weights smaller."""
 

@@ -1,10 +1,12 @@
 """Hyper-parameters of PPO for vision-language-action policies, steadied."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
 from yieldrl.algorithms import vla_ppo
-from yieldrl.foundations import Positive, Range, StepsOrZero
+from yieldrl.foundations import Positive, StepsOrZero
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +19,7 @@ class Config(vla_ppo.Config):
     """How far the ratio may rise above 1, where `clip_coef` says how far it may fall
     below. Higher lets unlikely actions become likely sooner; None is `clip_coef`."""
 
-    dual_clip: Annotated[float, Range(1, 10**6)] | None = 3.0
+    dual_clip: Annotated[float, Field(ge=1, le=10**6)] | None = 3.0
     """The ratio up to which an action is made less likely where its advantage is
     negative. Lower keeps one that an old policy liked less from a large step; None is
     no bound."""

@@ -38,7 +38,7 @@ def _errors(clip: float) -> list[Any]:
     return [ONLINE, torch.eye(3), action, goal, clip]
 
 
-SETTINGS = {"total_steps": 300, "learning_starts": 100, "seed": 6, "speed": "eager"}
+SETTINGS = {"total_steps": 300, "learning_starts": 100, "seed": 6}
 SETTINGS |= {"batch_size": 32, "hidden_sizes": (32,), "error_clip": 0.5}
 SETTINGS |= {"env_kwargs": {"max_episode_steps": 15}}
 CHAPTER = Chapter(__name__)

@@ -48,7 +48,7 @@ def any_atoms(answer: Any) -> None:
     CHAPTER.leaves(answer, "project", ANYWHERE)
 
 
-SETTINGS = {"total_steps": 200, "learning_starts": 100, "seed": 7, "speed": "eager"}
+SETTINGS = {"total_steps": 200, "learning_starts": 100, "seed": 7}
 SETTINGS |= {"batch_size": 32, "hidden_sizes": (32,), "gamma": 0.9, "v_max": 6.0}
 SETTINGS |= {"env_kwargs": {"max_episode_steps": 20}, "num_atoms": 13}
 SETTINGS |= {"epsilon_start": 1.0, "epsilon_end": 1.0}  # else none is cut

@@ -141,7 +141,6 @@ def settings(**changes: Any) -> ppo.Config:
         "normalize_observation": True,
         "normalize_reward": False,
         "eval_every": 0,
-        "speed": "eager",
         "device": "cpu",
     }
     return ppo.Config(**{**quick, **changes})

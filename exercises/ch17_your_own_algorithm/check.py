@@ -50,7 +50,7 @@ def _algorithm(
     answer: Any, coef: float, clip: float = -100.0, tau: float = 0.5, scale: float = 1.0
 ) -> Any:
     settings = {"munchausen_coef": coef, "munchausen_clip": clip, "temperature": tau}
-    config = answer.Config(**settings, gamma=0.8, device="cpu", speed="eager")
+    config = answer.Config(**settings, gamma=0.8, device="cpu")
     algorithm = answer.Algorithm(Table(scale * ONLINE), config)
     with torch.no_grad():
         algorithm.target_model.values.copy_(scale * TARGET)
@@ -78,7 +78,7 @@ def learned(answer: Any) -> None:
     settings |= {"total_steps": 500, "learning_starts": 50, "train_every": 1}
     settings |= {"batch_size": 32, "tau": 0.05, "learning_rate": 0.01, "seed": 17}
     settings |= {"env_id": "yieldrl/ProbeCut-v1", "hidden_sizes": (16,)}
-    config = answer.Config(**settings, eval_every=0, device="cpu", speed="eager")
+    config = answer.Config(**settings, eval_every=0, device="cpu")
     trainer = variant(answer.Trainer, algorithm_class=answer.Algorithm)(config)
     logged(trainer)
     found = trainer.model.value(torch.zeros(1, 1)).mean()

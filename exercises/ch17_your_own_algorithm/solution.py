@@ -1,8 +1,7 @@
 """Munchausen DQN, as a difference to DQN: three settings and a target."""
 
-from dataclasses import dataclass
-
 import torch
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
 

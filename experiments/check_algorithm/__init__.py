@@ -14,7 +14,7 @@ from yieldrl.experiments.check_algorithm.report import (
     Report,
     warn_of_concerns,
 )
-from yieldrl.foundations.validation import listed
+from yieldrl.foundations.text import listed
 
 __all__ = ["CHECKS", "ContractError", "check_algorithm"]
 

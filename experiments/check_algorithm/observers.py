@@ -13,7 +13,7 @@ from yieldrl.experiments.check_algorithm.report import (
     leaves,
     values_of,
 )
-from yieldrl.foundations.validation import listed
+from yieldrl.foundations.text import listed
 from yieldrl.networks import set_train_mode
 from yieldrl.runtime import LearningMode
 

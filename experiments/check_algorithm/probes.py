@@ -17,7 +17,7 @@ from yieldrl.experiments.check_algorithm.report import (
     same,
 )
 from yieldrl.foundations.conversion import as_array
-from yieldrl.foundations.validation import listed
+from yieldrl.foundations.text import listed
 
 
 def predict_twice(instrument: Instrument) -> None:

@@ -1,12 +1,12 @@
 """Corrections for actions of an older policy: numbers, gradients, and what is fresh."""
 
 import copy
-import dataclasses
 import math
 
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
+from pydantic.dataclasses import dataclass
 from rollouts import gradients, rollout_of
 from tensordict import TensorDict
 
@@ -25,11 +25,8 @@ def algorithm_of(name, action_space=Discrete(3), package=ppo, space=None, **kwar
     kind, config_class = KINDS[name], package.Config
     algorithm_class = package.Algorithm
     if kind is not None:
-        bases, options = (
-            (kind.Config, package.Config),
-            {"frozen": True, "kw_only": True},
-        )
-        config_class = dataclasses.make_dataclass("Config", [], bases=bases, **options)
+        made = type("Config", (kind.Config, package.Config), {})
+        config_class = dataclass(frozen=True, kw_only=True)(made)
         algorithm_class = type("Algorithm", (kind.Algorithm, package.Algorithm), {})
     config = config_class(**{**PLAIN, **kwargs})
     torch.manual_seed(0)

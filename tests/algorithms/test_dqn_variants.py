@@ -183,8 +183,8 @@ def test_learning_waits_for_the_first_future():
 
 
 def test_n_must_be_a_number_of_steps_that_the_buffer_holds():
-    with pytest.raises(ValueError, match=r"n_step = 0: choose a number at least 1"):
-        n_step_dqn.Config(n_step=0)
+    with pytest.raises(ValueError, match=r"n_step = 0: .* equal to 1"):
+        n_step_dqn.Config.from_dict({"n_step": 0})
     with pytest.raises(ValueError, match=r"n_step = 9: buffer_size = 32 .* 4 env"):
         n_step_dqn.Config(n_step=9, buffer_size=32, num_envs=4)
 

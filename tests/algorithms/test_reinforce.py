@@ -135,7 +135,7 @@ class TestSchedule:
         with pytest.raises(ValueError, match="num_episodes = 3"):
             reinforce.Config(num_envs=4, num_episodes=3)
         with pytest.raises(ValueError, match="baseline = 'median'"):
-            reinforce.Config(baseline="median")
+            reinforce.Config.from_dict({"baseline": "median"})
 
     def test_an_endless_episode_ends_with_training(self):
         config = reinforce.Config(total_steps=700, eval_every=0)

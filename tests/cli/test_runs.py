@@ -105,7 +105,7 @@ def test_what_cannot_be_evaluated_gets_one_line(train: Run, refused: Any) -> Non
     path.write_bytes(path.read_bytes()[:-5])
     assert "not a readable checkpoint" in refused("evaluate", str(run))
     Path("notes.txt").write_text("hello")
-    assert "no checkpoint at all" in refused("evaluate", "notes.txt")
+    assert "not a readable checkpoint" in refused("evaluate", "notes.txt")
 
 
 def test_resume_goes_on_in_the_same_folder(

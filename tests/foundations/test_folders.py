@@ -15,7 +15,7 @@ OUTSIDE += ["C:", "C:x", "C:/x", "C:\\x", "c:../x"]
 
 def test_a_name_that_leaves_run_root_is_refused(tmp_path: Path) -> None:
     for name in OUTSIDE:
-        with pytest.raises(ValueError, match=r"^Config\.run_name = .*: "):
+        with pytest.raises(ValueError, match=r"Config\.run_name = .*: "):
             Config(run_name=name)
     path = tmp_path / "run.yaml"
     path.write_text("trainer: {run_name: ../../x}\n")
@@ -31,7 +31,7 @@ def test_a_name_that_some_system_cannot_hold_is_refused() -> None:
     refused |= dict.fromkeys(("a" * 241, "ä" * 121), "at most 240 bytes")
     refused |= {"a\0b": "none of them zero", "\ud800": "valid Unicode"}
     for name, said in refused.items():
-        with pytest.raises(ValueError, match=rf"^Config\.run_name = .*: .*{said}"):
+        with pytest.raises(ValueError, match=rf"Config\.run_name = .*: .*{said}"):
             Config(run_name=name)
 
 

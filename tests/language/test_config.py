@@ -1,9 +1,8 @@
 """What a config says of a language model."""
 
-from dataclasses import dataclass
-
 import pytest
 from gymnasium.spaces import Dict
+from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import behavior_cloning
 from yieldrl.foundations import Utf8Text

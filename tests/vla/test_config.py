@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
+from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import ppo
 from yieldrl.vla.config import VLAConfig, vla_config_of
@@ -28,12 +27,12 @@ WRONG = [
 @pytest.mark.parametrize(("fields", "message"), WRONG)
 def test_values_that_do_not_fit_are_refused(fields, message) -> None:
     with pytest.raises(ValueError, match=message):
-        Both(**fields)
+        Both.from_dict(fields)
 
 
 def test_beside_an_algorithms_config_both_check() -> None:
     with pytest.raises(ValueError, match="num_steps = 0"):
-        Both(num_steps=0)
+        Both.from_dict({"num_steps": 0})
     config = Both(chunk_length=8, num_envs=2)
     assert (config.chunk_length, config.batch_size) == (8, 256)
     assert Both.from_dict(config.to_dict()) == config

@@ -72,4 +72,4 @@ def test_acting_and_learning_agree_on_it() -> None:
     torch.testing.assert_close(log_prob, extras["log_prob"])
     assert entropy.max() <= math.log(2) + 1e-6, "of two choices at most"
     with pytest.raises(ValueError, match=r"temperature = 0"):
-        VLAConfig(temperature=0.0)
+        VLAConfig.from_dict({"temperature": 0.0})

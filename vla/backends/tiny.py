@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Dict
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from torch import nn
 
-from yieldrl.foundations.ranges import MAX_WIDTH, Range
-from yieldrl.foundations.validation import Checked, FieldError, truncated_repr
+from yieldrl.foundations.checked import Checked
+from yieldrl.foundations.fields import MAX_WIDTH
 from yieldrl.vla.backends import check_options
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
@@ -21,7 +22,7 @@ from yieldrl.vla.files import require
 from yieldrl.vla.tokenizer import WORDS, tiny_tokenizer
 
 MOST_PATCHES = 5  # along a side, for the default patch size
-Size = Annotated[int, Range(1, MAX_WIDTH)]
+Size = Annotated[int, Field(ge=1, le=MAX_WIDTH)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,25 +36,19 @@ class TinyConfig(Checked):
     vision_width: Size = 32  # of each of the two encoders
     vision_layers: Size = 1
     vision_heads: Size = 2
-    registers: Annotated[int, Range(0, MAX_WIDTH)] = 0  # of DINOv2
+    registers: Annotated[int, Field(ge=0, le=MAX_WIDTH)] = 0  # of DINOv2
     image_size: Size | None = None  # by default that of the observations
     patch_size: Size | None = None  # by default at most 5 patches along a side
-    patch_contrast: Annotated[float, Range(0, 100, above=True)] | None = None
+    patch_contrast: Annotated[float, Field(gt=0, le=100)] | None = None
     words: tuple[str, ...] | list[str] = WORDS  # each is one token
 
     def __post_init__(self) -> None:
-        self._check_fields()
         for whole, part in (("width", "heads"), ("vision_width", "vision_heads")):
             if getattr(self, whole) % getattr(self, part):
                 raise ValueError(
                     f"model_config: {whole} = {getattr(self, whole)} is no multiple of"
                     f" {part} = {getattr(self, part)}"
                 )
-
-    def error(self, name: str, remedy: str) -> FieldError:
-        return FieldError(
-            "model_config", name, truncated_repr(getattr(self, name)), remedy
-        )
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> TinyConfig:
