@@ -27,7 +27,6 @@ SETTINGS: dict[str, Any] = {  # where the config differs from PPO's defaults
     "gae_lambda": 0.9,
     "entropy_coef": 0.05,
     "normalize_observation": True,
-    "speed": "eager",
     "device": "cpu",
 }
 

@@ -13,7 +13,7 @@ import numpy as np
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import curves
 
-COMMON: dict[str, Any] = {"device": "cpu", "threads": 1, "speed": "eager"}
+COMMON: dict[str, Any] = {"device": "cpu", "threads": 1}
 BUSY = {"total_steps": 1_500, "learning_starts": 500, "gradient_steps": 10}
 STEPS = 20_000
 BREAKOUT: dict[str, Any] = {

@@ -30,7 +30,6 @@ SETTINGS: dict[str, Any] = {
     "eval_episodes": 10,
     "device": "cpu",
     "threads": 1,
-    "speed": "eager",
 }
 """Of both sides; all else has its default, in Munchausen DQN the paper's."""
 

@@ -38,7 +38,6 @@ COMMON: dict[str, Any] = {
     "learning_starts": 500,
     "tau": 0.01,
     "anneal_learning_rate": False,
-    "speed": "eager",
     "eval_every": 0,
     "device": "cpu",
 }

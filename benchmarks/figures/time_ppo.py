@@ -1,5 +1,5 @@
-"""Where the time of PPO goes, and what compiling takes off it: trainers with more and
-more compiled functions take turns, rollout by rollout."""
+"""Where the time of PPO goes, and what compiling takes off it: an eager trainer and a
+compiled one take turns, rollout by rollout."""
 
 import statistics
 import time
@@ -13,8 +13,7 @@ from yieldrl.benchmarks.style import bars
 
 SAYS = {
     "time-ppo": (
-        "Where the time of PPO goes in worlds of tensors, and what compiling takes off"
-        " it, part by part."
+        "Where the time of PPO goes in worlds of tensors, eager and compiled."
     ),
 }
 FIELDS: dict[str, Any] = {
@@ -29,28 +28,13 @@ FIELDS: dict[str, Any] = {
     "device": "cpu",
     "threads": 1,
 }
-SIDES = {  # what is compiled; each has what those before it have
-    "eager": "eager",
-    "steps": "+ steps",
-    "looking": "+ evaluation of rollouts",
-    "acting": "+ acting",
-    "whole": "+ whole",
-}
-PARTS = ("acting", "worlds", "storing", "collecting", "looking", "cutting", "steps")
-PARTS = (*PARTS, "rest")
+SIDES = {"eager": "eager", "compiled": "compiled"}
+PARTS = ("acting", "worlds", "storing", "looking", "cutting", "steps", "rest")
 
 
 def trainer_of(side: str, seed: int, **fields: Any) -> ppo.Trainer:
-    speed = "eager" if side == "eager" else "compile"
-    trainer = ppo.Trainer(ppo.Config(**FIELDS | fields, seed=seed, speed=speed))
-    for name, call in (
-        ("looking", trainer.agent.annotating),
-        ("acting", trainer.agent.acting),
-        ("whole", trainer.collector.collecting),
-    ):
-        if [*SIDES].index(side) < [*SIDES].index(name):
-            call.compiled.reject("left eager")
-    return trainer
+    fields |= {"compile": side == "compiled"}
+    return ppo.Trainer(ppo.Config(**FIELDS | fields, seed=seed))
 
 
 class Watch:
@@ -64,7 +48,6 @@ class Watch:
             (collector.agent, "sample", "acting"),
             (collector.stepper, "step", "worlds"),
             (trainer.buffer, "add", "storing"),
-            (collector, "step", "collecting"),
             (trainer.agent, "annotated", "looking"),
             (algorithm, "prepare", "looking"),
             (algorithm, "learn_from", "cutting"),
@@ -91,8 +74,6 @@ class Watch:
                 next(loop)
         whole, seconds = time.perf_counter() - begin, self.seconds
         seconds["cutting"] -= seconds["steps"]  # which are taken on the way
-        for part in ("acting", "worlds", "storing"):  # but for a step in one piece
-            seconds["collecting"] -= seconds[part]
         seconds["rest"] = whole - sum(seconds.values())
         return {part: round(1e3 * seconds[part], 3) for part in PARTS}
 

@@ -56,7 +56,7 @@ def looks(
     """At every evaluation: transitions, gradient steps and the return."""
     names = ("num_envs", "num_steps", "num_minibatches")
     fields: dict[str, Any] = dict(zip(names, width, strict=True))
-    fields |= {"env_id": "yieldrl/CartPole-v1", "speed": "eager", "device": "cpu"}
+    fields |= {"env_id": "yieldrl/CartPole-v1", "device": "cpu"}
     fields |= {"eval_every": LOOK_EVERY, "eval_episodes": 10}
     fields |= {"anneal_learning_rate": False, "total_steps": steps, "seed": seed}
     with ppo.Trainer(ppo.Config(**fields)) as trainer:

@@ -19,10 +19,9 @@ from typing import Any
 from yieldrl.benchmarks import results
 
 from .venvs import PEERS, python_of
-from .workloads import FIRST, OURS, WORKLOADS, Measure, Workload
+from .workloads import COMPILED, OURS, WORKLOADS, Measure, Workload
 
 HERE = Path(__file__).resolve().parent
-FIRST_RUN_SECONDS = 60.0  # of training, timed
 TIMES = ("steps", "steps_per_second", "steps_per_cpu_second", "seconds")
 TIMES += ("process_seconds",)
 
@@ -40,7 +39,7 @@ def benchmark(
     quick: bool = False,
 ) -> dict[str, Any]:
     """Measure a workload with some of its peers in so many rounds, and judge it; to be
-    quick there are fewer steps, only peers of a demand, and no first runs.
+    quick there are fewer steps, only peers of a demand.
 
     Raises:
         RuntimeError: If an environment cannot be made, or a side fails.
@@ -52,17 +51,17 @@ def benchmark(
     others = [peer for peer in workload.peers if peer in chosen]
     if not others:
         raise ValueError(f"none of {' '.join(peers)} can run {name}")
-    first = [FIRST] if workload.has_first_run and not quick else []
+    compiled = [COMPILED] if workload.is_compiled and not quick else []
     own = workload.quick_steps if quick else workload.steps
     steps = -(-(steps or own) // workload.period) * workload.period
     if steps <= workload.warm_up:
         raise ValueError(f"--steps {steps}: {name} warms up for {workload.warm_up:,}")
     runs = runs or (1 if quick else 5)
     folder = venvs or results.ROOT / ".cache" / "peers"
-    pythons = dict.fromkeys([OURS, *first], Path(sys.executable))
+    pythons = dict.fromkeys([OURS, *compiled], Path(sys.executable))
     pythons |= {peer: python_of(peer, folder) for peer in others}
     result = results.circumstances("peers", command, range(1, runs + 1))
-    rounds = run_all(name, steps, runs, pythons, folder)
+    rounds = run_all(name, steps, runs, pythons)
     versions = {side: rounds[0][side]["versions"] for side in pythons}
     for round_ in rounds:
         for side in pythons:
@@ -77,7 +76,6 @@ def benchmark(
         "steps": steps,
         "warm_up": workload.warm_up,
         "episodes": workload.episodes,
-        "cold": workload.cold,
         "requirements": {peer: PEERS[peer].requirements for peer in others},
         "versions_of": versions,
         "sides": summarize(workload, rounds),
@@ -87,48 +85,39 @@ def benchmark(
 
 
 def run_all(
-    name: str, steps: int, runs: int, pythons: Mapping[str, Path], folder: Path
+    name: str, steps: int, runs: int, pythons: Mapping[str, Path]
 ) -> list[Round]:
-    """All rounds, sides in the order of `pythons`; before them, yieldrl compiles what
-    it will want and keeps it, as between two runs of a user."""
-    if not WORKLOADS[name].cold:
-        task = task_of(name, steps, 1, OURS, only_settle=True)
-        ask(OURS, task, pythons[OURS], folder)
+    """All rounds, sides in the order of `pythons`."""
     rounds: list[Round] = []
     for seed in range(1, runs + 1):
         round_: Round = {"seed": seed}
         for side, python in pythons.items():
-            round_[side] = ask(side, task_of(name, steps, seed, side), python, folder)
+            round_[side] = ask(side, task_of(name, steps, seed, side), python)
         rounds.append(round_)
         print(f"{name}, round {seed} of {runs}", flush=True)
     return rounds
 
 
-def task_of(
-    name: str, steps: int, seed: int, side: str, *, only_settle: bool = False
-) -> Round:
+def task_of(name: str, steps: int, seed: int, side: str) -> Round:
     """What a side is asked, in the words of `sides/contract.py`."""
     of = WORKLOADS[name]
-    planned = max(of.planned, steps)
     return {
         "workload": name,
         "settings": dict(of.settings),
-        "steps": planned if only_settle or side == FIRST else steps,
+        "steps": steps,
         "warm_up": of.warm_up,
-        "planned": planned,
+        "planned": max(of.planned, steps),
         "seed": seed,
         "threads": of.threads,
-        "limited": not only_settle,
         "episodes": of.episodes,
-        "evaluate_every": None if only_settle else of.evaluate_every,
-        "seconds": FIRST_RUN_SECONDS if side == FIRST else None,
-        "only_settle": only_settle,
+        "evaluate_every": of.evaluate_every,
+        "compiled": side == COMPILED,
     }
 
 
-def ask(side: str, task: Round, python: Path, folder: Path) -> Round:
+def ask(side: str, task: Round, python: Path) -> Round:
     """Run a side once; what it answers, and the seconds of its process. A peer finds
-    `sides` and its own packages alone; a first run keeps its code in a new folder.
+    `sides` and its own packages alone.
 
     Raises:
         RuntimeError: If it ends with an error; the message ends with its output.
@@ -140,10 +129,6 @@ def ask(side: str, task: Round, python: Path, folder: Path) -> Round:
     known = env.pop("PYTHONPATH", "") if side not in PEERS else ""
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), known]))
     with tempfile.TemporaryDirectory() as empty:
-        if side not in PEERS:
-            new = WORKLOADS[task["workload"]].cold or side == FIRST
-            kept = (Path(empty) if new else folder) / "compiled"
-            env["TORCHINDUCTOR_CACHE_DIR"] = str(kept.absolute())
         begin = time.perf_counter()
         child = subprocess.run(
             command, cwd=empty, env=env, capture_output=True, text=True
@@ -163,24 +148,20 @@ def ratio(measure: Measure, round_: Round, peer: str, side: str = OURS) -> float
 
 
 def summarize(workload: Workload, rounds: Sequence[Round]) -> dict[str, Any]:
-    """Side -> medians and returns; for peers the ratios to them, for yieldrl whether
-    all of its code was kept by an earlier run, or None if it had none."""
+    """Side -> medians and returns; for peers the ratios to them."""
     summary: dict[str, Any] = {}
-    for side in (name for name in (OURS, FIRST, *PEERS) if name in rounds[0]):
+    for side in (name for name in (OURS, COMPILED, *PEERS) if name in rounds[0]):
         answers = [round_[side] for round_ in rounds]
         of = {name: statistics.median(a[name] for a in answers) for name in TIMES}
         returns = [answer["return"] for answer in answers]
         of |= {"return": statistics.median(returns)}
         of["returns"] = [min(returns), max(returns)]
         if side in PEERS:
-            for own, prefix in ((OURS, ""), (FIRST, "first_")):
+            for own, prefix in ((OURS, ""), (COMPILED, "compiled_")):
                 if own in rounds[0]:
                     found = [ratio(workload.measure, r, side, own) for r in rounds]
                     of[f"{prefix}ratio"] = statistics.median(found)
                     of[f"{prefix}ratios"] = [min(found), max(found)]
-        else:
-            kept = [answer["kept"] for answer in answers]
-            of["kept"] = None if all(x is None for x in kept) else all(kept)
         summary[side] = of
     return summary
 
@@ -189,11 +170,11 @@ def judge(workload: Workload, rounds: Sequence[Round]) -> list[dict[str, Any]]:
     """What is demanded of yieldrl, by medians, and whether it is so."""
     found: list[tuple[str, float, float]] = []
     for of in workload.demands:
-        for side, bound in {OURS: of.times, FIRST: of.first_run}.items():
+        for side, bound in {OURS: of.times, COMPILED: of.compiled}.items():
             if bound is not None and {of.over, side} <= rounds[0].keys():
                 ratios = [ratio(workload.measure, r, of.over, side) for r in rounds]
                 words = f"times as fast as {PEERS[of.over].title}"
-                words += ", in a first run" * (side == FIRST)
+                words += ", compiled" * (side == COMPILED)
                 found.append((words, statistics.median(ratios), bound))
     best = [max(value for *_, value in r[OURS]["curve"]) for r in rounds]
     learned = statistics.median(best), workload.learned

@@ -5,11 +5,9 @@ from typing import Any
 from yieldrl.benchmarks.results import link
 
 from .venvs import PEERS
-from .workloads import FIRST, OURS, WORKLOADS
+from .workloads import COMPILED, OURS, WORKLOADS
 
 UNITS = {"steps_per_second": "steps/s", "process_seconds": "s in all"}
-# whether the code was kept by an earlier run, in words
-CODE = {True: "kept code", False: "no kept code", None: "eager"}
 
 
 def entries(name: str, result: dict[str, Any]) -> dict[str, Any]:
@@ -20,18 +18,17 @@ def entries(name: str, result: dict[str, Any]) -> dict[str, Any]:
         if demand.over in sides:
             of = sides[demand.over]
             row = [f"{result['title']}<br>{link(name)}", PEERS[demand.over].title]
-            row += [code_of(result, OURS), f"**{ratio_of(of)}**"]
-            row.append(ratio_of(of, "first_"))
+            row += [f"**{ratio_of(of)}**", ratio_of(of, "compiled_")]
             row += [return_of(result, side) for side in (OURS, demand.over)]
             brief.append(row)
     rows = [[f"**{result['title']}**<br>{link(name)}", *[" "] * 5]]
     for side, of in sides.items():
-        title = PEERS[side].title if side in PEERS else f"{OURS}, "
-        row = [title if side in PEERS else title + code_of(result, side)]
+        own = {OURS: OURS, COMPILED: f"{OURS}, compiled"}
+        row = [own[side] if side in own else PEERS[side].title]
         value = of[result["measure"]]
         row += [f"{value:,.0f}" if value > 100 else f"{value:.1f}"]
         row[-1] += f" {UNITS[result['measure']]}"
-        row += [ratio_of(of), ratio_of(of, "first_"), return_of(result, side)]
+        row += [ratio_of(of), ratio_of(of, "compiled_"), return_of(result, side)]
         rows.append([*row, " "])
     asked = [
         f"{of['demand']}: {of['value']:.3g} of {of['bound']:g}"
@@ -39,21 +36,14 @@ def entries(name: str, result: dict[str, Any]) -> dict[str, Any]:
         for of in result["demands"]
     ]
     rows[-len(sides)][-1] = "<br>".join(asked)
-    header = ["training", "beside", "code", "times as fast", "in a first run"]
+    header = ["training", "beside", "times as fast", "compiled"]
     header += ["return", "its return"]
-    heads = ["side", "measured", "yieldrl is times as fast", "in a first run"]
+    heads = ["side", "measured", "yieldrl is times as fast", "compiled"]
     heads += ["return", "asked for"]
     return {
         "summary": {"header": header, "rows": brief},
         "table": {"header": heads, "rows": rows},
     }
-
-
-def code_of(result: dict[str, Any], side: str) -> str:
-    """Whether the code of a side of yieldrl's was kept by an earlier run."""
-    if side == FIRST:
-        return "first run"
-    return CODE[result["sides"][side].get("kept", not result["cold"])]
 
 
 def ratio_of(of: dict[str, Any], prefix: str = "") -> str:
@@ -68,6 +58,6 @@ def return_of(result: dict[str, Any], side: str) -> str:
     """Median, least and greatest, and after how many steps if they are others."""
     of = result["sides"][side]
     least, most = of["returns"]
-    others = of["steps"] < result["steps"] or side == FIRST
+    others = of["steps"] < result["steps"]
     after = f", {of['steps']:,.0f} steps" if others else ""
     return f"{of['return']:.4g} ({least:.4g} to {most:.4g}{after})"

@@ -9,9 +9,8 @@ from yieldrl.foundations.files import read_file
 
 OURS = "yieldrl"
 
-# key of a side of yieldrl that begins as on a machine where it was never run: nothing
-# is compiled. It is timed until a minute of training has passed.
-FIRST = "first_run"
+# key of the side of yieldrl whose config says `compile=True`
+COMPILED = "compiled"
 
 # what is compared: environment steps per second between two marks, or the seconds of
 # the whole process
@@ -24,8 +23,8 @@ class Demand:
 
     over: str
     times: float
-    # what is asked for of a first run; None where none is made
-    first_run: float | None = None
+    # the same of the compiled side; None where there is none
+    compiled: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,19 +43,16 @@ class Workload:
     warm_up: int  # environment steps before the timing starts; past the first updates
     period: int  # environment steps of one round of collecting and updating
     quick_steps: int  # steps of a run for the short table
-    # environment steps of the run that this is the beginning of: `speed="auto"` decides
-    # as for it, and schedules go by it
+    # environment steps of the run that this is the beginning of; schedules go by it
     planned: int = 1_000_000
     measure: Measure = "steps_per_second"
     threads: int = 1  # cores that a side may use
     episodes: int = 20
     evaluate_every: int | None = None
-    # whether yieldrl begins with nothing compiled by an earlier run
-    cold: bool = False
 
     @property
-    def has_first_run(self) -> bool:
-        return any(demand.first_run is not None for demand in self.demands)
+    def is_compiled(self) -> bool:
+        return any(demand.compiled is not None for demand in self.demands)
 
 
 def _workload(fields: dict[str, Any]) -> Workload:

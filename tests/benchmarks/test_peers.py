@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from peers_made_up import SMALL, answer, three_rounds, with_first_run
+from peers_made_up import SMALL, answer, three_rounds, with_compiled
 
 from yieldrl.benchmarks import results
 from yieldrl.benchmarks.peers import measuring, tables
@@ -20,8 +20,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Side and seed of every run; nothing is run."""
     calls: list[tuple[str, int]] = []
 
-    def ask(side: str, task: dict[str, Any], python: Path, folder: Path) -> Any:
-        calls.append((side, 0 if task["only_settle"] else task["seed"]))
+    def ask(side: str, task: dict[str, Any], python: Path) -> Any:
+        assert task["compiled"] == (side == "compiled")
+        calls.append((side, task["seed"]))
         return answer(1.0)
 
     monkeypatch.setattr(measuring, "ask", ask)
@@ -30,18 +31,16 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return calls
 
 
-def test_sides_take_turns_after_yieldrl_has_compiled(
-    monkeypatch: pytest.MonkeyPatch, asked: list[tuple[str, int]]
+def test_sides_take_turns(
+    asked: list[tuple[str, int]],
 ) -> None:
     result = measuring.benchmark("small", "mine", peers=["sb3"], runs=2)
-    sides = ("yieldrl", "first_run", "sb3")
-    assert asked == [("yieldrl", 0), *((s, seed) for seed in (1, 2) for s in sides)]
+    sides = ("yieldrl", "compiled", "sb3")
+    assert asked == [(s, seed) for seed in (1, 2) for s in sides]
     assert [round_["seed"] for round_ in result["rounds"]] == [1, 2]
     assert result["versions_of"] == {side: {"torch": "2"} for side in sides}
     results.check(result)
     asked.clear()
-    cold = dataclasses.replace(SMALL, cold=True)
-    monkeypatch.setitem(WORKLOADS, "small", cold)
     measuring.benchmark("small", "mine", quick=True)
     assert asked == [("yieldrl", 1), ("sb3", 1)]
 
@@ -60,12 +59,11 @@ def test_the_summary_takes_the_median_of_ratios_not_the_ratio_of_medians() -> No
     assert of["sb3"]["ratios"] == [1.0, 3.0]
     assert (of["yieldrl"]["steps_per_second"], of["sb3"]["seconds"]) == (200.0, 2.0)
     assert (of["yieldrl"]["return"], of["yieldrl"]["returns"]) == (110.0, [100, 120])
-    assert of["yieldrl"]["kept"] is True
     assert "ratio" not in of["yieldrl"]
 
 
 def test_demands_are_judged_and_so_is_what_was_learned() -> None:
-    rounds = with_first_run(three_rounds(), 60.0)
+    rounds = with_compiled(three_rounds(), 60.0)
     fast, first, learned = measuring.judge(SMALL, rounds)
     assert fast["demand"] == "times as fast as Stable-Baselines3"
     assert (fast["value"], fast["bound"], fast["holds"]) == (2.0, 2.0, True)
@@ -86,9 +84,8 @@ def test_pages_show_every_side_and_what_was_asked_for(
     result = measuring.benchmark("small", "mine", peers=["sb3"], runs=2)
     shown = tables.entries("peers-small", result)
     (brief,) = shown["summary"]["rows"]
-    assert brief[1:4] == ["Stable-Baselines3", "kept code", "**1.00 (1.00 to 1.00)**"]
+    assert brief[1:3] == ["Stable-Baselines3", "**1.00 (1.00 to 1.00)**"]
     _, own, first, other = shown["table"]["rows"]
-    assert own[0] == "yieldrl, kept code"
-    assert first[0] == "yieldrl, first run"
+    assert (own[0], first[0]) == ("yieldrl", "yieldrl, compiled")
     assert own[-1].startswith("times as fast as Stable-Baselines3: 1 of 2, **not")
     assert other[2:4] == ["1.00 (1.00 to 1.00)"] * 2

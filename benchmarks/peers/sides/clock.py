@@ -15,16 +15,10 @@ class TrainingEnds(Exception):  # noqa: N818 (it is none)
 
 class Clock:
     """Takes the time at the first step from `warm_up` on, and at the last one.
-    Evaluations go through it, so that their time does not count; the timing waits until
-    `is_ready`."""
+    Evaluations go through it, so that their time does not count."""
 
-    def __init__(
-        self,
-        task: Task,
-        evaluate: Callable[[], float],
-        is_ready: Callable[[], bool] = lambda: True,
-    ) -> None:
-        self.task, self.evaluate, self.is_ready = task, evaluate, is_ready
+    def __init__(self, task: Task, evaluate: Callable[[], float]) -> None:
+        self.task, self.evaluate = task, evaluate
         self.done = False
         self.curve: list[tuple[int, float, float]] = []
         self._away = (0.0, 0.0)
@@ -44,13 +38,12 @@ class Clock:
         """Hear that so many environment steps were taken in all."""
         before, self.steps = self.steps, steps
         task = self.task
-        if not self._marks and steps >= task.warm_up and self.is_ready():
+        if not self._marks and steps >= task.warm_up:
             self._mark()
-            self.done = task.only_settle
         every = task.evaluate_every
         if every and steps // every > before // every:
             self._look()
-        ends = steps >= task.steps or self._is_late()
+        ends = steps >= task.steps
         if ends and not self.done and self._marks:
             self._mark()
         self.done = self.done or ends
@@ -64,9 +57,8 @@ class Clock:
     def finish(self, updates: int, packages: tuple[str, ...]) -> dict[str, Any]:
         """What the side answers, with the versions of the packages that decide a
         measurement."""
-        settles = self.task.only_settle
         untimed = not self._marks or self._marks[0][0] == self.steps
-        if untimed and not settles:
+        if untimed:
             raise SystemExit(
                 f"{self.task.workload}: nothing was timed in {self.steps} steps, of"
                 f" which {self.task.warm_up} warm up: choose more --steps"
@@ -80,19 +72,11 @@ class Clock:
             "updates": updates,
             "seconds": last[0] - self._begin[0],
         }
-        if not settles:
-            answer["steps_per_second"] = (end - begin) / (last[0] - first[0])
-            answer["steps_per_cpu_second"] = (end - begin) / (last[1] - first[1])
-            answer["return"] = self._look()
+        answer["steps_per_second"] = (end - begin) / (last[0] - first[0])
+        answer["steps_per_cpu_second"] = (end - begin) / (last[1] - first[1])
+        answer["return"] = self._look()
         answer["evaluation_seconds"] = self._away[0]
         return answer | {"curve": self.curve, "versions": _versions(packages)}
-
-    def _is_late(self) -> bool:
-        """Whether training has had all of its seconds."""
-        limit = self.task.seconds
-        if limit is None:
-            return False
-        return _now()[0] - self._begin[0] - self._away[0] >= limit
 
     def _mark(self) -> None:
         wall, cpu = _now()

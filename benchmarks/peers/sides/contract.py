@@ -22,16 +22,13 @@ class Task:
     settings: dict[str, Any]
     steps: int  # environment steps after which training stops
     warm_up: int  # environment steps before the timing starts
-    planned: int  # environment steps of the run that schedules and decisions go by
+    planned: int  # environment steps of the run that schedules go by
     seed: int
     threads: int  # cores of the processor
     episodes: int  # deterministic episodes of an evaluation
     # environment steps between evaluations while it trains
     evaluate_every: int | None = None
-    limited: bool = True  # whether other cores are out of bounds, for compilers too
-    seconds: float | None = None  # of training, after which it stops, too
-    # train only until what is compiled is compiled, and evaluate nothing
-    only_settle: bool = False
+    compiled: bool = False  # whether yieldrl compiles
 
     @property
     def batch_size(self) -> int:
@@ -61,8 +58,7 @@ def main(sides: dict[str, Side]) -> None:
     """Read the task from the command line, train by the workload's function, and
     answer."""
     task = Task(**json.loads(sys.argv[1]))
-    if task.limited:
-        limit_threads(task.threads)
+    limit_threads(task.threads)
     answer = sides[task.workload](task)
     print(json.dumps(answer), flush=True)
 
