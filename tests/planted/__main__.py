@@ -1,6 +1,7 @@
 """Whether the tests would notice: plant bugs in copies of the package, and run tests.
 
     python -m tests.planted --map        # which test enters which function (long)
+    python -m tests.planted --map quick  # the same of the tests that are not slow
     python -m tests.planted              # plant every bug, say who catches it
     python -m tests.planted buffers envs # those of some rooms
 
@@ -15,10 +16,10 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import multiprocessing
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -30,9 +31,15 @@ from typing import Any
 
 import yaml
 
+from tests.planted.child import run_tests
+
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "planted"
 MAP = CACHE / "map.json"
+PROCESSES = multiprocessing.get_context("forkserver")
+"""Each forks one that has imported what is large, but nothing of yieldrl."""
+
+PROCESSES.set_forkserver_preload(["torch", "tensordict", "gymnasium"])
 SECONDS = 40.0
 """Of the tests that run for one bug, as long as they took when the map was made."""
 
@@ -144,8 +151,8 @@ class Durations:
             self.failed.add(report.nodeid)
 
 
-def make_map() -> None:
-    """Run all tests, write the map, and print the coverage of each room."""
+def make_map(chosen: str) -> None:
+    """Run tests, write the map, and print the coverage of each room."""
     import coverage
     import pytest
 
@@ -155,10 +162,11 @@ def make_map() -> None:
     durations = Durations()
     words = ["-q", "-rf", "--tb=short", "-p", "no:cacheprovider"]
     words += ["-p", "planted.recorder"]
+    words += ["-m", "not slow"] * (chosen == "quick")
     # A process that has Ray must not fork, and so its tests have one of their own.
     most = ["-n", "2", "--dist", "worksteal", "--ignore", "tests/distributed", "tests"]
-    for chosen in (most, ["-n", "1", "tests/distributed"]):
-        pytest.main([*words, *chosen], plugins=[durations])
+    for part in (most, ["-n", "1", "tests/distributed"]):
+        pytest.main([*words, *part], plugins=[durations])
     seconds = {k: v for k, v in durations.seconds.items() if k not in durations.failed}
     numbers = {name: number for number, name in enumerate(seconds)}
     measured = coverage.Coverage(data_file=str(CACHE / ".coverage"))
@@ -212,25 +220,21 @@ def caught_by(bug: Bug, tests: list[str], copy: Path) -> list[str]:
     if not tests:
         return []
     bug.plant(copy)
+    said = CACHE / f"said_{copy.parent.name}.txt"
     try:
-        words = ["-q", "-x", "--maxfail=3", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
-        # The copy comes before the package that is installed.
-        env = {**os.environ, "PYTHONPATH": str(copy.parent), "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(
-            [sys.executable, "-B", "-m", "pytest", *words, *tests],
-            cwd=copy,
-            env=env,
-            text=True,
-            capture_output=True,
-            timeout=20 * SECONDS,
-        )
-    except subprocess.TimeoutExpired:  # it waits for ever, which is noticed too
-        return tests[:1]
+        child = PROCESSES.Process(target=run_tests, args=(copy, tests, said))
+        child.start()
+        child.join(20 * SECONDS)
     finally:
         bug.remove(copy)
-    if done.returncode < 0:  # the interpreter died, which is noticed too
+    if child.exitcode is None:  # it waits for ever, which is noticed too
+        child.kill()
         return tests[:1]
-    lines = (line.split(" ", 2) for line in done.stdout.splitlines())
+    if child.exitcode < 0:  # the interpreter died, which is noticed too
+        return tests[:1]
+    if child.exitcode > 1:
+        raise RuntimeError(f"no tests were run:\n{said.read_text()[-3000:]}")
+    lines = (line.split(" ", 2) for line in said.read_text().splitlines())
     return [words[1] for words in lines if words[0] in ("FAILED", "ERROR")]
 
 
@@ -260,10 +264,12 @@ def report(planted: list[Bug], known: Map, folder: str) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rooms", nargs="*")
-    parser.add_argument("--map", action="store_true", help="make the map anew")
+    parser.add_argument(
+        "--map", nargs="?", const="all", choices=["all", "quick"], help="make it anew"
+    )
     words = parser.parse_args()
     if words.map or not MAP.is_file():
-        make_map()
+        make_map(words.map or "all")
     known, planted = Map(**json.loads(MAP.read_text())), bugs(words.rooms)
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         missed = report(planted, known, folder)
