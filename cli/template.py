@@ -9,6 +9,16 @@ from pathlib import Path
 
 from yieldrl.cli import catalog
 
+MAIN = '''"""`python -m {} --help` shows the options."""
+
+from yieldrl.cli import train_command
+
+from . import Trainer
+
+if __name__ == "__main__":
+    train_command(Trainer)
+'''
+
 
 def copy(name: str, source: str, into: str | Path = ".") -> str:
     """Copy an algorithm's folder, give the copy its own name, and say what comes next.
@@ -39,6 +49,8 @@ def copy(name: str, source: str, into: str | Path = ".") -> str:
         text = re.sub(rf"\byieldrl train {source}\b", f"python -m {name}", text)
         text = re.sub(rf"\b{re.escape(catalog.PACKAGE)}\.{source}\b", name, text)
         path.write_text(text, encoding="utf-8", newline="\n")
+    if not (target / "__main__.py").exists():
+        (target / "__main__.py").write_text(MAIN.format(name), encoding="utf-8")
     return _next_steps(target, source)
 
 

@@ -165,7 +165,7 @@ def _setting(run: Path) -> dict[str, Any]:
         return {"": run_logs.family_name(run)}
     for name in OF_ONE_RUN:
         config.pop(name, None)
-    name = str(module).removesuffix(".trainer").rpartition(".")[2]
+    name = run_files.algorithm_name(str(module))
     return {"": name, **config}
 
 

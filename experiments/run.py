@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from filelock import FileLock
 
-from yieldrl.experiments import run_lock
+from yieldrl.experiments import run_files, run_lock
 from yieldrl.experiments.checkpoint import (
     CheckpointError,
     load_trainer_state,
@@ -52,7 +52,7 @@ class Run(ABC):
     @property
     def name(self) -> str:
         """The algorithm's name: that of the folder which defines the trainer."""
-        return type(self).__module__.removesuffix(".trainer").rpartition(".")[2]
+        return run_files.algorithm_name(type(self).__module__)
 
     @property
     def run_dir(self) -> Path:

@@ -152,3 +152,13 @@ def find_checkpoint(run: str | Path, which: str = "last") -> Path:
             return path
     names = [path.name for path in saved]
     raise FileNotFoundError(f"{which}: no such checkpoint; {run} has {names}")
+
+
+def algorithm_name(module: str) -> str:
+    """The algorithm whose trainer a module defines: the name of its folder.
+
+    >>> algorithm_name("yieldrl.algorithms.ppo.trainer"), algorithm_name("mine")
+    ('ppo', 'mine')
+    """
+    package, _, last = module.rpartition(".")
+    return package.rpartition(".")[2] if last in ("trainer", "algorithm") else last

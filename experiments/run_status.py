@@ -81,7 +81,7 @@ def status(run: str | Path) -> str:
 def _name(folder: Path) -> str:
     """The algorithm's name: that of the folder which defines the trainer."""
     trainer = run_files.read_run(folder).get("trainer", "a run")
-    return trainer.removesuffix(".trainer").rpartition(".")[2]
+    return run_files.algorithm_name(trainer)
 
 
 def _state(folder: Path) -> str:

@@ -10,7 +10,7 @@ from gymnasium import Space
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor, nn
 
-from yieldrl.algorithms.dueling_dqn.model import DuelingHead
+from yieldrl.algorithms.dueling_dqn.algorithm import DuelingHead
 from yieldrl.foundations import Utf8Text, spaces
 from yieldrl.foundations.running_statistics import EPSILON
 from yieldrl.networks import MLP, DictEncoder, NatureCNN, ObservationNormalizer

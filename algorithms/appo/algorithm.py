@@ -9,9 +9,10 @@ learning from the rollout begins. theta is the one of the moment, which every gr
 step moves away from pi. Where collecting and learning take turns, mu is pi.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
 
@@ -19,6 +20,16 @@ from yieldrl.abstractions import Policy
 from yieldrl.algorithms import ppo
 from yieldrl.functional import vtrace
 from yieldrl.runtime.acting_record import evaluated
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(ppo.Config):
+    """PPO beside a collector in the background, with V-trace; the defaults solve
+    CartPole-v1 in 100 000 steps."""
+
+    collection: Literal["sync", "async", "ray"] = "async"
+    """`async` steps the environments in a background thread, with a copy of the policy,
+    while the learner learns; `sync` does both in turn, as PPO does."""
 
 
 class Algorithm(ppo.Algorithm):
@@ -63,3 +74,11 @@ class Algorithm(ppo.Algorithm):
         log_ratio = rollout["log_prob_now"] - rollout["log_prob"]
         steps = reward, rollout["value"], next_value
         return vtrace(log_ratio, *steps, *self.recursion(rollout))[0]
+
+
+class Trainer(ppo.Trainer):
+    """PPO's, beside a collector in the background."""
+
+    config: Config
+    config_class = Config
+    algorithm_class = Algorithm

@@ -1,14 +1,87 @@
 """The mathematics of C51: learn the distribution of the return, not its mean alone."""
 
+from typing import Annotated, Any, ClassVar
+
 import torch
+from gymnasium import Space
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
-from torch import Tensor
+from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import dqn
+from yieldrl.foundations import MAX_NUMBER
 from yieldrl.functional import project
 
-from .model import Model, of_action
+FLOAT32_EPSILON = 2.0**-23  # distance of float32 numbers near 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(dqn.Config):
+    """Categorical DQN; the defaults' atoms hold the returns of CartPole-v1."""
+
+    # The loss is a cross entropy: there is no error to square or to clip.
+    error_clip: ClassVar[None] = None
+
+    num_atoms: Annotated[int, Field(ge=2, le=4096)] = 51
+    """Returns that the predicted distribution may take, spread evenly from `v_min` to
+    `v_max`. More describe it more finely and take longer."""
+
+    v_min: Annotated[float, Field(ge=-MAX_NUMBER)] = 0.0
+    """Lowest discounted return that the distribution can hold; lower ones count as this
+    one. The paper has -10, for rewards clipped to [-1, 1]."""
+
+    v_max: Annotated[float, Field(ge=-MAX_NUMBER)] = 100.0
+    """Highest discounted return that the distribution can hold; higher ones count as
+    this one. Rewards of at most r add up to at most r / (1 - gamma). The paper has 10;
+    higher than needed leaves atoms unused and the rest further apart."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.v_min >= self.v_max:
+            raise self.error("v_min", f"it must lie below v_max = {self.v_max}")
+        # Neighbours must still differ when they are rounded to float32.
+        spacing = (self.v_max - self.v_min) / (self.num_atoms - 1)
+        size = max(abs(self.v_min), abs(self.v_max), 1e-30)
+        if spacing < 2 * FLOAT32_EPSILON * size:
+            raise self.error(
+                "v_min",
+                f"so close to v_max = {self.v_max} that float32 cannot tell"
+                f" {self.num_atoms} atoms apart: choose a wider range",
+            )
+
+
+class Model(dqn.Model):
+    """`Z(s, a)`: probabilities of `K` returns, the `atoms [K]`; `Q` is their mean."""
+
+    config: Config
+    atoms: Tensor
+
+    def __init__(
+        self, observation_space: Space[Any], action_space: Space[Any], config: Config
+    ) -> None:
+        super().__init__(observation_space, action_space, config)
+        atoms = torch.linspace(config.v_min, config.v_max, config.num_atoms)
+        self.register_buffer("atoms", atoms, persistent=False)
+
+    def make_head(self, per_action: int = 1) -> nn.Module:
+        return super().make_head(self.config.num_atoms)
+
+    def logits(self, obs: Any, action: Tensor | None = None) -> Tensor:
+        """Of every action's atoms, `[B, A, K]`; of actions' `[B]` alone, `[B, K]`."""
+        logits = self.head(self.encoder(obs)).unflatten(1, (self.num_actions, -1))
+        logits = logits.to(self.atoms.dtype)  # matmuls may have lower precision
+        return logits if action is None else of_action(logits, action)
+
+    def action_values(self, obs: Any) -> Tensor:
+        """`Q(s, a) = sum_i p_i(s, a) z_i`, `[B, A]`."""
+        return self.logits(obs).softmax(-1) @ self.atoms
+
+
+def of_action(values: Tensor, action: Tensor) -> Tensor:
+    """Select the entries of the actions `[B]`: from `[B, A, K]` to `[B, K]`."""
+    return torch.take_along_dim(values, action.view(-1, 1, 1), dim=1).squeeze(1)
 
 
 class Algorithm(dqn.Algorithm):
@@ -46,3 +119,12 @@ class Algorithm(dqn.Algorithm):
         td_error = target @ self.model.atoms - q_value
         kl = loss.detach() + torch.xlogy(target, target).sum(1)
         return loss, {"q_value": q_value, "td_error": td_error.abs(), "kl": kl}
+
+
+class Trainer(dqn.Trainer):
+    """DQN's schedule around distributions of returns."""
+
+    config: Config
+    config_class = Config
+    model_class = Model
+    algorithm_class = Algorithm

@@ -4,12 +4,35 @@ Yu et al. 2025, "DAPO: An Open-Source LLM Reinforcement Learning System at Scale
 arXiv:2503.14476, sections 3.1 and 3.3; 3.2 is the trainer's.
 """
 
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
 
+from yieldrl.abstractions import Logs
 from yieldrl.algorithms import grpo
+from yieldrl.foundations import Count, Positive, mean_of_all
 
-from .config import Config
+
+@dataclass(frozen=True, kw_only=True)
+class Config(grpo.Config):
+    """GRPO with two clips and dynamic sampling; the defaults write sums, as GRPO's."""
+
+    clip_high: Positive = 0.28
+    """How far the probability ratio may rise above 1, where `clip_coef` says how far it
+    may fall below. Higher lets unlikely actions become likely sooner."""
+
+    batch_episodes: Annotated[int, Field(ge=1, le=2**20)] | None = None
+    """Episodes of groups whose returns differ that there must be before learning
+    begins: until then rollouts are collected by one policy. By default as many as
+    environments. More give updates with less noise, and fewer of them."""
+
+    max_rollouts: Count = 8
+    """Rollouts after which learning begins with what there is. 1 is one rollout for
+    each update, as GRPO has it; more wait longer where few groups differ."""
 
 
 class Algorithm(grpo.Algorithm):
@@ -32,3 +55,48 @@ class Algorithm(grpo.Algorithm):
     def mean(self, values: Tensor, data: TensorDict) -> Tensor:
         """The mean over the tokens of all episodes together, equation 12, 0-dim."""
         return (values * data["mask"]).sum() / data["tokens"].sum()
+
+
+class Trainer(grpo.Trainer):
+    """GRPO's, with another clip, another mean, and dynamic sampling.
+
+    Groups of equal returns do not count towards a batch (section 3.2). `update` of a
+    rollout learns from that one alone.
+
+    Attributes:
+        kept: The rollouts `[T, N]` since the latest gradient step.
+    """
+
+    config: Config
+    config_class = Config
+    algorithm_class = Algorithm
+
+    def __init__(self, config: Any = None, **parts: Any) -> None:
+        super().__init__(config, **parts)
+        self.kept: list[TensorDict] = []
+
+    def rollout_due(self) -> tuple[TensorDict | None, Logs]:
+        """All rollouts that are kept side by side, `[T, K * N]`, if they are enough."""
+        latest, _ = super().rollout_due()
+        assert latest is not None
+        kept, config = [*self.kept, latest], self.config
+        algorithm: Any = self.algorithm
+        rollout = TensorDict.cat(kept, 1)
+        _, used = algorithm.compared(rollout)
+        found = float(mean_of_all(used.sum().view(1)))
+        enough = found >= (config.batch_episodes or config.num_envs)
+        if enough or len(kept) >= config.max_rollouts or self.collecting_done:
+            self.kept = []
+            return rollout, {}
+        self.kept = [*self.kept, latest.clone()]
+        return None, algorithm.rollout_logs(rollout, rollout)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The whole trainer, and what was kept of earlier rollouts."""
+        return {**super().state_dict(), "kept": [x.to_dict() for x in self.kept]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        size = self.config.num_steps, self.config.num_envs
+        device = self.agent.device
+        self.kept = [TensorDict(x, size).to(device) for x in state["kept"]]

@@ -18,3 +18,9 @@ class Algorithm(dqn.Algorithm):
     def next_action(self, data: TensorDict, target_q_value: Tensor) -> Tensor:
         """The online network's best action `[B]`, which the target network values."""
         return self.model.value(data["next_obs"]).argmax(1)
+
+
+class Trainer(dqn.Trainer):
+    """DQN's schedule around Double DQN's mathematics."""
+
+    algorithm_class = Algorithm

@@ -2,7 +2,6 @@
 
 from yieldrl.algorithms.grpo import Agent, Config, Model
 
-from .algorithm import Algorithm
-from .trainer import Trainer
+from .algorithm import Algorithm, Trainer
 
 __all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

@@ -27,3 +27,9 @@ class Algorithm(grpo.Algorithm):
         """Sums over tokens by a constant, `num_steps * K`, and their mean, 0-dim."""
         longest = self.config.num_steps * values.shape[2]
         return (values * data["mask"]).sum() / longest / data["episodes"].sum()
+
+
+class Trainer(grpo.Trainer):
+    """GRPO's, without the two divisions that bias it."""
+
+    algorithm_class = Algorithm

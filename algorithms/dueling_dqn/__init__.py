@@ -2,7 +2,6 @@
 
 from yieldrl.algorithms.dqn import Agent, Algorithm, Config
 
-from .model import Model
-from .trainer import Trainer
+from .algorithm import Model, Trainer
 
 __all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

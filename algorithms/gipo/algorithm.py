@@ -4,11 +4,23 @@ Lu et al. 2026, "GIPO: Gaussian Importance Sampling Policy Optimization",
 arXiv:2603.03955.
 """
 
+from typing import Annotated
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from yieldrl.algorithms import ppo
+from yieldrl.algorithms import appo, ppo
 
-from .config import Config
+
+@dataclass(frozen=True, kw_only=True)
+class Config(appo.Config):
+    """PPO with a smooth weight for a clip, beside a collector in the background."""
+
+    gipo_sigma: Annotated[float, Field(gt=0, le=100)] = 1.0
+    """Standard deviation of the weight, in nats of the logarithm of the probability
+    ratio. Higher lets actions of an older policy count for more, and the policy change
+    more per rollout."""
 
 
 class Algorithm(ppo.Algorithm):
@@ -32,3 +44,11 @@ class Algorithm(ppo.Algorithm):
     def gain(self, ratio: Tensor, advantage: Tensor) -> Tensor:
         """The weighted ratio times the advantage, to be maximised, `[B]`."""
         return self.weight(ratio) * ratio * advantage
+
+
+class Trainer(appo.Trainer):
+    """PPO's, beside a collector in the background."""
+
+    config: Config
+    config_class = Config
+    algorithm_class = Algorithm

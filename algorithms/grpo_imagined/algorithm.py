@@ -1,14 +1,41 @@
 """The mathematics of GRPO for vision-language-action policies, imagined too."""
 
 import torch
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 
 from yieldrl.algorithms import vla_grpo
 from yieldrl.functional import discounted_returns
 from yieldrl.imagination.imagining import ImaginesToo
+from yieldrl.imagination.imagining_config import ImaginesTooConfig
+from yieldrl.imagination.refreshing import RefreshesImagination
 from yieldrl.on_policy.group_algorithm import log_prob_of
 
-from .config import Config
+
+@dataclass(frozen=True, kw_only=True)
+class Config(ImaginesTooConfig, vla_grpo.Config):
+    """GRPO for vision-language-action policies beside a model of the world; the
+    defaults let a tiny one, on a small grid, go on from a weak clone."""
+
+    total_steps: int = 20_000
+    """Environment steps to train for, the expert's and those after. What is imagined
+    does not count. The learning rate falls to zero over the real ones."""
+
+    num_branches: int = 512
+    """Branches that are imagined at a time, a multiple of `group_size`: so many from
+    each real state. More give steadier updates, and take more time."""
+
+    gamma: float = 0.95
+    """Discount of rewards in returns, from 0 (only the next counts) to 1 (all do).
+    Below 1 a success counts for more the earlier it comes, in a horizon too."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_branches % self.group_size:
+            remedy = (
+                f"a group would not be whole: choose a multiple of {self.group_size}"
+            )
+            raise self.error("num_branches", remedy)
 
 
 class Algorithm(ImaginesToo, vla_grpo.Algorithm):
@@ -53,3 +80,21 @@ class Algorithm(ImaginesToo, vla_grpo.Algorithm):
         if self.reference is not None and len(branches) > 0:
             branches["reference"] = log_prob_of(self.reference, branches)
         return branches
+
+
+class Trainer(RefreshesImagination, vla_grpo.Trainer):
+    """Clone an expert; then learn a model of the world and a policy, beside each other.
+
+    >>> sizes = {"num_envs": 8, "num_branches": 8, "refreshes": 2}
+    >>> steps = {"demonstration_steps": 0, "total_steps": 64, "model_warmup_steps": 2}
+    >>> trainer = Trainer(Config(**sizes, **steps, model_steps=1, eval_every=0))
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"], int(trainer.algorithm.world.version)
+    ('train', 64, 3)
+    """
+
+    config: Config
+
+    config_class = Config
+    algorithm_class = Algorithm

@@ -4,18 +4,39 @@ Janner et al. 2019, "When to Trust Your Model: Model-Based Policy Optimization",
 arXiv:1906.08253, algorithm 2.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Generator, Tensor
 
-from yieldrl.abstractions import Logs
+from yieldrl.abstractions import LogData, Logs
 from yieldrl.algorithms import sac
-from yieldrl.imagination import EnsembleModel, fit, imagine
+from yieldrl.imagination import (
+    EnsembleModel,
+    ImaginationConfig,
+    ReplayedImagination,
+    fit,
+    imagine,
+)
 from yieldrl.networks.dtypes import in_float32
 
-from .config import Config
+
+@dataclass(frozen=True, kw_only=True)
+class Config(sac.Config, ImaginationConfig):
+    """SAC that mostly learns from imagined steps; the defaults learn Pendulum-v1."""
+
+    total_steps: int = 5_000
+
+    horizon_start: int = 5
+
+    horizon_end: int = 5
+
+    learning_starts: int = 500
+
+    gradient_steps: int = 10
 
 
 class Algorithm(sac.Algorithm):
@@ -81,3 +102,37 @@ class Algorithm(sac.Algorithm):
             model_version=model_version,
             policy_version=self.counters.policy_version,
         )
+
+
+class Trainer(sac.Trainer):
+    """SAC's, with a model that is fitted anew every `model_every` steps."""
+
+    config: Config
+    config_class = Config
+    algorithm_class = Algorithm
+    imagination: ReplayedImagination
+
+    def _make_parts(self, *args: Any, **kwargs: Any) -> None:
+        super()._make_parts(*args, **kwargs)
+        parts = self.agent.algorithm, self.buffer
+        self.imagination = ReplayedImagination(*parts, **self.transition_parts)
+        self.imagination.elsewhere = self._make_imagination()
+
+    def _run_train(self) -> LogData:
+        now, logs = self.agent.sample_step, {}
+        if self.imagination.due(now):
+            logs = self.imagination.refresh(now)
+        log = super()._run_train()
+        log["logs"] |= logs
+        return log
+
+    def _replay(self) -> Logs:
+        """One gradient step on a batch that is real in part."""
+        return self.agent.learn(self.imagination.sample(self.config.batch_size))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "imagination": self.imagination.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.imagination.load_state_dict(state["imagination"])

@@ -2,7 +2,6 @@
 
 from yieldrl.algorithms.dqn import Agent, Algorithm, Model
 
-from .config import Config
-from .trainer import Trainer
+from .algorithm import Config, Trainer
 
 __all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

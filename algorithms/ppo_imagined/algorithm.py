@@ -4,13 +4,52 @@ After Janner et al. 2019, "When to Trust Your Model", arXiv:1906.08253, which br
 short rollouts from real states.
 """
 
+from dataclasses import field
+from typing import Any, ClassVar, Literal
+
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 
 from yieldrl.algorithms import vla_ppo
+from yieldrl.algorithms.vla_grpo.algorithm import SMALL
 from yieldrl.buffers import transitions
 from yieldrl.imagination.imagining import ImaginesToo
+from yieldrl.imagination.imagining_config import ImaginesTooConfig
+from yieldrl.imagination.refreshing import RefreshesImagination
 
-from .config import Config
+
+@dataclass(frozen=True, kw_only=True)
+class Config(ImaginesTooConfig, vla_ppo.Config):
+    """PPO for vision-language-action policies beside a model of the world; the defaults
+    let a tiny one, on a small grid, go on from a weak clone."""
+
+    normalize_reward: ClassVar[bool] = False  # the world model predicts raw rewards
+
+    env_kwargs: dict[str, Any] = field(default_factory=lambda: {**SMALL})
+    """Arguments of the environment."""
+
+    total_steps: int = 20_000
+    """Environment steps to train for, the expert's and those after. What is imagined
+    does not count. The learning rate falls to zero over the real ones."""
+
+    collection: Literal["sync", "async", "ray"] = "sync"
+
+    demonstration_steps: int = 1_024
+    """Environment steps of an expert that is cloned first; 0 begins without it. What
+    the clone sees by, it keeps."""
+
+    clone_steps: int | None = 200
+    """Gradient steps of cloning, in place of `clone_epochs`; None takes as many as
+    these take."""
+
+    num_envs: int = 256
+    num_steps: int = 4
+
+    num_epochs: int = 2
+    """Passes over each rollout and what was imagined beside it. More move the policy
+    further from the one that acted; `clip_coef` and `target_kl` limit that."""
+
+    num_minibatches: int = 4
 
 
 class Algorithm(ImaginesToo, vla_ppo.Algorithm):
@@ -29,3 +68,21 @@ class Algorithm(ImaginesToo, vla_ppo.Algorithm):
     def worth(self, segment: TensorDict) -> TensorDict:
         """With generalized advantage estimates, as of a rollout."""
         return self.rows(vla_ppo.Algorithm.prepare(self, segment))
+
+
+class Trainer(RefreshesImagination, vla_ppo.Trainer):
+    """Clone an expert; then learn a model of the world and a policy, beside each other.
+
+    >>> sizes = {"num_envs": 8, "num_steps": 4, "num_branches": 8, "refreshes": 2}
+    >>> steps = {"demonstration_steps": 0, "total_steps": 64, "model_warmup_steps": 2}
+    >>> trainer = Trainer(Config(**sizes, **steps, model_steps=1, eval_every=0))
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"], int(trainer.algorithm.world.version)
+    ('train', 64, 3)
+    """
+
+    config: Config
+
+    config_class = Config
+    algorithm_class = Algorithm

@@ -1,11 +1,35 @@
 """The mathematics of prioritized replay: weights that undo its bias, and priorities."""
 
+from typing import Annotated, Any
+
 import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import dqn
+from yieldrl.buffers import PrioritizedReplayBuffer
+from yieldrl.foundations import UnitInterval
+from yieldrl.functional import linear
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(dqn.Config):
+    """DQN with prioritized replay; priorities as in the paper, the rest as in DQN."""
+
+    priority_alpha: Annotated[float, Field(ge=0, le=4)] = 0.6
+    """Exponent of the priorities: at 0 transitions are drawn uniformly, at 1 in
+    proportion to their TD error. Higher draws those with large errors more often."""
+
+    priority_beta: UnitInterval = 0.4
+    """How much importance weights correct the bias of the sampling at the start: 0 not
+    at all, 1 fully. It rises linearly to 1 at `total_steps`."""
+
+    priority_epsilon: Annotated[float, Field(ge=1e-9, le=1e6)] = 1e-6
+    """Added to the size of every TD error, so that a transition without an error can be
+    drawn again. Higher makes sampling more uniform."""
 
 
 class Algorithm(dqn.Algorithm):
@@ -37,3 +61,34 @@ class Algorithm(dqn.Algorithm):
     def priority(self, element_loss: Tensor, elements: Logs) -> Tensor:
         """The priority of each transition, `[B]`: `|td_error|`."""
         return elements["td_error"]
+
+
+class Trainer(dqn.Trainer):
+    """DQN that replays transitions the more often, the larger their error was."""
+
+    config: Config
+    buffer: PrioritizedReplayBuffer
+    config_class = Config
+    algorithm_class = Algorithm
+    buffer_class = PrioritizedReplayBuffer
+
+    def beta(self) -> float:
+        """The current exponent of importance weights: from `priority_beta` to 1."""
+        config = self.config
+        return linear(
+            config.priority_beta, 1.0, self.agent.sample_step, config.total_steps
+        )
+
+    def buffer_options(self) -> dict[str, Any]:
+        return {
+            **super().buffer_options(),
+            "alpha": self.config.priority_alpha,
+            "epsilon": self.config.priority_epsilon,
+        }
+
+    def _replay(self) -> Logs:
+        beta = self.beta()
+        data = self.buffer.sample(self.config.batch_size, beta)
+        logs = self.agent.learn(data)
+        self.buffer.update_priorities(data["index"], data["priority"])
+        return {**logs, "beta": beta}

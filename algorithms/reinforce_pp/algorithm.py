@@ -27,3 +27,9 @@ class Algorithm(grpo.Algorithm):
         above = returns - mean_of_all(returns[counted])
         std = mean_of_all(above[counted].square()).sqrt()
         return (above / (std + 1e-6)).where(counted, 0.0)
+
+
+class Trainer(grpo.Trainer):
+    """GRPO's, with one mean and standard deviation for all groups."""
+
+    algorithm_class = Algorithm

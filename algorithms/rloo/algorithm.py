@@ -22,3 +22,9 @@ class Algorithm(grpo.Algorithm):
         """`R_i - mean(R_j, j != i) = n / (n - 1) (R_i - mean(R))`, `[K, G]`."""
         n = counted.sum(1, keepdim=True)
         return centred(returns, counted) * n / (n - 1).clamp(min=1)
+
+
+class Trainer(grpo.Trainer):
+    """GRPO's, with a baseline of which the episode itself is no part."""
+
+    algorithm_class = Algorithm

@@ -2,9 +2,6 @@
 
 from yieldrl.algorithms.q_learning import Model
 
-from .agent import Agent
-from .algorithm import Algorithm
-from .config import Config
-from .trainer import Trainer
+from .algorithm import Agent, Algorithm, Config, Trainer
 
 __all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

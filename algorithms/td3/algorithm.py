@@ -4,18 +4,55 @@ Fujimoto et al. 2018, "Addressing Function Approximation Error in Actor-Critic M
 arXiv:1802.09477, algorithm 1.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
-from torch import Tensor
+from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ddpg
+from yieldrl.foundations import Steps
+from yieldrl.networks import EnsembleMLP
 
-from .config import Config
-from .model import Model
+
+@dataclass(frozen=True, kw_only=True)
+class Config(ddpg.Config):
+    """Twin delayed DDPG; the defaults learn Pendulum-v1."""
+
+    policy_delay: Steps = 2
+    """Gradient steps of the critics for each one of the actor. More let the critics
+    settle before the actor follows them; 1 moves both together."""
+
+    target_every: int = 2
+    """Gradient steps between synchronisations of the target networks; in the paper as
+    many as `policy_delay`. More make targets steadier and learning slower."""
+
+    policy_noise: Annotated[float, Field(ge=0, le=1_000)] = 0.2
+    """Standard deviation of the normal noise that smooths the target action, as a share
+    of half the width of its bounds. Higher averages values over more actions; 0 turns
+    it off."""
+
+    noise_clip: Annotated[float, Field(ge=0, le=1_000)] = 0.5
+    """Largest size of the noise on the target action, as a share of half the width of
+    its bounds. Lower keeps the target action closer to what the actor chose."""
+
+
+class Model(ddpg.Model):
+    """DDPG's networks, with two critics as one batched network: `Q(s, a)`, `[2, B]`."""
+
+    def make_critic(self, sizes: Sequence[int]) -> nn.Module:
+        """The layers of both critics."""
+        return EnsembleMLP(2, sizes, "relu")
+
+    def first_value(self, obs: Any, action: Tensor) -> Tensor:
+        """`Q1(s, a)`, of the first critic alone, `[B]`."""
+        head = self.critic.head
+        assert isinstance(head, EnsembleMLP)
+        return head.first(self.critic.features(obs, action)).squeeze(-1)
 
 
 class Algorithm(ddpg.Algorithm):
@@ -64,3 +101,12 @@ class Algorithm(ddpg.Algorithm):
         parts = dict(state)
         self.critic_steps = parts.pop("critic_steps")
         super().load_state_dict(parts)
+
+
+class Trainer(ddpg.Trainer):
+    """After each step into the replay buffer, learn; the actor every other time."""
+
+    config: Config
+    config_class = Config
+    model_class = Model
+    algorithm_class = Algorithm

@@ -5,7 +5,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import rainbow
-from yieldrl.algorithms.c51.model import of_action
+from yieldrl.algorithms.c51.algorithm import of_action
 from yieldrl.buffers import NStepReplayBuffer, PrioritizedReplayBuffer
 from yieldrl.exercises.training import train
 

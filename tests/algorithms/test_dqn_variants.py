@@ -18,7 +18,7 @@ from yieldrl.algorithms import (
     prioritized_dqn,
     rainbow,
 )
-from yieldrl.algorithms.dueling_dqn.model import DuelingHead
+from yieldrl.algorithms.dueling_dqn.algorithm import DuelingHead
 from yieldrl.networks import MLP
 
 ATOMS = {"v_min": 0.0, "v_max": 2.0, "num_atoms": 21}

@@ -6,7 +6,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from yieldrl.algorithms import rainbow
-from yieldrl.algorithms.dueling_dqn.model import DuelingHead
+from yieldrl.algorithms.dueling_dqn.algorithm import DuelingHead
 from yieldrl.buffers import PrioritizedNStepReplayBuffer
 from yieldrl.networks import MLP, noisy_layers
 

@@ -214,7 +214,7 @@ def test_models_of_other_algorithms_have_names() -> None:
     file = write({"algorithm": "double_dqn", "policy": policy})
     command = options.parse(None, ["--config", file], "test")
     assert command.config.hidden_sizes == (8,)
-    assert command.spec.parts()["model"].__module__.endswith("dueling_dqn.model")
+    assert command.spec.parts()["model"].__module__.endswith("dueling_dqn.algorithm")
 
 
 MISTAKES = [

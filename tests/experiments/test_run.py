@@ -149,7 +149,7 @@ def test_a_run_that_could_not_be_loaded_is_closed(
 def test_another_algorithm_is_refused(tmp_path: Path) -> None:
     with double_dqn.Trainer(double_dqn.Config(eval_every=0, device="cpu")) as trainer:
         path = trainer.save(tmp_path / "run.pt")
-    said = r"saved by yieldrl\.algorithms\.double_dqn\.trainer\.Trainer, not"
+    said = r"saved by yieldrl\.algorithms\.double_dqn\.algorithm\.Trainer, not"
     with pytest.raises(CheckpointError, match=said):
         dqn.Trainer.load(path)
 

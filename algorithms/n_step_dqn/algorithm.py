@@ -1,11 +1,12 @@
 """Hyper-parameters of n-step DQN."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import dqn
+from yieldrl.buffers import NStepReplayBuffer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,3 +26,24 @@ class Config(dqn.Config):
                 f"buffer_size = {self.buffer_size} does not hold that many steps of"
                 f" {self.num_envs} environments: look less far, or keep more",
             )
+
+
+class Trainer(dqn.Trainer):
+    """DQN with `Q(s_t, a_t)` moved towards n rewards and the value after them.
+
+    The buffer does it all: a sample carries the sum of the rewards, the observation
+    after the last of them, and `gamma^n` as its discount (see `NStepReplayBuffer`).
+
+    Peng & Williams 1996, "Incremental Multi-Step Q-Learning"; Hessel et al. 2018,
+    "Rainbow", arXiv:1710.02298, section "Multi-step learning".
+
+    Differs from the paper: as `dqn.Algorithm` does.
+    """
+
+    config: Config
+    buffer: NStepReplayBuffer
+    config_class = Config
+    buffer_class = NStepReplayBuffer
+
+    def buffer_options(self) -> dict[str, Any]:
+        return {**super().buffer_options(), "n_step": self.config.n_step}

@@ -59,3 +59,9 @@ class Model(dqn.Model):
     def make_head(self, per_action: int = 1) -> nn.Module:
         sizes = [self.encoder.size, *self.config.hidden_sizes]
         return DuelingHead(self.make_mlp, sizes, self.num_actions, per_action)
+
+
+class Trainer(dqn.Trainer):
+    """DQN's schedule around a dueling network."""
+
+    model_class = Model

@@ -1,8 +1,0 @@
-"""`python -m yieldrl.algorithms.vla_ppo_steady --help`; so of a copied folder."""
-
-from yieldrl.cli import train_command
-
-from .trainer import Trainer
-
-if __name__ == "__main__":
-    train_command(Trainer)
