@@ -8,6 +8,8 @@ import torch
 
 log = logging.getLogger("yieldrl.compile")
 
+OPTIONS = {"cpp.use_decompose_tanh": True}  # of PyTorch's compiler: tanh by exp
+
 
 class Compiled:
     """A function that PyTorch compiles whole, at its first call.
@@ -63,12 +65,12 @@ class Compiled:
         """The state of a copy, which compiles for itself."""
         return {**vars(self), "_code": None, "_times": 0}
 
-    def _backend(self, graph: Any, inputs: Any, **options: Any) -> Any:
+    def _backend(self, graph: Any, inputs: Any) -> Any:
         """PyTorch's own backend, which a line in the log says."""
         self._times += 1
         again = " again, for other shapes or values" if self._times > 1 else ""
         log.warning("%s: PyTorch compiles it%s", self.name, again)
-        return lookup_backend("inductor")(graph, inputs, **options)
+        return lookup_backend("inductor")(graph, inputs, config_patches=OPTIONS)
 
 
 def lookup_backend(name: str) -> Callable[..., Any]:
