@@ -117,6 +117,7 @@ class TestCheckpoints:
         assert twin.imagination.real is twin.buffer
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("traced")
 def test_compiled_it_is_what_it_is_eager():
     """The model's loss and SAC's; noise is drawn as ever."""

@@ -63,6 +63,7 @@ def test_atari_scores_are_clipped_in_training_and_counted_in_evaluation():
     trained_on.close()
 
 
+@pytest.mark.slow
 def test_atari_can_be_watched_as_it_was_played(pong):
     env_id, config = pong
     kwargs = {"repeat_action_probability": 0.5, "full_action_space": True}

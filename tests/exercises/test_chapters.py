@@ -18,6 +18,8 @@ from yieldrl.exercises.gaps import gaps, opened, title
 from yieldrl.exercises.mistakes import Solution, parse
 
 CHAPTERS = chapters()
+NAMED = CHAPTERS.items()
+LONG = ("ch02", "ch14", "ch17")  # many trainings
 each_chapter = pytest.mark.parametrize("folder", CHAPTERS.values(), ids=list(CHAPTERS))
 
 
@@ -65,7 +67,11 @@ def test_an_exercise_is_its_solution_without_the_gaps(folder):
     assert title(folder).startswith(f"Chapter {int(folder.name[2:4])}, ")
 
 
-@each_chapter
+@pytest.mark.parametrize(
+    "folder",
+    [pytest.param(x, marks=pytest.mark.slow) if k in LONG else x for k, x in NAMED],
+    ids=list(CHAPTERS),
+)
 def test_mistakes_are_noticed_and_named(folder):
     """All of `mistakes.txt`: what is said first is what the table says."""
     solution, told = Solution(folder), []
