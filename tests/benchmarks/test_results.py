@@ -20,7 +20,6 @@ ENTRIES = {"learning": learning, "worlds": measuring, "peers": tables}
 NOTED = re.compile(r"# Reached: (\S+) .* \(docs/results/([\w-]+)\.json\)\.")
 AGAIN = {  # timed beside changes, or before the history was written anew
     "debugging-cartpole",
-    "double_dqn-chance",
     "dqn-stability",
     "ppo_lstm-signpost",
 }
