@@ -102,8 +102,10 @@ class Checked:
     ) -> None:
         """ValueError for a number outside `[low, high]`, `(low, high]` if `above`."""
         value = getattr(self, name)
-        enough = value is None or (value > low if above else value >= low)
-        if enough and (value is None or value <= high):
+        if value is None:
+            return
+        enough = value > low if above else value >= low
+        if enough and value <= high:
             return
         least = f"above {low}" if above else f"at least {low}"
         raise self.error(name, f"choose a number {least} and at most {high}")

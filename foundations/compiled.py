@@ -16,9 +16,9 @@ class Compiled:
 
     PyTorch guards what the function read when it was compiled: shapes, dtypes, numbers,
     modules, closures. Where one of these has changed, it compiles the function again,
-    as for a last minibatch that is smaller. Its guards do not see that a method of a
-    class is replaced, or an environment variable. Each time says so in a line of the
-    log `yieldrl.compile`. Results differ from the function's in their last digits.
+    as for a last minibatch that is smaller; a line in the log `yieldrl.compile` says so
+    each time. Its guards do not see that a method of a class is replaced, or an
+    environment variable. Results differ from the function's in their last digits.
 
     Args:
         name: What the function does, for the log.
@@ -26,16 +26,12 @@ class Compiled:
 
     Raises:
         RuntimeError: At the first call, if PyTorch cannot compile it; it says why.
-
-    >>> double = Compiled("doubling", lambda x: 2 * x)
-    >>> double(torch.ones(2))  # doctest: +SKIP
-    tensor([2., 2.])
     """
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self.name, self.function = name, function
         self._times = 0
-        self._code: Callable[..., Any] | None = None
+        self._code: Any = None
 
     def __call__(self, *args: Any) -> Any:
         """The result of the compiled function."""
@@ -47,7 +43,6 @@ class Compiled:
                 backend=self._backend,
                 isolate_recompiles=True,  # what other trainers compile is not counted
             )
-        assert self._code is not None
         try:
             return self._code(*args)
         except Exception as error:
@@ -74,5 +69,5 @@ class Compiled:
 
 
 def lookup_backend(name: str) -> Callable[..., Any]:
-    """One of PyTorch's backends; importing it takes a second."""
+    """One of PyTorch's backends, as its guide to backends of one's own finds them."""
     return torch._dynamo.lookup_backend(name)

@@ -33,7 +33,7 @@ class Config(PlacesConfig):
 
     env_kwargs: Plain = field(default_factory=dict)
     """Keyword arguments for the environment's constructor: None, bools, numbers, text,
-    and lists, tuples (in files `{__tuple__: [3, 4]}`) and mappings of them."""
+    and lists and mappings of them; tuples become lists."""
 
     wrappers: tuple[str, ...] = ()
     """Wrappers to put around every environment, the innermost first, for example
@@ -65,9 +65,9 @@ class Config(PlacesConfig):
 
     compile: bool = False
     """Have `torch.compile` compile gradient steps, and the evaluation of rollouts. That
-    takes up to half a minute at the first of them, and pays in long runs. Results
-    differ in their last digits. A method that you replace on a class, or a variable of
-    the environment, does not change what is compiled already."""
+    takes up to half a minute at the first of them, and pays in long runs with large
+    minibatches. Results differ in their last digits. A method that you replace on a
+    class, or a variable of the environment, does not change what is compiled."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
     """Digits in which gradient steps multiply matrices. `bfloat16` keeps two to three,

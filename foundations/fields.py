@@ -46,8 +46,8 @@ def as_json(value: Any) -> Any:
     >>> as_json({"size": (3, 4)})
     {'size': [3, 4]}
     """
-    if isinstance(value, dict):
-        return {str(key): as_json(child) for key, child in value.items()}
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: as_json(child) for key, child in value.items()}
     if isinstance(value, list | tuple):
         return [as_json(child) for child in value]
     if isinstance(value, np.generic):

@@ -17,7 +17,7 @@ from yieldrl.runtime.precision import in_precision
 
 
 class Runtime:
-    """Executes the losses and the acting of one learner, as its config says.
+    """Executes the losses of one learner, and what it evaluates of rollouts.
 
     Functions keep their meaning: compiled or eager, the results are equal to rounding.
 

@@ -64,7 +64,9 @@ def test_every_revision_is_in_the_repository() -> None:
         return subprocess.run(command, cwd=results.ROOT, capture_output=True, text=True)
 
     if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
-        pytest.skip("the history is not here")
+        pytest.skip(
+            "a shallow clone has no history to look into: git fetch --unshallow"
+        )
     for name, path in COMMITTED.items():
         result = results.load(path)
         for side in (result, result.get("reference", result)):

@@ -9,31 +9,13 @@ from typing import Any
 
 import pytest
 import yaml
+from founding_document import DOCUMENT
 
 from yieldrl.algorithms import ppo
 from yieldrl.cli import main, options
 from yieldrl.loggers import list_checkpoints
 
 Refused = Callable[..., str]
-
-# The first example of a founding document of the project, as it stands there.
-DOCUMENT = """{
-  "trainer": {
-    "buffer_size": 2048,
-    "buffer_type": "standard",  // "standard" or "vla"
-    "iterations": 500
-  },
-  "algorithm": {
-    "name": "ppo",
-    "cfg": {
-      "learning_rate": 3e-4,
-      "gamma": 0.99,
-      "n_epochs": 10,
-      "batch_size": 64
-    }
-  }
-}
-"""
 
 PARTS = """
 import gymnasium

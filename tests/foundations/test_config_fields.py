@@ -62,6 +62,7 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (CLASSES["c51"], {"v_min": 1e8, "v_max": 1e8 + 1}, "v_min = 100000000.0: .*float"),
     (ppo.Config, {"env_kwargs": {"a": object()}}, "env_kwargs = .*envs=lambda"),
     (ppo.Config, {"env_kwargs": {"a": math.nan}}, "env_kwargs = .*nothing that a file"),
+    (ppo.Config, {"env_kwargs": {"a": {0: 1}}}, "env_kwargs = .*nothing that a file"),
     (ppo.Config, {"env_kwargs": {"a": torch.ones(1)}}, "env_kwargs = .*nothing that"),
 ]
 

@@ -5,29 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from founding_document import DOCUMENT
 
 from yieldrl.algorithms import a2c, dqn, ppo, ppo_lstm
 from yieldrl.foundations import Config
 from yieldrl.foundations.config_blocks import to_fields
-
-# The first example of a founding document of the project, as it stands there.
-DOCUMENT = """{
-  "trainer": {
-    "buffer_size": 2048,
-    "buffer_type": "standard",  // "standard" or "vla"
-    "iterations": 500
-  },
-  "algorithm": {
-    "name": "ppo",
-    "cfg": {
-      "learning_rate": 3e-4,
-      "gamma": 0.99,
-      "n_epochs": 10,
-      "batch_size": 64
-    }
-  }
-}
-"""
 
 
 def test_the_file_of_the_document_is_a_config(tmp_path: Path) -> None:
