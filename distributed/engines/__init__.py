@@ -4,11 +4,15 @@
 of it: its `runtime` asks the engine for gradient steps.
 """
 
+from typing import Any
+
+from torch import distributed
+
 from yieldrl.distributed.engines.base import Engine, EngineStep
 from yieldrl.distributed.engines.ddp import DDPEngine
 from yieldrl.distributed.engines.deepspeed import DeepSpeedEngine
 from yieldrl.distributed.engines.fsdp2 import FSDP2Engine
-from yieldrl.distributed.engines.making import make_engine
+from yieldrl.foundations import Config
 
 __all__ = [
     "DDPEngine",
@@ -18,3 +22,31 @@ __all__ = [
     "FSDP2Engine",
     "make_engine",
 ]
+
+ENGINES: dict[str, type[Engine]] = {
+    "ddp": DDPEngine,
+    "fsdp2": FSDP2Engine,
+    "deepspeed": DeepSpeedEngine,
+}
+
+
+def make_engine(config: Config, algorithm: Any) -> Engine:
+    """The engine of a config, which takes over an algorithm's gradient steps.
+
+    Call it in every process of the group, before the first gradient step.
+
+    Args:
+        config: Says `engine` and `zero_stage`.
+        algorithm: With its model and all its optimizers; its `runtime` gets the engine.
+
+    Raises:
+        ImportError: If DeepSpeed is asked for and not installed.
+        RuntimeError: If these processes are no group of `torch.distributed`.
+    """
+    if not distributed.is_initialized():
+        raise RuntimeError(
+            f"engine = {config.engine!r} needs processes that are a group: call"
+            " torch.distributed.init_process_group() in each of them first"
+        )
+    algorithm.runtime.engine = engine = ENGINES[config.engine](config, algorithm)
+    return engine

@@ -1,19 +1,22 @@
-"""Base class of engines: micro-batches, shares of processes, logs."""
+"""Base class of engines: the gradient step of several processes, and its metrics."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
-from yieldrl.distributed.engines.losses import Compute
 from yieldrl.foundations import Config, ranks
 from yieldrl.runtime import AccumulatedStep, Loss
 from yieldrl.runtime.accumulation import in_parts
+
+Compute = Callable[[], tuple[Tensor, dict[str, Any]]]
+"""Computes a loss, 0-dim, and metrics to log."""
 
 
 class Engine(ABC):
@@ -29,7 +32,6 @@ class Engine(ABC):
     def __init__(self, config: Config, algorithm: Any) -> None:
         self.config, self.algorithm = config, algorithm
         self.model: nn.Module = algorithm.model
-        self._depth = 0
         for part in vars(algorithm).values():
             if isinstance(part, nn.Module):
                 ranks().broadcast_module(part)
@@ -43,23 +45,11 @@ class Engine(ABC):
     ) -> "EngineStep":
         """A `GradientStep` of a loss; see `Runtime.gradient_step`."""
         parts = 1 if micro_batches is None else micro_batches
-        options = loss, optimizer, max_grad_norm
-        return self.step_class(self, *options, micro_batches=parts)
+        return EngineStep(self, loss, optimizer, max_grad_norm, micro_batches=parts)
 
-    @property
-    def step_class(self) -> type["EngineStep"]:
-        """The class that takes the gradient steps."""
-        return EngineStep
-
-    @contextmanager
-    def gathered(self) -> Iterator[None]:
-        """Inside, the whole model can be read and called; writing to it is lost."""
-        with nullcontext() if self._depth else self.whole():
-            self._depth += 1
-            try:
-                yield
-            finally:
-                self._depth -= 1
+    def gathered(self) -> AbstractContextManager[Any]:
+        """Context in which the whole model can be read and called; not written to."""
+        return nullcontext()
 
     def state_dict(self) -> dict[str, Any]:
         """The algorithm's whole state in every process, as of a run in one process."""
@@ -73,10 +63,6 @@ class Engine(ABC):
         """The parameters of an optimizer that require gradients now."""
         groups = optimizer.param_groups
         return [p for group in groups for p in group["params"] if p.requires_grad]
-
-    def whole(self) -> AbstractContextManager[Any]:
-        """The outermost context of `gathered`."""
-        return nullcontext()
 
     @abstractmethod
     def backward(
@@ -143,8 +129,8 @@ class EngineStep(AccumulatedStep):
     def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
         """Give the engine the gradients of each part; the means of the metrics."""
         rows = len(data) if self.micro_batches > 1 else 1
-        own = torch.tensor([data.numel(), rows])
-        samples, most = ranks().all_gather(own).unbind(1)
+        sizes = ranks().all_gather(torch.tensor([data.numel(), rows]))
+        samples, most = sizes.unbind(1)
         share = data.numel() / int(samples.sum())
 
         def backward(part: Any, weight: float, last: bool) -> dict[str, Any]:
@@ -157,23 +143,50 @@ class EngineStep(AccumulatedStep):
         return _means(logs, share, trained[0].device)
 
 
-def _means(logs: dict[str, Any], share: float, device: torch.device) -> dict[str, Any]:
+class LossModule(nn.Module):
+    """A module whose forward pass is a loss.
+
+    Engines hook into a module's forward pass, but losses call methods of a model.
+
+    Args:
+        parameters: The parameters that it has itself.
+    """
+
+    def __init__(self, parameters: Iterable[nn.Parameter] = ()) -> None:
+        super().__init__()
+        for number, parameter in enumerate(parameters):
+            self.register_parameter(f"parameter_{number}", parameter)
+
+    def forward(self, compute: Compute) -> tuple[Tensor, dict[str, Any]]:
+        return compute()
+
+
+def clip(gradients: Sequence[Tensor], max_grad_norm: float) -> Tensor:
+    """Scale gradients down to a total norm; returns the norm before, 0-dim.
+
+    Sharded ones, `DTensor`s, count as a whole.
+    """
+    shares = [g.to_local() for g in gradients if isinstance(g, DTensor)]
+    rest = [g for g in gradients if not isinstance(g, DTensor)]
+    norm = nn.utils.get_total_norm(rest)
+    if shares:
+        square = nn.utils.get_total_norm(shares).square()
+        norm = (norm.to(square.device).square() + ranks().all_reduce_sum(square)).sqrt()
+    if max_grad_norm < float("inf"):
+        factor = (max_grad_norm / (norm + 1e-6)).clamp(max=1)
+        for gradient in (*shares, *rest):
+            gradient.mul_(factor)
+    return norm
+
+
+def _means(
+    logs: Mapping[str, Any], share: float, device: torch.device
+) -> dict[str, Any]:
     """Metrics, 0-dim tensors or numbers, as sums of the shares of all processes."""
     if not logs:
         return {}
-    total = ranks().all_reduce_sum(in_one(logs, device) * share)
-    return apart(total, logs)
-
-
-def in_one(logs: Mapping[str, Any], device: torch.device) -> Tensor:
-    """Metrics, 0-dim tensors or numbers, as one tensor `[K]`, float32, detached."""
-    if not logs:
-        return torch.zeros(0, device=device)
-    every = [torch.as_tensor(x, device=device).detach() for x in logs.values()]
-    return torch.stack([x.float() for x in every])
-
-
-def apart(values: Tensor, logs: Mapping[str, Any]) -> dict[str, Any]:
-    """Values `[K]` by the names of metrics, each of its dtype."""
-    found = zip(logs.items(), values.unbind(), strict=True)
-    return {k: value.to(torch.as_tensor(x).dtype) for (k, x), value in found}
+    values = [torch.as_tensor(x, device=device).detach() for x in logs.values()]
+    weighted = torch.stack([x.float() for x in values]) * share
+    means = ranks().all_reduce_sum(weighted).unbind()
+    pairs = zip(means, values, strict=True)
+    return dict(zip(logs, (mean.to(x.dtype) for mean, x in pairs), strict=True))

@@ -12,8 +12,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.optim import Optimizer
 
-from yieldrl.distributed.engines.base import Engine
-from yieldrl.distributed.engines.losses import Compute, LossModule, clip
+from yieldrl.distributed.engines.base import Compute, Engine, LossModule, clip
 from yieldrl.foundations import Config, ranks
 from yieldrl.foundations.trees import map_tensors
 from yieldrl.runtime import frozen
@@ -51,7 +50,7 @@ class FSDP2Engine(Engine):
             for group in optimizer.param_groups:
                 group["params"] = [renewed.get(id(p), p) for p in group["params"]]
             optimizer.state.clear()
-            optimizer.load_state_dict(_shared(optimizer, state))
+            optimizer.load_state_dict(_sharded(optimizer, state))
 
     def backward(
         self, optimizer: Optimizer, compute: Compute, scale: float, last: bool
@@ -75,43 +74,43 @@ class FSDP2Engine(Engine):
 
     def state_dict(self) -> dict[str, Any]:
         """The algorithm's whole state in every process, as of a run in one process."""
-        return map_tensors(_gathered, self.algorithm.state_dict())
+        return map_tensors(_whole, self.algorithm.state_dict())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned, here or in a run in one process."""
-        own, given = self.algorithm.state_dict(), dict(state)
+        current, given = self.algorithm.state_dict(), dict(state)
         for name, part in vars(self.algorithm).items():
             if name not in given:
                 continue
             if isinstance(part, Optimizer):
-                given[name] = _shared(part, given[name])
+                given[name] = _sharded(part, given[name])
             elif isinstance(part, nn.Module):
                 given[name] = {
-                    key: _like(own[name].get(key), value)
+                    key: _like(current[name].get(key), value)
                     for key, value in given[name].items()
                 }
         self.algorithm.load_state_dict(given)
 
     @contextmanager
-    def whole(self) -> Iterator[None]:
-        """The outermost context of `gathered`."""
-        held = [
+    def gathered(self) -> Iterator[None]:
+        """Context in which the whole model can be read and called; not written to."""
+        sharded = [
             (module, name, parameter)
             for module in self.model.modules()
             for name, parameter in module.named_parameters(recurse=False)
             if isinstance(parameter, DTensor)
         ]
         full: dict[int, nn.Parameter] = {}
-        for module, name, shared in held:
-            if id(shared) not in full:  # several modules may share one
-                made = nn.Parameter(shared.full_tensor().detach(), shared.requires_grad)
-                full[id(shared)] = made
-            setattr(module, name, full[id(shared)])
+        for module, name, shard in sharded:
+            if id(shard) not in full:  # several modules may share one
+                made = nn.Parameter(shard.full_tensor().detach(), shard.requires_grad)
+                full[id(shard)] = made
+            setattr(module, name, full[id(shard)])
         try:
             yield
         finally:
-            for module, name, shared in held:
-                setattr(module, name, shared)
+            for module, name, shard in sharded:
+                setattr(module, name, shard)
 
 
 def blocks(model: nn.Module) -> list[nn.Module]:
@@ -133,7 +132,7 @@ def left_whole(parameters: Iterable[nn.Parameter]) -> set[nn.Parameter]:
     return {p for p in every if p.ndim == 0 or (p.requires_grad and p.dtype != most)}
 
 
-def _gathered(value: Tensor) -> Tensor:
+def _whole(value: Tensor) -> Tensor:
     return value.full_tensor() if isinstance(value, DTensor) else value
 
 
@@ -145,7 +144,7 @@ def _like(own: Any, value: Any) -> Any:
     return distribute_tensor(there, own.device_mesh, own.placements, src_data_rank=None)
 
 
-def _shared(optimizer: Optimizer, state: Mapping[str, Any]) -> dict[str, Any]:
+def _sharded(optimizer: Optimizer, state: Mapping[str, Any]) -> dict[str, Any]:
     """An optimizer's whole state, each entry sharded like its parameter."""
     own = [p for group in optimizer.param_groups for p in group["params"]]
     entries = {

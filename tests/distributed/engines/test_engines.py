@@ -13,10 +13,8 @@ from torch import nn
 from two_losses import Adapted, Two, adapted_curve, batches, curve
 
 from yieldrl.distributed.engines import make_engine
-from yieldrl.distributed.engines.ddp import MeasuredLoss
-from yieldrl.distributed.engines.deepspeed import import_deepspeed
+from yieldrl.distributed.engines.deepspeed import ZeroOptimizer, import_deepspeed
 from yieldrl.distributed.engines.fsdp2 import left_whole
-from yieldrl.distributed.engines.zero_part import ZeroPart
 
 TESTS = Path(__file__).parents[2]
 TYPES = {
@@ -175,28 +173,7 @@ def test_what_zero_does_not_train_is_refused():
         whole = nn.Parameter(torch.zeros(shape, dtype=kind))
         optimizer = torch.optim.SGD([whole, nn.Parameter(torch.zeros(2))])
         with pytest.raises(ValueError, match=said):
-            ZeroPart(None, optimizer, 3)
-
-
-def test_metrics_are_averaged_as_gradients_are():
-    """NaN in one of them is no matter of the others, nor of the weights."""
-    weight = nn.Parameter(torch.tensor([2.0, 3.0]))
-    module = MeasuredLoss([weight])
-    metrics = {"a": torch.tensor(4.0), "nan": torch.tensor(torch.nan), "b": 5}
-    (0.5 * module(lambda: (weight.square().sum(), metrics))).backward()
-    expected = [0.5, 2.0, torch.nan, 2.5, 0.0]
-    torch.testing.assert_close(
-        module.beside.grad[:5], torch.tensor(expected), equal_nan=True
-    )
-    assert weight.grad.tolist() == [2.0, 3.0]
-    assert module.logs is metrics
-
-
-def test_too_many_metrics_are_refused():
-    weight = nn.Parameter(torch.zeros(1))
-    metrics = {str(number): 0.0 for number in range(256)}
-    with pytest.raises(ValueError, match=r"256 metrics: engine = 'ddp' takes 255"):
-        MeasuredLoss([weight])(lambda: (weight.sum(), metrics))
+            ZeroOptimizer(None, optimizer, 3)
 
 
 def test_an_engine_needs_a_group_of_processes():
