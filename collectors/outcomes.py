@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from yieldrl.envs.answers import SUCCESS, succeeded, success_entry
 from yieldrl.envs.autoreset import final_info_entry
-from yieldrl.envs.single_answers import SUCCESS, said_of_success, succeeded
 from yieldrl.foundations.conversion import as_array
 
 Episode = tuple[float, int, bool, str]
@@ -105,8 +105,8 @@ def successes(info: Mapping[str, Any], num_envs: int) -> np.ndarray | None:
             if not isinstance(values, Mapping):
                 break
     else:
-        values = None if final is None else said_of_success(final)
-        values = said_of_success(info) if values is None else values
+        values = None if final is None else success_entry(final)
+        values = success_entry(info) if values is None else values
     return None if values is None else as_array(values).reshape(num_envs).astype(bool)
 
 

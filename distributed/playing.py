@@ -16,7 +16,7 @@ from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.eval_actor import EvalActor
 from yieldrl.distributed.pool import pickled
 from yieldrl.distributed.recipes import AgentRecipe
-from yieldrl.envs import starting
+from yieldrl.envs import processes as env_processes
 from yieldrl.foundations import Config
 
 Work = tuple[str, bytes, int]
@@ -64,11 +64,11 @@ class ProcessPlayers:
 
     def __init__(self, agent: Any, config: Config, count: int) -> None:
         self.count = count
-        context: Any = multiprocessing.get_context(starting.start_method())
+        context: Any = multiprocessing.get_context(env_processes.start_method())
         self._pipes, self._processes = [], []
         recipe = pickled((recipe_of(agent), config))
         try:
-            with starting.without_main():
+            with env_processes.without_main():
                 for _ in range(count):
                     ours, theirs = context.Pipe()
                     process = context.Process(target=_serve, args=(theirs,))
@@ -95,7 +95,7 @@ class ProcessPlayers:
             error, found = self._pipes[worker].recv()
         except (EOFError, ConnectionResetError):
             process = self._processes[worker]
-            process.join(starting.GRACE)
+            process.join(env_processes.GRACE)
             raise WorkerError(
                 f"evaluation worker {worker} has ended (exit code {process.exitcode}):"
                 " it was killed, or memory ran out; the same command goes on where it"
@@ -109,7 +109,7 @@ class ProcessPlayers:
         """See `LocalPlayers`."""
         for pipe in self._pipes:
             pipe.close()  # then the processes end
-        starting.end_workers(self._processes, [], starting.GRACE)
+        env_processes.end_workers(self._processes, [], env_processes.GRACE)
 
 
 class RayPlayers:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import Space
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector.utils import concatenate, create_empty_array
 from torch import Tensor
 
@@ -25,29 +25,47 @@ class MisfitError(ValueError):
     """An observation with a shape or value that its space does not allow."""
 
 
-def stacked(space: Space, observations: Sequence[Any]) -> Any:
+def stacked(space: Space, observations: Sequence[Any], name: str = "") -> Any:
     """Stack observations of single environments as `[N, ...]` in the space's dtype;
-    MisfitError if a shape differs, or the dtype cannot represent a value."""
-    if isinstance(space, ARRAYS):
-        # Without a dtype, so that wrong shapes and values are found, not cast.
+    MisfitError if one has another form or shape, or the dtype cannot hold a value."""
+    if isinstance(space, Dict):
+        for one in observations:
+            if not (hasattr(one, "items") and space.keys() <= set(one)):
+                raise MisfitError(
+                    f"observation{name} {truncated_repr(one)}, no Dict of"
+                    f" {sorted(space)}"
+                )
+        return {
+            key: stacked(child, [one[key] for one in observations], f"{name}[{key!r}]")
+            for key, child in space.items()
+        }
+    if not isinstance(space, ARRAYS):
+        empty = create_empty_array(space, len(observations))
+        return concatenate(space, observations, empty)
+    try:  # without a dtype, so that wrong shapes and values are found, not cast
         batch = np.array(observations)
-        if batch.shape != (len(observations), *(space.shape or ())):
-            raise MisfitError(f"shapes that are not {space.shape}")
-        dtype = np.dtype(space.dtype)
+    except (TypeError, ValueError) as reason:
+        raise MisfitError(f"observation{name} that is no array ({reason})") from None
+    if batch.shape[1:] != space.shape:
+        raise MisfitError(
+            f"observation{name} of shape {batch.shape[1:]}, not {space.shape}"
+        )
+    dtype = np.dtype(space.dtype)
+    try:
         if batch.dtype.kind == "f" and dtype.kind in "iub":
             # Integers mixed with floats were rounded: convert each separately.
             return np.array([in_dtype(np.asarray(one), dtype) for one in observations])
         return in_dtype(batch, dtype)
-    if isinstance(space, Dict):
-        return {
-            k: stacked(s, [one[k] for one in observations]) for k, s in space.items()
-        }
-    if isinstance(space, Tuple):
-        children = enumerate(space.spaces)
-        return tuple(stacked(s, [one[i] for one in observations]) for i, s in children)
-    return concatenate(
-        space, observations, create_empty_array(space, len(observations))
-    )
+    except MisfitError as reason:
+        raise MisfitError(f"observation{name} with {reason}") from None
+
+
+def truncated_repr(value: Any) -> str:
+    """The class of a value, its length if it is a tuple, and how it begins."""
+    text = repr(value)
+    text = text if len(text) < 80 else text[:77] + "..."
+    size = f" of {len(value)}" if isinstance(value, tuple) else ""
+    return f"{type(value).__name__}{size}: {text}"
 
 
 def in_dtype(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:

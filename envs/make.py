@@ -17,13 +17,9 @@ from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.names import find_spec, name_of, resolve
-from yieldrl.envs.pipes import portable
-from yieldrl.envs.processes import adopt
 from yieldrl.envs.vectorize import (
-    MAX_OBJECTS,
     Wrap,
     check,
-    check_count,
     find_wrappers,
     refuse_wrappers,
     vectorize,
@@ -92,7 +88,6 @@ def make(
             " --env-kwargs alone)"
         ) from reason
     check(envs)
-    adopt(envs)
     return envs
 
 
@@ -136,7 +131,6 @@ class _Order:
         spec = find_spec(env_id)
         if spec.id.startswith("ALE/"):
             refuse_wrappers(self.wrappers, env_id)
-            check_count(self.count, MAX_OBJECTS)
             return atari.make_atari(spec.id, self.count, **self.kwargs)
         batched = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
         if spec.entry_point is None or batched:
@@ -146,9 +140,7 @@ class _Order:
             return gym.make_vec(spec.id, num_envs=self.count, **kwargs)
         # Not Gymnasium's batched CartPole, which has no SAME_STEP mode.
         kwargs = {"disable_env_checker": True, **self.kwargs}  # the collector checks
-        # An id that this program registered is unknown in other processes.
-        made_by = portable(spec) if self.config.vectorization == "async" else env_id
-        return self._one_by_one(partial(gym.make, made_by), kwargs)
+        return self._one_by_one(partial(gym.make, env_id), kwargs)
 
     def _one_by_one(
         self, make_one: Callable[..., gym.Env], kwargs: dict[str, Any]

@@ -1,22 +1,43 @@
 """Environments in separate processes, which can be interrupted and always close."""
 
-import contextlib
+import copy
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
 import time
+import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from copy import deepcopy
 from typing import Any, NoReturn, cast
 
+import cloudpickle
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
-from gymnasium.vector.async_vector_env import AsyncState
+import torch
+from gymnasium.envs.registration import EnvSpec, load_env_creator
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from gymnasium.vector.async_vector_env import AsyncState, _async_worker
 
-from yieldrl.envs import starting
+from yieldrl.envs.answers import (
+    Place,
+    check_observation,
+    check_reset,
+    check_step,
+    declared_names,
+)
 from yieldrl.envs.arrays import ResetResult, StepResult
-from yieldrl.envs.pipes import Errors, Parcel, Pipe, pack
-from yieldrl.envs.single_answers import declared_names
-from yieldrl.envs.worker import work
+from yieldrl.foundations import derive_seed, seed_everything
 
-PATIENCE = 30.0  # seconds for environments to close by themselves
+NOTICE = 60.0  # seconds without an answer until a warning
+PATIENCE = 600.0  # seconds without an answer until an error
+GRACE = 2.0  # seconds to finish a step whose result is not needed
+
+_main_module = threading.Lock()
 
 
 class ProcessVectorEnv(AsyncVectorEnv):
@@ -43,7 +64,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
         TypeError: If a function cannot be sent to another process.
         RuntimeError: If an environment could not be made in its process. At a step or
             reset, if a worker process has ended.
-        TimeoutError: If making one takes five minutes, or an answer ten.
+        TimeoutError: If making one, or an answer, takes ten minutes.
     """
 
     recorded_info: tuple[str, ...] = ()
@@ -58,44 +79,23 @@ class ProcessVectorEnv(AsyncVectorEnv):
     ) -> None:
         if seed is None:
             seed = int(np.random.default_rng().integers(2**31))
-        packed = {id(make): pack(make) for make in {id(f): f for f in env_fns}.values()}
-        parcels = [Parcel(f, packed[id(f)], i, seed) for i, f in enumerate(env_fns)]
+        packed = {fn: _packed(fn) for fn in set(env_fns)}
+        makers = [_Maker(fn, packed[fn], i, seed) for i, fn in enumerate(env_fns)]
         self.processes, self.parent_pipes = [], []
-        first = env_fns[0]()  # made here, so that errors are raised unchanged
-        parcels[0].make = lambda: first
-        self.recorded_info += declared_names(first, "recorded_info")
         try:
-            with contextlib.ExitStack() as self._starting:
-                self._starting.enter_context(starting.without_main())
+            with without_main():
                 super().__init__(
-                    parcels,
-                    context=starting.start_method(context),
-                    worker=cast("Any", work),
+                    makers,
+                    context=start_method(context),
+                    worker=cast("Any", _work),
                     autoreset_mode=AutoresetMode.SAME_STEP,
                 )
+            (self.recorded_info, *_) = self.call("declared", "recorded_info")
         except BaseException:
-            starting.end_workers(self.processes, self.parent_pipes, 0)
+            end_workers(self.processes, self.parent_pipes, 0)
             self.closed = True
             raise
         self.env_fns = env_fns
-
-    def _check_spaces(self) -> None:
-        """Wait until all processes have started, and compare their spaces."""
-        self._starting.close()
-        self._watch_pipes()
-        deadline = time.monotonic() + starting.START
-        for i, process in enumerate(self.processes):
-            name = f"environment {i} of {self.num_envs}"
-            starting.await_start(self.parent_pipes[i], process, name, deadline)
-        super()._check_spaces()
-
-    def _watch_pipes(self) -> None:
-        """Add timeouts to all waits for workers."""
-        self.parent_pipes: list[Any] = [
-            Pipe(pipe, f"environment {i} of {type(self).__name__}, in its process,")
-            for i, pipe in enumerate(self.parent_pipes)
-        ]
-        self.error_queue: Any = Errors(self.error_queue)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
@@ -105,23 +105,19 @@ class ProcessVectorEnv(AsyncVectorEnv):
 
     def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         """Start new episodes, also after an interrupted step or reset."""
-        self._check_workers()
         with self._naming_dead_workers():
             if self._state is not AsyncState.DEFAULT:
-                for pipe in self.parent_pipes:
-                    pipe.drop_answers(PATIENCE)
-                self._state = AsyncState.DEFAULT
+                self._drop_answers()
             return super().reset(seed=seed, options=options)
 
     def step(self, actions: Any) -> StepResult:
         """Step every environment once."""
-        if self._state is not AsyncState.DEFAULT or None in self.parent_pipes:
-            self._check_workers()
-            raise RuntimeError(
-                f"a {self._state.value} of {self} was interrupted, and some of its"
-                " environments have taken it: call reset() to begin new episodes"
-            )
         with self._naming_dead_workers():
+            if self._state is not AsyncState.DEFAULT:
+                raise RuntimeError(
+                    f"a {self._state.value} of {self} was interrupted, and some of its"
+                    " environments have taken it: call reset() to begin new episodes"
+                )
             return super().step(actions)
 
     def close_extras(
@@ -130,47 +126,268 @@ class ProcessVectorEnv(AsyncVectorEnv):
         """End the workers, and terminate those still alive after `timeout` seconds: by
         default 30, or 2 after an interruption, or 0 with `terminate`."""
         if timeout is None:
-            timeout = PATIENCE if self._state is AsyncState.DEFAULT else starting.GRACE
-        timeout = 0 if terminate else timeout
-        starting.end_workers(self.processes, self.parent_pipes, timeout)
+            timeout = 30.0 if self._state is AsyncState.DEFAULT else GRACE
+        end_workers(self.processes, self.parent_pipes, 0 if terminate else timeout)
 
-    def _add_info(
-        self, vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int
-    ) -> dict[str, Any]:
-        if not isinstance(env_info, dict):
-            raise TypeError(
-                f"environment {env_num} of {self} returned the info {env_info!r}: must"
-                " be a dict"
+    def _poll_pipe_envs(self, timeout: float | None = None) -> bool:
+        """Wait for the answers of all workers; TimeoutError after ten minutes."""
+        start = time.monotonic()
+        for i, pipe in enumerate(self.parent_pipes):
+            if pipe.poll(max(0.0, start + NOTICE - time.monotonic())):
+                continue
+            name = f"environment {i} of {self}, in its process, has not answered for"
+            warnings.warn(
+                f"{name} {NOTICE:.0f} s. If its steps take that long, wait; after"
+                f" {PATIENCE:.0f} s it is an error. Ctrl-C ends the wait",
+                stacklevel=2,
             )
-        return super()._add_info(vector_infos, env_info, env_num)
+            if not pipe.poll(max(0.0, start + PATIENCE - time.monotonic())):
+                raise TimeoutError(
+                    f"{name} {PATIENCE:.0f} s: its constructor, step or reset does not"
+                    " return. Look for a loop or a lock in it that waits for ever"
+                    " (vectorization='sync' shows where, at Ctrl-C), then make the"
+                    " environments anew"
+                )
+        return True
 
-    @contextlib.contextmanager
+    def _check_spaces(self) -> None:
+        """Compare the spaces of all workers, which have made their environments."""
+        with self._naming_dead_workers():
+            self._poll_pipe_envs()
+            _, successes = zip(
+                *[pipe.recv() for pipe in self.parent_pipes], strict=True
+            )
+            self._raise_if_errors(successes)
+            super()._check_spaces()
+
+    def _drop_answers(self) -> None:
+        """Read what an interrupted call left unread in the pipes."""
+        token = time.monotonic_ns()
+        for pipe in self.parent_pipes:
+            pipe.send(("_call", ("echo", (token,), {})))
+        for i, pipe in enumerate(self.parent_pipes):
+            answer = None
+            while answer != (token, True):
+                if not pipe.poll(PATIENCE):
+                    raise RuntimeError(
+                        f"environment {i} gave no answer within {PATIENCE:.0f} s after"
+                        " an interruption: close() and make the environments anew"
+                    )
+                answer = pipe.recv()
+        self._state = AsyncState.DEFAULT
+
+    @contextmanager
     def _naming_dead_workers(self) -> Iterator[None]:
-        """Replace `EOFError` of an ended worker by an error with the remedy."""
+        """Replace errors about an ended worker by one with the remedy."""
         try:
+            if None in self.parent_pipes:  # an earlier error ended its worker
+                raise EOFError
             yield
         except (EOFError, BrokenPipeError, ConnectionResetError):
             for process in self.processes:
                 process.join(0.1)  # so that its exit code is known
-            self._check_workers()
-            raise
-
-    def _check_workers(self) -> None:
-        workers = enumerate(zip(self.parent_pipes, self.processes, strict=True))
-        dead = [i for i, (pipe, p) in workers if pipe is None or not p.is_alive()]
-        if dead and not self.closed:
+            dead = [i for i, p in enumerate(self.processes) if not p.is_alive()]
             codes = [self.processes[i].exitcode for i in dead]
             raise RuntimeError(
                 f"the worker processes {dead} of {self} have ended (exit codes"
-                f" {codes}), after an error or because they were killed: make the"
-                " environments anew (a new trainer can load the latest checkpoint)"
-            )
+                f" {codes}): an error, a crash, or they were killed, for example for"
+                " memory, of which fewer num_envs need less. Make the environments anew"
+                " (a new trainer can load the latest checkpoint);"
+                " vectorization='sync' makes and steps them in this process"
+            ) from None
 
 
-def adopt(envs: VectorEnv) -> None:
-    """Give an `AsyncVectorEnv` inside wrappers our timeouts and `close`; in place,
-    because a trainer keeps the object that it was passed."""
-    inside = envs.unwrapped
-    if type(inside) is AsyncVectorEnv:
-        inside.__class__ = ProcessVectorEnv
-        inside._watch_pipes()  # pyright: ignore[reportAttributeAccessIssue]
+class _Maker:
+    """Makes environment `index`: with `make` in this process, and in a process of its
+    own from `packed`, after setting it up like the program."""
+
+    def __init__(self, make: Any, packed: bytes, index: int, seed: int) -> None:
+        self.make, self.packed, self.index, self.seed = make, packed, index, seed
+
+    def __getstate__(self) -> dict[str, Any]:
+        program = dict(os.environ), torch.get_default_dtype()
+        return {**vars(self), "make": None, "program": program}
+
+    def __call__(self) -> gym.Env:
+        if self.make is not None:
+            return self.make()
+        environ, dtype = vars(self)["program"]
+        os.environ.update(environ)
+        # Processes share the cores: more threads would slow each other down.
+        torch.set_num_threads(1)
+        torch.set_default_dtype(dtype)
+        make, specs = pickle.loads(self.packed)
+        gym.registry.update(specs)
+        seed_everything(derive_seed(self.seed, f"worker {self.index}"))
+        return _CheckedEnv(make(), self.index)
+
+
+def _packed(make: Callable[[], gym.Env]) -> bytes:
+    """A pickled function and the registered environments: the process of its own never
+    runs the program, which defines them."""
+    specs: dict[str, EnvSpec] = {}
+    for name, spec in gym.registry.items():
+        spec = copy.copy(spec)
+        try:
+            if str(spec.entry_point).startswith("__main__:"):
+                spec.entry_point = cast("Any", load_env_creator(str(spec.entry_point)))
+            if callable(spec.entry_point):
+                cloudpickle.dumps(spec)
+        except Exception:  # not this one; an error follows if it is needed
+            continue
+        specs[name] = spec
+    try:
+        return cloudpickle.dumps((make, specs))
+    except Exception as reason:  # objects may raise any error
+        raise TypeError(
+            f"what makes the environments cannot be sent to a process of their own"
+            f" ({type(reason).__name__}: {reason}): open connections, files, locks and"
+            " simulators inside of the function or the environment's constructor, or"
+            " set vectorization='sync'"
+        ) from reason
+
+
+class _CheckedEnv(gym.Wrapper):
+    """An environment in its process: checks what it returns, before shared memory would
+    cast it, and copies the last results of an episode, which a reset may overwrite."""
+
+    def __init__(self, env: gym.Env, index: int) -> None:
+        super().__init__(env)
+        self.index, self.steps = index, 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
+        """Begin an episode; a seed seeds the global generators of the process, too."""
+        if seed is not None:
+            seed_everything(derive_seed(int(seed), "worker"))
+        self.steps = 0
+        place = self._place()
+        obs, info = check_reset(self.env.reset(seed=seed, options=options), place)
+        check_observation(self.observation_space, obs, place)
+        return obs, info
+
+    def step(self, action: Any) -> StepResult:
+        self.steps += 1
+        place = self._place()
+        answer = check_step(self.env.step(action), place)
+        obs, reward, terminated, truncated, info = answer
+        check_observation(self.observation_space, obs, place)
+        if terminated or truncated:
+            obs, info = deepcopy((obs, info))
+        return obs, reward, terminated, truncated, info
+
+    def declared(self, attribute: str) -> tuple[str, ...]:
+        return declared_names(self.env, attribute)
+
+    def echo(self, token: Any) -> Any:
+        return token
+
+    def _place(self) -> Place:
+        return Place(self.index, self.env, self.steps)
+
+
+class _Errors:
+    """The error queue in a worker. Errors name the environment, and are of classes that
+    every process has: others cannot be sent, and would be waited for in vain."""
+
+    def __init__(self, queue: Any, env: _CheckedEnv) -> None:
+        self.queue, self.env = queue, env
+
+    def put(self, report: tuple[int, type[Exception], Exception, str]) -> None:
+        index, kind, error, trace = report
+        text = str(error.args[0] if len(error.args) == 1 else error)
+        if f"environment {index}" not in text:
+            text += f" (in environment {index}, at step {self.env.steps})"
+        if kind.__module__ != "builtins":
+            text = f"{kind.__name__}: {text}"
+            kinds = (k for k in (ValueError, TypeError) if issubclass(kind, k))
+            kind = next(kinds, RuntimeError)
+        self.queue.put((index, kind, text, trace))
+
+
+def _work(
+    index: int,
+    make: _Maker,
+    pipe: Any,
+    trainer: Any,
+    memory: Any,
+    queue: Any,
+    *rest: Any,
+) -> None:
+    """Gymnasium's worker; its first answer says whether the environment was made."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # handled by the trainer
+    threading.Thread(target=_end_with_the_trainer, daemon=True).start()
+    try:
+        env = cast("_CheckedEnv", make())
+    except BaseException as error:
+        message = (
+            f"environment {index} could not be made in a process of its own:"
+            f" {type(error).__name__}: {error}. What it needs must be importable and"
+            " open to every process; vectorization='sync' makes it in this process"
+        )
+        queue.put((index, RuntimeError, message, traceback.format_exc()))
+        pipe.send((None, False))
+        return
+    pipe.send((None, True))
+    errors: Any = _Errors(queue, env)
+    _async_worker(index, lambda: env, pipe, trainer, memory, errors, *rest)
+
+
+def _end_with_the_trainer() -> None:
+    """End this process as soon as the process that started it has ended."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def start_method(wanted: str | None = None) -> str:
+    """Forkserver or spawn: as `wanted`, or the default of program or platform."""
+    methods = multiprocessing.get_all_start_methods()  # first the platform's default
+    allowed = [method for method in methods if method != "fork"]
+    if wanted is not None and wanted not in allowed:
+        raise ValueError(f"context = {wanted!r}: choose one of {allowed}, or None")
+    chosen = wanted or multiprocessing.get_start_method(allow_none=True) or methods[0]
+    if chosen == "fork":
+        chosen = "forkserver" if "forkserver" in methods else "spawn"
+    if chosen == "forkserver":
+        # Imported once, before the first process starts. `__main__` is the default.
+        multiprocessing.set_forkserver_preload(["__main__", __name__])
+    return chosen
+
+
+@contextmanager
+def without_main() -> Iterator[None]:
+    """Keep new processes from running the program again, which would train there; its
+    code is pickled by value. `multiprocessing` imports the main module by one of
+    these two attributes."""
+    main = sys.modules["__main__"]
+    names = ("__file__", "__spec__")
+    with _main_module:  # one thread at a time
+        kept = {name: vars(main)[name] for name in names if name in vars(main)}
+        vars(main).pop("__file__", None)
+        main.__spec__ = None
+        try:
+            yield
+        finally:
+            vars(main).update(kept)
+
+
+def end_workers(processes: Sequence[Any], pipes: Sequence[Any], timeout: float) -> None:
+    """End processes; kill those still alive after the given seconds."""
+    deadline = time.monotonic() + timeout
+    for pipe in pipes:
+        if pipe is not None:
+            with suppress(OSError):  # it has ended already
+                pipe.send(("close", None))
+    started = [process for process in processes if process.pid is not None]
+    for process in started:
+        process.join(max(0.0, deadline - time.monotonic()))
+    for end in ("terminate", "kill"):
+        alive = [process for process in started if process.is_alive()]
+        for process in alive:
+            getattr(process, end)()
+        for process in alive:
+            process.join(GRACE)
+    for pipe in pipes:
+        if pipe is not None:
+            pipe.close()

@@ -8,17 +8,17 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from yieldrl.envs.arrays import ARRAYS, ResetResult, StepResult, copied, stacked
-from yieldrl.envs.single_answers import (
+from yieldrl.envs.answers import (
     FLAGS,
     NUMBERS,
     Place,
     check_observation,
+    check_reset,
+    check_step,
     declared_names,
-    first_answer,
-    step_answer,
     succeeded,
 )
+from yieldrl.envs.arrays import ARRAYS, ResetResult, StepResult, copied, stacked
 
 
 class SerialVectorEnv(SyncVectorEnv):
@@ -51,9 +51,9 @@ class SerialVectorEnv(SyncVectorEnv):
     ) -> None:
         super().__init__(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
         recorded = declared_names(self.envs[0], "recorded_info")
-        passing = declared_names(self.envs[0], "info_keys")
+        declared = declared_names(self.envs[0], "info_keys")
         self.recorded_info += recorded
-        self.info_keys = tuple(dict.fromkeys((*info_keys, *passing, *recorded)))
+        self.info_keys = tuple(dict.fromkeys((*info_keys, *declared, *recorded)))
         self.steps = 0  # since the latest full reset, for messages
         space = self.single_observation_space
         self._is_array = isinstance(space, ARRAYS)
@@ -93,20 +93,24 @@ class SerialVectorEnv(SyncVectorEnv):
         actions = actions.copy() if isinstance(actions, np.ndarray) else actions
         for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
             answer = env.step(action)
-            try:
-                last, gain, ended, cut, info = answer
-            except (TypeError, ValueError):
-                last, gain, ended, cut, info = step_answer(answer, self._place(i))
-            plain = gain.__class__ in NUMBERS and info.__class__ is dict
-            if not (plain and ended.__class__ in FLAGS and cut.__class__ in FLAGS):
-                last, gain, ended, cut, info = step_answer(answer, self._place(i))
-            reward[i] = gain
+            if not (
+                answer.__class__ is tuple
+                and len(answer) == 5
+                and answer[1].__class__ in NUMBERS
+                and answer[2].__class__ in FLAGS
+                and answer[3].__class__ in FLAGS
+                and answer[4].__class__ is dict
+            ):
+                answer = check_step(answer, self._place(i))
+            last, reward[i], ended, cut, info = answer
             last = copied(last)  # its reset, or another environment, may overwrite it
             next_obs.append(last)
             if ended or cut:
                 any_ended = True
                 terminated[i], truncated[i] = ended, cut
-                last, info, final = self._begin_next(i, info, final)
+                final = self._add_final_info(final, info, i)
+                info = deepcopy({k: info[k] for k in self.info_keys if k in info})
+                last, _ = self._reset_one(i)
             obs.append(last)
             infos.append(info)
         merged: dict[str, Any]
@@ -120,34 +124,31 @@ class SerialVectorEnv(SyncVectorEnv):
         return self._batch(obs), reward, terminated, truncated, merged
 
     def _reset_one(self, i: int, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        obs, info = first_answer(self.envs[i].reset(**kwargs), self._place(i))
+        obs, info = check_reset(self.envs[i].reset(**kwargs), self._place(i))
         return copied(obs), info
 
-    def _begin_next(
-        self, i: int, info: dict[str, Any], final: dict[str, Any]
-    ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-        """First observation of a new episode, and copies of the info at the previous
-        episode's end."""
-        well, task = succeeded(info), info.get("task")
-        if well is not None:
-            final = self._add_info(final, {"success": well}, i)
+    def _add_final_info(
+        self, final: dict[str, Any], info: dict[str, Any], i: int
+    ) -> dict[str, Any]:
+        """Success and task, as the info at an episode's end gives them."""
+        success, task = succeeded(info), info.get("task")
+        if success is not None:
+            final = self._add_info(final, {"success": success}, i)
         if not (task is None or isinstance(task, Mapping) or "task" in self.info_keys):
             final = self._add_info(final, {"task": str(task)}, i)
-        kept = deepcopy({key: info[key] for key in self.info_keys if key in info})
-        return self._reset_one(i)[0], kept, final
+        return final
 
     def _place(self, i: int) -> Place:
         return Place(i, self.envs[i], self.steps)
 
     def _stacked(self, infos: list[dict[str, Any]], key: str) -> np.ndarray:
-        try:
-            return np.array([info[key] for info in infos])
-        except KeyError:
-            i = next(i for i, info in enumerate(infos) if key not in info)
-            raise KeyError(
-                f"the info of {self._place(i)} lacks {key!r}: its info_keys, or"
-                " recorded_info, name it, so each step must give it"
-            ) from None
+        for i, info in enumerate(infos):
+            if key not in info:
+                raise KeyError(
+                    f"the info of {self._place(i)} lacks {key!r}: its info_keys, or"
+                    " recorded_info, name it, so each step must give it"
+                )
+        return np.array([info[key] for info in infos])
 
     def _batch(self, obs: list[Any]) -> Any:
         try:
@@ -156,10 +157,7 @@ class SerialVectorEnv(SyncVectorEnv):
                 if batch.dtype == self._dtype and batch.shape == self._shape:
                     return batch
             return stacked(self.single_observation_space, obs)
-        except (KeyError, TypeError, ValueError) as reason:
-            for i, one in enumerate(obs):  # find the one that does not fit
+        except ValueError:
+            for i, one in enumerate(obs):  # name the one that does not fit
                 check_observation(self.single_observation_space, one, self._place(i))
-            raise ValueError(
-                f"the observations of {self} do not fit {self.single_observation_space}"
-                f" at step {self.steps}: {reason}. Make the two agree"
-            ) from reason
+            raise

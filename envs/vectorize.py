@@ -1,7 +1,7 @@
 """Make a batch of single environments, and check that it is trainable."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import gymnasium as gym
 from gymnasium.spaces import Dict, Text
@@ -16,9 +16,6 @@ from yieldrl.foundations.text import encoded
 
 Wrap = Callable[[gym.Env], gym.Env]
 
-MAX_OBJECTS = 2**14  # maximum for environments stepped one after another
-MAX_PROCESSES = 2**10  # maximum for environments in separate processes
-
 
 def vectorize(
     make_one: Callable[[], gym.Env],
@@ -32,11 +29,9 @@ def vectorize(
     With `async` each has a process, and `seed` is for its global generators.
 
     Raises:
-        ValueError: If there are too many environments.
         TypeError: If `make_one` does not make an environment.
         ImportError: If a package is missing.
     """
-    check_count(count, MAX_PROCESSES if mode == "async" else MAX_OBJECTS)
 
     def make_checked() -> gym.Env:
         env = make_one()
@@ -90,46 +85,33 @@ def games_inside(envs: VectorEnv) -> set[int]:
     return {id(env.unwrapped) for env in getattr(envs, "envs", [])}
 
 
-def check_count(count: int, most: int) -> None:
-    """Raise ValueError if `count` is more than `most` environments."""
-    if count > most:
-        raise ValueError(
-            f"num_envs = {count}: of environments that are made one by one there can be"
-            f" at most {most}; a world that is one batch of tensors takes more, for"
-            " example yieldrl/CartPole-v1"
-        )
-
-
 def find_wrappers(names: Sequence[str]) -> list[Wrap]:
-    """The wrapper classes named `module:Class`; ValueError if one is missing."""
+    """The wrappers of single environments named `module:Class`; ValueError if one is
+    missing, or goes around batches."""
     return [_find_wrapper(name) for name in names]
 
 
 def _find_wrapper(name: str) -> Wrap:
     module, _, attribute = name.partition(":")
-    example = "name module:Class, for example gymnasium.wrappers:FlattenObservation"
     try:
         found = import_named(module, attribute)
     except (AttributeError, ImportError, ValueError) as reason:
         raise ValueError(
-            f"wrappers: {name!r} names no wrapper ({reason}); {example}"
+            f"wrappers: {name!r} names no wrapper ({reason}); name module:Class, for"
+            " example gymnasium.wrappers:FlattenObservation"
         ) from None
-    wrong = None
     if isinstance(found, type) and issubclass(found, VectorWrapper):
-        wrong = (
-            "goes around a whole batch, and these go around single environments: make"
-            " the batch, and pass it in the wrapper as envs="
+        raise ValueError(
+            f"wrappers: {name!r} goes around a whole batch, and these go around single"
+            " environments: make the batch, and pass it in the wrapper as envs="
         )
-    elif isinstance(found, type) and not issubclass(found, gym.Wrapper):
-        wrong = (
-            f"is the class {found}, which is no gymnasium.Wrapper: {example}, or a"
-            " function that returns an environment"
+    is_wrapper = isinstance(found, type) and issubclass(found, gym.Wrapper)
+    if not (is_wrapper or is_function_of_user(found)):
+        raise ValueError(
+            f"wrappers: {name!r} is {found!r}: name a gymnasium.Wrapper, or a function"
+            " of your own that returns an environment"
         )
-    elif not (isinstance(found, type) or is_function_of_user(found)):
-        wrong = f"is {found!r}, no wrapper: {example}"
-    if wrong is not None:
-        raise ValueError(f"wrappers: {name!r} {wrong}")
-    return cast("Wrap", found)
+    return found
 
 
 def _wrapped_in(env: gym.Env, wrap: Wrap) -> gym.Env:
@@ -142,8 +124,9 @@ def _wrapped_in(env: gym.Env, wrap: Wrap) -> gym.Env:
             " the environment alone; write a function that gives it what else it needs"
         ) from reason
     if not isinstance(wrapped, gym.Env):
-        wrong = f"wrappers: {name} made {wrapped!r} of {env}"
-        raise TypeError(f"{wrong}: it must return an environment")
+        raise TypeError(
+            f"wrappers: {name} made {wrapped!r} of {env}: it must return an environment"
+        )
     return wrapped
 
 

@@ -1,8 +1,8 @@
 """Reward only for success."""
 
+from yieldrl.envs.answers import SUCCESS
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.envs.autoreset import Step, final_info_entry
-from yieldrl.envs.single_answers import SUCCESS
 from yieldrl.envs.wrappers.base import BatchWrapper
 
 

@@ -230,8 +230,8 @@ MISFITS = [
     (Box(-9, 9, (2,)), np.array([1e39, 0]), r"1e\+39, which float32"),
     (Box(-9, 9, (2,)), np.array([1j, 0]), r"1j, which is no real number"),
     (Discrete(3), 1.5, r"1\.5, which int64 cannot hold"),
-    (Discrete(3), "2", "'2', which is no number"),
-    (Box(-9, 9, (2,), np.int64), [2**70, 0], "which is no number"),
+    (Discrete(3), "2", "'2', which is no real number"),
+    (Box(-9, 9, (2,), np.int64), [2**70, 0], "which is no real number"),
 ]
 
 
@@ -373,7 +373,7 @@ def test_rewards_of_an_environment_are_of_every_real_kind() -> None:
         stepper.reset(0)
         wanted = 1.0 if reward is True else 2.0
         assert stepper.step([0, 0]).reward.tolist() == [1.0, wanted]
-    for reward in (1j, np.complex64(1 + 2j), "1.5", None, [[1], 2]):
+    for reward in (1j, np.complex64(1 + 2j), "1.5", None):
         stepper = Stepper(SerialVectorEnv([Counter, partial(Paying, reward)]))
         stepper.reset(0)
         message = r"environment 1, .*, at step 1 returned the reward .* one number"

@@ -154,7 +154,6 @@ class Mute(Corridor):
         ("CartPole-v1", {"env_kwargs": {"view": 1}}, TypeError, "'view': 1"),
         ("yieldrl/CartPole-v1", {"env_kwargs": {"view": 1}}, TypeError, "'view'"),
         (Sized, {}, TypeError, "'size'; give"),
-        (Corridor, {"num_envs": 16385}, ValueError, "most 16384"),
         (Corridor, {"wrappers": ("gymnasium:wrap",)}, ValueError, "names no wrapper"),
         (Corridor, {"wrappers": ("torch:is_tensor",)}, TypeError, "made False"),
     ],
