@@ -1,16 +1,55 @@
 """Conformance test of a vector environment, to run before training in it."""
 
+import copy
+import itertools
 import warnings
+from collections import Counter
+from collections.abc import Mapping
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+import torch
+from gymnasium.spaces import Box
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector.utils import batch_space
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from yieldrl.envs import check_runs
+from yieldrl.envs.arrays import leaves
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.check_answers import Moment, ended_in, first_end, named, play
-from yieldrl.envs.check_batched import check_batched
 from yieldrl.envs.vectorize import check as check_spaces
+from yieldrl.foundations import spaces
+from yieldrl.foundations.conversion import copied_array
+
+Moment = dict[str, np.ndarray]
+"""Results of a step: name such as `obs.image` or `reward` -> array `[N, ...]`."""
+
+SEED = (
+    "the same seed and the same actions gave {name} = {those} after {these} in"
+    " step {t} of environment {i}: draw all random numbers from the generator that the"
+    " seed sets, and let a reset forget the episodes before it"
+)
+SHARED_ACTION = (
+    "another action in environment 0 changed {name} of environment {i} in step {t} from"
+    " {these} to {those}: let no environment write to what another one reads"
+)
+SHARED_SEED = (
+    "{name} of environment {i} was {these} in step {t}, and {those} after the others"
+    " had got other seeds: let each environment draw from a generator of its own"
+    " (self.np_random, which super().reset(seed=seed) seeds), not from one that they"
+    " share"
+)
+SURVIVES = (
+    "{name} of environment {i} was {these} in step {t} of an episode, and {those} in"
+    " the same one after other episodes had been played: let reset() set back all that"
+    " a step changes, with a seed and without"
+)
+SAVED = (
+    "{name} of environment {i} was {these} in step {t}, and {those} after"
+    " load_state_dict: keep all that changes in self.state, which is what is saved"
+)
 
 
 def check(envs: VectorEnv, *, steps: int = 200, seed: int = 0) -> None:
@@ -19,10 +58,9 @@ def check(envs: VectorEnv, *, steps: int = 200, seed: int = 0) -> None:
     It checks shapes, dtypes and bounds of all results; `final_obs` and its mask; that
     a new episode keeps no state of the old one, with a seed and (if random numbers come
     from `np_random`) without; that equal seeds give equal results, and other seeds
-    others; that no environment, nor its seed, affects another. Every step of a
-    `TorchVectorEnv` is also computed again from the methods that you wrote, in all
-    autoreset modes and with a short time limit, and its `state_dict`, its copies and
-    the absence of synchronizations are tested.
+    others; that no environment, nor its seed, affects another. The methods that you
+    wrote for a `TorchVectorEnv` must be pure functions that do not wait for the device,
+    and its `state_dict` must be complete.
 
     Behaviour that does not occur within `steps` is not tested. If `reset(seed=...)`
     warns that it ignores the seed, as EnvPool's does, a warning names skipped tests.
@@ -47,11 +85,11 @@ def check(envs: VectorEnv, *, steps: int = 200, seed: int = 0) -> None:
         envs.reset(seed=seed)
     messages = [str(warning.message) for warning in caught]
     seeded = not any("seed" in text and "ignored" in text for text in messages)
-    first = play(envs, steps, seed if seeded else None, seed)
-    _check_starts(envs, first)
-    check_runs.check_final(first)
+    run = _play(envs, steps, seed if seeded else None, seed)
+    _check_starts(envs, run)
+    _check_final(run)
     if isinstance(envs, TorchVectorEnv):
-        check_batched(envs, seed)
+        _check_functions(envs.clone(envs.num_envs), seed)
     if not seeded:
         warnings.warn(
             f"{type(envs).__name__}.reset says that it ignores seeds: nothing that"
@@ -60,41 +98,188 @@ def check(envs: VectorEnv, *, steps: int = 200, seed: int = 0) -> None:
             stacklevel=2,
         )
         return
-    check_runs.compare(first, play(envs, steps, seed, seed), check_runs.SEED)
+    _compare(run, _play(envs, steps, seed, seed), SEED)
     _check_other_seeds(envs, seed)
-    _check_isolation(envs, first, seed)
-    check_runs.check_own_seeds(envs, steps, seed)
-    check_runs.check_nothing_survives(envs, steps, seed)
+    _check_apart(envs, run, seed)
+    if isinstance(envs.unwrapped, SyncVectorEnv):
+        _check_nothing_survives(envs, steps, seed)
+    if isinstance(envs, TorchVectorEnv):
+        _check_saving(envs, seed)
 
 
-def _check_other_seeds(envs: Any, seed: int) -> None:
-    """Check that other seeds give other results if there is randomness."""
+def _play(
+    envs: VectorEnv, steps: int, seeds: Any, seed: int, instead: int | None = None
+) -> list[Moment]:
+    """All results of a run of `steps` steps, after a reset with `seeds`, with actions
+    drawn with `seed`, or in environment 0 with `instead`."""
+    # Not `envs.action_space`, which in EnvPool is that of one environment.
+    chooser, other = (
+        batch_space(envs.single_action_space, envs.num_envs) for _ in range(2)
+    )
+    chooser.seed(seed)
+    other.seed(instead)
+    answer = envs.reset(seed=seeds)
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise TypeError(f"reset must return obs and info, got {type(answer)}")
+    run, tensors = [_named(envs, "obs", answer[0])], []
+    for t in range(steps):
+        action = chooser.sample()
+        if instead is not None:
+            action[0] = other.sample()[0]
+        given = action.copy()
+        answer = envs.step(action)
+        if not np.array_equal(given, action):
+            raise ValueError("step wrote to the actions that it was given: copy them")
+        run.append(_results(envs, answer))
+        if isinstance(answer[0], Tensor):
+            tensors.append((t, answer[0], run[-1]["obs"]))
+    for t, tensor, before in tensors:
+        if not np.array_equal(copied_array(tensor), before):
+            raise ValueError(
+                f"the observations of step {t} were overwritten by a later step: let"
+                " observe return memory of its own (.clone())"
+            )
+    return run
 
-    def all_alike(seeds: Any) -> bool:
-        found = [named(envs, "obs", envs.reset(seed=s)[0]) for s in seeds]
-        return all(check_runs.alike(obs, found[0]) for obs in found)
 
-    if all_alike(range(seed, seed + 8)) and not all_alike([None] * 8):
-        raise ValueError(
-            f"reset(seed=...) gave the same first observations for the seeds {seed} to"
-            f" {seed + 7}, but reset() gives others each time: seed the generator with"
-            " the number that is given"
+def _results(envs: Any, answer: Any) -> Moment:
+    """A step's results as arrays, in DISABLED mode also those of a reset after it;
+    raises if they are wrong."""
+    if not (isinstance(answer, tuple) and len(answer) == 5):
+        raise TypeError(
+            "step must return obs, reward, terminated, truncated and info, got"
+            f" {type(answer)} of length {len(answer)}"
         )
+    obs, reward, terminated, truncated, info = answer
+    moment, mode = _named(envs, "obs", obs), envs.metadata["autoreset_mode"]
+    for name, value in (("terminated", terminated), ("truncated", truncated)):
+        moment[name] = copied_array(value)
+        _expect(name, moment[name], np.bool_, (envs.num_envs,))
+    moment["reward"] = reward = copied_array(reward)
+    dtype = reward.dtype if reward.dtype.kind == "f" else np.float32
+    _expect("reward", reward, dtype, (envs.num_envs,))
+    if not np.isfinite(reward).all():
+        raise ValueError(f"reward = {reward}: it must be finite, always")
+    if _ended(moment).any() and mode is AutoresetMode.SAME_STEP:
+        moment |= _final(envs, moment, info)
+    if _ended(moment).any() and mode is AutoresetMode.DISABLED:
+        obs, _ = envs.reset(options={"reset_mask": _ended(moment)})
+        moment |= _named(envs, "first_obs", obs)
+    return moment
+
+
+def _final(envs: Any, moment: Moment, info: Mapping[str, Any]) -> Moment:
+    """The `final_obs` of a step in which an episode ended."""
+    if "final_obs" not in info or "_final_obs" not in info:
+        raise ValueError(
+            "an episode ended and info lacks final_obs and its mask _final_obs, it has"
+            f" {sorted(info)}: put the observations there that were reset away"
+        )
+    ended, mask = _ended(moment), copied_array(info["_final_obs"])
+    _expect('info["_final_obs"]', mask, np.bool_, (envs.num_envs,))
+    if not np.array_equal(mask, ended):
+        raise ValueError(
+            f'info["_final_obs"] = {mask}, but terminated | truncated = {ended}: the'
+            " mask says whose episode ended in this step"
+        )
+    final = info["final_obs"]
+    if isinstance(final, np.ndarray) and final.dtype == object:  # Gymnasium's format
+        dense = {f"final_{name}": moment[name].copy() for name in _observations(moment)}
+        for path, _ in spaces.leaves(envs.single_observation_space):
+            for i in ended.nonzero()[0]:
+                dense[".".join(("final_obs", *path))][i] = reduce(
+                    getitem, path, final[i]
+                )
+        return dense
+    dense = _named(envs, "final_obs", final)
+    for name, value in dense.items():
+        obs = moment[name.removeprefix("final_")]
+        if not np.array_equal(value[~ended], obs[~ended]):
+            raise ValueError(
+                f"{name} = {value[~ended][0]} where no episode ended, and obs ="
+                f" {obs[~ended][0]}: there, both are the next observation"
+            )
+    return dense
+
+
+def _named(envs: Any, name: str, obs: Any) -> Moment:
+    """Observations as arrays by name; raises if they are outside their space."""
+    arrays = {}
+    for path, space in spaces.leaves(envs.single_observation_space):
+        leaf, array = ".".join((name, *path)), copied_array(reduce(getitem, path, obs))
+        _expect(leaf, array, space.dtype, (envs.num_envs, *spaces.shape_of(space)))
+        if isinstance(space, Box):
+            outside = ~((array >= space.low) & (array <= space.high))  # True for NaN
+        else:
+            outside = spaces.choice_ranges(space)[0].outside(array)
+        if outside.any():
+            at = tuple(int(i) for i in np.argwhere(outside)[0])
+            raise ValueError(
+                f"{leaf} is outside of its space: {array[at]} at {at}, in {space}:"
+                " widen single_observation_space, or clip what is observed"
+            )
+        arrays[leaf] = array
+    return arrays
+
+
+def _expect(name: str, array: np.ndarray, dtype: Any, shape: tuple[int, ...]) -> None:
+    if (array.dtype, array.shape) != (np.dtype(dtype), shape):
+        raise ValueError(
+            f"{name} must be {np.dtype(dtype)} of shape {shape}, got {array.dtype} of"
+            f" shape {array.shape}: convert it where it is made"
+        )
+
+
+def _observations(moment: Moment) -> list[str]:
+    return [name for name in moment if name.split(".")[0] == "obs"]
+
+
+def _ended(moment: Moment) -> np.ndarray:
+    """Whether an episode ended, bool `[N]`; False after a reset."""
+    none = np.zeros((), np.bool_)
+    return moment.get("terminated", none) | moment.get("truncated", none)
+
+
+def _first_end(run: list[Moment]) -> int:
+    """Index of the first moment in which an episode ended, or of the last one."""
+    ends = (t for t, moment in enumerate(run) if _ended(moment).any())
+    return next(ends, len(run) - 1)
+
+
+def _difference(
+    these: list[Moment], those: list[Moment], rows: slice = slice(None)
+) -> dict[str, Any] | None:
+    """Where two runs differ first, in these environments; None if nowhere."""
+    for t, (this, that) in enumerate(zip(these, those, strict=False)):
+        for name in this.keys() & that.keys():
+            before, after = this[name][rows], that[name][rows]
+            if not np.array_equal(before, after):
+                i = int((before != after).reshape(len(before), -1).any(1).argmax())
+                at = {"name": name, "t": t, "i": i + (rows.start or 0)}
+                return {**at, "these": before[i], "those": after[i]}
+    return None
+
+
+def _compare(
+    these: list[Moment], those: list[Moment], complaint: str, rows: slice = slice(None)
+) -> None:
+    """Raise if two runs differ that should not."""
+    difference = _difference(these, those, rows)
+    if difference is not None:
+        raise ValueError(complaint.format(**difference))
 
 
 def _check_starts(envs: Any, run: list[Moment]) -> None:
     """Check that observations after an automatic reset are like those of `reset`."""
-    if envs.metadata["autoreset_mode"] is not AutoresetMode.SAME_STEP:
-        return
-    ends = [m for m in run if ended_in(m).any()]
-    if not ends:
+    ends = [moment for moment in run if _ended(moment).any()]
+    if not ends or envs.metadata["autoreset_mode"] is not AutoresetMode.SAME_STEP:
         return
     count = 512 // envs.num_envs + 2
-    resets = [named(envs, "obs", envs.reset()[0]) for _ in range(count)]
+    resets = [_named(envs, "obs", envs.reset()[0]) for _ in range(count)]
     for name in resets[0]:
-        known = np.concatenate([m[name] for m in resets]).astype(np.float64)
-        fresh = np.concatenate([m[name][ended_in(m)] for m in ends])
-        low, high = known.min(0), known.max(0)
+        first = np.concatenate([m[name] for m in resets]).astype(np.float64)
+        fresh = np.concatenate([m[name][_ended(m)] for m in ends])
+        low, high = first.min(0), first.max(0)
         room = high - low + 1e-6 * (1 + np.abs(high))
         outside = (fresh < low - room) | (fresh > high + room)
         strange = outside.reshape(len(fresh), -1).any(1)
@@ -106,26 +291,186 @@ def _check_starts(envs: Any, run: list[Moment]) -> None:
             )
 
 
-def _check_isolation(envs: Any, run: list[Moment], seed: int) -> None:
-    """Check that other actions in environment 0 change nothing in the others.
+def _check_final(run: list[Moment]) -> None:
+    """Check that `final_obs` is neither the next episode's first observation nor, at a
+    truncation, the observation before the last step."""
+    names = _observations(run[0])
+    if not any("final_" + names[0] in moment for moment in run):
+        return
+    seen: Counter[bytes] = Counter()  # how often each observation occurs
+    stays = []  # whether a step without an end changed nothing
+    ends = []  # (final, next episode's first, before the last step, whether truncated)
+    for before, moment in itertools.pairwise(run):
+        last, obs = _rows(before, names), _rows(moment, names)
+        ended, cut = _ended(moment), moment["truncated"] & ~moment["terminated"]
+        final = _rows(moment, [f"final_{n}" for n in names]) if ended.any() else obs
+        seen.update(obs)
+        stays += [obs[i] == last[i] for i in (~ended).nonzero()[0]]
+        ends += [(final[i], obs[i], last[i], cut[i]) for i in ended.nonzero()[0]]
+    cuts = [end for end in ends if end[3]]
+    for which, some in (("", ends), (" by truncation", cuts)):
+        by_chance = sum(seen[end[1]] for end in some) / max(1, len(some)) / seen.total()
+        alike = [end[0] == end[1] for end in some]
+        what = "first observation of the next episode"
+        _refuse_rule(alike, by_chance, which, what)
+    alike = [end[0] == end[2] for end in cuts]
+    by_chance = sum(stays) / len(stays) if stays else 1.0
+    what = "observation before the last step"
+    _refuse_rule(alike, by_chance, " by truncation", what)
 
-    Only until the first episode ends: then they may draw from a shared generator.
+
+def _rows(moment: Moment, names: list[str]) -> list[bytes]:
+    """The observations of each environment as bytes, to compare and to count."""
+    columns = [[row.tobytes() for row in moment[name]] for name in names]
+    return [b"".join(parts) for parts in zip(*columns, strict=True)]
+
+
+def _refuse_rule(alike: list[bool], by_chance: float, which: str, what: str) -> None:
+    """Raise if all are `alike`, and that is too much for chance: with few states, an
+    episode may well be truncated in the next one's first state."""
+    if alike and all(alike) and by_chance ** len(alike) < 2e-3:
+        raise ValueError(
+            f"at all {len(alike)} ends of episodes{which} final_obs is the {what}: put"
+            " there what the episode came to, before the reset"
+        )
+
+
+def _check_other_seeds(envs: Any, seed: int) -> None:
+    """Check that other seeds give other results if there is randomness."""
+
+    def all_alike(seeds: Any) -> bool:
+        first = [[_named(envs, "obs", envs.reset(seed=s)[0])] for s in seeds]
+        return all(_difference(first[0], other) is None for other in first)
+
+    if all_alike(range(seed, seed + 8)) and not all_alike([None] * 8):
+        raise ValueError(
+            f"reset(seed=...) gave the same first observations for the seeds {seed} to"
+            f" {seed + 7}, but reset() gives others each time: seed the generator with"
+            " the number that is given"
+        )
+
+
+def _check_apart(envs: Any, run: list[Moment], seed: int) -> None:
+    """Check that neither an environment's actions nor its seed change the others."""
+    # Until the first episode ends: then they may draw from a shared generator.
+    other = _play(envs, _first_end(run), seed, seed, seed + 1)
+    end = min(_first_end(run), _first_end(other))
+    results = {name: value for name, value in run[end].items() if "obs" not in name}
+    _compare([*run[:end], results], other, SHARED_ACTION, slice(1, None))
+    batched = isinstance(envs.unwrapped, TorchVectorEnv)
+    if not (batched or isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)):
+        return  # others may use one seed for the whole batch
+    # Those of one TorchVectorEnv share a generator after their first states.
+    steps = 0 if batched else min(len(run) - 1, 100)
+    seeds = [seed + i for i in range(envs.num_envs)]
+    run = _play(envs, steps, seeds, seed)
+    # With a shared generator, the first seed or the last one may decide.
+    for i in (0, envs.num_envs - 1):
+        others = [s if j == i else s + 10_007 for j, s in enumerate(seeds)]
+        again = _play(envs, steps, others, seed)
+        _compare(run, again, SHARED_SEED, slice(i, i + 1))
+
+
+def _check_nothing_survives(envs: Any, steps: int, seed: int) -> None:
+    """Check that an episode is the same with and without episodes before it.
+
+    Random numbers come from `np_random`, which is set before each; episodes that still
+    depend on the seed are not compared.
     """
-    other = play(envs, first_end(run), seed, seed, seed + 1)
-    at_once = envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
-    for t, (this, that) in enumerate(zip(run, other, strict=False)):
-        ended = ended_in(this) | ended_in(that)
-        begun = np.broadcast_to(ended & at_once, (envs.num_envs,))[1:]
-        for name in (name for name in this if name in that):
-            differs = (this[name] != that[name])[1:].reshape(len(begun), -1).any(1)
-            if name == "obs" or name.startswith("obs."):
-                differs &= ~begun
-            if differs.any():
-                i = int(differs.argmax()) + 1
-                raise ValueError(
-                    f"another action in environment 0 changed {name} of environment"
-                    f" {i} in step {t} from {this[name][i]} to {that[name][i]}: let no"
-                    " environment write to what another one reads"
-                )
-        if ended.any():
-            return
+
+    def episode(before: int, seed: int) -> list[Moment]:
+        _play(envs, before, seed, seed)
+        for i, env in enumerate(envs.unwrapped.envs):
+            env.unwrapped.np_random = np.random.default_rng(i)
+        run = _play(envs, 30, None, 0)
+        return run[: _first_end(run) + 1]
+
+    fresh, *others = (episode(0, seed + 100 * i) for i in range(1, 5))
+    if not any(_difference(fresh, other) for other in others):
+        _compare(fresh, episode(min(steps, 100), seed + 100), SURVIVES)
+
+
+class _NoWaiting(TorchDispatchMode):
+    """Raises when an operation would synchronize with the device."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        waits = ("_local_scalar_dense", "nonzero", "masked_select")
+        if any(word in str(func) for word in waits):
+            raise ValueError(
+                f"a step calls {func}, which waits for the device: use torch.where"
+                " instead of `if`, .item() and boolean indices"
+            )
+        return func(*args, **(kwargs or {}))
+
+
+def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
+    """Check that the methods of a subclass are pure functions of their arguments."""
+    envs.reset(seed=seed)  # checks shapes and dtypes
+    action, *actions = _actions(envs, seed, 14)
+    for other in actions[:3]:
+        envs.step(other)
+    state, noise = envs.state, envs.draw_noise()
+
+    def results() -> dict[str, Any]:
+        return {
+            "initial_state": envs.initial_state(noise),
+            "dynamics": envs.random_dynamics(state, action, noise),
+            "observe": envs.observe(state),
+        }
+
+    given = leaves((state, action, noise))
+    before = [tensor.clone() for tensor in given]
+    with torch.no_grad(), _NoWaiting():
+        first = results()
+    if not _equal(before, given):
+        raise ValueError(
+            "initial_state, dynamics or observe wrote to its arguments: make new"
+            " tensors (x = x + 1, not x += 1)"
+        )
+    for other in actions[3:]:
+        envs.step(other)
+    for name, result in results().items():
+        if not _equal(result, first[name]):
+            raise ValueError(
+                f"{name} gave something else for the same arguments ten steps later:"
+                " keep all that changes in the state, or it leaks into other episodes;"
+                " draw chance from the noise"
+            )
+    everywhere = torch.ones(envs.num_envs, dtype=torch.bool, device=envs.device)
+    if not _equal(envs.restart(everywhere, state, noise), first["initial_state"]):
+        raise ValueError(
+            "restart of all environments gave another state than initial_state: keep"
+            " nothing of the episodes that ended"
+        )
+
+
+def _check_saving(envs: TorchVectorEnv, seed: int) -> None:
+    """Check that a restored state continues as the saved one, with a short limit."""
+    saved, loaded = (envs.clone(envs.num_envs) for _ in range(2))
+    runs: tuple[list[Moment], list[Moment]] = ([], [])
+    saved.reset(seed=seed)
+    actions = _actions(saved, seed, 24)
+    for action in actions[:12]:
+        _results(saved, saved.step(action))
+    loaded.load_state_dict(saved.state_dict())
+    for action in actions[12:]:
+        for world, run in zip((saved, loaded), runs, strict=True):
+            run.append(_results(world, world.step(action)))
+    _compare(*runs, SAVED)
+
+
+def _actions(envs: TorchVectorEnv, seed: int, count: int) -> list[Tensor]:
+    chooser = copy.deepcopy(envs.action_space)
+    chooser.seed(seed)
+    return [envs._action_reader.read(chooser.sample()) for _ in range(count)]
+
+
+def _equal(these: Any, those: Any) -> bool:
+    """Whether all tensors are equal, up to the rounding of a compiled step."""
+    these, those = leaves(these), leaves(those)
+    return len(these) == len(those) and all(
+        x.dtype == y.dtype and torch.allclose(x, y, rtol=1e-4, atol=1e-5)
+        for x, y in zip(these, those, strict=True)
+    )

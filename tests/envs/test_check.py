@@ -115,13 +115,6 @@ class ResetKeepsAColumn(Walk):
         return (after, elapsed, ended, self.observe(after), *answer, final_obs)
 
 
-class ResetKeepsTheTime(Walk):
-    def pure_step(self, state: Any, elapsed: Tensor, *rest: Any) -> Any:
-        answer = list(super().pure_step(state, elapsed, *rest))
-        answer[1] = elapsed + 1
-        return tuple(answer)
-
-
 class StateOutsideOfTheState(Walk):
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         self.wind = getattr(self, "wind", torch.zeros(self.num_envs)) + 0.01
@@ -175,8 +168,7 @@ class ForgetsOnSaving(Walk):
     ("faulty", "message"),
     [
         (FinalObsIsAfterTheReset, "final_obs is the first observation of the next ep"),
-        (ResetKeepsAColumn, "after an automatic reset, but reset|SameStep mode"),
-        (ResetKeepsTheTime, "in SameStep mode elapsed was"),
+        (ResetKeepsAColumn, "after an automatic reset, but reset"),
         (StateOutsideOfTheState, "dynamics gave something else for the same arguments"),
         (OutsideOfTheSpace, r"obs is outside of its space: .* widen"),
         (OneMovesAll, "another action in environment 0 changed obs of environment"),
