@@ -116,18 +116,18 @@ def shoot_film(
 
 def shoot_libero(path: Path = ASSETS / "libero" / "bowl.mp4") -> Iterator[Path]:
     """The script of a task of LIBERO from the first of its fixed first states."""
-    from yieldrl.loggers.encoding import mp4, to_frame
+    from yieldrl.loggers.videos import mp4
 
     kwargs = {"suite": "libero_spatial", "task": 2, "cameras": ()}
     env: Any = gymnasium.make("yieldrl/LIBERO-v1", render_mode="rgb_array", **kwargs)
     env.reset(seed=0)
     ended = False
     with mp4(path, env.metadata["render_fps"]) as write:
-        write(to_frame(env.render()))
+        write(env.render())
         while not ended:
             *_, terminated, truncated, _ = env.step(env.unwrapped.expert())
             ended = terminated or truncated
-            write(to_frame(env.render()))
+            write(env.render())
     env.close()
     yield path
     yield still(path)

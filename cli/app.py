@@ -124,7 +124,7 @@ def export(
     from yieldrl import exports
     from yieldrl.cli import restoring
     from yieldrl.experiments import run_files
-    from yieldrl.loggers.checkpoint_index import describe_checkpoint
+    from yieldrl.loggers.checkpoints import describe_checkpoint
 
     write = {"json": exports.write_json, "onnx": exports.write_onnx}[format]
     found = run_files.find_checkpoint(run, checkpoint)

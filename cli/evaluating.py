@@ -59,7 +59,7 @@ def evaluate(
         from yieldrl.experiments import run_files
         from yieldrl.loggers import record_video
         from yieldrl.loggers.answers import refuse_video, writes
-        from yieldrl.loggers.checkpoint_index import describe_checkpoint
+        from yieldrl.loggers.checkpoints import describe_checkpoint
 
         path = run_files.find_checkpoint(run, checkpoint)
         count = ANSWERS if episodes is None else episodes

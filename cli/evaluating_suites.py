@@ -23,7 +23,7 @@ def evaluate(
     with usage_errors():
         from yieldrl.cli import restoring
         from yieldrl.experiments import run_files
-        from yieldrl.loggers.checkpoint_index import describe_checkpoint
+        from yieldrl.loggers.checkpoints import describe_checkpoint
 
         path = run_files.find_checkpoint(run, checkpoint)
         trainer = restoring.player(path, 1, device, alone=True, trust=trust)

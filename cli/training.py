@@ -15,7 +15,7 @@ from tyro.conf import Positional
 from yieldrl.cli import evaluating
 from yieldrl.cli.errors import fail, usage_errors
 from yieldrl.loggers import list_checkpoints
-from yieldrl.loggers.write_errors import ForeignFileError, WriteError
+from yieldrl.loggers.files import ForeignFileError, WriteError
 
 if TYPE_CHECKING:
     from yieldrl.cli.run_spec import RunSpec

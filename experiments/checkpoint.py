@@ -10,7 +10,7 @@ import torch
 from torch.serialization import get_unsafe_globals_in_checkpoint
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.loggers.write_errors import naming_failures
+from yieldrl.loggers.files import naming_failures
 
 _MARK = "yieldrl_checkpoint"
 

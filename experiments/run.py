@@ -18,8 +18,7 @@ from yieldrl.experiments.checkpoint import (
 )
 from yieldrl.foundations.config import Config
 from yieldrl.foundations.named_code import refuse_untrusted
-from yieldrl.loggers.files import delete_all_leftovers
-from yieldrl.loggers.write_errors import naming_failures
+from yieldrl.loggers.files import delete_partial_files, naming_failures
 
 
 class Run(ABC):
@@ -86,7 +85,7 @@ class Run(ABC):
             self._run_id = self._run_id or secrets.token_hex(8)
             with naming_failures(folder / run_lock.FILE):
                 self._lock = run_lock.claim(folder, self._run_id)
-            delete_all_leftovers(folder)
+            delete_partial_files(folder)
         return folder
 
     def attach(self, name: str, part: Any, *, restore: bool = True) -> None:
@@ -198,7 +197,7 @@ class Run(ABC):
             with naming_failures(folder):
                 lock = run_lock.claim_empty(folder, run_id)
             if lock is not None:
-                delete_all_leftovers(folder)
+                delete_partial_files(folder)
                 return folder, lock
             number += 1
             folder = wanted.with_name(f"{wanted.name}-{number}")

@@ -21,7 +21,7 @@ import yieldrl
 from yieldrl.foundations.config_blocks import flat, to_blocks
 from yieldrl.foundations.files import read_file, to_yaml
 from yieldrl.loggers import list_checkpoints
-from yieldrl.loggers.checkpoint_index import BEST
+from yieldrl.loggers.checkpoints import BEST
 from yieldrl.loggers.files import place, write_atomically
 
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"

@@ -12,7 +12,7 @@ from yieldrl.foundations.files import read_file
 from yieldrl.foundations.logs import LogData
 from yieldrl.loggers import list_checkpoints
 from yieldrl.loggers.files import place, write_atomically
-from yieldrl.loggers.metric_values import read
+from yieldrl.loggers.windowed_means import read
 
 FILE = "cluster.json"
 

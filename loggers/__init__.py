@@ -11,11 +11,13 @@ is; in a class body it decorates `__call__`. wandb and others are imported on us
 """
 
 from yieldrl.loggers.base import Decorated, Logger, Target
-from yieldrl.loggers.checkpoint_index import list_checkpoints
-from yieldrl.loggers.checkpoints import checkpoint, latest_checkpoint
-from yieldrl.loggers.early_stopping import early_stop
-from yieldrl.loggers.evaluations import evaluation
+from yieldrl.loggers.checkpoints import (
+    checkpoint,
+    latest_checkpoint,
+    list_checkpoints,
+)
 from yieldrl.loggers.live_plots import live_plot
+from yieldrl.loggers.loop_control import early_stop, evaluation
 from yieldrl.loggers.progress_bar import progress
 from yieldrl.loggers.tensorboard_events import tensorboard
 from yieldrl.loggers.text_files import csv, jsonl

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import copy
 import functools
+import importlib.util
 import inspect
+import math
+import os
+import sys
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from numbers import Integral, Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
-
-from yieldrl.loggers.active_loops import close_loop, start_loop
 
 if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
@@ -165,3 +171,89 @@ class Decorated:
     # Defined here, because the trainer's own would copy it without the loggers.
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return Decorated(*copy.deepcopy((self.__trainer, self.__loggers), memo))
+
+
+_loops: weakref.WeakKeyDictionary[Any, weakref.ref[Stream]] = (
+    weakref.WeakKeyDictionary()
+)
+"""Trainer -> the outermost generator of its loop, until it is collected."""
+
+
+def start_loop(trainer: Any, start: Callable[[], Stream]) -> Stream:
+    """Start a loop; close the trainer's suspended loop and its files first."""
+    if not close_loop(trainer):
+        return start()  # inside the active loop, by `super().__call__()`
+    logs = start()
+    _loops[trainer] = weakref.ref(logs)
+    return logs
+
+
+def close_loop(trainer: Any) -> bool:
+    """Close the trainer's suspended loop, if any; False if it is running."""
+    if (reference := _loops.get(trainer)) is None or (logs := reference()) is None:
+        return True
+    if inspect.getgeneratorstate(logs) == inspect.GEN_RUNNING:
+        return False
+    logs.close()
+    return True
+
+
+def _close_all_loops() -> None:
+    for trainer in list(_loops):
+        close_loop(trainer)
+
+
+def close_first_at_exit() -> None:
+    """Close suspended loops at exit, before the libraries that they need shut down."""
+    atexit.unregister(_close_all_loops)
+    atexit.register(_close_all_loops)
+
+
+close_first_at_exit()
+
+_HINT = "a logger is called before it decorates: loggers.csv()(trainer)"
+
+
+def check_number(
+    name: str, value: Any, low: float = -math.inf, kind: type[Any] = Real
+) -> None:
+    """ValueError unless an argument is a finite number of `kind`, at least `low`."""
+    is_number = isinstance(value, kind) and not isinstance(value, bool)
+    if not (is_number and low <= value < math.inf and value > -math.inf):
+        sort = "whole" if kind is Integral else "finite"
+        least = "" if low == -math.inf else f", at least {low}"
+        raise ValueError(f"{name} = {value!r}: give a {sort} number{least} ({_HINT})")
+
+
+check_whole = functools.partial(check_number, kind=Integral)
+
+
+def check_choice(name: str, value: Any, known: tuple[str, ...]) -> None:
+    """ValueError unless an argument is one of the `known` words."""
+    if value not in known:
+        raise ValueError(f"{name} = {value!r}: choose one of {list(known)} ({_HINT})")
+
+
+def absolute(name: str, value: Any) -> Path | None:
+    """An absolute path, so that a later `chdir` does not move it; None for None."""
+    if value is None:
+        return None
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name} = {value!r}: give a path or None ({_HINT})")
+    return Path(value).absolute()
+
+
+def require_package(module: str, extra: str) -> None:
+    """Raise ImportError if an optional package is missing; does not import it."""
+    spec = importlib.util.find_spec(module)
+    # A folder of the same name (wandb makes one) is found too, without an origin.
+    if spec is None or spec.origin is None:
+        raise ImportError(
+            f"{module} is not installed: pip install 'yieldrl[{extra}]'", name=module
+        )
+
+
+def in_notebook() -> bool:
+    """Whether a Jupyter kernel runs this code; imports nothing to find out."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

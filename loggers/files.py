@@ -1,35 +1,49 @@
-"""Text files that survive a kill, and can be rewound with the trainer.
+"""Files that loggers write: appended to, replaced whole, cut back after a resume."""
 
-Failed writes raise `DiskFullError` or `UnwritableError`.
-"""
+from __future__ import annotations
 
-import codecs
 import os
-import shutil
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from yieldrl.loggers.write_errors import (
-    ForeignFileError,
-    make_folder,
-    naming_failures,
-    refuse_file,
-)
 
-Steps = tuple[int, int]
-"""`sample_step` and `learn_step`: the progress of training."""
+class WriteError(OSError):
+    """A file or folder could not be written."""
 
-_KEEP = "surrogateescape"  # writes invalid UTF-8 back unchanged
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path, self.reason = path, reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: could not be written ({self.reason}). What was written"
+            " before is whole. Make room or choose another path, then go on: loop over"
+            " the trainer again, or `yieldrl resume` the run"
+        )
 
 
-def delete_all_leftovers(folder: Path) -> None:
-    """Delete the partial files of processes that were killed while writing."""
-    for place in (folder, folder / "checkpoints", folder / "videos"):
-        for path in (*place.glob(".*.tmp"), *place.glob(".*.tmp.mp4")):
-            if path.is_file():
-                path.unlink(missing_ok=True)
+class ForeignFileError(ValueError):
+    """A log file holds something else than this run has written."""
+
+
+@contextmanager
+def naming_failures(path: Path) -> Iterator[None]:
+    """Context of a write: WriteError, with the path, if the system refuses it."""
+    try:
+        yield
+    except WriteError:
+        raise
+    except Exception as error:
+        # PyTorch raises RuntimeError while it handles that the disk is full.
+        cause = error if isinstance(error, OSError) else error.__context__
+        if not isinstance(cause, OSError) or cause.errno is None:
+            raise
+        reason = cause.strerror or str(cause)
+        if cause.filename not in (None, str(path)):  # something else is in the way
+            reason += f": {cause.filename}"
+        raise WriteError(path, reason) from error
 
 
 def place(trainer: Any, given: str | Path | None, name: str) -> Path:
@@ -41,95 +55,57 @@ def place(trainer: Any, given: str | Path | None, name: str) -> Path:
 
 
 def append(path: Path, data: bytes, header: bytes = b"") -> None:
-    """Append all bytes or none, after the header if the file is new."""
-    make_folder(path.parent)
-    with naming_failures(path), path.open("ab", buffering=0) as file:
-        size = file.seek(0, os.SEEK_END)
-        left = memoryview(data if size else header + data)
-        try:
-            while left:
-                left = left[file.write(left) :]
-        except BaseException:
-            with suppress(OSError):
-                file.truncate(size)
-            raise
+    """Append all bytes or none, after the header if the file is new; or WriteError."""
+    with naming_failures(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            left = memoryview(data if size else header + data)
+            try:
+                while left:
+                    left = left[file.write(left) :]
+            except BaseException:
+                with suppress(OSError):
+                    file.truncate(size)
+                raise
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file atomically: unchanged if killed or if the disk is full."""
+    """Replace a file atomically: unchanged if killed, or after a WriteError."""
     from yieldrl.foundations.files import write_whole  # imports torch
 
-    make_folder(path.parent)
     with naming_failures(path):
-        write_whole(path, text.encode("utf-8", _KEEP))
+        write_whole(path, text.encode())
 
 
-def size(path: Path) -> int:
-    """Size of a file in bytes; 0 if there is none."""
-    return path.stat().st_size if path.exists() else 0
+def rewind(path: Path, size: int | None, *, new_run: bool) -> None:
+    """Cut a file back to the `size` that it had when the trainer was saved.
 
+    With None, as for a trainer that never wrote to it, the file stays as it is. A file
+    that is not there is no error.
 
-def rewind(
-    path: Path,
-    now: Steps,
-    parse: Callable[[str], Steps],
-    header: str = "",
-    end: int | None = None,
-) -> None:
-    """Drop rows of steps after the trainer's, and an incomplete last line.
-
-    A trainer that continues from an older checkpoint takes those steps again. If rows
-    of later steps are dropped, the old file is kept, with `.bak` added to its name.
-    ForeignFileError if the file is not a log of this kind.
-
-    Args:
-        path: The log file; nothing happens if there is none.
-        now: Steps of the trainer.
-        parse: Function from a line to its steps; raises if it is no row of this log.
-        header: The first line, for logs that have one.
-        end: Size of the file at these steps in bytes, if known: all later bytes are
-            dropped, whatever their steps. Ignored if no line ends there, because then
-            the file was changed since.
+    Raises:
+        ForeignFileError: If there are rows of another run, or the file was changed.
     """
-    refuse_file(path.parent)
-    if not path.exists():
+    there = path.stat().st_size if path.exists() else 0
+    if there == 0 or (size is None and not new_run):
         return
-    with naming_failures(path):
-        content = path.read_bytes()
-    # Spreadsheets may add a byte order mark, and other line ends.
-    text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8", _KEEP)
-    whole, _, torn = text.replace("\r\n", "\n").rpartition("\n")
-    lines = whole.split("\n") if whole else []
-    heads = 1 if header else 0
-    if header and lines[:1] != [header] and (lines or not header.startswith(torn)):
-        raise _foreign(path, 1, (lines or [torn])[0])
-    limit = _lines_before(end, content)
-    kept, later = lines[:heads], False
-    for number, line in enumerate(lines[heads:], heads + 1):
-        try:
-            sample_step, learn_step = parse(line)
-        except (ValueError, LookupError, TypeError):
-            raise _foreign(path, number, line) from None
-        if sample_step > now[0] or learn_step > now[1]:
-            later = True
-        elif number <= limit:
-            kept.append(line)
-    if later:
-        with naming_failures(path):
-            shutil.copyfile(path, path.with_name(path.name + ".bak"))
-    if torn or len(kept) < len(lines):
-        write_atomically(path, "".join(line + "\n" for line in kept))
+    if size is None:
+        raise ForeignFileError(
+            f"{path}: it is there already, and a new run begins. Choose another path,"
+            " or move the file away"
+        )
+    with naming_failures(path), path.open("rb+") as file:
+        file.seek(max(0, size - 1))
+        if size and file.read(1) != b"\n":
+            raise ForeignFileError(
+                f"{path}: it was changed since the run wrote it. Move the file away"
+            )
+        file.truncate(size)
 
 
-def _lines_before(end: int | None, content: bytes) -> float:
-    """The number of lines in the first `end` bytes; all if no line ends there."""
-    if end is None or end > len(content) or (end and content[end - 1 : end] != b"\n"):
-        return float("inf")
-    return content.count(b"\n", 0, end)
-
-
-def _foreign(path: Path, number: int, line: str) -> ForeignFileError:
-    return ForeignFileError(
-        f"{path}, line {number}: {line[:60]!r} is not a row of this logger. Choose"
-        " another path, or move the file away"
-    )
+def delete_partial_files(folder: Path) -> None:
+    """Delete what processes that were killed while writing have left in a folder."""
+    for pattern in (".*.tmp", ".*.tmp.mp4"):
+        for path in folder.rglob(pattern):
+            path.unlink(missing_ok=True)

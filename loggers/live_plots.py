@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from yieldrl.loggers import arguments
-from yieldrl.loggers.base import Logger, Stream
-from yieldrl.loggers.notebook import in_notebook
+from yieldrl.loggers.base import (
+    Logger,
+    Stream,
+    check_number,
+    in_notebook,
+    require_package,
+)
 from yieldrl.loggers.windowed_means import Row, WindowedMeans
 
-Points = Sequence[tuple[float, float]]
+Curves = dict[str, list[tuple[float, float]]]
+"""Metric, with the type of its log -> points `(sample_step, value)`."""
 
-POINTS = 300  # minimum per curve; at twice as many, pairs are averaged
+POINTS = 300  # about as many for a curve
 TYPES = ("collect", "train", "evaluate")
 
 
@@ -40,12 +44,12 @@ class live_plot(Logger):  # noqa: N801 (used like a function)
     every_seconds: float = 0.5
     """Least seconds between drawings, which take at most a tenth of the time."""
 
-    _curves: weakref.WeakKeyDictionary[Any, Curves] = field(
+    _rows: weakref.WeakKeyDictionary[Any, tuple[list[Row], WindowedMeans]] = field(
         default_factory=weakref.WeakKeyDictionary, init=False, repr=False
     )
 
     def __post_init__(self) -> None:
-        arguments.number("every_seconds", self.every_seconds, low=0)
+        check_number("every_seconds", self.every_seconds, low=0)
         if isinstance(self.metrics, str):
             self.metrics = (self.metrics,)
         for metric in self.metrics:
@@ -61,83 +65,50 @@ class live_plot(Logger):  # noqa: N801 (used like a function)
         if not in_notebook():
             yield from logs
             return
-        arguments.package("matplotlib", extra="plot")
-        curves = self._curves.setdefault(trainer, Curves(self.metrics))
-        means = WindowedMeans(max(1, trainer.config.total_steps // POINTS))
+        require_package("matplotlib", extra="plot")
+        new = WindowedMeans(max(1, trainer.config.total_steps // POINTS))
+        rows, means = self._rows.setdefault(trainer, ([], new))
         place, due = None, 0.0
         try:
             for log in logs:
                 if log["logs"]:
-                    curves.extend(means.add(log))
+                    rows += means.add(log)
                 if log["logs"] and (now := perf_counter()) >= due:
-                    curves.extend(means.flush())
-                    place = _show(curves.points, place)
+                    place = _show(self.curves(trainer), place)
                     done = perf_counter()
                     due = done + max(self.every_seconds, 9 * (done - now))
                 yield log
         finally:
-            curves.extend(means.flush())
-            _show(curves.points, place)
+            _show(self.curves(trainer), place)
+
+    def curves(self, trainer: Any) -> Curves:
+        """The curves of a trainer so far."""
+        rows, means = self._rows[trainer]
+        return {name: _points([*rows, *means.pending()], name) for name in self.metrics}
 
 
-class Curves:
-    """The points of the plotted metrics."""
-
-    def __init__(self, metrics: Sequence[str]) -> None:
-        self._series = {metric: _Series() for metric in metrics}
-
-    @property
-    def points(self) -> dict[str, Points]:
-        """Metric -> points `(sample_step, value)`."""
-        return {metric: series.points for metric, series in self._series.items()}
-
-    def extend(self, rows: list[Row]) -> None:
-        """Add the points of rows; ignores metrics that are not plotted."""
-        for row in rows:
-            for name, value in row["logs"].items():
-                series = self._series.get(f"{row['log_type']}/{name}")
-                if series is not None:
-                    series.add(row["sample_step"], value)
+def _points(rows: Iterable[Row], metric: str) -> list[tuple[float, float]]:
+    log_type, _, name = metric.partition("/")
+    return [
+        (row["sample_step"], row["logs"][name])
+        for row in rows
+        if row["log_type"] == log_type and name in row["logs"]
+    ]
 
 
-class _Series:
-    """A curve of limited size: each point is the mean of equally many values."""
-
-    def __init__(self) -> None:
-        self.points: list[tuple[float, float]] = []
-        self._waiting: list[float] = []
-        self._share = 1
-
-    def add(self, step: float, value: float) -> None:
-        self._waiting.append(value)
-        if len(self._waiting) < self._share:
-            return
-        # A value that is not finite makes its point not finite, which shows as a gap.
-        value = sum(self._waiting) / self._share
-        self._waiting = []
-        if self.points and self.points[-1][0] == step:  # same step as the last point
-            self.points[-1] = (step, (self.points[-1][1] + value) / 2)
-        else:
-            self.points.append((step, value))
-        if len(self.points) == 2 * POINTS:
-            pairs = zip(self.points[::2], self.points[1::2], strict=True)
-            self.points = [(x1, (y0 + y1) / 2) for (_, y0), (x1, y1) in pairs]
-            self._share *= 2
-
-
-def _show(curves: dict[str, Points], place: Any) -> Any:
+def _show(curves: Curves, place: Any) -> Any:
     """Draw at `place` in the notebook's output, or at a new place; returns it."""
-    from IPython.display import display
+    from IPython.display import Image, display
 
-    picture = {"image/png": _png(curves)}
+    picture = Image(data=_png(curves), format="png")
     if place is None:
-        return display(picture, raw=True, display_id=True)
-    place.update(picture, raw=True)
+        return display(picture, display_id=True)
+    place.update(picture)
     return place
 
 
-def _png(curves: dict[str, Points]) -> str:
-    """PNG in base64 with one panel per curve, side by side."""
+def _png(curves: Curves) -> bytes:
+    """A PNG with one panel per curve, side by side."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(3.4 * len(curves), 2.4), layout="constrained")
@@ -148,12 +119,9 @@ def _png(curves: dict[str, Points]) -> str:
         axes.plot(steps, values, linewidth=1.2, marker="." if len(curve) < 3 else "")
         axes.set_title(title, fontsize=9)
         axes.set_xlabel("environment steps", fontsize=8)
-        if not curve:
-            middle = {"ha": "center", "transform": axes.transAxes}
-            axes.text(0.5, 0.5, "nothing to draw", **middle)
         axes.tick_params(labelsize=8)
         axes.locator_params(axis="x", nbins=5)  # more tick labels would overlap
         axes.grid(alpha=0.3)
     png = io.BytesIO()
     figure.savefig(png, format="png", dpi=100)
-    return base64.b64encode(png.getvalue()).decode()
+    return png.getvalue()

@@ -8,9 +8,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from yieldrl.loggers.answers import latest_answer
-from yieldrl.loggers.base import Logger, Stream
-from yieldrl.loggers.metric_values import read
-from yieldrl.loggers.notebook import in_notebook
+from yieldrl.loggers.base import Logger, Stream, in_notebook
+from yieldrl.loggers.windowed_means import read
 
 if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData

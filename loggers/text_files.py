@@ -1,4 +1,4 @@
-"""Loggers that append rows to one text file: CSV and JSON Lines."""
+"""Logs as CSV or JSON Lines files."""
 
 import io
 import json
@@ -6,20 +6,20 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from csv import reader
 from csv import writer as csv_writer
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from yieldrl.loggers import arguments, files
+from yieldrl.loggers import files
+from yieldrl.loggers.base import absolute
 from yieldrl.loggers.windowed_means import Row
 from yieldrl.loggers.writer import Writer
 
 
 @dataclass(eq=False)
 class LogFile(Writer):
-    """Appends rows to a file, after dropping rows of later steps than the trainer's."""
+    """Appends rows to a file, which is first cut back to where the trainer stood."""
 
     file_name: ClassVar[str]
     header: ClassVar[str] = ""
@@ -29,7 +29,7 @@ class LogFile(Writer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.path = self.destination = arguments.path("path", self.path)
+        self.path = self.destination = absolute("path", self.path)
 
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:
@@ -40,21 +40,16 @@ class LogFile(Writer):
 
     def position(self, trainer: Any) -> int:
         """The size of the file in bytes."""
-        return files.size(self._file(trainer))
+        path = self._file(trainer)
+        return path.stat().st_size if path.exists() else 0
 
     def rewind(self, trainer: Any, position: int | None) -> None:
-        """Truncate the file to a size, and drop rows after the trainer's steps."""
-        now = trainer.agent.sample_step, trainer.agent.learn_step
-        path = self._file(trainer)
-        files.rewind(path, now, self.steps_of, self.header, position)
+        """Cut off rows that were written after a size in bytes."""
+        new_run = trainer.agent.sample_step == 0
+        files.rewind(self._file(trainer), position, new_run=new_run)
 
     def _file(self, trainer: Any) -> Path:
         return files.place(trainer, self.path, self.file_name)
-
-    @staticmethod
-    @abstractmethod
-    def steps_of(line: str) -> files.Steps:
-        """The steps of a line; any exception means that it is no line of this log."""
 
     @staticmethod
     @abstractmethod
@@ -72,19 +67,13 @@ class csv(LogFile):  # noqa: N801 (used like a function)
         pandas.read_csv(path).query("metric == 'episode_return'")
 
     is a curve. Numbers that are not finite are written `nan`, `inf` and `-inf`, which
-    pandas reads. When a resumed run starts, rows of later steps are dropped: see
-    `yieldrl.loggers.files.rewind`. ValueError, when a loop starts, if the file exists
-    and is not such a table.
+    pandas reads. When a run goes on from a checkpoint, rows that were written after it
+    are cut off. ForeignFileError, a ValueError, when the loop of a new run starts, if
+    the file is there already.
     """
 
     file_name = "logs.csv"
     header = "log_type,sample_step,learn_step,metric,value"
-
-    @staticmethod
-    def steps_of(line: str) -> files.Steps:
-        _, sample_step, learn_step, _, value = next(reader([line]))
-        float(value)
-        return int(sample_step), int(learn_step)
 
     @staticmethod
     def lines(rows: list[Row]) -> str:
@@ -103,16 +92,11 @@ class jsonl(LogFile):  # noqa: N801 (used like a function)
     A line is a `LogData`: `{"log_type": ..., "sample_step": ..., "learn_step": ...,
     "logs": {...}}`. Numbers that are not finite, which JSON lacks, are the strings
     "NaN", "Infinity" and "-Infinity", which `float` in Python and `Number` in
-    JavaScript read. Resumed runs, and files that are not such a log, are handled as in
+    JavaScript read. Resumed runs, and files that are there already, are handled as in
     `csv`.
     """
 
     file_name = "logs.jsonl"
-
-    @staticmethod
-    def steps_of(line: str) -> files.Steps:
-        row = json.loads(line)
-        return int(row["sample_step"]), int(row["learn_step"])
 
     @staticmethod
     def lines(rows: list[Row]) -> str:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from yieldrl.loggers import arguments, files
+from yieldrl.loggers import files
 from yieldrl.loggers.answers import refuse_video
-from yieldrl.loggers.base import Logger, Stream
-from yieldrl.loggers.encoding import mp4, to_frame
-from yieldrl.loggers.notebook import in_notebook
-from yieldrl.loggers.write_errors import refuse_file
+from yieldrl.loggers.base import (
+    Logger,
+    Stream,
+    absolute,
+    check_number,
+    check_whole,
+    in_notebook,
+    require_package,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,18 +47,17 @@ class video(Logger):  # noqa: N801 (used like a function)
     """Frames per second; by default that of the environment's metadata, or 30."""
 
     def __post_init__(self) -> None:
-        arguments.package("imageio_ffmpeg", extra="video")
-        arguments.whole("every", self.every, low=0)
-        arguments.whole("episodes", self.episodes, low=1)
+        require_package("imageio_ffmpeg", extra="video")
+        check_whole("every", self.every, low=0)
+        check_whole("episodes", self.episodes, low=1)
         if self.fps is not None:
-            arguments.number("fps", self.fps, low=1)
-        self.folder = self.destination = arguments.path("folder", self.folder)
+            check_number("fps", self.fps, low=1)
+        self.folder = self.destination = absolute("folder", self.folder)
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Record between logs when due, and at the end unless it was just done."""
         refuse_video(trainer)
         folder = files.place(trainer, self.folder, "videos")
-        refuse_file(folder)
         recorded = trainer.agent.sample_step
         for log in logs:
             step = log["sample_step"]
@@ -82,9 +87,7 @@ def record_video(
 ) -> Path:
     """Record complete episodes, each with its last frame, as an MP4 file.
 
-    The file appears when it is complete. ImportError without imageio-ffmpeg,
-    DiskFullError if there is no room, ValueError if the environment draws no pictures,
-    or pictures of several sizes.
+    The file appears when it is complete.
 
     Args:
         trainer: A trainer; its state does not change.
@@ -95,16 +98,16 @@ def record_video(
         fps: Frames per second; by default as in the environment's metadata, or 30.
 
     Raises:
-        DiskFullError: If there is no room for the file.
         ImportError: If imageio-ffmpeg is not installed.
         ValueError: If the environment draws no pictures, or of several sizes, or the
             path does not end in `.mp4`.
+        WriteError: If the file cannot be written.
     """
     from yieldrl.envs import make_eval
 
     refuse_video(trainer)
-    arguments.package("imageio_ffmpeg", extra="video")
-    arguments.whole("episodes", episodes, low=1)
+    require_package("imageio_ffmpeg", extra="video")
+    check_whole("episodes", episodes, low=1)
     if (path := Path(path).absolute()).suffix != ".mp4":
         raise ValueError(f"path = {str(path)!r}: a video's name ends in .mp4")
     envs = make_eval(
@@ -117,26 +120,82 @@ def record_video(
     envs = trainer.wrap_envs(envs)
     try:
         with mp4(path, fps or envs.metadata.get("render_fps", 30)) as write:
-            frames, size = _frames(trainer, envs, seed, episodes), ""
-            for number, frame in enumerate(frames, 1):
-                found = f"{frame.shape[1]} x {frame.shape[0]} pixels"
-                size = size or found
-                if found != size:
-                    raise ValueError(
-                        f"{trainer.config.env_id}: frame {number} of the video is"
-                        f" {found}, those before it are {size}, and a video has one"
-                        " size: render() must return pictures of one size"
-                    )
-                write(frame)
+            for picture in _pictures(trainer, envs, seed, episodes):
+                write(picture)
     finally:
         envs.close()
     return path
 
 
-def _frames(
+@contextmanager
+def mp4(path: Path, fps: float) -> Iterator[Callable[[Any], None]]:
+    """Yield a function that takes pictures `[H, W, 3]`, uint8, all of one size.
+
+    Odd sides lose a pixel, because H.264 requires even ones. The file appears when it
+    is complete. ValueError if something else than such a picture is given, WriteError
+    if the encoder cannot write.
+    """
+    from imageio_ffmpeg import write_frames
+
+    temporary = path.with_name(f".{path.stem}.tmp.mp4")
+    encoder: Any = None
+    rate: Any = fps  # its type says `int`, but fractions are taken too
+    count, size = 0, (0, 0)
+
+    def write(picture: Any) -> None:
+        nonlocal encoder, count, size
+        frame, count = _frame(picture), count + 1
+        found = frame.shape[1], frame.shape[0]
+        if encoder is None:
+            size = found
+            encoder = write_frames(temporary, size, fps=rate, macro_block_size=2)
+            encoder.send(None)
+        if found != size:
+            raise ValueError(
+                f"frame {count} of the video is {found[0]} x {found[1]} pixels, those"
+                f" before it are {size[0]} x {size[1]}, and a video has one size:"
+                " render() must return pictures of one size"
+            )
+        encoder.send(frame)
+
+    with files.naming_failures(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield write
+            if encoder is not None:
+                encoder.close()  # waits until the file is complete
+                temporary.replace(path)
+        finally:
+            if encoder is not None:
+                encoder.close()
+            temporary.unlink(missing_ok=True)
+
+
+def _frame(picture: Any) -> np.ndarray:
+    """The first environment's picture, cropped to even sides."""
+    import numpy as np
+
+    if isinstance(picture, tuple | list):
+        picture = picture[0]
+    if picture is None:
+        raise ValueError(
+            "the environment drew no picture: it must support render_mode='rgb_array'"
+        )
+    picture = np.asarray(picture)
+    picture = picture[0] if picture.ndim == 4 else picture
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
+        raise ValueError(
+            f"the environment drew a picture of shape {picture.shape} and dtype"
+            f" {picture.dtype}: a video needs (height, width, 3) and uint8"
+        )
+    height, width = (side // 2 * 2 for side in picture.shape[:2])
+    return np.ascontiguousarray(picture[:height, :width])
+
+
+def _pictures(
     trainer: Any, envs: Any, seed: int | None, episodes: int
-) -> Iterator[np.ndarray]:
-    """All frames of complete episodes, the first one reset with the seed."""
+) -> Iterator[Any]:
+    """All pictures of complete episodes, the first one reset with the seed."""
     agent = trainer.agent
     first = trainer.evaluator.seed if seed is None else seed
     shows_end = _stay_at_the_end(envs)
@@ -146,11 +205,11 @@ def _frames(
             agent.begin_episode()
         ended = False
         while not ended:
-            yield to_frame(envs.render())
+            yield envs.render()
             obs, _, terminated, truncated, _ = envs.step(agent.predict(obs))
             ended = bool(terminated[0] or truncated[0])
         if shows_end:
-            yield to_frame(envs.render())
+            yield envs.render()
 
 
 def _stay_at_the_end(envs: Any) -> bool:

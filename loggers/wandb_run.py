@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
-from yieldrl.loggers import arguments, files
-from yieldrl.loggers.active_loops import close_first_at_exit
+from yieldrl.loggers import files
+from yieldrl.loggers.base import check_choice, close_first_at_exit, require_package
 from yieldrl.loggers.windowed_means import Row
-from yieldrl.loggers.write_errors import naming_failures
 from yieldrl.loggers.writer import Writer
 
 Mode = Literal["online", "offline", "disabled", "shared"]
@@ -43,10 +42,9 @@ class wandb(Writer):  # noqa: N801 (used like a function)
         **init_kwargs: Any,
     ) -> None:
         super().__init__(every=every)
-        arguments.package("wandb", extra="wandb")
-        arguments.text("project", project)
+        require_package("wandb", extra="wandb")
         if mode is not None:
-            arguments.choice("mode", mode, get_args(Mode))
+            check_choice("mode", mode, get_args(Mode))
         self.project, self.init_kwargs = project, init_kwargs
         self.mode: Mode | None = mode
         self.destination = project, init_kwargs.get("id")
@@ -67,8 +65,7 @@ class wandb(Writer):  # noqa: N801 (used like a function)
         path = files.place(trainer, None, "wandb_id.txt")
         if not path.exists():
             files.write_atomically(path, secrets.token_hex(4) + "\n")
-        with naming_failures(path):
-            settings.setdefault("id", path.read_text("utf-8-sig").strip())
+        settings.setdefault("id", path.read_text("utf-8").strip())
         run = sdk.init(project=self.project, mode=self.mode, **settings)
         close_first_at_exit()  # wandb has just registered its own shutdown
         run.define_metric("*", step_metric="sample_step")

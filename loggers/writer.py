@@ -8,9 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from yieldrl.loggers import arguments
 from yieldrl.loggers.answers import now_and_then
-from yieldrl.loggers.base import Logger, Stream
+from yieldrl.loggers.base import Logger, Stream, check_whole
 from yieldrl.loggers.windowed_means import Row, WindowedMeans
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class Writer(Logger):
 
     def __post_init__(self) -> None:
         if self.every is not None:
-            arguments.whole("every", self.every, low=0)
+            check_whole("every", self.every, low=0)
 
     @abstractmethod
     def open(self, trainer: Any) -> AbstractContextManager[Callable[[list[Row]], None]]:
@@ -117,8 +116,7 @@ class _Account:
         return self.means.flush() if self.position is None else self.means.pending()
 
     def state_dict(self) -> dict[str, Any]:
-        means = self.means.state_dict()
-        return {**vars(self), "means": means, "due": [*self.due]}
+        return {**vars(self), "means": self.means.state_dict(), "due": [*self.due]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.means.load_state_dict(state["means"])

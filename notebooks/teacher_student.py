@@ -40,7 +40,7 @@ from IPython.display import Video
 
 from yieldrl.algorithms import ppo, ppo_roa
 from yieldrl.collectors import evaluate
-from yieldrl.loggers.encoding import mp4
+from yieldrl.loggers.videos import mp4
 
 ENV_ID = "yieldrl/HiddenCartPole-v1"
 

@@ -137,7 +137,6 @@ def test_resume_ends_where_an_unbroken_run_does(train: Run) -> None:
     assert all((unbroken[name] == resumed[name]).all() for name in unbroken)
     logs = [(run / "logs.csv").read_text() for run in (whole, Path("moved"))]
     assert logs[0] == logs[1]
-    assert not list(Path("moved").glob("*.bak"))
 
 
 def test_two_do_not_go_on_with_one_run(train: Run, refused: Any) -> None:
@@ -276,11 +275,11 @@ def test_a_log_file_of_something_else_is_named_without_a_traceback(
         return line
 
     (run / "logs.csv").write_text("a,b,c\n")
-    assert "logs.csv, line 1: 'a,b,c' is not a row of this logger" in said()
+    assert "logs.csv: it was changed since the run wrote it. Move the" in said()
     assert (run / "logs.csv").read_text() == "a,b,c\n"
     (run / "logs.csv").unlink()
     (run / "logs.csv").mkdir()
-    assert "logs.csv: cannot be written (Is a directory)" in said()
+    assert "logs.csv: could not be written (Is a directory)" in said()
 
 
 def test_a_run_does_not_leave_its_root(refused: Callable[..., str]) -> None:

@@ -218,7 +218,7 @@ def test_a_full_disk_is_one_line(
     assert exit_.value.code == 2
     (line,) = [x for x in capsys.readouterr().err.splitlines() if "error" in x]
     path = "runs/tiny/checkpoints/step_000000256.pt"
-    assert f"{path}: no room to write this file (File too large)" in line
+    assert f"{path}: could not be written (File too large)" in line
     monkeypatch.undo()
 
 

@@ -8,6 +8,7 @@ learn_step `n` the loss is a 0-dim tensor `n`, an evaluation's return is `s / 2`
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,6 +40,9 @@ class FakeAgent:
         self.device = "cpu"
 
 
+_numbers = itertools.count()
+
+
 class FakeTrainer:
     """See the module's docstring."""
 
@@ -54,7 +58,7 @@ class FakeTrainer:
         self.closed_loops = 0  # generators whose `finally` was reached
         self.closed = False
         self.within_step: Callable[[], None] = lambda: None
-        self._run_dir = folder / f"run-{id(self)}"
+        self._run_dir = folder / f"run-{next(_numbers)}"
         self._attached: dict[str, Any] = {}
         self._loaded: dict[str, Any] = {}
 

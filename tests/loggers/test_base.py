@@ -4,6 +4,7 @@ import gc
 import itertools
 import subprocess
 import sys
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from yieldrl import loggers
 from yieldrl.loggers import Decorated, Logger
+from yieldrl.loggers.base import in_notebook
 
 
 class Recorder(Logger):
@@ -305,3 +307,17 @@ def test_default_is_what_the_command_line_gets(trainer: Any, capsys: Any) -> Non
         "tensorboard",
     }
     assert "fake: 100%" in capsys.readouterr().err
+
+
+def test_a_notebook_has_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    for shell, answer in (
+        (None, False),
+        (object(), False),
+        (types.SimpleNamespace(kernel=1), True),
+    ):
+        ipython = types.SimpleNamespace(get_ipython=lambda shell=shell: shell)
+        monkeypatch.setitem(sys.modules, "IPython", ipython)
+        assert in_notebook() is answer
+    monkeypatch.delitem(sys.modules, "IPython")
+    assert not in_notebook()
+    assert "IPython" not in sys.modules

@@ -62,22 +62,6 @@ def test_a_path_is_meant_from_where_it_was_given(
     assert rows(tmp_path / "mine.csv")
 
 
-def test_an_older_checkpoint_rewinds_the_table(trainer: Any) -> None:
-    stack = loggers.csv(every=10)(trainer)
-    path = trainer.run_dir / "logs.csv"
-    for log in stack():
-        if log["sample_step"] == 40 and log["log_type"] == "train":
-            checkpoint = trainer.save(trainer.run_dir / "at-40")
-    once = path.read_text()
-    trainer.load(checkpoint)
-    for _ in stack():
-        break
-    assert rows(path)[-1] == "collect,40,19,episodes,1.0"
-    assert path.with_name("logs.csv.bak").read_text() == once
-    list(stack())
-    assert path.read_text() == once
-
-
 def test_odd_values_and_names_are_read_back(trainer: Any, tmp_path: Path) -> None:
     logs = {
         'a, "b"': 0.1,
