@@ -74,10 +74,9 @@ class CartPoleVectorEnv(TorchVectorEnv):
     ) -> None:
         if not velocities:
             self.single_observation_space = spaces.Box(-HIGH[::2], HIGH[::2])
-            self.observed_rows = slice(None, None, 2)
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
         check_choice("kinematics_integrator", kinematics_integrator, INTEGRATORS)
-        self.sutton_barto_reward = sutton_barto_reward
+        self.sutton_barto_reward, self.velocities = sutton_barto_reward, velocities
         self.semi_implicit = kinematics_integrator == "semi-implicit euler"
         self.gravity = self.parameter("gravity", gravity)
         self.masscart = self.parameter("masscart", masscart)
@@ -94,6 +93,9 @@ class CartPoleVectorEnv(TorchVectorEnv):
 
     def initial_state(self, noise: Tensor) -> Tensor:
         return torch.lerp(self.low, self.high, noise)
+
+    def observe(self, state: Tensor) -> Tensor:
+        return super().observe(state if self.velocities else state[::2])
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         _, x_dot, theta, theta_dot = state.unbind()
@@ -122,7 +124,7 @@ class CartPoleVectorEnv(TorchVectorEnv):
 
     def expert(self) -> Tensor:
         """Actions `[N]` of a linear controller that balances the poles."""
-        x, x_dot, theta, theta_dot = self.unfold(self.state).unbind()
+        x, x_dot, theta, theta_dot = self.state.unbind()
         right = 0.1 * x + 0.2 * x_dot + 2 * theta + theta_dot > 0
         return (right ^ (self.force_mag < 0)).long()
 

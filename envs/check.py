@@ -251,7 +251,7 @@ def _difference(
 ) -> dict[str, Any] | None:
     """Where two runs differ first, in these environments; None if nowhere."""
     for t, (this, that) in enumerate(zip(these, those, strict=False)):
-        for name in this.keys() & that.keys():
+        for name in (name for name in this if name in that):
             before, after = this[name][rows], that[name][rows]
             if not np.array_equal(before, after):
                 i = int((before != after).reshape(len(before), -1).any(1).argmax())

@@ -55,7 +55,6 @@ class TaxiVectorEnv(TableVectorEnv):
         super().__init__(num_envs, env, max_episode_steps=max_episode_steps, **kwargs)
         self.action_mask = self._table(masks, torch.int8)
         self._observes_masks = action_mask
-        self._transposes = not action_mask
 
     def observe(self, state: Tensor) -> Any:
         if not self._observes_masks:

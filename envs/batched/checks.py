@@ -1,8 +1,8 @@
-"""Checks of a world's arguments, functions and actions."""
+"""Checks of a world's arguments and functions, once, when it is made and reset."""
 
 import copy
 from collections.abc import Collection
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,9 +10,8 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import create_empty_array
 from torch import Tensor
 
+from yieldrl.envs.batched.actions import ActionReader
 from yieldrl.envs.batched.tree import clone, last_axes, layout, tree_map
-from yieldrl.foundations import Utf8Text
-from yieldrl.foundations.spaces import choice_ranges
 
 
 def check_arguments(envs: Any) -> None:
@@ -49,7 +48,7 @@ def check_choice(name: str, value: str, choices: Collection[str]) -> None:
         raise ValueError(f"{name} = {value!r}: choose one of {tuple(choices)}")
 
 
-def check_functions(envs: Any, reader: "ActionReader", state: Any) -> None:
+def check_functions(envs: Any, reader: ActionReader, state: Any) -> None:
     """Run `dynamics` and `observe` once on a copy of the state; ValueError if a result
     does not fit."""
 
@@ -105,95 +104,3 @@ def reset_options(envs: Any, options: Any) -> tuple[Tensor | None, dict[str, Ten
                 f"low = {low.tolist()} is above high = {high.tolist()}: give both"
             )
     return mask, found
-
-
-class ActionReader:
-    """Converts the actions of N environments to int64, or floats of `dtype`, and checks
-    them.
-
-    On a CPU, where reading values does not synchronize, `read` rejects numbers that are
-    not finite; elsewhere `mark` makes their rewards NaN. Discrete actions are not
-    checked if steps are compiled, because it would cost a tenth of the step.
-    """
-
-    def __init__(self, envs: Any) -> None:
-        self.space, self.num_envs = envs.single_action_space, envs.num_envs
-        floats = np.issubdtype(envs.action_space.dtype, np.floating)
-        on_cpu = envs.device.type == "cpu"
-        self.dtype = envs.dtype if floats else torch.int64
-        self.checks_finite = floats and on_cpu
-        self.marks_rewards = floats and not on_cpu
-        self._wanted = envs.action_space.shape, self.dtype, envs.device
-        ranges = choice_ranges(self.space) if on_cpu and not envs.compiles else []
-        self._choices = ranges[0] if ranges else None
-
-    def read(self, actions: Any, ignored: Tensor | None = None) -> Tensor:
-        """The actions, a tensor, array or list (texts may be strings), as a tensor
-        `[N, ...]`.
-
-        Where `ignored`, bool `[N]`, is True, any value is accepted. TypeError or
-        ValueError if actions have a wrong type, are not finite, or not in the space.
-        """
-        if not isinstance(actions, Tensor):
-            actions = self._from_array(actions)
-        if (actions.shape, actions.dtype, actions.device) != self._wanted:
-            actions = self._converted(actions)
-        if self.checks_finite:
-            finite = np.isfinite(actions.detach().numpy())
-            if not finite.all():
-                self._check_rest(actions, finite, ignored)
-        if self._choices is not None:
-            wrong = self._choices.outside(actions.numpy())
-            if wrong.any():
-                why = f"in {self.space}: give one of its choices"
-                self._refuse(actions, wrong, why)
-        return actions
-
-    def mark(self, reward: Tensor, action: Tensor, ignored: Tensor | None) -> Tensor:
-        """Rewards `[N]`, NaN where the action is not finite; never synchronizes."""
-        mark = (0 * action.detach()).reshape(self.num_envs, -1).sum(1)
-        if ignored is not None:
-            mark = mark.masked_fill(ignored, 0)
-        return reward + mark.to(reward.dtype)
-
-    def _check_rest(
-        self, action: Tensor, finite: np.ndarray, ignored: Tensor | None
-    ) -> None:
-        """Raise ValueError for actions that are not finite, unless they are ignored."""
-        if ignored is not None:
-            finite = finite | ignored.numpy().reshape(-1, *[1] * (finite.ndim - 1))
-        if not finite.all():
-            remedy = f"give numbers of {self.space} (is the policy's output finite?)"
-            self._refuse(action, ~finite, f"finite: {remedy}")
-
-    def _refuse(self, action: Tensor, wrong: np.ndarray, why: str) -> NoReturn:
-        """Raise for the first environment with a wrong action."""
-        i = int(wrong.reshape(self.num_envs, -1).any(1).argmax())
-        given = action[i].tolist()
-        raise ValueError(f"action {given} of environment {i} is not {why}")
-
-    def _from_array(self, action: Any) -> Tensor:
-        if not isinstance(action, np.ndarray | list | tuple):
-            raise TypeError(
-                f"actions must be a tensor, an array or a list, got {type(action)}"
-            )
-        shape, _, device = self._wanted
-        try:
-            array = np.asarray(action)
-            if isinstance(self.space, Utf8Text) and array.dtype.kind == "U":
-                array = self.space.encode(array.tolist())
-            return torch.tensor(array, device=device)
-        except (TypeError, ValueError) as reason:
-            raise ValueError(f"actions must be of shape {shape}: {reason}") from None
-
-    def _converted(self, action: Tensor) -> Tensor:
-        shape, dtype, device = self._wanted
-        floats = dtype.is_floating_point
-        got = action.shape, action.is_floating_point(), action.device
-        if got != (shape, floats, device):
-            raise ValueError(
-                f"actions must be {'floats' if floats else 'integers'} of shape {shape}"
-                f" on {device}, got {action.dtype} of shape {tuple(action.shape)} on"
-                f" {action.device}"
-            )
-        return action.to(dtype)

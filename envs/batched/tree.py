@@ -7,11 +7,6 @@ import torch
 from torch import Tensor
 
 
-def pack_bools(bools: Tensor) -> Tensor:
-    """The bytes of bools `[N, ...]` as int32 `[N, K]`, in the same memory."""
-    return bools.view(len(bools), -1).view(torch.int32)
-
-
 def tree_map(function: Callable[..., Any], *trees: Any) -> Any:
     """Apply a function to tensors, or to those in dicts of the same structure."""
     if isinstance(trees[0], Tensor):  # first, because the check for a Mapping is slow

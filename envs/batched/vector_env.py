@@ -1,18 +1,29 @@
-"""The base class of batched worlds, with Gymnasium's `reset` and `step`."""
+"""The base class of batched worlds: N environments as one set of tensors."""
 
-from collections.abc import Sequence
-from typing import Any
+import copy
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
 
+import gymnasium
 import numpy as np
 import torch
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from yieldrl.envs.batched import checks, tree
-from yieldrl.envs.batched.batch import Batch
+from yieldrl.envs.batched import checks
+from yieldrl.envs.batched.actions import ActionReader
+from yieldrl.envs.batched.noise import NoiseSource
+from yieldrl.envs.batched.tree import clone, last_axes, layout, tree_map, where
+from yieldrl.foundations.compiled import Compiled
+from yieldrl.foundations.device import usable_device
+from yieldrl.foundations.tracing import is_traced
 
 
-class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
+class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     """Base class of device-batched environments.
 
     A subclass defines its spaces and `noise_size`, the random numbers of a reset, and
@@ -60,6 +71,108 @@ class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
         (tensor([False,  True]), torch.Size([2, 1]))
     """
 
+    single_observation_space: Any
+    single_action_space: Any
+    noise_size: int
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as in gymnasium)
+    gymnasium_id: ClassVar[str | None] = None
+    """Id of a Gymnasium environment with the same states, used for rendering."""
+
+    reset_parameters: Mapping[str, str] = MappingProxyType({})
+    """Option of `reset` -> parameter that it replaces for that reset."""
+
+    closed: bool
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Store the arguments, for `clone`."""
+        envs = super().__new__(cls)
+        envs._arguments = args[1:], {k: kwargs[k] for k in kwargs if k != "num_envs"}
+        return envs
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = None,
+        device: str | torch.device = "cpu",
+        dtype: torch.dtype = torch.float32,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.SAME_STEP,
+        render_mode: str | None = None,
+        compile: bool = False,  # noqa: A002 (as in PyTorch)
+    ) -> None:
+        self.num_envs, self.max_episode_steps = num_envs, max_episode_steps
+        self.device = usable_device(device)  # "cuda" becomes "cuda:0"
+        self.dtype, self.render_mode, self.compiles = dtype, render_mode, compile
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+        checks.check_arguments(self)
+        # Copy: a space has a random generator, which instances must not share.
+        self.single_action_space = copy.deepcopy(self.single_action_space)
+        self.single_observation_space = copy.deepcopy(self.single_observation_space)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        observation = np.empty(0, self.single_observation_space.dtype)
+        self._obs_dtype = torch.from_numpy(observation).dtype
+        self._limit = max_episode_steps or torch.iinfo(torch.int64).max
+        its_dynamics = type(self).random_dynamics
+        self._is_random = its_dynamics is not TorchVectorEnv.random_dynamics
+        self._action_reader = ActionReader(self)
+        self._noise = NoiseSource(self.noise_size, num_envs, dtype, self.device)
+        self.state: Any = None
+        self.elapsed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
+        self._ended = torch.zeros(num_envs, dtype=torch.bool, device=self.device)
+        self._painter: Any = None  # Gymnasium environment for rendering, or None
+        step = self.pure_step
+        self._step = Compiled("world's step", step) if compile else step
+        if compile or self.device.type != "cpu":
+            self._can_branch = False
+
+    def initial_state(self, noise: Tensor) -> Any:
+        """Turn noise `[noise_size, N]`, uniform in [0, 1), into first states.
+
+        The noise may have fewer than N columns, unless parameters `[N]` are used.
+        """
+        raise NotImplementedError(f"{type(self)} lacks initial_state(noise)")
+
+    def dynamics(self, state: Any, action: Tensor) -> tuple[Any, Tensor, Tensor]:
+        """Next state, reward `[N]` and bool `terminated` `[N]`; changes no argument.
+
+        Actions `[N, ...]` are int64, or of the state's `dtype` in a Box of floats.
+        """
+        raise NotImplementedError(f"{type(self)} lacks dynamics(state, action)")
+
+    def random_dynamics(
+        self, state: Any, action: Tensor, noise: Tensor
+    ) -> tuple[Any, Tensor, Tensor]:
+        """`dynamics` with noise; override it instead if the dynamics are random.
+
+        `initial_state` gets the same `noise` `[noise_size, N]` in this step: use rows
+        that it does not use.
+        """
+        return self.dynamics(state, action)
+
+    def observe(self, state: Any) -> Any:
+        """Observations `[N, ...]` in new memory; by default the transposed state."""
+        size = (state.shape[-1], *state.shape[:-1])
+        obs = torch.empty(size, dtype=self._obs_dtype, device=state.device)
+        # `obs.copy_(state.t())` would copy the matrix in square blocks, which takes
+        # twice as long for the few rows of a state.
+        (obs.t() if obs.ndim <= 2 else obs.movedim(0, -1)).copy_(state)
+        return obs
+
+    def draw(self, state: Any, index: int) -> np.ndarray:
+        """Frame uint8 `[H, W, 3]` of environment `index`; `state` is an array. By
+        default the one of `gymnasium_id`, with pygame."""
+        if self.gymnasium_id is None:
+            raise NotImplementedError(f"{type(self)} lacks draw(state, index)")
+        if self._painter is None:
+            env: Any = gymnasium.make(self.gymnasium_id, render_mode="rgb_array")
+            self._painter = env.unwrapped
+            self._painter.last_u = None  # the pendulum would draw its torque
+        self._painter.state = state
+        return self._painter.render()
+
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: Any = None
     ) -> tuple[Any, dict[str, Any]]:
@@ -88,13 +201,12 @@ class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
         if self.state is None:
             checks.check_functions(self, self._action_reader, fresh)
         self._noise.pending = self.draw_noise() if self._takes_noise else None
-        fresh = self.fold(fresh)
         if mask is None:
             mask, self.state = torch.ones_like(self._ended), fresh
-        self.state = tree.where(mask, fresh, self.state)
+        self.state = where(mask, fresh, self.state)
         self.elapsed = self.elapsed.masked_fill(mask, 0)
         self._ended = self._ended & ~mask
-        return self.observe(self.unfold(self.state)), {}
+        return self.observe(self.state), {}
 
     def step(
         self, actions: Tensor | np.ndarray
@@ -130,3 +242,262 @@ class TorchVectorEnv(Batch, VectorEnv[Any, Any, Tensor]):
         self.renew_noise(before)
         info = {"final_obs": final_obs, "_final_obs": self._ended}
         return (*answer, info if self.autoreset_mode is AutoresetMode.SAME_STEP else {})
+
+    def pure_step(
+        self, state: Any, elapsed: Tensor, ended: Tensor, action: Tensor, noise: Any
+    ) -> tuple[Any, ...]:
+        """One step of all environments as a function of tensors; it can be compiled.
+
+        `ended` marks where the previous step ended an episode, bool `[N]` (for
+        NEXT_STEP); `noise` `[noise_size, N]`, uniform in [0, 1), is for
+        `random_dynamics` and for resets; with None `restart` draws its own.
+
+        Returns:
+            `state, elapsed, ended` for the next step, and what `step` returns: `obs,
+            reward, terminated, truncated, final_obs`.
+        """
+        state, reward, terminated = self.random_dynamics(state, action, noise)
+        elapsed = elapsed + 1
+        if self.autoreset_mode is AutoresetMode.NEXT_STEP:
+            state = self.restart(ended, state, noise)
+            elapsed.masked_fill_(ended, 0)
+            reward = reward.masked_fill(ended, 0)
+            terminated = terminated & ~ended
+        truncated = elapsed >= self._limit
+        ended = terminated | truncated
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            last, state = state, self.restart(ended, state, noise)
+            if state is last:  # no episode ended
+                obs = self.observe(state)
+                final_obs = tree_map(Tensor.clone, obs)
+            else:
+                final_obs, obs = self.observe(last), self.observe(state)
+                elapsed.masked_fill_(ended, 0)
+        else:
+            obs = final_obs = self.observe(state)
+        reward = reward.to(torch.float32)
+        return state, elapsed, ended, obs, reward, terminated, truncated, final_obs
+
+    def restart(self, ended: Tensor, state: Any, noise: Tensor | None) -> Any:
+        """The state, replaced by first states where `ended` `[N]` is True.
+
+        If Python may branch, they are computed only for those environments, from
+        their columns of the noise `[noise_size, N]`, or from new noise if it is None;
+        if no episode ended, the same object is returned. Otherwise they are computed
+        for all environments, which needs no synchronization.
+        """
+        if not self._branches:
+            assert noise is not None
+            return where(ended, self.initial_state(noise), state)
+        columns = ended.nonzero().view(-1)
+        few = len(columns)
+        if not few:
+            return state
+        own = self.draw_noise(few) if noise is None else noise[:, columns]
+        fresh = self.initial_state(own)
+        return tree_map(lambda x, y: x.index_copy(-1, columns, y), state, fresh)
+
+    def draw_noise(self, count: int | None = None) -> Tensor:
+        """Uniform numbers in [0, 1), `[noise_size, count or N]`, from the generator."""
+        return self._noise.draw(count)
+
+    @property
+    def action_dtype(self) -> torch.dtype:
+        """Dtype of the actions that `dynamics` gets."""
+        return self._action_reader.dtype
+
+    @property
+    def generator(self) -> torch.Generator:
+        """The generator of all random numbers."""
+        return self._noise.generator
+
+    def renew_noise(self, ended_before: Tensor) -> None:
+        """Draw new noise for the next step where the latest one used it; `ended_before
+        [N]` marks where the step before that ended an episode."""
+        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
+        used = self._ended if same_step else ended_before
+        self._noise.renew(used, all_used=self._is_random)
+
+    @property
+    def _takes_noise(self) -> bool:
+        """Whether a step takes noise as an argument."""
+        return self._is_random or not self._can_branch
+
+    def _first_states(self, noise: Tensor, parameters: Mapping[str, Tensor]) -> Any:
+        """`initial_state`, with parameters replaced for this call."""
+        usual = {name: getattr(self, name) for name in parameters}
+        vars(self).update(parameters)
+        try:
+            return self.initial_state(noise)
+        finally:
+            vars(self).update(usual)
+
+    def check_running(self) -> None:
+        """Raise if not reset or closed (on a CPU, also if an episode is over)."""
+        if self.state is None and self.closed:
+            raise ClosedEnvironmentError("a step after close(): make new environments")
+        if self.state is None:
+            raise ResetNeeded("nothing to step yet: call reset() first")
+        by_caller = self.autoreset_mode is AutoresetMode.DISABLED
+        if by_caller and self.device.type == "cpu" and self._ended.any():
+            raise ResetNeeded(
+                f"the episodes of {self._ended.nonzero().flatten().tolist()} are over:"
+                ' call reset(options={"reset_mask": terminated | truncated})'
+            )
+
+    @cached_property
+    def _can_branch(self) -> bool:
+        """Whether Python may branch on values of tensors between compiled functions:
+        False if that would synchronize, or if parameters `[N]` prevent computing first
+        states from fewer columns of noise. Set it to False to compute as on a
+        GPU."""
+        noise = torch.zeros(self.noise_size, 1, dtype=self.dtype)
+        try:
+            with torch.no_grad():
+                return last_axes(self.initial_state(noise)) == {1}
+        except (IndexError, RuntimeError, ValueError):  # shapes do not fit
+            return False
+
+    @property
+    def _branches(self) -> bool:
+        """Whether Python may branch in the current code."""
+        return self._can_branch and not is_traced()
+
+    def parameter(self, name: str, value: Any) -> Tensor:
+        """A constant as a tensor `[]` or `[N]`, with its autograd graph; ValueError for
+        other shapes."""
+        value = torch.as_tensor(value, dtype=self.dtype, device=self.device)
+        if value.shape not in ((), (self.num_envs,)):
+            wanted = f"give one number, or {self.num_envs} of them"
+            raise ValueError(f"{name} has the shape {list(value.shape)}: {wanted}")
+        return value
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The parameters that `set_parameters` takes."""
+        first_states = {"state", *self.reset_parameters.values()}
+        return tuple(
+            name
+            for name, value in vars(self).items()
+            if isinstance(value, Tensor)
+            and value.is_floating_point()
+            and value.shape in ((), (self.num_envs,))
+            and name not in first_states
+            and not name.startswith("_")
+        )
+
+    def set_parameters(
+        self, values: Mapping[str, Any], where: Tensor | None = None
+    ) -> None:
+        """Change several parameters together, from the next step on; or ValueError.
+
+        Args:
+            values: Name -> number or tensor `[N]`.
+            where: Mask of environments to change, bool `[N]`; None for all.
+        """
+        known = self.parameter_names
+        unknown = sorted(values.keys() - set(known))
+        if unknown:
+            raise ValueError(f"no parameters {unknown}: there are {list(known)}")
+        new = {name: self.parameter(name, value) for name, value in values.items()}
+        for name, value in new.items():
+            old = getattr(self, name)
+            value = value if where is None else torch.where(where, value, old)
+            setattr(self, name, value)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """An attribute per environment: of a tensor `[..., N]`, one column each."""
+        return self._split(getattr(self, name))
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """A method's result, or an attribute, for each environment."""
+        value = getattr(self, name)
+        return self._split(value(*args, **kwargs) if callable(value) else value)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set a parameter to one number or N, another attribute to one value for all.
+
+        Raises:
+            AttributeError: If there is no such attribute.
+            ValueError: If values differ for an attribute that all environments share.
+        """
+        old, n = getattr(self, name), self.num_envs
+        if isinstance(old, Tensor) and old.shape in ((), (n,)):
+            values = values if isinstance(values, Tensor) else torch.as_tensor(values)
+            setattr(self, name, self.parameter(name, values.to(old)))
+            return
+        several = isinstance(values, list | tuple) and len(values) == n
+        if several and any(value != values[0] for value in values):
+            raise ValueError(
+                f"{name} = {values}: all {n} environments share one {name}; parameters"
+                " that are tensors can differ"
+            )
+        setattr(self, name, values[0] if several else values)
+
+    def _split(self, value: Any) -> tuple[Any, ...]:
+        """Split tensors `[..., N]`, also in dicts, by column; repeat other values."""
+        n = self.num_envs
+        if isinstance(value, Mapping):
+            columns = {key: self._split(child) for key, child in value.items()}
+            return tuple({key: columns[key][i] for key in columns} for i in range(n))
+        if isinstance(value, Tensor) and value.ndim == 0:
+            value = value.item()
+        if not isinstance(value, Tensor) or value.shape[-1] != n:
+            return (value,) * n
+        return tuple(value.tolist() if value.ndim == 1 else value.unbind(-1))
+
+    def detach(self) -> None:
+        """Detach the state from the autograd graph of earlier steps."""
+        self.state = tree_map(Tensor.detach, self.state)
+
+    def clone(self, num_envs: int, *, render_mode: str | None = None) -> Self:
+        """New environments, made with the same arguments except these two."""
+        args, kwargs = self._arguments
+        return type(self)(num_envs, *args, **{**kwargs, "render_mode": render_mode})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State for copies, which make their own painter."""
+        return {**vars(self), "_painter": None}
+
+    def render(self, indices: Sequence[int] | None = None) -> tuple[np.ndarray, ...]:
+        """Frames uint8 `[H, W, 3]` of all environments, or of those at `indices`."""
+        if self.render_mode is None:
+            raise ValueError('to render, construct with render_mode="rgb_array"')
+        if self.state is None:
+            raise ResetNeeded("nothing to render yet: call reset() first")
+        state = tree_map(lambda x: x.detach().cpu().numpy(), self.state)
+        chosen = range(self.num_envs) if indices is None else indices
+        columns = [tree_map(lambda x, i=i: x[..., i], state) for i in chosen]
+        return tuple(map(self.draw, columns, chosen))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        self.state = self._noise.pending = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """All state needed to continue bitwise, except the constants."""
+        parts = {"state": self.state, "elapsed": self.elapsed, "ended": self._ended}
+        parts = clone({**parts, "noise": self._noise.pending})
+        return {**parts, "generator": self.generator.get_state()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; ValueError if it does not fit."""
+        own, size = self.state_dict(), (self.noise_size, self.num_envs)
+        noise = torch.zeros(size, dtype=self.dtype, device=self.device)
+        with torch.no_grad():
+            own["state"] = self.initial_state(noise)
+        if state.get("state") is None:
+            own["state"] = None  # saved before the first reset
+        # Whether steps take noise depends on the device and on compiling.
+        own["noise"] = noise if state.get("noise") is not None else None
+        if layout(state) != layout(own):
+            raise ValueError(
+                f"saved was {layout(state)}, these environments have {layout(own)}:"
+                " make them with the saved num_envs, dtype and kind of device"
+            )
+        self.generator.set_state(state["generator"].cpu())
+        copies = tree_map(lambda x: x.to(self.device, copy=True), state)
+        self.state, self.elapsed = copies["state"], copies["elapsed"]
+        self._ended, self._noise.pending = copies["ended"], None
+        if self._takes_noise and self.state is not None:
+            saved = copies["noise"]
+            self._noise.pending = self.draw_noise() if saved is None else saved

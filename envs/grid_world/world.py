@@ -169,7 +169,7 @@ class GoToVectorEnv(TorchVectorEnv):
         """
         if self.state is None:
             raise ResetNeeded("nothing to do yet: call reset() first")
-        state = self.unfold(self.state)
+        state = self.state
         agent, cells = state["agent"], state["objects"]
         goal = of_goal(state, cells)
         return objects.first_moves(agent, goal, cells, self.height, self.width)

@@ -1,6 +1,5 @@
 """Base class of the five MinAtar games: actions, randomness, observations."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched.tree import pack_bools
 from yieldrl.envs.minatar import painting
 from yieldrl.envs.minatar.painting import SIZE, Thing
 
@@ -36,8 +34,7 @@ class MinAtarVectorEnv(TorchVectorEnv):
 
     A game defines `channels`, its minimal `actions`, `noise_size`, and the methods
     `begin`, `play` and `things`. Row 0 of the noise decides which actions stick.
-    Numbers are int32, of which a CPU computes 16 at once; flags are stored as 0 or 1,
-    because storing bools is slow.
+    Numbers are int32, of which a CPU computes 16 at once, and flags are 0 or 1.
 
     Args:
         sticky_action_prob: Probability of repeating the previous action; ValueError
@@ -50,9 +47,6 @@ class MinAtarVectorEnv(TorchVectorEnv):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
     channels: tuple[str, ...]
     actions: tuple[int, ...]
-    first_noise: tuple[float, ...] = (0.0,)
-    """Noise with which `begin` makes every possible first state, to paint their boards
-    only once; empty if there are many."""
 
     def __init__(
         self,
@@ -69,20 +63,15 @@ class MinAtarVectorEnv(TorchVectorEnv):
         shape = (SIZE, SIZE, len(self.channels))
         bits: Any = np.bool_  # missing in the types of Box
         self.single_observation_space = spaces.Box(0, 1, shape, bits)
-        actions = self.actions if minimal_actions else range(6)
+        actions = self.actions if minimal_actions else tuple(range(6))
         self.single_action_space = spaces.Discrete(len(actions))
         super().__init__(num_envs, **kwargs)
         self.sticky_action_prob = sticky_action_prob
         self.difficulty_ramping = difficulty_ramping
-        self._meanings = sum(action << 3 * k for k, action in enumerate(actions))
-        noise = torch.zeros(self.noise_size, 1, device=self.device)
-        begun = self.initial_state(noise)
-        self._layout = {k: (str(x.dtype)[6:], x.shape[:-1]) for k, x in begun.items()}
-        firsts = [self.initial_state(noise + number) for number in self.first_noise]
-        self._first_boards = [pack_bools(self.observe(first)) for first in firsts]
+        self._meanings = torch.tensor(actions, dtype=torch.int32).to(self.device)
 
     def begin(self, noise: Tensor) -> State:
-        """`initial_state` of the game: int32 or int64, with `N` as the last axis."""
+        """`initial_state` of the game: int32, with `N` as the last axis."""
         raise NotImplementedError(f"{type(self)} lacks begin(noise)")
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
@@ -106,22 +95,10 @@ class MinAtarVectorEnv(TorchVectorEnv):
 
     def meant(self, action: Tensor) -> Tensor:
         """Convert actions of the game to those of the six, int32."""
-        # Three bits each: a CPU shifts 16 numbers at once, but indexes one by one.
-        return (self._meanings >> 3 * action.int()) & 7
+        return self._meanings[action]
 
     def observe(self, state: State) -> Tensor:
         return painting.paint(self.things(state), len(self.channels))
-
-    def observe_restarted(self, ended: Tensor, state: State, final_obs: Any) -> Tensor:
-        """The observations, with first boards where a game ended."""
-        if not self._first_boards:
-            return self.observe(state)
-        masks = self.begun(ended, state)
-        return painting.with_boards(final_obs, masks, self._first_boards)
-
-    def begun(self, ended: Tensor, state: State) -> tuple[Tensor, ...]:
-        """For each first board, the mask of ended episodes that restart with it."""
-        return (ended,)
 
     def full(self, noise: Tensor, *shape: int, **values: int) -> State:
         """Named int32 tensors `[*shape, N]`, filled with values; N from the noise."""
@@ -133,28 +110,9 @@ class MinAtarVectorEnv(TorchVectorEnv):
         """The numbers `begin` to `end` - 1, int32 `[end - begin, 1]`."""
         return torch.arange(begin, end, dtype=torch.int32, device=self.device)[:, None]
 
-    def fold(self, state: State) -> State:
-        """The state of the game: int32 `[D, N]`, and int64 if it has any."""
-        parts: dict[str, list[Tensor]] = {}
-        for name, (kind, _) in self._layout.items():
-            x = state[name]
-            parts.setdefault(kind, []).append(x.reshape(-1, x.shape[-1]))
-        return {kind: torch.cat(rows) for kind, rows in parts.items()}
-
-    def unfold(self, state: State) -> State:
-        named, taken = {}, dict.fromkeys(state, 0)
-        for name, (kind, shape) in self._layout.items():
-            begin = taken[kind]
-            taken[kind] = begin + math.prod(shape)
-            named[name] = state[kind][begin : taken[kind]].reshape(*shape, -1)
-        return named
-
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
-        column = {
-            kind: torch.as_tensor(x, device=self.device)[:, None]
-            for kind, x in state.items()
-        }
-        return painting.picture(self.observe(self.unfold(column))[0].cpu().numpy())
+        tensors = {name: torch.as_tensor(x)[..., None] for name, x in state.items()}
+        return painting.picture(self.observe(tensors)[0].numpy())
 
 
 def across(action: Tensor) -> Tensor:

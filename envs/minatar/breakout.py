@@ -24,7 +24,6 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
 
     channels = ("paddle", "ball", "trail", "brick")
     actions = (base.NOTHING, base.LEFT, base.RIGHT)
-    first_noise = (0.0, 0.5)  # the ball at the left, at the right
     noise_size = 2  # sticky action, and the corner of the first ball
 
     def begin(self, noise: Tensor) -> State:
@@ -74,11 +73,6 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
             "struck": at_brick.int(),
         }
         return state, broken, lost
-
-    def begun(self, ended: Tensor, state: State) -> tuple[Tensor, ...]:
-        """The ball begins at the left or at the right."""
-        left = state["x"] == 0
-        return ended & left, ended & ~left
 
     def things(self, state: State) -> tuple[Thing, ...]:
         bricks = torch.arange(BRICKS, dtype=torch.int32, device=self.device)

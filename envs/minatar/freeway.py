@@ -28,7 +28,6 @@ class FreewayVectorEnv(MinAtarVectorEnv):
 
     channels = ("chicken", "car", "speed1", "speed2", "speed3", "speed4", "speed5")
     actions = (base.NOTHING, base.UP, base.DOWN)
-    first_noise = ()  # too many first boards: eight random cars
     # Sticky action; the cars of a first state, and those after a crossing.
     noise_size = 1 + 2 * NUMBERS
 

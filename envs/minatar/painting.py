@@ -1,13 +1,8 @@
 """Convert the things on MinAtar boards to observations."""
 
-import math
-from collections.abc import Iterable
-
 import numpy as np
 import torch
 from torch import Tensor
-
-from yieldrl.envs.batched.tree import pack_bools
 
 SIZE = 10  # rows and columns of every game
 OUTSIDE = -1  # a column outside the board
@@ -44,31 +39,6 @@ def paint(things: tuple[Thing, ...], channels: int) -> Tensor:
             place = torch.where(seen, place, always)
         flat.index_fill_(0, (place + begins).flatten(), True)
     return board
-
-
-def unpack(words: Tensor, channels: int) -> Tensor:
-    """Observations bool `[N, 10, 10, C]` of boards of bits.
-
-    `words` `[..., N]` split the bits of a board, in order, into equal parts of a
-    multiple of 4 bits; the last one may have more than are needed. A product copies
-    four bits to the bits 0, 8, 16 and 24, so that an int32 holds their four bytes.
-    """
-    n = words.shape[-1]
-    size = 4 * math.ceil(SIZE * SIZE * channels * n / 4 / words.numel())  # of a word
-    first = torch.arange(0, size, 4, dtype=words.dtype, device=words.device)
-    words = words.reshape(-1, n).T[..., None]
-    four = ((words >> first) & 15).to(torch.int32)
-    four = ((four * 0x204081) & 0x1010101).reshape(n, -1)
-    four = four[:, : SIZE * SIZE * channels // 4].contiguous()
-    return four.view(torch.bool).view(n, SIZE, SIZE, channels)
-
-
-def with_boards(obs: Tensor, masks: Iterable[Tensor], boards: list[Tensor]) -> Tensor:
-    """Observations, with a board, int32 `[1, 25 C]`, where its mask `[N]` is True."""
-    fours = pack_bools(obs)
-    for mask, board in zip(masks, boards, strict=True):
-        fours = torch.where(mask[:, None], board, fours)
-    return fours.view(torch.bool).view(obs.shape)
 
 
 def picture(board: np.ndarray) -> np.ndarray:

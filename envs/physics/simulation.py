@@ -141,7 +141,6 @@ class SimulationVectorEnv(TorchVectorEnv):
         self, values: Mapping[str, Any], where: Tensor | None = None
     ) -> None:
         """As in the base class; MuJoCo updates derived quantities of changed worlds."""
-        self._check_parameters(values)
         if where is None:
             self.vary(**values)
             return

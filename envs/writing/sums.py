@@ -105,7 +105,7 @@ class SumsVectorEnv(TorchVectorEnv):
         """
         if self.state is None:
             raise ResetNeeded("nothing to answer yet: call reset() first")
-        return self.demonstration(self.unfold(self.state))
+        return self.demonstration(self.state)
 
     def demonstration(self, state: State) -> Tensor:
         """The expert's answers, uint8 `[N, L]`."""

@@ -361,7 +361,7 @@ def test_attributes_one_environment_at_a_time() -> None:
     assert envs.get_attr("low") == (0.5, 0.25)
     envs.set_attr("low", 0)
     assert envs.call("low") == (0, 0)
-    state = envs.call("unfold", envs.state)
+    state = envs.get_attr("state")
     assert torch.equal(torch.stack(state, -1), envs.state)
     envs.set_attr("name", ["new", "new"])
     assert envs.name == "new"

@@ -261,7 +261,7 @@ def test_what_no_random_player_gets_to_see(name: str) -> None:
     envs.reset(seed=1)
     for i in range(n):
         originals.reset(i)
-    state, choose, total = envs.unfold(envs.state), at_random(envs), 0.0
+    state, choose, total = envs.state, at_random(envs), 0.0
     for _ in range(steps):
         action, originals.noise = choose(None), envs.draw_noise()
         state, reward, terminated = envs.random_dynamics(state, action, originals.noise)

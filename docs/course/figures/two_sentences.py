@@ -169,7 +169,7 @@ def walk(walker: str, goal: int, meaning: np.ndarray | None) -> Walk:
     cells, first = [AGENT], np.zeros(36)
     while len(cells) <= LONGEST:
         if meaning is None:
-            envs.state = envs.fold(state)
+            envs.state = state
             action = envs.expert()
         else:
             obs, (reads, _) = envs.observe(state), READERS[walker]
