@@ -2,8 +2,7 @@
 
 from yieldrl.experiments.check_algorithm import CHECKS, ContractError, check_algorithm
 from yieldrl.experiments.checkpoint import load_checkpoint, save_checkpoint
-from yieldrl.experiments.run import Run
-from yieldrl.experiments.run_lock import RunInUseError
+from yieldrl.experiments.run import Run, RunInUseError
 from yieldrl.experiments.steps import LoopByHand, Steps
 from yieldrl.experiments.trainer_base import TrainingRun
 from yieldrl.foundations import CheckpointError, Config

@@ -2,7 +2,6 @@
 
 import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,6 @@ from torch.serialization import get_unsafe_globals_in_checkpoint
 
 from yieldrl.foundations import CheckpointError
 from yieldrl.loggers.files import naming_failures
-
-_MARK = "yieldrl_checkpoint"
 
 
 def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
@@ -27,30 +24,28 @@ def save_checkpoint(state: dict[str, Any], path: str | Path) -> Path:
         path: The file to write; missing folders are made.
 
     Raises:
-        DiskFullError: If there is no room for it; what was at `path` stays.
-        TypeError: If the state holds something that could not be read back; likewise.
-        UnwritableError: If `path` is a folder, or writing is not permitted.
+        TypeError: If the state holds something that could not be read back; what was
+            at `path` stays.
+        WriteError: If the file cannot be written; likewise.
     """
     path = Path(path)
+    temporary = path.with_name(f".{path.name}.tmp")
     with naming_failures(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(".tmp", f".{path.name}.", path.parent)
         try:
-            with os.fdopen(handle, "wb") as file:
-                torch.save({_MARK: True, **state}, file)
+            with temporary.open("wb") as file:
+                torch.save(state, file)
                 file.flush()
                 os.fsync(file.fileno())
-            if unsafe := get_unsafe_globals_in_checkpoint(name):
+            if unsafe := get_unsafe_globals_in_checkpoint(temporary):
                 raise TypeError(
                     f"{path}: the state holds {', '.join(sorted(set(unsafe)))}, which"
                     " could not be read back without running code. Let `state_dict`"
                     " return tensors, numbers, text, and lists and dicts of them"
                 )
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    return path
+            return temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def load_checkpoint(path: str | Path) -> dict[str, Any]:
@@ -64,19 +59,16 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such checkpoint")
-    remedy = "load an earlier checkpoint of the run, or train again"
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        return dict(torch.load(path, map_location="cpu", weights_only=True))
     except Exception as reason:
         said = str(reason).partition("\n")[0]
         if found := re.search(r"GLOBAL (\S+)", str(reason)):
             said = f"it holds {found[1]}, and reading that could run code"
         raise CheckpointError(
-            f"{path}: not a readable checkpoint ({said}); {remedy}"
+            f"{path}: not a readable checkpoint ({said}); load an earlier checkpoint of"
+            " the run, or train again"
         ) from reason
-    if not isinstance(state, dict) or _MARK not in state:
-        raise CheckpointError(f"{path}: not written by yieldrl; {remedy}")
-    return state
 
 
 def load_trainer_state(path: str | Path) -> dict[str, Any]:

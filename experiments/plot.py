@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yieldrl.experiments import run_files, run_logs
+from yieldrl.experiments import run_files
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,7 +78,7 @@ def curves(
     log_type: str = "evaluate",
 ) -> list[Curve]:
     """One curve for each group of runs that differ in their seed alone."""
-    folders = run_logs.find_runs(runs)
+    folders = run_files.find_runs(runs)
     if not folders:
         raise ValueError("no runs: name at least one folder of a run")
     settings = {folder: _setting(folder) for folder in folders}
@@ -86,7 +86,7 @@ def curves(
     lacking: list[str] = []
     for folder, label in _labels(settings).items():
         try:
-            found = run_logs.read_curve(folder, metric, log_type)
+            found = run_files.read_curve(folder, metric, log_type)
         except ValueError as reason:
             lacking.append(str(reason))
         else:
@@ -160,38 +160,26 @@ def _legend_text(curve: Curve) -> str:
 
 
 def _setting(run: Path) -> dict[str, Any]:
+    """The algorithm's name, as the field "", and all fields but those of one run."""
     config, module = run_files.read_config(run), run_files.read_run(run).get("trainer")
     if not config or not module:
-        return {"": run_logs.family_name(run)}
-    for name in OF_ONE_RUN:
-        config.pop(name, None)
-    name = run_files.algorithm_name(str(module))
-    return {"": name, **config}
+        return {"": run.name}
+    fields = {k: value for k, value in config.items() if k not in OF_ONE_RUN}
+    return {"": run_files.algorithm_name(str(module)), **fields}
 
 
 def _labels(settings: dict[Path, dict[str, Any]]) -> dict[Path, str]:
-    """Labels of settings: the algorithm's name, the environment's if they differ in it,
-    and as few other fields as tell apart what one algorithm did with other values."""
-    several = {repr(s.get("env_id")) for s in settings.values()}
-    first = ["env_id"] if len(several) > 1 else []
+    """The algorithm's name, the environment's if there are several, and the fields in
+    which runs of one algorithm differ."""
+    all_envs = [setting.get("env_id") for setting in settings.values()]
     labels: dict[Path, str] = {}
     for run, setting in settings.items():
-        alike = [s for s in settings.values() if s[""] == setting[""]]
-        shown = [name for name in _telling(alike, first) if name in setting]
-        values = [f"{name}={setting[name]}" for name in shown]
+        alike = [each for each in settings.values() if each[""] == setting[""]]
+        values = [
+            f"{name}={value}"
+            for name, value in setting.items()
+            if any(each.get(name) != value for each in alike)
+            or (name == "env_id" and any(env_id != value for env_id in all_envs))
+        ]
         labels[run] = " ".join([setting[""], *values])
     return labels
-
-
-def _telling(settings: Sequence[dict[str, Any]], first: list[str]) -> list[str]:
-    """Fields whose values differ wherever two settings do: `first`, then one at a time
-    that which tells most of them apart."""
-
-    def classes(fields: list[str]) -> int:
-        return len({repr([s.get(name) for name in fields]) for s in settings})
-
-    names = list(dict.fromkeys(name for setting in settings for name in setting))
-    chosen = list(first)
-    while classes(chosen) < classes(names):
-        chosen.append(max(names, key=lambda name: classes([*chosen, name])))
-    return chosen

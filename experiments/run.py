@@ -1,24 +1,36 @@
-"""A run on disk: its folder, and checkpoints to continue from."""
+"""A run on disk: its folder, which has one writer, and checkpoints to go on from."""
 
+import gc
+import json
+import os
 import re
 import secrets
+import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
-from yieldrl.experiments import run_files, run_lock
-from yieldrl.experiments.checkpoint import (
-    CheckpointError,
-    load_trainer_state,
-    save_checkpoint,
-)
-from yieldrl.foundations.config import Config
+from yieldrl.experiments.checkpoint import load_trainer_state, save_checkpoint
+from yieldrl.experiments.run_files import algorithm_name
+from yieldrl.foundations import CheckpointError, Config
 from yieldrl.foundations.named_code import refuse_untrusted
-from yieldrl.loggers.files import delete_partial_files, naming_failures
+from yieldrl.loggers.files import (
+    delete_partial_files,
+    naming_failures,
+    write_atomically,
+)
+
+OWNER = "owner.json"  # the run, and the process that trains or trained in its folder
+LOCK = ".lock"  # held by that process alone, and by none after a kill
+
+
+class RunInUseError(OSError):
+    """Another trainer writes into a run's folder."""
 
 
 class Run(ABC):
@@ -51,22 +63,21 @@ class Run(ABC):
     @property
     def name(self) -> str:
         """The algorithm's name: that of the folder which defines the trainer."""
-        return run_files.algorithm_name(type(self).__module__)
+        return algorithm_name(type(self).__module__)
 
     @property
     def run_dir(self) -> Path:
         """The folder of this run, made when it is first asked for; an absolute path."""
         if self._run_dir is None:
-            self._run_id = secrets.token_hex(8)
-            self._run_dir, self._lock = self._make_folder(self._run_id)
+            self._run_dir = self._make_folder()
+            self._claim(self._run_dir)
         with naming_failures(self._run_dir):
             self._run_dir.mkdir(parents=True, exist_ok=True)
         return self._run_dir
 
     @run_dir.setter
     def run_dir(self, path: str | Path) -> None:
-        if self._lock is not None:
-            self._lock.release()
+        self.close()
         self._run_dir, self._run_id = Path(path).absolute(), None
 
     def claim(self) -> Path:
@@ -77,16 +88,51 @@ class Run(ABC):
 
         Raises:
             RunInUseError: If another trainer writes there, in any process.
-            UnwritableError: If the folder or its `owner.json` cannot be written.
+            WriteError: If the folder or its `owner.json` cannot be written.
         """
         folder = self.run_dir
         if self._lock is None or not self._lock.is_locked:
-            self._run_id = run_lock.read(folder).get("run") or self._run_id
-            self._run_id = self._run_id or secrets.token_hex(8)
-            with naming_failures(folder / run_lock.FILE):
-                self._lock = run_lock.claim(folder, self._run_id)
-            delete_partial_files(folder)
+            self._claim(folder)
         return folder
+
+    def _claim(self, folder: Path) -> None:
+        lock = FileLock(folder / LOCK, thread_local=False, timeout=0)
+        with naming_failures(folder):
+            try:
+                lock.acquire()
+            except Timeout:
+                gc.collect()  # may free the lock of a deleted trainer
+                try:
+                    lock.acquire()
+                except Timeout:
+                    raise RunInUseError(_refusal(folder)) from None
+        self._lock = lock
+        self._run_id = owner(folder).get("run") or self._run_id or secrets.token_hex(8)
+        facts = {
+            "run": self._run_id,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "since": time.strftime("%Y-%m-%d %H:%M:%S"),
+        }
+        write_atomically(folder / OWNER, json.dumps(facts, indent=2) + "\n")
+        delete_partial_files(folder)
+
+    def _make_folder(self) -> Path:
+        """A new folder of this run alone: with a number if the name is taken."""
+        config: Config = self.config
+        env_name = re.sub(r"[/:\\\0]", "-", config.env_id)[:60]
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        default = f"{self.name}-{env_name}-seed{config.seed}-{stamp}"
+        wanted = Path(config.run_root, config.run_name or default).absolute()
+        folder, number = wanted, 1
+        while True:
+            with naming_failures(folder):
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                with suppress(FileExistsError):
+                    folder.mkdir()
+                    return folder
+            number += 1
+            folder = wanted.with_name(f"{wanted.name}-{number}")
 
     def attach(self, name: str, part: Any, *, restore: bool = True) -> None:
         """Save with the trainer a part that is not its own, such as a logger.
@@ -104,12 +150,12 @@ class Run(ABC):
     def save(self, path: str | Path) -> Path:
         """Write a checkpoint from which `load` goes on: atomically, all or nothing.
 
-        DiskFullError if there is no room for it; what was at `path` stays.
+        WriteError if there is no room for it; what was at `path` stays.
         """
         attached = {name: part.state_dict() for name, part in self._attached.items()}
         run_dir = self._run_dir
         if run_dir is not None and self._run_id is None:
-            self._run_id = run_lock.read(run_dir).get("run")
+            self._run_id = owner(run_dir).get("run")
         state = {
             "algorithm": type(self).__module__,
             "trainer": f"{type(self).__module__}.{type(self).__qualname__}",
@@ -180,30 +226,56 @@ class Run(ABC):
             if isinstance(error, CheckpointError):  # its message has a remedy already
                 raise CheckpointError(f"{path}: {error}") from error
             raise CheckpointError(f"{remedy} ({error})") from error
-        trainer._run_dir = run_lock.folder_of(Path(path), state)
+        trainer._run_dir = _folder_of(Path(path), state)
         trainer._run_id = None if trainer._run_dir is None else state["run_id"]
-        trainer._loaded = dict(state.get("attached") or {})
+        trainer._loaded = dict(state["attached"])
         return trainer
-
-    def _make_folder(self, run_id: str) -> tuple[Path, FileLock]:
-        """A new folder of this run alone: with a number if the name is taken."""
-        config: Config = self.config
-        env_name = re.sub(r"[/:\\\0]", "-", config.env_id)[:60]
-        stamp = time.strftime("%Y%m%d-%H%M%S")
-        default = f"{self.name}-{env_name}-seed{config.seed}-{stamp}"
-        wanted = Path(config.run_root, config.run_name or default).absolute()
-        folder, number = wanted, 1
-        while True:
-            with naming_failures(folder):
-                lock = run_lock.claim_empty(folder, run_id)
-            if lock is not None:
-                delete_partial_files(folder)
-                return folder, lock
-            number += 1
-            folder = wanted.with_name(f"{wanted.name}-{number}")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def owner(folder: Path) -> dict[str, Any]:
+    """`run`, `pid`, `host` and `since` of `owner.json`; empty if there is none."""
+    path = folder / OWNER
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+def in_use(folder: Path) -> bool:
+    """Whether a process writes into a run's folder now."""
+    if not (folder / LOCK).is_file():
+        return False
+    try:
+        with FileLock(folder / LOCK, timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
+def _folder_of(path: Path, state: Mapping[str, Any]) -> Path | None:
+    """The folder of the run that saved a checkpoint; None if another run has it now."""
+    run_id, known = state.get("run_id"), state.get("run_dir")
+    if run_id is None:
+        return None
+    places = [Path(known)] if known else []
+    if path.absolute().parent.name == "checkpoints":
+        places.insert(0, path.absolute().parent.parent)
+    return next((x for x in places if owner(x).get("run") == run_id), None)
+
+
+def _refusal(folder: Path) -> str:
+    facts = owner(folder)
+    if (facts.get("pid"), facts.get("host")) == (os.getpid(), socket.gethostname()):
+        return (
+            f"{folder}: another trainer of this process writes here (since"
+            f" {facts.get('since')}). Call its close(), or use that one"
+        )
+    return (
+        f"{folder}: process {facts.get('pid', 'unknown')} on"
+        f" {facts.get('host', 'an unknown host')} writes here, since"
+        f" {facts.get('since', 'an unknown time')}. Wait until it ends or stop it; a"
+        " new run gets a folder of its own"
+    )

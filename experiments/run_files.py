@@ -8,13 +8,17 @@ checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
 logs.csv          log_type, sample_step, ..., value        loggers.csv
 """
 
+import csv
+import io
 import json
 import platform
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import gymnasium
+import numpy as np
 import torch
 
 import yieldrl
@@ -45,10 +49,18 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
         },
         "threads": torch.get_num_threads(),
     }
-    text = to_yaml(whole)
     folder = place(trainer, None, "")
     write_atomically(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
-    write_atomically(folder / CONFIG, text)  # last: if it exists, both do
+    write_atomically(folder / CONFIG, to_yaml(whole))  # last: if it exists, both do
+
+
+def _blocks(trainer: Any) -> dict[str, Any]:
+    blocks, model = to_blocks(trainer.config), type(trainer.model)
+    path = f"{model.__module__}:{model.__qualname__}"
+    usual = model is getattr(type(trainer), "model_class", None)
+    policy = {"name": "default" if usual else path, "cfg": {}}
+    algorithm = {"name": trainer_name(type(trainer)), "cfg": blocks["algorithm"]}
+    return blocks | {"policy": policy, "algorithm": algorithm}
 
 
 def trainer_name(cls: type[Any]) -> str:
@@ -59,13 +71,14 @@ def trainer_name(cls: type[Any]) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def _blocks(trainer: Any) -> dict[str, Any]:
-    blocks, model = to_blocks(trainer.config), type(trainer.model)
-    path = f"{model.__module__}:{model.__qualname__}"
-    usual = model is getattr(type(trainer), "model_class", None)
-    policy = {"name": "default" if usual else path, "cfg": {}}
-    algorithm = {"name": trainer_name(type(trainer)), "cfg": blocks["algorithm"]}
-    return blocks | {"policy": policy, "algorithm": algorithm}
+def algorithm_name(module: str) -> str:
+    """The algorithm whose trainer a module defines: the name of its folder.
+
+    >>> algorithm_name("yieldrl.algorithms.ppo.trainer"), algorithm_name("mine")
+    ('ppo', 'mine')
+    """
+    package, _, last = module.rpartition(".")
+    return package.rpartition(".")[2] if last in ("trainer", "algorithm") else last
 
 
 def read_run(run_dir: str | Path) -> dict[str, Any]:
@@ -103,12 +116,11 @@ def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) ->
         said.append(f"{name} is {new}, it ran with {old}")
         if name == "total_steps":
             remedy = f"give --total-steps {new}, or {remedy}"
-    if not said:
-        return
-    raise ValueError(
-        f"{path} was edited: {', '.join(said)}. A run goes on with the config that it"
-        f" began with: undo the edit, or {remedy}"
-    )
+    if said:
+        raise ValueError(
+            f"{path} was edited: {', '.join(said)}. A run goes on with the config that"
+            f" it began with: undo the edit, or {remedy}"
+        )
 
 
 def all_checkpoints(run: str | Path) -> list[Path]:
@@ -117,8 +129,8 @@ def all_checkpoints(run: str | Path) -> list[Path]:
     if run.is_file():
         return [run]
     best = run / CHECKPOINTS / BEST
-    found = [*(list_checkpoints(run) if run.is_dir() else []), best]
-    return found if best.is_file() else found[:-1] or [find_checkpoint(run)]
+    saved = list_checkpoints(run) if run.is_dir() else []
+    return [*saved, best] if best.is_file() else saved or [find_checkpoint(run)]
 
 
 def find_checkpoint(run: str | Path, which: str = "last") -> Path:
@@ -138,15 +150,14 @@ def find_checkpoint(run: str | Path, which: str = "last") -> Path:
     if which == "best" and best.is_file():
         return best
     if which in ("best", "last"):
-        if not saved:
-            there = f"{run}: no {CHECKPOINTS}/step_*.pt in this folder"
-            if best.is_file():
-                there += f"; it has {best}"
-            elif (run / CONFIG).is_file():
-                there += ". It ended before the first was saved: train it again with"
-                there += f" --config {run / CONFIG}"
-            raise FileNotFoundError(there)
-        return saved[0]
+        if saved:
+            return saved[0]
+        remedy = f"it has {best}" if best.is_file() else "train it again"
+        if (run / CONFIG).is_file():
+            remedy += f" with --config {run / CONFIG}"
+        raise FileNotFoundError(
+            f"{run}: no {CHECKPOINTS}/step_*.pt in this folder; {remedy}"
+        )
     for path in (Path(which), run / CHECKPOINTS / which):
         if path.is_file():
             return path
@@ -154,11 +165,63 @@ def find_checkpoint(run: str | Path, which: str = "last") -> Path:
     raise FileNotFoundError(f"{which}: no such checkpoint; {run} has {names}")
 
 
-def algorithm_name(module: str) -> str:
-    """The algorithm whose trainer a module defines: the name of its folder.
+def find_runs(paths: Iterable[str | Path]) -> list[Path]:
+    """Folders that hold a `logs.csv`: those given, and those directly below them.
 
-    >>> algorithm_name("yieldrl.algorithms.ppo.trainer"), algorithm_name("mine")
-    ('ppo', 'mine')
+    FileNotFoundError if one of the paths leads to none.
     """
-    package, _, last = module.rpartition(".")
-    return package.rpartition(".")[2] if last in ("trainer", "algorithm") else last
+    runs: list[Path] = []
+    for path in map(Path, paths):
+        below = sorted(x.parent for x in path.glob(f"*/{LOGS}") if x.is_file())
+        found = [path] if (path / LOGS).is_file() else below
+        if not found:
+            raise FileNotFoundError(
+                f"{path}: neither it nor a folder in it has a {LOGS}"
+            )
+        runs += found
+    return list(dict.fromkeys(runs))
+
+
+def read_curve(
+    run_dir: str | Path, metric: str, log_type: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Environment steps `[P]` and values `[P]` of a metric, in rising order of steps.
+
+    Raises:
+        FileNotFoundError: If the run has no `logs.csv`.
+        ValueError: If the metric was not logged, or a row cannot be read.
+    """
+    path = Path(run_dir) / LOGS
+    known: set[str] = set()
+    curve: dict[int, float] = {}
+    for kind, name, step, value in _rows(path):
+        known.add(f"{kind}/{name}")
+        if (kind, name) == (log_type, metric):
+            curve[step] = value
+    if not curve:
+        has = ", ".join(sorted(known)) or "nothing"
+        raise ValueError(f"{path}: no {log_type}/{metric}; it has {has}")
+    steps = np.array(sorted(curve))
+    return steps, np.array([curve[step] for step in steps.tolist()])
+
+
+def last_step(run_dir: str | Path) -> int:
+    """The newest environment step of a run's `logs.csv`; 0 if it has none."""
+    path = Path(run_dir) / LOGS
+    return max((row[2] for row in _rows(path)), default=0) if path.is_file() else 0
+
+
+def _rows(path: Path) -> Iterator[tuple[str, str, int, float]]:
+    """Type, metric, step and value of every whole row of a `logs.csv`."""
+    text = path.read_text("utf-8")
+    whole = text[: text.rfind("\n") + 1]  # without a row torn by a kill
+    table = csv.DictReader(io.StringIO(whole, newline=""))
+    try:
+        for row in table:
+            step, value = int(row["sample_step"]), float(row["value"])
+            yield row["log_type"], row["metric"], step, value
+    except (KeyError, TypeError, ValueError, csv.Error):
+        raise ValueError(
+            f"{path}, line {table.line_num}: not a row of log_type, sample_step,"
+            " learn_step, metric and value, as loggers.csv writes them"
+        ) from None

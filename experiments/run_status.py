@@ -6,7 +6,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from yieldrl.experiments import run_files, run_lock, run_logs
+from yieldrl.experiments import run, run_files
 from yieldrl.foundations import ranks
 from yieldrl.foundations.files import read_file
 from yieldrl.foundations.logs import LogData
@@ -58,14 +58,14 @@ def _write(trainer: Any, latest: dict[str, Any]) -> None:
     write_atomically(place(trainer, None, FILE), text)
 
 
-def status(run: str | Path) -> str:
+def status(run_dir: str | Path) -> str:
     """The text that `yieldrl status` prints of a run; or FileNotFoundError."""
-    folder = Path(run)
+    folder = Path(run_dir)
     config = run_files.read_config(folder)
     if not config:
         here = folder.is_dir()
         missing = f"it has no {run_files.CONFIG}" if here else "it is not there"
-        raise FileNotFoundError(f"{run}: no folder of a run, {missing}")
+        raise FileNotFoundError(f"{run_dir}: no folder of a run, {missing}")
     path = folder / FILE
     cluster = read_file(path) if path.is_file() else {}
     lines = [
@@ -86,9 +86,9 @@ def _name(folder: Path) -> str:
 
 def _state(folder: Path) -> str:
     """Whether it runs, and in which process, from the lock on the folder."""
-    owner = run_lock.read(folder)
+    owner = run.owner(folder)
     who = f"process {owner.get('pid', '?')} on {owner.get('host', '?')}"
-    if run_lock.in_use(folder):
+    if run.in_use(folder):
         return f"running, {who}, since {owner.get('since', '?')}"
     return f"not running; {who} was the last"
 
@@ -96,12 +96,12 @@ def _state(folder: Path) -> str:
 def _steps(folder: Path, cluster: dict[str, Any]) -> int:
     """The newest environment step in any of the files."""
     saved = [int(path.stem.rpartition("_")[2]) for path in list_checkpoints(folder)]
-    return max([0, cluster.get("sample_step", 0), run_logs.last_step(folder), *saved])
+    return max([0, cluster.get("sample_step", 0), run_files.last_step(folder), *saved])
 
 
 def _evaluated(folder: Path) -> list[str]:
     try:
-        curve = run_logs.read_curve(folder, "episode_return", "evaluate")
+        curve = run_files.read_curve(folder, "episode_return", "evaluate")
     except (FileNotFoundError, ValueError):
         return []
     (step, value) = (float(of[-1]) for of in curve)

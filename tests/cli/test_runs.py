@@ -244,23 +244,6 @@ def test_a_video_is_filmed(train: Run, capsys: pytest.CaptureFixture[str]) -> No
     assert "one.mp4" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("torn", ["{", None])
-def test_a_run_whose_owner_file_is_torn_or_gone_goes_on_in_its_own_folder(
-    train: Run, torn: str | None
-) -> None:
-    run = train()
-    copy = Path(shutil.copytree(run, "runs/copy"))
-    (copy / "owner.json").unlink()
-    if torn is not None:
-        (copy / "owner.json").write_text(torn)
-    before = (run / "logs.csv").read_bytes()
-    main(["resume", str(copy), "--total-steps", "384"])
-    assert max(steps_of(copy)) == 384
-    assert max(steps_of(run)) == 256
-    assert (run / "logs.csv").read_bytes() == before
-    assert not Path("runs/tiny-2").exists()
-
-
 def test_a_log_file_of_something_else_is_named_without_a_traceback(
     train: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:

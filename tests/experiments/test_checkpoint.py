@@ -68,7 +68,7 @@ class Code:
 def test_code_in_a_checkpoint_does_not_run(tmp_path: Path) -> None:
     proof = tmp_path / "executed"
     path = tmp_path / "evil.pt"
-    torch.save({"yieldrl_checkpoint": True, "code": Code(str(proof))}, path)
+    torch.save({"code": Code(str(proof))}, path)
     with pytest.raises(CheckpointError, match="not a readable checkpoint"):
         load_checkpoint(path)
     assert not proof.exists()
@@ -97,13 +97,13 @@ def test_a_class_that_pytorch_was_told_of_is_written_and_read(tmp_path: Path) ->
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:
-    torch.save({"model": 1}, tmp_path / "foreign.pt")
+    torch.save(3, tmp_path / "foreign.pt")
     with zipfile.ZipFile(tmp_path / "archive.pt", "w") as archive:
         archive.writestr("data.pkl", "hello")
     (tmp_path / "pickled.pt").write_bytes(pickle.dumps(STATE["nested"]))
     (tmp_path / "empty.pt").write_bytes(b"")
     for path in tmp_path.glob("*.pt"):
-        with pytest.raises(CheckpointError, match=r"not (a readable|written)"):
+        with pytest.raises(CheckpointError, match="not a readable"):
             load_checkpoint(path)
 
 

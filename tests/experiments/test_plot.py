@@ -48,11 +48,15 @@ def labels_of(folder: Path, **runs: Any) -> set[str]:
     return {curve.label for curve in plot.curves([folder])}
 
 
-def test_labels_have_only_what_tells_the_curves_apart(tmp_path: Path) -> None:
-    deep = {"hidden_sizes": (32, 32), "num_steps": 16, "gamma": 0.9}
+def test_labels_have_what_differs_between_runs_of_an_algorithm(tmp_path: Path) -> None:
+    deep = {"hidden_sizes": (32, 32), "gamma": 0.9}
     runs = {"a": (ppo, {}), "b": (ppo, deep), "c": (dqn, {})}
     found = labels_of(tmp_path, **runs)
-    assert found == {"ppo hidden_sizes=[64, 64]", "ppo hidden_sizes=[32, 32]", "dqn"}
+    assert found == {
+        "ppo hidden_sizes=[64, 64] gamma=0.99",
+        "ppo hidden_sizes=[32, 32] gamma=0.9",
+        "dqn",
+    }
 
 
 def test_runs_without_the_metric_are_left_out(tmp_path: Path) -> None:

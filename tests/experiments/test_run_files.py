@@ -11,7 +11,7 @@ import pytest
 from yieldrl import loggers
 from yieldrl.algorithms import ppo
 from yieldrl.cli import run_spec
-from yieldrl.experiments import run_files, run_logs
+from yieldrl.experiments import run_files
 from yieldrl.foundations.config_blocks import to_blocks
 from yieldrl.foundations.files import read_file
 from yieldrl.loggers import list_checkpoints
@@ -112,7 +112,7 @@ def test_what_is_not_there_is_named(run: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"step_9\.pt: .*has .*step_000000200"):
         run_files.find_checkpoint(run, "step_9.pt")
     with pytest.raises(FileNotFoundError, match=r"has a logs\.csv"):
-        run_logs.find_runs([run])
+        run_files.find_runs([run])
 
 
 def test_a_curve_is_read_in_the_order_of_steps(run: Path) -> None:
@@ -124,9 +124,9 @@ def test_a_curve_is_read_in_the_order_of_steps(run: Path) -> None:
         "evaluate,300,12,episode_ret",  # torn by kill -9
     ]
     (run / "logs.csv").write_text(LOGS + "\n".join(rows))
-    steps, values = run_logs.read_curve(run, "episode_return", "evaluate")
+    steps, values = run_files.read_curve(run, "episode_return", "evaluate")
     assert steps.tolist() == [100, 200]
     assert values.tolist() == [10.0, 20.5]
-    assert run_logs.find_runs([run.parent, run]) == [run]
+    assert run_files.find_runs([run.parent, run]) == [run]
     with pytest.raises(ValueError, match=r"no train/lost; it has .*train/loss"):
-        run_logs.read_curve(run, "lost", "train")
+        run_files.read_curve(run, "lost", "train")

@@ -86,7 +86,6 @@ def forge(run, *, config=None, **entries):
     path = next((run / "checkpoints").glob("step_*.pt"))
     state = torch.load(path, weights_only=True)
     state["config"] |= config or {}
-    state.pop("yieldrl_checkpoint")
     return save_checkpoint(state | entries, path)
 
 
