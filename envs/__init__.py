@@ -64,12 +64,12 @@ _WORLDS: dict[str, tuple[str, int | None, float | None]] = {
     "MinAtar-Freeway": ("minatar.freeway:Freeway", None, None),
     "MinAtar-Seaquest": ("minatar.seaquest:Seaquest", None, None),
     "MinAtar-SpaceInvaders": ("minatar.space_invaders:SpaceInvaders", None, None),
-    "HalfCheetah": ("physics.half_cheetah:HalfCheetah", 1000, 4800.0),
-    "Hopper": ("physics.hopper:Hopper", 1000, 3800.0),
-    "Walker2d": ("physics.walker2d:Walker2d", 1000, None),
-    "Ant": ("physics.ant:Ant", 1000, 6000.0),
-    "Humanoid": ("physics.humanoid:Humanoid", 1000, None),
-    "InvertedPendulum": ("physics.inverted_pendulum:InvertedPendulum", 1000, 950.0),
+    "HalfCheetah": ("physics.robots:HalfCheetah", 1000, 4800.0),
+    "Hopper": ("physics.robots:Hopper", 1000, 3800.0),
+    "Walker2d": ("physics.robots:Walker2d", 1000, None),
+    "Ant": ("physics.robots:Ant", 1000, 6000.0),
+    "Humanoid": ("physics.robots:Humanoid", 1000, None),
+    "InvertedPendulum": ("physics.robots:InvertedPendulum", 1000, 950.0),
 }
 """Name -> class name without its suffix, time limit, reward threshold."""
 

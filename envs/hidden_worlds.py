@@ -8,8 +8,7 @@ import torch
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.cartpole import CartPoleVectorEnv
 from yieldrl.envs.pendulum import PendulumVectorEnv
-from yieldrl.envs.physics.half_cheetah import HalfCheetahVectorEnv
-from yieldrl.envs.physics.hopper import HopperVectorEnv
+from yieldrl.envs.physics.robots import HalfCheetahVectorEnv, HopperVectorEnv
 from yieldrl.envs.single import single_of
 from yieldrl.envs.wrappers import HiddenParameters
 

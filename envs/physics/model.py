@@ -77,7 +77,7 @@ def varied(
     envs: Any, parameters: Mapping[str, Any], model_fields: Mapping[str, Any]
 ) -> dict[str, Tensor]:
     """Fields `[N, ...]` that replace the model's own, from arguments of
-    `SimulationVectorEnv.vary`."""
+    `PhysicsVectorEnv.vary`."""
     given = {name: value for name, value in parameters.items() if value is not None}
     for name in parameters:
         if name not in PARAMETERS:
