@@ -7,17 +7,23 @@ import numpy as np
 import torch
 from gymnasium import Space
 from gymnasium.spaces import MultiDiscrete
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import (
+    AsyncVectorEnv,
+    AutoresetMode,
+    SyncVectorEnv,
+    VectorEnv,
+    VectorWrapper,
+)
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.envs.arrays import ResetResult, StepResult, as_tensors, copied, replaced
 from yieldrl.envs.autoreset import Step, StepReader
-from yieldrl.envs.wrappers.state import CheckpointWrapper
+from yieldrl.envs.batched.tree import clone, layout, tree_map
 from yieldrl.foundations import spaces
 
 
-class BatchWrapper(CheckpointWrapper):
+class BatchWrapper(VectorWrapper):
     """Base of wrappers around vector environments, of tensors or of NumPy arrays.
 
     A wrapper computes with tensors, and returns tensors or arrays as the wrapped
@@ -40,6 +46,12 @@ class BatchWrapper(CheckpointWrapper):
 
     of_rewards: ClassVar[bool] = False
     """Whether it only changes rewards: then evaluation leaves it out."""
+
+    carried: ClassVar[tuple[str, ...]] = ()
+    """Attributes of the current episodes, to save: tensors, or dicts of them."""
+
+    learned: ClassVar[tuple[str, ...]] = ()
+    """Attributes to save that are kept across episodes, and shared with evaluation."""
 
     recorded_info: tuple[str, ...] = ()
     """Entries of `info` to store in every transition; inner wrappers add theirs."""
@@ -174,6 +186,39 @@ class BatchWrapper(CheckpointWrapper):
     def precise(self) -> torch.dtype:
         """Dtype for sums over many steps: float64, except on MPS, which lacks it."""
         return torch.float32 if self.inside.type == "mps" else torch.float64
+
+    @property
+    def restorable(self) -> bool:
+        """Whether the state of the environments inside can be restored."""
+        inner = hasattr(self.env, "state_dict")
+        return inner and getattr(self.env, "restorable", True)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The wrapper's tensors, and the environments' state if they have one."""
+        inner = getattr(self.env, "state_dict", None)
+        return {"wrapper": self._own(), "envs": inner() if inner else None}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; ValueError if it does not fit. If it
+        holds no state of the environments, reset them before the next step."""
+        own, wrapper = layout(self._own()), saved.get("wrapper", {})
+        if layout(wrapper) != own:
+            raise ValueError(
+                f"saved was {layout(wrapper)}, {type(self).__name__} has {own}: wrap as"
+                " many of the same environments in the same order"
+            )
+        for name in self.learned:  # in place: evaluation environments share them
+            tree_map(Tensor.copy_, getattr(self, name), wrapper[name])
+        for name in (*self.carried, "_resets"):
+            copied = tree_map(lambda x: x.to(self.inside, copy=True), wrapper[name])
+            setattr(self, name, copied)
+        if saved["envs"] is not None:
+            inner: Any = self.env
+            inner.load_state_dict(saved["envs"])
+
+    def _own(self) -> dict[str, Any]:
+        names = (*self.learned, *self.carried, "_resets")
+        return {name: clone(getattr(self, name)) for name in names}
 
     def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
         """Wrap evaluation environments in the same way, unless it is `of_rewards`."""

@@ -1,4 +1,4 @@
-"""Convert between environments of NumPy arrays and of tensors."""
+"""Wrappers that convert: arrays to tensors and back, and the scale of actions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,10 +8,12 @@ import torch
 from gymnasium import Space
 from gymnasium.spaces import Box, Dict
 from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.envs.wrappers.base import BatchWrapper
+from yieldrl.foundations.actions import ActionTransform
 from yieldrl.foundations.device import usable_device
 
 
@@ -71,6 +73,43 @@ class TorchToNumpy(BatchWrapper):
         if isinstance(value, Mapping):
             return {name: self.answer(child) for name, child in value.items()}
         return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+
+
+class RescaleAction(BatchWrapper):
+    """Takes actions in [-1, 1], clipped, and stretches them to the environments'
+    bounds.
+
+    DDPG, TD3 and SAC do this by themselves; it helps a Gaussian policy, PPO's say,
+    where bounds are far from 1. TypeError if actions are no bounded Box of floats.
+
+    Example:
+        >>> import gymnasium, torch, yieldrl.envs
+        >>> envs = RescaleAction(gymnasium.make_vec("yieldrl/Pendulum-v1", num_envs=2))
+        >>> envs.action(torch.tensor([[0.5], [-3.0]]))
+        tensor([[ 1.],
+                [-2.]])
+    """
+
+    def __init__(self, envs: VectorEnv) -> None:
+        super().__init__(envs)
+        space: Any = envs.single_action_space
+        floats = isinstance(space, Box) and np.issubdtype(space.dtype, np.floating)
+        if not (floats and space.is_bounded("both")):
+            raise TypeError(
+                f"the action space {space} is no Box of floats with bounds on every"
+                " side: actions in [-1, 1] have nothing to be stretched to"
+            )
+        self._border = ActionTransform(space, self.inside, unit_box=True)
+        self.single_action_space = Box(-1, 1, space.shape, space.dtype.type)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+    def action(self, actions: Any) -> Any:
+        """Actions `[N, ...]` scaled to the inner bounds, of the same type."""
+        given = as_tensors(actions)
+        if given.is_complex():
+            raise ValueError(f"actions of {given.dtype}: they must be of real numbers")
+        accepted = self._border.to_env(given)
+        return accepted if isinstance(actions, Tensor) else accepted.numpy()
 
 
 def _float32(space: Space) -> Space:

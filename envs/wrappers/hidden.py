@@ -1,6 +1,7 @@
 """Randomized parameters that change between episodes and are not observed."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,12 @@ from torch import Tensor
 from yieldrl.envs.arrays import ResetResult, leaves
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.wrappers import intervals
+from yieldrl.envs.batched.checks import check_choice
+from yieldrl.envs.batched.noise import NoiseSource
 from yieldrl.envs.wrappers.base import BatchWrapper
+
+Intervals = list[tuple[float, float]]
+"""Low and high ends, the lowest interval first."""
 
 
 class HiddenParameters(BatchWrapper):
@@ -72,10 +77,10 @@ class HiddenParameters(BatchWrapper):
                 " yieldrl/CartPole-v1"
             )
         self.world, self.side, self.names = world, side, tuple(ranges)
-        training = intervals.read("ranges", ranges)
-        apart = intervals.read("held_out", held_out or {})
-        intervals.check_names(world, training)
-        intervals.check_sides(training, apart, side)
+        training = _intervals("ranges", ranges)
+        apart = _intervals("held_out", held_out or {})
+        _check_names(world, training)
+        _check_sides(training, apart, side)
         self.show(_with_privileged(envs.single_observation_space, len(self.names)))
         like = {"dtype": world.dtype, "device": world.device}
         ends = [(row[0][0], row[-1][1]) for row in training.values()]
@@ -83,7 +88,7 @@ class HiddenParameters(BatchWrapper):
         self._low, self._width = low, high - low
         chosen = {**training, **apart} if side == "held_out" else training
         _check_first_states(world, chosen)
-        self._draws = intervals.Draws([chosen[name] for name in self.names], world)
+        self._draws = Draws([chosen[name] for name in self.names], world)
         self._seed: Any = None  # seed of the current reset
         self._can_branch = world.device.type == "cpu"  # reading values is free there
         self._all_envs = torch.ones(self.num_envs, dtype=torch.bool).to(world.device)
@@ -156,6 +161,126 @@ class HiddenParameters(BatchWrapper):
         self._apply(self._all_envs)
 
 
+class Draws:
+    """Draws a uniform number for each of P names and each environment. `noise` has
+    another seed than the world's noise, so that their numbers differ."""
+
+    def __init__(self, rows: Sequence[Intervals], world: TorchVectorEnv) -> None:
+        like = {"dtype": world.dtype, "device": world.device}
+        self.noise = NoiseSource(len(rows), world.num_envs, **like)
+        most = max(map(len, rows))
+        bounds, total = [], []
+        for row in rows:
+            widths = [high - low for low, high in row]
+            starts = itertools.accumulate(widths[:-1], initial=0.0)
+            padding = [(0.0, 0.0, float("inf"))] * (most - len(row))
+            joined = zip(row, starts, strict=True)
+            bounds.append([*((*ends, start) for ends, start in joined), *padding])
+            total.append([sum(widths)])
+        # Low and high ends, and the cumulative width before each, [P, K] each.
+        self._bounds = torch.tensor(bounds, **like).unbind(-1)
+        self._total = torch.tensor(total, **like)  # [P, 1]
+
+    def __call__(self, count: int | None = None) -> Tensor:
+        """Numbers `[P, count or N]`, a row for each name."""
+        return self.placed(self.noise.draw(count))
+
+    def seeded(self, seed: Any) -> Tensor:
+        """Numbers `[P, N]` by one seed, or N; the generator continues from there."""
+        several = np.ndim(seed) > 0
+        own = [_other_seed(s) for s in seed] if several else _other_seed(seed)
+        return self.placed(self.noise.seed(own))
+
+    def placed(self, noise: Tensor) -> Tensor:
+        """Map noise `[P, n]` in [0, 1) to the intervals, laid end to end."""
+        along = noise * self._total
+        which = (along.unsqueeze(-1) >= self._bounds[2][:, None, 1:]).sum(-1)
+        low, high, start = (bound.gather(1, which) for bound in self._bounds)
+        return torch.minimum(low + (along - start), high)  # rounding must stay inside
+
+
+def _other_seed(seed: Any) -> int | None:
+    """A seed different from the world's, with which masses would equal angles."""
+    if seed is None:
+        return None
+    purpose = int.from_bytes(b"hidden", "big")
+    words = np.random.SeedSequence([purpose, int(seed)]).generate_state(1, np.uint64)
+    return int(words[0] >> np.uint64(1))
+
+
+def _intervals(what: str, ranges: Mapping[str, Any]) -> dict[str, Intervals]:
+    """Intervals by name, of each a pair of numbers or several pairs; ValueError names
+    the argument, `what`, if one is no interval or overlaps another."""
+    intervals = {}
+    for name, given in ranges.items():
+        ends = np.atleast_2d(np.asarray(given, dtype=np.float64))
+        if ends.shape[1:] != (2,) or not np.isfinite(ends).all():
+            raise ValueError(
+                f"{what}[{name!r}] = {given!r}: give finite numbers (low, high), or"
+                " several such pairs"
+            )
+        row = sorted((low, high) for low, high in ends.tolist())
+        if any(low > high for low, high in row):
+            raise ValueError(
+                f"{what}[{name!r}] = {given!r} is upside down: give (low, high)"
+            )
+        if any(start < end for (_, end), (start, _) in itertools.pairwise(row)):
+            raise ValueError(
+                f"{what}[{name!r}] = {given!r}: intervals overlap; make one of them"
+            )
+        intervals[name] = row
+    return intervals
+
+
+def _check_names(world: TorchVectorEnv, ranges: dict[str, Intervals]) -> None:
+    """Raise ValueError if the world lacks a parameter, or first states use it."""
+    known, name = world.parameter_names, type(world).__name__
+    if not ranges:
+        raise ValueError(f"ranges = {{}}: name one at least of {list(known)}")
+    first = sorted(ranges.keys() & set(world.reset_parameters.values()))
+    if first:
+        raise ValueError(
+            f"{first} say where first states are, which are drawn before the new"
+            f" parameters: hide others, {name} has {list(known)}"
+        )
+    unknown = sorted(ranges.keys() - set(known))
+    if unknown:
+        raise ValueError(
+            f"{name} has no parameters {unknown}: it has {list(known)} (floats that"
+            " its constructor made by self.parameter)"
+        )
+
+
+def _check_sides(
+    training: dict[str, Intervals], held_out: dict[str, Intervals], side: str
+) -> None:
+    """Raise ValueError if `side`, an interval or a name is invalid."""
+    check_choice("side", side, ("training", "held_out"))
+    if side == "held_out" and not held_out:
+        raise ValueError("side = 'held_out': say which intervals are, in held_out=")
+    unknown = sorted(held_out.keys() - training.keys())
+    if unknown:
+        raise ValueError(
+            f"held_out has {unknown}, ranges only {list(training)}: what is held out"
+            " lies outside of a training range, so name both"
+        )
+    for name, row in training.items():
+        if row[0][0] == row[-1][1]:
+            raise ValueError(
+                f"ranges[{name!r}] = {row[0]} is one number: give it to the world as a"
+                " constant, or make the interval wider"
+            )
+        if any(
+            (low < top and bottom < high) or (low == high and bottom <= low <= top)
+            for low, high in held_out.get(name, [])
+            for bottom, top in row
+        ):
+            raise ValueError(
+                f"held_out[{name!r}] = {held_out[name]} overlaps the training range"
+                f" {row}: what is held out must not be met in training"
+            )
+
+
 def _with_privileged(space: Any, size: int) -> Dict:
     entries = dict(space.spaces) if isinstance(space, Dict) else {"obs": space}
     if "privileged" in entries:
@@ -166,21 +291,15 @@ def _with_privileged(space: Any, size: int) -> Dict:
     return Dict({**entries, "privileged": Box(-np.inf, np.inf, (size,), np.float32)})
 
 
-def _check_first_states(
-    world: TorchVectorEnv, ranges: dict[str, intervals.Intervals]
-) -> None:
+def _check_first_states(world: TorchVectorEnv, ranges: dict[str, Intervals]) -> None:
     """Raise ValueError if a first observation depends on what is to be hidden."""
-    chance = torch.Generator(world.device).manual_seed(0)
-    size = world.noise_size, world.num_envs
-    like = {"dtype": world.dtype, "device": world.device}
-    noise = torch.rand(size, generator=chance, **like)
-    found = []
+    noise, results = world.draw_noise(), []
     for end in (lambda row: row[0][0], lambda row: row[-1][1]):
         world.set_parameters({name: end(row) for name, row in ranges.items()})
         with torch.no_grad():
             state = world.initial_state(noise)
-            found.append([x.clone() for x in leaves((state, world.observe(state)))])
-    if not all(map(torch.equal, *found)):
+            results.append([x.clone() for x in leaves((state, world.observe(state)))])
+    if not all(map(torch.equal, *results)):
         raise ValueError(
             f"first states of {type(world).__name__}, or what is observed of them,"
             f" depend on one of {list(ranges)}: they are drawn before the new"

@@ -1,24 +1,117 @@
-"""Normalize observations and rewards by running statistics."""
+"""Wrappers of observations: stacked frames, and a common scale."""
 
-from functools import reduce
+from functools import partial, reduce
 from operator import getitem
 from typing import Any
 
+import numpy as np
 import torch
 from gymnasium import Space
 from gymnasium.spaces import Box, Dict
 from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import create_empty_array
+from gymnasium.wrappers.utils import create_zero_array
 from torch import Tensor
 
+from yieldrl.envs.arrays import replaced
 from yieldrl.envs.autoreset import Step
-from yieldrl.envs.wrappers.base import BatchWrapper
-from yieldrl.foundations import spaces
+from yieldrl.envs.batched.checks import check_choice
+from yieldrl.envs.batched.tree import tree_map
+from yieldrl.envs.wrappers.base import BatchWrapper, repeated_space
+from yieldrl.foundations import Utf8Text, spaces
 from yieldrl.foundations.running_statistics import (
     masked_moments,
-    scale,
     standardize,
     update_moments,
 )
+
+
+class FrameStack(BatchWrapper):
+    """Shows the latest K observations, each environment its own, the newest last.
+
+    A new episode has no frames of the previous one, and `final_obs` is stacked with the
+    frames of the episode that it ends.
+
+    Numbers and choices get a new first axis, `[K, ...]`, texts are concatenated. The
+    frames of images become channels, `[H, W, K * C]` or `[K * C, H, W]`, as
+    convolutions take them (in Gymnasium's `FrameStackObservation` they get a new axis).
+
+    Args:
+        num_frames: K, number of frames.
+        padding: What stands for frames before the first: `"reset"` repeats the first
+            one, `"zero"` shows zeros; where the space has none, what is nearest to
+            them, and of choices the first.
+
+    Attributes:
+        frames: The latest observations, `[N, K, ...]`.
+    """
+
+    carried = ("frames",)
+
+    def __init__(
+        self, envs: VectorEnv, num_frames: int = 4, *, padding: str = "reset"
+    ) -> None:
+        super().__init__(envs)
+        if num_frames < 1:
+            raise ValueError(f"num_frames = {num_frames}: must be at least 1")
+        check_choice("padding", padding, ("reset", "zero"))
+        self.num_frames, self.padding = num_frames, padding
+        space = envs.single_observation_space
+        here = partial(torch.as_tensor, device=self.inside)
+        self._zero = tree_map(here, create_zero_array(space))
+        empty = tree_map(here, create_empty_array(space, self.num_envs))
+        self.frames = tree_map(self._filled, empty, self._zero)
+        self.show(_stacked_space(space, num_frames))
+
+    def begin(self, obs: Any, where: Tensor) -> Any:
+        filled = tree_map(self._filled, obs, self._zero)
+        self.frames = replaced(self.frames, filled, where)
+        return _shown(self.env.single_observation_space, self.frames)
+
+    def take(self, step: Step) -> Step:
+        frames = tree_map(_pushed, self.frames, step.next_obs)
+        filled = tree_map(self._filled, step.obs, self._zero)
+        self.frames = replaced(frames, filled, step.begins)
+        space = self.env.single_observation_space
+        next_obs, obs = _shown(space, frames), _shown(space, self.frames)
+        return step._replace(next_obs=next_obs, obs=obs)
+
+    def _filled(self, obs: Tensor, zero: Tensor) -> Tensor:
+        """The frames `[N, K, ...]` of an episode that begins with `obs [N, ...]`."""
+        frames = obs.unsqueeze(1).repeat_interleave(self.num_frames, dim=1)
+        if self.padding == "zero":
+            frames[:, :-1] = zero
+        return frames
+
+
+def _pushed(frames: Tensor, obs: Tensor) -> Tensor:
+    return torch.cat((frames[:, 1:], obs.unsqueeze(1)), dim=1)
+
+
+def _shown(space: Space, frames: Any) -> Any:
+    """Frames `[N, K, ...]` in the form of the stacked space."""
+    if isinstance(space, Dict):
+        return {name: _shown(space[name], frames[name]) for name in frames}
+    if isinstance(space, Utf8Text):
+        return frames.flatten(1)
+    if not spaces.is_image(space):
+        return frames
+    if spaces.channels_last(spaces.shape_of(space)):
+        return frames.movedim(1, -2).flatten(-2)  # by way of [N, H, W, K, C]
+    return frames.flatten(1, 2)
+
+
+def _stacked_space(space: Space, count: int) -> Space:
+    """The space of `count` stacked observations."""
+    if isinstance(space, Dict):
+        return Dict({name: _stacked_space(space[name], count) for name in space})
+    if isinstance(space, Utf8Text):  # one after the other, still text
+        return Utf8Text(count * space.max_bytes)
+    if isinstance(space, Box) and spaces.is_image(space):
+        axis = -1 if spaces.channels_last(space.shape) else 0
+        low, high = (np.concatenate([x] * count, axis) for x in (space.low, space.high))
+        return Box(low, high, dtype=space.dtype.type)
+    return repeated_space(space, count)
 
 
 class NormalizeObservation(BatchWrapper):
@@ -113,58 +206,3 @@ class NormalizeObservation(BatchWrapper):
 def _key(path: spaces.Path) -> str:
     """The names of a path joined by dots, those within them marked."""
     return ".".join(x.replace("\\", r"\\").replace(".", r"\.") for x in path)
-
-
-class NormalizeReward(BatchWrapper):
-    """Divides rewards by the running standard deviation of the discounted return.
-
-    `clip(reward / std(G), -limit, limit)` with `G = gamma * G + reward` since the
-    episode began: Engstrom et al. 2020, "Implementation Matters in Deep RL",
-    arXiv:2005.12729, section 3. Rewards keep their sign and their mean.
-
-    Trainers evaluate without it; PPO has `normalize_reward=True`, which scales a
-    rollout by one number. In Gymnasium's a cut does not end the discounted return.
-
-    Args:
-        gamma: Discount of the return.
-        limit: Bound of the scaled reward.
-        frozen: Whether the statistics are constant; may be set at any time.
-
-    Attributes:
-        returns: Discounted returns of the running episodes, `[N]`.
-        mean, var, count: Of all returns so far, `[]`.
-    """
-
-    of_rewards = True
-    carried = ("returns",)
-    learned = ("mean", "var", "count")
-
-    def __init__(
-        self,
-        envs: VectorEnv,
-        *,
-        gamma: float = 0.99,
-        limit: float = 10.0,
-        frozen: bool = False,
-    ) -> None:
-        super().__init__(envs)
-        if not 0 <= gamma <= 1:
-            raise ValueError(f"gamma = {gamma}: a discount lies in [0, 1]")
-        self.gamma, self.limit, self.frozen = gamma, limit, frozen
-        self.returns = self.zeros(self.precise)
-        self.mean = torch.zeros((), dtype=self.precise, device=self.inside)
-        self.var, self.count = torch.ones_like(self.mean), torch.zeros_like(self.mean)
-
-    def begin(self, obs: Any, where: Tensor) -> Any:
-        self.returns = self.returns.masked_fill(where, 0)
-        return obs
-
-    def take(self, step: Step) -> Step:
-        returns = self.gamma * self.returns + step.reward.detach()
-        counts = torch.ones_like(step.ended) if step.valid is None else step.valid
-        if not self.frozen:
-            moments = self.mean, self.var, self.count
-            update_moments(moments, masked_moments(returns, counts))
-        self.returns = returns.masked_fill(step.ended | ~counts, 0)
-        reward = scale(step.reward, self.var, self.limit)
-        return step._replace(reward=reward.to(step.reward.dtype))
