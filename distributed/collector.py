@@ -9,7 +9,7 @@ from tensordict import TensorDict
 from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.protocols import Collector
 from yieldrl.collectors.sync import collect
-from yieldrl.distributed.segments import Segments, part_of
+from yieldrl.distributed.segments import Segments, saved_segment
 from yieldrl.distributed.worker import Segment
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.envs.batched.tree import tree_map
@@ -110,7 +110,7 @@ class RayCollector(Collector):
     def check(self) -> None:
         """With `drop`, discard the oldest segment so that workers need not wait."""
         waiting = self.segments
-        if not (self.drops and waiting.started) or waiting.ready < len(waiting):
+        if not (self.drops and waiting.started and waiting.all_arrived):
             return
         if len(waiting) > self.max_policy_lag:
             self._drop(waiting.next())
@@ -119,8 +119,8 @@ class RayCollector(Collector):
     def report(self) -> dict[str, Any]:
         """Logs of episodes that ended and were not reported, and the lag."""
         segments = self.segments
-        found = segments.ask_all("report") if segments.started else []
-        return {**mean_episode(found), **segments.report()}
+        logs = segments.pool.ask_all("report") if segments.started else []
+        return {**mean_episode(logs), **segments.report()}
 
     def statistics(self, seconds: float = 10.0) -> dict[str, Any]:
         """Steps and episodes of each worker, and means over the latest episodes.
@@ -128,10 +128,10 @@ class RayCollector(Collector):
         Without those if the `StatsActor` does not answer for so many seconds.
         """
         pool = self.segments.pool
-        ray, found = pool.cluster.ray, pool.inference.statistics()
+        ray, summary = pool.cluster.ray, pool.inference.statistics()
         with suppress(ray.exceptions.RayError):
-            found |= ray.get(pool.stats.summary.remote(), timeout=seconds)
-        return {**found, "lives": pool.lives, "lost_segments": self.segments.lost}
+            summary |= ray.get(pool.stats.summary.remote(), timeout=seconds)
+        return {**summary, "lives": pool.lives, "lost_segments": self.segments.lost}
 
     def reset(self, seed: int | None) -> None:
         """Begin new episodes everywhere; what was collected ahead is given up."""
@@ -140,7 +140,7 @@ class RayCollector(Collector):
         if seed is not None:
             self.seed, self.segments.started = seed, False
         if self.segments.started:
-            self.segments.ask_all("reset")
+            self.segments.pool.ask_all("reset")
 
     def state_dict(self) -> dict[str, Any]:
         """All workers' environments and agents, and the rows that wait."""
@@ -158,7 +158,7 @@ class RayCollector(Collector):
             return
         self.segments.load_state_dict(state, self.seed)
         if state["segment"] is not None:
-            self._segment, self._row = part_of(state["segment"]), state["row"]
+            self._segment, self._row = saved_segment(state["segment"]), state["row"]
 
     def _receive(self) -> None:
         """Take the next segment to hand over; ask for those after it."""

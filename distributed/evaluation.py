@@ -1,19 +1,167 @@
 """Evaluations that actors share, with the numbers of an evaluation in process."""
 
+import pickle
+import time
 from collections.abc import Iterator
-from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
-from yieldrl.collectors.evaluation import OBJECTS, Evaluation, Evaluator
-from yieldrl.distributed.answers import DeadWorkerError, answer_of
-from yieldrl.distributed.eval_actor import EvalActor, Share
-from yieldrl.distributed.lives import Lives
-from yieldrl.distributed.pool import WorkerPool, pickled
-from yieldrl.distributed.recipes import AgentRecipe
-from yieldrl.distributed.weights import Signature, learned, packed
+from yieldrl import envs as environments
+from yieldrl.collectors.evaluation import OBJECTS, Evaluation, Evaluator, evaluate
+from yieldrl.collectors.pace import Pace
+from yieldrl.distributed.actors import ActorPool
+from yieldrl.distributed.pool import WorkerPool
+from yieldrl.distributed.recipes import AgentRecipe, pickled, wrapped
+from yieldrl.distributed.weights import Weights, learned
+from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.evaluation import most_eval_envs
+from yieldrl.foundations import Config, derive_seed, seed_everything
+
+
+@dataclass
+class EnvShare:
+    """Environments that one actor plays in: all of a task, or some of them.
+
+    Attributes:
+        source: The source that makes them, as of `yieldrl.envs.make`.
+        config: The config of one process, with the number of these environments.
+        trainer_class: Its `wrap_envs` wraps them.
+        as_it_is: Use an environment object itself.
+        first: Index of the first one, in the task.
+        total: How many the task has in all; 0 if these are all.
+        alone: Whether an actor closes its other environments first: some take much
+            memory.
+    """
+
+    source: Any
+    config: Config
+    trainer_class: Any
+    as_it_is: bool = False
+    first: int = 0
+    total: int = 0
+    alone: bool = False
+
+    def make(self) -> VectorEnv[Any, Any, Any] | None:
+        """The environments; None if these cannot be separated from the task's others.
+
+        Those of a batch that draw from one generator cannot: the random numbers of each
+        depend on the others.
+        """
+        seed_everything(derive_seed(self.config.seed, f"evaluation {self.first}"))
+        make = environments.make if self.as_it_is else environments.make_eval
+        made = make(self.source, self.config)
+        if self.total and not isinstance(made, SyncVectorEnv | AsyncVectorEnv):
+            made.close()
+            return None
+        return wrapped(made, self.config, self.trainer_class)
+
+
+class EvalActor:
+    """Plays shares of evaluations, with a copy of the policy of its own.
+
+    Args:
+        begin: Arguments of `begin`, if it is to begin at once.
+
+    Attributes:
+        agent: The agent that acts; made for the first share, if it is None.
+    """
+
+    def __init__(self, *begin: Any) -> None:
+        self.agent: Any = None
+        self._envs: dict[bytes, VectorEnv[Any, Any, Any] | None] = {}  # by share
+        if begin:
+            self.begin(*begin)
+
+    def begin(self, recipe: bytes) -> None:
+        """Act with the agent of a pickled `AgentRecipe` from now on."""
+        torch.set_num_threads(1)  # actors share the cores
+        self.agent, self._recipe = None, recipe
+
+    def play(
+        self, share: bytes, weights: Weights | None, episodes: int, seed: int
+    ) -> tuple[Evaluation | None, float]:
+        """Play whole episodes, and the seconds that took.
+
+        No evaluation if the share has to be the whole task.
+
+        Args:
+            share: An `EnvShare`, pickled.
+            weights: Learned tensors; None if the recipe's are the newest.
+            episodes: How many to play in the share's environments.
+            seed: Seed of the first environment of the task.
+
+        Raises:
+            SignatureError: If the weights are not this model's.
+        """
+        began = time.monotonic()
+        own = self._prepare(share)
+        envs = self._open(share, own)
+        if envs is None:
+            return None, 0.0
+        if weights is not None:
+            weights.load(self.agent.model)
+        acting = _ActingForSome(self.agent, own, envs.num_envs)
+        result = evaluate(acting, envs, episodes, seed + own.first)
+        return result, time.monotonic() - began
+
+    def pace(self, share: bytes, seed: int) -> Pace:
+        """The longest time of an episode of a share that is a whole task."""
+
+        def make() -> VectorEnv[Any, Any, Any]:
+            envs = self._open(share, own)
+            assert envs is not None
+            return envs
+
+        own = self._prepare(share)
+        return Pace.of(self.agent, make, seed)
+
+    def close(self) -> None:
+        """Close all environments."""
+        for envs in self._envs.values():
+            if envs is not None:
+                envs.close()
+        self._envs.clear()
+
+    def _prepare(self, share: bytes) -> EnvShare:
+        """A share, after the agent was made."""
+        own: EnvShare = pickle.loads(share)
+        if self.agent is None:
+            self.agent = pickle.loads(self._recipe).make(own.config)
+        return own
+
+    def _open(self, share: bytes, own: EnvShare) -> VectorEnv[Any, Any, Any] | None:
+        """The environments of a share, made when they are first needed."""
+        if share not in self._envs:
+            if own.alone:
+                self.close()
+            self._envs[share] = own.make()
+        return self._envs[share]
+
+
+class _ActingForSome:
+    """An agent that acts for some environments, in a batch of the size of all.
+
+    Matrix products round differently in a smaller batch. The other rows are copies.
+    """
+
+    def __init__(self, agent: Any, share: EnvShare, count: int) -> None:
+        self._agent, self.has_memory = agent, agent.has_memory
+        self._own = slice(share.first, share.first + count)
+        self._rows = np.zeros(share.total or count, np.int64)
+        self._rows[self._own] = np.arange(count)
+
+    def predict(self, obs: Any) -> Any:
+        return self._agent.predict(tree_map(self._fill, obs))[self._own]
+
+    def begin_episode(self, where: Any = None) -> None:
+        self._agent.begin_episode(None if where is None else self._fill(where))
+
+    def _fill(self, rows: Any) -> Any:
+        return rows[self._rows]
 
 
 class RemoteEvaluator(Evaluator):
@@ -31,19 +179,17 @@ class RemoteEvaluator(Evaluator):
         options: See `args`.
 
     Attributes:
-        lives: How often each actor was started again.
+        actors: The `ActorPool` of those that play.
     """
 
     def __init__(
         self, *args: Any, pool: WorkerPool, trainer_class: Any, **options: Any
     ) -> None:
         super().__init__(*args, **options)
-        self.count = count = self._config.eval_actors
         self._cluster, self._trainer_class = pool.cluster, trainer_class
-        self.lives = Lives("eval actor", count, "an evaluation")
-        self.actors = [self._new(index) for index in range(count)]
-        self._sent_agent: Any = None
-        self._recipe: Any = None  # the agent's recipe, in Ray's object store
+        parts = "eval_actors", EvalActor, self._config.eval_actors, "an evaluation"
+        self.actors = ActorPool(self._cluster, *parts)
+        self._sent_agent: Any = None  # the agent that they have
         self._undivided: set[str] = set()  # tasks for one actor only
 
     def play(self, agent: Any, episodes: int, seed: int) -> Evaluation:
@@ -56,21 +202,31 @@ class RemoteEvaluator(Evaluator):
         """
         if episodes < 1:
             raise ValueError(f"episodes = {episodes}: play at least one")
-        how = *self._sent(agent), seed
+        count = self.actors.count
+        if self._sent_agent is not agent:
+            recipe = self._cluster.put(pickled(AgentRecipe.of(agent)))
+            self.actors.begin([(recipe,)] * count)
+            self._sent_agent = agent
+        tensors = learned(agent.model)
+        weights = self._cluster.put(Weights.of(tensors, agent.policy_version))
         while True:
-            shares = list(self._shares(episodes))
-            asked = [self._ask(i, share, how) for i, (_, *share) in enumerate(shares)]
-            parts = []
-            for (task, *share), ask in zip(shares, asked, strict=True):
-                parts.append((task, self._answer(ask, share, how)))
-            undivided = {task for task, part in parts if part is None}
+            tasks, calls = [], []
+            for number, (task, share, some) in enumerate(self._shares(episodes)):
+                args = share, weights, some, seed
+                calls.append(self.actors.ask(number % count, "play", *args))
+                tasks.append(task)
+            results = [self.actors.result(call)[0] for call in calls]
+            pairs = [*zip(tasks, results, strict=True)]
+            undivided = {task for task, result in pairs if result is None}
             if not undivided:
-                return Evaluation.joined([part.of_task(task) for task, part in parts])
+                return Evaluation.joined(
+                    [result.of_task(task) for task, result in pairs]
+                )
             self._undivided |= undivided
 
     def _shares(self, episodes: int) -> Iterator[tuple[str, bytes, int]]:
-        """Task, `Share` and number of episodes of all shares to play."""
-        most = max(1, self.count // len(self.sources))
+        """Task, pickled `EnvShare` and number of episodes of all shares to play."""
+        most = max(1, self.actors.count // len(self.sources))
         for task, source in self.sources.items():
             total = min(self._config.eval_episodes, most_eval_envs(source))
             own = self._as_it_is and isinstance(source, OBJECTS)
@@ -85,45 +241,5 @@ class RemoteEvaluator(Evaluator):
                 whole = 0 if len(some) == total else total
                 count = sum(episodes // total + (i < episodes % total) for i in some)
                 if count:
-                    share = Share(*parts, int(some[0]), whole)
+                    share = EnvShare(*parts, int(some[0]), whole)
                     yield task, pickled(share), count if whole else episodes
-
-    def _sent(self, agent: Any) -> tuple[Any, Signature, Any]:
-        """The agent's recipe, and its current weights, in Ray's object store."""
-        put = self._cluster.ray.put
-        if self._sent_agent is not agent:
-            kinds = type(agent), type(agent.algorithm)
-            recipe = AgentRecipe(*kinds, deepcopy(agent.model).to("cpu"))
-            self._recipe, self._sent_agent = put(pickled(recipe)), agent
-        tensors = learned(agent.model)
-        signature = Signature.of(tensors, agent.policy_version)
-        return self._recipe, signature, put(packed(tensors))
-
-    def _ask(self, number: int, share: Any, how: Any) -> tuple[int, int, Any]:
-        """Ask for a share: the actor, its restart count, and the future answer."""
-        index = number % self.count
-        (recipe, episodes), (*parts, seed) = share, how
-        play = self.actors[index].play
-        return index, self.lives[index], play.remote(recipe, *parts, episodes, seed)
-
-    def _answer(self, asked: tuple[int, int, Any], share: Any, how: Any) -> Any:
-        """The result of a share, from another actor if the first one died."""
-        while True:
-            index, life, answer = asked
-            try:
-                found = answer_of(f"eval actor {index}", answer)
-            except DeadWorkerError:
-                if life == self.lives[index]:
-                    self._restart(index)
-                asked = self._ask(index, share, how)
-            else:
-                self.lives.did_work(index)
-                return found
-
-    def _new(self, index: int) -> Any:
-        return self._cluster.actor(EvalActor, ("eval_actors", index))
-
-    def _restart(self, index: int) -> None:
-        self.lives.begin(index)
-        self._cluster.kill(self.actors[index])
-        self.actors[index] = self._new(index)

@@ -10,14 +10,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from yieldrl.distributed.weight_group import Seat, WeightGroup
-from yieldrl.distributed.weights import Signature, load
+from yieldrl.distributed.cluster import import_ray
+from yieldrl.distributed.weights import StoredVersion, Weights
 from yieldrl.envs.batched.tree import tree_map
-from yieldrl.foundations import Config, seed_everything
+from yieldrl.foundations import Config, Counters, Counting, seed_everything, spaces
 from yieldrl.foundations.conversion import as_array
 
 BATCH_SECONDS = 0.01
 """Seconds that observations wait for those of other workers."""
+
+ANSWER_SECONDS = 300.0
+"""Seconds without an answer after which a worker gives up."""
+
+
+class DeadInferenceError(RuntimeError):
+    """The process of an inference actor has ended."""
 
 
 @dataclass
@@ -40,19 +47,18 @@ class InferenceActor:
     Args:
         config: The agent's config: its seed, and rows of all its workers as `num_envs`.
         size: Rows at which a batch is complete.
-        seconds: How long rows wait for others.
+        begin: Arguments of `begin`, if it is to begin at once.
     """
 
-    def __init__(
-        self, config: Config, size: int, seconds: float = BATCH_SECONDS
-    ) -> None:
+    def __init__(self, config: Config, size: int, *begin: Any) -> None:
         torch.set_num_threads(1)  # Ray gives it one core
-        self.config, self.size, self.seconds = config, size, seconds
-        self._group: WeightGroup | None = None
+        self.config, self.size, self.seconds = config, size, BATCH_SECONDS
         self._waiting: list[Question] = []
         self._timer: asyncio.TimerHandle | None = None
         self._batches = self._rows = self._questions = 0
         self._waited = 0.0  # seconds of all questions together
+        if begin:
+            self.begin(*begin)
 
     def begin(self, recipe: bytes, state: Mapping[str, Any] | None = None) -> None:
         """Make an agent from a pickled `AgentRecipe`; or go on from a state."""
@@ -60,40 +66,39 @@ class InferenceActor:
         self.agent = pickle.loads(recipe).make(self.config)
         if state is not None:
             self.agent.load_state_dict(state)
+        self._loaded = -1  # version of the weights
 
-    def load(
-        self, signature: Signature, weights: Mapping[str, Any], before: Any = None
-    ) -> int:
-        """Act with these weights, `packed`, from the next batch on; their version.
-
-        Ray does not keep the order of calls of an async actor, but waits for their
-        arguments, such as the answer to the call `before`.
+    def load(self, weights: Weights) -> None:
+        """Act with these weights from the next batch on.
 
         Raises:
             SignatureError: If they are not this model's.
         """
-        load(self.agent.model, weights, signature)
-        self.agent.policy_version = signature.version
-        return signature.version
+        weights.load(self.agent.model)
+        self._loaded = self.agent.policy_version = weights.signature.version
 
-    def receive(self, seat: Seat, signature: Signature, before: Any = None) -> int:
-        """As `load`, but from a process group, whose sender waits for all receivers."""
-        if self._group is None or self._group.seat != seat:
-            self._group = WeightGroup(seat)
-        try:
-            self._group.receive(self.agent.model, signature)
-        except BaseException:
-            self._group = None
-            raise
-        self.agent.policy_version = signature.version
-        return signature.version
-
-    async def act(self, obs: Any, num_rows: int, sample_step: int) -> tuple[Any, int]:
+    async def act(
+        self,
+        obs: Any,
+        num_rows: int,
+        sample_step: int,
+        weights: StoredVersion | None = None,
+    ) -> tuple[Any, int]:
         """Actions for arrays `[n, ...]`, and rows of the batch that they were in.
 
         The answer has `action` and `extras`, arrays `[n, ...]`. Among these is always
         the `policy_version [n]` of the weights that chose the actions.
+
+        Args:
+            obs: Observations of a worker.
+            num_rows: Their number `n`.
+            sample_step: Steps of all environments of all workers before.
+            weights: Weights to act with, if this actor has older ones.
         """
+        if weights is not None and weights.version > self._loaded:
+            fetched = await weights.refs[0]
+            if weights.version > self._loaded:  # no other question has brought them
+                self.load(fetched)
         loop = asyncio.get_running_loop()
         question = Question(obs, num_rows, sample_step, loop.create_future())
         self._waiting.append(question)
@@ -103,7 +108,7 @@ class InferenceActor:
             self._timer = loop.call_later(self.seconds, self._answer)
         return await question.answer
 
-    def statistics(self, before: Any = None) -> dict[str, Any]:
+    def statistics(self) -> dict[str, Any]:
         """Of all batches: their number, mean rows, and the ms that rows waited."""
         waited = 1000 * self._waited / max(1, self._questions)
         return {
@@ -112,7 +117,7 @@ class InferenceActor:
             "inference_actor_ms": waited,
         }
 
-    def state_dict(self, before: Any = None) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """The state of the agent, without weights."""
         state = self.agent.state_dict()
         del state["algorithm"]  # it gets the learner's weights
@@ -150,7 +155,79 @@ class InferenceActor:
         sizes = [question.num_rows for question in waiting]
         versions = np.full(sum(sizes), agent.policy_version)
         extras = {"policy_version": versions, **extras}
-        found = tree_map(as_array, {"action": action, "extras": extras})
+        arrays = tree_map(as_array, {"action": action, "extras": extras})
         ends = np.cumsum(sizes)
         bounds = zip(ends - sizes, ends, strict=True)
-        return [tree_map(lambda x, a=a, b=b: x[a:b], found) for a, b in bounds]
+        return [tree_map(lambda x, a=a, b=b: x[a:b], arrays) for a, b in bounds]
+
+
+class RemoteAgent(Counting):
+    """Acts by asking an inference actor, in place of a copy of the policy.
+
+    Args:
+        num_envs: Environments of its worker.
+    """
+
+    has_memory, device = False, torch.device("cpu")
+
+    def __init__(self, num_envs: int) -> None:
+        self.num_envs, self.counters = num_envs, Counters()
+        self._ray, self._actor = import_ray(), None
+        self._weights: StoredVersion | None = None  # for the next question
+        self._answers: list[tuple[int, int, float]] = []
+
+    def ask(self, actor: Any, weights: StoredVersion) -> None:
+        """Ask this actor from now on; it gets these weights with the first question."""
+        self._actor, self._answers, self._weights = actor, [], weights
+        self.policy_version = weights.version
+
+    def sample(self, obs: Any) -> tuple[Any, dict[str, Any]]:
+        """Actions and extras from the inference actor; see `InferenceActor.act`.
+
+        Raises:
+            DeadInferenceError: If the actor has died.
+            TimeoutError: If it does not answer.
+        """
+        began, arrays = time.perf_counter(), tree_map(as_array, obs)
+        question = arrays, self.num_envs, self.sample_step, self._weights
+        assert self._actor is not None, "ask() comes first"
+        answer, rows = self._get(self._actor.act.remote(*question))
+        self._weights = None
+        action, extras = answer["action"], answer["extras"]
+        milliseconds = 1000 * (time.perf_counter() - began)
+        self._answers.append((int(extras["policy_version"].min()), rows, milliseconds))
+        tensors = spaces.holds_tensors(obs)
+        return torch.from_numpy(np.array(action)) if tensors else action, extras
+
+    def report(self) -> tuple[int, dict[str, float]]:
+        """Since `ask`: the oldest version that acted; and metrics: the mean rows of a
+        batch, and the milliseconds until its answer."""
+        versions, rows, times = zip(*self._answers, strict=True)
+        means = {"inference_batch": np.mean(rows), "inference_ms": np.mean(times)}
+        return min(versions), {name: float(mean) for name, mean in means.items()}
+
+    def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
+        """Do nothing: the agent has no memory."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The counters; random numbers are the inference actor's."""
+        return {"algorithm": None, **self.counters_state()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self.restore_counters(state)
+
+    def _get(self, answer: Any) -> Any:
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(answer, timeout=ANSWER_SECONDS)
+        except errors.RayTaskError as error:
+            cause = error.cause if isinstance(error.cause, Exception) else error
+            raise cause from None
+        except errors.RayActorError as error:
+            raise DeadInferenceError("its inference actor has died") from error
+        except errors.GetTimeoutError:
+            raise TimeoutError(
+                f"its inference actor has not answered for {ANSWER_SECONDS:g} s: is the"
+                " policy too large for it?"
+            ) from None

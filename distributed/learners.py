@@ -1,22 +1,31 @@
 """The learners of a run: the trainer calls them once for each rollout."""
 
+import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NoReturn
 
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.distributed.answers import first_failure
-from yieldrl.distributed.pool import pickled
-from yieldrl.distributed.settings import apply, settings_of
-from yieldrl.distributed.shares import joined
-from yieldrl.distributed.trainer_actor import Learned, LearnerRecipe, TrainerActor
-from yieldrl.distributed.weights import Signature, checksum, learned, load, packed
+from yieldrl.distributed.actors import WAIT_SECONDS
+from yieldrl.distributed.recipes import AlgorithmRecipe, pickled
+from yieldrl.distributed.trainer_actor import (
+    Learned,
+    TrainerActor,
+    apply_settings,
+    join_states,
+    settings_of,
+)
+from yieldrl.distributed.weights import Weights, checksum, learned
 from yieldrl.foundations import Config, defer_keyboard_interrupt, means
 from yieldrl.foundations.trees import map_tensors
+
+log = logging.getLogger("yieldrl.distributed")
+
+DEATH_SECONDS = 5.0
+"""Seconds within which Ray notices that a process has ended."""
 
 
 class LearnerError(RuntimeError):
@@ -88,7 +97,9 @@ class Learners:
         """Copy their whole state into the trainer's algorithm."""
         if not self._behind:
             states = self._all("state_dict")
-            self.algorithm.load_state_dict(joined(self.algorithm.state_dict(), states))
+            self.algorithm.load_state_dict(
+                join_states(self.algorithm.state_dict(), states)
+            )
 
     def state_dict(self) -> dict[str, Any]:
         """Metrics that were not handed out yet; the rest is the algorithm's."""
@@ -107,9 +118,9 @@ class Learners:
         with defer_keyboard_interrupt():
             self._asked = []
             first, algorithm = answers[0], self.algorithm
-            assert first.signature is not None
-            apply(first.settings, algorithm)
-            load(algorithm.model, first.weights, first.signature)
+            assert first.weights is not None
+            apply_settings(first.settings, algorithm)
+            first.weights.load(algorithm.model)
             self._theirs = checksum(learned(algorithm.model))
             algorithm.counters.policy_version = first.counters["policy_version"]
             self._steps.extend(first.steps)
@@ -134,24 +145,22 @@ class Learners:
         elif self.algorithm.config is not self.config:
             self.config = self.algorithm.config
             self._all("configure", pickled(self._own_config()))
-        put, model = self.cluster.put, self.algorithm.model
-        tensors, counters = learned(model), asdict(self.algorithm.counters)
+        put, tensors = self.cluster.put, learned(self.algorithm.model)
+        counters = asdict(self.algorithm.counters)
         if self._behind:
             state = map_tensors(Tensor.cpu, self.algorithm.state_dict())
             self._all("load", put(state), counters)
             self._behind = False
         elif checksum(tensors) != self._theirs:
-            signature = Signature.of(tensors, counters["policy_version"])
-            self._all("load_weights", signature, put(packed(tensors)))
+            weights = Weights.of(tensors, counters["policy_version"])
+            self._all("load_weights", put(weights))
 
     def _start(self) -> None:
         self.config = self.algorithm.config
-        model = deepcopy(self.algorithm.model).to("cpu")
-        parts = type(self.algorithm), model, self._own_config()
-        recipe = pickled(LearnerRecipe(*parts))
+        recipe = pickled(AlgorithmRecipe.of(self.algorithm, self._own_config()))
         for rank in range(self.count):
-            place, own = ("learners", rank), (rank, self.count, recipe)
-            self.actors.append(self.cluster.actor(TrainerActor, place, *own))
+            args = rank, self.count, recipe
+            self.actors.append(self.cluster.actor(TrainerActor, "learners", *args))
         [address] = self._get([self.actors[0].address.remote()])
         self._all("begin", address)
 
@@ -169,19 +178,44 @@ class Learners:
         Raises:
             LearnerError: If one fails.
         """
-        failed = first_failure("learners", asked)
-        if failed is not None:
-            self._end(*failed)
-        return self.cluster.ray.get([*asked])
+        ray, waiting = self.cluster.ray, [*asked]
+        while waiting:
+            ready, waiting = ray.wait(waiting, timeout=WAIT_SECONDS)
+            if not ready:
+                counts = len(waiting), len(asked), WAIT_SECONDS
+                log.warning("%d of %d learners have not answered for %g s", *counts)
+            for rank, error in self._errors(asked, ready).items():
+                # A death comes before the errors of others that it has caused: lost
+                # connections are noticed sooner.
+                ready = ray.wait(asked, num_returns=len(asked), timeout=DEATH_SECONDS)
+                errors = self._errors(asked, ready[0])
+                deaths = [r for r, e in errors.items() if self._is_death(e)]
+                self._end(
+                    *((deaths[0], errors[deaths[0]]) if deaths else (rank, error))
+                )
+        return ray.get([*asked])
 
-    def _end(self, rank: int, error: Any) -> None:
+    def _errors(self, asked: Sequence[Any], ready: Sequence[Any]) -> dict[int, Any]:
+        """The errors of answers that are there, by the learner's rank."""
+        errors: dict[int, Any] = {}
+        for answer in ready:
+            try:
+                self.cluster.ray.get(answer)
+            except self.cluster.ray.exceptions.RayError as error:
+                errors[asked.index(answer)] = error
+        return errors
+
+    def _is_death(self, error: Any) -> bool:
+        return isinstance(error, self.cluster.ray.exceptions.RayActorError)
+
+    def _end(self, rank: int, error: Any) -> NoReturn:
         """End all learners, as one of them has failed; raise its error."""
         with defer_keyboard_interrupt():
             self._asked = []
             for actor in self.actors:
                 self.cluster.kill(actor)
             self._ended = f"learner {rank} has died"
-        if isinstance(error, self.cluster.ray.exceptions.RayActorError):
+        if self._is_death(error):
             raise DeadLearnerError(self._ended) from error
         cause = getattr(error, "cause", None) or error
         self._ended = f"learner {rank}: {type(cause).__name__}: {cause}"

@@ -1,27 +1,23 @@
-"""The rollout workers of a run, and their restarts."""
+"""The rollout workers of a run, and the inference actors that they ask for actions."""
 
 import dataclasses
-import sys
-import sysconfig
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
-import cloudpickle
+import gymnasium as gym
 from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space
 
-from yieldrl.distributed.answers import DeadWorkerError, WorkerError, answer_of
-from yieldrl.distributed.cluster import Cluster, places
-from yieldrl.distributed.envs import RemoteEnvs
-from yieldrl.distributed.inference_pool import InferencePool
-from yieldrl.distributed.lives import Lives
-from yieldrl.distributed.recipes import EnvRecipe
+from yieldrl.distributed.actors import ActorPool, DeadWorkerError
+from yieldrl.distributed.cluster import Cluster
+from yieldrl.distributed.inference import DeadInferenceError, InferenceActor
+from yieldrl.distributed.recipes import AgentRecipe, EnvRecipe, pickled
 from yieldrl.distributed.stats import StatsActor
-from yieldrl.distributed.versions import versions
 from yieldrl.distributed.worker import RolloutWorkerActor
-from yieldrl.foundations import Config
+from yieldrl.foundations import Config, derive_seed
 
 
-class WorkerPool:
+class WorkerPool(ActorPool):
     """Rollout workers, each with an equal share of the environments.
 
     Args:
@@ -32,7 +28,6 @@ class WorkerPool:
     Attributes:
         envs: The spaces and the number of the environments.
         inference: The actors that they ask for actions; its `count` may be 0.
-        lives: How often each worker was started again.
 
     Raises:
         ValueError: If the environments cannot be shared equally.
@@ -40,7 +35,7 @@ class WorkerPool:
     """
 
     def __init__(self, source: Any, config: Config, trainer_class: Any) -> None:
-        count = self.count = config.rollout_workers
+        count = config.rollout_workers
         if config.num_envs % count:
             raise ValueError(
                 f"num_envs = {config.num_envs} cannot be shared equally by"
@@ -49,19 +44,16 @@ class WorkerPool:
         share = config.num_envs // count
         own = config.in_one_process(num_envs=share, device="cpu")
         self._recipe = EnvRecipe(source, own, trainer_class)
-        self.cluster = Cluster(config.ray_address, places(config))
-        self.lives = Lives("rollout worker", count, "a finished segment")
-        self._begun: Any = None
-        self._starting: dict[int, Any] = {}  # answers to `begin` of restarted workers
+        cluster = Cluster.of(config)
         try:
-            self.stats = self.cluster.actor(StatsActor)
-            self.inference = InferencePool(self.cluster, config, own)
-            self.actors = [self._made(index) for index in range(count)]
-            described = self.ask_all("describe")
+            self.stats = cluster.actor(StatsActor, None)
+            self.inference = InferencePool(cluster, config, own)
+            parts = cluster, "rollout_workers", RolloutWorkerActor, count
+            super().__init__(*parts, "a finished segment", self._arguments)
+            observed, acted, recorded = self.ask_all("describe")[0]
         except BaseException:
-            self.cluster.close()
+            cluster.close()
             raise
-        observed, acted, recorded = described[0]
         self.envs = RemoteEnvs(config.num_envs, observed, acted, recorded, pool=self)
 
     def envs_here(self) -> VectorEnv[Any, Any, Any]:
@@ -69,111 +61,169 @@ class WorkerPool:
         own = dataclasses.replace(self._recipe.config, num_envs=self.envs.num_envs)
         return dataclasses.replace(self._recipe, config=own).make_here()
 
-    def begin(
+    def begin_acting(
         self, agent: Any, seed: int, states: Any = None, acting: Any = None
     ) -> None:
-        """Give every worker its agent and begin episodes, or go on from states.
+        """Give every worker the agent and begin episodes, or go on from states.
 
         With inference actors, these have the agent, and continue from states `acting`.
         """
-        recipe = self.cluster.put(pickled(agent))
+        recipe = self.cluster.put(pickled(AgentRecipe.of(agent)))
         if self.inference.count:
-            self.inference.begin(recipe, acting)
+            states_of_actors = acting or [None] * self.inference.count
+            self.inference.begin([(recipe, state) for state in states_of_actors])
             recipe = None
-        self._begun = recipe, seed
-        self._starting.clear()
-        states = [None] * self.count if states is None else states
-        started = [self._begin(i, state) for i, state in enumerate(states)]
-        for index, ref in enumerate(started):
-            try:
-                self.get(index, ref)
-            except DeadWorkerError:
-                self.restart(index, states[index])
-
-    def call(self, index: int, method: str, *args: Any) -> Any:
-        """Call a method of a worker; `get` waits for the answer."""
-        return getattr(self.actors[index], method).remote(*args)
-
-    def ask_all(self, method: str) -> list[Any]:
-        """The answers of all workers to a call."""
-        asked = [self.call(index, method) for index in range(self.count)]
-        return [self.get(index, answer) for index, answer in enumerate(asked)]
-
-    def get(self, index: int, answer: Any) -> Any:
-        """The answer of a worker, once it has begun.
-
-        Raises:
-            WorkerError: As `answer_of`.
-        """
-        if index in self._starting:  # an error of `begin` explains all later ones
-            try:
-                self._answer(index, self._starting.pop(index))
-            except DeadWorkerError:
-                raise
-            except WorkerError:
-                self._starting[index] = self._begin(index, None)  # for the next call
-                raise
-        found = self._answer(index, answer)
-        self.did_work(index)
-        return found
+        states = states or [None] * self.count
+        self.begin([(recipe, seed, state) for state in states])
+        self.begun = [(recipe, seed)] * self.count  # later: new episodes
 
     def did_work(self, index: int) -> None:
         """Note that a worker and its inference actor work: resets deaths in a row."""
-        self.lives.did_work(index)
-        self.inference.answered(index)
+        super().did_work(index)
+        if self.inference.count:
+            self.inference.did_work(index % self.inference.count)
 
-    def _answer(self, index: int, answer: Any) -> Any:
-        return answer_of(f"rollout worker {index}", answer)
+    def _arguments(self, index: int, life: int) -> tuple[Any, ...]:
+        recipe = dataclasses.replace(self._recipe, index=index, life=life)
+        return pickled(recipe), self.count, self.stats
 
-    def restart(self, index: int, state: Any = None) -> None:
-        """Start a worker that has died again: with new episodes, or from a state.
+
+class RemoteEnvs(VectorEnv[Any, Any, Any]):
+    """Spaces and numbers of the environments of a trainer's rollout workers.
+
+    Args:
+        num_envs: Number of environments of all workers together.
+        observation_space: Space of one environment.
+        action_space: Space of one environment.
+        recorded_info: Entries of `info` that are stored in every transition.
+        pool: The workers, which end when this is closed.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        recorded_info: tuple[str, ...] = (),
+        *,
+        pool: Any,
+    ) -> None:
+        self.num_envs, self.recorded_info, self.pool = num_envs, recorded_info, pool
+        self.single_observation_space = observation_space
+        self.single_action_space = action_space
+        self.observation_space = batch_space(observation_space, num_envs)
+        self.action_space = batch_space(action_space, num_envs)
+
+    def here(self) -> VectorEnv[Any, Any, Any]:
+        """The same number of environments of this kind, in this process."""
+        return self.pool.envs_here()
+
+    def reset(self, **_: Any) -> NoReturn:
+        """Refuse: see `step`."""
+        self.step(None)
+
+    def step(self, actions: Any) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        raise RuntimeError(
+            "these environments live in rollout workers on Ray, which step them:"
+            " trainer.collector.collect(n) is a rollout, trainer.evaluate() plays in"
+            " this process; or take collection='sync'"
+        )
+
+    def close_extras(self, **_: Any) -> None:
+        """End the workers."""
+        self.pool.close()
+
+
+class InferencePool(ActorPool):
+    """Inference actors; worker `i` of a run asks number `i % count`.
+
+    Args:
+        cluster: Has a place for each.
+        config: Says how many there are, and how many rollout workers.
+        own: The config of one worker.
+    """
+
+    def __init__(self, cluster: Any, config: Config, own: Config) -> None:
+        self.config, self.own = config, own
+        self._lives_asked = [0] * config.rollout_workers
+        parts = cluster, "inference_actors", InferenceActor, config.inference_actors
+        super().__init__(*parts, "a finished segment", self._arguments)
+
+    def check(self, agent: Any) -> None:
+        """Refuse an agent that would act differently than in a worker.
+
+        Raises:
+            ValueError: If it has a memory of its episodes; the actors are ended.
+        """
+        if self.count and agent.has_memory:
+            self.cluster.close()
+            raise self.config.error(
+                "inference_actors",
+                f"{type(agent).__module__}.{type(agent).__qualname__} remembers the"
+                " episodes that it is in, and whom workers ask keeps no memory of"
+                " theirs: choose 0, and each worker has a copy of the policy",
+            )
+
+    def begin(self, arguments: Sequence[tuple[Any, ...]]) -> None:
+        """Give every actor its agent, or let it go on from a state."""
+        super().begin(arguments)
+        self.begun = [(recipe,) for recipe, _ in arguments]
+
+    def actor_of(self, worker: int) -> Any:
+        """The actor for a worker to ask; None if workers have the policy."""
+        if self.count == 0:
+            return None
+        index = worker % self.count
+        self._lives_asked[worker] = self.lives[index]
+        return self.actors[index]
+
+    def replace_dead(self, worker: int, error: BaseException) -> bool:
+        """Whether a worker's error is the death of its actor, which is then replaced.
 
         Raises:
             WorkerError: If it died too often in a row.
         """
-        self.lives.begin(index)
-        self.cluster.kill(self.actors[index])
-        self.actors[index] = self._made(index)
-        self._starting[index] = self._begin(index, state)
+        if not isinstance(getattr(error.__cause__, "cause", None), DeadInferenceError):
+            return False
+        index = worker % self.count
+        if self._lives_asked[worker] == self.lives[index]:  # not started again yet
+            self.restart(index)
+        return True
 
-    def close(self) -> None:
-        """End the workers, and Ray if it was started for them."""
-        self.inference.close()
-        self.cluster.close()
+    def states(self, method: str = "state_dict") -> list[Any]:
+        """The state of each actor's agent; None for one that has died.
 
-    def _made(self, index: int) -> Any:
-        recipe = dataclasses.replace(self._recipe, index=index, life=self.lives[index])
-        parts = pickled(recipe), self.count, self.stats, versions()
-        place = "rollout_workers", index
-        return self.cluster.actor(RolloutWorkerActor, place, *parts)
+        Or the answers to another `method`.
+        """
+        answers: list[Any] = []
+        for call in [self.ask(index, method) for index in range(self.count)]:
+            try:
+                answers.append(self.get(call))
+            except DeadWorkerError:  # the next question starts it again
+                answers.append(None)
+        return answers
 
-    def _begin(self, index: int, state: Any) -> Any:
-        assert self._begun is not None
-        return self.call(index, "begin", *self._begun, state)
+    def statistics(self) -> dict[str, Any]:
+        """Mean rows of a batch, and milliseconds that they waited, of each actor."""
+        if self.count == 0:
+            return {}
+        answers = [each or {} for each in self.states("statistics")]
+        names = "batches", "inference_batch", "inference_actor_ms"
+        by_actor = {name: [each.get(name, 0) for each in answers] for name in names}
+        return {**by_actor, "inference_lives": self.lives}
 
-
-def pickled(value: Any) -> bytes:
-    """Pickle a value with the code of all modules that no worker could import.
-
-    These are the program itself, and modules that are not installed, such as the copied
-    folder of an algorithm.
-    """
-    installed = {sys.prefix, *sysconfig.get_paths().values()}
-    installed |= {place for place in sys.path if place.endswith("-packages")}
-    modules = [*sys.modules.values()]  # a module may have several names
-    own = {m.__name__: m for m in modules if _is_own(m, installed)}
-    for module in own.values():
-        cloudpickle.register_pickle_by_value(module)
-    try:
-        return cloudpickle.dumps(value)
-    finally:
-        for module in own.values():
-            cloudpickle.unregister_pickle_by_value(module)
-
-
-def _is_own(module: Any, installed: set[str]) -> bool:
-    """Whether a module is a file of the user's, in none of these folders."""
-    name, file = getattr(module, "__name__", ""), getattr(module, "__file__", None)
-    if file is None or name.partition(".")[0] in ("yieldrl", "__main__"):
-        return False
-    return not any(Path(file).is_relative_to(folder) for folder in installed)
+    def _arguments(self, index: int, life: int) -> tuple[Any, ...]:
+        own = self.own
+        workers = len(range(index, self.config.rollout_workers, self.count))
+        seed = own.seed
+        if index or life:  # the first has the seed of a run without actors
+            seed = derive_seed(seed, f"inference actor {index}, {life}")
+        device = "cuda" if self.config.device.startswith("cuda") else "cpu"
+        rows = workers * own.num_envs
+        parts = {"num_envs": rows, "seed": seed, "device": device}
+        return dataclasses.replace(own, **parts), rows

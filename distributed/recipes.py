@@ -1,8 +1,13 @@
-"""Recipes by which workers make environments and agents in another process."""
+"""Recipes by which other processes make environments, agents and learners."""
 
+import sys
+import sysconfig
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
+import cloudpickle
 from gymnasium.vector import VectorEnv
 
 from yieldrl import envs as environments
@@ -30,8 +35,10 @@ class EnvRecipe:
     @property
     def seed(self) -> int:
         """The seed; the first worker has that of a run without workers."""
-        own, where = self.config.seed, f"rollout worker {self.index}, {self.life}"
-        return own if self.index == self.life == 0 else derive_seed(own, where)
+        if self.index == self.life == 0:
+            return self.config.seed
+        purpose = f"rollout worker {self.index}, {self.life}"
+        return derive_seed(self.config.seed, purpose)
 
     def make(self) -> VectorEnv[Any, Any, Any]:
         """The environments, wrapped, in a process of their own."""
@@ -46,7 +53,7 @@ class EnvRecipe:
 
 @dataclass
 class AgentRecipe:
-    """A recipe for the agent of a worker.
+    """A recipe for an agent that acts.
 
     Attributes:
         agent_class: Called with an algorithm and a config.
@@ -58,10 +65,40 @@ class AgentRecipe:
     algorithm_class: Any
     model: Any
 
+    @classmethod
+    def of(cls, agent: Any) -> Self:
+        """The recipe of an agent, with its current weights."""
+        model = deepcopy(agent.model).to("cpu")
+        return cls(type(agent), type(agent.algorithm), model)
+
     def make(self, config: Config) -> Any:
         """An agent that explores, and adds entries such as `log_prob` to actions."""
         agent = self.agent_class(self.algorithm_class(self.model, config), config)
         return agent.actor()
+
+
+@dataclass
+class AlgorithmRecipe:
+    """A recipe for an algorithm that learns or imagines.
+
+    Attributes:
+        algorithm_class: Called with a model and a config.
+        model: On the CPU.
+        config: The config of its process.
+    """
+
+    algorithm_class: Any
+    model: Any
+    config: Config
+
+    @classmethod
+    def of(cls, algorithm: Any, config: Config) -> Self:
+        """The recipe of an algorithm, with its current weights."""
+        return cls(type(algorithm), deepcopy(algorithm.model).to("cpu"), config)
+
+    def make(self) -> Any:
+        """The algorithm."""
+        return self.algorithm_class(self.model, self.config)
 
 
 def wrapped(
@@ -72,3 +109,30 @@ def wrapped(
     trainer.config = config  # `wrap_envs` may read it
     envs = trainer.wrap_envs(envs)
     return trainer.wrap_training_envs(envs) if training else envs
+
+
+def pickled(value: Any) -> bytes:
+    """Pickle a value with the code of all modules that no worker could import.
+
+    These are the program itself, and modules that are not installed, such as the copied
+    folder of an algorithm.
+    """
+    installed = {sys.prefix, *sysconfig.get_paths().values()}
+    installed |= {place for place in sys.path if place.endswith("-packages")}
+    modules = [*sys.modules.values()]  # a module may have several names
+    own = {m.__name__: m for m in modules if _is_own(m, installed)}
+    for module in own.values():
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        return cloudpickle.dumps(value)
+    finally:
+        for module in own.values():
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def _is_own(module: Any, installed: set[str]) -> bool:
+    """Whether a module is a file of the user's, in none of these folders."""
+    name, file = getattr(module, "__name__", ""), getattr(module, "__file__", None)
+    if file is None or name.partition(".")[0] in ("yieldrl", "__main__"):
+        return False
+    return not any(Path(file).is_relative_to(folder) for folder in installed)

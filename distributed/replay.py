@@ -1,7 +1,7 @@
 """A replay buffer in an actor: its transitions are in another process's memory."""
 
-from collections import deque
-from collections.abc import Mapping
+import pickle
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,30 +9,67 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.distributed.answers import answer_of
+from yieldrl.distributed.actors import DeadWorkerError, WorkerError, answer_of
 from yieldrl.distributed.cluster import Cluster
-from yieldrl.distributed.pool import DeadWorkerError, WorkerError, pickled
-from yieldrl.distributed.replay_actor import ReplayBufferActor, Write
+from yieldrl.distributed.recipes import pickled
 from yieldrl.envs.arrays import as_tensors, copied
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import defer_keyboard_interrupt
 from yieldrl.foundations.conversion import copied_array
 from yieldrl.foundations.trees import map_tensors
 
+Write = tuple[str, tuple[Any, ...]]
+"""The name of a method of the buffer, and its arguments."""
+
 MAX_WRITES = 64
 """Number of writes that are sent to the actor together, if no sample comes before."""
 
-MAX_IN_FLIGHT = 4
-"""Most unanswered messages of writes; more wait until the actor took the oldest."""
+
+class ReplayBufferActor:
+    """Holds a replay buffer, and draws its batches for the learner.
+
+    Args:
+        recipe: The buffer's class and arguments, pickled.
+        options: More arguments, by name.
+    """
+
+    def __init__(self, recipe: bytes, options: Mapping[str, Any]) -> None:
+        torch.set_num_threads(1)
+        kind, args = pickle.loads(recipe)
+        self._buffer = kind(*args, **options)
+
+    def horizon(self) -> int:
+        """The buffer's horizon."""
+        return self._buffer.horizon
+
+    def write(self, writes: Sequence[Write]) -> None:
+        """Call methods that change the buffer: their names and arguments."""
+        for name, args in writes:
+            # Transitions stay arrays.
+            tensors = [as_tensors(x) if isinstance(x, np.ndarray) else x for x in args]
+            getattr(self._buffer, name)(*tensors)
+
+    def sample(self, writes: Sequence[Write], args: tuple[Any, ...]) -> dict[str, Any]:
+        """Write, then draw a batch: arrays `[B, ...]`, nested or not."""
+        self.write(writes)
+        return tree_map(Tensor.numpy, self._buffer.sample(*args).to_dict())
+
+    def state_dict(self, writes: Sequence[Write]) -> dict[str, Any]:
+        """Write, then return the buffer's `state_dict`, with arrays for tensors."""
+        self.write(writes)
+        return map_tensors(Tensor.numpy, self._buffer.state_dict())
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self._buffer.load_state_dict(as_tensors(state))
 
 
 class RemoteReplay:
     """A replay buffer for a trainer, whose transitions are in an actor.
 
-    Writes are sent with the next sample, or before it in messages of some size: a
-    writer waits if the actor is behind with several of these. After several samples
-    without a write between them, the next one is drawn beforehand; if a write comes
-    first, it is drawn again, so that batches are those of a buffer in this process.
+    Its batches are those of a buffer in this process. Writes are sent with the next
+    sample, or before it in messages of some size: a writer waits if the actor is behind
+    with one of these.
 
     Args:
         cluster: The cluster for the actor.
@@ -51,15 +88,12 @@ class RemoteReplay:
         self.device = torch.device(options.pop("device", "cpu"))
         self.num_envs = options["num_envs"]
         self.rows = capacity // self.num_envs
-        self._cluster = cluster
-        self._actor = cluster.actor(ReplayBufferActor)
-        made_of = pickled((kind, (capacity,)))
-        self.horizon = self._answer(self._actor.make.remote(made_of, options))
+        recipe = pickled((kind, (capacity,)))
+        self._actor = cluster.actor(ReplayBufferActor, None, recipe, options)
+        self.horizon = self._answer(self._actor.horizon.remote())
         self._held = 0  # complete rows
         self._writes: list[Write] = []  # not sent to the actor yet
-        self._under_way: deque[Any] = deque()
-        self._drawn: tuple[tuple[Any, ...], Any] | None = None  # drawn, not used yet
-        self._samples = self._usual = 0  # since the latest write, and between writes
+        self._under_way: Any = None  # future answer to the latest message of writes
 
     def __len__(self) -> int:
         return max(0, self._held - (self.horizon - 1)) * self.num_envs
@@ -86,59 +120,45 @@ class RemoteReplay:
         """A batch `[B]` on the learner's device, as the buffer's class draws it."""
         if len(self) == 0:
             raise RuntimeError("the replay buffer is empty: collect first")
-        if self._drawn is None or self._drawn[0] != args or self._writes:
-            self._draw(args)
-        assert self._drawn is not None
-        while self._under_way:  # to raise errors of writes
-            self._answer(self._under_way.popleft())
-        found = self._answer(self._drawn[1])
-        with defer_keyboard_interrupt():
-            self._drawn, self._samples = None, self._samples + 1
-            if self._samples < self._usual:
-                self._draw(args)
-        tensors = tree_map(lambda x: torch.from_numpy(np.array(x)), found)
-        size = [len(found["reward"])]
+        arrays = self._ask("sample", args)
+        tensors = tree_map(lambda x: torch.from_numpy(np.array(x)), arrays)
+        size = [len(arrays["reward"])]
         batch = TensorDict(tensors, size, device="cpu", non_blocking=False)
         return batch if self.device.type == "cpu" else batch.to(self.device)
 
     def state_dict(self) -> dict[str, Any]:
         """The buffer's `state_dict`, which a buffer in this process can load."""
-        with defer_keyboard_interrupt():
-            parts = self._taken()
-            asked = self._actor.state_dict.remote(*parts)
-        return as_tensors(copied(self._answer(asked)))
+        return as_tensors(copied(self._ask("state_dict")))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
-        self._taken()
+        self._writes = []
         arrays = map_tensors(Tensor.numpy, dict(state))
         self._answer(self._actor.load_state_dict.remote(arrays))
         overwritten = max(0, state["begun"] - state["rows"])
         self._held = state["written"] - overwritten
 
     def _write(self, method: str, *args: Any) -> None:
-        if self._samples:
-            self._usual, self._samples = self._samples, 0
         self._writes.append((method, args))
-        if len(self._writes) < MAX_WRITES:
-            return
-        if len(self._under_way) == MAX_IN_FLIGHT:
-            self._answer(self._under_way.popleft())
+        if len(self._writes) >= MAX_WRITES:
+            self._await_writes()
+            with defer_keyboard_interrupt():
+                self._under_way = self._actor.write.remote(self._writes)
+                self._writes = []
+
+    def _await_writes(self) -> None:
+        """Wait for the latest message of writes, and raise its error."""
+        under_way, self._under_way = self._under_way, None
+        if under_way is not None:
+            self._answer(under_way)
+
+    def _ask(self, method: str, *args: Any) -> Any:
+        """The answer to a call, with which the writes are sent."""
+        self._await_writes()
         with defer_keyboard_interrupt():
-            self._under_way.append(self._actor.write.remote(self._writes))
+            asked = getattr(self._actor, method).remote(self._writes, *args)
             self._writes = []
-
-    def _draw(self, args: tuple[Any, ...]) -> None:
-        """Ask for a batch, and send the writes with the request."""
-        with defer_keyboard_interrupt():
-            parts = self._taken()
-            self._drawn = args, self._actor.sample.remote(*parts, args)
-
-    def _taken(self) -> tuple[list[Write], bool]:
-        """Writes to be sent now, and whether a batch was drawn in vain."""
-        parts = self._writes, self._drawn is not None
-        self._writes, self._drawn = [], None
-        return parts
+        return self._answer(asked)
 
     def _answer(self, asked: Any) -> Any:
         try:
@@ -149,6 +169,3 @@ class RemoteReplay:
                 " from its newest checkpoint; if it was out of memory, lower"
                 " buffer_size"
             ) from error
-        except WorkerError:
-            self._drawn = None
-            raise

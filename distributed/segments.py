@@ -1,21 +1,64 @@
-"""Requests to workers for segments, and segments that wait to be handed over."""
+"""Segments of rollout workers: requested, joined, and collected again after deaths."""
 
+import logging
+import statistics
 from collections import deque
-from collections.abc import Mapping
-from copy import deepcopy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from torch import Tensor
+
+from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.policy_lag import PolicyLag
-from yieldrl.distributed.answers import DeadWorkerError, WorkerError
-from yieldrl.distributed.joining import Joining
-from yieldrl.distributed.newest_weights import NewestWeights
-from yieldrl.distributed.parts import Request, joined, part_of, there
+from yieldrl.distributed.actors import (
+    WAIT_SECONDS,
+    Call,
+    DeadWorkerError,
+    WorkerError,
+)
 from yieldrl.distributed.pool import WorkerPool
-from yieldrl.distributed.recipes import AgentRecipe
-from yieldrl.distributed.slow_workers import SlowWorkers
+from yieldrl.distributed.weights import WeightStore
 from yieldrl.distributed.worker import Segment
 from yieldrl.envs.arrays import as_tensors
+from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import defer_keyboard_interrupt
+from yieldrl.foundations.trees import map_tensors
+
+log = logging.getLogger("yieldrl.distributed")
+
+SLOW_FACTOR = 5.0
+"""Factor over the median of the others from which a worker is slow."""
+
+SLOW_SEGMENTS = 3
+"""Number of consecutive segments in which a worker must be slow for a warning."""
+
+SLOW_SECONDS = 0.1
+"""Segments that take less time are ignored."""
+
+
+@dataclass
+class Request:
+    """A request for a segment to all workers.
+
+    Attributes:
+        num_rows: Number of steps.
+        sample_step: Environment steps of all workers before it.
+        calls: The call of each worker; None if it must be asked again.
+        breaks: Rows before which episodes are cut, besides those of workers.
+        part: The joined answers, once all have arrived.
+        older: Whether to act with the policy handed over last, even if one is newer.
+        whole: The future answer of a process that joins those of all workers.
+    """
+
+    num_rows: int
+    sample_step: int
+    calls: list[Call | None]
+    breaks: set[int] = field(default_factory=set)
+    part: Segment | None = None
+    older: bool = False
+    whole: Any = None
 
 
 class Segments:
@@ -24,7 +67,8 @@ class Segments:
     Args:
         pool: The workers.
         agent: The agent that learns.
-        in_actor: Whether a replay actor joins the workers' segments.
+        in_actor: Whether another process joins the workers' segments, so that this one
+            fetches one object for each, however many workers there are.
 
     Attributes:
         started: Whether workers have the agent.
@@ -34,15 +78,18 @@ class Segments:
     """
 
     def __init__(self, pool: WorkerPool, agent: Any, *, in_actor: bool) -> None:
-        self.pool, self.agent = pool, agent
-        self.joining = Joining(pool) if in_actor else None
+        self.pool, self.agent, self.ray = pool, agent, pool.cluster.ray
         self.started, self.lost, self.dropped = False, 0, 0
-        self._broken = False  # a worker restarted since the last segment
-        self._newest = NewestWeights(pool, agent.model)
-        self._slow = SlowWorkers(pool.count)
         self.lag = PolicyLag(agent.policy_version)
+        self._weights = WeightStore(pool.cluster, agent.model)
+        self._slow = SlowWorkers(pool.count)
+        self._join: Any = None
+        if in_actor:
+            self._join = self.ray.remote(num_cpus=0)(join_segments)
         self._requests: deque[Request] = deque()
-        self._told: list[dict[str, float]] = []  # logs since the last report
+        self._broken = False  # a worker restarted since the last segment
+        self._metrics: list[dict[str, float]] = []  # since the last report
+        pool.on_restart = self._note_restart
 
     def __len__(self) -> int:
         return len(self._requests)
@@ -52,67 +99,59 @@ class Segments:
         """Rows of all segments that were asked for."""
         return sum(request.num_rows for request in self._requests)
 
+    @property
+    def all_arrived(self) -> bool:
+        """Whether workers wait, because all that was asked for has arrived."""
+        calls = [call for request in self._unanswered() for call in request.calls]
+        answers = [call.answer for call in calls if call is not None]
+        if not answers:
+            return not calls
+        ready, _ = self.ray.wait(answers, num_returns=len(answers), timeout=0)
+        return len(ready) == len(calls)
+
     def start(self, seed: int, states: Any = None, acting: Any = None) -> None:
         """Give workers the current agent; begin episodes, or go on from states.
 
         The states of inference actors are `acting`.
         """
-        model = deepcopy(self.agent.model).to("cpu")
-        made_of = AgentRecipe(type(self.agent), type(self.agent.algorithm), model)
-        self.pool.begin(made_of, seed, states, acting)
-        self._newest = NewestWeights(self.pool, self.agent.model)
+        self.pool.begin_acting(self.agent, seed, states, acting)
+        self._weights = WeightStore(self.pool.cluster, self.agent.model)
         self.started = True
-
-    @property
-    def ready(self) -> int:
-        """The number of requested segments that have arrived."""
-        return sum(there(self.pool.cluster.ray, self._requests))
 
     def ask(self, num_rows: int, sample_step: int, *, older: bool = False) -> None:
         """Ask all workers for the next segment; by an `older` policy, see `Request`."""
-        answers = [None] * self.pool.count
-        request = Request(num_rows, sample_step, answers, older=older)
+        calls: list[Call | None] = [None] * self.pool.count
+        request = Request(num_rows, sample_step, calls, older=older)
         if self._broken:
             request.breaks.add(0)
             self._broken = False
         with defer_keyboard_interrupt():  # requests must be completed
-            for index in range(self.pool.count):
-                request.answers[index] = self._asked(index, request)
-            if self.joining is not None:
-                request.whole = self.joining.ask(request.answers)
+            request.calls = [self._ask(i, request) for i in range(self.pool.count)]
+            if self._join is not None:
+                answers = [call.answer for call in request.calls if call is not None]
+                request.whole = self._join.remote(*answers)
             self._requests.append(request)
 
     def next(self) -> Segment:
         """Wait for the next segment, and take it out."""
         part = self._answered(self._requests[0])
         self._requests.popleft()
-        self._told.append(part.inference)
+        self._metrics.append(part.inference)
         return part
-
-    def ask_all(self, method: str) -> list[Any]:
-        """The answers of all workers to a call; dead ones are replaced first."""
-        asked = [self.pool.call(index, method) for index in range(self.pool.count)]
-        for index, answer in enumerate(asked):
-            while True:
-                try:
-                    asked[index] = self.pool.get(index, answer)
-                    break
-                except DeadWorkerError:
-                    self._revive(index)
-                    answer = self.pool.call(index, method)
-        return asked
 
     def report(self) -> dict[str, float]:
         """Metrics: the lag since the last report, workers, waiting, lost segments."""
-        told, self._told = [each for each in self._told if each], []
-        means = {k: sum(x[k] for x in told) / len(told) for k in (told or [{}])[0]}
+        metrics, self._metrics = [each for each in self._metrics if each], []
+        names = metrics[0] if metrics else {}
+        means = {name: statistics.fmean(x[name] for x in metrics) for name in names}
         counts = {"workers": self.pool.count, "segments_waiting": len(self)}
         lost = {"lost_segments": self.lost, "dropped_steps": self.dropped}
         counts |= {name: count for name, count in lost.items() if count}
-        megabytes = {"weights_mb": self._newest.megabytes}
+        megabytes = {"weights_mb": self._weights.megabytes}
         return {**self.lag.report(), **means, **counts, **megabytes}
 
     def give_up(self) -> None:
+        """Forget all requests."""
         self._requests.clear()
 
     def state_dict(self) -> dict[str, Any]:
@@ -120,8 +159,8 @@ class Segments:
         parts = [self._answered(request) for request in self._requests]
         return {
             "parts": [as_tensors(vars(part)) for part in parts],
-            "workers": self.ask_all("state_dict") if self.started else None,
-            "inference": self.pool.inference.state_dict() if self.started else None,
+            "workers": self.pool.ask_all("state_dict") if self.started else None,
+            "inference": self.pool.inference.states() if self.started else None,
             "lag": self.lag.state_dict(),
             "lost": self.lost,
             "dropped": self.dropped,
@@ -130,71 +169,140 @@ class Segments:
     def load_state_dict(self, state: Mapping[str, Any], seed: int) -> None:
         """Restore what `state_dict` returned."""
         self.lag.load_state_dict(state["lag"])
-        self.lost, self.dropped = state["lost"], state.get("dropped", 0)
+        self.lost, self.dropped = state["lost"], state["dropped"]
         if state["workers"] is not None:
-            self.start(seed, state["workers"], state.get("inference"))
-        parts = [part_of(saved) for saved in state["parts"]]
+            self.start(seed, state["workers"], state["inference"])
+        parts = [saved_segment(saved) for saved in state["parts"]]
         self._requests = deque(Request(len(p.logs), 0, [], part=p) for p in parts)
 
-    def _asked(self, index: int, request: Request) -> Any:
-        """Ask one worker, with new weights if it or its actor has older ones."""
-        now = self.agent.policy_version
-        version = self._newest.version_or(now) if request.older else now
-        weights = self._newest.told(index, version)
+    def _ask(self, index: int, request: Request) -> Call:
+        """Ask one worker, with the weights to act with."""
+        version, sent = self.agent.policy_version, self._weights.version
+        if request.older and sent is not None:
+            version = sent
+        weights = self._weights.put(version)
         if version != self.lag.newest:
             self.lag.publish(version)
         rows = request.num_rows, request.sample_step
-        return self.pool.call(index, "collect", *rows, *weights)
+        inference = self.pool.inference.actor_of(index)
+        return self.pool.ask(index, "collect", *rows, weights, inference)
 
     def _answered(self, request: Request) -> Segment:
         """The answers of all workers, as one segment `[T, N]`."""
         if request.part is None:
-            found = self.joining and self.joining.get(request.whole)
-            if not found:
+            answer = self._joined_elsewhere(request)
+            if answer is None:
                 parts = [self._answer(i, request) for i in range(self.pool.count)]
-                found = joined(parts), [part.seconds for part in parts]
-            request.part, seconds = found
-            self._slow.look(seconds)
+                answer = join_segments(*parts)
+            request.part, seconds = answer
+            self._slow.check(seconds)
             request.part.breaks = sorted(request.breaks.union(request.part.breaks))
         return request.part
+
+    def _joined_elsewhere(self, request: Request) -> tuple[Segment, list[float]] | None:
+        """The answers that another process has joined.
+
+        None if this one has to ask the workers itself: one has failed, or lets all
+        others wait, and only they tell which.
+        """
+        whole = request.whole
+        if whole is None or not self.ray.wait([whole], timeout=WAIT_SECONDS)[0]:
+            return None
+        try:
+            part, seconds = self.ray.get(whole)
+        except self.ray.exceptions.RayError:
+            return None
+        for index in range(self.pool.count):
+            self.pool.did_work(index)
+        part.rows = tree_map(np.array, part.rows)  # Ray's arrays are read-only
+        return part, seconds
 
     def _answer(self, index: int, request: Request) -> Segment:
         """The answer of one worker, or of its replacement if it has died."""
         while True:
-            if request.answers[index] is None:
+            call = request.calls[index]
+            if call is None:
                 self._ask_again(index)
+                continue
             try:
-                return self.pool.get(index, request.answers[index])
+                return self.pool.get(call)
             except DeadWorkerError:
-                self._revive(index)
+                self.pool.replace(call)
             except WorkerError as error:  # the next call begins new episodes
                 with defer_keyboard_interrupt():
-                    given_up = self._forget(index)
-                    if not self.pool.inference.restarted(index, error):
+                    count = self._forget(index)
+                    if not self.pool.inference.replace_dead(index, error):
                         raise
-                    self.lost += given_up
+                    self.lost += count
 
-    def _revive(self, index: int) -> None:
-        """Start a worker again; its unfinished segments are discarded."""
-        with defer_keyboard_interrupt():
-            lost = self._forget(index)
-            self.lost += lost
-            self._broken |= not lost
-            self.pool.restart(index)
-            self._newest.forget(index)
+    def _note_restart(self, index: int) -> None:
+        """Discard the unfinished segments of a worker that has died."""
+        count = self._forget(index)
+        self.lost += count
+        self._broken |= not count
 
     def _forget(self, index: int) -> int:
         """Discard a worker's unfinished segments; their number."""
-        unanswered = [request for request in self._requests if request.part is None]
+        unanswered = self._unanswered()
         for request in unanswered:
-            request.answers[index] = request.whole = None
+            request.calls[index] = request.whole = None
         return len(unanswered)
 
     def _ask_again(self, index: int) -> None:
         """Ask again for discarded segments, in order; they begin new episodes."""
-        unanswered = [request for request in self._requests if request.part is None]
+        unanswered = self._unanswered()
         with defer_keyboard_interrupt():
             unanswered[0].breaks.add(0)
-            self.pool.call(index, "reset")
+            self.pool.ask(index, "reset")
             for request in unanswered:
-                request.answers[index] = self._asked(index, request)
+                request.calls[index] = self._ask(index, request)
+
+    def _unanswered(self) -> list[Request]:
+        return [request for request in self._requests if request.part is None]
+
+
+class SlowWorkers:
+    """Warns of a worker that is much slower than the others, as segments wait for all.
+
+    Args:
+        count: Number of workers; with one, there are no warnings.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._in_a_row = [0] * count
+
+    def check(self, seconds: Sequence[float]) -> None:
+        """Look at the seconds that each worker's part of a segment took."""
+        for index, own in enumerate(seconds):
+            others = [*seconds[:index], *seconds[index + 1 :]]
+            usual = statistics.median(others) if others else own
+            slow = own > max(SLOW_FACTOR * usual, SLOW_SECONDS)
+            self._in_a_row[index] = self._in_a_row[index] + 1 if slow else 0
+            if self._in_a_row[index] == SLOW_SEGMENTS:
+                log.warning(
+                    "rollout worker %d takes %.1f s for a segment, the others %.1f s:"
+                    " all wait for it; look at the machine that it runs on",
+                    *(index, own, usual),
+                )
+
+
+def join_segments(*parts: Segment) -> tuple[Segment, list[float]]:
+    """The segments of several workers side by side, `[T, N]`, in memory of their own;
+    and the seconds of each."""
+    rows = tree_map(lambda *own: np.concatenate(own, axis=1), *(p.rows for p in parts))
+    logs = parts[0].logs
+    if len(parts) > 1:
+        by_row = zip(*(part.logs for part in parts), strict=True)
+        logs = [mean_episode(of_row) for of_row in by_row]
+    breaks = set[int]().union(*(part.breaks for part in parts))
+    metrics = [part.inference for part in parts]
+    means = {k: statistics.fmean(each[k] for each in metrics) for k in metrics[0]}
+    version = min(part.version for part in parts)
+    seconds = [part.seconds for part in parts]
+    whole = Segment(rows, logs, sorted(breaks), version, max(seconds), means)
+    return whole, seconds
+
+
+def saved_segment(saved: Mapping[str, Any]) -> Segment:
+    """A segment from a checkpoint, which holds tensors in place of arrays."""
+    return Segment(**map_tensors(Tensor.numpy, saved))

@@ -5,6 +5,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from yieldrl.collectors.outcomes import successes, task_names
+from yieldrl.collectors.stepping import Step, Stepper
+from yieldrl.foundations.conversion import as_array
+
 WINDOW = 100
 """Number of the latest episodes that means are taken of."""
 
@@ -55,20 +61,44 @@ class StatsActor:
         If infos tell successes, also `success_rate`, and `success_rate/NAME` of each
         task that they name.
         """
-        found: dict[str, Any] = {
+        summary: dict[str, Any] = {
             "steps": dict(self._steps),
             "episodes": dict(self._episodes),
         }
         count = sum(log["episodes"] for log in self._reports)
         for name in ("episode_return", "episode_length"):
-            known = [log for log in self._reports if name in log]
-            if known:
-                total = sum(log["episodes"] for log in known)
-                sums = sum(log["episodes"] * log[name] for log in known)
-                found[name] = sums / total
+            logs = [log for log in self._reports if name in log]
+            if logs:
+                total = sum(log["episodes"] for log in logs)
+                sums = sum(log["episodes"] * log[name] for log in logs)
+                summary[name] = sums / total
         rates = {"": self._ends, **self._ends_of}
         for task, ends in rates.items():
             if ends:
                 name = f"success_rate/{task}" if task else "success_rate"
-                found[name] = sum(ends) / len(ends)
-        return {**found, "window": count}
+                summary[name] = sum(ends) / len(ends)
+        return {**summary, "window": count}
+
+
+class OutcomeStepper(Stepper):
+    """A stepper that records which episodes were a success, if infos tell it."""
+
+    def __init__(self, envs: Any) -> None:
+        super().__init__(envs)
+        self._ends: list[End] = []
+
+    def step(self, action: Any) -> Step:
+        """Take one step in every environment."""
+        step = super().step(action)
+        ended = np.flatnonzero(as_array(step.ended))
+        count = self.envs.num_envs
+        success = successes(step.info, count) if len(ended) else None
+        if success is not None:
+            names = task_names(step.info, count)
+            self._ends += [(names[i], bool(success[i])) for i in ended]
+        return step
+
+    def take(self) -> list[End]:
+        """The episodes that ended since the last call."""
+        ends, self._ends = self._ends, []
+        return ends

@@ -3,42 +3,23 @@
 import os
 import pickle
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 from tensordict import TensorDict
+from torch import Tensor
+from torch.optim import Optimizer
 
 from yieldrl.distributed.engines import make_engine
-from yieldrl.distributed.settings import apply, settings_of
-from yieldrl.distributed.shares import share_of
-from yieldrl.distributed.weights import (
-    Signature,
-    learned,
-    load,
-    packed,
-    tensors_of,
-    write,
-)
+from yieldrl.distributed.recipes import AlgorithmRecipe
+from yieldrl.distributed.weights import Weights, learned, tensors_of
 from yieldrl.envs.arrays import as_tensors
-from yieldrl.foundations import Config, ranks, seed_everything
+from yieldrl.foundations import ranks, seed_everything
 from yieldrl.foundations.trees import map_tensors
 
-
-@dataclass
-class LearnerRecipe:
-    """A recipe for a learner.
-
-    Attributes:
-        algorithm_class: Called with a model and a config.
-        model: On the CPU.
-        config: The config, with the number of environments of one share.
-    """
-
-    algorithm_class: Any
-    model: Any
-    config: Config
+PLAIN = (bool, int, float, str, type(None))
 
 
 @dataclass
@@ -49,15 +30,13 @@ class Learned:
         steps: Metrics of every gradient step, means over all learners.
         counters: Counters of the algorithm, by name.
         settings: See `settings_of`.
-        signature: Signature of the new weights; None except from the first learner.
-        weights: The new weights, `packed`.
+        weights: The new weights; None except from the first learner.
     """
 
     steps: list[dict[str, float]]
     counters: dict[str, int]
     settings: dict[str, Any]
-    signature: Signature | None = None
-    weights: Any = None
+    weights: Weights | None = None
 
 
 class TrainerActor:
@@ -66,7 +45,7 @@ class TrainerActor:
     Args:
         rank: Number of this learner.
         count: Number of learners.
-        recipe: A `LearnerRecipe`, pickled.
+        recipe: An `AlgorithmRecipe`, pickled.
     """
 
     def __init__(self, rank: int, count: int, recipe: bytes) -> None:
@@ -89,38 +68,32 @@ class TrainerActor:
         os.environ |= {"RANK": str(self.rank), "WORLD_SIZE": str(self.count)}
         os.environ |= {"MASTER_ADDR": host, "MASTER_PORT": str(port)}
         os.environ["LOCAL_RANK"] = "0"  # index among the visible GPUs
-        recipe = pickle.loads(self._recipe)
-        config = recipe.config
-        torch.set_num_threads(config.threads or 1)
-        seed_everything(ranks().derive_seed(config.seed, "learner"))
-        self.algorithm = recipe.algorithm_class(recipe.model, config)
+        recipe: AlgorithmRecipe = pickle.loads(self._recipe)
+        torch.set_num_threads(recipe.config.threads or 1)
+        seed_everything(ranks().derive_seed(recipe.config.seed, "learner"))
+        self.algorithm = recipe.make()
         if self.count > 1:
-            self._engine = make_engine(config, self.algorithm)
+            self._engine = make_engine(recipe.config, self.algorithm)
 
     def load(self, state: Mapping[str, Any], counters: Mapping[str, int]) -> None:
         """Load the trainer's algorithm, with this learner's rows of environments."""
         share = share_of(as_tensors(state), self.state_dict(), self.rank)
         (self._engine or self.algorithm).load_state_dict(share)
-        self.count_as(counters)
+        self._set_counters(counters)
 
-    def load_weights(self, signature: Signature, weights: Mapping[str, Any]) -> None:
+    def load_weights(self, weights: Weights) -> None:
         """Load weights that the user changed."""
         model = self.algorithm.model
         if self._engine is None:
-            load(model, weights, signature)
+            weights.load(model)
             return
         state = self._engine.state_dict()
-        write(tensors_of(model) | state["model"], weights, signature)
+        weights.copy_to(tensors_of(model) | state["model"])
         self._engine.load_state_dict(state)
 
     def configure(self, config: bytes) -> None:
         """Use another config, pickled, from now on."""
         self.algorithm.config = pickle.loads(config)
-
-    def count_as(self, counters: Mapping[str, int]) -> None:
-        """Set the counters to those of the trainer."""
-        for name, count in counters.items():
-            setattr(self.algorithm.counters, name, count)
 
     def update(
         self,
@@ -140,8 +113,8 @@ class TrainerActor:
             continues: Whether episodes continue those of the previous rollout.
         """
         algorithm = self.algorithm
-        self.count_as(counters)
-        apply(settings, algorithm)
+        self._set_counters(counters)
+        apply_settings(settings, algorithm)
         data = TensorDict(as_tensors(rollout), size).to(algorithm.device)
         if not continues:
             algorithm.forget_episodes()
@@ -153,15 +126,91 @@ class TrainerActor:
             steps.append({k: float(x) for k, x in {**logs, **step}.items()})
             logs = {}
         now = asdict(algorithm.counters)
-        found = Learned(steps, now, settings_of(algorithm))
+        result = Learned(steps, now, settings_of(algorithm))
         with algorithm.runtime.gathered():
             if self.rank == 0:
                 tensors = learned(algorithm.model)
-                found.signature = Signature.of(tensors, now["policy_version"])
-                found.weights = packed(tensors)
-        return found
+                result.weights = Weights.of(tensors, now["policy_version"])
+        return result
 
     def state_dict(self) -> dict[str, Any]:
         """The algorithm's state, on the CPU."""
         state = (self._engine or self.algorithm).state_dict()
         return map_tensors(lambda x: x.cpu(), state)
+
+    def _set_counters(self, counters: Mapping[str, int]) -> None:
+        for name, count in counters.items():
+            setattr(self.algorithm.counters, name, count)
+
+
+def settings_of(algorithm: Any) -> dict[str, Any]:
+    """What a program may change of an algorithm between two updates: its numbers and
+    strings, the options of its optimizers, and which parameters are trained."""
+    attributes = vars(algorithm)
+    optimizers = {k: v for k, v in attributes.items() if isinstance(v, Optimizer)}
+    return {
+        "plain": {k: v for k, v in attributes.items() if isinstance(v, PLAIN)},
+        "groups": {
+            name: [
+                {key: value for key, value in group.items() if key != "params"}
+                for group in optimizer.param_groups
+            ]
+            for name, optimizer in optimizers.items()
+        },
+        "trained": {k: p.requires_grad for k, p in algorithm.model.named_parameters()},
+    }
+
+
+def apply_settings(settings: Mapping[str, Any], algorithm: Any) -> None:
+    """Give an algorithm the settings of another one.
+
+    Raises:
+        ValueError: If its optimizers have other groups, or its model other parameters.
+    """
+    for name, value in settings["plain"].items():
+        setattr(algorithm, name, value)
+    for name, groups in settings["groups"].items():
+        optimizer = getattr(algorithm, name)
+        for own, options in zip(optimizer.param_groups, groups, strict=True):
+            own.update(options)
+    parameters = dict(algorithm.model.named_parameters())
+    if parameters.keys() != settings["trained"].keys():
+        name = min(parameters.keys() ^ settings["trained"].keys())
+        raise ValueError(
+            f"the models of learners differ in {name}: make the trainer with the model"
+            " that is to be trained"
+        )
+    for name, trained in settings["trained"].items():
+        if parameters[name].requires_grad != trained:
+            parameters[name].requires_grad_(trained)
+
+
+def join_states(whole: Any, states: Sequence[Any]) -> Any:
+    """One state from those of all learners.
+
+    Tensors of other shapes than in `whole` are of the learners' own environments: they
+    are put together along the first axis. All else is the first learner's.
+
+    >>> join_states({"carry": torch.zeros(2)}, [{"carry": torch.ones(1)}] * 2)
+    {'carry': tensor([1., 1.])}
+    """
+    first = states[0]
+    if isinstance(first, Mapping):
+        wholes = whole if isinstance(whole, Mapping) else {}
+        return {
+            name: join_states(wholes.get(name), [state[name] for state in states])
+            for name in first
+        }
+    parted = isinstance(whole, Tensor) and isinstance(first, Tensor)
+    return torch.cat([*states]) if parted and whole.shape != first.shape else first
+
+
+def share_of(state: Any, own: Any, rank: int) -> Any:
+    """A learner's share of a state: its rows, where its `own` has fewer."""
+    if isinstance(state, Mapping):
+        owns = own if isinstance(own, Mapping) else {}
+        return {k: share_of(value, owns.get(k), rank) for k, value in state.items()}
+    both = isinstance(state, Tensor) and isinstance(own, Tensor)
+    if both and own.ndim > 0 and len(own) < len(state):
+        return state.narrow(0, rank * len(own), len(own))
+    return state

@@ -1,8 +1,8 @@
-"""Send weights to actors, with a signature that both sides check."""
+"""Weights for other processes, with a signature that the receiver checks."""
 
 from __future__ import annotations
 
-import hashlib
+import importlib
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-
-Entry = tuple[str, tuple[int, ...], str]
-
 
 LARGE = 1 << 16
 """Bytes; larger buffers are sent only if they have changed."""
@@ -28,49 +25,151 @@ class Signature:
     """The tensors of weights (names, shapes, dtypes), and their version.
 
     Attributes:
-        version: The `policy_version`.
-        entries: (name, shape, dtype) of each tensor, sorted by name.
-        digest: SHA-256 of both.
+        version: The `policy_version`, or the version of another model.
+        entries: (shape, dtype) of each tensor, by name.
     """
 
     version: int
-    entries: tuple[Entry, ...]
-    digest: str
+    entries: dict[str, tuple[tuple[int, ...], str]]
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor], version: int) -> Signature:
         """The signature of tensors by name.
 
         >>> Signature.of({"bias": torch.zeros(2)}, 3).entries
-        (('bias', (2,), 'torch.float32'),)
+        {'bias': ((2,), 'torch.float32')}
         """
-        entries = tuple(
-            (name, tuple(tensors[name].shape), str(tensors[name].dtype))
-            for name in sorted(tensors)
-        )
-        digest = hashlib.sha256(repr((version, entries)).encode()).hexdigest()
-        return cls(version, entries, digest)
+        entries = {k: (tuple(x.shape), str(x.dtype)) for k, x in tensors.items()}
+        return cls(version, entries)
 
-    def check(self, other: Signature) -> None:
-        """Compare with the signature of the receiver of these weights.
+    def select(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The receiver's tensors that this signature names, detached.
 
         Raises:
-            SignatureError: If they differ; it names the first tensor that does.
+            SignatureError: If they do not match.
         """
-        if self.digest == other.digest:
-            return
-        own, others = ({e[0]: e[1:] for e in s.entries} for s in (self, other))
-        for name in sorted(own.keys() | others.keys()):
-            sent, there = own.get(name, "nothing"), others.get(name, "nothing")
-            if sent != there:
+        there = {k: tensors[k].detach() for k in self.entries if k in tensors}
+        own = Signature.of(there, self.version).entries
+        for name, sent in sorted(self.entries.items()):
+            if sent != own.get(name):
                 raise SignatureError(
-                    f"weights of version {self.version}: {name} was sent as {sent},"
-                    f" and the receiver has {there}. Models must not change while they"
-                    " are trained on Ray: make the trainer with the changed model"
+                    f"weights of version {self.version}: {name} was sent as {sent}, and"
+                    f" the receiver has {own.get(name, 'nothing')}. Models must not"
+                    " change while they are trained on Ray: make the trainer with the"
+                    " changed model"
                 )
-        raise SignatureError(
-            f"weights of version {self.version} came in place of {other.version}"
-        )
+        return there
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of a model in one message: arrays, and their signature.
+
+    Ray sends arrays without copying them several times, which it does with tensors.
+
+    Attributes:
+        signature: Of the tensors.
+        arrays: The tensors by name; bfloat16 as int16, which NumPy knows.
+    """
+
+    signature: Signature
+    arrays: dict[str, np.ndarray]
+
+    @classmethod
+    def of(cls, tensors: Mapping[str, Tensor], version: int) -> Weights:
+        """The message of tensors by name, on any device."""
+        arrays = {name: _bits(x.detach().cpu()).numpy() for name, x in tensors.items()}
+        return cls(Signature.of(tensors, version), arrays)
+
+    def load(self, model: nn.Module) -> None:
+        """Copy them into a model.
+
+        Raises:
+            SignatureError: If the model has other tensors by these names.
+        """
+        self.copy_to(tensors_of(model))
+
+    @torch.no_grad()
+    def copy_to(self, tensors: Mapping[str, Tensor]) -> None:
+        """Copy them into tensors of these names; as `load`."""
+        there = self.signature.select(tensors)
+        for name, array in self.arrays.items():
+            # Fetched arrays are read-only, which PyTorch refuses.
+            _bits(there[name]).copy_(torch.from_numpy(np.array(array)))
+
+
+@dataclass(frozen=True)
+class StoredVersion:
+    """A version of weights in Ray's object store.
+
+    Attributes:
+        version: See `Signature`.
+        refs: The reference of the `Weights`, in a list, so that Ray leaves it to the
+            receiver to fetch them; empty if the receiver has them.
+    """
+
+    version: int
+    refs: list[Any]
+
+    def fetch(self) -> Weights:
+        """The weights, from the object store."""
+        return importlib.import_module("ray").get(self.refs[0])
+
+
+class WeightStore:
+    """Puts the weights of a model into Ray's object store, once for each version.
+
+    Sent are all tensors that are `learned`, now or earlier: receivers have the model as
+    it is now. Of buffers of more than `LARGE` bytes, such as masks or quantized
+    weights, only changed ones are sent.
+
+    Args:
+        cluster: The `Cluster` with the object store.
+        model: The model that learns.
+        exact: Whether weights may also change without a new version, and are compared.
+
+    Attributes:
+        version: The version that was sent last; None if there is none.
+        megabytes: Its size.
+    """
+
+    def __init__(self, cluster: Any, model: nn.Module, *, exact: bool = False) -> None:
+        self._cluster, self._model, self._exact = cluster, model, exact
+        self._names: set[str] = set()
+        self._unchanged = {
+            name: (x, x._version)
+            for name, x in model.named_buffers()
+            if x.nbytes > LARGE
+        }
+        self._stored: tuple[tuple[int, int], Any] | None = None
+        self.version: int | None = None
+        self.megabytes = 0.0
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensors to send, by name. One that was sent once is always sent."""
+        for name in learned(self._model):
+            if name not in self._unchanged:
+                self._names.add(name)
+        buffers = dict(self._model.named_buffers())
+        for name, (first, version) in self._unchanged.items():
+            if buffers[name] is not first or first._version != version:
+                self._names.add(name)
+        every = tensors_of(self._model)
+        sent = {name: x.detach() for name, x in every.items() if name in self._names}
+        self.megabytes = sum(x.nbytes for x in sent.values()) / 1e6
+        return sent
+
+    def put(self, version: int) -> StoredVersion:
+        """The current weights as this version, in the object store.
+
+        Raises:
+            StoreFullError: If there is no room for them.
+        """
+        key = version, checksum(self.tensors()) if self._exact else 0
+        if self._stored is None or self._stored[0] != key:
+            weights = Weights.of(self.tensors(), version)
+            self._stored, self.version = (key, self._cluster.put(weights)), version
+        return StoredVersion(version, [self._stored[1]])
 
 
 def learned(model: nn.Module) -> dict[str, Tensor]:
@@ -79,80 +178,17 @@ def learned(model: nn.Module) -> dict[str, Tensor]:
     return found | dict(model.named_buffers())
 
 
-class Travelling:
-    """The tensors that must be sent to receivers that have the model as it is now.
-
-    These are all tensors that are `learned`, now or earlier; but of buffers of more
-    than `LARGE` bytes, such as masks or quantized weights, only changed ones.
-    """
-
-    def __init__(self, model: nn.Module) -> None:
-        self._model, self._names = model, set[str]()
-        large = (each for each in model.named_buffers() if each[1].nbytes > LARGE)
-        self._first = {name: _digest(x) for name, x in large}
-
-    def __call__(self) -> dict[str, Tensor]:
-        """The tensors by name. A tensor that was sent once is always sent."""
-        first, model = self._first, self._model
-        found = learned(model).items()
-        self._names |= {k for k, x in found if k not in first or first[k] != _digest(x)}
-        own = tensors_of(model).items()
-        return {name: x.detach() for name, x in own if name in self._names}
-
-
-def packed(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    """Tensors as arrays, which Ray sends without copying them several times."""
-    return {name: _bits(x.detach().cpu()).numpy() for name, x in tensors.items()}
-
-
-def checksum(tensors: Mapping[str, Tensor]) -> int:
-    """A number that changes with any bit of the tensors or of their names."""
-    found = 0
-    for name, array in packed(tensors).items():
-        found = zlib.crc32(array.tobytes(), zlib.crc32(name.encode(), found))
-    return found
-
-
 def tensors_of(model: nn.Module) -> dict[str, Tensor]:
     """All parameters and buffers by name."""
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
-def named_by(signature: Signature, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The receiver's tensors that a signature names.
-
-    Raises:
-        SignatureError: If they do not match.
-    """
-    names = (name for name, *_ in signature.entries)
-    there = {name: tensors[name].detach() for name in names if name in tensors}
-    signature.check(Signature.of(there, signature.version))
-    return there
-
-
-def load(model: nn.Module, arrays: Mapping[str, Any], signature: Signature) -> None:
-    """Copy weights that were `packed` into a model.
-
-    Raises:
-        SignatureError: If the model has other tensors by these names.
-    """
-    write(tensors_of(model), arrays, signature)
-
-
-@torch.no_grad()
-def write(
-    tensors: Mapping[str, Tensor], arrays: Mapping[str, Any], signature: Signature
-) -> None:
-    """Copy weights that were `packed` into tensors of these names; as `load`."""
-    there = named_by(signature, tensors)
-    for name, array in arrays.items():
-        # Fetched arrays are read-only, which PyTorch refuses.
-        _bits(there[name]).copy_(torch.from_numpy(np.array(array)))
-
-
-def _digest(x: Tensor) -> bytes:
-    array = _bits(x.detach().cpu()).contiguous().numpy()
-    return hashlib.sha256(array.data).digest()
+def checksum(tensors: Mapping[str, Tensor]) -> int:
+    """A number that changes with any bit of the tensors or of their names."""
+    found = 0
+    for name, array in Weights.of(tensors, 0).arrays.items():
+        found = zlib.crc32(array.tobytes(), zlib.crc32(name.encode(), found))
+    return found
 
 
 def _bits(x: Tensor) -> Tensor:

@@ -12,10 +12,9 @@ import torch
 
 from yieldrl.collectors.acting import VersionedAgent
 from yieldrl.collectors.sync import SyncCollector
-from yieldrl.distributed.noting import NotingStepper
-from yieldrl.distributed.remote_agent import RemoteAgent
-from yieldrl.distributed.versions import check_versions
-from yieldrl.distributed.weights import Signature, load
+from yieldrl.distributed.inference import RemoteAgent
+from yieldrl.distributed.stats import OutcomeStepper
+from yieldrl.distributed.weights import StoredVersion
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.foundations import derive_seed
 from yieldrl.foundations.conversion import copied_array
@@ -49,26 +48,17 @@ class RolloutWorkerActor:
         recipe: An `EnvRecipe` for its environments, pickled.
         count: Number of workers.
         stats: The `StatsActor`, if there is one.
-        versions: Versions of the starting program; by default they are not compared.
-
-    Raises:
-        VersionError: If versions differ here.
+        begin: Arguments of `begin`, if it is to begin at once.
     """
 
-    def __init__(
-        self,
-        recipe: bytes,
-        count: int,
-        stats: Any = None,
-        versions: Mapping[str, str] | None = None,
-    ) -> None:
-        if versions is not None:
-            check_versions(versions)
+    def __init__(self, recipe: bytes, count: int, stats: Any, *begin: Any) -> None:
         torch.set_num_threads(1)  # workers share the cores
         self.recipe, self.count = pickle.loads(recipe), count
         self.envs = self.recipe.make()
         self._rows, self._stats = _Rows(), stats
         self._collector: SyncCollector | None = None
+        if begin:
+            self.begin(*begin)
 
     def describe(self) -> tuple[Any, ...]:
         """Spaces and recorded info of its environments."""
@@ -92,12 +82,13 @@ class RolloutWorkerActor:
         if recipe is not None:
             agent = pickle.loads(recipe).make(config)
         self._actor = _Share(agent, count, self.count)
+        self._loaded: int | None = None  # version of the weights
         seed += own.index * count
         if own.life:
             seed = derive_seed(seed, f"life {own.life}")
         options = {"seed": seed, "report_every": config.report_every}
         self._collector = SyncCollector(self.envs, self._actor, self._rows, **options)
-        self._collector.stepper = self._stepper = NotingStepper(self.envs)
+        self._collector.stepper = self._stepper = OutcomeStepper(self.envs)
         if state is not None:
             self._actor.agent.load_state_dict(state["actor"])
             self._collector.load_state_dict(state["collector"])
@@ -106,28 +97,22 @@ class RolloutWorkerActor:
         self,
         num_rows: int,
         sample_step: int,
-        signature: Signature | None = None,
-        weights: Mapping[str, Any] | None = None,
-        inference: tuple[Any, list[Any]] | None = None,
+        weights: StoredVersion,
+        inference: Any = None,
     ) -> Segment:
         """Take `num_rows` steps of all its environments.
 
         Args:
             num_rows: Number of steps.
             sample_step: Steps of all environments of all workers before.
-            signature: Signature of new weights, if there are any.
-            weights: The new weights, `packed`.
-            inference: The actor to ask, and its answer once it has new weights.
+            weights: The weights to act with.
+            inference: The actor to ask for actions, if it has the policy.
 
         Raises:
             SignatureError: If the weights do not fit this model.
         """
         assert self._collector is not None, "begin() comes first"
-        if signature is not None and weights is not None:
-            load(self._actor.agent.model, weights, signature)
-            self._actor.set_version(signature.version)
-        if inference is not None:
-            self._actor.agent.ask(*inference)
+        self._act_with(weights, inference)
         self._actor.agent.counters.sample_step = sample_step
         self._rows.clear()  # left from before an error
         began = time.monotonic()
@@ -137,10 +122,19 @@ class RolloutWorkerActor:
             steps = num_rows * self.envs.num_envs
             ends = [g for g in logs if g], self._stepper.take()
             self._stats.add.remote(self.recipe.index, steps, *ends)
-        version, told = self._actor.version, {}
+        version, metrics = self._actor.version, {}
         if inference is not None:
-            version, told = self._actor.agent.told()
-        return Segment(rows, logs, breaks, version, time.monotonic() - began, told)
+            version, metrics = self._actor.agent.report()
+        return Segment(rows, logs, breaks, version, time.monotonic() - began, metrics)
+
+    def _act_with(self, weights: StoredVersion, inference: Any) -> None:
+        """Fetch weights, if they are new; or ask an actor that has them."""
+        if inference is not None:
+            self._actor.agent.ask(inference, weights)
+        elif weights.version != self._loaded:
+            weights.fetch().load(self._actor.agent.model)
+            self._actor.set_version(weights.version)
+            self._loaded = weights.version
 
     def report(self) -> dict[str, Any]:
         """Logs of episodes that ended and that no step has reported yet."""

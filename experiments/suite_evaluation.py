@@ -1,20 +1,28 @@
 """Evaluation as in robotics papers: success rates by task, over a suite."""
 
 import dataclasses
+import multiprocessing
+import os
 import re
-from collections.abc import Generator, Mapping
+import signal
+from collections.abc import Generator, Iterable, Mapping
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from yieldrl.collectors.pace import Pace
-from yieldrl.distributed.eval_actor import Share
-from yieldrl.distributed.playing import (
-    LocalPlayers,
-    Players,
-    ProcessPlayers,
-    RayPlayers,
-)
-from yieldrl.distributed.pool import pickled
+from yieldrl.distributed.actors import WorkerError
+from yieldrl.distributed.cluster import Cluster
+from yieldrl.distributed.evaluation import EnvShare, EvalActor
+from yieldrl.distributed.recipes import AgentRecipe, pickled
+from yieldrl.envs import processes
 from yieldrl.envs.suites import find_suite
 from yieldrl.experiments.suite_results import EpisodeOutcome, SuiteResults
 from yieldrl.loggers import record_video
@@ -72,7 +80,7 @@ class SuiteEvaluation:
         }
         self.planned = sum(map(len, self.pending.values()))
         self._shares: dict[str, bytes] = {}
-        self._playing: dict[int, tuple[str, int]] = {}  # by worker
+        self._playing: dict[Future[Any], tuple[int, str, int]] = {}
         self._players: Players | None = None
 
     def config(self, task: str) -> Any:
@@ -83,14 +91,17 @@ class SuiteEvaluation:
         return dataclasses.replace(own, env_kwargs=kwargs, **changes)
 
     @property
-    def players(self) -> Players:
+    def players(self) -> "Players":
         """The players, started when they are first needed."""
         if self._players is None:
-            agent, config = self.trainer.agent, self.config(next(iter(self.tasks)))
-            kind = RayPlayers if self.ray else ProcessPlayers
             count = min(max(1, self.workers), max(1, self.planned))
-            alone = self.workers == 0 and not self.ray
-            self._players = LocalPlayers(agent) if alone else kind(agent, config, count)
+            config, agent = self.trainer.config, self.trainer.agent
+            if self.ray:
+                self._players = RayPlayers(agent, config, count)
+            elif self.workers:
+                self._players = ProcessPlayers(agent, count)
+            else:
+                self._players = Players(agent)
         return self._players
 
     def pace(self) -> Pace | None:
@@ -99,8 +110,8 @@ class SuiteEvaluation:
         task = next((task for task, left in self.pending.items() if left), None)
         if task is None:
             return None
-        self.players.ask(0, ("pace", self._share(task), self.seed))
-        return self.players.answer()[1]
+        future = self.players.ask(0, "pace", self._share(task), self.seed)
+        return self.players.result(0, self.players.first([future]))
 
     def seconds(self, pace: Pace) -> float:
         """The longest time, in seconds, of the remaining episodes."""
@@ -116,13 +127,14 @@ class SuiteEvaluation:
         for worker in range(self.players.count):
             self._ask(worker)
         while self._playing:
-            worker, (result, seconds) = self.players.answer()
-            task, number = self._playing.pop(worker)
-            said = result.successes
+            future = self.players.first(self._playing)
+            worker, task, number = self._playing.pop(future)
+            result, seconds = self.players.result(worker, future)
+            successes = result.successes
             outcome = EpisodeOutcome(
                 task=task,
                 number=number,
-                success=None if said is None else bool(said[0]),
+                success=None if successes is None else bool(successes[0]),
                 episode_return=float(result.returns[0]),
                 length=int(result.lengths[0]),
                 seconds=round(seconds, 3),
@@ -158,20 +170,142 @@ class SuiteEvaluation:
         """Give a free worker the next episode, if any is left: of its own task, as a
         change of task takes long, or else of a task that no other worker plays."""
         left = {name: rest for name, rest in self.pending.items() if rest}
-        if not left or worker in self._playing:
+        if not left or worker in {own for own, *_ in self._playing.values()}:
             return
         if task not in left:
-            others = {name for name, _ in self._playing.values()}
+            others = {name for _, name, _ in self._playing.values()}
             free = [name for name in left if name not in others]
             task = free[0] if free else max(left, key=lambda name: len(left[name]))
         number = self.pending[task].pop(0)
-        self._playing[worker] = task, number
-        self.players.ask(worker, ("play_one", self._share(task), self.seed + number))
+        args = self._share(task), None, 1, self.seed + number
+        self._playing[self.players.ask(worker, "play", *args)] = worker, task, number
 
     def _share(self, task: str) -> bytes:
         if task not in self._shares:
             trainer = self.trainer
             source = trainer.evaluator.source
-            share = Share(source, self.config(task), type(trainer), as_it_is=False)
+            parts = source, self.config(task), type(trainer)
+            share = EnvShare(*parts, alone=True)
             self._shares[task] = pickled(share)
         return self._shares[task]
+
+
+class Players:
+    """One player in this process; subclasses have several in others.
+
+    Args:
+        agent: The agent that acts.
+    """
+
+    count = 1
+
+    def __init__(self, agent: Any) -> None:
+        self._actor = EvalActor()
+        self._actor.agent = agent
+
+    def ask(self, worker: int, method: str, *args: Any) -> Future[Any]:
+        """The future answer to a call of `EvalActor`, of a player that is free."""
+        self._call = method, args
+        return Future()
+
+    def first(self, futures: Iterable[Future[Any]]) -> Future[Any]:
+        """Wait for the first of several answers."""
+        (method, args), (future,) = self._call, futures
+        future.set_result(getattr(self._actor, method)(*args))
+        return future
+
+    def result(self, worker: int, future: Future[Any]) -> Any:
+        """The answer to a call.
+
+        Raises:
+            WorkerError: If it failed in another process, or that has ended.
+        """
+        return future.result()
+
+    def close(self) -> None:
+        """End all players."""
+        self._actor.close()
+
+
+class ProcessPlayers(Players):
+    """Players in processes of their own, each with a copy of the agent.
+
+    They start side by side, by forkserver or spawn, and know what is importable.
+
+    Args:
+        agent: The agent that acts.
+        count: How many.
+    """
+
+    def __init__(self, agent: Any, count: int) -> None:
+        self.count = count
+        context = multiprocessing.get_context(processes.start_method())
+        recipe = pickled(AgentRecipe.of(agent))
+        self._pools = [
+            ProcessPoolExecutor(1, context, initializer=_begin, initargs=(recipe,))
+            for _ in range(count)
+        ]
+        with processes.without_main():
+            self._pids = [pool.submit(os.getpid) for pool in self._pools]
+
+    def ask(self, worker: int, method: str, *args: Any) -> Future[Any]:
+        return self._pools[worker].submit(_call, method, *args)
+
+    def first(self, futures: Iterable[Future[Any]]) -> Future[Any]:
+        return wait(futures, return_when=FIRST_COMPLETED).done.pop()
+
+    def result(self, worker: int, future: Future[Any]) -> Any:
+        try:
+            return future.result()
+        except BrokenExecutor as error:
+            raise WorkerError(
+                f"evaluation worker {worker} has ended: it was killed, or memory ran"
+                " out; the same command goes on where it was, and fewer workers need"
+                " less memory"
+            ) from error
+        except Exception as error:
+            said = f"evaluation worker {worker}: {type(error).__name__}: {error}"
+            raise WorkerError(said) from error
+
+    def close(self) -> None:
+        for pool, pid in zip(self._pools, self._pids, strict=True):
+            pool.shutdown(wait=False, cancel_futures=True)
+            if pid.done() and pid.exception() is None:
+                with suppress(ProcessLookupError):  # it has ended already
+                    os.kill(pid.result(), signal.SIGTERM)
+
+
+class RayPlayers(ProcessPlayers):
+    """Players in actors on Ray, each with a copy of the agent.
+
+    Args:
+        agent: The agent that acts.
+        config: Its config; `ray_address` says which Ray.
+        count: How many.
+    """
+
+    def __init__(self, agent: Any, config: Any, count: int) -> None:
+        self.count, role = count, "eval_actors"
+        on_gpu = float(config.device.startswith("cuda"))
+        needs = {role: {"GPU": on_gpu}}
+        self._cluster = Cluster(config.ray_address, {role: count}, needs)
+        recipe = self._cluster.put(pickled(AgentRecipe.of(agent)))
+        parts = EvalActor, role, recipe
+        self._actors = [self._cluster.actor(*parts) for _ in range(count)]
+
+    def ask(self, worker: int, method: str, *args: Any) -> Future[Any]:
+        return getattr(self._actors[worker], method).remote(*args).future()
+
+    def close(self) -> None:
+        self._cluster.close()
+
+
+_player = EvalActor()  # of a process of `ProcessPlayers`
+
+
+def _begin(recipe: bytes) -> None:
+    _player.begin(recipe)
+
+
+def _call(method: str, *args: Any) -> Any:
+    return getattr(_player, method)(*args)

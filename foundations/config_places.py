@@ -39,10 +39,6 @@ class PlacesConfig(Checked):
     """Processes that choose the actions of all rollout workers, in batches, with `ray`:
     that pays for large policies. With 0 each worker has a copy of the policy."""
 
-    weight_transfer: Literal["store", "group"] = "store"
-    """Path of new weights to inference actors: through Ray's object `store`, or over a
-    `group` (gloo), which pays for large models."""
-
     learners: Annotated[int, Field(ge=0, le=1_000)] = 0
     """Processes that learn together, each from an equal share of every rollout, with
     `ray`. With 0 this process learns."""
@@ -71,9 +67,8 @@ class PlacesConfig(Checked):
 
     def in_one_process(self, **changes: Any) -> Self:
         """This config for use inside one process, without other processes."""
-        alone: dict[str, Any] = {"collection": "sync", "weight_transfer": "store"}
+        alone: dict[str, Any] = {"collection": "sync", "replay_actor": False}
         alone |= {"inference_actors": 0, "learners": 0, "eval_actors": 0}
-        alone["replay_actor"] = False
         return replace(self, **alone, **changes)
 
     def _check_places(self) -> None:
@@ -81,17 +76,6 @@ class PlacesConfig(Checked):
         for name in ("inference_actors", "learners", "eval_actors", "replay_actor"):
             if getattr(self, name) and self.collection != "ray":
                 raise self.error(name, "it is for processes of collection='ray'")
-        if self.weight_transfer == "group" and self.inference_actors == 0:
-            raise self.error(
-                "weight_transfer",
-                "a group is of inference actors: choose 'store', or inference_actors=1",
-            )
-        if self.weight_transfer == "group" and self.when_stale == "drop":
-            raise self.error(
-                "weight_transfer",
-                "a group has the newest weights alone, and with when_stale='drop'"
-                " older ones act too: choose 'store'",
-            )
 
 
 @dataclass(frozen=True)
@@ -104,7 +88,6 @@ class SyncOnly:
     ray_address: ClassVar[str] = ""
     rollout_workers: ClassVar[int] = 1
     inference_actors: ClassVar[int] = 0
-    weight_transfer: ClassVar[Literal["store"]] = "store"
     learners: ClassVar[int] = 0
     engine: ClassVar[Literal["ddp"]] = "ddp"
     zero_stage: ClassVar[int] = 0

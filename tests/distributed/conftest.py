@@ -40,7 +40,7 @@ def on_ray(request, one_ray, monkeypatch):
     Not those of the roles that a mark `own_processes` names: where they die, or fail to
     begin; nor where a test has a cluster that keeps them from test to test itself.
     """
-    if {"cluster", "places"} & {*request.fixturenames}:
+    if "places" in request.fixturenames:
         yield
         return
     mark = request.node.get_closest_marker("own_processes")
@@ -48,10 +48,10 @@ def on_ray(request, one_ray, monkeypatch):
     processes = request.getfixturevalue("processes")
     actor = Cluster.actor
 
-    def made(self, kind, place=None, *args):
+    def made(self, kind, role=None, *args):
         if processes.keeps(kind) and kind.__name__ not in own:
             return processes.actor(kind, *args)
-        return actor(self, kind, place, *args)
+        return actor(self, kind, role, *args)
 
     monkeypatch.setattr(Cluster, "actor", made)
     yield

@@ -228,9 +228,10 @@ def test_what_is_too_old_is_dropped_and_counted():
         segments, logs = trainer.collector.segments, []
         for log in trainer():
             logs.append(log["logs"])
-            refs = [ref for request in segments._requests for ref in request.answers]
-            ray.wait(refs, num_returns=len(refs))
-            assert segments.ready == len(segments) == 1
+            calls = [call for request in segments._requests for call in request.calls]
+            ray.wait([call.answer for call in calls], num_returns=len(calls))
+            assert segments.all_arrived
+            assert len(segments) == 1
             if trainer.buffer.full:
                 check_rows(trainer.buffer.rollout())
         found = trainer.collector.state_dict()["dropped"]

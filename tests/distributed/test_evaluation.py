@@ -54,16 +54,21 @@ CONFIG = {"device": "cpu", "num_envs": 2, "hidden_sizes": (8,), "eval_episodes":
 
 
 class Places:
-    """A cluster with places for two evaluation actors, which it keeps."""
+    """A cluster with two evaluation actors, which it keeps."""
 
     def __init__(self):
-        self.real = Cluster("", {"eval_actors": [{"CPU": 1}] * 2})
-        self.cluster, self.ray, self.kept = self, self.real.ray, {}
+        self.real = Cluster("", {"eval_actors": 2})
+        self.cluster, self.ray, self.put = self, self.real.ray, self.real.put
+        self.kept, self.asked = {}, 0
 
-    def actor(self, kind, place):
-        if place not in self.kept:
-            self.kept[place] = self.real.actor(kind, place)
-        return self.kept[place]
+    def actor(self, kind, role, *args):
+        """One of the two; with arguments, one in place of one that was killed."""
+        number, self.asked = self.asked % 2, self.asked + (not args)
+        if args:
+            (number,) = {0, 1} - self.kept.keys()
+        if number not in self.kept:
+            self.kept[number] = self.real.actor(kind, role, *args)
+        return self.kept[number]
 
     def kill(self, actor):
         self.real.kill(actor)
@@ -113,8 +118,8 @@ def test_every_number_is_that_of_an_evaluation_in_process(places):
     assert found == expected
     assert [log["episodes"] for log in found] == [5, 1, 13]
     assert found[2]["episode_return_std"] > 0
-    assert shared.lives == [0, 0]
-    assert len({*shared.actors}) == 2
+    assert shared.actors.lives == [0, 0]
+    assert len({*shared.actors.actors}) == 2
 
 
 @pytest.mark.slow
@@ -152,4 +157,4 @@ def test_an_actor_that_is_killed_is_started_again_and_plays_anew(places, tmp_pat
     (tmp_path / "dies").touch()
     trainer = ppo.Trainer(ppo.Config(**CONFIG), envs=Line)
     assert shared(trainer.agent, 5) == expected
-    assert sorted(shared.lives) == [0, 1]
+    assert sorted(shared.actors.lives) == [0, 1]

@@ -5,12 +5,10 @@ from contextlib import closing
 import pytest
 
 from yieldrl.algorithms import ppo
-from yieldrl.distributed import StoreFullError, VersionError, WorkerError
-from yieldrl.distributed import pool as pools
-from yieldrl.distributed.answers import answer_of
+from yieldrl.distributed import StoreFullError, WorkerError
+from yieldrl.distributed.actors import answer_of
 from yieldrl.distributed.cluster import Cluster
-from yieldrl.distributed.slow_workers import SlowWorkers
-from yieldrl.distributed.versions import check_versions, versions
+from yieldrl.distributed.segments import SlowWorkers
 
 ON_RAY = (
     pytest.mark.slow,
@@ -47,7 +45,7 @@ def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time(
 ):
     """Before it, logs say how many work and wait."""
     looked = []
-    monkeypatch.setattr(SlowWorkers, "look", lambda _, seconds: looked.append(seconds))
+    monkeypatch.setattr(SlowWorkers, "check", lambda _, seconds: looked.append(seconds))
     with Trainer(CONFIG) as trainer:
         with closing(trainer()) as loop:
             logs = next(log["logs"] for log in loop if "workers" in log["logs"])
@@ -61,24 +59,6 @@ def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time(
                 trainer.collector.collect(16)
 
 
-@with_ray
-def test_other_versions_are_said_with_the_workers_name(monkeypatch):
-    own = versions()
-    monkeypatch.setattr(pools, "versions", lambda: {**own, "torch": "1.0", "x": "2"})
-    said = (
-        rf"rollout worker 0: \S*VersionError: on \S+ it has torch {own['torch']} and"
-        r" the program that trains has 1\.0, x None and .* has 2: install one version"
-    )
-    with pytest.raises(WorkerError, match=said):
-        ppo.Trainer(CONFIG)
-
-
-def test_equal_versions_pass():
-    assert check_versions(versions()) is None
-    with pytest.raises(VersionError, match="it has Python 3"):
-        check_versions({"Python": "2.7"})
-
-
 class Full:
     """An actor whose answer finds no room."""
 
@@ -90,10 +70,10 @@ class Full:
 
 @with_ray
 def test_a_full_object_store_is_said_with_what_to_do(monkeypatch, one_ray):
-    cluster = Cluster("", {"rollout_workers": [{"CPU": 1.0}]})
+    cluster = Cluster("", {"rollout_workers": 1})
     said = r"object store is full.*ray start --object-store-memory.*max_policy_lag"
     with pytest.raises(StoreFullError, match=said):
-        answer_of("actor", cluster.actor(Full).answer.remote())
+        answer_of("actor", cluster.actor(Full, None).answer.remote())
 
     def full(value):
         raise one_ray.exceptions.ObjectStoreFullError("no memory")
@@ -103,21 +83,29 @@ def test_a_full_object_store_is_said_with_what_to_do(monkeypatch, one_ray):
         cluster.put(1)
 
 
-def test_a_slow_worker_is_said_once_in_a_while(caplog):
-    for seconds, said in (
-        ([1.0, 6.0], [[], [], [1], [], []]),  # of two, too
-        ([1.0, 5.0, 1.0], [[]] * 5),  # five times is not more than five times
-        ([0.01, 0.09, 0.01], [[]] * 5),  # nobody waits for so little
-        ([3.0], [[]] * 5),
+def test_a_slow_worker_is_said_once(caplog):
+    for seconds, count in (
+        ([1.0, 6.0], 1),
+        ([1.0, 5.0, 1.0], 0),  # five times is not more than five times
+        ([0.01, 0.09, 0.01], 0),  # nobody waits for so little
+        ([3.0], 0),
     ):
+        caplog.clear()
         slow = SlowWorkers(len(seconds))
-        assert [slow.look(seconds) for _ in range(5)] == said
-    (text,) = [record.getMessage() for record in caplog.records]
-    begin = "rollout worker 1 takes 6.0 s for a segment, the others 1.0 s"
-    assert text.startswith(begin)
+        for _ in range(2):
+            slow.check(seconds)
+        assert not caplog.records, "three segments in a row"
+        for _ in range(3):
+            slow.check(seconds)
+        texts = [record.getMessage() for record in caplog.records]
+        assert len(texts) == count
+        begin = "rollout worker 1 takes 6.0 s for a segment, the others 1.0 s"
+        assert all(text.startswith(begin) for text in texts)
+    caplog.clear()
     slow, row = SlowWorkers(2), [1.0, 6.0]  # one fast segment in between is enough
-    found = [slow.look(times) for times in (row, row, [1.0, 1.0], row, row, row)]
-    assert found == [[]] * 5 + [[1]]
+    for times in (row, row, [1.0, 1.0], row, row):
+        slow.check(times)
+    assert not caplog.records
 
 
 def check_logs(logs, model):

@@ -49,7 +49,7 @@ def learned(name: str) -> tuple[Any, tuple[Any, ...]]:
 def pool_of(algorithm: Any, count: int = 1) -> ImaginationPool:
     config: Any = algorithm.config
     object.__setattr__(config, "imagination_actors", count)
-    cluster = Cluster("", {"imagination_actors": [{"CPU": 1}] * count})
+    cluster = Cluster("", {"imagination_actors": count})
     return ImaginationPool(cluster, algorithm, config)
 
 

@@ -14,15 +14,15 @@ from factories import plain
 from yieldrl.algorithms import dqn, ppo, ppo_lstm
 from yieldrl.distributed import (
     InferenceActor,
-    Signature,
     SignatureError,
+    Weights,
     WorkerError,
-    lives,
+    actors,
 )
-from yieldrl.distributed.inference_pool import InferencePool
+from yieldrl.distributed.inference import DeadInferenceError, RemoteAgent
+from yieldrl.distributed.pool import InferencePool
 from yieldrl.distributed.recipes import AgentRecipe
-from yieldrl.distributed.remote_agent import DeadInferenceError, RemoteAgent
-from yieldrl.distributed.weights import learned, packed
+from yieldrl.distributed.weights import StoredVersion, learned
 
 SPACES = gym.spaces.Box(-9, 9, (4,)), gym.spaces.Discrete(2)
 SMALL = {"num_envs": 4, "hidden_sizes": (8,), "device": "cpu", "eval_every": 0}
@@ -42,7 +42,8 @@ def actor_of(module=ppo, size=5, seconds=60.0, **options):
     agent = module.Agent(
         module.Algorithm(module.Model(*SPACES, config), config), config
     )
-    actor = InferenceActor(config, size, seconds)
+    actor = InferenceActor(config, size)
+    actor.seconds = seconds
     actor.begin(pickle.dumps(AgentRecipe(module.Agent, module.Algorithm, agent.model)))
     return actor, agent
 
@@ -90,9 +91,7 @@ class TestBatches:
                 with torch.no_grad():
                     for x in agent.model.parameters():
                         x += 0.5
-                tensors = learned(agent.model)
-                signature = Signature.of(tensors, version)
-                assert actor.load(signature, packed(tensors)) == version
+                actor.load(Weights.of(learned(agent.model), version))
             ((answer, _),) = ask(actor, obs)
             extras = answer["extras"]
             assert extras["policy_version"].tolist() == [version] * 2
@@ -103,9 +102,24 @@ class TestBatches:
     def test_weights_of_another_model_are_refused(self):
         actor, _ = actor_of()
         _, other = actor_of(hidden_sizes=(9,))
-        tensors = learned(other.model)
+        weights = Weights.of(learned(other.model), 3)
         with pytest.raises(SignatureError, match=r"version 3: .* was sent as \(\(9,"):
-            actor.load(Signature.of(tensors, 3), packed(tensors))
+            actor.load(weights)
+
+    def test_a_question_brings_newer_weights_and_none_that_are_older(self):
+        actor, agent = actor_of(size=2)
+
+        async def questions():
+            found = []
+            for version in (2, 1, 3):
+                stored = asyncio.get_running_loop().create_future()
+                stored.set_result(Weights.of(learned(agent.model), version))
+                asked = rows(2), 2, 0, StoredVersion(version, [stored])
+                answer, _ = await actor.act(*asked)
+                found.append(answer["extras"]["policy_version"].tolist())
+            return found
+
+        assert asyncio.run(questions()) == [[2, 2], [2, 2], [3, 3]]
 
     def test_agents_without_log_probabilities_know_the_steps_and_name_the_version(self):
         options = {"epsilon_start": 1.0, "epsilon_end": 0.0, "total_steps": 100}
@@ -127,18 +141,21 @@ class TestBatches:
 
 def test_a_segment_is_as_old_as_the_oldest_weights_in_it(monkeypatch):
     pytest.importorskip("ray", reason="its answers are Ray's")
-    versions = iter([3, 5])
+    versions, sent = iter([3, 5]), []
 
-    def act(obs, count, step):
+    def act(obs, count, step, weights):
+        sent.append(weights)
         extras = {"policy_version": np.full(count, next(versions))}
         return {"action": np.zeros(count), "extras": extras}, count
 
     agent = RemoteAgent(2)
     monkeypatch.setattr(agent, "_get", lambda answer: answer)
-    agent.ask(SimpleNamespace(act=SimpleNamespace(remote=act)), [3])
+    weights = StoredVersion(3, [])
+    agent.ask(SimpleNamespace(act=SimpleNamespace(remote=act)), weights)
     for _ in range(2):
         agent.sample(rows(2))
-    assert agent.told()[0] == 3
+    assert agent.report()[0] == 3
+    assert sent == [weights, None], "the first question brings them"
 
 
 class FakeCluster:
@@ -147,10 +164,9 @@ class FakeCluster:
     def __init__(self):
         self.made, self.killed, self.closed = [], [], False
 
-    def actor(self, kind, place, config, size):
-        method = SimpleNamespace(remote=lambda *args: ("answer", *args))
-        self.made.append((place, config.seed, config.num_envs, size))
-        return SimpleNamespace(begin=method, load=method, number=len(self.made))
+    def actor(self, kind, role, config, size, *begun):
+        self.made.append((role, config.seed, config.num_envs, size, *begun))
+        return SimpleNamespace(number=len(self.made))
 
     def kill(self, actor):
         self.killed.append(actor.number)
@@ -176,43 +192,37 @@ class TestPool:
 
     def test_each_has_the_rows_of_its_workers_and_a_seed_of_its_own(self):
         made = self.pool(seed=5).cluster.made
-        places = [("inference_actors", 0), ("inference_actors", 1)]
-        assert [place for place, *_ in made] == places
+        assert [role for role, *_ in made] == ["inference_actors"] * 2
         assert [sizes for _, _, *sizes in made] == [[4, 4]] * 2
         seeds = [seed for _, seed, *_ in made]
         assert seeds[0] == 5
         assert seeds[1] != 5
 
-    def test_weights_are_sent_once_to_each_and_again_to_a_new_one(self):
+    def test_one_that_died_is_started_again_once_for_all_who_asked_it(self):
         pool = self.pool()
-        pool.begin("recipe")
-        signature = Signature.of({}, 3)
-        asked = [pool.asked_by(worker, (signature, {})) for worker in range(4)]
-        assert [actor.number for actor, _ in asked] == [1, 2, 1, 2]
-        assert asked[0][1][0] is asked[2][1][0]
-        assert pool.restarted(1, died())
-        assert pool.restarted(3, died())  # it asked the one that died, too
-        assert not pool.restarted(0, died(ValueError()))
+        pool.begun = [("recipe",)] * 2
+        asked = [pool.actor_of(worker).number for worker in range(4)]
+        assert asked == [1, 2, 1, 2]
+        assert pool.replace_dead(1, died())
+        assert pool.replace_dead(3, died())  # it asked the one that died, too
+        assert not pool.replace_dead(0, died(ValueError()))
         assert pool.lives == [0, 1]
         assert pool.cluster.killed == [2]
-        actor, ((_, *given),) = pool.asked_by(3, (signature, {}))
-        assert actor.number == 3
-        assert given == [signature, {}, ("answer", "recipe", None)]
+        assert pool.actor_of(3).number == 3
+        assert pool.cluster.made[-1][-1] == "recipe"
 
     def test_one_that_dies_again_and_again_ends_the_run(self, monkeypatch):
-        monkeypatch.setattr(lives, "MAX_LIVES", 2)
+        monkeypatch.setattr(actors, "MAX_DEATHS", 2)
         pool = self.pool()
-        pool.begin("recipe")
-        weights = Signature.of({}, 3), {}
         for _ in range(2):
-            pool.asked_by(0, weights)
-            assert pool.restarted(0, died())
-        pool.asked_by(0, weights)
+            pool.actor_of(0)
+            assert pool.replace_dead(0, died())
+        pool.actor_of(0)
         said = "inference actor 0 died 2 times in a row without a finished segment"
         with pytest.raises(WorkerError, match=said):
-            pool.restarted(0, died())
-        pool.answered(2)
-        assert pool.restarted(0, died())
+            pool.replace_dead(0, died())
+        pool.did_work(0)
+        assert pool.replace_dead(0, died())
         assert pool.lives == [3, 0]
 
     def test_agents_that_remember_are_refused(self):
@@ -271,7 +281,7 @@ class Counting(gym.Env):
 @pytest.mark.usefixtures("on_ray")
 def test_one_that_is_killed_is_started_again_with_the_newest_weights(one_ray):
     """No row comes twice, each names the weights that chose it, losses are counted."""
-    options = {"total_steps": 256, "max_policy_lag": 1, "weight_transfer": "group"}
+    options = {"total_steps": 256, "max_policy_lag": 1}
     config = ray_config(rollout_workers=2, **options)
     versions, found = {}, defaultdict(int)
     with ppo.Trainer(config, envs=Counting) as trainer:
@@ -288,7 +298,6 @@ def test_one_that_is_killed_is_started_again_with_the_newest_weights(one_ray):
                 one_ray.kill(pool.actors[0])
         told = trainer.collector.statistics()
     assert told["inference_lives"] == [1]
-    assert told["weight_groups"] == 2
     assert 1 <= told["lost_segments"] <= 4
     assert trainer.agent.sample_step == sum(found.values()) == 256
     assert max(found) > 0, "it acts by newer weights than the first"

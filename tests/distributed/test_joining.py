@@ -1,10 +1,10 @@
-"""Segments that a replay actor joins are those that the program would join."""
+"""Segments that another process joins are those that the program would join."""
 
 import pytest
 import torch
 
 from yieldrl.algorithms import ppo
-from yieldrl.distributed.parts import joined
+from yieldrl.distributed.segments import join_segments
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
 
@@ -39,33 +39,29 @@ def kill(actor):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
-@pytest.mark.own_processes("RolloutWorkerActor", "ReplayBufferActor")
-def test_it_joins_as_the_program_does_which_goes_on_when_something_dies(monkeypatch):
+@pytest.mark.own_processes("RolloutWorkerActor")
+def test_it_joins_as_the_program_does_which_goes_on_when_a_worker_dies(monkeypatch):
     """Nothing is lost that was sent."""
     with trainer_of() as trainer:
-        segments, asked = trainer.collector.segments, []
-        pool, joining = segments.pool, segments.joining
-        ask = joining.ask
+        segments = trainer.collector.segments
+        asked, joined = [], segments._joined_elsewhere
         monkeypatch.setattr(
-            joining,
-            "ask",
-            lambda answers: asked.append((answers, ask(answers))) or asked[-1][1],
+            segments,
+            "_joined_elsewhere",
+            lambda request: asked.append(request) or joined(request),
         )
         first = trainer.collector.collect(4)
-        [(answers, whole)] = asked
-        part, seconds = ray.get(whole)
-        parts = [ray.get(answer) for answer in answers]
-        assert repr(part) == repr(joined(parts))
-        assert seconds == [each.seconds for each in parts]
+        [request] = asked
+        part, seconds = ray.get(request.whole)
+        parts = [ray.get(call.answer) for call in request.calls]
+        assert repr((part, seconds)) == repr(join_segments(*parts))
         assert torch.equal(first["obs"], torch.from_numpy(part.rows["obs"].copy()))
 
-        kill(joining.actor)
         second = trainer.collector.collect(4)
-        assert (joining.lives, pool.lives) == ([1], [0, 0])
-        kill(pool.actors[1])
+        kill(segments.pool.actors[1])
         third = trainer.collector.collect(4)
         fourth = trainer.collector.collect(4)
-        assert (joining.lives, pool.lives) == ([1], [0, 1])
+        assert segments.pool.lives == [0, 1]
     left = slice(None, 2)  # of the worker that went on
     for one, next_one in ((first, second), (second, third)):
         goes_on = one["next_obs"][-1, left] == next_one["obs"][0, left]

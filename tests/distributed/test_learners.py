@@ -11,7 +11,7 @@ import torch
 
 from yieldrl.algorithms import dapo, dqn, grpo, ppo, ppo_roa
 from yieldrl.distributed import DeadLearnerError, LearnerError, Learners
-from yieldrl.distributed.shares import joined, share_of
+from yieldrl.distributed.trainer_actor import join_states, share_of
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
 
@@ -167,7 +167,9 @@ def test_each_learner_gets_the_rows_of_its_own_environments_back():
     """And what they all have alike."""
     one = {"carry": torch.tensor([0.0, 1.0]), "mean": torch.tensor(5.0)}
     other = {"carry": torch.tensor([2.0, 3.0]), "mean": torch.tensor(5.0)}
-    whole = joined({"carry": torch.zeros(4), "mean": torch.tensor(0.0)}, [one, other])
+    whole = join_states(
+        {"carry": torch.zeros(4), "mean": torch.tensor(0.0)}, [one, other]
+    )
     assert whole["carry"].tolist() == [0, 1, 2, 3]
     for rank, own in enumerate((one, other)):
         share = share_of(whole, own, rank)

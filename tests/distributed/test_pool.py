@@ -3,7 +3,7 @@
 import pickle
 import sys
 
-from yieldrl.distributed.pool import pickled
+from yieldrl.distributed.recipes import pickled
 
 
 def test_a_module_may_be_there_by_two_names(tmp_path, monkeypatch):

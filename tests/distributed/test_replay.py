@@ -9,7 +9,7 @@ import torch
 
 from yieldrl import algorithms
 from yieldrl.buffers import PrioritizedNStepReplayBuffer, ReplayBuffer
-from yieldrl.distributed import Cluster, RemoteReplay, WorkerError, replay
+from yieldrl.distributed import RemoteReplay, WorkerError, replay
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
 pytestmark = pytest.mark.usefixtures("on_ray")
@@ -70,23 +70,19 @@ def test_training_gives_the_same_numbers(name):
     assert same(batch.select(*expected.keys()), expected)
 
 
-class OneActor:
-    """A cluster with one replay actor, whose buffer each test makes anew."""
+class Actors:
+    """A cluster whose actors are objects in processes that stay."""
 
-    def __init__(self):
-        self.real = Cluster("", {"rollout_workers": [{"CPU": 1}]})
-        self.ray, self.kept = self.real.ray, None
+    def __init__(self, processes):
+        self.processes = processes
 
-    def actor(self, kind):
-        self.kept = self.kept or self.real.actor(kind)
-        return self.kept
+    def actor(self, kind, role, *args):
+        return self.processes.actor(kind, *args)
 
 
-@pytest.fixture(scope="module")
-def cluster(one_ray):
-    made = OneActor()
-    yield made
-    made.real.close()
+@pytest.fixture
+def cluster(processes):
+    return Actors(processes)
 
 
 def same(one, other):
@@ -126,30 +122,6 @@ def test_batches_and_priorities_are_those_of_a_buffer_here(cluster):
                 buffer.update_priorities(batch["index"], batch["reward"])
 
 
-def test_a_batch_that_was_drawn_in_vain_is_drawn_anew(cluster):
-    """As many are expected after a write as there were after the one before."""
-    there, here = buffers(cluster, ReplayBuffer)
-    drawn = [[False, False], [True, False], [True], [False] * 3, [True, True]]
-    for number, ahead in enumerate(drawn):
-        for buffer in (there, here):
-            buffer.add(step(number))
-        for expected in ahead:
-            assert same(there.sample(4), here.sample(4))
-            assert (there._drawn is not None) == expected
-    assert same(there.sample(3), here.sample(3)), "of another size"
-
-
-@pytest.mark.slow
-def test_a_writer_waits_for_an_actor_that_is_behind(cluster, monkeypatch):
-    monkeypatch.setattr(replay, "MAX_WRITES", 2)
-    there, here = buffers(cluster, ReplayBuffer)
-    for number in range(21):
-        there.add(step(number))
-        here.add(step(number))
-        assert len(there._under_way) == min((number + 1) // 2, replay.MAX_IN_FLIGHT)
-    assert same(there.sample(4), here.sample(4))
-
-
 @pytest.mark.slow
 def test_what_does_not_fit_is_said_and_what_is_lost(cluster):
     there, _ = buffers(cluster, ReplayBuffer)
@@ -159,8 +131,27 @@ def test_what_does_not_fit_is_said_and_what_is_lost(cluster):
     there.add({**step(1), "reward": np.zeros(3)})
     with pytest.raises(WorkerError, match=r"replay actor: ValueError: .*reward"):
         there.sample(1)
-    cluster.kept = None
-    ray.kill(there._actor)  # which takes a moment
-    samples = iter(lambda: there.sample(1), None)
-    with pytest.raises(WorkerError, match="the replay actor has died, and its trans"):
-        list(samples)
+
+
+@pytest.mark.slow
+@pytest.mark.own_processes("ReplayBufferActor")
+def test_when_the_actor_dies_it_is_said_what_is_lost():
+    with in_actor("dqn") as trainer:
+        for log in trainer():
+            if log["learn_step"] == 1:
+                break
+        ray.kill(trainer.buffer._actor)  # which takes a moment
+        samples = iter(lambda: trainer.buffer.sample(1), None)
+        with pytest.raises(WorkerError, match="the replay actor has died, and its"):
+            list(samples)
+
+
+@pytest.mark.slow
+def test_many_writes_are_sent_before_a_sample(cluster, monkeypatch):
+    monkeypatch.setattr(replay, "MAX_WRITES", 2)
+    there, here = buffers(cluster, ReplayBuffer)
+    for number in range(21):
+        there.add(step(number))
+        here.add(step(number))
+        assert len(there._writes) == (number + 1) % 2
+    assert same(there.sample(4), here.sample(4))

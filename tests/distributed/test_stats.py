@@ -3,8 +3,7 @@
 import gymnasium as gym
 import numpy as np
 
-from yieldrl.distributed.noting import NotingStepper
-from yieldrl.distributed.stats import StatsActor
+from yieldrl.distributed.stats import OutcomeStepper, StatsActor
 from yieldrl.envs import SerialVectorEnv
 
 
@@ -67,7 +66,7 @@ class Drawer(gym.Env):
 
 
 def test_a_worker_notes_which_episodes_were_a_success():
-    stepper = NotingStepper(SerialVectorEnv([Drawer, lambda: Drawer("close")]))
+    stepper = OutcomeStepper(SerialVectorEnv([Drawer, lambda: Drawer("close")]))
     stepper.reset(seed=0)
     for actions in ([1, 1], [1, 0], [0, 0], [0, 1], [1, 1]):
         stepper.step(np.array(actions))

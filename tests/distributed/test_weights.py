@@ -1,5 +1,6 @@
 """Weights arrive whole, or are refused with the name of what differs."""
 
+from copy import deepcopy
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,15 +11,15 @@ from gymnasium.spaces import Box, Dict, MultiDiscrete
 from torch import nn
 
 from yieldrl.algorithms import vla_ppo
-from yieldrl.distributed.newest_weights import NewestWeights
+from yieldrl.distributed import RolloutWorkerActor
 from yieldrl.distributed.weights import (
     LARGE,
     Signature,
     SignatureError,
-    Travelling,
+    StoredVersion,
+    Weights,
+    WeightStore,
     learned,
-    load,
-    packed,
 )
 
 
@@ -28,8 +29,7 @@ def model(width=3, dtype=torch.float32):
 
 
 def sent(source, version=1):
-    tensors = learned(source)
-    return packed(tensors), Signature.of(tensors, version)
+    return Weights.of(learned(source), version)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
@@ -38,16 +38,16 @@ def test_all_that_was_learned_arrives_bitwise(dtype):
     with torch.no_grad():
         for x in [*source.parameters(), *source.buffers()]:
             x.copy_(torch.randn(x.shape) * 3)
-    arrays, signature = sent(source)
-    for array in arrays.values():
+    weights = sent(source)
+    for array in weights.arrays.values():
         array.flags.writeable = False  # as those are that Ray fetches
     receiver.requires_grad_(False)  # as of a model that only acts
-    load(receiver, arrays, signature)
+    weights.load(receiver)
     for name, x in source.state_dict().items():
         assert torch.equal(x, receiver.state_dict()[name]), name
     with torch.no_grad():
         receiver[0].weight.zero_()
-    assert np.abs(arrays["0.weight"]).sum() > 0, "they share no memory"
+    assert np.abs(weights.arrays["0.weight"]).sum() > 0, "they share no memory"
 
 
 def test_frozen_parameters_do_not_travel():
@@ -75,7 +75,7 @@ def test_with_adapters_only_they_and_new_parts_travel():
     space = Dict({"rgb": Box(0, 255, (32, 32, 3), np.uint8)})
     network = vla_ppo.Model(space, MultiDiscrete([4, 4]), config)
     buffers = dict(network.named_buffers())
-    tensors = Travelling(network)()
+    tensors = WeightStore(None, network).tensors()
     sizes = {"lora_": 0, "value_head": 0, "placeholders": 0}
     for name in tensors.keys() - buffers.keys():
         (kind,) = (kind for kind in sizes if kind in name)
@@ -98,51 +98,75 @@ class Masked(nn.Module):
 def test_large_buffers_travel_once_they_have_changed():
     """Small ones always do: statistics, which learning moves."""
     source = Masked()
-    travelling = Travelling(source)
+    store = WeightStore(None, source)
     always = {name for name, _ in source.named_parameters()}
     always |= {f"norm.{name}" for name, _ in source.norm.named_buffers()}
-    assert travelling().keys() == always
+    assert store.tensors().keys() == always
     source.average[7] = 1
-    assert travelling().keys() == {*always, "average"}
+    assert store.tensors().keys() == {*always, "average"}
     source.average[7] = 0
-    assert travelling().keys() == {*always, "average"}, "receivers have the 1"
+    assert store.tensors().keys() == {*always, "average"}, "receivers have the 1"
     receiver = Masked()
-    tensors = travelling()
-    load(receiver, packed(tensors), Signature.of(tensors, 1))
+    Weights.of(store.tensors(), 1).load(receiver)
+    assert receiver.average.equal(source.average)
 
 
-def test_a_worker_gets_each_version_once_and_again_when_it_was_started_again():
-    inference = SimpleNamespace(
-        count=0, broadcast=lambda *_: None, has=lambda *_: False
-    )
-    cluster = SimpleNamespace(put=lambda arrays: arrays)
-    pool: Any = SimpleNamespace(count=2, inference=inference, cluster=cluster)
-    newest = NewestWeights(pool, model())
-    signature, arrays = newest.told(0, 1)
-    assert signature.version == 1
-    assert newest.told(0, 1) == ()
-    newest.forget(0)
-    assert newest.told(0, 1) == (signature, arrays)
-    assert newest.told(0, 1) == ()
+def test_a_version_is_stored_once_and_if_asked_also_what_changed_without_one():
+    cluster: Any = SimpleNamespace(put=deepcopy)
+    for exact in (False, True):
+        source = model()
+        store = WeightStore(cluster, source, exact=exact)
+        first = store.put(1)
+        assert store.put(1).refs[0] is first.refs[0]
+        with torch.no_grad():
+            source[0].weight += 1
+        assert (store.put(1).refs[0] is first.refs[0]) == (not exact)
+        second = store.put(2)
+        weight = source[0].weight.detach().numpy()
+        assert np.array_equal(second.refs[0].arrays["0.weight"], weight)
+        assert (second.version, store.version) == (2, 2)
+
+
+def test_a_worker_fetches_each_version_once():
+    """And one that was started again fetches the newest."""
+
+    class Fetched(StoredVersion):
+        def fetch(self):
+            fetched.append(self.version)
+            return sent(source, self.version)
+
+    fetched: list[int] = []
+    source, receiver = model(), model()
+    for _ in range(2):
+        worker: Any = object.__new__(RolloutWorkerActor)
+        versions: list[int] = []
+        agent = SimpleNamespace(model=receiver, counters=SimpleNamespace())
+        worker._actor = SimpleNamespace(agent=agent, set_version=versions.append)
+        worker._loaded = None
+        worker._act_with(Fetched(5, []), None)
+        worker._act_with(Fetched(5, []), None)
+        worker._act_with(Fetched(6, []), None)
+        assert versions == [5, 6]
+    assert fetched == [5, 6] * 2
 
 
 def test_another_shape_is_refused_by_name_and_nothing_is_loaded():
-    arrays, signature = sent(model(4), version=7)
+    weights = sent(model(4), version=7)
     receiver = model(3)
     before = {k: v.clone() for k, v in receiver.state_dict().items()}
     said = r"version 7: 0\.bias was sent as \(\(4,\), .*float32'\).* has \(\(3,\)"
     with pytest.raises(SignatureError, match=said):
-        load(receiver, arrays, signature)
+        weights.load(receiver)
     for name, x in receiver.state_dict().items():
         assert torch.equal(x, before[name]), name
 
 
 def test_another_dtype_and_a_missing_tensor_are_refused():
-    arrays, signature = sent(model())
+    weights = sent(model())
     with pytest.raises(SignatureError, match=r"0\.bias was sent as .*float32"):
-        load(model(dtype=torch.float64), arrays, signature)
+        weights.load(model(dtype=torch.float64))
     with pytest.raises(SignatureError, match=r"0\.bias .* the receiver has nothing"):
-        load(nn.Sequential(nn.Identity(), model()[1]), arrays, signature)
+        weights.load(nn.Sequential(nn.Identity(), model()[1]))
 
 
 def test_a_signature_is_of_names_shapes_dtypes_and_the_version():
@@ -150,12 +174,10 @@ def test_a_signature_is_of_names_shapes_dtypes_and_the_version():
     one = Signature.of(tensors, 1)
     assert one == Signature.of(dict(reversed(tensors.items())), 1)
     assert one == Signature.of({k: x + 1 for k, x in tensors.items()}, 1)
-    others = [
+    for other in (
         Signature.of(tensors, 2),
         Signature.of({**tensors, "c": torch.zeros(1)}, 1),
         Signature.of({"a": tensors["a"], "b": torch.zeros(3)}, 1),
         Signature.of({"a": tensors["a"], "b": tensors["b"].double()}, 1),
-    ]
-    assert len({one.digest, *(other.digest for other in others)}) == 5
-    with pytest.raises(SignatureError, match="version 1 came in place of 2"):
-        one.check(others[0])
+    ):
+        assert one != other

@@ -8,7 +8,7 @@ import pytest
 
 from yieldrl.algorithms import ppo
 from yieldrl.collectors import evaluate
-from yieldrl.distributed.answers import WorkerError
+from yieldrl.distributed.actors import WorkerError
 from yieldrl.experiments.suite_evaluation import SuiteEvaluation
 from yieldrl.experiments.suite_results import SuiteResults
 
@@ -147,7 +147,7 @@ class Bad(gym.Env):
         ({}, "evaluation worker 0: ValueError: the goal is gone"),
         (
             {"killed": True},
-            r"has ended \(exit code -9\).*the same command goes on",
+            r"evaluation worker 0 has ended: it was killed.*the same command goes on",
         ),
     ],
 )

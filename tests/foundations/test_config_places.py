@@ -15,13 +15,6 @@ def test_processes_on_ray_need_collection_on_ray() -> None:
         dqn.Config(replay_actor=True)
 
 
-def test_a_group_for_weights_needs_inference_actors() -> None:
-    with pytest.raises(ValueError, match=r"weight_transfer = 'group'.*choose 'store'"):
-        ppo.Config(collection="ray", weight_transfer="group")
-    options = {"inference_actors": 1, "weight_transfer": "group"}
-    assert ppo.Config(collection="ray", **options).weight_transfer == "group"
-
-
 def test_who_takes_turns_has_none_of_these_fields() -> None:
     own = set(PlacesConfig.__annotations__)
     assert own <= set(q_learning.Config().to_dict())

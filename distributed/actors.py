@@ -1,0 +1,235 @@
+"""Call actors on Ray, raise their errors by name, and replace those that die."""
+
+import importlib
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from yieldrl.foundations import defer_keyboard_interrupt
+
+log = logging.getLogger("yieldrl.distributed")
+
+WAIT_SECONDS = 60.0
+"""Seconds without an answer after which a log names the actor."""
+
+MAX_DEATHS = 5
+"""Deaths of an actor, with no work done in between, that end the run."""
+
+
+class WorkerError(RuntimeError):
+    """A worker cannot go on."""
+
+
+class DeadWorkerError(WorkerError):
+    """The process of a worker has ended."""
+
+
+class StoreFullError(RuntimeError):
+    """Ray's object store is full: no room for segments or weights."""
+
+
+@dataclass
+class Call:
+    """A call of an actor's method.
+
+    Attributes:
+        index: The actor's number.
+        life: How often it had been started again at the time of the call.
+        method: The name of the method.
+        args: Its arguments.
+        answer: The future answer.
+    """
+
+    index: int
+    life: int
+    method: str
+    args: tuple[Any, ...]
+    answer: Any
+
+
+class ActorPool:
+    """The actors of one role: one that dies is started again.
+
+    Args:
+        cluster: A `Cluster` with resources for each.
+        role: The config field that counts them, such as `rollout_workers`.
+        kind: Their class. It may have a method `begin`, whose arguments its constructor
+            takes as `begin` too.
+        count: Number of actors.
+        work: Description of work done, such as `a finished segment`.
+        made_of: The other arguments of the constructor, from an actor's number and how
+            often it was started again.
+
+    Attributes:
+        name: Name of one of them in messages, such as `rollout worker`.
+        actors: Their handles.
+        lives: How often each was started again.
+        begun: Arguments of `begin` for actors that are started again.
+        on_restart: Called with the number of an actor that is started again.
+    """
+
+    def __init__(
+        self,
+        cluster: Any,
+        role: str,
+        kind: type,
+        count: int,
+        work: str,
+        made_of: Callable[[int, int], tuple[Any, ...]] = lambda index, life: (),
+    ) -> None:
+        self.cluster, self.role, self.kind, self.count = cluster, role, kind, count
+        self.name = role.removesuffix("s").replace("_", " ")
+        self.lives = [0] * count
+        self._deaths = [0] * count  # in a row, without work done
+        self.on_restart: Callable[[int], None] = lambda index: None
+        self._work, self._made_of = work, made_of
+        self.begun: list[tuple[Any, ...]] = [()] * count
+        self.actors = [self._make(index) for index in range(count)]
+
+    def begin(self, arguments: Sequence[tuple[Any, ...]]) -> None:
+        """Call `begin` of each actor with its arguments, and wait for all.
+
+        Actors that are started again later begin with these, too.
+
+        Raises:
+            WorkerError: If one fails.
+        """
+        self.begun = [*arguments]
+        calls = [self.ask(i, "begin", *own) for i, own in enumerate(arguments)]
+        for call in calls:
+            self.result(call)
+
+    def ask(self, index: int, method: str, *args: Any) -> Call:
+        """Call a method of an actor, without waiting for its answer."""
+        answer = getattr(self.actors[index], method).remote(*args)
+        return Call(index, self.lives[index], method, args, answer)
+
+    def ask_all(self, method: str, *args: Any) -> list[Any]:
+        """The answers of all actors to a call."""
+        calls = [self.ask(index, method, *args) for index in range(self.count)]
+        return [self.result(call) for call in calls]
+
+    def get(self, call: Call) -> Any:
+        """Wait for the answer to a call.
+
+        Raises:
+            DeadWorkerError: If the actor has died; it was not started again.
+            WorkerError: If it raised an error.
+        """
+        found = answer_of(f"{self.name} {call.index}", call.answer)
+        self.did_work(call.index)
+        return found
+
+    def result(self, call: Call) -> Any:
+        """Wait for the answer to a call; if the actor died, of the one in its place.
+
+        Raises:
+            WorkerError: If it raised an error, or died too often in a row.
+        """
+        while True:
+            try:
+                return self.get(call)
+            except DeadWorkerError:
+                self.replace(call)
+                if call.method == "begin":  # its constructor has done so
+                    return None
+                call = self.ask(call.index, call.method, *call.args)
+
+    def replace(self, call: Call) -> None:
+        """Start the actor of a failed call again, unless that was done already."""
+        if call.life == self.lives[call.index]:
+            self.restart(call.index)
+
+    def restart(self, index: int) -> None:
+        """Start an actor that has died again.
+
+        Raises:
+            WorkerError: If it died `MAX_DEATHS` times in a row.
+        """
+        self._deaths[index] += 1
+        if self._deaths[index] > MAX_DEATHS:
+            raise WorkerError(
+                f"{self.name} {index} died {MAX_DEATHS} times in a row without"
+                f" {self._work}: look for too little memory, or for an environment that"
+                " ends its process"
+            )
+        log.warning("%s %d has died; it is started again", self.name, index)
+        with defer_keyboard_interrupt():
+            self.lives[index] += 1
+            self.cluster.kill(self.actors[index])
+            self.actors[index] = self._make(index)
+            self.on_restart(index)
+
+    def close(self) -> None:
+        """End all actors of the cluster, and Ray if it was started for them."""
+        self.cluster.close()
+
+    def did_work(self, index: int) -> None:
+        """Note that an actor has done work, which resets its deaths in a row."""
+        self._deaths[index] = 0
+
+    def _make(self, index: int) -> Any:
+        args = *self._made_of(index, self.lives[index]), *self.begun[index]
+        return self.cluster.actor(self.kind, self.role, *args)
+
+
+def answer_of(who: str, answer: Any) -> Any:
+    """Wait for the answer of an actor; a slow one is logged.
+
+    Args:
+        who: The actor's name, such as `rollout worker 3`.
+        answer: The future that a call of its method returned.
+
+    Raises:
+        DeadWorkerError: If the actor has died.
+        StoreFullError: If there is no room for its answer.
+        WorkerError: If it raised an error, which is the cause.
+    """
+    ray, began = importlib.import_module("ray"), time.monotonic()
+    while not ray.wait([answer], timeout=WAIT_SECONDS)[0]:
+        waited = time.monotonic() - began
+        log.warning(
+            "%s has not answered for %.0f s: a step of its environments takes long, or"
+            " hangs",
+            *(who, waited),
+        )
+    try:
+        with full_store_explained():
+            return ray.get(answer)
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause if isinstance(error.cause, Exception) else error
+        raise WorkerError(f"{who}: {type(cause).__name__}: {cause}") from error
+    except ray.exceptions.RayActorError as error:
+        if getattr(error, "actor_init_failed", False):
+            raise WorkerError(f"{who}: {_last_line(error)}") from error
+        raise DeadWorkerError(f"{who} has died") from error
+
+
+@contextmanager
+def full_store_explained() -> Iterator[None]:
+    """Turn errors of a full object store into one that says what to do.
+
+    Raises:
+        StoreFullError: If the object store has no room for the block's values.
+    """
+    errors = importlib.import_module("ray.exceptions")
+    full = errors.ObjectStoreFullError, errors.OutOfDiskError
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(getattr(error, "cause", None) or error, full):
+            raise
+        raise StoreFullError(
+            "Ray's object store is full, and so is the disk to which it spills: make"
+            " room there, give Ray more memory (ray start --object-store-memory), or"
+            " ask for less at a time (num_steps, num_envs, max_policy_lag)"
+        ) from error
+
+
+def _last_line(error: Exception) -> str:
+    """The last line of a traceback in a message of Ray: the error itself."""
+    lines = [line for line in str(error).splitlines() if line and line[0] != " "]
+    return lines[-1]

@@ -1,0 +1,219 @@
+"""Actors that imagine, with their own copies of policy and world model."""
+
+import pickle
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Generator
+
+from yieldrl.distributed.actors import ActorPool, Call
+from yieldrl.distributed.recipes import AlgorithmRecipe, pickled
+from yieldrl.distributed.weights import Weights, WeightStore, tensors_of
+from yieldrl.envs.batched.tree import tree_map
+from yieldrl.foundations.conversion import as_array
+
+
+class ImaginationRolloutActor:
+    """Lets the policy act in the world model, from real transitions on.
+
+    An algorithm for it has `model`, `world` and `imagine(starts, horizon, generator,
+    model_version)`, see `yieldrl.imagination.Imagination`.
+
+    Args:
+        begin: Arguments of `begin`, if it is to begin at once.
+    """
+
+    def __init__(self, *begin: Any) -> None:
+        if begin:
+            self.begin(*begin)
+
+    def begin(self, recipe: bytes, world: Weights) -> None:
+        """Make the algorithm of a pickled `AlgorithmRecipe`; load its world model.
+
+        Raises:
+            SignatureError: If the weights do not fit its world model.
+        """
+        made_of: AlgorithmRecipe = pickle.loads(recipe)
+        torch.set_num_threads(made_of.config.threads or 1)
+        self.algorithm = made_of.make()
+        world.load(self.algorithm.world)
+
+    def imagine(
+        self,
+        policy: Weights,
+        world: Weights,
+        starts: Mapping[str, Any],
+        horizon: int,
+        drawn: Any,
+    ) -> tuple[dict[str, Any], list[int], Any]:
+        """A segment by these weights: its entries as arrays, its size `[H, B]`, and the
+        state of the generator afterwards.
+
+        Args:
+            policy: Weights of the policy that have changed. Each step stores their
+                version, and that of the world model's.
+            world: Weights of the world model that have changed.
+            starts: Real transitions, arrays `[b, ...]`, nested or not.
+            horizon: `H`.
+            drawn: The state of the generator, or its seed.
+
+        Raises:
+            SignatureError: If weights do not fit this model.
+        """
+        algorithm = self.algorithm
+        policy.load(algorithm.model)
+        world.load(algorithm.world)
+        algorithm.counters.policy_version = policy.signature.version
+        generator = torch.Generator(algorithm.device)
+        if isinstance(drawn, int):
+            generator.manual_seed(drawn)
+        else:
+            generator.set_state(torch.tensor(drawn))
+        tensors = tree_map(torch.tensor, starts)  # on PyTorch's default device
+        data = TensorDict(tensors, [len(tensors["reward"])]).to(algorithm.device)
+        version = world.signature.version
+        segment = algorithm.imagine(data, horizon, generator, version)
+        arrays = tree_map(as_array, segment.to_dict())
+        return arrays, [*segment.batch_size], generator.get_state().numpy()
+
+
+@dataclass
+class Request:
+    """A request for branches to all actors.
+
+    Attributes:
+        calls: The call of each actor.
+        parts: Their segments, once these have arrived.
+        draws_here: Whether the first actor draws from the caller's generator.
+    """
+
+    calls: list[Call] = field(default_factory=list)
+    parts: list[TensorDict] | None = None
+    draws_here: bool = False
+
+
+class ImaginationPool(ActorPool):
+    """Actors that imagine an equal share of branches each, in their order.
+
+    Each request sends the weights of policy and world model, with a signature each. The
+    first actor uses the state of the caller's generator: alone it imagines what this
+    process would. An actor that dies is started again, and asked again.
+
+    Args:
+        cluster: Has a place for each, `imagination_actors`.
+        algorithm: See `ImaginationRolloutActor`.
+        config: Says how many there are.
+        ahead: Number of segments that are asked for before the first is returned, so
+            that they are imagined while the program learns.
+    """
+
+    def __init__(
+        self, cluster: Any, algorithm: Any, config: Any, *, ahead: int = 0
+    ) -> None:
+        self.algorithm, self.ahead = algorithm, ahead
+        self._device = "cuda" if config.device.startswith("cuda") else "cpu"
+        self._own = config.in_one_process(device=self._device)
+        self._requests: deque[Request] = deque()
+        self._stores: list[WeightStore] = []  # of policy and world model
+        parts = "imagination_actors", ImaginationRolloutActor
+        super().__init__(cluster, *parts, config.imagination_actors, "a segment")
+
+    def __call__(
+        self, starts: TensorDict, horizon: int, generator: Generator, version: int
+    ) -> list[TensorDict] | None:
+        """The oldest segments `[H, b]` that were asked for, after asking for these.
+
+        None while the first `ahead` requests are under way.
+
+        Args:
+            starts: Real transitions `[b]`.
+            horizon: `H`.
+            generator: What the first actor draws from.
+            version: Version of the world model.
+
+        Raises:
+            WorkerError: If an actor cannot go on.
+        """
+        while len(self._requests) > self.ahead:  # left by an interrupted call
+            self._requests.popleft()
+        self._requests.append(self._request(starts, horizon, generator, version))
+        if len(self._requests) <= self.ahead:
+            return None
+        request = self._requests[0]
+        state = self._fetch(request)
+        if self.ahead == 0 and request.draws_here:
+            generator.set_state(torch.tensor(state))
+        self._requests.popleft()
+        return request.parts
+
+    def state_dict(self) -> dict[str, Any]:
+        """The segments that were asked for and not returned."""
+        for request in self._requests:
+            self._fetch(request)
+        return {
+            "parts": [
+                [(part.to_dict(), [*part.batch_size]) for part in request.parts or []]
+                for request in self._requests
+            ]
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; the actors begin anew."""
+        self._stores.clear()
+        self._requests = deque(
+            Request(parts=[TensorDict(entries, size) for entries, size in parts])
+            for parts in state["parts"]
+        )
+
+    def _request(
+        self, starts: TensorDict, horizon: int, generator: Generator, version: int
+    ) -> Request:
+        if not self._stores:
+            self._start(version)
+        versions = self.algorithm.counters.policy_version, version
+        pairs = zip(self._stores, versions, strict=True)
+        weights = [store.put(number).refs[0] for store, number in pairs]
+        count = min(self.count, len(starts))
+        drawn = self._drawn(generator, count)
+        request = Request(draws_here=not isinstance(drawn[0], int))
+        rows = torch.arange(len(starts)).tensor_split(count)
+        for index, own in enumerate(rows):
+            part = starts[own.to(starts.device)].exclude("next_obs").to_dict()
+            args = *weights, tree_map(as_array, part), horizon, drawn[index]
+            request.calls.append(self.ask(index, "imagine", *args))
+        return request
+
+    def _start(self, version: int) -> None:
+        """Give every actor the algorithm, with all weights as they are now."""
+        algorithm, put = self.algorithm, self.cluster.put
+        recipe = put(pickled(AlgorithmRecipe.of(algorithm, self._own)))
+        world = put(Weights.of(tensors_of(algorithm.world), version))
+        self.begin([(recipe, world)] * self.count)
+        models = algorithm.model, algorithm.world
+        self._stores = [WeightStore(self.cluster, m, exact=True) for m in models]
+
+    def _drawn(self, generator: Generator, count: int) -> list[Any]:
+        """The generator's state for the first actor, and a seed for each other one."""
+        copied = Generator(generator.device)
+        copied.set_state(generator.get_state())
+        options = {"generator": copied, "device": copied.device}
+        seeds: list[Any] = torch.randint(2**62, (count,), **options).tolist()
+        if copied.device.type == self._device:
+            seeds[0] = generator.get_state().numpy()
+        return seeds
+
+    def _fetch(self, request: Request) -> Any:
+        """Wait for the segments; the state of the first actor's generator."""
+        if request.parts is not None:
+            return None
+        answers = [self.result(call) for call in request.calls]
+        device = self.algorithm.device
+        request.parts = [
+            TensorDict(tree_map(torch.tensor, arrays), size).to(device)
+            for arrays, size, _ in answers
+        ]
+        return answers[0][2]
