@@ -192,8 +192,8 @@ def answer_of(who: str, answer: Any) -> Any:
     while not ray.wait([answer], timeout=WAIT_SECONDS)[0]:
         waited = time.monotonic() - began
         log.warning(
-            "%s has not answered for %.0f s: a step of its environments takes long, or"
-            " hangs",
+            "%s has not answered for %.0f s: a step of its environments takes long or"
+            " hangs, or it waits for a place on the cluster",
             *(who, waited),
         )
     try:

@@ -3,16 +3,12 @@
 import importlib
 import logging
 import os
-import time
 import weakref
 from collections.abc import Mapping
 from typing import Any
 
 from yieldrl.distributed.actors import full_store_explained
 from yieldrl.foundations import Config
-
-PLACING_SECONDS = 30.0
-"""Seconds that other jobs may take to free the resources that actors need."""
 
 
 class Cluster:
@@ -116,25 +112,16 @@ class Cluster:
         )
 
     def _check_resources(self) -> None:
-        """Raise RuntimeError unless the resources are there, and free soon."""
+        """Raise RuntimeError unless the cluster has the resources, in use or not."""
         total = self.ray.cluster_resources()
         roles = ", ".join(f"{role} = {count}" for role, count in self._counts.items())
-        deadline = time.monotonic() + PLACING_SECONDS
         for name in ("CPU", "GPU"):
-            needed = self._needed(name)
-            if needed > total.get(name, 0):
+            needed, there = self._needed(name), total.get(name, 0)
+            if needed > there:
                 raise RuntimeError(
                     f"{roles} need {needed:g} {name} of the Ray cluster, which has"
-                    f" {total.get(name, 0):g} in all: ask for fewer, or add machines to"
-                    " the cluster"
+                    f" {there:g} in all: ask for fewer, or add machines to the cluster"
                 )
-            while needed > self.ray.available_resources().get(name, 0):
-                if time.monotonic() > deadline:
-                    raise RuntimeError(
-                        f"{roles} need {needed:g} {name} of the Ray cluster, and other"
-                        " jobs hold them: wait for these, or ask for fewer"
-                    )
-                time.sleep(0.1)
 
 
 def import_ray() -> Any:

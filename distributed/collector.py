@@ -128,10 +128,13 @@ class RayCollector(Collector):
         Without those if the `StatsActor` does not answer for so many seconds.
         """
         pool = self.segments.pool
-        ray, summary = pool.cluster.ray, pool.inference.statistics()
+        ray, lost = pool.cluster.ray, self.segments.lost
+        summary = {"lives": pool.lives, "lost_segments": lost}
+        if pool.inference.count:
+            summary["inference_lives"] = pool.inference.lives
         with suppress(ray.exceptions.RayError):
             summary |= ray.get(pool.stats.summary.remote(), timeout=seconds)
-        return {**summary, "lives": pool.lives, "lost_segments": self.segments.lost}
+        return summary
 
     def reset(self, seed: int | None) -> None:
         """Begin new episodes everywhere; what was collected ahead is given up."""

@@ -4,7 +4,7 @@ import asyncio
 import pickle
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,6 @@ class Question:
     num_rows: int
     sample_step: int
     answer: asyncio.Future[Any]
-    since: float = field(default_factory=time.perf_counter)
 
 
 class InferenceActor:
@@ -55,8 +54,6 @@ class InferenceActor:
         self.config, self.size, self.seconds = config, size, BATCH_SECONDS
         self._waiting: list[Question] = []
         self._timer: asyncio.TimerHandle | None = None
-        self._batches = self._rows = self._questions = 0
-        self._waited = 0.0  # seconds of all questions together
         if begin:
             self.begin(*begin)
 
@@ -108,15 +105,6 @@ class InferenceActor:
             self._timer = loop.call_later(self.seconds, self._answer)
         return await question.answer
 
-    def statistics(self) -> dict[str, Any]:
-        """Of all batches: their number, mean rows, and the ms that rows waited."""
-        waited = 1000 * self._waited / max(1, self._questions)
-        return {
-            "batches": self._batches,
-            "inference_batch": self._rows / max(1, self._batches),
-            "inference_actor_ms": waited,
-        }
-
     def state_dict(self) -> dict[str, Any]:
         """The state of the agent, without weights."""
         state = self.agent.state_dict()
@@ -135,11 +123,8 @@ class InferenceActor:
                 if not question.answer.done():
                     question.answer.set_exception(error)
             return
-        now, rows = time.perf_counter(), sum(each.num_rows for each in waiting)
-        self._batches, self._rows = self._batches + 1, self._rows + rows
-        self._questions += len(waiting)
+        rows = sum(each.num_rows for each in waiting)
         for question, answer in zip(waiting, answers, strict=True):
-            self._waited += now - question.since
             if not question.answer.done():  # its worker may have died
                 question.answer.set_result((answer, rows))
 

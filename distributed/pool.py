@@ -195,27 +195,15 @@ class InferencePool(ActorPool):
             self.restart(index)
         return True
 
-    def states(self, method: str = "state_dict") -> list[Any]:
-        """The state of each actor's agent; None for one that has died.
-
-        Or the answers to another `method`.
-        """
-        answers: list[Any] = []
-        for call in [self.ask(index, method) for index in range(self.count)]:
+    def states(self) -> list[Any]:
+        """The state of each actor's agent; None for one that has died."""
+        states: list[Any] = []
+        for call in [self.ask(index, "state_dict") for index in range(self.count)]:
             try:
-                answers.append(self.get(call))
+                states.append(self.get(call))
             except DeadWorkerError:  # the next question starts it again
-                answers.append(None)
-        return answers
-
-    def statistics(self) -> dict[str, Any]:
-        """Mean rows of a batch, and milliseconds that they waited, of each actor."""
-        if self.count == 0:
-            return {}
-        answers = [each or {} for each in self.states("statistics")]
-        names = "batches", "inference_batch", "inference_actor_ms"
-        by_actor = {name: [each.get(name, 0) for each in answers] for name in names}
-        return {**by_actor, "inference_lives": self.lives}
+                states.append(None)
+        return states
 
     def _arguments(self, index: int, life: int) -> tuple[Any, ...]:
         own = self.own

@@ -73,15 +73,12 @@ class TestBatches:
         assert np.array_equal(second["action"], action[2:])
         found = [answer["extras"]["log_prob"] for answer in (first, second)]
         assert np.array_equal(np.concatenate(found), extras["log_prob"].numpy())
-        told = actor.statistics()
-        assert (told["batches"], told["inference_batch"]) == (1, 5)
 
     def test_they_do_not_wait_for_longer_than_the_deadline(self):
         actor, _ = actor_of(size=99, seconds=0.0)
         ((answer, size),) = ask(actor, rows(2))
         assert size == len(answer["action"]) == 2
         assert ask(actor, rows(3))[0][1] == 3
-        assert actor.statistics()["inference_batch"] == 2.5
 
     def test_weights_are_those_of_the_version_that_every_row_names(self):
         actor, agent = actor_of(size=2)
@@ -249,8 +246,6 @@ def test_one_worker_that_asks_one_actor_gives_the_numbers_of_turns():
         (worker,) = trainer.collector.state_dict()["workers"]
         assert "generator" not in worker["actor"]
         told = trainer.collector.statistics()
-        assert told["inference_batch"] == [4]
-        assert told["batches"][0] % 8 == 0
         assert told["inference_lives"] == [0]
         trainer.load_state_dict(trainer.state_dict())
         logs += list(trainer())
