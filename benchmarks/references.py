@@ -11,7 +11,7 @@ import torch
 
 from yieldrl.collectors import evaluate
 from yieldrl.envs import make_eval
-from yieldrl.envs.make import find_wrappers
+from yieldrl.envs.names import find_wrappers
 from yieldrl.foundations import derive_seed
 
 from .tasks import TASKS, Reference

@@ -18,7 +18,7 @@ from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.recipes import AgentRecipe, pickled, wrapped
 from yieldrl.distributed.weights import Weights, learned
 from yieldrl.envs.batched.tree import tree_map
-from yieldrl.envs.evaluation import most_eval_envs
+from yieldrl.envs.make import most_eval_envs
 from yieldrl.foundations import Config, derive_seed, seed_everything
 
 

@@ -6,14 +6,13 @@ import gymnasium
 
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.check import check
-from yieldrl.envs.evaluation import make_eval
 from yieldrl.envs.experts import expert_actions, find_expert
-from yieldrl.envs.make import make
+from yieldrl.envs.make import make, make_eval
 from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.names import name_of
 from yieldrl.envs.planning import policy_evaluation, value_iteration
 from yieldrl.envs.serial import SerialVectorEnv
-from yieldrl.envs.vectorize import EncodeText
+from yieldrl.envs.text import EncodeText
 from yieldrl.envs.wrappers import HiddenParameters
 
 __all__ = [

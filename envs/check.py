@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from yieldrl.envs.arrays import leaves
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.vectorize import check as check_spaces
+from yieldrl.envs.make import check_spaces
 from yieldrl.foundations import spaces
 from yieldrl.foundations.conversion import copied_array
 

@@ -1,30 +1,41 @@
-"""Make a vector environment from an id, a class, a function or an object."""
+"""Make vector environments from an id, a class, a function or an object."""
 
+import copy
+import dataclasses
 import inspect
 import os
 import sys
 from collections.abc import Callable, Sequence
-from copy import deepcopy
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import gymnasium as gym
-from gymnasium.envs.registration import load_env_creator
-from gymnasium.vector import VectorEnv
+from gymnasium.envs.registration import EnvSpec, load_env_creator
+from gymnasium.spaces import Dict
+from gymnasium.vector import (
+    AsyncVectorEnv,
+    AutoresetMode,
+    SyncVectorEnv,
+    VectorEnv,
+    VectorWrapper,
+)
 
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.masks import ActionMask
-from yieldrl.envs.names import find_spec, name_of, resolve
-from yieldrl.envs.vectorize import (
+from yieldrl.envs.names import (
     Wrap,
-    check,
+    class_of,
+    find_spec,
     find_wrappers,
-    refuse_wrappers,
-    vectorize,
+    name_of,
+    resolve,
 )
-from yieldrl.foundations import Config, ranks
+from yieldrl.envs.processes import ProcessVectorEnv
+from yieldrl.envs.serial import SerialVectorEnv
+from yieldrl.envs.text import EncodeText, says_text
+from yieldrl.envs.wrappers import BatchWrapper
+from yieldrl.foundations import Config, derive_seed, ranks, spaces
 
 _OF_ARGUMENTS = (
     "unexpected keyword argument",
@@ -72,42 +83,164 @@ def make(
     if render_mode is not None:
         kwargs["render_mode"] = render_mode
     if kwargs.get("render_mode") == "rgb_array":
-        draw_without_screen()
+        _draw_without_screen()
     source = resolve(source) if isinstance(source, str) else source
     try:
-        wrappers = find_wrappers(config.wrappers)
-        envs = _Order(config, device, count, kwargs, wrappers).made_of(source)
+        envs = _Order(config, device, count, kwargs).made_of(source)
     except TypeError as reason:
-        said = str(reason)
-        of_arguments = any(words in said for words in _OF_ARGUMENTS)
-        if not of_arguments or said.startswith("wrappers: "):
+        message = str(reason)
+        of_arguments = any(words in message for words in _OF_ARGUMENTS)
+        if not of_arguments or message.startswith("wrappers: "):
             raise
         raise TypeError(
             f"env_kwargs = {config.env_kwargs} of {name_of(source)}: {reason}; give"
             " what the environment takes, {} for nothing (on the command line"
             " --env-kwargs alone)"
         ) from reason
-    check(envs)
+    check_spaces(envs)
     return envs
 
 
-def draw_without_screen() -> None:
-    """Let pygame draw pictures without looking for a screen where there is none: the
-    search prints `error: XDG_RUNTIME_DIR is invalid or not set`."""
-    has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
-    if sys.platform == "linux" and not has_screen:
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+def make_eval(
+    source: Any,
+    config: Config,
+    *,
+    device: str = "cpu",
+    num_envs: int | None = None,
+    render_mode: str | None = None,
+) -> VectorEnv:
+    """Make environments for evaluation from a source of `make`; ValueError if it is an
+    object that cannot be made a second time.
+
+    By default there is one for each episode, at most 16, or at most the environment's
+    `metadata["most_eval_envs"]`: fewer where each takes much memory, more where a batch
+    takes hardly longer than one.
+    """
+    count = num_envs or min(config.eval_episodes, most_eval_envs(source))
+    # Another seed, so that processes draw other numbers than in training.
+    config = dataclasses.replace(config, seed=derive_seed(config.seed, "evaluation"))
+    if isinstance(source, TorchVectorEnv):
+        return source.clone(count, render_mode=render_mode)
+    given: Any = {"device": device, "num_envs": count, "render_mode": render_mode}
+    if isinstance(source, BatchWrapper):
+        return source.for_evaluation(make_eval(source.env, config, **given))
+    if render_mode == "rgb_array":
+        _draw_without_screen()
+    if isinstance(source, gym.Env | VectorEnv):
+        envs = _another(source, config, count, render_mode)
+        check_spaces(envs)
+        return envs
+    if isinstance(source, str) and source.rpartition(":")[2].startswith("ALE/"):
+        kwargs = {**config.env_kwargs, **atari.RAW}
+        config = dataclasses.replace(config, env_kwargs=kwargs)
+    return make(source, config, **given)
 
 
-@dataclass
+def vectorize(
+    make_one: Callable[[], gym.Env],
+    count: int,
+    mode: str,
+    wrappers: Sequence[Wrap] = (),
+    seed: int | None = None,
+) -> VectorEnv:
+    """A batch of `count` environments, each in the wrappers, the innermost first.
+
+    With `async` each has a process, and `seed` is for its global generators.
+
+    Raises:
+        TypeError: If `make_one` does not make an environment.
+        ImportError: If a package is missing.
+    """
+
+    def make_checked() -> gym.Env:
+        env = make_one()
+        if not isinstance(env, gym.Env):
+            raise TypeError(
+                f"envs made {env!r}: the function must return a gymnasium.Env (pass a"
+                " vector environment itself, not a function)"
+            )
+        for wrap in wrappers:
+            env = _wrapped_in(env, wrap)
+        return EncodeText(env) if says_text(env.observation_space) else env
+
+    try:
+        if mode == "async":
+            return ProcessVectorEnv([make_checked] * count, seed=seed)
+        return SerialVectorEnv([make_checked] * count)
+    except gym.error.DependencyNotInstalled as reason:
+        mujoco = "mujoco" in str(reason).lower()
+        remedy = " (pip install 'yieldrl[mujoco]')" if mujoco else ""
+        text = f"the environment lacks a package: {reason}{remedy}"
+        raise ImportError(text) from reason
+
+
+def check_spaces(envs: VectorEnv) -> None:
+    """Raise ValueError or TypeError if these environments cannot be trained in."""
+    mode = envs.metadata.get("autoreset_mode")
+    if not isinstance(mode, AutoresetMode):
+        raise ValueError(
+            f"{envs}: metadata['autoreset_mode'] = {mode!r}; a vector environment must"
+            " say its gymnasium.vector.AutoresetMode, or bootstrapping would be wrong"
+        )
+    for name in ("observation", "action"):
+        try:
+            list(spaces.leaves(getattr(envs, f"single_{name}_space")))
+        except TypeError as reason:
+            raise TypeError(f"the environment's {name} {reason}") from None
+    if isinstance(envs.single_action_space, Dict):
+        raise TypeError(
+            f"the environment's action space {envs.single_action_space} is not"
+            " supported: use Box, Discrete, MultiDiscrete or MultiBinary"
+        )
+    if isinstance(envs, SyncVectorEnv) and len(_games_inside(envs)) < envs.num_envs:
+        raise ValueError(
+            "several places of the batch got the same environment: the function that"
+            " makes it must make a new one at each call"
+        )
+
+
+def check_apart(envs: VectorEnv, training: VectorEnv) -> None:
+    """ValueError if evaluation environments are the training ones, or have other
+    spaces."""
+    both = training, envs
+    own, others = ({id(x.unwrapped), *_games_inside(x)} for x in both)
+    if own & others:
+        raise ValueError(
+            f"evaluation would reset {envs}, in which training goes on: pass eval_envs="
+            " with environments of their own (a class or a function that makes a new"
+            " one each time), or train with eval_every=0"
+        )
+    observed = [x.single_observation_space for x in both]
+    acted = [x.single_action_space for x in both]
+    names = [getattr(space, "spaces", {}).keys() for space in observed]
+    common = tuple(names[0] & names[1])  # others may be missing, such as a critic's
+    seen = [spaces.part(space, common) for space in observed]
+    if not spaces.have_same_leaves(*seen) or acted[0] != acted[1]:
+        raise ValueError(
+            f"eval_envs: their observations are of {observed[1]} and their actions of"
+            f" {acted[1]}, those of the training of {observed[0]} and {acted[0]}: wrap"
+            " them alike"
+        )
+
+
+def most_eval_envs(source: Any) -> int:
+    """The maximal number of parallel evaluation environments of a source."""
+    maker = class_of(source) if isinstance(source, str) else source
+    metadata = getattr(maker, "metadata", None)
+    return metadata.get("most_eval_envs", 16) if isinstance(metadata, dict) else 16
+
+
+@dataclasses.dataclass
 class _Order:
-    """A request to `make`: the source and all arguments."""
+    """A request to `make`: all arguments but the source."""
 
     config: Config
     device: str
     count: int
     kwargs: dict[str, Any]
-    wrappers: Sequence[Wrap]
+
+    def __post_init__(self) -> None:
+        self.wrappers = find_wrappers(self.config.wrappers)
 
     def made_of(self, source: Any) -> VectorEnv:
         if isinstance(source, VectorEnv):
@@ -130,7 +263,7 @@ class _Order:
     def _from_id(self, env_id: str) -> VectorEnv:
         spec = find_spec(env_id)
         if spec.id.startswith("ALE/"):
-            refuse_wrappers(self.wrappers, env_id)
+            _refuse_wrappers(self.wrappers, env_id)
             return atari.make_atari(spec.id, self.count, **self.kwargs)
         batched = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
         if spec.entry_point is None or batched:
@@ -146,7 +279,7 @@ class _Order:
         self, make_one: Callable[..., gym.Env], kwargs: dict[str, Any]
     ) -> VectorEnv:
         def make_given() -> gym.Env:
-            return make_one(**deepcopy(kwargs))  # an environment may modify them
+            return make_one(**copy.deepcopy(kwargs))  # an environment may modify them
 
         mode, seed = self.config.vectorization, self.config.seed
         seed = ranks().derive_seed(seed, "workers")
@@ -168,8 +301,87 @@ class _Order:
                 )
             wrappers = [wrap for wrap in wrappers if wrap is not ActionMask]
             kwargs = {"action_mask": True, **kwargs}
-        refuse_wrappers(wrappers, name)
+        _refuse_wrappers(wrappers, name)
         takes_device = (
             issubclass(maker, TorchVectorEnv) if is_class else "device" in takes
         )
         return {"device": self.device, **kwargs} if takes_device else kwargs
+
+
+def _another(
+    source: Any, config: Config, count: int, render_mode: str | None
+) -> VectorEnv:
+    """Make an object's environments again: environments from their spec of `gym.make`,
+    vector environments from the functions that made their parts. The config is used for
+    its wrappers, which training put around a single environment."""
+    drawn = f" with render_mode={render_mode!r}" if render_mode else ""
+    refusal = ValueError(
+        f"no second environment can be made from {source}{drawn}: pass eval_envs= (an"
+        " id, a class or a function that makes one) to the trainer, or train with"
+        " eval_every=0"
+    )
+    wraps = isinstance(source, VectorWrapper)  # has no own spec
+    parts = isinstance(source, SyncVectorEnv | AsyncVectorEnv)
+    if parts and render_mode is None:
+        envs = vectorize(source.env_fns[0], count, "sync")
+        if _games_inside(envs) & _games_inside(source):
+            raise refusal
+        return envs
+    spec = None if wraps else source.get_attr("spec")[0] if parts else source.spec
+    if not isinstance(spec, EnvSpec):  # other libraries have other specs
+        raise refusal
+    spec = copy.deepcopy(spec)
+    for name in ("render_mode", "num_envs"):
+        spec.kwargs.pop(name, None)
+    kwargs: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
+    try:
+        if parts or isinstance(source, gym.Env):
+            wrappers = () if parts else find_wrappers(config.wrappers)
+            return vectorize(lambda: gym.make(spec, **kwargs), count, "sync", wrappers)
+        if spec.id.startswith("ALE/"):
+            spec.kwargs.pop("vectorization_mode", None)
+            kwargs = {**spec.kwargs, **atari.RAW, **kwargs}
+            return atari.make_atari(spec.id, count, **kwargs)
+        return gym.make_vec(spec, num_envs=count, **kwargs)
+    except ValueError as reason:  # a wrapper cannot be made again
+        raise refusal from reason
+
+
+def _games_inside(envs: VectorEnv) -> set[int]:
+    """The `id()`s of the environments inside all wrappers."""
+    return {id(env.unwrapped) for env in getattr(envs, "envs", [])}
+
+
+def _wrapped_in(env: gym.Env, wrap: Wrap) -> gym.Env:
+    name = f"{getattr(wrap, '__module__', '')}:{getattr(wrap, '__name__', wrap)}"
+    try:
+        wrapped = wrap(env)
+    except TypeError as reason:
+        raise TypeError(
+            f"wrappers: {name} cannot be put around {env}: {reason}. It is called with"
+            " the environment alone; write a function that gives it what else it needs"
+        ) from reason
+    if not isinstance(wrapped, gym.Env):
+        raise TypeError(
+            f"wrappers: {name} made {wrapped!r} of {env}: it must return an environment"
+        )
+    return wrapped
+
+
+def _refuse_wrappers(wrappers: Sequence[Wrap], name: str) -> None:
+    """Raise ValueError if there are wrappers, which do not fit around a batch."""
+    if wrappers:
+        names = ", ".join(getattr(w, "__name__", str(w)) for w in wrappers)
+        raise ValueError(
+            f"wrappers = ({names}) go around single environments, and {name} is a batch"
+            " in one object: set wrappers=(), and pass envs= with a wrapper of"
+            " yieldrl.envs.wrappers around it if it needs one"
+        )
+
+
+def _draw_without_screen() -> None:
+    """Let pygame draw pictures without looking for a screen where there is none: the
+    search prints `error: XDG_RUNTIME_DIR is invalid or not set`."""
+    has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if sys.platform == "linux" and not has_screen:
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")

@@ -1,15 +1,23 @@
-"""Resolve names of environments, and name environments."""
+"""What names of environments, wrappers, functions and suites stand for."""
 
 import difflib
 import importlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from yieldrl.envs import atari
+from yieldrl.foundations.files import SUFFIXES, read_file
 from yieldrl.foundations.named_code import import_named, is_function_of_user
+
+Wrap = Callable[[gym.Env], gym.Env]
+
+Tasks = dict[str, dict[str, Any]]
+"""Name of a task -> its `env_kwargs`."""
 
 
 def resolve(source: str) -> Any:
@@ -20,22 +28,20 @@ def resolve(source: str) -> Any:
     module, _, name = source.rpartition(":")
     if not module:
         return source
+    remedy = (
+        ", which makes no environments: name a class derived from gymnasium.Env or"
+        " gymnasium.vector.VectorEnv, or a function of your own that makes one"
+    )
     try:
-        found = import_named(module, name)
+        maker = import_named(module, name)
     except (AttributeError, ImportError):
         return source  # later rejected as an id, with the reason
     except ValueError as reason:
-        raise ValueError(f"env_id = {source!r}: {reason}{_REMEDY}") from None
-    is_class = isinstance(found, type) and issubclass(found, gym.Env | VectorEnv)
-    if not (is_class or is_function_of_user(found)):
-        raise ValueError(f"env_id = {source!r} is {found!r}{_REMEDY}")
-    return found
-
-
-_REMEDY = (
-    ", which makes no environments: name a class derived from gymnasium.Env or"
-    " gymnasium.vector.VectorEnv, or a function of your own that makes one"
-)
+        raise ValueError(f"env_id = {source!r}: {reason}{remedy}") from None
+    is_class = isinstance(maker, type) and issubclass(maker, gym.Env | VectorEnv)
+    if not (is_class or is_function_of_user(maker)):
+        raise ValueError(f"env_id = {source!r} is {maker!r}{remedy}")
+    return maker
 
 
 def find_function(field: str, name: str, called_with: str) -> Any:
@@ -91,3 +97,75 @@ def name_of(source: Any) -> str:
     if isinstance(spec, EnvSpec):
         return spec.id
     return getattr(source, "__name__", type(source).__name__)
+
+
+def find_wrappers(names: Sequence[str]) -> list[Wrap]:
+    """The wrappers of single environments named `module:Class`; ValueError if one is
+    missing, or goes around batches."""
+    return [_find_wrapper(name) for name in names]
+
+
+def _find_wrapper(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    try:
+        wrapper = import_named(module, attribute)
+    except (AttributeError, ImportError, ValueError) as reason:
+        raise ValueError(
+            f"wrappers: {name!r} names no wrapper ({reason}); name module:Class, for"
+            " example gymnasium.wrappers:FlattenObservation"
+        ) from None
+    is_class = isinstance(wrapper, type)
+    if is_class and issubclass(wrapper, VectorWrapper):
+        raise ValueError(
+            f"wrappers: {name!r} goes around a whole batch, and these go around single"
+            " environments: make the batch, and pass it in the wrapper as envs="
+        )
+    if not (
+        issubclass(wrapper, gym.Wrapper) if is_class else is_function_of_user(wrapper)
+    ):
+        raise ValueError(
+            f"wrappers: {name!r} is {wrapper!r}: name a gymnasium.Wrapper, or a"
+            " function of your own that returns an environment"
+        )
+    return wrapper
+
+
+def find_suite(name: str, env_id: str) -> Tasks:
+    """The tasks of a suite: several environments in which a policy is evaluated.
+
+    Args:
+        name: A file (JSON, YAML or TOML) of tasks, or a suite of the environment's
+            class: its `tasks_of_suite(name)` returns them.
+        env_id: Id, or `module:Class`, of the environment.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If there is no such suite, or no task in it.
+
+    Example:
+        A file of two tasks of `yieldrl/GoTo-v1`, `crowds.yaml`:
+        ```yaml
+        few: {num_objects: 2}
+        many: {num_objects: 6}
+        ```
+    """
+    if Path(name).suffix in SUFFIXES:
+        tasks: Mapping[str, Any] = read_file(name)
+    else:
+        tasks_of_suite = getattr(class_of(env_id), "tasks_of_suite", None)
+        if tasks_of_suite is None:
+            raise ValueError(
+                f"suite = {name!r}: {env_id} has no suites of its own; name a file of"
+                " tasks and their env_kwargs, for example crowds.yaml with the lines"
+                " few: {num_objects: 2} and many: {num_objects: 6}"
+            )
+        tasks = tasks_of_suite(name)
+    if not tasks:
+        raise ValueError(f"suite = {name!r}: it has no task")
+    for task, kwargs in tasks.items():
+        if not isinstance(kwargs, Mapping):
+            raise ValueError(
+                f"suite = {name!r}: task {task!r} is {kwargs!r}, and must be the task's"
+                " env_kwargs"
+            )
+    return {str(task): dict(kwargs) for task, kwargs in tasks.items()}

@@ -23,7 +23,7 @@ from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.evaluation import EnvShare, EvalActor
 from yieldrl.distributed.recipes import AgentRecipe, pickled
 from yieldrl.envs import processes
-from yieldrl.envs.suites import find_suite
+from yieldrl.envs.names import find_suite
 from yieldrl.experiments.suite_results import EpisodeOutcome, SuiteResults
 from yieldrl.loggers import record_video
 

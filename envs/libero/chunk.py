@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium as gym
 
 from yieldrl.envs.libero.wrapper import LiberoEnvWrapper
-from yieldrl.envs.vectorize import vectorize
+from yieldrl.envs.make import vectorize
 from yieldrl.envs.wrappers import ActionChunks
 
 

@@ -4,7 +4,7 @@ import gymnasium as gym
 import pytest
 from gymnasium.envs.registration import EnvSpec
 
-from yieldrl.envs.suites import find_suite
+from yieldrl.envs.names import find_suite
 
 
 class Suited(gym.Env):

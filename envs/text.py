@@ -1,0 +1,51 @@
+"""Sentences in observations of single environments, as bytes."""
+
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.spaces import Dict, Text
+from gymnasium.utils import RecordConstructorArgs
+
+from yieldrl.foundations import Utf8Text
+from yieldrl.foundations.text import encoded
+
+
+class EncodeText(gym.ObservationWrapper, RecordConstructorArgs):
+    """Gives the sentences of an environment's observations as their bytes in UTF-8, as
+    `yieldrl.envs.make` does by itself. ValueError if its observations have no `Text`.
+    """
+
+    def __init__(self, env: gym.Env) -> None:
+        RecordConstructorArgs.__init__(self)  # so that Gymnasium can make it again
+        gym.ObservationWrapper.__init__(self, env)
+        if not says_text(env.observation_space):
+            raise ValueError(
+                f"{env} says nothing: its observations {env.observation_space} have no"
+                " gymnasium.spaces.Text. Leave EncodeText away"
+            )
+        self.observation_space = _in_bytes(env.observation_space)
+
+    def observation(self, observation: Any) -> Any:
+        try:
+            return encoded(self.observation_space, observation)
+        except (AttributeError, TypeError):
+            raise TypeError(
+                f"{self.env} returned the observation {observation!r}: where its space"
+                f" {self.env.observation_space} has a Text, it must be a string"
+            ) from None
+
+
+def says_text(space: gym.Space) -> bool:
+    """Whether a space has a `gymnasium.spaces.Text` leaf."""
+    if isinstance(space, Dict):
+        return any(says_text(child) for child in space.values())
+    return isinstance(space, Text)
+
+
+def _in_bytes(space: gym.Space) -> gym.Space:
+    if isinstance(space, Dict):
+        return Dict({name: _in_bytes(child) for name, child in space.items()})
+    if not isinstance(space, Text):
+        return space
+    widest = max(len(letter.encode()) for letter in space.characters)
+    return Utf8Text(space.max_length * widest)
