@@ -1,6 +1,8 @@
-"""Observations of grids: symbols and tokens, or pixels and bytes."""
+"""What grids look like: as symbols and tokens, as pixels and bytes, and to people."""
 
+import itertools
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,14 +10,56 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs.grid_world import painting
 from yieldrl.envs.grid_world.objects import COLORS, KINDS, SHAPES
-from yieldrl.envs.vocabulary import Vocabulary
 from yieldrl.foundations.text import Utf8Text
 
+CELL = 32  # pixels of a cell when rendering
+FLOOR, LINE, AGENT = (250, 250, 250), (225, 225, 225), (60, 60, 60)
+FINENESS = 16  # samples across a pixel, for smooth edges
 SMALLEST = 4  # fewest pixels of a cell with which all kinds look different
 
 State = dict[str, Tensor]
+
+
+class Vocabulary:
+    """Words and their tokens; 0 pads sentences shorter than the longest one.
+
+    The words are those of the sentences, in this order: a word's place in `words` is
+    its token. `length` is L, the number of words of the longest sentence.
+
+    Example:
+        >>> vocabulary = Vocabulary(["go to the red square", "find it"])
+        >>> tokens = vocabulary.encode("find the square")
+        >>> tokens, vocabulary.decode(tokens)
+        (tensor([6, 3, 5, 0, 0]), 'find the square')
+    """
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        split = [sentence.split() for sentence in sentences]
+        self.words = ["<pad>", *dict.fromkeys(itertools.chain.from_iterable(split))]
+        self.length = max(map(len, split))
+        self._tokens = {word: token for token, word in enumerate(self.words)}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def encode(self, text: str) -> Tensor:
+        """The tokens of a sentence, int64 `[L]`; ValueError if one is unknown."""
+        words = text.split()
+        unknown = [word for word in words if word not in self._tokens]
+        if unknown or len(words) > self.length:
+            raise ValueError(
+                f"{text!r} must be at most {self.length} of the words"
+                f" {self.words[1:]}, got {len(words)}, of them unknown: {unknown}"
+            )
+        tokens = [self._tokens[word] for word in words]
+        return torch.tensor(tokens + [0] * (self.length - len(tokens)))
+
+    def decode(self, tokens: Any) -> Any:
+        """The sentence of tokens `[L]`, or the list of sentences of tokens `[N, L]`."""
+        if np.ndim(tokens) > 1:
+            return [self.decode(row) for row in tokens]
+        return " ".join(self.words[int(token)] for token in tokens if token)
 
 
 class Symbols:
@@ -82,9 +126,9 @@ class Pixels:
         )
         encoded = torch.from_numpy(text.encode(sentences))
         self.bytes = encoded.reshape(-1, len(KINDS), text.max_bytes).to(device)
-        sprites = torch.from_numpy(painting.sprites(size)).to(device)
+        images = torch.from_numpy(sprites(size)).to(device)
         # Images are built from rows of pixels, so sprites are stored by rows.
-        self.strips = sprites.reshape(-1, size * 3)
+        self.strips = images.reshape(-1, size * 3)
         self.rows = torch.arange(size, device=device).view(size, 1)
 
     def __call__(self, state: State) -> dict[str, Tensor]:
@@ -108,3 +152,61 @@ class Pixels:
 def of_goal(state: State, numbers: Tensor) -> Tensor:
     """Select the goal's values `[N]` from values of all objects, `[K, N]`."""
     return numbers.gather(0, state["goal"].unsqueeze(0)).squeeze(0)
+
+
+def picture(state: Mapping[str, np.ndarray], height: int, width: int) -> np.ndarray:
+    """Render one grid from above, uint8 `[height * CELL, width * CELL, 3]`: a ring is
+    the agent, a frame marks the goal."""
+    pixels = np.full((height * CELL, width * CELL, 3), FLOOR, np.uint8)
+    pixels[::CELL] = pixels[:, ::CELL] = LINE
+    inside = masks(CELL, sizes=(0.6, 0.65, 0.7), ring=(0.75, 0.12))
+
+    def paint(cell: Any, mask: str, color: tuple[int, int, int]) -> None:
+        row, column = divmod(int(cell), width)
+        part = pixels[row * CELL :, column * CELL :][:CELL, :CELL]
+        part[inside[mask]] = color
+
+    for cell, kind in zip(state["objects"], state["kinds"], strict=True):
+        color, shape = KINDS[kind]
+        paint(cell, shape, COLORS[color])
+    paint(state["objects"][state["goal"]], "frame", AGENT)
+    paint(state["agent"], "ring", AGENT)
+    return pixels
+
+
+def sprites(size: int) -> np.ndarray:
+    """Images of all possible cells, uint8 `[2 + 2 * 12, size, size, 3]`, smoothed:
+    empty floor, each of `KINDS` on it, and the same with the agent over
+    them."""
+    # Large shapes, and a ring at the rim, so that they differ even in six pixels.
+    fine = masks(size * FINENESS, sizes=(2 / 3, 0.8, 0.9), ring=(1.05, 0.2))
+    parts = {
+        name: mask.reshape(size, FINENESS, size, FINENESS).mean((1, 3))[..., None]
+        for name, mask in fine.items()
+    }
+    floor = np.full((size, size, 3), FLOOR, np.float64)
+
+    def over(below: np.ndarray, shape: str, color: tuple[int, int, int]) -> np.ndarray:
+        return below + parts[shape] * (np.array(color) - below)
+
+    cells = [floor, *(over(floor, shape, COLORS[color]) for color, shape in KINDS)]
+    cells += [over(cell, "ring", AGENT) for cell in cells]
+    return np.stack(cells).round().astype(np.uint8)
+
+
+def masks(
+    size: int, sizes: tuple[float, float, float], ring: tuple[float, float]
+) -> dict[str, np.ndarray]:
+    """Masks of the pixels inside each shape, bool `[size, size]`; a cell is [-1, 1].
+    `sizes` are half a square's side, a circle's radius and the height of a triangle's
+    tip; `ring` is a radius and half a width."""
+    y, x = (np.mgrid[:size, :size] + 0.5) / size * 2 - 1
+    (side, radius, tip), distance = sizes, np.hypot(x, y)
+    around = np.maximum(abs(x), abs(y))
+    return {
+        "square": around < side,
+        "circle": distance < radius,
+        "triangle": (y < side) & (abs(x) < (y + tip) / 1.8),
+        "ring": abs(distance - ring[0]) < ring[1],
+        "frame": abs(around - 0.85) < 0.06,
+    }

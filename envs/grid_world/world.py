@@ -12,10 +12,16 @@ from torch import Tensor
 from yieldrl.envs.arrays import StepResult
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.checks import check_choice
-from yieldrl.envs.grid_world import objects, painting
+from yieldrl.envs.grid_world import objects
 from yieldrl.envs.grid_world.objects import KINDS, NAMEABLE, distinct
-from yieldrl.envs.grid_world.views import Pixels, State, Symbols, of_goal
-from yieldrl.envs.vocabulary import Vocabulary
+from yieldrl.envs.grid_world.views import (
+    Pixels,
+    State,
+    Symbols,
+    Vocabulary,
+    of_goal,
+    picture,
+)
 
 NORTH, EAST, SOUTH, WEST = range(4)
 
@@ -175,4 +181,4 @@ class GoToVectorEnv(TorchVectorEnv):
         return objects.first_moves(agent, goal, cells, self.height, self.width)
 
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
-        return painting.picture(state, self.height, self.width)
+        return picture(state, self.height, self.width)

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yieldrl.envs.grid_world import COLORS, HELD_OUT, KINDS, SHAPES, GoToVectorEnv
-from yieldrl.envs.grid_world.painting import FLOOR, sprites
-from yieldrl.envs.grid_world.views import SMALLEST
+from yieldrl.envs.grid_world.views import FLOOR, SMALLEST, sprites
 from yieldrl.foundations.text import Utf8Text, decode
 
 
