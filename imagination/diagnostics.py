@@ -10,8 +10,8 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.foundations.logs import Logs
-from yieldrl.imagination.three_classes import recall_of_ends
-from yieldrl.imagination.world_model import WorldModel
+from yieldrl.imagination.outcomes import recall_of_ends
+from yieldrl.imagination.rollout import WorldModel
 
 EXPLOITED = (
     "imagined returns rise and real ones fall: the policy exploits the mistakes of the"

@@ -14,11 +14,9 @@ from yieldrl.buffers.minibatches import transitions
 from yieldrl.foundations.actions import from_zero
 from yieldrl.foundations.logs import Logs
 from yieldrl.imagination.config import LatentConfig
-from yieldrl.imagination.mirror import make_mirror
-from yieldrl.imagination.outcomes import outcome_head
-from yieldrl.imagination.symlog import symlog
-from yieldrl.imagination.three_classes import recall_of_ends
-from yieldrl.imagination.world_model import Prediction, WorldModel
+from yieldrl.imagination.decoders import make_decoder
+from yieldrl.imagination.outcomes import outcome_head, recall_of_ends, symlog
+from yieldrl.imagination.rollout import Prediction, WorldModel
 from yieldrl.networks import MLP, Categorical, make_encoder
 
 UNIFORM = 0.01
@@ -79,7 +77,7 @@ class LatentModel(WorldModel):
         code, hidden = config.groups * config.classes, [*hidden_sizes]
         self.size = memory_size + code
         self.encoder = make_encoder(observation_space)
-        self.decoder = make_mirror(observation_space, self.encoder, self.size, hidden)
+        self.decoder = make_decoder(observation_space, self.encoder, self.size, hidden)
         self.acted = make_encoder(from_zero(action_space))
         if isinstance(action_space, Box):  # actions are clipped there
             for name in ("low", "high"):

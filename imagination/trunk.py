@@ -10,7 +10,7 @@ from torch.nn import functional
 from yieldrl.foundations.logs import Logs
 from yieldrl.imagination.diagnostics import followed
 from yieldrl.imagination.outcomes import outcome_head
-from yieldrl.imagination.world_model import Prediction, WorldModel
+from yieldrl.imagination.rollout import Prediction, WorldModel
 from yieldrl.networks import MLP
 from yieldrl.vla.actions import ActionLayout
 from yieldrl.vla.backends.decoder import Trunk

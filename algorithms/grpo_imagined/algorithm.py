@@ -6,14 +6,14 @@ from tensordict import TensorDict
 
 from yieldrl.algorithms import vla_grpo
 from yieldrl.functional import discounted_returns
+from yieldrl.imagination.config import WorldModelConfig
 from yieldrl.imagination.imagining import ImaginesToo
-from yieldrl.imagination.imagining_config import ImaginesTooConfig
 from yieldrl.imagination.refreshing import RefreshesImagination
 from yieldrl.on_policy.group_algorithm import log_prob_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(ImaginesTooConfig, vla_grpo.Config):
+class Config(WorldModelConfig, vla_grpo.Config):
     """GRPO for vision-language-action policies beside a model of the world; the
     defaults let a tiny one, on a small grid, go on from a weak clone."""
 

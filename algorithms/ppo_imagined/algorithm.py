@@ -13,13 +13,13 @@ from tensordict import TensorDict
 from yieldrl.algorithms import vla_ppo
 from yieldrl.algorithms.vla_grpo.algorithm import SMALL
 from yieldrl.buffers import transitions
+from yieldrl.imagination.config import WorldModelConfig
 from yieldrl.imagination.imagining import ImaginesToo
-from yieldrl.imagination.imagining_config import ImaginesTooConfig
 from yieldrl.imagination.refreshing import RefreshesImagination
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(ImaginesTooConfig, vla_ppo.Config):
+class Config(WorldModelConfig, vla_ppo.Config):
     """PPO for vision-language-action policies beside a model of the world; the defaults
     let a tiny one, on a small grid, go on from a weak clone."""
 

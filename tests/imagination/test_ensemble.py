@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 from tensordict import TensorDict
 
 from yieldrl.imagination import EnsembleModel, fit, k_step_errors
-from yieldrl.imagination.fitting import Best, split
+from yieldrl.imagination.ensemble import Best, split
 from yieldrl.imagination.outcomes import LOG_VAR, soft_clamp
 
 STATES, PUSHES = Box(-np.inf, np.inf, (2,)), Box(-1, 1, (1,))

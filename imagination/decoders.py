@@ -10,12 +10,12 @@ from gymnasium.spaces import Dict
 from torch import Tensor, nn
 
 from yieldrl.foundations import Utf8Text
-from yieldrl.imagination.symlog import symlog
+from yieldrl.imagination.outcomes import symlog
 from yieldrl.networks import MLP, DictEncoder, NatureCNN
 from yieldrl.networks.encoder import Encoder
 
 
-class Mirror(nn.Module, ABC):
+class Decoder(nn.Module, ABC):
     """A decoder: the input of an observation encoder, from latents `[B, F]`."""
 
     @abstractmethod
@@ -31,23 +31,23 @@ class Mirror(nn.Module, ABC):
         return (self(latent) - self.target(obs)).square().flatten(1).sum(1)
 
 
-def make_mirror(
+def make_decoder(
     space: gym.Space[Any], encoder: Encoder, inputs: int, hidden_sizes: Sequence[int]
-) -> Mirror:
+) -> Decoder:
     """The decoder for `make_encoder(space)`; TypeError for sentences."""
     if isinstance(encoder, DictEncoder):
-        return _Parts(space, encoder, inputs, hidden_sizes)
+        return _DictDecoder(space, encoder, inputs, hidden_sizes)
     if isinstance(encoder, NatureCNN):
-        return ImageMirror(space, encoder, inputs)
+        return ImageDecoder(space, encoder, inputs)
     if isinstance(space, Utf8Text):
         raise TypeError(
             "a world model reconstructs pictures, numbers and choices, not sentences:"
             " leave the text out with a wrapper"
         )
-    return _Numbers(encoder, [inputs, *hidden_sizes, encoder.size])
+    return _NumberDecoder(encoder, [inputs, *hidden_sizes, encoder.size])
 
 
-class ImageMirror(Mirror):
+class ImageDecoder(Decoder):
     """The reverse of `NatureCNN`: images `[B, C, H, W]` in [-1, 1]."""
 
     def __init__(self, space: gym.Space[Any], encoder: NatureCNN, inputs: int) -> None:
@@ -78,7 +78,7 @@ class ImageMirror(Mirror):
         return self._read[0](obs)
 
 
-class _Numbers(Mirror):
+class _NumberDecoder(Decoder):
     """Numbers, `symlog`, and one-hot choices, `[B, D]`."""
 
     def __init__(self, encoder: Encoder, sizes: list[int]) -> None:
@@ -93,7 +93,7 @@ class _Numbers(Mirror):
         return symlog(self._read[0](obs))
 
 
-class _Parts(Mirror):
+class _DictDecoder(Decoder):
     """Every entry of a Dict by itself."""
 
     def __init__(
@@ -103,8 +103,8 @@ class _Parts(Mirror):
         assert isinstance(space, Dict)
         self.names = encoder.names
         parts: Any = zip(encoder.names, encoder.parts, strict=True)
-        mirrors = (make_mirror(space[k], e, inputs, hidden) for k, e in parts)
-        self.parts = nn.ModuleList(mirrors)
+        decoders = (make_decoder(space[k], e, inputs, hidden) for k, e in parts)
+        self.parts = nn.ModuleList(decoders)
 
     def forward(self, latent: Tensor) -> dict[str, Any]:
         return {name: part(latent) for name, part in self._named()}
