@@ -68,12 +68,12 @@ class Task:
 
 def make_config(algorithm: str, tuned: str | None, fields: dict[str, Any]) -> Any:
     """An algorithm's config: its defaults or a tuned file, and `fields` over them."""
-    from yieldrl.cli import presets as files
+    from yieldrl.cli import catalog
 
     trainer_class = importlib.import_module(f"yieldrl.algorithms.{algorithm}").Trainer
     if tuned is None:
         return trainer_class.config_class(**fields)
-    return dataclasses.replace(files.load(tuned, trainer_class), **fields)
+    return dataclasses.replace(catalog.load_config(tuned, trainer_class), **fields)
 
 
 def _task(fields: dict[str, Any]) -> Task:

@@ -63,9 +63,9 @@ def list_algorithms(tree: bool = False) -> None:
     Args:
         tree: Show which algorithm extends which, the changed classes, and the lines.
     """
-    from yieldrl.cli import listing
+    from yieldrl.cli import catalog
 
-    print(listing.tree() if tree else listing.table())
+    print(catalog.tree_listing() if tree else catalog.listing())
 
 
 @_command
@@ -82,14 +82,16 @@ def train(algorithm: Positional[str]) -> None:
 
 
 def _train(algorithm: str | None, words: list[str]) -> None:
-    from yieldrl.cli import catalog, resolve
+    from yieldrl.cli import catalog
 
     # A file alone, which may be a stranger's, imports nothing from where it lies.
     own = algorithm is not None and algorithm not in catalog.folders()
-    if own or "--trust" in words or any(":" in word for word in words):
-        resolve.importable_from_here()
     with usage_errors():
-        trainer_class = None if algorithm is None else resolve.trainer_class(algorithm)
+        from yieldrl.cli.run_spec import find_trainer, importable_from_here
+
+        if own or "--trust" in words or any(":" in word for word in words):
+            importable_from_here()
+        trainer_class = None if algorithm is None else find_trainer(algorithm)
     prog = "yieldrl train" if algorithm is None else f"yieldrl train {algorithm}"
     training.train_command(trainer_class, words, prog=prog)
 
@@ -208,6 +210,6 @@ def new(
         source: The algorithm to copy.
         into: Folder that will hold the copy.
     """
-    from yieldrl.cli import template
+    from yieldrl.cli import catalog
 
-    print(template.copy(name, source, into))
+    print(catalog.copy(name, source, into))

@@ -1,17 +1,31 @@
-"""The algorithms of the package, and how each differs from its parent."""
+"""The algorithms of the package: how each differs from its parent, its tuned configs,
+and copies of its folder."""
 
 import ast
 import functools
 import importlib
+import importlib.util
+import inspect
 import io
+import keyword
 import pkgutil
+import re
+import shutil
+import sys
 import tokenize
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yieldrl.algorithms
 
 PACKAGE = yieldrl.algorithms.__name__
+SUFFIXES = (".json", ".yaml", ".yml", ".toml")  # of config files
+REACHED = re.compile(r"# Reached: (.+) \(docs/results/[\w.-]+\)\.")
+"""First line of a tuned config file whose result is committed."""
+
 PARTS = ("Algorithm", "Model", "Agent", "Trainer", "Config")
 
 
@@ -48,7 +62,7 @@ def folder(name: str) -> Path:
 def descriptions() -> dict[str, str]:
     """Name -> first line of its docstring, read without importing PyTorch."""
     trees = {
-        name: ast.parse((home / "__init__.py").read_text("utf-8-sig"))
+        name: ast.parse((home / "__init__.py").read_text("utf-8"))
         for name, home in folders().items()
     }
     said = {name: ast.get_docstring(tree) or "" for name, tree in trees.items()}
@@ -82,6 +96,148 @@ def tree() -> list[tuple[int, Member]]:
         return rows
 
     return below((), 0)
+
+
+def listing() -> str:
+    """A line for each algorithm, and one below it for each of its tuned configs."""
+    homes, rows = folders(), descriptions()
+    width = max(map(len, rows))
+    lines: list[str] = []
+    for name, text in rows.items():
+        lines.append(f"{name:{width}}  {text}")
+        for path in tuned_configs(homes[name]):
+            lines.append(f"{'':{width}}    --config {path.stem}: {_reached(path)}")
+    return "\n".join(lines)
+
+
+def tree_listing() -> str:
+    """Every algorithm below the one it extends, with the size of the difference."""
+    rows = [("  " * depth + member.name, member) for depth, member in tree()]
+    width = max(len(label) for label, _ in rows)
+    lines = [f"{'algorithm':{width}}  lines  classes of its own"]
+    for label, member in rows:
+        others = ", ".join(member.parents[1:])
+        also = f" (also from {others})" if others else ""
+        classes = " ".join(member.changed) or "none"
+        lines.append(f"{label:{width}}  {member.lines:5}  {classes}{also}")
+    return "\n".join(lines)
+
+
+def tuned_configs(home: Path) -> list[Path]:
+    """The tuned config files in an algorithm's folder, in the order of their names."""
+    found = (home / "configs").glob("*")
+    return sorted(path for path in found if path.suffix in SUFFIXES)
+
+
+def _reached(path: Path) -> str:
+    """The mean return over seeds that a tuned config file states."""
+    found = REACHED.fullmatch(path.read_text("utf-8").partition("\n")[0])
+    return f"return {found[1]}" if found else "no result yet"
+
+
+def load_config(name: str, trainer_class: type[Any]) -> Any:
+    """The config at a path, or of a tuned file by its name; or ValueError."""
+    path = find_config(name, trainer_class)
+    with naming(path):
+        return trainer_class.config_class.from_file(path)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let errors about the content of a file begin with its path."""
+    try:
+        yield
+    except ValueError as reason:
+        text = str(reason)
+        raise ValueError(text if str(path) in text else f"{path}: {text}") from None
+
+
+def find_config(name: str, trainer_class: type[Any] | None) -> Path:
+    """The file: `name` itself, or `configs/NAME.yaml` with the algorithm.
+
+    A copied folder has its tuned files copied too; `ppo/pendulum` finds those of an
+    algorithm of yieldrl, `pendulum` alone those of the algorithm itself.
+    """
+    if Path(name).suffix in SUFFIXES:
+        return Path(name)
+    tuned = f"name the algorithm too, as in yieldrl train ppo --config {name}"
+    if trainer_class is not None:
+        home = Path(inspect.getfile(trainer_class)).parent
+        homes = [*folders().values(), home]
+        known = {path.stem: path for path in tuned_configs(home)}
+        known |= {
+            f"{x.name}/{path.stem}": path for x in homes for path in tuned_configs(x)
+        }
+        if name in known:
+            return known[name]
+        tuned = ", ".join(sorted(known)) or "none"
+    raise ValueError(
+        f"--config {name}: neither a {', '.join(SUFFIXES)} file nor the name of a"
+        f" tuned one: {tuned}"
+    )
+
+
+def copy(name: str, source: str, into: str | Path = ".") -> str:
+    """Copy an algorithm's folder, give the copy its own name, and say what comes next.
+
+    Files of the folder import each other relatively and everything else absolutely, so
+    the copy runs from wherever it lies. Only its module's name in texts is changed.
+
+    Raises:
+        ValueError: If the name is invalid, or there is no such algorithm.
+        FileExistsError: If the copy's folder is there already.
+    """
+    origin, target = folder(source), Path(into) / name
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(
+            f"{name!r} is no name that Python can import: use letters, digits and _,"
+            " such as my_ppo"
+        )
+    if target.exists():
+        raise FileExistsError(f"{target} is there already: choose another name")
+    spec = importlib.util.find_spec(name)
+    if spec is not None or name in sys.stdlib_module_names:
+        where = "Python's own" if spec is None or spec.origin is None else spec.origin
+        raise ValueError(f"{name!r} hides another module, {where}: choose another name")
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
+    shutil.copytree(origin, target, ignore=ignored)
+    for path in target.rglob("*.py"):
+        text = path.read_text("utf-8")
+        text = re.sub(rf"\byieldrl train {source}\b", f"python -m {name}", text)
+        text = re.sub(rf"\b{re.escape(PACKAGE)}\.{source}\b", name, text)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    if not (target / "__main__.py").exists():
+        (target / "__main__.py").write_text(_MAIN.format(name), encoding="utf-8")
+    return _next_steps(target, source)
+
+
+def _next_steps(target: Path, source: str) -> str:
+    files = ", ".join(sorted(path.name for path in target.glob("*.py")))
+    change_folder = [f"  cd {target.parent}"] if target.parent != Path() else []
+    return "\n".join(
+        [
+            f"{target} is a copy of {source}: {files}",
+            "",
+            "Next:",
+            *change_folder,
+            f"  python -m {target.name} --help",
+            f"  python -m {target.name}",
+            f"  edit {target.name}/algorithm.py, and run it again",
+            "",
+            f"It runs as a module: python -m {target.name}, not a file of it.",
+        ]
+    )
+
+
+_MAIN = '''"""`python -m {} --help` shows the options."""
+
+from yieldrl.cli import train_command
+
+from . import Trainer
+
+if __name__ == "__main__":
+    train_command(Trainer)
+'''
 
 
 def code_lines(source: str) -> int:
@@ -121,7 +277,7 @@ def _member(name: str) -> Member:
         name=name,
         parents=tuple(home for home in related if home not in farther),
         changed=tuple(changed),
-        lines=sum(code_lines(path.read_text("utf-8-sig")) for path in sources),
+        lines=sum(code_lines(path.read_text("utf-8")) for path in sources),
     )
 
 

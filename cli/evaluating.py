@@ -1,5 +1,6 @@
 """`yieldrl evaluate`, and the evaluation at the end of training."""
 
+from pathlib import Path
 from typing import Any
 
 from tyro.conf import Positional
@@ -48,12 +49,7 @@ def evaluate(
             folder of the run; films lie beside it.
         trust: Import and run code that the run names and that is not of yieldrl.
     """
-    if suite is not None:
-        from yieldrl.cli import evaluating_suites
-
-        played = episodes_per_task, seed, workers, ray, films
-        evaluating_suites.evaluate(run, checkpoint, device, suite, out, trust, *played)
-        return
+    evaluation = None
     with usage_errors():
         from yieldrl.cli import restoring
         from yieldrl.experiments import run_files
@@ -62,13 +58,23 @@ def evaluate(
         from yieldrl.loggers.checkpoints import describe_checkpoint
 
         path = run_files.find_checkpoint(run, checkpoint)
-        count = ANSWERS if episodes is None else episodes
-        trainer = restoring.player(path, count, device, trust=trust)
+        count = 1 if suite else ANSWERS if episodes is None else episodes
+        trainer = restoring.player(path, count, device, alone=bool(suite), trust=trust)
+        chosen = describe_checkpoint(path, trainer.agent.sample_step)
         if video is not None:
             refuse_video(trainer)
-        chosen = describe_checkpoint(path, trainer.agent.sample_step)
+        if suite is not None:
+            folder = Path(run) if Path(run).is_dir() else path.parent
+            default = folder / "evaluations" / f"{Path(suite).stem}.json"
+            file = default if out is None else Path(out)
+            places = {"workers": workers, "ray": ray}
+            about = suite, path.name, seed, episodes_per_task
+            evaluation = _suite_evaluation(trainer, *about, file, **places)
     with trainer:
         print(f"checkpoint: {chosen}")
+        if evaluation is not None:
+            _play_suite(evaluation, films)
+            return
         how = {"every_episode": not writes(trainer), "in_order": in_order}
         print(report(trainer, episodes, seed, **how))
         if video is not None:
@@ -110,3 +116,50 @@ def report(
         for number, (value, length) in enumerate(zip(returns, lengths, strict=True), 1)
     ]
     return "\n".join([*lines, summary])
+
+
+def _suite_evaluation(
+    trainer: Any,
+    suite: str,
+    checkpoint: str,
+    seed: int,
+    episodes: int,
+    file: Path,
+    **places: Any,
+) -> Any:
+    """The evaluation of a suite, with the episodes that are in the file already."""
+    from yieldrl.experiments.suites import SuiteEvaluation, SuiteResults, find_suite
+
+    config, agent = trainer.config, trainer.agent
+    tasks = find_suite(suite, config.env_id)
+    about = {
+        "suite": Path(suite).stem,
+        "env_id": config.env_id,
+        "checkpoint": checkpoint,
+        "sample_step": agent.sample_step,
+        "learn_step": agent.learn_step,
+        "seed": seed,
+        "tasks": {name: {**config.env_kwargs, **own} for name, own in tasks.items()},
+    }
+    results = SuiteResults(file, about)
+    return SuiteEvaluation(trainer, tasks, results, episodes, seed=seed, **places)
+
+
+def _play_suite(evaluation: Any, films: int) -> None:
+    """Play the episodes that are not in the file yet, and print the results."""
+    results = evaluation.results
+    print(f"episodes: {results.path}, {evaluation.planned} to play", flush=True)
+    try:
+        for number, one in enumerate(evaluation, 1):
+            said = {None: f"return {one.episode_return:g}", True: "success"}
+            print(
+                f"{number}/{evaluation.planned} {one.task} {one.number}:"
+                f" {said.get(one.success, 'failure')}, {one.length} decisions,"
+                f" {one.seconds:.1f} s",
+                flush=True,
+            )
+        for film in evaluation.films(results.path.with_suffix(""), films):
+            print(f"film of a failure: {film}", flush=True)
+        print(results.report())
+    finally:
+        evaluation.close()

@@ -2,18 +2,21 @@
 
 import dataclasses
 import inspect
-import math
+import json
 import re
+import typing
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import docstring_parser
 import tyro
+import yaml
+from tyro.constructors import PrimitiveConstructorSpec
 
-from yieldrl.cli import presets, resolve
-from yieldrl.cli.field_options import options_of, refuse_stray_values
-from yieldrl.cli.run_spec import RunSpec
-from yieldrl.foundations.files import read_file
+from yieldrl.cli import catalog
+from yieldrl.cli.run_spec import RunSpec, make_logger
+from yieldrl.foundations.files import YamlLoader, read_file
 from yieldrl.foundations.named_code import refuse_untrusted
 
 
@@ -46,9 +49,6 @@ class Options:
     alone. A run that is killed loses what came after its last checkpoint."""
 
 
-_MAX_STEPS = 10**12  # the bound of `total_steps`
-
-
 @dataclass(frozen=True)
 class Command:
     """A parsed command line: a run, and whether to print it instead of training."""
@@ -77,10 +77,10 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
         Options, args=words, prog=prog, return_unknown_args=True, add_help=False
     )
     spec, config = _from_file(first.config, trainer_class, first.trust)
-    fields = [*options_of(Options), *options_of(type(config))]
-    refuse_stray_values(words, dict(fields))
     # A stand-in without checks, so that no default is rejected before all are read.
-    stand_in = dataclasses.make_dataclass("Command", fields)
+    stand_in = dataclasses.make_dataclass(
+        "Command", [*_options_of(Options), *_options_of(type(config))]
+    )
     known = {one.name: getattr(config, one.name) for one in dataclasses.fields(config)}
     chosen = tyro.cli(
         stand_in,
@@ -91,9 +91,27 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
     )
     values = vars(chosen)
     options = Options(**{name: values.pop(name) for name in vars(Options())})
-    _refuse_wrong(options)
-    spec = with_options(spec, options)
+    spec = _with_options(spec, options)
     return Command(spec, type(config).from_dict(values), options.print_config)
+
+
+def _from_file(
+    name: str | None, trainer_class: type[Any] | None, trust: bool
+) -> tuple[RunSpec, Any]:
+    if name is None:
+        spec = RunSpec.of({}, trainer_class)
+        return spec, spec.trainer_class.config_class()
+    path = catalog.find_config(name, trainer_class)
+    with catalog.naming(path):
+        values = read_file(path)
+        spec = RunSpec.of(values, trainer_class, None if trust else path)
+        for one in spec.loggers:
+            if one.name == "checkpoint":  # its arguments become defaults of options
+                make_logger(one)
+        config = spec.trainer_class.config_class.from_dict(values)
+        if not trust:
+            refuse_untrusted(config.to_dict(), path)
+        return spec, config
 
 
 def _of_spec(spec: RunSpec) -> Options:
@@ -107,7 +125,7 @@ def _of_spec(spec: RunSpec) -> Options:
     )
 
 
-def with_options(spec: RunSpec, options: Options) -> RunSpec:
+def _with_options(spec: RunSpec, options: Options) -> RunSpec:
     """The spec with the loggers that the options ask for."""
     spec = spec.with_logger("video", options.video).with_logger("wandb", options.wandb)
     every, seconds = options.checkpoint_every, options.checkpoint_seconds
@@ -116,34 +134,52 @@ def with_options(spec: RunSpec, options: Options) -> RunSpec:
     return spec.with_logger("checkpoint", wanted, every=every, seconds=seconds)
 
 
-def _from_file(
-    name: str | None, trainer_class: type[Any] | None, trust: bool
-) -> tuple[RunSpec, Any]:
-    if name is None:
-        spec = RunSpec.of({}, trainer_class)
-        return spec, spec.trainer_class.config_class()
-    path = presets.find(name, trainer_class)
-    with presets.naming(path):
-        values = read_file(path)
-        spec = RunSpec.of(values, trainer_class, None if trust else path)
-        for one in spec.loggers:
-            if one.name == "checkpoint":  # its arguments become defaults of options
-                resolve.logger(one)
-        config = spec.trainer_class.config_class.from_dict(values)
-        if not trust:
-            refuse_untrusted(config.to_dict(), path)
-        return spec, config
+def _options_of(cls: type[Any]) -> list[tuple[str, Any]]:
+    """Every field of a dataclass with its type and, as help, its docstring."""
+    hints, texts = typing.get_type_hints(cls), docstrings(cls)
+    options: list[tuple[str, Any]] = []
+    for entry in dataclasses.fields(cls):
+        hint = hints[entry.name]
+        if typing.get_origin(hint) is dict:
+            hint = Annotated[hint, _KEY_VALUES]
+        shown = tyro.conf.arg(help=texts.get(entry.name))
+        options.append((entry.name, Annotated[hint, shown]))
+    return options
 
 
-def _refuse_wrong(options: Options) -> None:
-    """Check the options that no config checks."""
-    if not 0 <= options.checkpoint_every <= _MAX_STEPS:
-        raise ValueError(
-            f"--checkpoint-every {options.checkpoint_every}: give a number at least 0"
-            f" and at most {_MAX_STEPS}"
-        )
-    if not 0 <= options.checkpoint_seconds < math.inf:  # refuses NaN too
-        raise ValueError(
-            f"--checkpoint-seconds {options.checkpoint_seconds}: give a finite number,"
-            " at least 0"
-        )
+def docstrings(cls: type[Any]) -> dict[str, str]:
+    """Field -> its docstring in one line, from the nearest class that has one."""
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__[:-1]):
+        for field in docstring_parser.parse_from_object(base).params:
+            texts[field.arg_name] = " ".join((field.description or "").split())
+    return texts
+
+
+class _Typed(YamlLoader):
+    """A value on the command line, where `None` is None as in all other options."""
+
+
+_Typed.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("None$"), ["N"])
+
+
+def _read_pairs(words: list[str]) -> dict[str, Any]:
+    pairs = [word.partition("=") for word in words]
+    for key, equals, _ in pairs:
+        if not (key and equals):
+            raise ValueError(f"{key!r}: write KEY=VALUE, for example gravity=9.8")
+    try:
+        return {key: yaml.load(value, _Typed) for key, _, value in pairs}
+    except yaml.YAMLError as reason:
+        raise ValueError(f"{' '.join(words)}: not readable as YAML: {reason}") from None
+
+
+_KEY_VALUES = PrimitiveConstructorSpec(
+    nargs="*",
+    metavar="[KEY=VALUE ...]",
+    instance_from_str=_read_pairs,
+    is_instance=lambda value: isinstance(value, dict),
+    str_from_instance=lambda values: [
+        f"{key}={json.dumps(value)}" for key, value in values.items()
+    ],
+)

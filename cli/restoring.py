@@ -6,8 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.abstractions import Trainer
-from yieldrl.cli import catalog, resolve
-from yieldrl.cli.run_spec import RunSpec, refuse_untrusted_run
+from yieldrl.cli import catalog
+from yieldrl.cli.run_spec import (
+    RunSpec,
+    find_module,
+    importable_from_here,
+    refuse_untrusted_run,
+)
 from yieldrl.experiments import CheckpointError, run_files
 from yieldrl.experiments.checkpoint import load_trainer_state
 from yieldrl.foundations.files import read_file
@@ -104,7 +109,7 @@ def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any]:
     state = load_trainer_state(path)
     module = state["algorithm"]
     if trust:
-        resolve.importable_from_here()
+        importable_from_here()
     else:
         own = module.startswith(f"{catalog.PACKAGE}.")
         refuse_unless(own, f"its trainer's module {module!r}", path)
@@ -123,7 +128,7 @@ def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any]:
 def _trainer_class(module: str, name: str, path: Path) -> type[Trainer]:
     """The class that saved a checkpoint, of a module that may be imported."""
     class_name = name.removeprefix(f"{module}.")
-    found = resolve.module(module)
+    found = find_module(module)
     if found is None:
         raise ImportError(
             f"{path}: saved by {module}, which is not found from here: run this in the"

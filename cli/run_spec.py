@@ -1,15 +1,30 @@
-"""A run as a file describes it: algorithm, model and loggers, beside the config."""
+"""A run as a file describes it: algorithm, model and loggers, beside the config.
+
+They are named as in `yieldrl list` and `yieldrl.loggers`, or `package.module:Class`. A
+missing object raises ImportError, one that does not fit ValueError; messages address
+the author of the file.
+"""
 
 import dataclasses
-from collections.abc import Mapping
+import functools
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Self
 
-from yieldrl.cli import catalog, resolve
+from torch import nn
+
+from yieldrl import loggers as all_loggers
+from yieldrl.abstractions import Policy, Trainer
+from yieldrl.cli import catalog
 from yieldrl.experiments import run_files
 from yieldrl.foundations.config_blocks import (
     BLOCKS,
+    NAMES,
     VLA,
     Part,
     divided,
@@ -18,10 +33,15 @@ from yieldrl.foundations.config_blocks import (
     part,
     to_blocks,
 )
-from yieldrl.foundations.named_code import is_known, refuse_unless, refuse_untrusted
+from yieldrl.foundations.named_code import (
+    is_function_of_user,
+    is_known,
+    refuse_unless,
+    refuse_untrusted,
+)
 
-MODEL = Part(resolve.DEFAULT, {})
-"""The model of a run that names none: that of its algorithm."""
+DEFAULT = "default"
+"""The name of an algorithm's own model."""
 
 LOGGERS = (
     Part("checkpoint", {"every": 50_000, "seconds": 120.0}),
@@ -37,7 +57,7 @@ class RunSpec:
     """Algorithm, model and loggers of a run: all that its config does not hold."""
 
     trainer_class: type[Any]
-    policy: Part = MODEL
+    policy: Part = Part(DEFAULT, {})  # noqa: RUF009 - a tuple
     loggers: tuple[Part, ...] = LOGGERS  # the innermost first
 
     @classmethod
@@ -62,38 +82,38 @@ class RunSpec:
         if source is not None:
             refuse_untrusted_run(values, source)
         if not has_blocks(values):
-            return cls(_known(values, trainer_class))
+            return cls(_given(values, trainer_class))
         name = part("algorithm", values.get("algorithm")).name
-        found = resolve.trainer_class(name) if name else _known(values, trainer_class)
+        found = find_trainer(name) if name else _given(values, trainer_class)
         if trainer_class not in (None, found):
             raise ValueError(
                 f"block 'algorithm': its name is {name!r}, and the command line says"
                 f" {run_files.trainer_name(trainer_class)!r}: leave one of them out"
             )
-        policy = part("policy", values.get("policy"), resolve.DEFAULT)
+        policy = part("policy", values.get("policy"), DEFAULT)
         if not policy.is_path:
-            resolve.check_name("policy", policy.name)
+            _check_name("policy", policy.name)
             fields = {entry.name for entry in dataclasses.fields(found.config_class)}
             # All but the arguments of this one model are fields of the config.
             arguments = divided(policy, fields)[1] if policy.name == VLA else {}
             policy = Part(policy.name, arguments)
-        return cls(found, policy, _loggers(values.get("loggers")))
+        return cls(found, policy, _listed(values.get("loggers")))
 
     def parts(self) -> dict[str, Any]:
         """Arguments of the trainer's constructor besides the config."""
-        made = resolve.model(self.policy, self.trainer_class)
-        return {} if made is None else {"model": made}
+        model = _find_model(self.policy, self.trainer_class)
+        return {} if model is None else {"model": model}
 
     def check(self) -> None:
         """Refuse a model or logger that is not there, and arguments that do not fit."""
         self.parts()
         for one in self.loggers:
-            resolve.logger(one)
+            make_logger(one)
 
     def logged(self, trainer: Any) -> Any:
         """The trainer with the loggers around it."""
-        for logger in self.loggers:
-            trainer = resolve.logger(logger)(trainer)
+        for one in self.loggers:
+            trainer = make_logger(one)(trainer)
         return trainer
 
     def arguments(self, logger: str) -> dict[str, Any] | None:
@@ -116,15 +136,12 @@ class RunSpec:
 
     def to_dict(self, config: Any) -> dict[str, Any]:
         """The complete file: every block, with the names of yieldrl."""
-        blocks = to_blocks(config)
+        blocks: dict[str, Any] = {**to_blocks(config)}
         name = run_files.trainer_name(self.trainer_class)
-        algorithm = Part(name, blocks["algorithm"])
-        whole = blocks | {
-            "policy": _written(self.policy),
-            "algorithm": _written(algorithm),
-            "loggers": [_written(one) for one in self.loggers],
-        }
-        return {block: whole[block] for block in BLOCKS}
+        blocks["algorithm"] = {"name": name, "cfg": blocks["algorithm"]}
+        blocks["policy"] = self.policy._asdict()
+        blocks["loggers"] = [one._asdict() for one in self.loggers]
+        return {block: blocks[block] for block in BLOCKS}
 
 
 def refuse_untrusted_run(values: Mapping[str, Any], source: Path) -> None:
@@ -134,19 +151,15 @@ def refuse_untrusted_run(values: Mapping[str, Any], source: Path) -> None:
     if not has_blocks(values):
         return
     algorithm = part("algorithm", values.get("algorithm"))
-    policy = part("policy", values.get("policy"), resolve.DEFAULT)
-    loggers = [("loggers", one) for one in _loggers(values.get("loggers"))]
-    for block, one in [("algorithm", algorithm), ("policy", policy), *loggers]:
+    policy = part("policy", values.get("policy"), DEFAULT)
+    named = [("loggers", one) for one in _listed(values.get("loggers"))]
+    for block, one in [("algorithm", algorithm), ("policy", policy), *named]:
         known = is_known(one.name) if one.is_path else block != "algorithm"
         known = known or one.name in ("", *catalog.folders())
         refuse_unless(known, f"block {block!r}, name {one.name!r}", source)
 
 
-def _written(part: Part) -> dict[str, Any]:
-    return {"name": part.name, "cfg": dict(part.cfg)}
-
-
-def _known(values: Mapping[str, Any], trainer_class: type[Any] | None) -> type[Any]:
+def _given(values: Mapping[str, Any], trainer_class: type[Any] | None) -> type[Any]:
     """The trainer class of the command line; ValueError if there is none."""
     if trainer_class is not None:
         return trainer_class
@@ -160,7 +173,7 @@ def _known(values: Mapping[str, Any], trainer_class: type[Any] | None) -> type[A
     )
 
 
-def _loggers(said: Any) -> tuple[Part, ...]:
+def _listed(said: Any) -> tuple[Part, ...]:
     """The loggers of a block: a list, or a mapping of names to arguments."""
     if said is None:
         return LOGGERS
@@ -168,15 +181,223 @@ def _loggers(said: Any) -> tuple[Part, ...]:
         said = [{name: cfg} for name, cfg in said.items() if cfg is not False]
     if not isinstance(said, list):
         raise ValueError(f"block 'loggers': expected a list of names, got {said!r}")
-    return tuple(map(_logger, said))
+    parts: list[Part] = []
+    for one in said:  # a name, `{name: ..., cfg: ...}`, or `{NAME: arguments}`
+        if isinstance(one, dict) and len(one) == 1 and "name" not in one:
+            ((name, cfg),) = one.items()
+            one = {"name": name, "cfg": None if cfg is True else cfg}
+        parts.append(part("loggers", one))
+        if not parts[-1].is_path:
+            _check_name("loggers", parts[-1].name)
+    return tuple(parts)
 
 
-def _logger(said: Any) -> Part:
-    """A logger: its name, `{name: ..., cfg: ...}`, or `{NAME: arguments}`."""
-    if isinstance(said, dict) and len(said) == 1 and "name" not in said:
-        ((name, cfg),) = said.items()
-        said = {"name": name, "cfg": None if cfg is True else cfg}
-    found = part("loggers", said)
-    if not found.is_path:
-        resolve.check_name("loggers", found.name)
-    return found
+def importable_from_here() -> None:
+    """Make modules of the working directory importable."""
+    here = str(Path.cwd())
+    if here not in sys.path[:1]:
+        sys.path.insert(0, here)
+
+
+def find_trainer(name: str) -> type[Any]:
+    """The trainer: of `yieldrl list`, of a module that has one, or at a path."""
+    if name in catalog.folders():
+        return importlib.import_module(f"{catalog.PACKAGE}.{name}").Trainer
+    if ":" in name or "." in name:
+        found = _find("algorithm", name, inside="Trainer", kind=Trainer)
+    else:
+        home = find_module(name)
+        if home is None:
+            catalog.folder(name)  # raises, with all names
+        found = getattr(home, "Trainer", None)
+    if isinstance(found, type) and issubclass(found, Trainer):
+        return found
+    raise ValueError(
+        f"block 'algorithm': {name!r} is {found!r}, not a Trainer: name a subclass of"
+        " yieldrl.abstractions.Trainer, or a module that has one called Trainer"
+    )
+
+
+def make_logger(one: Part) -> Any:
+    """The logger, ready to decorate a trainer."""
+    if one.is_path:
+        made = _find("loggers", one.name, kind=all_loggers.Logger)
+    else:
+        _check_name("loggers", one.name)
+        made = getattr(all_loggers, one.name)
+    _check_arguments("loggers", one, made)
+    try:
+        return made(**one.cfg)
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"block 'loggers': {one.name}: {reason}") from reason
+
+
+def _find_model(policy: Part, trainer_class: type[Any]) -> Callable[..., Any] | None:
+    """The function that makes the networks; None for the default."""
+    if policy.is_path:
+        made = _find("policy", policy.name, kind=nn.Module)
+        first = ("observation_space", "action_space", "config")
+        _check_arguments("policy", policy, made, first)
+        return functools.partial(made, **policy.cfg)
+    _check_name("policy", policy.name)
+    if policy.name == DEFAULT:
+        return None
+    if policy.name == VLA:
+        return _vision_language_action(policy.cfg, trainer_class)
+    return model_of(policy.name, trainer_class)
+
+
+def model_of(name: str, trainer_class: type[Any]) -> Callable[..., Any]:
+    """The model of an algorithm of `yieldrl list`, as a trainer can use it.
+
+    One of another kind is refused at once, one whose fields the trainer's config lacks
+    when it is made.
+    """
+    model = importlib.import_module(f"{catalog.PACKAGE}.{name}").Model
+    usual, user = _usual_model(trainer_class), trainer_class.__module__
+    start = f"block 'policy': the model of {name} does not fit {user}"
+    ours = usual.__module__.startswith("yieldrl.")
+    if ours and isinstance(usual, type) and not issubclass(model, usual):
+        raise ValueError(
+            f"{start}: it is no {usual.__module__}.{usual.__qualname__}. Leave 'name'"
+            " out, or name one of your own, package.module:Class"
+        )
+
+    @functools.wraps(model, updated=())
+    def made(observation_space: Any, action_space: Any, config: Any) -> Any:
+        try:
+            return model(observation_space, action_space, config)
+        except AttributeError as reason:
+            if reason.obj is not config:
+                raise
+            raise ValueError(
+                f"{start}, whose config has no {reason.name!r}: take the algorithm"
+                f" {name!r}, or leave 'name' out"
+            ) from None
+
+    return made
+
+
+def _vision_language_action(
+    cfg: Mapping[str, Any], trainer_class: type[Any]
+) -> Callable[..., Any]:
+    """A vision-language-action policy, for the trainer of any actor-critic.
+
+    Its `cfg` has `vla_config`, the fields of `VLAConfig`, and `action_dim`.
+    """
+    from yieldrl.vla import VLAPolicy
+    from yieldrl.vla.config import vla_config_of
+
+    user, usual = trainer_class.__module__, _usual_model(trainer_class)
+    try:
+        for key in cfg:
+            if key not in ("action_dim", "vla_config"):
+                raise ValueError(
+                    f"vla has no argument {key!r}: what the model is goes into"
+                    " 'vla_config', and 'action_dim' may stand beside it"
+                )
+        if not (isinstance(usual, type) and issubclass(usual, Policy)):
+            raise ValueError(
+                f"{user} does not learn by a policy such as 'vla': take an"
+                " actor-critic, ppo or vla_ppo"
+            )
+        if "vla_config" in cfg:
+            length = vla_config_of(None, cfg["vla_config"]).chunk_length
+            if length > 1:
+                raise ValueError(
+                    f"chunk_length = {length}: {user} decides about one action at a"
+                    " time; take the algorithm vla_ppo"
+                )
+    except ValueError as reason:
+        raise ValueError(f"block 'policy': {reason}") from None
+    made = functools.partial(VLAPolicy.from_config, **cfg)
+    return functools.update_wrapper(made, VLAPolicy, updated=())
+
+
+def _usual_model(trainer_class: type[Any]) -> Any:
+    """The class of model that a trainer needs: its `policy_class` or `model_class`."""
+    return getattr(trainer_class, "policy_class", trainer_class.model_class)
+
+
+def _check_name(block: str, name: str) -> None:
+    """Refuse the name of a model (block `policy`) or logger that does not exist."""
+    if block == "policy":
+        kind, known = "policy", {DEFAULT, VLA, *catalog.folders()}
+    else:
+        public = [x for x in all_loggers.__all__ if x.islower()]
+        known = {x for x in public if inspect.isclass(getattr(all_loggers, x))}
+        kind = "logger"
+    if name not in known:
+        hint = nearest(name, known | NAMES[block].keys())
+        raise ValueError(
+            f"block {block!r}: no {kind} is called {name!r}: {hint}; one of your own is"
+            " written package.module:Class"
+        )
+
+
+def _check_arguments(
+    block: str, one: Part, made: Callable[..., Any], first: tuple[str, ...] = ()
+) -> None:
+    """Refuse arguments that a class or function does not take after the first ones."""
+    signature = inspect.signature(made)
+    parameters = signature.parameters
+    any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    known = list(parameters)[len(first) :]
+    for key in one.cfg:
+        if key not in known and not any_name:
+            hint = nearest(key, known) if known else "it takes none"
+            raise ValueError(
+                f"block {block!r}: {one.name} has no argument {key!r}: {hint}"
+            )
+    try:
+        signature.bind(*first, **one.cfg)
+    except TypeError as reason:
+        wanted = ", ".join([*first, "**cfg"])
+        raise ValueError(
+            f"block {block!r}: {one.name} is called with ({wanted}): {reason}"
+        ) from None
+
+
+def _find(block: str, path: str, kind: type[Any], inside: str = "") -> Any:
+    """The object at `package.module:Class` or `package.module.Class`.
+
+    If the path is that of a module, its attribute `inside` is taken, if given. It is of
+    this `kind`, or a function of the user's that makes one.
+    """
+    name, colon, attribute = path.partition(":")
+    home = find_module(name) if colon or inside else None
+    if not colon:
+        attribute = inside
+        if home is None:
+            name, _, attribute = path.rpartition(".")
+            home = find_module(name)
+    if home is None:
+        package = name.partition(".")[0]
+        raise ImportError(
+            f"block {block!r}: {path!r} is not found from here, there is no module"
+            f" {name!r}: run this in the folder that holds {package}, or install it"
+        )
+    if not hasattr(home, attribute):
+        public = [known for known in vars(home) if not known.startswith("_")]
+        raise ValueError(
+            f"block {block!r}: the module {name!r} has no {attribute!r}:"
+            f" {nearest(attribute, public)}"
+        )
+    found = getattr(home, attribute)
+    is_class = isinstance(found, type) and issubclass(found, kind)
+    if is_class or is_function_of_user(found):
+        return found
+    raise ValueError(
+        f"block {block!r}: {path!r} is {found!r}: name a class derived from"
+        f" {kind.__module__}.{kind.__qualname__}, or a function of your own"
+    )
+
+
+def find_module(name: str) -> ModuleType | None:
+    """A module; None if there is none. Errors while it is imported pass through."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as reason:
+        if reason.name is not None and f"{name}.".startswith(f"{reason.name}."):
+            return None
+        raise

@@ -12,7 +12,6 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
 from yieldrl import envs as environments
 from yieldrl.collectors.evaluation import OBJECTS, Evaluation, Evaluator, evaluate
-from yieldrl.collectors.pace import Pace
 from yieldrl.distributed.actors import ActorPool
 from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.recipes import AgentRecipe, pickled, wrapped
@@ -107,17 +106,6 @@ class EvalActor:
         acting = _ActingForSome(self.agent, own, envs.num_envs)
         result = evaluate(acting, envs, episodes, seed + own.first)
         return result, time.monotonic() - began
-
-    def pace(self, share: bytes, seed: int) -> Pace:
-        """The longest time of an episode of a share that is a whole task."""
-
-        def make() -> VectorEnv[Any, Any, Any]:
-            envs = self._open(share, own)
-            assert envs is not None
-            return envs
-
-        own = self._prepare(share)
-        return Pace.of(self.agent, make, seed)
 
     def close(self) -> None:
         """Close all environments."""

@@ -7,8 +7,7 @@ from typing import Any
 from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.tasks import make_config
-from yieldrl.experiments.suite_evaluation import SuiteEvaluation, find_suite
-from yieldrl.experiments.suite_results import SuiteResults
+from yieldrl.experiments.suites import SuiteEvaluation, SuiteResults, find_suite
 
 SAYS = {
     "libero-improving": (

@@ -17,7 +17,7 @@ import textwrap
 from typing import Any
 
 from yieldrl.cli import catalog
-from yieldrl.cli.field_options import docstrings
+from yieldrl.cli.options import docstrings
 
 from .directives import Page, directive, filled, listed, table
 

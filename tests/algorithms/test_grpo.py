@@ -25,7 +25,7 @@ from yieldrl.algorithms import (
     reinforce_pp,
     rloo,
 )
-from yieldrl.cli import presets
+from yieldrl.cli import catalog
 from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.wrappers import ActionChunks, GroupStarts
 from yieldrl.envs.writing import SumsVectorEnv
@@ -40,7 +40,7 @@ ANSWERS |= {"total_steps": 4096, "eval_every": 0}
 def cartpole(module: Any = grpo, **options: Any) -> Any:
     """The tuned file, which a variant has from its parent."""
     return replace(
-        presets.load("grpo/cartpole", module.Trainer), eval_every=0, **options
+        catalog.load_config("grpo/cartpole", module.Trainer), eval_every=0, **options
     )
 
 

@@ -12,7 +12,7 @@ from quick_tasks import short_cliff
 from tensordict import TensorDict
 
 from yieldrl.algorithms import q_learning
-from yieldrl.cli import presets
+from yieldrl.cli import catalog
 from yieldrl.envs import policy_evaluation, value_iteration
 
 
@@ -196,13 +196,13 @@ def trained(config):
 
 class TestLearning:
     def test_the_shortest_way_along_the_cliff(self):
-        config = presets.load("cliffwalking", q_learning.Trainer)
+        config = catalog.load_config("cliffwalking", q_learning.Trainer)
         trainer = trained(dataclasses.replace(config, total_steps=5_000))
         assert trainer.evaluate(1)["logs"]["episode_return"] == -13
 
     @pytest.mark.slow
     def test_a_taxi_driver(self):
-        config = presets.load("taxi", q_learning.Trainer)
+        config = catalog.load_config("taxi", q_learning.Trainer)
         # Of more taxis than in the file, a step of which costs little more than of one.
         config = dataclasses.replace(config, num_envs=64, total_steps=120_000)
         value, best = greedy_value(trained(config))

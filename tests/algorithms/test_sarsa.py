@@ -13,7 +13,7 @@ from quick_tasks import short_cliff
 from tensordict import TensorDict
 
 from yieldrl.algorithms import q_learning, sarsa
-from yieldrl.cli import presets
+from yieldrl.cli import catalog
 from yieldrl.envs import SerialVectorEnv, policy_evaluation
 
 
@@ -194,7 +194,7 @@ def test_it_keeps_away_from_the_cliff_while_it_explores():
     """Sutton & Barto 2018, example 6.6."""
     greedy, exploring = {}, {}
     for algorithm in (q_learning, sarsa):
-        config = presets.load("q_learning/cliffwalking", algorithm.Trainer)
+        config = catalog.load_config("q_learning/cliffwalking", algorithm.Trainer)
         # Its constant rate of 0.5 needs three times the steps.
         short = {"learning_rate": 1.0, "visit_power": 0.5, "total_steps": 6_000}
         config = dataclasses.replace(config, eval_every=0, **short)

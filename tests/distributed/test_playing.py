@@ -3,8 +3,7 @@
 import pytest
 
 from yieldrl.algorithms import ppo
-from yieldrl.experiments.suite_evaluation import SuiteEvaluation
-from yieldrl.experiments.suite_results import SuiteResults
+from yieldrl.experiments.suites import SuiteEvaluation, SuiteResults
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("on_ray")]
 

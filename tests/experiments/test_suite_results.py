@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from yieldrl.experiments.suite_results import EpisodeOutcome, SuiteResults
+from yieldrl.experiments.suites import EpisodeOutcome, SuiteResults
 
 ABOUT = {"suite": "crowds", "seed": 7, "tasks": {"few": {"num": 2}, "many": {"num": 6}}}
 

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.cli import catalog
-from yieldrl.cli.field_options import docstrings
+from yieldrl.cli.options import docstrings
 from yieldrl.foundations import Config, Count, Positive, UnitInterval, Widths
 
 CLASSES = {

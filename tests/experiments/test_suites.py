@@ -9,8 +9,7 @@ import pytest
 from yieldrl.algorithms import ppo
 from yieldrl.collectors import evaluate
 from yieldrl.distributed.actors import WorkerError
-from yieldrl.experiments.suite_evaluation import SuiteEvaluation
-from yieldrl.experiments.suite_results import SuiteResults
+from yieldrl.experiments.suites import SuiteEvaluation, SuiteResults
 
 TASKS = {"few": {"num_objects": 2}, "many": {"num_objects": 6}}
 SIZE = {"height": 4, "width": 4}
