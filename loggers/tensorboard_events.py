@@ -1,8 +1,12 @@
 """Logs for TensorBoard."""
 
+import io
+import itertools
 import json
 import os
-from collections.abc import Callable, Iterator
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +19,7 @@ from yieldrl.loggers.windowed_means import Row
 from yieldrl.loggers.writer import Writer
 
 _FILES = "events.out.tfevents.*"
+_numbers = itertools.count()
 
 
 @dataclass(eq=False)
@@ -40,30 +45,21 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
     @contextmanager
     def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:
         """Open a new event file."""
-        from torch.utils.tensorboard import SummaryWriter
-
-        folder, step = self._folder(trainer), trainer.agent.sample_step
-        goes_on = any(folder.glob(_FILES))
-        with files.naming_failures(folder):
-            # TensorBoard drops older points from `purge_step` on.
-            purge_step = step + 1 if goes_on else None
-            events = SummaryWriter(folder, purge_step=purge_step)
-
-        def write(rows: list[Row]) -> None:
-            with files.naming_failures(folder):
-                for row in rows:
-                    _add(events, row)
-                events.flush()
-
-        try:
-            if not goes_on:
-                config = json.dumps(trainer.config.to_dict(), indent=2, default=str)
-                events.add_text("config", f"```json\n{config}\n```", step)
-            write([])
-            yield write
-        finally:
-            with files.naming_failures(folder):
-                events.close()
+        folder = self._folder(trainer)
+        step = trainer.agent.sample_step
+        if any(folder.glob(_FILES)):
+            # A START event makes TensorBoard drop older points from this step on.
+            first = _event(step + 1, session_log={"status": "START"})
+        else:
+            config = json.dumps(trainer.config.to_dict(), indent=2, default=str)
+            first = _text(step, "config", f"```json\n{config}\n```")
+        # TensorBoard reads files in alphabetical order.
+        number = f"{os.getpid()}.{next(_numbers):06}"
+        name = f"{time.time():.0f}.{socket.gethostname()}.{number}"
+        path = folder / _FILES.replace("*", name)
+        # Unlike `SummaryWriter`, without a thread: a full disk is an error here.
+        files.append(path, _records([_event(0, file_version="brain.Event:2"), first]))
+        yield lambda rows: files.append(path, _records(_points(rows)))
 
     def position(self, trainer: Any) -> dict[str, int]:
         """The size of every event file in bytes."""
@@ -73,22 +69,47 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
     def rewind(self, trainer: Any, position: dict[str, int] | None) -> None:
         """Truncate files to their sizes in `position`, and delete newer files."""
         if position is None:
-            return  # `purge_step` hides later points
+            return  # the START event of `open` hides later steps
         for path in self._folder(trainer).glob(_FILES):
             if path.name not in position:
                 path.unlink()
-            elif path.stat().st_size > position[path.name]:
+            elif position[path.name] < path.stat().st_size:
                 os.truncate(path, position[path.name])
 
     def _folder(self, trainer: Any) -> Path:
         return files.place(trainer, self.log_dir, "tensorboard")
 
 
-def _add(events: Any, row: Row) -> None:
-    """Add the points of a row, or the text of an answer."""
-    step = row["sample_step"]
-    if row["log_type"] == "answer":
-        events.add_text("answer", f"```\n{Shown(**row['logs'])}\n```", step)
-        return
-    for name, value in row["logs"].items():
-        events.add_scalar(f"{row['log_type']}/{name}", value, step)
+def _points(rows: list[Row]) -> Iterator[Any]:
+    for row in rows:
+        if row["log_type"] == "answer":
+            said = f"```\n{Shown(**row['logs'])}\n```"
+            yield _text(row["sample_step"], "answer", said)
+            continue
+        for name, value in row["logs"].items():
+            point = {"tag": f"{row['log_type']}/{name}", "simple_value": value}
+            yield _event(row["sample_step"], summary={"value": [point]})
+
+
+def _text(step: int, tag: str, markdown: str) -> Any:
+    from torch.utils.tensorboard.summary import text
+
+    return _event(step, summary=text(tag, markdown))
+
+
+def _event(step: int, **content: Any) -> Any:
+    from tensorboard.compat.proto import event_pb2
+
+    event: Any = event_pb2.__dict__["Event"]  # unknown to type checkers
+    return event(wall_time=time.time(), step=step, **content)
+
+
+def _records(events: Iterable[Any]) -> bytes:
+    """Events in the file format, each with its length and checksums."""
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
+    buffer = io.BytesIO()
+    writer = RecordWriter(buffer)
+    for event in events:
+        writer.write(event.SerializeToString())
+    return buffer.getvalue()

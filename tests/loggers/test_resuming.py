@@ -195,7 +195,6 @@ def small_disk() -> Iterator[Callable[[int], None]]:
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_full_disk_is_named_and_nothing_is_lost(
     unbroken: Path, small_disk: Callable[[int], None]
 ) -> None:
