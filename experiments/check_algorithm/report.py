@@ -1,7 +1,6 @@
 """The checks, their report, and comparisons of values before and after."""
 
 import math
-import random
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -126,23 +125,20 @@ def same(one: Any, two: Any) -> bool:
         if one.shape != two.shape or one.dtype != two.dtype:
             return False
         two = two.to(one.device)
-        nan = (one != one) & (two != two)
-        return one.equal(two) or bool(((one == two) | nan).all())
+        return bool(((one == two) | ((one != one) & (two != two))).all())
     if isinstance(one, np.ndarray) or isinstance(two, np.ndarray):
         return bool(np.array_equal(one, two))
     return bool(one == two) or bool(one != one and two != two)
 
 
-def generators(**owners: Any) -> Values:
+def generators(*owners: Any) -> Values:
     """The states of all generators: the global ones, and attributes of the owners."""
     found = leaves(rng_state(), "global")
-    for owner, part in owners.items():
-        for name, value in vars(part).items():
+    for owner in owners:
+        for name, value in vars(owner).items():
+            name = f"{type(owner).__name__}.{name}"
             if isinstance(value, torch.Generator):
-                found[f"{owner}.{name}"] = value.get_state()
+                found[name] = value.get_state()
             elif isinstance(value, np.random.Generator):
-                state: Any = value.bit_generator.state
-                found |= leaves(state, f"{owner}.{name}")
-            elif isinstance(value, random.Random):
-                found[f"{owner}.{name}"] = value.getstate()
+                found |= leaves(value.bit_generator.state, name)
     return found

@@ -15,9 +15,9 @@ MAX_COPIES = 8
 class StoredLogProbs:
     """Keeps the policies that act, and computes their log-probabilities again.
 
-    A rollout with a `policy_version` is compared with that policy. Learning data must
-    agree with the policy that acted last, or, if several acted, with one of them.
-    Policies without `evaluate_actions` are not checked.
+    A rollout with a `policy_version` is compared with that policy; other learning data
+    with the policy that acted last. Policies without `evaluate_actions` are not
+    checked.
 
     Attributes:
         recorded: Whether log-probabilities and versions were stored when acting.
@@ -52,23 +52,20 @@ class StoredLogProbs:
             if {"log_prob", "policy_version"} <= set(rollout.keys()):
                 self.recorded = True
                 named = set(rollout["policy_version"].unique().tolist())
-                self._judge_versions(named)
+                wrong = {x for x in named - self._versions if x > min(self._versions)}
+                self.report.expect(
+                    "policy_version",
+                    not wrong,
+                    f"transitions name policy_version {sorted(wrong)}, but those that"
+                    f" acted were {sorted(self._versions)}: write down the"
+                    " agent.policy_version of when the action is chosen",
+                )
                 self._judge(self._inputs(rollout), rollout, self._policies)
                 policies = self._policies if named <= self._policies.keys() else {}
         if "log_prob" in set(data.keys()) and policies:
             flat = data.flatten(0, 1) if data.ndim > 1 else data
             remembers = getattr(self.agent, "has_memory", False)
             self._judge(self._inputs(data if remembers else flat), flat, policies)
-
-    def _judge_versions(self, named: set[int]) -> None:
-        wrong = {v for v in named - self._versions if v > min(self._versions)}
-        self.report.expect(
-            "policy_version",
-            not wrong,
-            f"transitions name policy_version {sorted(wrong)}, but those that acted"
-            f" were {sorted(self._versions)}: write down agent.policy_version of the"
-            " moment when the action is chosen",
-        )
 
     def _inputs(self, data: TensorDict) -> Any:
         inputs = getattr(self.agent.model, "inputs", None)
