@@ -38,7 +38,7 @@ _WORLDS: dict[str, tuple[str, int | None, float | None]] = {
     "Acrobot": ("acrobot:Acrobot", 500, -100.0),
     "MountainCar": ("mountain_car:MountainCar", 200, -110.0),
     "MountainCarContinuous": (
-        "mountain_car_continuous:MountainCarContinuous",
+        "mountain_car:MountainCarContinuous",
         999,
         90.0,
     ),
@@ -46,7 +46,7 @@ _WORLDS: dict[str, tuple[str, int | None, float | None]] = {
     "FrozenLake8x8": ("tabular:FrozenLake", 200, 0.85),
     "CliffWalking": ("tabular:CliffWalking", None, None),
     "CliffWalkingSlippery": ("tabular:CliffWalking", None, None),
-    "Taxi": ("taxi:Taxi", 200, 8.0),
+    "Taxi": ("tabular:Taxi", 200, 8.0),
     "TMaze": ("t_maze:TMaze", 100, 0.95),
     "ProbeReward": ("probes:ProbeReward", None, None),
     "ProbeObservation": ("probes:ProbeObservation", None, None),

@@ -4,8 +4,14 @@ import torch
 from torch import Tensor
 
 from yieldrl.envs.minatar import base
-from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition, total
-from yieldrl.envs.minatar.painting import SIZE, Thing
+from yieldrl.envs.minatar.base import (
+    SIZE,
+    MinAtarVectorEnv,
+    State,
+    Thing,
+    Transition,
+    total,
+)
 
 ROWS = 8  # 1 to 8, with at most one thing each
 OUTSIDE = -2  # column of absent things, whose trail is outside too

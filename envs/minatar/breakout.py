@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.envs.minatar import base
-from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition
-from yieldrl.envs.minatar.painting import SIZE, Thing
+from yieldrl.envs.minatar.base import SIZE, MinAtarVectorEnv, State, Thing, Transition
 
 TOP, ROWS = 1, 3  # first row and height of the wall
 BRICKS = ROWS * SIZE

@@ -4,8 +4,14 @@ import torch
 from torch import Tensor
 
 from yieldrl.envs.minatar import base
-from yieldrl.envs.minatar.base import MinAtarVectorEnv, State, Transition
-from yieldrl.envs.minatar.painting import OUTSIDE, SIZE, Thing
+from yieldrl.envs.minatar.base import (
+    OUTSIDE,
+    SIZE,
+    MinAtarVectorEnv,
+    State,
+    Thing,
+    Transition,
+)
 
 RANKS, FILES = 4, 6  # a fleet of 24 aliens
 FIRST_FILE = 2  # initial column of its left side

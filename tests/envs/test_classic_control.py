@@ -17,8 +17,10 @@ import yieldrl.envs  # noqa: F401 (registers the environments)
 from yieldrl.envs.acrobot import AcrobotVectorEnv
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.cartpole import CartPoleVectorEnv
-from yieldrl.envs.mountain_car import MountainCarVectorEnv
-from yieldrl.envs.mountain_car_continuous import MountainCarContinuousVectorEnv
+from yieldrl.envs.mountain_car import (
+    MountainCarContinuousVectorEnv,
+    MountainCarVectorEnv,
+)
 from yieldrl.envs.pendulum import PendulumVectorEnv
 
 PI = math.pi

@@ -12,9 +12,8 @@ import pytest
 import torch
 from worlds import blind
 
-from yieldrl.envs.minatar.base import NOTHING, UP, choices
+from yieldrl.envs.minatar.base import NOTHING, UP, choices, palette
 from yieldrl.envs.minatar.freeway import FreewayVectorEnv
-from yieldrl.envs.minatar.painting import palette
 from yieldrl.networks import make_encoder
 
 minatar = pytest.importorskip("minatar", reason="MinAtar is not installed")

@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 
 from yieldrl import envs as worlds
 from yieldrl.algorithms import ppo
-from yieldrl.envs.reacher import INSTRUCTION, SUCCESS_DISTANCE, ReacherImagesEnv, arm
-from yieldrl.envs.reacher.arm import REACH, Painter
+from yieldrl.envs import reacher as arm
+from yieldrl.envs.reacher import (
+    INSTRUCTION,
+    REACH,
+    SUCCESS_DISTANCE,
+    Painter,
+    ReacherImagesEnv,
+)
 from yieldrl.foundations.text import decode
 
 ENV_ID = "yieldrl/ReacherImages-v1"
@@ -59,10 +65,10 @@ def test_the_controller_is_critically_damped():
         if step % 1000 == 0:
             expected = 0.1 * (1 + w * time) * np.exp(-w * time)
             assert turn == pytest.approx(expected, abs=1e-4)
-        action = arm.action(np.array([turn, 0]), np.array([velocity, 0]))[0]
+        action = arm.controls(np.array([turn, 0]), np.array([velocity, 0]))[0]
         velocity += dt * (arm.GEAR * action - arm.DAMPING * velocity)
         turn -= dt * velocity
-    action = arm.action(np.array([9.0, -9.0]), np.array([-99.0, 99.0]))
+    action = arm.controls(np.array([9.0, -9.0]), np.array([-99.0, 99.0]))
     assert action.dtype == np.float32
     assert action.tolist() == [1, -1]
 

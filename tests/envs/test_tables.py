@@ -17,8 +17,8 @@ from yieldrl.envs import check
 from yieldrl.envs.tabular import (
     FrozenLakeVectorEnv,
     TableVectorEnv,
+    TaxiVectorEnv,
 )
-from yieldrl.envs.taxi import TaxiVectorEnv
 
 WORLDS: dict[str, tuple[str, dict[str, Any]]] = {
     "FrozenLake-v1": ("FrozenLake-v1", {}),

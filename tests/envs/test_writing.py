@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from yieldrl.envs.writing import StepsVectorEnv, SumsVectorEnv
-from yieldrl.envs.writing.letters import digits, joined, letters, packed
+from yieldrl.envs.writing import (
+    StepsVectorEnv,
+    SumsVectorEnv,
+    digits,
+    joined,
+    letters,
+    packed,
+)
 from yieldrl.foundations.text import decode
 
 CPU = torch.device("cpu")

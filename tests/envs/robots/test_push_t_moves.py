@@ -9,7 +9,7 @@ from gymnasium.spaces import Box
 
 from yieldrl.envs.robots import PushTMoves
 from yieldrl.envs.robots import push_t_expert as rule
-from yieldrl.envs.robots.push_t_moves import MOVES
+from yieldrl.envs.robots.push_t import MOVES
 
 
 class Table(gym.Env):
