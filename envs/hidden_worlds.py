@@ -1,6 +1,7 @@
 """Environments with hidden parameters, with ranges for training and held-out ranges."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -62,8 +63,9 @@ ROBOT = Sides(
 def hidden(
     world: type[TorchVectorEnv],
     usual: Sides,
-    num_envs: int,
+    num_envs: int = 1,
     *,
+    device: str | torch.device = "cpu",
     ranges: Mapping[str, Any] | None = None,
     held_out: Mapping[str, Any] | None = None,
     side: str = "training",
@@ -74,51 +76,33 @@ def hidden(
     Args:
         world: The class of the world.
         usual: The default intervals.
+        num_envs: N, the number of environments.
+        device: Where the tensors live.
         ranges: Training intervals in place of the usual ones; then also `held_out`.
         held_out: Held-out intervals in place of the usual ones.
         kwargs: Arguments of the world.
     """
     if ranges is None:
         ranges, held_out = usual.ranges, held_out or usual.held_out
-    envs = world(num_envs, **kwargs)
+    envs = world(num_envs, device=device, **kwargs)
     return HiddenParameters(envs, ranges, held_out=held_out, side=side)
 
 
-def hidden_pendulum(
-    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
-) -> HiddenParameters:
-    """`PendulumVectorEnv` with another mass and length in each episode, of `PENDULUM`;
-    `kwargs` are arguments of `hidden` and of the world."""
-    return hidden(PendulumVectorEnv, PENDULUM, num_envs, device=device, **kwargs)
+hidden_pendulum = partial(hidden, PendulumVectorEnv, PENDULUM)
+"""`PendulumVectorEnv` with another mass and length in each episode."""
 
+hidden_cart_pole = partial(hidden, CartPoleVectorEnv, CART_POLE)
+"""`CartPoleVectorEnv` with another pole and force in each episode.
 
-def hidden_cart_pole(
-    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
-) -> HiddenParameters:
-    """`CartPoleVectorEnv` with another pole and force in each episode, of `CART_POLE`;
-    `kwargs` are arguments of `hidden` and of the world.
+In every second episode the force is negative, so that action 1 pushes to the left: a
+policy that does not infer the direction from the pole's motion cannot balance it."""
 
-    In every second episode the force is negative, so that action 1 pushes to the left:
-    a policy that does not infer the direction from the pole's motion cannot balance it.
-    """
-    return hidden(CartPoleVectorEnv, CART_POLE, num_envs, device=device, **kwargs)
+hidden_hopper = partial(hidden, HopperVectorEnv, ROBOT)
+"""`HopperVectorEnv` with other masses, friction, damping and motors each episode."""
 
-
-def hidden_hopper(
-    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
-) -> HiddenParameters:
-    """`HopperVectorEnv` with other masses, friction, damping and motors each episode,
-    of `ROBOT`; `kwargs` are arguments of `hidden` and of the world."""
-    return hidden(HopperVectorEnv, ROBOT, num_envs, device=device, **kwargs)
-
-
-def hidden_half_cheetah(
-    num_envs: int = 1, *, device: str | torch.device = "cpu", **kwargs: Any
-) -> HiddenParameters:
-    """`HalfCheetahVectorEnv` with other masses, friction, damping and motors each
-    episode, of `ROBOT`; `kwargs` are arguments of `hidden` and of the world."""
-    return hidden(HalfCheetahVectorEnv, ROBOT, num_envs, device=device, **kwargs)
-
+hidden_half_cheetah = partial(hidden, HalfCheetahVectorEnv, ROBOT)
+"""`HalfCheetahVectorEnv` with other masses, friction, damping and motors each episode.
+"""
 
 HiddenPendulumEnv = single_of(hidden_pendulum, PendulumVectorEnv, "HiddenPendulumEnv")
 HiddenCartPoleEnv = single_of(hidden_cart_pole, CartPoleVectorEnv, "HiddenCartPoleEnv")

@@ -294,7 +294,7 @@ class _Order:
         if ActionMask in wrappers:
             if "action_mask" not in takes:
                 raise ValueError(
-                    f"ActionMask goes around single environments, and {maker.__name__}"
+                    f"ActionMask goes around single environments, and {name}"
                     " is a batch whose constructor has no argument action_mask: if its"
                     " observations have an 'action_mask' anyhow, set wrappers=(); if"
                     " not, take PPO"

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 import traceback
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
@@ -33,7 +32,6 @@ from yieldrl.envs.answers import (
 from yieldrl.envs.arrays import ResetResult, StepResult
 from yieldrl.foundations import derive_seed, seed_everything
 
-NOTICE = 60.0  # seconds without an answer until a warning
 PATIENCE = 600.0  # seconds without an answer until an error
 GRACE = 2.0  # seconds to finish a step whose result is not needed
 
@@ -131,24 +129,20 @@ class ProcessVectorEnv(AsyncVectorEnv):
 
     def _poll_pipe_envs(self, timeout: float | None = None) -> bool:
         """Wait for the answers of all workers; TimeoutError after ten minutes."""
-        start = time.monotonic()
+        deadline = time.monotonic() + PATIENCE
         for i, pipe in enumerate(self.parent_pipes):
-            if pipe.poll(max(0.0, start + NOTICE - time.monotonic())):
-                continue
-            name = f"environment {i} of {self}, in its process, has not answered for"
-            warnings.warn(
-                f"{name} {NOTICE:.0f} s. If its steps take that long, wait; after"
-                f" {PATIENCE:.0f} s it is an error. Ctrl-C ends the wait",
-                stacklevel=2,
-            )
-            if not pipe.poll(max(0.0, start + PATIENCE - time.monotonic())):
-                raise TimeoutError(
-                    f"{name} {PATIENCE:.0f} s: its constructor, step or reset does not"
-                    " return. Look for a loop or a lock in it that waits for ever"
-                    " (vectorization='sync' shows where, at Ctrl-C), then make the"
-                    " environments anew"
-                )
+            self._await(i, pipe, deadline)
         return True
+
+    def _await(self, index: int, pipe: Any, deadline: float) -> None:
+        if not pipe.poll(max(0.0, deadline - time.monotonic())):
+            raise TimeoutError(
+                f"environment {index} of {self}, in its process, has not answered for"
+                f" {PATIENCE:.0f} s: its constructor, step or reset does not return."
+                " Look for a loop or a lock in it that waits for ever"
+                " (vectorization='sync' shows where, at Ctrl-C), then make the"
+                " environments anew"
+            )
 
     def _check_spaces(self) -> None:
         """Compare the spaces of all workers, which have made their environments."""
@@ -162,17 +156,13 @@ class ProcessVectorEnv(AsyncVectorEnv):
 
     def _drop_answers(self) -> None:
         """Read what an interrupted call left unread in the pipes."""
-        token = time.monotonic_ns()
+        token, deadline = time.monotonic_ns(), time.monotonic() + PATIENCE
         for pipe in self.parent_pipes:
             pipe.send(("_call", ("echo", (token,), {})))
         for i, pipe in enumerate(self.parent_pipes):
             answer = None
             while answer != (token, True):
-                if not pipe.poll(PATIENCE):
-                    raise RuntimeError(
-                        f"environment {i} gave no answer within {PATIENCE:.0f} s after"
-                        " an interruption: close() and make the environments anew"
-                    )
+                self._await(i, pipe, deadline)
                 answer = pipe.recv()
         self._state = AsyncState.DEFAULT
 

@@ -81,7 +81,7 @@ def single_of(
     attributes: dict[str, Any] = {
         "batch_class": staticmethod(make_batch),
         "metadata": world.metadata,
-        "__doc__": make_batch.__doc__,
+        "__doc__": world.__doc__,
     }
     if hasattr(world, "expert"):
         attributes["expert"] = lambda env: _alone(expert_actions(env.envs))
