@@ -9,9 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-LARGE = 4096
-"""Size from which drawing only used numbers is faster than drawing all."""
-
 
 @dataclass(eq=False)
 class NoiseSource:
@@ -36,19 +33,6 @@ class NoiseSource:
         shape = self.size, self.num_envs if count is None else count
         like = {"dtype": self.dtype, "device": self.device}
         return torch.rand(shape, generator=self.generator, **like)
-
-    def renew(self, used: Tensor, *, all_used: bool) -> None:
-        """Draw new pending noise, if any, at least where it was `used` `[N]`: on a GPU
-        everywhere, to avoid synchronization; in large batches on a CPU only
-        there, which saves a quarter of CartPole's step."""
-        noise = self.pending
-        if noise is None:
-            return
-        if all_used or not noise.is_cpu or noise.numel() < LARGE:
-            self.pending = self.draw()
-            return
-        columns = used.nonzero().view(-1)
-        self.pending = noise.index_copy(1, columns, self.draw(len(columns)))
 
     def seed(self, seed: Any) -> Tensor:
         """Seed the generator with an int >= 0, or with N ints or None (unpredictable);

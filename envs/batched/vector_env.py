@@ -239,7 +239,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         )
         if self._action_reader.marks_rewards:
             answer[1] = self._action_reader.mark(answer[1], action, ignored)
-        self.renew_noise(before)
+        if self._noise.pending is not None:
+            self._noise.pending = self.draw_noise()
         info = {"final_obs": final_obs, "_final_obs": self._ended}
         return (*answer, info if self.autoreset_mode is AutoresetMode.SAME_STEP else {})
 
@@ -310,13 +311,6 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     def generator(self) -> torch.Generator:
         """The generator of all random numbers."""
         return self._noise.generator
-
-    def renew_noise(self, ended_before: Tensor) -> None:
-        """Draw new noise for the next step where the latest one used it; `ended_before
-        [N]` marks where the step before that ended an episode."""
-        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
-        used = self._ended if same_step else ended_before
-        self._noise.renew(used, all_used=self._is_random)
 
     @property
     def _takes_noise(self) -> bool:
