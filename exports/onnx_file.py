@@ -14,8 +14,7 @@ from gymnasium.spaces import Dict
 from torch import Tensor, nn
 
 from yieldrl.abstractions import Agent, Algorithm
-from yieldrl.exports.families import refuse_memory
-from yieldrl.exports.layers import NotExportableError
+from yieldrl.exports.json_file import NotExportableError, refuse_memory
 from yieldrl.foundations import spaces
 from yieldrl.foundations.files import write_whole
 from yieldrl.foundations.trees import nest

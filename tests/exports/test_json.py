@@ -24,7 +24,7 @@ from yieldrl.algorithms import (
     td3,
 )
 from yieldrl.exports import JsonPolicy, describe, write_json
-from yieldrl.exports.layers import NotExportableError, of_space
+from yieldrl.exports.json_file import NotExportableError, of_space
 
 BREAKOUT = "yieldrl/MinAtar-Breakout-v1"
 CASES = {

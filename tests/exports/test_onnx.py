@@ -8,7 +8,7 @@ from exported import GO_TO, NARROW, observations, trainer
 
 from yieldrl.algorithms import ppo, ppo_lstm, ppo_masked, q_learning, rainbow, sac
 from yieldrl.exports import write_onnx
-from yieldrl.exports.layers import NotExportableError
+from yieldrl.exports.json_file import NotExportableError
 
 pytest.importorskip("onnxscript", reason="onnxscript is not installed: yieldrl[onnx]")
 reference = pytest.importorskip("onnx.reference", reason="onnx is not installed")
