@@ -5,7 +5,7 @@ import json
 import os
 import re
 import tomllib
-from pathlib import Path, PurePath, PureWindowsPath
+from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
@@ -53,7 +53,7 @@ SUFFIXES = (".json", ".yaml", ".yml", ".toml")
 def read_file(path: str | Path) -> dict[str, Any]:
     """Read a config file as a mapping of names to plain values.
 
-    JSON may have `//` and `/* */` comments and trailing commas (json5.org).
+    JSON may have `//` and `/* */` comments and trailing commas.
     FileNotFoundError if there is no such file, ValueError if it is not valid JSON, YAML
     or TOML, or not a mapping.
     """
@@ -80,12 +80,14 @@ def _parse(text: str, suffix: str) -> Any:
         return tomllib.loads(text)
     if suffix != ".json":
         return yaml.load(text, YamlLoader)
-    try:
-        return json.loads(text)
-    except ValueError:
-        import json5  # a hundred times slower, so only for files with comments
+    for left_out in (_COMMENT, _TRAILING_COMMA):
+        text = left_out.sub(lambda found: found["text"] or "", text)
+    return json.loads(text)
 
-        return json5.loads(text)
+
+_TEXT = r'(?P<text>"(?:[^"\\]|\\.)*")'
+_COMMENT = re.compile(_TEXT + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_TRAILING_COMMA = re.compile(_TEXT + r"|,(?=\s*[]}])")
 
 
 def write_whole(path: Path, content: bytes) -> Path:
@@ -103,14 +105,6 @@ def write_whole(path: Path, content: bytes) -> Path:
         raise
 
 
-MAX_NAME_BYTES = (
-    240  # bytes of a run's name: 255 is the limit, and a number may be appended
-)
-_DEVICES = {"CON", "PRN", "AUX", "NUL"} | {
-    f"{port}{number}" for port in ("COM", "LPT") for number in range(1, 10)
-}
-
-
 def wrong_path(path: str) -> str | None:
     """Why a path is invalid on any file system, and the remedy; None if valid."""
     try:
@@ -123,24 +117,16 @@ def wrong_path(path: str) -> str | None:
 
 
 def wrong_name(name: str) -> str | None:
-    """Why a subfolder cannot have this name; None if it can.
+    """Why a run cannot have this name, a folder below `run_root`; None if it can.
 
-    It may have parts, as `group/first`. Windows' rules apply on every system, because
-    config files are moved between machines.
+    It may have parts, as `group/first`.
     """
-    path = PureWindowsPath(name)  # splits at both / and \
-    if not PurePath(name).name.strip():
+    path = PurePath(name)
+    if not path.name.strip():
         return "give a folder name, or None for a default"
     if path.anchor or ".." in path.parts:
         return (
             "a run lies below run_root: leave out '..', a drive, and a slash at the"
             " beginning, and say in run_root where runs lie"
         )
-    if len(os.fsencode(PurePath(name).name)) > MAX_NAME_BYTES:
-        return f"the name of a run has at most {MAX_NAME_BYTES} bytes"
-    for part in path.parts:
-        if part.partition(".")[0].strip().upper() in _DEVICES:
-            return f"Windows keeps {part!r} for a device: choose another name"
-        if part[-1] in ". ":
-            return f"Windows leaves out what {part!r} ends in: choose another name"
     return None

@@ -8,9 +8,8 @@ import pytest
 from yieldrl.foundations import Config
 from yieldrl.foundations.files import wrong_name
 
-OUTSIDE = ["..", "../x", "../../x", "a/../..", "a/../b", "a/..", "..\\x", "a\\..\\x"]
-OUTSIDE += ["/x", "//x", "/", "/tmp/x/../y", "\\x", "\\\\server\\share\\x"]
-OUTSIDE += ["C:", "C:x", "C:/x", "C:\\x", "c:../x"]
+OUTSIDE = ["..", "../x", "../../x", "a/../..", "a/../b", "a/..", "/x", "//x", "/"]
+OUTSIDE += ["/tmp/x/../y"]
 
 
 def test_a_name_that_leaves_run_root_is_refused(tmp_path: Path) -> None:
@@ -25,10 +24,8 @@ def test_a_name_that_leaves_run_root_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_name_that_some_system_cannot_hold_is_refused() -> None:
-    refused = dict.fromkeys(("con", "NUL", "aux.txt", "a/COM1"), "for a device")
-    refused |= dict.fromkeys(("a.", "a ", "a. /b", "..."), "Windows leaves out")
-    refused |= dict.fromkeys(("", " ", ".", "./", "\t"), "give a folder name")
-    refused |= dict.fromkeys(("a" * 241, "ä" * 121), "at most 240 bytes")
+    refused = dict.fromkeys(("", " ", ".", "./", "\t"), "give a folder name")
+    refused |= dict.fromkeys(("a" * 256, "ä" * 128), "at most 255 bytes")
     refused |= {"a\0b": "none of them zero", "\ud800": "valid Unicode"}
     for name, said in refused.items():
         with pytest.raises(ValueError, match=rf"Config\.run_name = .*: .*{said}"):
