@@ -33,21 +33,13 @@ class StoreFullError(RuntimeError):
 
 @dataclass
 class Call:
-    """A call of an actor's method.
+    """A call of an actor's method."""
 
-    Attributes:
-        index: The actor's number.
-        life: How often it had been started again at the time of the call.
-        method: The name of the method.
-        args: Its arguments.
-        answer: The future answer.
-    """
-
-    index: int
-    life: int
+    index: int  # the actor's number
+    life: int  # how often it had been started again before the call
     method: str
     args: tuple[Any, ...]
-    answer: Any
+    answer: Any  # the future answer
 
 
 class ActorPool:
@@ -119,9 +111,9 @@ class ActorPool:
             DeadWorkerError: If the actor has died; it was not started again.
             WorkerError: If it raised an error.
         """
-        found = answer_of(f"{self.name} {call.index}", call.answer)
+        answer = answer_of(f"{self.name} {call.index}", call.answer)
         self.did_work(call.index)
-        return found
+        return answer
 
     def result(self, call: Call) -> Any:
         """Wait for the answer to a call; if the actor died, of the one in its place.

@@ -116,11 +116,11 @@ class Cluster:
         total = self.ray.cluster_resources()
         roles = ", ".join(f"{role} = {count}" for role, count in self._counts.items())
         for name in ("CPU", "GPU"):
-            needed, there = self._needed(name), total.get(name, 0)
-            if needed > there:
+            needed, has = self._needed(name), total.get(name, 0)
+            if needed > has:
                 raise RuntimeError(
                     f"{roles} need {needed:g} {name} of the Ray cluster, which has"
-                    f" {there:g} in all: ask for fewer, or add machines to the cluster"
+                    f" {has:g} in all: ask for fewer, or add machines to the cluster"
                 )
 
 

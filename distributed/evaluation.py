@@ -23,26 +23,15 @@ from yieldrl.foundations import Config, derive_seed, seed_everything
 
 @dataclass
 class EnvShare:
-    """Environments that one actor plays in: all of a task, or some of them.
+    """Environments that one actor plays in: all of a task, or some of them."""
 
-    Attributes:
-        source: The source that makes them, as of `yieldrl.envs.make`.
-        config: The config of one process, with the number of these environments.
-        trainer_class: Its `wrap_envs` wraps them.
-        as_it_is: Use an environment object itself.
-        first: Index of the first one, in the task.
-        total: How many the task has in all; 0 if these are all.
-        alone: Whether an actor closes its other environments first: some take much
-            memory.
-    """
-
-    source: Any
-    config: Config
-    trainer_class: Any
-    as_it_is: bool = False
-    first: int = 0
-    total: int = 0
-    alone: bool = False
+    source: Any  # that makes them, as of `yieldrl.envs.make`
+    config: Config  # of one process, with the number of these environments
+    trainer_class: Any  # its `wrap_envs` wraps them
+    as_it_is: bool = False  # use an environment object itself
+    first: int = 0  # index of the first one, in the task
+    total: int = 0  # how many the task has in all; 0 if these are all
+    alone: bool = False  # close others first: some take much memory
 
     def make(self) -> VectorEnv[Any, Any, Any] | None:
         """The environments; None if these cannot be separated from the task's others.

@@ -83,17 +83,11 @@ class ImaginationRolloutActor:
 
 @dataclass
 class Request:
-    """A request for branches to all actors.
+    """A request for branches to all actors."""
 
-    Attributes:
-        calls: The call of each actor.
-        parts: Their segments, once these have arrived.
-        draws_here: Whether the first actor draws from the caller's generator.
-    """
-
-    calls: list[Call] = field(default_factory=list)
-    parts: list[TensorDict] | None = None
-    draws_here: bool = False
+    calls: list[Call] = field(default_factory=list)  # of each actor
+    parts: list[TensorDict] | None = None  # their segments, once these have arrived
+    draws_here: bool = False  # the first actor draws from the caller's generator
 
 
 class ImaginationPool(ActorPool):

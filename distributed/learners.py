@@ -9,7 +9,12 @@ from typing import Any, NoReturn
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.distributed.actors import WAIT_SECONDS
+from yieldrl.distributed.actors import (
+    WAIT_SECONDS,
+    DeadWorkerError,
+    WorkerError,
+    answer_of,
+)
 from yieldrl.distributed.recipes import AlgorithmRecipe, pickled
 from yieldrl.distributed.trainer_actor import (
     Learned,
@@ -45,7 +50,7 @@ class Learners:
     parameters) are sent to them before the next update.
 
     Args:
-        cluster: Has a place for each, under the name `learners`.
+        cluster: A `Cluster` with resources for each of its role, `learners`.
         algorithm: The trainer's.
         config: Says how many there are; they share its environments equally.
     """
@@ -88,18 +93,16 @@ class Learners:
 
     def update(self, rollout: TensorDict) -> dict[str, Any]:
         """Take all gradient steps on a rollout; means of their metrics."""
-        found = [self.step(rollout, continues=True)]
+        logs = [self.step(rollout, continues=True)]
         while not self.done:
-            found.append(self.step(rollout, continues=True))
-        return means(found)
+            logs.append(self.step(rollout, continues=True))
+        return means(logs)
 
     def mirror(self) -> None:
         """Copy their whole state into the trainer's algorithm."""
         if not self._behind:
-            states = self._all("state_dict")
-            self.algorithm.load_state_dict(
-                join_states(self.algorithm.state_dict(), states)
-            )
+            whole, states = self.algorithm.state_dict(), self._all("state_dict")
+            self.algorithm.load_state_dict(join_states(whole, states))
 
     def state_dict(self) -> dict[str, Any]:
         """Metrics that were not handed out yet; the rest is the algorithm's."""
@@ -179,44 +182,37 @@ class Learners:
             LearnerError: If one fails.
         """
         ray, waiting = self.cluster.ray, [*asked]
-        while waiting:
+        errors: list[WorkerError] = []
+        while waiting and not errors:
             ready, waiting = ray.wait(waiting, timeout=WAIT_SECONDS)
             if not ready:
                 counts = len(waiting), len(asked), WAIT_SECONDS
                 log.warning("%d of %d learners have not answered for %g s", *counts)
-            for rank, error in self._errors(asked, ready).items():
-                # A death comes before the errors of others that it has caused: lost
-                # connections are noticed sooner.
-                ready = ray.wait(asked, num_returns=len(asked), timeout=DEATH_SECONDS)
-                errors = self._errors(asked, ready[0])
-                deaths = [r for r, e in errors.items() if self._is_death(e)]
-                self._end(
-                    *((deaths[0], errors[deaths[0]]) if deaths else (rank, error))
-                )
+            errors = _errors(asked, ready)
+        if errors:
+            # A death causes errors of others: lost connections are noticed sooner.
+            ready, _ = ray.wait(asked, num_returns=len(asked), timeout=DEATH_SECONDS)
+            errors += _errors(asked, ready)
+            deaths = [error for error in errors if isinstance(error, DeadWorkerError)]
+            self._end((deaths or errors)[0])
         return ray.get([*asked])
 
-    def _errors(self, asked: Sequence[Any], ready: Sequence[Any]) -> dict[int, Any]:
-        """The errors of answers that are there, by the learner's rank."""
-        errors: dict[int, Any] = {}
-        for answer in ready:
-            try:
-                self.cluster.ray.get(answer)
-            except self.cluster.ray.exceptions.RayError as error:
-                errors[asked.index(answer)] = error
-        return errors
-
-    def _is_death(self, error: Any) -> bool:
-        return isinstance(error, self.cluster.ray.exceptions.RayActorError)
-
-    def _end(self, rank: int, error: Any) -> NoReturn:
+    def _end(self, error: WorkerError) -> NoReturn:
         """End all learners, as one of them has failed; raise its error."""
         with defer_keyboard_interrupt():
-            self._asked = []
+            self._asked, self._ended = [], str(error)
             for actor in self.actors:
                 self.cluster.kill(actor)
-            self._ended = f"learner {rank} has died"
-        if self._is_death(error):
-            raise DeadLearnerError(self._ended) from error
-        cause = getattr(error, "cause", None) or error
-        self._ended = f"learner {rank}: {type(cause).__name__}: {cause}"
-        raise LearnerError(self._ended) from error
+        dead = isinstance(error, DeadWorkerError)
+        raise (DeadLearnerError if dead else LearnerError)(self._ended) from error
+
+
+def _errors(asked: Sequence[Any], ready: Sequence[Any]) -> list[WorkerError]:
+    """The errors of answers that are there."""
+    errors = []
+    for answer in ready:
+        try:
+            answer_of(f"learner {asked.index(answer)}", answer)
+        except WorkerError as error:
+            errors.append(error)
+    return errors

@@ -16,21 +16,13 @@ from yieldrl.foundations import Config, derive_seed, seed_everything
 
 @dataclass
 class EnvRecipe:
-    """A recipe for the environments of a worker.
+    """A recipe for the environments of a worker."""
 
-    Attributes:
-        source: The argument of `yieldrl.envs.make`.
-        config: With the number of environments of one worker, on the CPU.
-        trainer_class: Its `wrap_envs` wraps them.
-        index: The worker's number.
-        life: How many workers of this number there were before.
-    """
-
-    source: Any
-    config: Config
-    trainer_class: Any
-    index: int = 0
-    life: int = 0
+    source: Any  # the argument of `yieldrl.envs.make`
+    config: Config  # with the number of environments of one worker, on the CPU
+    trainer_class: Any  # its `wrap_envs` wraps them
+    index: int = 0  # the worker's number
+    life: int = 0  # how many workers of this number there were before
 
     @property
     def seed(self) -> int:
@@ -53,17 +45,11 @@ class EnvRecipe:
 
 @dataclass
 class AgentRecipe:
-    """A recipe for an agent that acts.
+    """A recipe for an agent that acts."""
 
-    Attributes:
-        agent_class: Called with an algorithm and a config.
-        algorithm_class: Called with a model and a config.
-        model: On the CPU.
-    """
-
-    agent_class: Any
-    algorithm_class: Any
-    model: Any
+    agent_class: Any  # called with an algorithm and a config
+    algorithm_class: Any  # called with a model and a config
+    model: Any  # on the CPU
 
     @classmethod
     def of(cls, agent: Any) -> Self:
@@ -79,17 +65,11 @@ class AgentRecipe:
 
 @dataclass
 class AlgorithmRecipe:
-    """A recipe for an algorithm that learns or imagines.
+    """A recipe for an algorithm that learns or imagines."""
 
-    Attributes:
-        algorithm_class: Called with a model and a config.
-        model: On the CPU.
-        config: The config of its process.
-    """
-
-    algorithm_class: Any
-    model: Any
-    config: Config
+    algorithm_class: Any  # called with a model and a config
+    model: Any  # on the CPU
+    config: Config  # of its process
 
     @classmethod
     def of(cls, algorithm: Any, config: Config) -> Self:

@@ -40,25 +40,15 @@ SLOW_SECONDS = 0.1
 
 @dataclass
 class Request:
-    """A request for a segment to all workers.
-
-    Attributes:
-        num_rows: Number of steps.
-        sample_step: Environment steps of all workers before it.
-        calls: The call of each worker; None if it must be asked again.
-        breaks: Rows before which episodes are cut, besides those of workers.
-        part: The joined answers, once all have arrived.
-        older: Whether to act with the policy handed over last, even if one is newer.
-        whole: The future answer of a process that joins those of all workers.
-    """
+    """A request for a segment to all workers."""
 
     num_rows: int
-    sample_step: int
-    calls: list[Call | None]
-    breaks: set[int] = field(default_factory=set)
-    part: Segment | None = None
-    older: bool = False
-    whole: Any = None
+    sample_step: int  # environment steps of all workers before it
+    calls: list[Call | None]  # of each worker; None if it must be asked again
+    older: bool = False  # act with the policy handed over last, even if one is newer
+    breaks: set[int] = field(default_factory=set)  # rows before which episodes are cut
+    whole: Any = None  # the future answer of a process that joins all answers
+    part: Segment | None = None  # the joined answers, once all have arrived
 
 
 class Segments:

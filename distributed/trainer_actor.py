@@ -24,19 +24,12 @@ PLAIN = (bool, int, float, str, type(None))
 
 @dataclass
 class Learned:
-    """The result of an update by all learners.
+    """The result of an update by all learners."""
 
-    Attributes:
-        steps: Metrics of every gradient step, means over all learners.
-        counters: Counters of the algorithm, by name.
-        settings: See `settings_of`.
-        weights: The new weights; None except from the first learner.
-    """
-
-    steps: list[dict[str, float]]
-    counters: dict[str, int]
-    settings: dict[str, Any]
-    weights: Weights | None = None
+    steps: list[dict[str, float]]  # metrics of every gradient step, over all learners
+    counters: dict[str, int]  # of the algorithm, by name
+    settings: dict[str, Any]  # see `settings_of`
+    weights: Weights | None = None  # the new ones; from the first learner alone
 
 
 class TrainerActor:

@@ -22,15 +22,10 @@ class SignatureError(RuntimeError):
 
 @dataclass(frozen=True)
 class Signature:
-    """The tensors of weights (names, shapes, dtypes), and their version.
+    """The tensors of weights (names, shapes, dtypes), and their version."""
 
-    Attributes:
-        version: The `policy_version`, or the version of another model.
-        entries: (shape, dtype) of each tensor, by name.
-    """
-
-    version: int
-    entries: dict[str, tuple[tuple[int, ...], str]]
+    version: int  # the `policy_version`, or the version of another model
+    entries: dict[str, tuple[tuple[int, ...], str]]  # shape and dtype, by name
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor], version: int) -> Signature:
@@ -48,8 +43,8 @@ class Signature:
         Raises:
             SignatureError: If they do not match.
         """
-        there = {k: tensors[k].detach() for k in self.entries if k in tensors}
-        own = Signature.of(there, self.version).entries
+        selected = {k: tensors[k].detach() for k in self.entries if k in tensors}
+        own = Signature.of(selected, self.version).entries
         for name, sent in sorted(self.entries.items()):
             if sent != own.get(name):
                 raise SignatureError(
@@ -58,7 +53,7 @@ class Signature:
                     " change while they are trained on Ray: make the trainer with the"
                     " changed model"
                 )
-        return there
+        return selected
 
 
 @dataclass(frozen=True)
@@ -66,14 +61,10 @@ class Weights:
     """Weights of a model in one message: arrays, and their signature.
 
     Ray sends arrays without copying them several times, which it does with tensors.
-
-    Attributes:
-        signature: Of the tensors.
-        arrays: The tensors by name; bfloat16 as int16, which NumPy knows.
     """
 
     signature: Signature
-    arrays: dict[str, np.ndarray]
+    arrays: dict[str, np.ndarray]  # by name; bfloat16 as int16, which NumPy knows
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor], version: int) -> Weights:
@@ -92,24 +83,18 @@ class Weights:
     @torch.no_grad()
     def copy_to(self, tensors: Mapping[str, Tensor]) -> None:
         """Copy them into tensors of these names; as `load`."""
-        there = self.signature.select(tensors)
+        targets = self.signature.select(tensors)
         for name, array in self.arrays.items():
             # Fetched arrays are read-only, which PyTorch refuses.
-            _bits(there[name]).copy_(torch.from_numpy(np.array(array)))
+            _bits(targets[name]).copy_(torch.from_numpy(np.array(array)))
 
 
 @dataclass(frozen=True)
 class StoredVersion:
-    """A version of weights in Ray's object store.
-
-    Attributes:
-        version: See `Signature`.
-        refs: The reference of the `Weights`, in a list, so that Ray leaves it to the
-            receiver to fetch them; empty if the receiver has them.
-    """
+    """A version of weights in Ray's object store, for a receiver that may have it."""
 
     version: int
-    refs: list[Any]
+    refs: list[Any]  # of the `Weights`; in a list Ray does not fetch it by itself
 
     def fetch(self) -> Weights:
         """The weights, from the object store."""
@@ -174,8 +159,8 @@ class WeightStore:
 
 def learned(model: nn.Module) -> dict[str, Tensor]:
     """Tensors that learning changes: trained parameters and buffers, by name."""
-    found = {k: p.detach() for k, p in model.named_parameters() if p.requires_grad}
-    return found | dict(model.named_buffers())
+    trained = {k: p.detach() for k, p in model.named_parameters() if p.requires_grad}
+    return trained | dict(model.named_buffers())
 
 
 def tensors_of(model: nn.Module) -> dict[str, Tensor]:
@@ -185,10 +170,10 @@ def tensors_of(model: nn.Module) -> dict[str, Tensor]:
 
 def checksum(tensors: Mapping[str, Tensor]) -> int:
     """A number that changes with any bit of the tensors or of their names."""
-    found = 0
+    total = 0
     for name, array in Weights.of(tensors, 0).arrays.items():
-        found = zlib.crc32(array.tobytes(), zlib.crc32(name.encode(), found))
-    return found
+        total = zlib.crc32(array.tobytes(), zlib.crc32(name.encode(), total))
+    return total
 
 
 def _bits(x: Tensor) -> Tensor:

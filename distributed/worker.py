@@ -4,7 +4,7 @@ import dataclasses
 import pickle
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,23 +22,14 @@ from yieldrl.foundations.conversion import copied_array
 
 @dataclass
 class Segment:
-    """Rows that a worker has collected.
+    """Rows that a worker has collected."""
 
-    Attributes:
-        rows: Entries of its transitions, arrays `[T, n, ...]`, nested or not.
-        logs: Logs of ended episodes, by step.
-        breaks: Numbers of rows before which all episodes were cut.
-        version: The oldest `policy_version` that acted.
-        seconds: Seconds that collecting took.
-        inference: Metrics of inference actors, if these acted.
-    """
-
-    rows: dict[str, Any]
-    logs: list[dict[str, Any]]
-    breaks: list[int]
-    version: int
-    seconds: float = 0.0
-    inference: dict[str, float] = field(default_factory=dict)
+    rows: dict[str, Any]  # entries of its transitions, arrays [T, n, ...]
+    logs: list[dict[str, Any]]  # of ended episodes, by step
+    breaks: list[int]  # rows before which all episodes were cut
+    version: int  # the oldest `policy_version` that acted
+    seconds: float  # that collecting took
+    inference: dict[str, float]  # metrics of inference actors, if these acted
 
 
 class RolloutWorkerActor:
@@ -81,7 +72,9 @@ class RolloutWorkerActor:
         agent: Any = RemoteAgent(count)
         if recipe is not None:
             agent = pickle.loads(recipe).make(config)
-        self._actor = _Share(agent, count, self.count)
+        self._actor = VersionedAgent(agent, count)
+        # Schedules go by the steps of all workers, not only of this one.
+        self._actor.count_steps = lambda steps: agent.count_steps(steps * self.count)
         self._loaded: int | None = None  # version of the weights
         seed += own.index * count
         if own.life:
@@ -151,14 +144,6 @@ class RolloutWorkerActor:
         actor = self._actor.agent.state_dict()
         del actor["algorithm"]  # it gets the learner's weights
         return {"actor": actor, "collector": self._collector.state_dict()}
-
-
-class _Share(VersionedAgent):
-    """A `VersionedAgent` that counts the steps of all workers, not only its own."""
-
-    def __init__(self, agent: Any, num_envs: int, count: int) -> None:
-        super().__init__(agent, num_envs)
-        self.count_steps = lambda steps: agent.count_steps(steps * count)
 
 
 class _Rows:

@@ -389,6 +389,7 @@ _player = EvalActor()  # of a process of `ProcessPlayers`
 
 
 def _begin(recipe: bytes) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
     _player.begin(recipe)
 
 

@@ -77,8 +77,8 @@ def outcome_errors(world: WorldModel, data: TensorDict) -> Logs:
     `reward_error` is the mean absolute one; `end_calibration` see `calibration_error`;
     `end_recall` is there if a step ended at all.
     """
-    found = world.predict(world.begin(data["obs"]), data["action"])
-    outcome, ended = world.outcome(found.outcome), data["terminated"]
+    prediction = world.predict(world.begin(data["obs"]), data["action"])
+    outcome, ended = world.outcome(prediction.outcome), data["terminated"]
     logs: Logs = {
         "reward_error": (outcome.reward - data["reward"]).abs().mean(),
         "end_calibration": calibration_error(outcome.end, ended),

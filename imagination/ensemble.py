@@ -109,11 +109,11 @@ class EnsembleModel(WorldModel):
     def raw(self, obs: Tensor, action: Tensor) -> Raw:
         """For states `[B, D]`, the same for all members, or `[K, B, D]`, one each."""
         inputs = (self._inputs(obs, action) - self.input_mean) / self.input_std
-        found, size = self.network(inputs), self.size
-        mean, outcome = found[..., :size], found[..., -self.outcome.outputs :]
+        output, size = self.network(inputs), self.size
+        mean, outcome = output[..., :size], output[..., -self.outcome.outputs :]
         if not self.gaussian:
             return Raw(mean, torch.zeros_like(mean), outcome)
-        log_var = found[..., size : 2 * size]
+        log_var = output[..., size : 2 * size]
         log_var = soft_clamp(log_var, self.min_log_var, self.max_log_var)
         return Raw(mean, log_var, outcome)
 

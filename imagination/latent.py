@@ -147,8 +147,10 @@ class LatentModel(WorldModel):
         Raises:
             ValueError: If rewards are such as `outcome` cannot predict.
         """
-        found = self.unroll(data, generator)
-        steps = transitions(data.copy().update(found._asdict()))  # [T B], if all count
+        unrolled = self.unroll(data, generator)
+        steps = transitions(
+            data.copy().update(unrolled._asdict())
+        )  # [T B], if all count
         seen = Seen(*(steps[name] for name in Seen._fields))
         picture = self.decoder.loss(seen.state, steps["obs"]).mean()
         raw, brought = self.head(seen.after), (steps["reward"], steps["terminated"])
@@ -164,7 +166,7 @@ class LatentModel(WorldModel):
         logs = {"picture_loss": picture, "outcome_loss": outcome, "kl": kl.mean()}
         logs |= {"recall_of_ends": recall.nan_to_num(nan=1.0)}  # 1 if no step ended
         logs = {name: metric.detach() for name, metric in logs.items()}
-        return loss, found.state.detach(), logs
+        return loss, unrolled.state.detach(), logs
 
     def _log_p(self, logits: Tensor) -> Tensor:
         p = logits.float().unflatten(-1, (self.groups, self.classes)).softmax(-1)

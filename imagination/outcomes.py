@@ -131,9 +131,9 @@ def class_weights(classes: Tensor, count: int, most: float = MAX_WEIGHT) -> Tens
     >>> class_weights(torch.tensor([0, 0, 0, 1]), 2)
     tensor([0.6667, 2.0000])
     """
-    found = torch.bincount(classes.flatten(), minlength=count).float()
-    weights = classes.numel() / (count * found.clamp(min=1))
-    return torch.where(found > 0, weights.clamp(max=most), 1.0)
+    counts = torch.bincount(classes.flatten(), minlength=count).float()
+    weights = classes.numel() / (count * counts.clamp(min=1))
+    return torch.where(counts > 0, weights.clamp(max=most), 1.0)
 
 
 class BalancedClasses(nn.Module):
@@ -240,8 +240,8 @@ class ThreeClasses(OutcomeHead):
         """
         probability = self.classes.probabilities(raw)
         classes = Categorical(probability.log())
-        found = classes.mode() if generator is None else classes.sample(generator)
-        reward, terminated = decode_reward_termination(found)
+        drawn = classes.mode() if generator is None else classes.sample(generator)
+        reward, terminated = decode_reward_termination(drawn)
         expected = probability[..., SUCCESS]
         return Outcome(expected, 1 - probability[..., GOES_ON], terminated, reward)
 

@@ -95,15 +95,15 @@ def imagine(
     state, reached, rows = world.begin(obs), None, []
     for _ in range(horizon):
         acted = act(state, generator)
-        found = world.predict(state, acted["action"], generator)
-        outcome = world.outcome(found.outcome, None if soft else generator)
+        predicted = world.predict(state, acted["action"], generator)
+        outcome = world.outcome(predicted.outcome, None if soft else generator)
         reached = torch.ones_like(outcome.reward) if reached is None else reached
-        told = _softly if soft else _surely
-        row, goes_on = told(outcome, reached, gamma)
-        row |= {**acted, "obs": state, "next_obs": found.next_obs}
-        row |= {"reached": reached, "disagreement": found.disagreement}
+        step = _discounted_step if soft else _certain_step
+        row, goes_on = step(outcome, reached, gamma)
+        row |= {**acted, "obs": state, "next_obs": predicted.next_obs}
+        row |= {"reached": reached, "disagreement": predicted.disagreement}
         rows.append(TensorDict(row, reached.shape))
-        state, reached = found.next_obs, reached * goes_on
+        state, reached = predicted.next_obs, reached * goes_on
     last = rows[-1]
     last["truncated"] = last["valid"] & ~last["terminated"]
     segment = TensorDict.maybe_dense_stack(rows)
@@ -113,11 +113,11 @@ def imagine(
     return segment
 
 
-Told = tuple[dict[str, Tensor], Tensor]
+StepRow = tuple[dict[str, Tensor], Tensor]
 """Entries of a row `[B]`, and the probability that the branch goes on after it."""
 
 
-def _surely(outcome: Outcome, reached: Tensor, gamma: float) -> Told:
+def _certain_step(outcome: Outcome, reached: Tensor, gamma: float) -> StepRow:
     """A step ends or does not."""
     valid = reached > 0
     ended = outcome.terminated & valid
@@ -126,7 +126,7 @@ def _surely(outcome: Outcome, reached: Tensor, gamma: float) -> Told:
     return {**row, "discount": torch.full_like(reached, gamma)}, (~ended).float()
 
 
-def _softly(outcome: Outcome, reached: Tensor, gamma: float) -> Told:
+def _discounted_step(outcome: Outcome, reached: Tensor, gamma: float) -> StepRow:
     """A step ends with a probability, which discounts the steps after it."""
     no, goes_on = torch.zeros_like(outcome.terminated), 1 - outcome.end
     row = {"reward": outcome.reward, "terminated": no, "truncated": no, "valid": ~no}

@@ -150,11 +150,11 @@ class TrunkWorld(WorldModel):
         `model/change_loss` is the squared error of steps that do not end, as a share of
         that of a model that predicts no change; an end has no next state.
         """
-        found = self.predict(data["obs"], data["action"])
-        error = difference(found.next_obs, data["next_obs"]) / self.change_std
+        predicted = self.predict(data["obs"], data["action"])
+        error = difference(predicted.next_obs, data["next_obs"]) / self.change_std
         error = error.square().flatten(1).mean(1) * ~data["terminated"]
         outcome = data["reward"], data["terminated"]
-        wrong = self.outcome.loss(found.outcome, *outcome).mean()
+        wrong = self.outcome.loss(predicted.outcome, *outcome).mean()
         loss = error.mean() + wrong
         logs = {"loss": loss, "change_loss": error.mean(), "outcome_loss": wrong}
         return loss, {f"model/{k}": v.detach() for k, v in logs.items()}

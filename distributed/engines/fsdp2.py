@@ -140,8 +140,8 @@ def _like(own: Any, value: Any) -> Any:
     """A whole tensor, sharded like another one."""
     if not isinstance(own, DTensor):
         return value
-    there = value.to(own.device)
-    return distribute_tensor(there, own.device_mesh, own.placements, src_data_rank=None)
+    moved = value.to(own.device)
+    return distribute_tensor(moved, own.device_mesh, own.placements, src_data_rank=None)
 
 
 def _sharded(optimizer: Optimizer, state: Mapping[str, Any]) -> dict[str, Any]:
