@@ -69,9 +69,9 @@ class StepReader:
         self.envs = envs
         self.mode: AutoresetMode = envs.metadata["autoreset_mode"]
         # A subclass that overrides `step` may reuse the memory of its results.
-        own = getattr(envs.step, "__module__", "").startswith("yieldrl.envs.")
-        self.new_memory = own and isinstance(envs, SerialVectorEnv | TorchVectorEnv)
-        self._handed_over = HandedOver()
+        is_ours = getattr(envs.step, "__module__", "").startswith("yieldrl.envs.")
+        self.new_memory = is_ours and isinstance(envs, SerialVectorEnv | TorchVectorEnv)
+        self._overwrites = OverwriteDetector()
         self._same_step = self.mode is AutoresetMode.SAME_STEP
         self._next_step = self.mode is AutoresetMode.NEXT_STEP
         self._says_valid = "valid" in getattr(envs, "recorded_info", ())
@@ -93,7 +93,7 @@ class StepReader:
         `[N]`; None for nowhere. ValueError if an episode ended in SAME_STEP mode and
         `info` lacks its final observation. A GPU needs `final_obs` in every step.
         """
-        self._handed_over.check(self.envs)
+        self._overwrites.check(self.envs)
         next_obs, valid = obs, None
         if self._same_step:
             if self.new_memory:  # dense: has all rows if any episode ended
@@ -120,7 +120,7 @@ class StepReader:
             rows = [final[i] for i in np.flatnonzero(ended)]
             if any(row is None for row in rows):
                 raise self._lacking(info)
-            self._handed_over.keep(rows)
+            self._overwrites.keep(rows)
             try:
                 return with_rows(obs, rows, ended)
             except MisfitError as reason:
@@ -154,7 +154,7 @@ def final_info_entry(info: Mapping[str, Any], name: str) -> Any | None:
     return replaced(value, final[name], info["_final_info"] != 0)  # a bool mask
 
 
-class HandedOver:
+class OverwriteDetector:
     """Final observations that Gymnasium's `SyncVectorEnv` does not copy: an environment
     that writes all observations into one array overwrites an episode's final
     one."""

@@ -47,8 +47,10 @@ def find_expert(envs: VectorEnv) -> Callable[[], Tensor | np.ndarray]:
         inside, outside = envs.env.single_action_space, envs.single_action_space
         _check_actions_pass(envs, inside, outside)
         ask = find_expert(envs.env)
-        answer = envs.answer if isinstance(envs, BatchWrapper) else lambda given: given
-        return lambda: answer(ask())
+        if not isinstance(envs, BatchWrapper):
+            return ask
+        to_caller = envs.to_caller
+        return lambda: to_caller(ask())
     parts = isinstance(envs, SyncVectorEnv | AsyncVectorEnv)
     # Check first: a process that is asked for a missing attribute ends.
     if not (parts and all(envs.call("has_wrapper_attr", "expert"))):

@@ -86,7 +86,7 @@ def make(
         _draw_without_screen()
     source = resolve(source) if isinstance(source, str) else source
     try:
-        envs = _Order(config, device, count, kwargs).made_of(source)
+        envs = _Request(config, device, count, kwargs).build(source)
     except TypeError as reason:
         message = str(reason)
         of_arguments = any(words in message for words in _OF_ARGUMENTS)
@@ -231,7 +231,7 @@ def most_eval_envs(source: Any) -> int:
 
 
 @dataclasses.dataclass
-class _Order:
+class _Request:
     """A request to `make`: all arguments but the source."""
 
     config: Config
@@ -242,7 +242,7 @@ class _Order:
     def __post_init__(self) -> None:
         self.wrappers = find_wrappers(self.config.wrappers)
 
-    def made_of(self, source: Any) -> VectorEnv:
+    def build(self, source: Any) -> VectorEnv:
         if isinstance(source, VectorEnv):
             return source
         if isinstance(source, gym.Env):

@@ -48,9 +48,9 @@ class NoiseSource:
             return self.draw()
         (together,) = np.random.SeedSequence(seeds).generate_state(1, np.uint64)
         self.generator.manual_seed(int(together >> np.uint64(1)))
-        own = torch.Generator()  # on the CPU, so that devices do not differ
+        generator = torch.Generator()  # on the CPU, so that devices do not differ
         columns = [
-            torch.rand(self.size, generator=own.manual_seed(s), dtype=self.dtype)
+            torch.rand(self.size, generator=generator.manual_seed(s), dtype=self.dtype)
             for s in seeds
         ]
         return torch.stack(columns, dim=-1).to(self.device)

@@ -294,8 +294,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         few = len(columns)
         if not few:
             return state
-        own = self.draw_noise(few) if noise is None else noise[:, columns]
-        fresh = self.initial_state(own)
+        noise = self.draw_noise(few) if noise is None else noise[:, columns]
+        fresh = self.initial_state(noise)
         return tree_map(lambda x, y: x.index_copy(-1, columns, y), state, fresh)
 
     def draw_noise(self, count: int | None = None) -> Tensor:
@@ -475,18 +475,19 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit."""
-        own, size = self.state_dict(), (self.noise_size, self.num_envs)
+        expected, size = self.state_dict(), (self.noise_size, self.num_envs)
         noise = torch.zeros(size, dtype=self.dtype, device=self.device)
         with torch.no_grad():
-            own["state"] = self.initial_state(noise)
+            expected["state"] = self.initial_state(noise)
         if state.get("state") is None:
-            own["state"] = None  # saved before the first reset
+            expected["state"] = None  # saved before the first reset
         # Whether steps take noise depends on the device and on compiling.
-        own["noise"] = noise if state.get("noise") is not None else None
-        if layout(state) != layout(own):
+        expected["noise"] = noise if state.get("noise") is not None else None
+        if layout(state) != layout(expected):
             raise ValueError(
-                f"saved was {layout(state)}, these environments have {layout(own)}:"
-                " make them with the saved num_envs, dtype and kind of device"
+                f"saved was {layout(state)}, these environments have"
+                f" {layout(expected)}: make them with the saved num_envs, dtype and kind"
+                " of device"
             )
         self.generator.set_state(state["generator"].cpu())
         copies = tree_map(lambda x: x.to(self.device, copy=True), state)

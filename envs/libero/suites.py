@@ -92,22 +92,17 @@ def find_tasks(suite: str, task: int | str | Iterable[int | str] | None) -> list
     Raises:
         ValueError: If there is no such task.
     """
-    known = tasks_of(suite)
+    tasks = tasks_of(suite)
     if task is None:
-        return list(known)
+        return list(tasks)
     wanted = [task] if isinstance(task, int | str | np.integer) else list(task)
-    by_name = {one.name: one for one in known}
-    found = [
-        by_name.get(one) if isinstance(one, str) else dict(enumerate(known)).get(one)
-        for one in wanted
-    ]
-    chosen = [one for one in found if one is not None]
-    if not chosen or len(chosen) < len(found):
+    known = {**dict(enumerate(tasks)), **{each.name: each for each in tasks}}
+    if not wanted or not known.keys() >= set(wanted):
         raise ValueError(
-            f"task = {task!r}: {suite} has the tasks 0 to {len(known) - 1}; name some"
+            f"task = {task!r}: {suite} has the tasks 0 to {len(tasks) - 1}; name some"
             " of them, or None for all"
         )
-    return chosen
+    return [known[each] for each in wanted]
 
 
 def one_by_one(suite: str) -> dict[str, dict[str, Any]]:

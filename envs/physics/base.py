@@ -118,8 +118,8 @@ class PhysicsVectorEnv(TorchVectorEnv):
         return {name for name, hint in hints if get_origin(hint) is not ClassVar}
 
     def _set_spaces(self, dtype: torch.dtype) -> None:
-        known = {torch.float32: np.float32, torch.float64: np.float64}
-        if dtype not in known or dtype.itemsize > self.backend.dtype.itemsize:
+        dtypes = {torch.float32: np.float32, torch.float64: np.float64}
+        if dtype not in dtypes or dtype.itemsize > self.backend.dtype.itemsize:
             raise ValueError(
                 f"dtype = {dtype}: observations are float32, or float64 where the"
                 f" physics are, which here are {self.backend.dtype}"
@@ -129,7 +129,9 @@ class PhysicsVectorEnv(TorchVectorEnv):
         memory = {**self.backend.inputs, **self.backend.outputs}
         one = {name: x[:1].movedim(0, -1) for name, x in memory.items()}
         shape = (sum(part.numel() for part in self.parts(one)),)
-        self.single_observation_space = spaces.Box(-np.inf, np.inf, shape, known[dtype])
+        self.single_observation_space = spaces.Box(
+            -np.inf, np.inf, shape, dtypes[dtype]
+        )
 
     def parts(self, state: State) -> list[Tensor]:
         """Parts of the observation, `[..., N]`: by default positions and velocities."""

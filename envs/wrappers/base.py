@@ -27,9 +27,9 @@ class BatchWrapper(VectorWrapper):
     """Base of wrappers around vector environments, of tensors or of NumPy arrays.
 
     A wrapper computes with tensors, and returns tensors or arrays as the wrapped
-    environments do. A subclass overrides `take`, and if needed `begin` and `action`;
-    their `Step` has the observations after actions, and where episodes begin, in the
-    same form in all autoreset modes. No step synchronizes.
+    environments do. A subclass overrides `after_step`, and if needed `after_reset` and
+    `action`; their `Step` has the observations after actions, and where episodes begin,
+    in the same form in all autoreset modes. No step synchronizes.
 
     Wrapped environments may overwrite the memory of their results: a subclass must copy
     what it stores for later. The returned `final_obs` is dense, `[N, ...]`; the mask
@@ -94,13 +94,13 @@ class BatchWrapper(VectorWrapper):
         """Convert actions `[N, ...]` to those for the wrapped environments."""
         return actions
 
-    def begin(self, obs: Any, where: Tensor) -> Any:
+    def after_reset(self, obs: Any, where: Tensor) -> Any:
         """After `reset`: convert the inner observations to those to return, `[N, ...]`.
         Episodes begin where `where [N]` is True: everywhere without a `reset_mask`.
         """
         return obs
 
-    def take(self, step: Step) -> Step:
+    def after_step(self, step: Step) -> Step:
         """Convert a step of the wrapped environments to the step to return."""
         return step
 
@@ -114,22 +114,22 @@ class BatchWrapper(VectorWrapper):
         self._arrays = not spaces.holds_tensors(obs)
         if self._resets is not None:
             self._resets = self._resets & ~where
-        obs = self.begin(as_tensors(obs), where)
-        return self.answer(obs), self.answer(info)
+        obs = self.after_reset(as_tensors(obs), where)
+        return self.to_caller(obs), self.to_caller(info)
 
     def step(self, actions: Any) -> StepResult:
-        step = self.take(self.advance(self.action(actions)))
+        step = self.after_step(self.advance(self.action(actions)))
         if self._resets is not None:
             self._resets = step.ended
-        info, ended = self.answer(step.info), self.answer(step.ended)
+        info, ended = self.to_caller(step.info), self.to_caller(step.ended)
         # Tensors always have it, for looking would wait; so do the environments inside.
         if self.resets_at_once and (isinstance(ended, Tensor) or ended.any()):
-            info |= {"final_obs": self.answer(step.next_obs), "_final_obs": ended}
+            info |= {"final_obs": self.to_caller(step.next_obs), "_final_obs": ended}
         # In DISABLED mode episodes stay at their end until the caller resets.
         by_caller = self.autoreset_mode is AutoresetMode.DISABLED
         obs = step.next_obs if by_caller else step.obs
         answer = (obs, step.reward, step.terminated, step.truncated)
-        return (*map(self.answer, answer), info)
+        return (*map(self.to_caller, answer), info)
 
     def advance(self, actions: Any) -> Step:
         """Step the wrapped environments once, and read what they returned."""
@@ -139,10 +139,10 @@ class BatchWrapper(VectorWrapper):
         info = {k: v for k, v in step.info.items() if k not in final}
         return step._replace(info=info)
 
-    def answer(self, value: Any) -> Any:
+    def to_caller(self, value: Any) -> Any:
         """Tensors, nested or not, in the caller's format; other values unchanged."""
         if isinstance(value, Mapping):
-            return {name: self.answer(child) for name, child in value.items()}
+            return {name: self.to_caller(child) for name, child in value.items()}
         if isinstance(value, Tensor) and self._arrays:
             return value.detach().numpy()
         return value
@@ -164,7 +164,7 @@ class BatchWrapper(VectorWrapper):
         obs, _ = self.env.reset(seed=seed, options={"reset_mask": mask})
         return step, as_tensors(obs)
 
-    def begun_anew(self, step: Step, where: Tensor) -> Step:
+    def reset_where(self, step: Step, where: Tensor) -> Step:
         """The step with first observations of new episodes where `where` is True."""
         if self._can_branch and not where.any():
             return step
@@ -173,7 +173,7 @@ class BatchWrapper(VectorWrapper):
             return step._replace(obs=replaced(step.obs, fresh, where))
         return step.with_observations(lambda obs: replaced(obs, fresh, where))
 
-    def show(self, space: Space) -> None:
+    def set_observation_space(self, space: Space) -> None:
         """Set the observation space of a single environment."""
         self.single_observation_space = space
         self.observation_space = batch_space(space, self.num_envs)
@@ -183,7 +183,7 @@ class BatchWrapper(VectorWrapper):
         return torch.zeros(self.num_envs, dtype=dtype, device=self.inside)
 
     @property
-    def precise(self) -> torch.dtype:
+    def sum_dtype(self) -> torch.dtype:
         """Dtype for sums over many steps: float64, except on MPS, which lacks it."""
         return torch.float32 if self.inside.type == "mps" else torch.float64
 
@@ -196,16 +196,16 @@ class BatchWrapper(VectorWrapper):
     def state_dict(self) -> dict[str, Any]:
         """The wrapper's tensors, and the environments' state if they have one."""
         inner = getattr(self.env, "state_dict", None)
-        return {"wrapper": self._own(), "envs": inner() if inner else None}
+        return {"wrapper": self._tensors(), "envs": inner() if inner else None}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit. If it
         holds no state of the environments, reset them before the next step."""
-        own, wrapper = layout(self._own()), saved.get("wrapper", {})
-        if layout(wrapper) != own:
+        expected, wrapper = layout(self._tensors()), saved.get("wrapper", {})
+        if layout(wrapper) != expected:
             raise ValueError(
-                f"saved was {layout(wrapper)}, {type(self).__name__} has {own}: wrap as"
-                " many of the same environments in the same order"
+                f"saved was {layout(wrapper)}, {type(self).__name__} has {expected}:"
+                " wrap as many of the same environments in the same order"
             )
         for name in self.learned:  # in place: evaluation environments share them
             tree_map(Tensor.copy_, getattr(self, name), wrapper[name])
@@ -216,7 +216,7 @@ class BatchWrapper(VectorWrapper):
             inner: Any = self.env
             inner.load_state_dict(saved["envs"])
 
-    def _own(self) -> dict[str, Any]:
+    def _tensors(self) -> dict[str, Any]:
         names = (*self.learned, *self.carried, "_resets")
         return {name: clone(getattr(self, name)) for name in names}
 

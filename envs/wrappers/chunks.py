@@ -144,7 +144,7 @@ class ActionChunks(BatchWrapper):
         if self._by_caller or self.execute == 1:  # these reset at the right time
             return answer
         # First observations, after the rest of a chunk in discarded episodes.
-        return self.begun_anew(answer, ~running if valid is None else ~valid)
+        return self.reset_where(answer, ~running if valid is None else ~valid)
 
 
 class ChunkSums:
@@ -264,9 +264,9 @@ def longest_episode(envs: Any) -> int | None:
     limits = [getattr(envs, "max_episode_steps", None)]
     if isinstance(envs, SyncVectorEnv | AsyncVectorEnv):
         specs = envs.get_attr("spec")
-        found = [getattr(spec, "max_episode_steps", None) for spec in specs]
-        known = [limit for limit in found if limit is not None]
-        return max(known) if len(known) == len(found) else None
+        all_limits = [getattr(spec, "max_episode_steps", None) for spec in specs]
+        given = [limit for limit in all_limits if limit is not None]
+        return max(given) if len(given) == len(all_limits) else None
     if isinstance(envs, VectorWrapper):
         limits.append(longest_episode(envs.env))
     return min((limit for limit in limits if limit is not None), default=None)

@@ -29,15 +29,15 @@ class NumpyToTorch(BatchWrapper):
     def __init__(self, envs: VectorEnv, *, device: str | torch.device = "cpu") -> None:
         super().__init__(envs)
         self.device = usable_device(device)  # "cuda" becomes "cuda:0"
-        self.show(_float32(envs.single_observation_space))
+        self.set_observation_space(_float32(envs.single_observation_space))
 
     def action(self, actions: Any) -> Any:
         # A copy, because environments may write into it.
         return actions.cpu().numpy().copy() if isinstance(actions, Tensor) else actions
 
-    def answer(self, value: Any) -> Any:
+    def to_caller(self, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {name: self.answer(child) for name, child in value.items()}
+            return {name: self.to_caller(child) for name, child in value.items()}
         if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
             value = as_tensors(value)
         if not isinstance(value, Tensor):
@@ -69,9 +69,9 @@ class TorchToNumpy(BatchWrapper):
     def action(self, actions: Any) -> Any:
         return torch.tensor(np.asarray(actions), device=self.inside)
 
-    def answer(self, value: Any) -> Any:
+    def to_caller(self, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {name: self.answer(child) for name, child in value.items()}
+            return {name: self.to_caller(child) for name, child in value.items()}
         return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
 
 

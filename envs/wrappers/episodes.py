@@ -39,15 +39,15 @@ class EpisodeStatistics(BatchWrapper):
 
     def __init__(self, envs: VectorEnv) -> None:
         super().__init__(envs)
-        self.returns = self.zeros(self.precise)
+        self.returns = self.zeros(self.sum_dtype)
         self.lengths = self.zeros(torch.int64)
 
-    def begin(self, obs: Any, where: Tensor) -> Any:
+    def after_reset(self, obs: Any, where: Tensor) -> Any:
         self.returns = self.returns.masked_fill(where, 0)
         self.lengths = self.lengths.masked_fill(where, 0)
         return obs
 
-    def take(self, step: Step) -> Step:
+    def after_step(self, step: Step) -> Step:
         reward = step.reward.detach()
         counts = torch.ones_like(self.lengths)
         if step.valid is not None:
@@ -93,12 +93,12 @@ class TimeLimit(BatchWrapper):
         self.elapsed = self.zeros(torch.int64)
         self._cut = self.zeros(torch.bool)  # NEXT_STEP: to reset in the next step
 
-    def begin(self, obs: Any, where: Tensor) -> Any:
+    def after_reset(self, obs: Any, where: Tensor) -> Any:
         self.elapsed = self.elapsed.masked_fill(where, 0)
         self._cut = self._cut & ~where
         return obs
 
-    def take(self, step: Step) -> Step:
+    def after_step(self, step: Step) -> Step:
         if step.valid is not None:
             step = self._reset_late(step, self._cut)
         elapsed = self.elapsed + 1
@@ -108,7 +108,7 @@ class TimeLimit(BatchWrapper):
         cut = over & ~step.ended  # not ended by the environments inside
         step = step._replace(truncated=step.truncated | over)
         if self.resets_at_once:
-            step = self.begun_anew(step, cut)
+            step = self.reset_where(step, cut)
             elapsed = elapsed.masked_fill(step.ended, 0)
         elif step.valid is not None:
             self._cut = cut
@@ -120,7 +120,7 @@ class TimeLimit(BatchWrapper):
         result belongs to an episode that is over, and is dropped."""
         if self._can_branch and not cut.any():
             return step
-        return self.begun_anew(step, cut)._replace(
+        return self.reset_where(step, cut)._replace(
             reward=step.reward.masked_fill(cut, 0),
             terminated=step.terminated & ~cut,
             truncated=step.truncated & ~cut,
@@ -168,8 +168,8 @@ class WaitingSteps(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 def check_resets_in_part(envs: VectorEnv, remedy: str) -> None:
     """Raise TypeError unless `reset(options={"reset_mask": mask})` is known to work."""
     mode = envs.metadata["autoreset_mode"]
-    known = SyncVectorEnv | AsyncVectorEnv | TorchVectorEnv
-    if mode is AutoresetMode.DISABLED or isinstance(envs.unwrapped, known):
+    resettable = SyncVectorEnv | AsyncVectorEnv | TorchVectorEnv
+    if mode is AutoresetMode.DISABLED or isinstance(envs.unwrapped, resettable):
         return
     raise TypeError(
         f"{envs} is not known to reset some environments alone, with"

@@ -110,16 +110,16 @@ class GroupStarts(BatchWrapper):
             self._root, self._deals = _root(seed), 0
         return super().reset(seed=self._deal(), options=options)
 
-    def begin(self, obs: Any, where: Tensor) -> Any:
+    def after_reset(self, obs: Any, where: Tensor) -> Any:
         self.running = self.zeros(torch.bool)
         self._mark(where if self._fits else ~where)
         return obs
 
-    def take(self, step: Step) -> Step:
+    def after_step(self, step: Step) -> Step:
         running, inside = self.running, step.ended
         ended = running & inside
         self._row += 1
-        said = {"valid": running, "begins": self.begins, "ends": ended}
+        entries = {"valid": running, "begins": self.begins, "ends": ended}
         truncated = step.truncated & running
         if self._row == self.num_steps:  # a cut
             truncated = truncated | (running & ~ended)
@@ -128,7 +128,7 @@ class GroupStarts(BatchWrapper):
             terminated=step.terminated & running,
             truncated=truncated,
             valid=running,
-            info={**step.info, **said, "episode": self.episode},
+            info={**step.info, **entries, "episode": self.episode},
         )
         self.running, self.begins = running & ~answer.ended, self.zeros(torch.bool)
         self._row %= self.num_steps

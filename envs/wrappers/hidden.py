@@ -81,7 +81,9 @@ class HiddenParameters(BatchWrapper):
         apart = _intervals("held_out", held_out or {})
         _check_names(world, training)
         _check_sides(training, apart, side)
-        self.show(_with_privileged(envs.single_observation_space, len(self.names)))
+        self.set_observation_space(
+            _with_privileged(envs.single_observation_space, len(self.names))
+        )
         like = {"dtype": world.dtype, "device": world.device}
         ends = [(row[0][0], row[-1][1]) for row in training.values()]
         low, high = torch.tensor(ends, **like).split(1, dim=1)  # [P, 1] each
@@ -102,11 +104,11 @@ class HiddenParameters(BatchWrapper):
         finally:
             self._seed = None
 
-    def begin(self, obs: Any, where: Tensor) -> Any:
+    def after_reset(self, obs: Any, where: Tensor) -> Any:
         self._renew(where)
         return self._shown(obs)
 
-    def take(self, step: Step) -> Step:
+    def after_step(self, step: Step) -> Step:
         last = self._shown(step.next_obs)
         if self.autoreset_mode is AutoresetMode.DISABLED:  # drawn at the reset
             return step._replace(next_obs=last, obs=last)

@@ -61,14 +61,14 @@ class FrameStack(BatchWrapper):
         self._zero = tree_map(here, create_zero_array(space))
         empty = tree_map(here, create_empty_array(space, self.num_envs))
         self.frames = tree_map(self._filled, empty, self._zero)
-        self.show(_stacked_space(space, num_frames))
+        self.set_observation_space(_stacked_space(space, num_frames))
 
-    def begin(self, obs: Any, where: Tensor) -> Any:
+    def after_reset(self, obs: Any, where: Tensor) -> Any:
         filled = tree_map(self._filled, obs, self._zero)
         self.frames = replaced(self.frames, filled, where)
         return _shown(self.env.single_observation_space, self.frames)
 
-    def take(self, step: Step) -> Step:
+    def after_step(self, step: Step) -> Step:
         frames = tree_map(_pushed, self.frames, step.next_obs)
         filled = tree_map(self._filled, step.obs, self._zero)
         self.frames = replaced(frames, filled, step.begins)
@@ -148,8 +148,8 @@ class NormalizeObservation(BatchWrapper):
         self._paths = spaces.quantities(space)
         if not self._paths:
             raise TypeError(f"nothing to normalise in {space}: it has no quantities")
-        self.show(self._scaled_space(space, ()))
-        like = {"dtype": self.precise, "device": self.inside}
+        self.set_observation_space(self._scaled_space(space, ()))
+        like = {"dtype": self.sum_dtype, "device": self.inside}
         self.count = torch.zeros((), **like)
         self.mean: dict[str, Tensor] = {}
         self.var: dict[str, Tensor] = {}
@@ -158,11 +158,11 @@ class NormalizeObservation(BatchWrapper):
                 self.mean[_key(path)] = torch.zeros(spaces.shape_of(leaf), **like)
                 self.var[_key(path)] = torch.ones(spaces.shape_of(leaf), **like)
 
-    def begin(self, obs: Any, where: Tensor) -> Any:
+    def after_reset(self, obs: Any, where: Tensor) -> Any:
         self._update(obs, where)
         return self.normalized(obs)
 
-    def take(self, step: Step) -> Step:
+    def after_step(self, step: Step) -> Step:
         # In the other modes, what is seen where an episode ended is its last.
         at_once = self.resets_at_once
         acted_on = torch.ones_like(step.ended) if at_once else ~step.ended
@@ -192,7 +192,7 @@ class NormalizeObservation(BatchWrapper):
         for path in self._paths:
             leaf, name = reduce(getitem, path, obs), _key(path)
             self.count.copy_(count)  # each entry adds to what was counted before
-            more = masked_moments(leaf.to(self.precise), where)
+            more = masked_moments(leaf.to(self.sum_dtype), where)
             update_moments((self.mean[name], self.var[name], self.count), more)
 
     def _scaled_space(self, space: Space, path: spaces.Path) -> Space:

@@ -35,7 +35,7 @@ class ClipReward(BatchWrapper):
             raise ValueError(f"low = {low}, high = {high}: low must be less than high")
         self.low, self.high = low, high
 
-    def take(self, step: Step) -> Step:
+    def after_step(self, step: Step) -> Step:
         return step._replace(reward=step.reward.clamp(self.low, self.high))
 
 
@@ -48,7 +48,7 @@ class SignReward(BatchWrapper):
 
     of_rewards = True
 
-    def take(self, step: Step) -> Step:
+    def after_step(self, step: Step) -> Step:
         return step._replace(reward=step.reward.sign())
 
 
@@ -88,15 +88,15 @@ class NormalizeReward(BatchWrapper):
         if not 0 <= gamma <= 1:
             raise ValueError(f"gamma = {gamma}: a discount lies in [0, 1]")
         self.gamma, self.limit, self.frozen = gamma, limit, frozen
-        self.returns = self.zeros(self.precise)
-        self.mean = torch.zeros((), dtype=self.precise, device=self.inside)
+        self.returns = self.zeros(self.sum_dtype)
+        self.mean = torch.zeros((), dtype=self.sum_dtype, device=self.inside)
         self.var, self.count = torch.ones_like(self.mean), torch.zeros_like(self.mean)
 
-    def begin(self, obs: Any, where: Tensor) -> Any:
+    def after_reset(self, obs: Any, where: Tensor) -> Any:
         self.returns = self.returns.masked_fill(where, 0)
         return obs
 
-    def take(self, step: Step) -> Step:
+    def after_step(self, step: Step) -> Step:
         returns = self.gamma * self.returns + step.reward.detach()
         counts = torch.ones_like(step.ended) if step.valid is None else step.valid
         if not self.frozen:
@@ -117,11 +117,11 @@ class SuccessReward(BatchWrapper):
 
     of_rewards = True
 
-    def take(self, step: Step) -> Step:
-        said = (final_info_entry(step.info, name) for name in SUCCESS)
-        found = next((values for values in said if values is not None), None)
-        if found is not None:
-            success = as_tensors(found).bool() & step.ended
+    def after_step(self, step: Step) -> Step:
+        entries = (final_info_entry(step.info, name) for name in SUCCESS)
+        values = next((values for values in entries if values is not None), None)
+        if values is not None:
+            success = as_tensors(values).bool() & step.ended
             return step._replace(reward=success.to(step.reward.dtype))
         if step.ended.any():
             raise ValueError(
@@ -173,11 +173,11 @@ class JudgedReward(BatchWrapper):
         self._chosen = torch.as_tensor(given, device=self.inside)
         return actions
 
-    def begin(self, obs: Any, where: Tensor) -> Any:
+    def after_reset(self, obs: Any, where: Tensor) -> Any:
         self.seen = replaced(self.seen, obs, where)
         return obs
 
-    def take(self, step: Step) -> Step:
+    def after_step(self, step: Step) -> Step:
         with torch.no_grad():
             score = self.judge(self.seen, self._chosen)
         if score.shape != step.reward.shape:

@@ -57,7 +57,7 @@ class Noted(BatchWrapper):
         super().__init__(envs)
         self.steps: list[Step] = []
 
-    def take(self, step: Step) -> Step:
+    def after_step(self, step: Step) -> Step:
         """Note a step, and pass it on."""
         self.steps.append(step)
         return step
