@@ -1,18 +1,21 @@
 """Statistics of the episodes of all workers, in an actor of their own."""
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.outcomes import successes, task_names
 from yieldrl.collectors.stepping import Step, Stepper
 from yieldrl.foundations.conversion import as_array
 
 WINDOW = 100
 """Number of the latest episodes that means are taken of."""
+
+REPORTED = "episode_return", "episode_length", "episodes"
+"""Entries of logs that are summarised."""
 
 End = tuple[str, bool]
 """The task of an ended episode ('' without a name), and whether it was a success."""
@@ -28,11 +31,9 @@ class StatsActor:
 
     def __init__(self, window: int = WINDOW) -> None:
         self._reports: deque[Mapping[str, float]] = deque(maxlen=window)
-        self._ends: deque[bool] = deque(maxlen=window)
-        new = partial(deque[bool], maxlen=window)
-        self._ends_of: defaultdict[str, deque[bool]] = defaultdict(new)
-        self._episodes: defaultdict[int, float] = defaultdict(float)
-        self._steps: defaultdict[int, int] = defaultdict(int)
+        # By task, and of all tasks as "".
+        self._successes = defaultdict[str, deque[bool]](lambda: deque(maxlen=window))
+        self._episodes, self._steps = Counter[int](), Counter[int]()  # by worker
 
     def add(
         self,
@@ -47,13 +48,12 @@ class StatsActor:
         """
         self._steps[worker] += steps
         for task, success in ends:
-            self._ends.append(success)
-            if task:
-                self._ends_of[task].append(success)
+            for name in {task, ""}:
+                self._successes[name].append(success)
         for log in logs:
             if "episodes" in log:
-                self._reports.append(log)
-                self._episodes[worker] += log["episodes"]
+                self._reports.append({name: log[name] for name in REPORTED})
+                self._episodes[worker] += int(log["episodes"])
 
     def summary(self) -> dict[str, Any]:
         """Steps and episodes by worker, and means over the latest episodes.
@@ -61,23 +61,13 @@ class StatsActor:
         If infos tell successes, also `success_rate`, and `success_rate/NAME` of each
         task that they name.
         """
-        summary: dict[str, Any] = {
-            "steps": dict(self._steps),
-            "episodes": dict(self._episodes),
-        }
-        count = sum(log["episodes"] for log in self._reports)
-        for name in ("episode_return", "episode_length"):
-            logs = [log for log in self._reports if name in log]
-            if logs:
-                total = sum(log["episodes"] for log in logs)
-                sums = sum(log["episodes"] * log[name] for log in logs)
-                summary[name] = sums / total
-        rates = {"": self._ends, **self._ends_of}
-        for task, ends in rates.items():
-            if ends:
-                name = f"success_rate/{task}" if task else "success_rate"
-                summary[name] = sum(ends) / len(ends)
-        return {**summary, "window": count}
+        means = mean_episode([*self._reports])
+        window = means.pop("episodes", 0.0)
+        for task, successes_of_task in self._successes.items():
+            name = f"success_rate/{task}" if task else "success_rate"
+            means[name] = sum(successes_of_task) / len(successes_of_task)
+        counts = {"steps": dict(self._steps), "episodes": dict(self._episodes)}
+        return {**counts, **means, "window": window}
 
 
 class OutcomeStepper(Stepper):

@@ -5,6 +5,7 @@ import pickle
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,9 @@ class RolloutWorkerActor:
         torch.set_num_threads(1)  # workers share the cores
         self.recipe, self.count = pickle.loads(recipe), count
         self.envs = self.recipe.make()
-        self._rows, self._stats = _Rows(), stats
+        self._stats = stats
+        self._rows: list[dict[str, Any]] = []  # transitions that wait to be sent
+        self._breaks: list[int] = []  # rows that continue no episode
         self._collector: SyncCollector | None = None
         if begin:
             self.begin(*begin)
@@ -80,7 +83,8 @@ class RolloutWorkerActor:
         if own.life:
             seed = derive_seed(seed, f"life {own.life}")
         options = {"seed": seed, "report_every": config.report_every}
-        self._collector = SyncCollector(self.envs, self._actor, self._rows, **options)
+        writer = SimpleNamespace(add=self._add, end_episodes=self._end_episodes)
+        self._collector = SyncCollector(self.envs, self._actor, writer, **options)
         self._collector.stepper = self._stepper = OutcomeStepper(self.envs)
         if state is not None:
             self._actor.agent.load_state_dict(state["actor"])
@@ -107,10 +111,10 @@ class RolloutWorkerActor:
         assert self._collector is not None, "begin() comes first"
         self._act_with(weights, inference)
         self._actor.agent.counters.sample_step = sample_step
-        self._rows.clear()  # left from before an error
+        self._rows, self._breaks = [], []  # some may be left from before an error
         began = time.monotonic()
         logs = [self._collector.step() for _ in range(num_rows)]
-        rows, breaks = self._rows.take()
+        rows = tree_map(lambda *own: np.stack(own), *self._rows)
         if self._stats is not None:
             steps = num_rows * self.envs.num_envs
             ends = [g for g in logs if g], self._stepper.take()
@@ -118,7 +122,8 @@ class RolloutWorkerActor:
         version, metrics = self._actor.version, {}
         if inference is not None:
             version, metrics = self._actor.agent.report()
-        return Segment(rows, logs, breaks, version, time.monotonic() - began, metrics)
+        seconds = time.monotonic() - began
+        return Segment(rows, logs, self._breaks, version, seconds, metrics)
 
     def _act_with(self, weights: StoredVersion, inference: Any) -> None:
         """Fetch weights, if they are new; or ask an actor that has them."""
@@ -145,29 +150,9 @@ class RolloutWorkerActor:
         del actor["algorithm"]  # it gets the learner's weights
         return {"actor": actor, "collector": self._collector.state_dict()}
 
-
-class _Rows:
-    """The buffer of a worker: transitions that wait to be sent."""
-
-    def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget all rows."""
-        self._rows: list[dict[str, Any]] = []
-        self._breaks: list[int] = []
-
-    def add(self, transition: Mapping[str, Any]) -> None:
+    def _add(self, transition: Mapping[str, Any]) -> None:
         """Keep a copy: environments may write into their arrays again."""
         self._rows.append(tree_map(copied_array, transition))
 
-    def end_episodes(self) -> None:
-        """Note that the next row continues no episode."""
+    def _end_episodes(self) -> None:
         self._breaks.append(len(self._rows))
-
-    def take(self) -> tuple[dict[str, Any], list[int]]:
-        """All rows as arrays `[T, n, ...]`, and the numbers of the breaks."""
-        rows = tree_map(lambda *own: np.stack(own), *self._rows)
-        breaks = self._breaks
-        self.clear()
-        return rows, breaks
