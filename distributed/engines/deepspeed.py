@@ -153,9 +153,11 @@ class ZeroOptimizer:
     def __init__(self, package: Any, optimizer: Optimizer, stage: int) -> None:
         self.package, self.optimizer = package, optimizer
         before = optimizer.state_dict()
-        self._groups = [[*group["params"]] for group in optimizer.param_groups]
-        self._required = [p.requires_grad for p in self._all_parameters()]
-        self.parameters = [p for p in self._all_parameters() if p.requires_grad]
+        self._numbers = [group["params"] for group in before["param_groups"]]
+        groups = optimizer.param_groups
+        self._all_parameters = [p for group in groups for p in group["params"]]
+        self._required = [p.requires_grad for p in self._all_parameters]
+        self.parameters = [p for p in self._all_parameters if p.requires_grad]
         dtypes = {p.dtype for p in self.parameters}
         if stage and dtypes != {torch.float32}:
             raise ValueError(
@@ -189,7 +191,7 @@ class ZeroOptimizer:
         Raises:
             RuntimeError: If they are not those at the start.
         """
-        if [p.requires_grad for p in self._all_parameters()] != self._required:
+        if [p.requires_grad for p in self._all_parameters] != self._required:
             raise RuntimeError(
                 "engine = 'deepspeed': what requires gradients has changed since the"
                 " run began; freeze before it, or take engine='ddp'"
@@ -200,15 +202,13 @@ class ZeroOptimizer:
         """The optimizer's state, as it would be in one process."""
         if self.stage == 0:
             return self.optimizer.state_dict()
-        groups, count = [], 0
-        for group, own in zip(self.optimizer.param_groups, self._groups, strict=True):
-            groups.append({**group, "params": [*range(count, count + len(own))]})
-            count += len(own)
+        pairs = zip(self.optimizer.param_groups, self._numbers, strict=True)
+        groups = [{**group, "params": numbers} for group, numbers in pairs]
         first = next(iter(self.optimizer.state.values()), {})
         self._link()
         state = {
             number: {key: self._entry(p, key, x) for key, x in first.items()}
-            for number, p in enumerate(self._all_parameters())
+            for number, p in enumerate(self._all_parameters)
             if first and p.requires_grad
         }
         return {"state": state, "param_groups": groups}
@@ -223,7 +223,7 @@ class ZeroOptimizer:
             own.update({k: v for k, v in group.items() if k != "params"})
         entries = state["state"]
         self._clear(next(iter(entries.values()), {}))
-        for number, parameter in enumerate(self._all_parameters()):
+        for number, parameter in enumerate(self._all_parameters):
             for key, value in entries.get(number, {}).items():
                 if key != "step":
                     self.write(parameter, value, key)
@@ -232,15 +232,12 @@ class ZeroOptimizer:
         """Set the optimizer's master weight, or its state's entry of a key, to a
         whole tensor."""
         kind = "optimizer_state" if key else "fp32_param"
-        if self.stage in (1, 2):
-            write = getattr(self.package.utils, f"safe_set_full_{kind}")
+        part = "local" if self.stage == 3 else "full"
+        if self.stage == 3:  # "full" fails there unless ranks share it equally
+            value = _share(value, parameter)
+        if self.stage > 0:
+            write = getattr(self.package.utils, f"safe_set_{part}_{kind}")
             write(parameter, value, *key)
-        elif self.stage == 3:
-            write = getattr(self.package.utils, f"safe_set_local_{kind}")
-            write(parameter, _share(value, parameter), *key)
-
-    def _all_parameters(self) -> list[nn.Parameter]:
-        return [p for group in self._groups for p in group]
 
     def _entry(self, parameter: nn.Parameter, key: str, flat: Tensor) -> Tensor:
         """An entry of the optimizer's state, in the shape of its parameter."""
