@@ -486,8 +486,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         if layout(state) != layout(expected):
             raise ValueError(
                 f"saved was {layout(state)}, these environments have"
-                f" {layout(expected)}: make them with the saved num_envs, dtype and kind"
-                " of device"
+                f" {layout(expected)}: make them with the saved num_envs, dtype and"
+                " kind of device"
             )
         self.generator.set_state(state["generator"].cpu())
         copies = tree_map(lambda x: x.to(self.device, copy=True), state)
