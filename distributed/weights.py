@@ -126,7 +126,8 @@ class WeightStore:
             for name, x in model.named_buffers()
             if x.nbytes > LARGE
         }
-        self._stored: tuple[tuple[int, int], Any] | None = None
+        self._key: tuple[int, int] | None = None  # version and checksum
+        self._ref: Any = None
         self.version: int | None = None
         self.megabytes = 0.0
 
@@ -150,11 +151,13 @@ class WeightStore:
         Raises:
             StoreFullError: If there is no room for them.
         """
-        key = version, checksum(self.tensors()) if self._exact else 0
-        if self._stored is None or self._stored[0] != key:
-            weights = Weights.of(self.tensors(), version)
-            self._stored, self.version = (key, self._cluster.put(weights)), version
-        return StoredVersion(version, [self._stored[1]])
+        if version != self.version or self._exact:
+            tensors = self.tensors()
+            key = version, checksum(tensors) if self._exact else 0
+            if key != self._key:
+                self._ref = self._cluster.put(Weights.of(tensors, version))
+                self._key, self.version = key, version
+        return StoredVersion(version, [self._ref])
 
 
 def learned(model: nn.Module) -> dict[str, Tensor]:

@@ -24,7 +24,7 @@ class Raw(NamedTuple):
     """The networks' raw predictions of steps, in standardized units."""
 
     mean: Tensor  # mean change of the observation [K, B, D]
-    log_var: Tensor  # its log-variance [K, B, D]; zeros with a squared error
+    log_var: Tensor  # its log-variance [K, B, D]
     outcome: Tensor  # raw outputs for reward and end [K, B, outputs]
 
 
@@ -46,7 +46,6 @@ class EnsembleModel(WorldModel):
         members: `K`.
         elites: How many of them predict, at most `K`.
         hidden_sizes: Widths of each one's hidden layers.
-        gaussian: Whether variances are learned; else all errors count alike.
         outcome: `number`, `symlog` or `three_classes`, see `outcome_head`.
     """
 
@@ -66,7 +65,6 @@ class EnsembleModel(WorldModel):
         members: int = 5,
         elites: int = 3,
         hidden_sizes: Sequence[int] = (128, 128),
-        gaussian: bool = True,
         outcome: str = "number",
     ) -> None:
         if not isinstance(observation_space, Box) or len(observation_space.shape) != 1:
@@ -78,10 +76,10 @@ class EnsembleModel(WorldModel):
         if not 1 <= elites <= members:
             raise ValueError(f"elites = {elites}: choose 1 to members = {members}")
         size = observation_space.shape[0]
-        self.size, self.gaussian = size, gaussian
+        self.size = size
         inputs = size + _width(action_space)
         self.outcome = outcome_head(outcome)
-        outputs = (2 if gaussian else 1) * size + self.outcome.outputs
+        outputs = 2 * size + self.outcome.outputs
         self.network = EnsembleMLP(members, [inputs, *hidden_sizes, outputs], "silu")
         floats: Any = {"dtype": torch.float32}
         self.max_log_var = nn.Parameter(torch.full((size,), 0.5, **floats))
@@ -111,8 +109,6 @@ class EnsembleModel(WorldModel):
         inputs = (self._inputs(obs, action) - self.input_mean) / self.input_std
         output, size = self.network(inputs), self.size
         mean, outcome = output[..., :size], output[..., -self.outcome.outputs :]
-        if not self.gaussian:
-            return Raw(mean, torch.zeros_like(mean), outcome)
         log_var = output[..., size : 2 * size]
         log_var = soft_clamp(log_var, self.min_log_var, self.max_log_var)
         return Raw(mean, log_var, outcome)
@@ -130,7 +126,7 @@ class EnsembleModel(WorldModel):
         loss = (of_change + of_outcome).mean(1).sum()
         logs = {"model_loss": loss.detach() / len(raw.mean)}
         width = (self.max_log_var - self.min_log_var).sum()
-        return loss + BOUND_COEF * width * self.gaussian, logs
+        return loss + BOUND_COEF * width, logs
 
     @torch.no_grad()
     def errors(self, data: TensorDict) -> Tensor:
@@ -160,7 +156,7 @@ class EnsembleModel(WorldModel):
             like = {"generator": generator, "device": mean.device}
             row = torch.arange(len(obs), device=mean.device)
             chosen = torch.randint(len(self.elite), (len(obs),), **like), row
-            noise = torch.randn(obs.shape, dtype=mean.dtype, **like) * self.gaussian
+            noise = torch.randn(obs.shape, dtype=mean.dtype, **like)
             change = mean[chosen] + (0.5 * log_var[chosen]).exp() * noise
             outcome = outcome[chosen]
         after = obs + self.change_mean + self.change_std * change

@@ -62,14 +62,14 @@ class Imagination:
         """
         asked = starts, horizon, generator, version
         if self.elsewhere is None:
-            return self.kept(self.algorithm.imagine(*asked))
+            return self.keep(self.algorithm.imagine(*asked))
         if (parts := self.elsewhere(*asked)) is None:
             return None
         alike: Any = self.alike(parts) if len(parts) > 1 else parts
         whole: Any = torch.cat(alike, 1)
-        return self.kept(whole)
+        return self.keep(whole)
 
-    def kept(self, segment: TensorDict) -> TensorDict:
+    def keep(self, segment: TensorDict) -> TensorDict:
         """Put a segment into `branches`, and return it."""
         shapes = [leaf.shape for leaf in segment.values(True, True)]
         if self.branches is None or shapes != self._shapes:
@@ -121,7 +121,7 @@ class ReplayedImagination(Imagination):
 
     def refresh(self, sample_step: int) -> Logs:
         """Measure the model's errors, fit it, and imagine with it; metrics."""
-        logs = self.look(sample_step) if self.fits > 0 else {}
+        logs = self.measure(sample_step) if self.fits > 0 else {}
         logs |= self.algorithm.fit_world(self.real.every_step(), self.generator)
         starts = self.real.sample(self.config.num_branches)
         horizon = self.config.horizon(sample_step)
@@ -131,11 +131,11 @@ class ReplayedImagination(Imagination):
         taken = segment["disagreement"][segment["valid"]]
         return {**logs, "disagreement": taken.mean(), "horizon": float(horizon)}
 
-    def kept(self, segment: TensorDict) -> TensorDict:
+    def keep(self, segment: TensorDict) -> TensorDict:
         self.branches.add(segment)
         return segment
 
-    def look(self, sample_step: int) -> Logs:
+    def measure(self, sample_step: int) -> Logs:
         """Errors of the model on the steps since its fit, which it has not seen.
 
         `real_return` is that of as many steps as `imagined_return`, from the same
