@@ -85,11 +85,11 @@ def _train(algorithm: str | None, words: list[str]) -> None:
     from yieldrl.cli import catalog
 
     # A file alone, which may be a stranger's, imports nothing from where it lies.
-    own = algorithm is not None and algorithm not in catalog.folders()
+    is_own = algorithm is not None and algorithm not in catalog.folders()
     with usage_errors():
         from yieldrl.cli.run_spec import find_trainer, importable_from_here
 
-        if own or "--trust" in words or any(":" in word for word in words):
+        if is_own or "--trust" in words or any(":" in word for word in words):
             importable_from_here()
         trainer_class = None if algorithm is None else find_trainer(algorithm)
     prog = "yieldrl train" if algorithm is None else f"yieldrl train {algorithm}"
@@ -129,12 +129,12 @@ def export(
     from yieldrl.loggers.checkpoints import describe_checkpoint
 
     write = {"json": exports.write_json, "onnx": exports.write_onnx}[format]
-    found = run_files.find_checkpoint(run, checkpoint)
-    folder = Path(run) if Path(run).is_dir() else found.parent
+    saved = run_files.find_checkpoint(run, checkpoint)
+    folder = Path(run) if Path(run).is_dir() else saved.parent
     path = folder / f"policy.{format}" if out is None else Path(out)
-    with restoring.player(found, 1, "cpu", trust=trust) as trainer:
+    with restoring.player(saved, 1, "cpu", trust=trust) as trainer:
         path = write(trainer.agent, path)
-        chosen = describe_checkpoint(found, trainer.agent.sample_step)
+        chosen = describe_checkpoint(saved, trainer.agent.sample_step)
     print(f"checkpoint: {chosen}\npolicy: {path}")
 
 

@@ -41,22 +41,22 @@ class Member:
 
 def folders() -> dict[str, Path]:
     """Name -> folder of every algorithm of the package."""
-    found = {
+    homes = {
         module.name: Path(home) / module.name
         for home in yieldrl.algorithms.__path__
         for module in pkgutil.iter_modules([home])
         if module.ispkg
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(homes.items()))
 
 
 def folder(name: str) -> Path:
     """The folder of an algorithm; ValueError if there is none of this name."""
-    known = folders()
-    if name not in known:
-        names = ", ".join(known)
+    homes = folders()
+    if name not in homes:
+        names = ", ".join(homes)
         raise ValueError(f"no algorithm is called {name!r}: choose one of {names}")
-    return known[name]
+    return homes[name]
 
 
 def descriptions() -> dict[str, str]:
@@ -65,8 +65,8 @@ def descriptions() -> dict[str, str]:
         name: ast.parse((home / "__init__.py").read_text("utf-8"))
         for name, home in folders().items()
     }
-    said = {name: ast.get_docstring(tree) or "" for name, tree in trees.items()}
-    return {name: text.partition("\n")[0] for name, text in said.items()}
+    docstrings = {name: ast.get_docstring(tree) or "" for name, tree in trees.items()}
+    return {name: text.partition("\n")[0] for name, text in docstrings.items()}
 
 
 def members() -> list[Member]:
@@ -86,11 +86,11 @@ def members() -> list[Member]:
 
 def tree() -> list[tuple[int, Member]]:
     """All algorithms, each below its nearest parent, with its depth."""
-    known = members()
+    family = members()
 
     def below(parents: tuple[str, ...], depth: int) -> list[tuple[int, Member]]:
         rows: list[tuple[int, Member]] = []
-        for member in known:
+        for member in family:
             if member.parents[:1] == parents:
                 rows += [(depth, member), *below((member.name,), depth + 1)]
         return rows
@@ -125,14 +125,14 @@ def tree_listing() -> str:
 
 def tuned_configs(home: Path) -> list[Path]:
     """The tuned config files in an algorithm's folder, in the order of their names."""
-    found = (home / "configs").glob("*")
-    return sorted(path for path in found if path.suffix in SUFFIXES)
+    paths = (home / "configs").glob("*")
+    return sorted(path for path in paths if path.suffix in SUFFIXES)
 
 
 def _reached(path: Path) -> str:
     """The mean return over seeds that a tuned config file states."""
-    found = REACHED.fullmatch(path.read_text("utf-8").partition("\n")[0])
-    return f"return {found[1]}" if found else "no result yet"
+    match = REACHED.fullmatch(path.read_text("utf-8").partition("\n")[0])
+    return f"return {match[1]}" if match else "no result yet"
 
 
 def load_config(name: str, trainer_class: type[Any]) -> Any:
@@ -164,13 +164,13 @@ def find_config(name: str, trainer_class: type[Any] | None) -> Path:
     if trainer_class is not None:
         home = Path(inspect.getfile(trainer_class)).parent
         homes = [*folders().values(), home]
-        known = {path.stem: path for path in tuned_configs(home)}
-        known |= {
+        configs = {path.stem: path for path in tuned_configs(home)}
+        configs |= {
             f"{x.name}/{path.stem}": path for x in homes for path in tuned_configs(x)
         }
-        if name in known:
-            return known[name]
-        tuned = ", ".join(sorted(known)) or "none"
+        if name in configs:
+            return configs[name]
+        tuned = ", ".join(sorted(configs)) or "none"
     raise ValueError(
         f"--config {name}: neither a {', '.join(SUFFIXES)} file nor the name of a"
         f" tuned one: {tuned}"

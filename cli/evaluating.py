@@ -151,10 +151,10 @@ def _play_suite(evaluation: Any, films: int) -> None:
     print(f"episodes: {results.path}, {evaluation.planned} to play", flush=True)
     try:
         for number, one in enumerate(evaluation, 1):
-            said = {None: f"return {one.episode_return:g}", True: "success"}
+            words = {None: f"return {one.episode_return:g}", True: "success"}
             print(
                 f"{number}/{evaluation.planned} {one.task} {one.number}:"
-                f" {said.get(one.success, 'failure')}, {one.length} decisions,"
+                f" {words.get(one.success, 'failure')}, {one.length} decisions,"
                 f" {one.seconds:.1f} s",
                 flush=True,
             )

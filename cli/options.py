@@ -81,13 +81,15 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
     stand_in = dataclasses.make_dataclass(
         "Command", [*_options_of(Options), *_options_of(type(config))]
     )
-    known = {one.name: getattr(config, one.name) for one in dataclasses.fields(config)}
+    defaults = {
+        one.name: getattr(config, one.name) for one in dataclasses.fields(config)
+    }
     chosen = tyro.cli(
         stand_in,
         prog=prog,
         description=re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(config) or ""),
         args=words,
-        default=stand_in(**vars(_of_spec(spec)), **known),
+        default=stand_in(**vars(_of_spec(spec)), **defaults),
     )
     values = vars(chosen)
     options = Options(**{name: values.pop(name) for name in vars(Options())})

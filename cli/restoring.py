@@ -111,8 +111,8 @@ def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any]:
     if trust:
         importable_from_here()
     else:
-        own = module.startswith(f"{catalog.PACKAGE}.")
-        refuse_unless(own, f"its trainer's module {module!r}", path)
+        is_ours = module.startswith(f"{catalog.PACKAGE}.")
+        refuse_unless(is_ours, f"its trainer's module {module!r}", path)
     cls = _trainer_class(module, state["trainer"], path)
     try:
         config = cls.config_class.from_dict(state["config"])
@@ -128,13 +128,13 @@ def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any]:
 def _trainer_class(module: str, name: str, path: Path) -> type[Trainer]:
     """The class that saved a checkpoint, of a module that may be imported."""
     class_name = name.removeprefix(f"{module}.")
-    found = find_module(module)
-    if found is None:
+    home = find_module(module)
+    if home is None:
         raise ImportError(
             f"{path}: saved by {module}, which is not found from here: run this in the"
             f" folder that holds {module.partition('.')[0]}/"
         )
-    cls = getattr(found, class_name, None)
+    cls = getattr(home, class_name, None)
     if not (isinstance(cls, type) and issubclass(cls, Trainer)):
         raise ImportError(
             f"{path}: saved by {module}, which has no trainer {class_name}: go on in"
@@ -146,8 +146,8 @@ def _trainer_class(module: str, name: str, path: Path) -> type[Trainer]:
 def _spec(cls: type[Trainer], path: Path, trust: bool) -> RunSpec:
     """The spec of a checkpoint's run; the default if it is unknown."""
     run_dir = path.parent.parent
-    known = run_files.read_run(run_dir)
-    if path.parent.name != run_files.CHECKPOINTS or not known:
+    run = run_files.read_run(run_dir)
+    if path.parent.name != run_files.CHECKPOINTS or not run:
         return RunSpec(cls)
     source = None if trust else run_dir / run_files.RUN
-    return RunSpec.of({**known["config"], "algorithm": None}, cls, source)
+    return RunSpec.of({**run["config"], "algorithm": None}, cls, source)

@@ -84,8 +84,8 @@ class RunSpec:
         if not has_blocks(values):
             return cls(_given(values, trainer_class))
         name = part("algorithm", values.get("algorithm")).name
-        found = find_trainer(name) if name else _given(values, trainer_class)
-        if trainer_class not in (None, found):
+        trainer = find_trainer(name) if name else _given(values, trainer_class)
+        if trainer_class not in (None, trainer):
             raise ValueError(
                 f"block 'algorithm': its name is {name!r}, and the command line says"
                 f" {run_files.trainer_name(trainer_class)!r}: leave one of them out"
@@ -93,11 +93,11 @@ class RunSpec:
         policy = part("policy", values.get("policy"), DEFAULT)
         if not policy.is_path:
             _check_name("policy", policy.name)
-            fields = {entry.name for entry in dataclasses.fields(found.config_class)}
+            fields = {entry.name for entry in dataclasses.fields(trainer.config_class)}
             # All but the arguments of this one model are fields of the config.
             arguments = divided(policy, fields)[1] if policy.name == VLA else {}
             policy = Part(policy.name, arguments)
-        return cls(found, policy, _listed(values.get("loggers")))
+        return cls(trainer, policy, _listed(values.get("loggers")))
 
     def parts(self) -> dict[str, Any]:
         """Arguments of the trainer's constructor besides the config."""
@@ -128,8 +128,8 @@ class RunSpec:
         if wanted and self.arguments(logger) is None:
             return replace(self, loggers=(Part(logger, cfg), *self.loggers))
         changed = (
-            Part(name, {**known, **cfg}) if name == logger else Part(name, known)
-            for name, known in self.loggers
+            Part(name, {**old_cfg, **cfg}) if name == logger else Part(name, old_cfg)
+            for name, old_cfg in self.loggers
             if wanted or name != logger
         )
         return replace(self, loggers=tuple(changed))
@@ -154,9 +154,9 @@ def refuse_untrusted_run(values: Mapping[str, Any], source: Path) -> None:
     policy = part("policy", values.get("policy"), DEFAULT)
     named = [("loggers", one) for one in _listed(values.get("loggers"))]
     for block, one in [("algorithm", algorithm), ("policy", policy), *named]:
-        known = is_known(one.name) if one.is_path else block != "algorithm"
-        known = known or one.name in ("", *catalog.folders())
-        refuse_unless(known, f"block {block!r}, name {one.name!r}", source)
+        trusted = is_known(one.name) if one.is_path else block != "algorithm"
+        trusted = trusted or one.name in ("", *catalog.folders())
+        refuse_unless(trusted, f"block {block!r}, name {one.name!r}", source)
 
 
 def _given(values: Mapping[str, Any], trainer_class: type[Any] | None) -> type[Any]:
@@ -173,16 +173,16 @@ def _given(values: Mapping[str, Any], trainer_class: type[Any] | None) -> type[A
     )
 
 
-def _listed(said: Any) -> tuple[Part, ...]:
+def _listed(block: Any) -> tuple[Part, ...]:
     """The loggers of a block: a list, or a mapping of names to arguments."""
-    if said is None:
+    if block is None:
         return LOGGERS
-    if isinstance(said, dict):
-        said = [{name: cfg} for name, cfg in said.items() if cfg is not False]
-    if not isinstance(said, list):
-        raise ValueError(f"block 'loggers': expected a list of names, got {said!r}")
+    if isinstance(block, dict):
+        block = [{name: cfg} for name, cfg in block.items() if cfg is not False]
+    if not isinstance(block, list):
+        raise ValueError(f"block 'loggers': expected a list of names, got {block!r}")
     parts: list[Part] = []
-    for one in said:  # a name, `{name: ..., cfg: ...}`, or `{NAME: arguments}`
+    for one in block:  # a name, `{name: ..., cfg: ...}`, or `{NAME: arguments}`
         if isinstance(one, dict) and len(one) == 1 and "name" not in one:
             ((name, cfg),) = one.items()
             one = {"name": name, "cfg": None if cfg is True else cfg}
@@ -204,16 +204,16 @@ def find_trainer(name: str) -> type[Any]:
     if name in catalog.folders():
         return importlib.import_module(f"{catalog.PACKAGE}.{name}").Trainer
     if ":" in name or "." in name:
-        found = _find("algorithm", name, inside="Trainer", kind=Trainer)
+        trainer = _find("algorithm", name, inside="Trainer", kind=Trainer)
     else:
         home = find_module(name)
         if home is None:
             catalog.folder(name)  # raises, with all names
-        found = getattr(home, "Trainer", None)
-    if isinstance(found, type) and issubclass(found, Trainer):
-        return found
+        trainer = getattr(home, "Trainer", None)
+    if isinstance(trainer, type) and issubclass(trainer, Trainer):
+        return trainer
     raise ValueError(
-        f"block 'algorithm': {name!r} is {found!r}, not a Trainer: name a subclass of"
+        f"block 'algorithm': {name!r} is {trainer!r}, not a Trainer: name a subclass of"
         " yieldrl.abstractions.Trainer, or a module that has one called Trainer"
     )
 
@@ -322,13 +322,13 @@ def _usual_model(trainer_class: type[Any]) -> Any:
 def _check_name(block: str, name: str) -> None:
     """Refuse the name of a model (block `policy`) or logger that does not exist."""
     if block == "policy":
-        kind, known = "policy", {DEFAULT, VLA, *catalog.folders()}
+        kind, names = "policy", {DEFAULT, VLA, *catalog.folders()}
     else:
         public = [x for x in all_loggers.__all__ if x.islower()]
-        known = {x for x in public if inspect.isclass(getattr(all_loggers, x))}
+        names = {x for x in public if inspect.isclass(getattr(all_loggers, x))}
         kind = "logger"
-    if name not in known:
-        hint = nearest(name, known | NAMES[block].keys())
+    if name not in names:
+        hint = nearest(name, names | NAMES[block].keys())
         raise ValueError(
             f"block {block!r}: no {kind} is called {name!r}: {hint}; one of your own is"
             " written package.module:Class"
@@ -342,10 +342,10 @@ def _check_arguments(
     signature = inspect.signature(made)
     parameters = signature.parameters
     any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    known = list(parameters)[len(first) :]
+    names = list(parameters)[len(first) :]
     for key in one.cfg:
-        if key not in known and not any_name:
-            hint = nearest(key, known) if known else "it takes none"
+        if key not in names and not any_name:
+            hint = nearest(key, names) if names else "it takes none"
             raise ValueError(
                 f"block {block!r}: {one.name} has no argument {key!r}: {hint}"
             )
@@ -383,12 +383,12 @@ def _find(block: str, path: str, kind: type[Any], inside: str = "") -> Any:
             f"block {block!r}: the module {name!r} has no {attribute!r}:"
             f" {nearest(attribute, public)}"
         )
-    found = getattr(home, attribute)
-    is_class = isinstance(found, type) and issubclass(found, kind)
-    if is_class or is_function_of_user(found):
-        return found
+    value = getattr(home, attribute)
+    is_class = isinstance(value, type) and issubclass(value, kind)
+    if is_class or is_function_of_user(value):
+        return value
     raise ValueError(
-        f"block {block!r}: {path!r} is {found!r}: name a class derived from"
+        f"block {block!r}: {path!r} is {value!r}: name a class derived from"
         f" {kind.__module__}.{kind.__qualname__}, or a function of your own"
     )
 

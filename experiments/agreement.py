@@ -26,9 +26,9 @@ def join(run: Any) -> None:
         return
     collection = getattr(run.config, "collection", "sync")
     if not run.parallel or collection != "sync":
-        said = f"{collection=}" if collection != "sync" else run.name
+        who = f"{collection=}" if collection != "sync" else run.name
         raise ValueError(
-            f"{said} cannot be trained by {ranks().count} processes together, which"
+            f"{who} cannot be trained by {ranks().count} processes together, which"
             " must take as many steps between updates: start one, without torchrun,"
             " or take an algorithm of rollouts, such as ppo, with collection='sync'"
         )
@@ -68,7 +68,7 @@ def _facts(run: Any) -> dict[str, Any]:
     """What must be alike: classes, configs, spaces, and the weights' shapes."""
     parts = {"trainer": run, "agent": run.agent, "algorithm": run.algorithm}
     parts["model"] = run.model
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         f"class of the {name}": f"{type(part).__module__}.{type(part).__qualname__}"
         for name, part in parts.items()
     }
@@ -78,11 +78,11 @@ def _facts(run: Any) -> dict[str, Any]:
     for owner, config in configs.items():
         if isinstance(config, Config):
             names = [entry.name for entry in dataclasses.fields(config)]
-            found |= {f"{owner}.{x}": getattr(config, x) for x in names if x not in OWN}
-    found["learning_rate"] = float(getattr(run.algorithm, "learning_rate", 0.0))
-    found["observation space"] = str(run.envs.single_observation_space)
-    found["action space"] = str(run.envs.single_action_space)
+            facts |= {f"{owner}.{x}": getattr(config, x) for x in names if x not in OWN}
+    facts["learning_rate"] = float(getattr(run.algorithm, "learning_rate", 0.0))
+    facts["observation space"] = str(run.envs.single_observation_space)
+    facts["action space"] = str(run.envs.single_action_space)
     for name, x in [*run.model.named_parameters(), *run.model.named_buffers()]:
         kind = "learned" if x.requires_grad else "frozen"
-        found[f"model.{name}"] = f"{tuple(x.shape)}, {x.dtype}, {kind}"
-    return found
+        facts[f"model.{name}"] = f"{tuple(x.shape)}, {x.dtype}, {kind}"
+    return facts

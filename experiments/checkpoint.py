@@ -62,12 +62,12 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
     try:
         return dict(torch.load(path, map_location="cpu", weights_only=True))
     except Exception as reason:
-        said = str(reason).partition("\n")[0]
+        problem = str(reason).partition("\n")[0]
         if found := re.search(r"GLOBAL (\S+)", str(reason)):
-            said = f"it holds {found[1]}, and reading that could run code"
+            problem = f"it holds {found[1]}, and reading that could run code"
         raise CheckpointError(
-            f"{path}: not a readable checkpoint ({said}); load an earlier checkpoint of"
-            " the run, or train again"
+            f"{path}: not a readable checkpoint ({problem}); load an earlier checkpoint"
+            " of the run, or train again"
         ) from reason
 
 

@@ -86,16 +86,16 @@ def curves(
     lacking: list[str] = []
     for folder, label in _labels(settings).items():
         try:
-            found = run_files.read_curve(folder, metric, log_type)
+            curve = run_files.read_curve(folder, metric, log_type)
         except ValueError as reason:
             lacking.append(str(reason))
         else:
-            groups.setdefault(label, []).append(found)
+            groups.setdefault(label, []).append(curve)
     if not groups:
         raise ValueError(lacking[0])
     for reason in lacking:
         warnings.warn(f"left out: {reason}", stacklevel=2)
-    return [aggregate(label, found) for label, found in groups.items()]
+    return [aggregate(label, group) for label, group in groups.items()]
 
 
 def aggregate(label: str, runs: list[tuple[np.ndarray, np.ndarray]]) -> Curve:

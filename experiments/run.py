@@ -196,16 +196,16 @@ class Run(ABC):
             CheckpointError: If it is damaged or does not fit this trainer.
             UntrustedError: If its config names code of your own, without `trust`.
         """
-        state, own = load_trainer_state(path), f"{cls.__module__}.{cls.__qualname__}"
+        state, name = load_trainer_state(path), f"{cls.__module__}.{cls.__qualname__}"
         saver = state["trainer"]
-        if saver != (saved_by or own):
+        if saver != (saved_by or name):
             raise CheckpointError(
-                f"{path}: saved by {saver}, not by {saved_by or own}. Load it with the"
+                f"{path}: saved by {saver}, not by {saved_by or name}. Load it with the"
                 " class that saved it; or, if the parts of this one are meant to fit,"
                 f" say so: {cls.__qualname__}.load(path, saved_by={saver!r})"
             )
         remedy = (
-            f"{path}: saved by {saver}, it does not fit {own}; load it with the class"
+            f"{path}: saved by {saver}, it does not fit {name}; load it with the class"
             " and the parts that saved it"
         )
         config = parts.pop("config", None)
@@ -257,10 +257,10 @@ def in_use(folder: Path) -> bool:
 
 def _folder_of(path: Path, state: Mapping[str, Any]) -> Path | None:
     """The folder of the run that saved a checkpoint; None if another run has it now."""
-    run_id, known = state.get("run_id"), state.get("run_dir")
+    run_id, original = state.get("run_id"), state.get("run_dir")
     if run_id is None:
         return None
-    places = [Path(known)] if known else []
+    places = [Path(original)] if original else []
     if path.absolute().parent.name == "checkpoints":
         places.insert(0, path.absolute().parent.parent)
     return next((x for x in places if owner(x).get("run") == run_id), None)

@@ -103,23 +103,23 @@ def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) ->
     field `total_steps` is not compared if another value is given. ValueError if the
     file differs; the message says where, and what to do.
     """
-    ran, found = flat(read_run(run_dir).get("config") or {}), read_config(run_dir)
-    if not ran or not found:
+    ran, edited = flat(read_run(run_dir).get("config") or {}), read_config(run_dir)
+    if not ran or not edited:
         return
-    found = json.loads(json.dumps(found, default=str))  # as run.json would hold it
-    said, path = [], Path(run_dir) / CONFIG
+    edited = json.loads(json.dumps(edited, default=str))  # as run.json would hold it
+    differences, path = [], Path(run_dir) / CONFIG
     remedy = f"train a new run with it (--config {path})"
-    for name in dict.fromkeys([*ran, *found]):
-        old, new = ran.get(name, "not there"), found.get(name, "not there")
+    for name in dict.fromkeys([*ran, *edited]):
+        old, new = ran.get(name, "not there"), edited.get(name, "not there")
         if old == new or (name == "total_steps" and total_steps is not None):
             continue
-        said.append(f"{name} is {new}, it ran with {old}")
+        differences.append(f"{name} is {new}, it ran with {old}")
         if name == "total_steps":
             remedy = f"give --total-steps {new}, or {remedy}"
-    if said:
+    if differences:
         raise ValueError(
-            f"{path} was edited: {', '.join(said)}. A run goes on with the config that"
-            f" it began with: undo the edit, or {remedy}"
+            f"{path} was edited: {', '.join(differences)}. A run goes on with the"
+            f" config that it began with: undo the edit, or {remedy}"
         )
 
 
@@ -173,12 +173,12 @@ def find_runs(paths: Iterable[str | Path]) -> list[Path]:
     runs: list[Path] = []
     for path in map(Path, paths):
         below = sorted(x.parent for x in path.glob(f"*/{LOGS}") if x.is_file())
-        found = [path] if (path / LOGS).is_file() else below
-        if not found:
+        folders = [path] if (path / LOGS).is_file() else below
+        if not folders:
             raise FileNotFoundError(
                 f"{path}: neither it nor a folder in it has a {LOGS}"
             )
-        runs += found
+        runs += folders
     return list(dict.fromkeys(runs))
 
 
@@ -192,14 +192,14 @@ def read_curve(
         ValueError: If the metric was not logged, or a row cannot be read.
     """
     path = Path(run_dir) / LOGS
-    known: set[str] = set()
+    logged: set[str] = set()
     curve: dict[int, float] = {}
     for kind, name, step, value in _rows(path):
-        known.add(f"{kind}/{name}")
+        logged.add(f"{kind}/{name}")
         if (kind, name) == (log_type, metric):
             curve[step] = value
     if not curve:
-        has = ", ".join(sorted(known)) or "nothing"
+        has = ", ".join(sorted(logged)) or "nothing"
         raise ValueError(f"{path}: no {log_type}/{metric}; it has {has}")
     steps = np.array(sorted(curve))
     return steps, np.array([curve[step] for step in steps.tolist()])

@@ -119,6 +119,6 @@ def _workers(cluster: dict[str, Any]) -> list[str]:
             cluster.get(name, {}).get(str(index), 0) for name in ("steps", "episodes")
         )
         lines.append(f"  {index:6} {steps:9,} {episodes:9,.0f} {lives + 1:6}")
-    found = {"lost_segments": cluster["lost_segments"], **cluster["logs"]}
-    width = max(map(len, found))
-    return lines + [f"  {name:{width}}  {value:.4g}" for name, value in found.items()]
+    metrics = {"lost_segments": cluster["lost_segments"], **cluster["logs"]}
+    width = max(map(len, metrics))
+    return lines + [f"  {name:{width}}  {value:.4g}" for name, value in metrics.items()]

@@ -69,14 +69,14 @@ class SuiteResults:
         self.outcomes: dict[tuple[str, int], EpisodeOutcome] = {}
         if not self.path.is_file():
             return
-        found = json.loads(self.path.read_text())
-        outcomes = found.pop("episodes", [])
-        if found != self.about:
-            names = {**found, **self.about}
-            wrong = [n for n in names if found.get(n) != self.about.get(n)]
+        content = json.loads(self.path.read_text())
+        outcomes = content.pop("episodes", [])
+        if content != self.about:
+            names = {**content, **self.about}
+            wrong = [n for n in names if content.get(n) != self.about.get(n)]
             raise ValueError(
                 f"{path} is of another evaluation: {', '.join(wrong)} was"
-                f" {[found.get(n) for n in wrong]}, and is"
+                f" {[content.get(n) for n in wrong]}, and is"
                 f" {[self.about.get(n) for n in wrong]}; name another file with --out,"
                 " or delete this one"
             )
@@ -98,11 +98,11 @@ class SuiteResults:
         some = [o for o in self.outcomes.values() if task in (None, o.task)]
         if not some:
             return None
-        said = [o.success for o in some if o.success is not None]
+        successes = [o.success for o in some if o.success is not None]
         return Evaluation(
             np.array([o.episode_return for o in some]),
             np.array([o.length for o in some]),
-            np.array(said) if len(said) == len(some) else None,
+            np.array(successes) if len(successes) == len(some) else None,
         )
 
     def failures(self, task: str) -> list[EpisodeOutcome]:
@@ -186,10 +186,10 @@ class SuiteEvaluation:
 
     def config(self, task: str) -> Any:
         """The trainer's config, for one environment of a task."""
-        own = self.trainer.config
-        kwargs = {**own.env_kwargs, **self.tasks[task]}
+        config = self.trainer.config
+        kwargs = {**config.env_kwargs, **self.tasks[task]}
         changes: dict[str, Any] = {"vectorization": "sync", "eval_episodes": 1}
-        return dataclasses.replace(own, env_kwargs=kwargs, **changes)
+        return dataclasses.replace(config, env_kwargs=kwargs, **changes)
 
     @property
     def players(self) -> "Players":
@@ -231,7 +231,7 @@ class SuiteEvaluation:
     def films(self, folder: Path, most: int) -> Generator[Path, None, None]:
         """Record the first `most` failures of each task, which are played again."""
         self.close()  # players may need much memory
-        own = self.trainer.config
+        config = self.trainer.config
         for task in self.tasks:
             for failure in self.results.failures(task)[:most]:
                 name = re.sub(r"[^\w.-]", "_", task)
@@ -243,7 +243,7 @@ class SuiteEvaluation:
                     seed = self.seed + failure.number
                     yield record_video(self.trainer, path, seed=seed)
                 finally:
-                    self.trainer.config = own
+                    self.trainer.config = config
 
     def close(self) -> None:
         """End the players."""
@@ -349,8 +349,8 @@ class ProcessPlayers(Players):
                 " less memory"
             ) from error
         except Exception as error:
-            said = f"evaluation worker {worker}: {type(error).__name__}: {error}"
-            raise WorkerError(said) from error
+            message = f"evaluation worker {worker}: {type(error).__name__}: {error}"
+            raise WorkerError(message) from error
 
     def close(self) -> None:
         for pool, pid in zip(self._pools, self._pids, strict=True):

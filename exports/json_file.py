@@ -89,8 +89,8 @@ def _try(agent: Agent, policy: JsonPolicy) -> None:
     space = batch_space(agent.model.observation_space, TRIED)
     space.seed(0)
     obs = space.sample()
-    expected, found = agent.predict(obs), policy.predict(obs)
-    same = np.isclose(found, expected, rtol=1e-4, atol=1e-4)
+    expected, action = agent.predict(obs), policy.predict(obs)
+    same = np.isclose(action, expected, rtol=1e-4, atol=1e-4)
     if not isinstance(agent.model.action_space, Box):
         same |= policy.undecided(obs, 1e-5).reshape(-1, *[1] * (same.ndim - 1))
     if not same.all():
@@ -223,12 +223,12 @@ def of_space(space: Space[Any]) -> dict[str, Any]:
 
 def bounds(space: Box) -> dict[str, Any]:
     """`low` and `high`, flat: a number if all are alike, null for infinite ones."""
-    found: dict[str, Any] = {}
+    both: dict[str, Any] = {}
     for name in ("low", "high"):
         values = getattr(space, name).flatten()
         flat = [float(v) if np.isfinite(v) else None for v in values.tolist()]
-        found[name] = flat[0] if flat and all(v == flat[0] for v in flat) else flat
-    return found
+        both[name] = flat[0] if flat and all(v == flat[0] for v in flat) else flat
+    return both
 
 
 def inputs_of(
@@ -311,19 +311,19 @@ def layers_of(module: nn.Module) -> list[Layer]:
         return [{"type": "relu"}]
     if isinstance(module, MLP):
         (name,) = (k for k, v in ACTIVATIONS.items() if v is module.activation)
-        found: list[Layer] = []
+        layers: list[Layer] = []
         for layer in module.layers:
-            found += [{"type": name}] if found else []
-            found += layers_of(layer)
-        return found
+            layers += [{"type": name}] if layers else []
+            layers += layers_of(layer)
+        return layers
     if isinstance(module, DuelingHead):
         shared = module.shared
-        found = [] if shared is None else [*layers_of(shared), {"type": "relu"}]
+        layers = [] if shared is None else [*layers_of(shared), {"type": "relu"}]
         actions, per_action = module.shape
         sizes = {"actions": actions, "per_action": per_action}
         names = "state_value", "advantage"
         streams = {name: layers_of(getattr(module, name)) for name in names}
-        return [*found, {"type": "dueling", **sizes, **streams}]
+        return [*layers, {"type": "dueling", **sizes, **streams}]
     raise NotExportableError(
         f"it has a {type(module).__name__}, which a JSON policy cannot say: choose"
         " --format onnx"

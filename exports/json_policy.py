@@ -19,10 +19,10 @@ class JsonPolicy:
     """
 
     def __init__(self, policy: Mapping[str, Any]) -> None:
-        found = policy.get("format"), policy.get("version")
-        if found != (FORMAT, VERSION):
+        header = policy.get("format"), policy.get("version")
+        if header != (FORMAT, VERSION):
             raise ValueError(
-                f"format {found[0]!r}, version {found[1]!r}: this reads {FORMAT!r},"
+                f"format {header[0]!r}, version {header[1]!r}: this reads {FORMAT!r},"
                 f" version {VERSION}; write it again with `yieldrl export`"
             )
         self.policy = _with_arrays(policy)

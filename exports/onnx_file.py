@@ -55,10 +55,10 @@ def write_onnx(agent: Agent, path: str | Path) -> Path:
                 dynamic_shapes=(tuple({0: batch} for _ in inputs),),
             )
     except Exception as reason:
-        said = str(reason).strip().splitlines() or [type(reason).__name__]
+        lines = str(reason).strip().splitlines() or [type(reason).__name__]
         raise NotExportableError(
             f"PyTorch cannot follow {type(agent.model).__name__} to write it as ONNX"
-            f" ({said[0]}): play it by `yieldrl evaluate`"
+            f" ({lines[0]}): play it by `yieldrl evaluate`"
         ) from reason
     return write_whole(Path(path), program.model_proto.SerializeToString())
 

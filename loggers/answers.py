@@ -38,8 +38,8 @@ def latest_answer(trainer: Any) -> Shown | None:
     row = rollout[-1, trainer.agent.learn_step % rollout.shape[1]].unsqueeze(0)
     [prompt] = decode(row["obs", "prompt"])
     [answer] = decode(trainer.agent.border.actions.to_env(row["action"]))
-    said = answer if len(answer) <= LONGEST else f"{answer[:LONGEST]}..."
-    return Shown(prompt, said, float(row["reward"]))
+    shown = answer if len(answer) <= LONGEST else f"{answer[:LONGEST]}..."
+    return Shown(prompt, shown, float(row["reward"]))
 
 
 def now_and_then(trainer: Any) -> Callable[[], dict[str, Any] | None]:
@@ -51,11 +51,11 @@ def now_and_then(trainer: Any) -> Callable[[], dict[str, Any] | None]:
     def due() -> dict[str, Any] | None:
         nonlocal passed
         now = trainer.agent.sample_step // every
-        found = latest_answer(trainer) if now > passed else None
-        if found is None:
+        answer = latest_answer(trainer) if now > passed else None
+        if answer is None:
             return None
         passed = now
-        return found._asdict()
+        return answer._asdict()
 
     return due
 

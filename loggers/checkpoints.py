@@ -101,13 +101,13 @@ def latest_checkpoint(run_dir: str | Path) -> Path:
 
 def describe_checkpoint(path: Path, sample_step: int) -> str:
     """A checkpoint, its step, and over how many episodes the best one was chosen."""
-    said, best = f"{path}, step {sample_step:,}", Index(path.parent).best
+    text, best = f"{path}, step {sample_step:,}", Index(path.parent).best
     if best is None:
-        return said
+        return text
     chosen = f"the best in evaluations of {best['episodes']:,} episodes"
     if path.name == BEST:
-        return f"{said}, {chosen}"
-    return f"{said} ({BEST} is of step {best['sample_step']:,}, {chosen})"
+        return f"{text}, {chosen}"
+    return f"{text} ({BEST} is of step {best['sample_step']:,}, {chosen})"
 
 
 class Index:
@@ -173,10 +173,10 @@ def _in_order(folder: Path, named: list[str]) -> list[str]:
         for path in folder.glob("step_*.pt")
         if (match := _NAME.fullmatch(path.name))
     }
-    known = [name for name in named if name in steps]
-    others = sorted(steps.keys() - set(known), key=lambda name: steps[name])
-    older = [name for name in others if known and steps[name] < steps[known[-1]]]
-    return [*older, *known, *others[len(older) :]]
+    indexed = [name for name in named if name in steps]
+    others = sorted(steps.keys() - set(indexed), key=lambda name: steps[name])
+    older = [name for name in others if indexed and steps[name] < steps[indexed[-1]]]
+    return [*older, *indexed, *others[len(older) :]]
 
 
 class _Saver:

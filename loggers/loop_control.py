@@ -105,11 +105,11 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield every log, and evaluations between them."""
-        own = trainer.config.eval_every
-        if own != 0:
+        eval_every = trainer.config.eval_every
+        if eval_every != 0:
             raise ValueError(
-                f"config.eval_every = {own}: the trainer evaluates by itself. Set it to"
-                " 0, or leave loggers.evaluation out"
+                f"config.eval_every = {eval_every}: the trainer evaluates by itself."
+                " Set it to 0, or leave loggers.evaluation out"
             )
         # If the last loop was left when an evaluation was due, it is still due.
         last = _LastOne(trainer.agent.sample_step)

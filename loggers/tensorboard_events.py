@@ -63,8 +63,8 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
 
     def position(self, trainer: Any) -> dict[str, int]:
         """The size of every event file in bytes."""
-        found = sorted(self._folder(trainer).glob(_FILES))
-        return {path.name: path.stat().st_size for path in found}
+        paths = sorted(self._folder(trainer).glob(_FILES))
+        return {path.name: path.stat().st_size for path in paths}
 
     def rewind(self, trainer: Any, position: dict[str, int] | None) -> None:
         """Truncate files to their sizes in `position`, and delete newer files."""
@@ -83,8 +83,8 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
 def _points(rows: list[Row]) -> Iterator[Any]:
     for row in rows:
         if row["log_type"] == "answer":
-            said = f"```\n{Shown(**row['logs'])}\n```"
-            yield _text(row["sample_step"], "answer", said)
+            text = f"```\n{Shown(**row['logs'])}\n```"
+            yield _text(row["sample_step"], "answer", text)
             continue
         for name, value in row["logs"].items():
             point = {"tag": f"{row['log_type']}/{name}", "simple_value": value}

@@ -145,14 +145,14 @@ def mp4(path: Path, fps: float) -> Iterator[Callable[[Any], None]]:
     def write(picture: Any) -> None:
         nonlocal encoder, count, size
         frame, count = _frame(picture), count + 1
-        found = frame.shape[1], frame.shape[0]
+        shape = frame.shape[1], frame.shape[0]
         if encoder is None:
-            size = found
+            size = shape
             encoder = write_frames(temporary, size, fps=rate, macro_block_size=2)
             encoder.send(None)
-        if found != size:
+        if shape != size:
             raise ValueError(
-                f"frame {count} of the video is {found[0]} x {found[1]} pixels, those"
+                f"frame {count} of the video is {shape[0]} x {shape[1]} pixels, those"
                 f" before it are {size[0]} x {size[1]}, and a video has one size:"
                 " render() must return pictures of one size"
             )

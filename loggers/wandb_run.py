@@ -74,8 +74,8 @@ class wandb(Writer):  # noqa: N801 (used like a function)
             for row in rows:
                 logs = {f"{row['log_type']}/{k}": v for k, v in row["logs"].items()}
                 if row["log_type"] == "answer":
-                    said = row["logs"]
-                    logs = {"answer": sdk.Table([*said], [[*said.values()]])}
+                    answer = row["logs"]
+                    logs = {"answer": sdk.Table([*answer], [[*answer.values()]])}
                 steps = {name: row[name] for name in ("sample_step", "learn_step")}
                 run.log({**logs, **steps})
 

@@ -59,22 +59,23 @@ class Writer(Logger):
         with self.open(trainer) as write:
             account.position = self.position(trainer)
 
-            def settle() -> None:
+            def write_due() -> None:
                 if account.due:
                     write(account.due)
                     account.due = []
                     account.position = self.position(trainer)
 
-            settle()
+            write_due()
             answer = now_and_then(trainer) if self.shows_answers else lambda: None
             try:
                 for log in logs:
-                    if (said := answer()) is not None:
-                        account.due.append({**log, "log_type": "answer", "logs": said})
-                        settle()
+                    if (shown := answer()) is not None:
+                        row: Any = {**log, "log_type": "answer", "logs": shown}
+                        account.due.append(row)
+                        write_due()
                     if log["logs"]:
                         account.take(log)
-                        settle()
+                        write_due()
                     yield log
             finally:
                 # If due rows remain, writing failed, and the error was raised already.

@@ -139,9 +139,9 @@ def _train_recording(
 
 def _counters(watch: Watch) -> dict[str, int]:
     calls = watch.calls
-    found = {name: getattr(watch.agent, name) for name in STEPS}
-    found["learn"] = calls["algorithm.learn"]
-    return found | {"envs": calls["envs.step"] + calls["envs.reset"]}
+    counters = {name: getattr(watch.agent, name) for name in STEPS}
+    counters["learn"] = calls["algorithm.learn"]
+    return counters | {"envs": calls["envs.step"] + calls["envs.reset"]}
 
 
 def _check_step(watch: Watch, log: Any, before: Any, now: Any) -> None:

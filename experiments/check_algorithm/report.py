@@ -83,8 +83,8 @@ class Report:
 def warn_of_concerns(trainer: Any) -> None:
     """Warn of the `concerns` of the algorithm and its model, if there are any."""
     concerns = getattr(trainer.agent.algorithm, "concerns", None)
-    for said in [] if concerns is None else concerns():
-        warnings.warn(f"{trainer.name}: {said}", UserWarning, stacklevel=4)
+    for concern in [] if concerns is None else concerns():
+        warnings.warn(f"{trainer.name}: {concern}", UserWarning, stacklevel=4)
 
 
 Values = dict[str, Any]
@@ -101,10 +101,10 @@ def leaves(part: Any, name: str = "") -> Values:
         part = dict(enumerate(part))
     if not isinstance(part, Mapping):
         return {name: part}
-    found: Values = {}
+    flat: Values = {}
     for key, value in part.items():
-        found |= leaves(value, f"{name}.{key}" if name else str(key))
-    return found
+        flat |= leaves(value, f"{name}.{key}" if name else str(key))
+    return flat
 
 
 def values_of(algorithm: Any) -> Values:
@@ -133,12 +133,12 @@ def same(one: Any, two: Any) -> bool:
 
 def generators(*owners: Any) -> Values:
     """The states of all generators: the global ones, and attributes of the owners."""
-    found = leaves(rng_state(), "global")
+    states = leaves(rng_state(), "global")
     for owner in owners:
         for name, value in vars(owner).items():
             name = f"{type(owner).__name__}.{name}"
             if isinstance(value, torch.Generator):
-                found[name] = value.get_state()
+                states[name] = value.get_state()
             elif isinstance(value, np.random.Generator):
-                found |= leaves(value.bit_generator.state, name)
-    return found
+                states |= leaves(value.bit_generator.state, name)
+    return states

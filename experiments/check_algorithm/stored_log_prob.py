@@ -89,10 +89,10 @@ class StoredLogProbs:
         for version, policy in policies.items():
             with torch.no_grad():
                 log_prob = policy.evaluate_actions(inputs, flat["action"])[0]
-            own = (log_prob.reshape(stored.shape) - stored).abs()
+            distance = (log_prob.reshape(stored.shape) - stored).abs()
             if versions is not None:
-                own = own.where(versions.unsqueeze(1) == version, torch.inf)
-            miss = torch.fmin(miss, own)
+                distance = distance.where(versions.unsqueeze(1) == version, torch.inf)
+            miss = torch.fmin(miss, distance)
         right = (miss <= self.tolerance * (1 + stored.abs())).all(1)
         wrong = (seen & ~right).nonzero().squeeze(1)
         first = int(wrong[0]) if len(wrong) else 0

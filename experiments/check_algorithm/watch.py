@@ -275,7 +275,7 @@ def _parts_that_switch(model: nn.Module) -> set[int]:
         return set()
     before = [(part, part.training) for part in model.modules()]
     set_train_mode(model)  # frozen parts may stay in eval mode
-    found = {id(part) for part in model.modules() if part.training}
+    switched = {id(part) for part in model.modules() if part.training}
     for part, training in before:
         part.training = training
-    return found
+    return switched
