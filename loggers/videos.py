@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,8 +138,8 @@ def mp4(path: Path, fps: float) -> Iterator[Callable[[Any], None]]:
     from imageio_ffmpeg import write_frames
 
     temporary = path.with_name(f".{path.stem}.tmp.mp4")
+    options: Any = {"fps": fps, "macro_block_size": 2, "ffmpeg_log_level": "error"}
     encoder: Any = None
-    rate: Any = fps  # its type says `int`, but fractions are taken too
     count, size = 0, (0, 0)
 
     def write(picture: Any) -> None:
@@ -148,7 +148,7 @@ def mp4(path: Path, fps: float) -> Iterator[Callable[[Any], None]]:
         shape = frame.shape[1], frame.shape[0]
         if encoder is None:
             size = shape
-            encoder = write_frames(temporary, size, fps=rate, macro_block_size=2)
+            encoder = write_frames(temporary, size, **options)
             encoder.send(None)
         if shape != size:
             raise ValueError(
@@ -156,19 +156,33 @@ def mp4(path: Path, fps: float) -> Iterator[Callable[[Any], None]]:
                 f" before it are {size[0]} x {size[1]}, and a video has one size:"
                 " render() must return pictures of one size"
             )
-        encoder.send(frame)
+        try:
+            encoder.send(frame)
+        except OSError as error:
+            raise files.WriteError(path, str(error).partition("\n")[0]) from error
 
     with files.naming_failures(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield write
             if encoder is not None:
-                encoder.close()  # waits until the file is complete
+                encoder.close()  # waits for ffmpeg, and does not say if it failed
+                if _count_frames(temporary) != count:
+                    raise files.WriteError(path, "ffmpeg did not write all frames")
                 temporary.replace(path)
         finally:
             if encoder is not None:
                 encoder.close()
             temporary.unlink(missing_ok=True)
+
+
+def _count_frames(path: Path) -> int | None:
+    """The number of frames in a video; None if it is cut off."""
+    from imageio_ffmpeg import count_frames_and_secs
+
+    with suppress(RuntimeError):
+        return count_frames_and_secs(path)[0]
+    return None
 
 
 def _frame(picture: Any) -> np.ndarray:

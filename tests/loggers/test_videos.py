@@ -17,6 +17,7 @@ from yieldrl import envs as environments
 from yieldrl import loggers
 from yieldrl.foundations import Config
 from yieldrl.loggers import record_video
+from yieldrl.loggers.files import WriteError
 
 imageio_ffmpeg = pytest.importorskip(
     "imageio_ffmpeg", reason="videos need imageio-ffmpeg"
@@ -146,6 +147,19 @@ def test_pictures_that_are_none_are_refused_and_leave_no_file(
     film.evaluator.source = Odd
     with pytest.raises(ValueError, match=said):
         record_video(film, tmp_path / "films" / "film.mp4")
+    assert not list(tmp_path.glob("films/*"))
+
+
+@pytest.mark.parametrize("size", [0, 1000])
+def test_without_room_there_is_no_film(film: Any, tmp_path: Path, size: int) -> None:
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        with pytest.raises(WriteError, match=r"film\.mp4: could not be written"):
+            record_video(film, tmp_path / "films" / "film.mp4")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list(tmp_path.glob("films/*"))
 
 
