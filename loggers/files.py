@@ -106,6 +106,6 @@ def rewind(path: Path, size: int | None, *, new_run: bool) -> None:
 
 def delete_partial_files(folder: Path) -> None:
     """Delete what processes that were killed while writing have left in a folder."""
-    for pattern in (".*.tmp", ".*.tmp.mp4"):
-        for path in folder.rglob(pattern):
+    for place in (folder, folder / "checkpoints", folder / "videos"):
+        for path in [*place.glob(".*.tmp"), *place.glob(".*.tmp.mp4")]:
             path.unlink(missing_ok=True)

@@ -237,6 +237,14 @@ def test_files_that_the_index_does_not_know_come_by_their_steps(
     assert found == [step(number) for number in order]
 
 
+def test_files_of_others_below_a_folder_stay(trainer: Any, tmp_path: Path) -> None:
+    other = tmp_path / "mine" / "work" / ".draft.tmp"
+    other.parent.mkdir(parents=True)
+    other.touch()
+    list(loggers.checkpoint(folder=tmp_path / "mine")(trainer)())
+    assert other.exists()
+
+
 def test_nothing_of_a_kill_stays_for_ever(trainer: Any) -> None:
     folder = trainer.run_dir / "checkpoints"
     folder.mkdir()
