@@ -44,7 +44,7 @@ class Request:
 
     num_rows: int
     sample_step: int  # environment steps of all workers before it
-    calls: list[Call | None]  # of each worker; None if it must be asked again
+    calls: list[Call] = field(default_factory=list)  # of each worker
     older: bool = False  # act with the policy handed over last, even if one is newer
     breaks: set[int] = field(default_factory=set)  # rows before which episodes are cut
     whole: Any = None  # the future answer of a process that joins all answers
@@ -93,11 +93,11 @@ class Segments:
     def all_arrived(self) -> bool:
         """Whether workers wait, because all that was asked for has arrived."""
         calls = [call for request in self._unanswered() for call in request.calls]
-        answers = [call.answer for call in calls if call is not None]
-        if not answers:
-            return not calls
+        if not calls:
+            return True
+        answers = [call.answer for call in calls]
         ready, _ = self.ray.wait(answers, num_returns=len(answers), timeout=0)
-        return len(ready) == len(calls)
+        return len(ready) == len(answers)
 
     def start(self, seed: int, states: Any = None, acting: Any = None) -> None:
         """Give workers the current agent; begin episodes, or go on from states.
@@ -110,15 +110,14 @@ class Segments:
 
     def ask(self, num_rows: int, sample_step: int, *, older: bool = False) -> None:
         """Ask all workers for the next segment; by an `older` policy, see `Request`."""
-        calls: list[Call | None] = [None] * self.pool.count
-        request = Request(num_rows, sample_step, calls, older=older)
+        request = Request(num_rows, sample_step, older=older)
         if self._broken:
             request.breaks.add(0)
             self._broken = False
         with defer_keyboard_interrupt():  # requests must be completed
             request.calls = [self._ask(i, request) for i in range(self.pool.count)]
             if self._join is not None:
-                answers = [call.answer for call in request.calls if call is not None]
+                answers = [call.answer for call in request.calls]
                 request.whole = self._join.remote(*answers)
             self._requests.append(request)
 
@@ -163,7 +162,7 @@ class Segments:
         if state["workers"] is not None:
             self.start(seed, state["workers"], state["inference"])
         parts = [saved_segment(saved) for saved in state["parts"]]
-        self._requests = deque(Request(len(p.logs), 0, [], part=p) for p in parts)
+        self._requests = deque(Request(len(p.logs), 0, part=p) for p in parts)
 
     def _ask(self, index: int, request: Request) -> Call:
         """Ask one worker, with the weights to act with."""
@@ -211,41 +210,33 @@ class Segments:
         """The answer of one worker, or of its replacement if it has died."""
         while True:
             call = request.calls[index]
-            if call is None:
-                self._ask_again(index)
-                continue
             try:
                 return self.pool.get(call)
             except DeadWorkerError:
-                self.pool.replace(call)
-            except WorkerError as error:  # the next call begins new episodes
+                self.pool.replace(call)  # and ask it again, see `_note_restart`
+            except WorkerError as error:
                 with defer_keyboard_interrupt():
-                    count = self._forget(index)
-                    if not self.pool.inference.replace_dead(index, error):
+                    replaced = self.pool.inference.replace_dead(index, error)
+                    count = self._ask_again(index)
+                    if not replaced:
                         raise
                     self.lost += count
 
     def _note_restart(self, index: int) -> None:
-        """Discard the unfinished segments of a worker that has died."""
-        count = self._forget(index)
+        """Ask a worker that was started again for what was lost with the other."""
+        count = self._ask_again(index)
         self.lost += count
         self._broken |= not count
 
-    def _forget(self, index: int) -> int:
-        """Discard a worker's unfinished segments; their number."""
+    def _ask_again(self, index: int) -> int:
+        """Ask a worker for all unfinished segments, by new episodes; their number."""
         unanswered = self._unanswered()
-        for request in unanswered:
-            request.calls[index] = request.whole = None
-        return len(unanswered)
-
-    def _ask_again(self, index: int) -> None:
-        """Ask again for discarded segments, in order; they begin new episodes."""
-        unanswered = self._unanswered()
-        with defer_keyboard_interrupt():
+        if unanswered:
             unanswered[0].breaks.add(0)
             self.pool.ask(index, "reset")
-            for request in unanswered:
-                request.calls[index] = self._ask(index, request)
+        for request in unanswered:
+            request.calls[index], request.whole = self._ask(index, request), None
+        return len(unanswered)
 
     def _unanswered(self) -> list[Request]:
         return [request for request in self._requests if request.part is None]
