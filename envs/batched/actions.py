@@ -34,12 +34,13 @@ class ActionReader:
         """The actions, a tensor, array or list (texts may be strings), as a tensor
         `[N, ...]`.
 
-        Where `ignored`, bool `[N]`, is True, any value is accepted. TypeError or
-        ValueError if actions have a wrong type, are not finite, or not in the space.
+        Where `ignored`, bool `[N]`, is True, any value is accepted. ValueError if
+        actions have a wrong shape, type or device, are not finite, or not in the space.
         """
-        if not isinstance(actions, Tensor):
-            actions = self._from_array(actions)
-        if (actions.shape, actions.dtype, actions.device) != self._wanted:
+        is_tensor = isinstance(actions, Tensor)
+        if not is_tensor or (
+            (actions.shape, actions.dtype, actions.device) != self._wanted
+        ):
             actions = self._converted(actions)
         if self.checks_finite:
             wrong = ~np.isfinite(actions.detach().numpy())
@@ -68,28 +69,23 @@ class ActionReader:
         given = action[i].tolist()
         raise ValueError(f"action {given} of environment {i} is not {why}")
 
-    def _from_array(self, action: Any) -> Tensor:
-        if not isinstance(action, np.ndarray | list | tuple):
-            raise TypeError(
-                f"actions must be a tensor, an array or a list, got {type(action)}"
-            )
-        shape, _, device = self._wanted
-        try:
-            array = np.asarray(action)
-            if isinstance(self.space, Utf8Text) and array.dtype.kind == "U":
-                array = self.space.encode(array.tolist())
-            return torch.tensor(array, device=device)
-        except (TypeError, ValueError) as reason:
-            raise ValueError(f"actions must be of shape {shape}: {reason}") from None
-
-    def _converted(self, action: Tensor) -> Tensor:
+    def _converted(self, actions: Any) -> Tensor:
         shape, dtype, device = self._wanted
+        if not isinstance(actions, Tensor):
+            try:
+                array = np.asarray(actions)
+                if isinstance(self.space, Utf8Text) and array.dtype.kind == "U":
+                    array = self.space.encode(array.tolist())
+                actions = torch.tensor(array, device=device)
+            except (TypeError, ValueError) as reason:
+                needed = f"actions must be of shape {shape}"
+                raise ValueError(f"{needed}: {reason}") from None
         floats = dtype.is_floating_point
-        got = action.shape, action.is_floating_point(), action.device
-        if got != (shape, floats, device):
+        given = actions.shape, actions.is_floating_point(), actions.device
+        if given != (shape, floats, device):
             raise ValueError(
                 f"actions must be {'floats' if floats else 'integers'} of shape {shape}"
-                f" on {device}, got {action.dtype} of shape {tuple(action.shape)} on"
-                f" {action.device}"
+                f" on {device}, got {actions.dtype} of shape {tuple(actions.shape)} on"
+                f" {actions.device}"
             )
-        return action.to(dtype)
+        return actions.to(dtype)

@@ -20,9 +20,6 @@ def check_arguments(envs: Any) -> None:
     for word in ("single_observation_space", "single_action_space", "noise_size"):
         if not hasattr(envs, word):
             raise TypeError(f"{name} has no {word}: set it in the class body")
-    if envs.single_action_space.shape is None:
-        space = envs.single_action_space
-        raise TypeError(f"{name}.single_action_space = {space}: must be of one array")
     check_counts(num_envs=envs.num_envs)
     if envs.max_episode_steps is not None:
         check_counts(max_episode_steps=envs.max_episode_steps)
