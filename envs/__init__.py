@@ -1,19 +1,22 @@
 """Environments: device-batched tensor environments, and Gymnasium's as batches."""
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.check import check
-from yieldrl.envs.experts import expert_actions, find_expert
 from yieldrl.envs.make import make, make_eval
 from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.names import name_of
-from yieldrl.envs.planning import policy_evaluation, value_iteration
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.envs.text import EncodeText
-from yieldrl.envs.wrappers import HiddenParameters
+
+if TYPE_CHECKING:
+    from yieldrl.envs.conformance import check
+    from yieldrl.envs.experts import expert_actions, find_expert
+    from yieldrl.envs.planning import policy_evaluation, value_iteration
+    from yieldrl.envs.wrappers import HiddenParameters
 
 __all__ = [
     "ActionMask",
@@ -30,6 +33,24 @@ __all__ = [
     "policy_evaluation",
     "value_iteration",
 ]
+
+_ON_USE = {
+    "HiddenParameters": "wrappers",
+    "check": "conformance",
+    "expert_actions": "experts",
+    "find_expert": "experts",
+    "policy_evaluation": "planning",
+    "value_iteration": "planning",
+}
+"""Names that a training run may do without, and the module that defines each."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "wrappers":
+        return importlib.import_module("yieldrl.envs.wrappers")
+    if name not in _ON_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_ON_USE[name]}"), name)
 
 
 _WORLDS: dict[str, tuple[str, int | None, float | None]] = {

@@ -31,7 +31,6 @@ from yieldrl.envs.names import (
     name_of,
     resolve,
 )
-from yieldrl.envs.processes import ProcessVectorEnv
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.envs.text import EncodeText, says_text
 from yieldrl.envs.wrappers import BatchWrapper
@@ -165,6 +164,8 @@ def vectorize(
 
     try:
         if mode == "async":
+            from yieldrl.envs.processes import ProcessVectorEnv
+
             return ProcessVectorEnv([make_checked] * count, seed=seed)
         return SerialVectorEnv([make_checked] * count)
     except gym.error.DependencyNotInstalled as reason:

@@ -19,7 +19,7 @@ from worlds import blind
 from yieldrl.algorithms import ppo
 from yieldrl.collectors.stepping import Step, Stepper
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, make_eval
-from yieldrl.envs.check import _NoWaiting
+from yieldrl.envs.conformance import _NoWaiting
 from yieldrl.envs.wrappers import (
     ActionChunks,
     EpisodeStatistics,

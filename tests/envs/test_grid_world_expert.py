@@ -6,7 +6,7 @@ from gymnasium.error import ResetNeeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yieldrl.envs.check import _NoWaiting
+from yieldrl.envs.conformance import _NoWaiting
 from yieldrl.envs.grid_world import EAST, GoToVectorEnv
 from yieldrl.envs.grid_world.objects import first_moves
 

@@ -22,7 +22,7 @@ from yieldrl.envs import (
     check,
     make_eval,
 )
-from yieldrl.envs.check import _NoWaiting
+from yieldrl.envs.conformance import _NoWaiting
 from yieldrl.envs.pendulum import PendulumVectorEnv
 from yieldrl.envs.wrappers import (
     ActionChunks,

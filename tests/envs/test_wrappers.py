@@ -16,7 +16,7 @@ from torch import Tensor
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, check, make_eval
-from yieldrl.envs.check import _NoWaiting
+from yieldrl.envs.conformance import _NoWaiting
 from yieldrl.envs.wrappers import (
     ActionChunks,
     BatchWrapper,
