@@ -77,11 +77,14 @@ class Engine(ABC):
             last: Whether the optimizer's step follows.
         """
 
-    @abstractmethod
     def step(
         self, optimizer: Optimizer, max_grad_norm: float | None
     ) -> Tensor | float | None:
         """Clip as `GradientStep` does, and update parameters; the norm before."""
+        gradients = [p.grad for p in self.trained(optimizer) if p.grad is not None]
+        norm = None if max_grad_norm is None else clip(gradients, max_grad_norm)
+        optimizer.step()
+        return norm
 
 
 class EngineStep(AccumulatedStep):

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 
-from yieldrl.distributed.engines.base import Compute, Engine, LossModule, clip
+from yieldrl.distributed.engines.base import Compute, Engine, LossModule
 from yieldrl.foundations import Config
 
 
@@ -33,12 +33,6 @@ class DDPEngine(Engine):
             loss, logs = module(compute)
             (loss * scale).backward(inputs=trained)
         return logs
-
-    def step(self, optimizer: Optimizer, max_grad_norm: float | None) -> Tensor | None:
-        gradients = [p.grad for p in self.trained(optimizer) if p.grad is not None]
-        norm = None if max_grad_norm is None else clip(gradients, max_grad_norm)
-        optimizer.step()
-        return norm
 
     def _module(
         self, optimizer: Optimizer, trained: Sequence[nn.Parameter]

@@ -12,7 +12,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.optim import Optimizer
 
-from yieldrl.distributed.engines.base import Compute, Engine, LossModule, clip
+from yieldrl.distributed.engines.base import Compute, Engine, LossModule
 from yieldrl.foundations import Config, ranks
 from yieldrl.foundations.trees import map_tensors
 from yieldrl.runtime import frozen
@@ -62,15 +62,15 @@ class FSDP2Engine(Engine):
             (loss * scale).backward()
         return logs
 
-    def step(self, optimizer: Optimizer, max_grad_norm: float | None) -> Tensor | None:
-        gradients = [p.grad for p in self.trained(optimizer) if p.grad is not None]
-        for gradient in gradients:
-            if not isinstance(gradient, DTensor):
+    def step(
+        self, optimizer: Optimizer, max_grad_norm: float | None
+    ) -> Tensor | float | None:
+        for parameter in self.trained(optimizer):
+            gradient = parameter.grad
+            if gradient is not None and not isinstance(gradient, DTensor):
                 total = ranks().all_reduce_sum(gradient.float())
                 gradient.copy_(total / ranks().count)
-        norm = None if max_grad_norm is None else clip(gradients, max_grad_norm)
-        optimizer.step()
-        return norm
+        return super().step(optimizer, max_grad_norm)
 
     def state_dict(self) -> dict[str, Any]:
         """The algorithm's whole state in every process, as of a run in one process."""
