@@ -86,8 +86,14 @@ class EvalActor:
             SignatureError: If the weights are not this model's.
         """
         began = time.monotonic()
-        own = self._prepare(share)
-        envs = self._open(share, own)
+        own: EnvShare = pickle.loads(share)
+        if self.agent is None:
+            self.agent = pickle.loads(self._recipe).make(own.config)
+        if share not in self._envs:
+            if own.alone:
+                self.close()
+            self._envs[share] = own.make()
+        envs = self._envs[share]
         if envs is None:
             return None, 0.0
         if weights is not None:
@@ -102,21 +108,6 @@ class EvalActor:
             if envs is not None:
                 envs.close()
         self._envs.clear()
-
-    def _prepare(self, share: bytes) -> EnvShare:
-        """A share, after the agent was made."""
-        own: EnvShare = pickle.loads(share)
-        if self.agent is None:
-            self.agent = pickle.loads(self._recipe).make(own.config)
-        return own
-
-    def _open(self, share: bytes, own: EnvShare) -> VectorEnv[Any, Any, Any] | None:
-        """The environments of a share, made when they are first needed."""
-        if share not in self._envs:
-            if own.alone:
-                self.close()
-            self._envs[share] = own.make()
-        return self._envs[share]
 
 
 class _ActingForSome:

@@ -263,7 +263,7 @@ class SuiteEvaluation:
             task = free[0] if free else max(left, key=lambda name: len(left[name]))
         number = self.pending[task].pop(0)
         args = self._share(task), None, 1, self.seed + number
-        self._playing[self.players.ask(worker, "play", *args)] = worker, task, number
+        self._playing[self.players.ask(worker, *args)] = worker, task, number
 
     def _share(self, task: str) -> bytes:
         if task not in self._shares:
@@ -288,15 +288,15 @@ class Players:
         self._actor = EvalActor()
         self._actor.agent = agent
 
-    def ask(self, worker: int, method: str, *args: Any) -> Future[Any]:
-        """The future answer to a call of `EvalActor`, of a player that is free."""
-        self._call = method, args
+    def ask(self, worker: int, *args: Any) -> Future[Any]:
+        """The future answer of a free player to `EvalActor.play`."""
+        self._args = args
         return Future()
 
     def first(self, futures: Iterable[Future[Any]]) -> Future[Any]:
         """Wait for the first of several answers."""
-        (method, args), (future,) = self._call, futures
-        future.set_result(getattr(self._actor, method)(*args))
+        (future,) = futures
+        future.set_result(self._actor.play(*self._args))
         return future
 
     def result(self, worker: int, future: Future[Any]) -> Any:
@@ -333,8 +333,8 @@ class ProcessPlayers(Players):
         with processes.without_main():
             self._pids = [pool.submit(os.getpid) for pool in self._pools]
 
-    def ask(self, worker: int, method: str, *args: Any) -> Future[Any]:
-        return self._pools[worker].submit(_call, method, *args)
+    def ask(self, worker: int, *args: Any) -> Future[Any]:
+        return self._pools[worker].submit(_play, *args)
 
     def first(self, futures: Iterable[Future[Any]]) -> Future[Any]:
         return wait(futures, return_when=FIRST_COMPLETED).done.pop()
@@ -378,8 +378,8 @@ class RayPlayers(ProcessPlayers):
         parts = EvalActor, role, recipe
         self._actors = [self._cluster.actor(*parts) for _ in range(count)]
 
-    def ask(self, worker: int, method: str, *args: Any) -> Future[Any]:
-        return getattr(self._actors[worker], method).remote(*args).future()
+    def ask(self, worker: int, *args: Any) -> Future[Any]:
+        return self._actors[worker].play.remote(*args).future()
 
     def close(self) -> None:
         self._cluster.close()
@@ -393,5 +393,5 @@ def _begin(recipe: bytes) -> None:
     _player.begin(recipe)
 
 
-def _call(method: str, *args: Any) -> Any:
-    return getattr(_player, method)(*args)
+def _play(*args: Any) -> Any:
+    return _player.play(*args)
