@@ -46,10 +46,6 @@ SURVIVES = (
     " the same one after other episodes had been played: let reset() set back all that"
     " a step changes, with a seed and without"
 )
-SAVED = (
-    "{name} of environment {i} was {these} in step {t}, and {those} after"
-    " load_state_dict: keep all that changes in self.state, which is what is saved"
-)
 
 
 def check(envs: VectorEnv, *, steps: int = 200, seed: int = 0) -> None:
@@ -59,8 +55,7 @@ def check(envs: VectorEnv, *, steps: int = 200, seed: int = 0) -> None:
     a new episode keeps no state of the old one, with a seed and (if random numbers come
     from `np_random`) without; that equal seeds give equal results, and other seeds
     others; that no environment, nor its seed, affects another. The methods that you
-    wrote for a `TorchVectorEnv` must be pure functions that do not wait for the device,
-    and its `state_dict` must be complete.
+    wrote for a `TorchVectorEnv` must be pure functions that do not wait for the device.
 
     Behaviour that does not occur within `steps` is not tested. If `reset(seed=...)`
     warns that it ignores the seed, as EnvPool's does, a warning names skipped tests.
@@ -103,8 +98,6 @@ def check(envs: VectorEnv, *, steps: int = 200, seed: int = 0) -> None:
     _check_apart(envs, run, seed)
     if isinstance(envs.unwrapped, SyncVectorEnv):
         _check_nothing_survives(envs, steps, seed)
-    if isinstance(envs, TorchVectorEnv):
-        _check_saving(envs, seed)
 
 
 def _play(
@@ -440,27 +433,6 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
                 " keep all that changes in the state, or it leaks into other episodes;"
                 " draw chance from the noise"
             )
-    everywhere = torch.ones(envs.num_envs, dtype=torch.bool, device=envs.device)
-    if not _equal(envs.restart(everywhere, state, noise), first["initial_state"]):
-        raise ValueError(
-            "restart of all environments gave another state than initial_state: keep"
-            " nothing of the episodes that ended"
-        )
-
-
-def _check_saving(envs: TorchVectorEnv, seed: int) -> None:
-    """Check that a restored state continues as the saved one, with a short limit."""
-    saved, loaded = (envs.clone(envs.num_envs) for _ in range(2))
-    runs: tuple[list[Moment], list[Moment]] = ([], [])
-    saved.reset(seed=seed)
-    actions = _actions(saved, seed, 24)
-    for action in actions[:12]:
-        _results(saved, saved.step(action))
-    loaded.load_state_dict(saved.state_dict())
-    for action in actions[12:]:
-        for world, run in zip((saved, loaded), runs, strict=True):
-            run.append(_results(world, world.step(action)))
-    _compare(*runs, SAVED)
 
 
 def _actions(envs: TorchVectorEnv, seed: int, count: int) -> list[Tensor]:

@@ -235,21 +235,13 @@ def _intervals(what: str, ranges: Mapping[str, Any]) -> dict[str, Intervals]:
 
 
 def _check_names(world: TorchVectorEnv, ranges: dict[str, Intervals]) -> None:
-    """Raise ValueError if the world lacks a parameter, or first states use it."""
-    known, name = world.parameter_names, type(world).__name__
-    if not ranges:
-        raise ValueError(f"ranges = {{}}: name one at least of {list(known)}")
-    first = sorted(ranges.keys() & set(world.reset_parameters.values()))
-    if first:
+    """Raise ValueError if there is no range, or the world lacks a parameter."""
+    known, unknown = world.parameter_names, ranges.keys() - set(world.parameter_names)
+    if unknown or not ranges:
         raise ValueError(
-            f"{first} say where first states are, which are drawn before the new"
-            f" parameters: hide others, {name} has {list(known)}"
-        )
-    unknown = sorted(ranges.keys() - set(known))
-    if unknown:
-        raise ValueError(
-            f"{name} has no parameters {unknown}: it has {list(known)} (floats that"
-            " its constructor made by self.parameter)"
+            f"ranges of {sorted(unknown)}: name parameters of {type(world).__name__},"
+            f" {list(known)} (in a world of yours, floats made by self.parameter)."
+            " Those that say where first states are would be drawn too late"
         )
 
 

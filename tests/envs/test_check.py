@@ -159,11 +159,6 @@ class ObservesItsOwnMemory(Walk):
         return self.memory.copy_(state.T)
 
 
-class ForgetsOnSaving(Walk):
-    def load_state_dict(self, state: Any) -> None:
-        super().load_state_dict({**state, "state": torch.zeros_like(state["state"])})
-
-
 @pytest.mark.parametrize(
     ("faulty", "message"),
     [
@@ -177,7 +172,6 @@ class ForgetsOnSaving(Walk):
         (WritesToItsArgument, "wrote to its arguments"),
         (WaitsForTheDevice, "waits for the device: use torch.where"),
         (ObservesItsOwnMemory, "overwritten|gave something else"),
-        (ForgetsOnSaving, "after load_state_dict"),
     ],
 )
 def test_planted_faults(faulty: type[Walk], message: str) -> None:
@@ -488,18 +482,8 @@ class Together(Walk):
         return super().initial_state(noise.mean(-1, keepdim=True).expand_as(noise))
 
 
-class Keeps(Walk):
-    """The position survives the end of an episode in part."""
-
-    def restart(self, ended: Tensor, state: Any, noise: Tensor | None) -> Any:
-        fresh = super().restart(ended, state, noise)
-        return torch.where(ended, fresh + 0.01 * state.clamp(-1, 1), fresh)
-
-
 def test_batches_whose_first_states_are_not_apart() -> None:
     with pytest.raises(ValueError, match="got other seeds: let each"):
         check(Together(3, max_episode_steps=9))
-    with pytest.raises(ValueError, match="restart of all environments gave another"):
-        check(Keeps(3, max_episode_steps=9))
     with pytest.raises(ValueError, match="two environments or more"):
         check(Walk(1))
