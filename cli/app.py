@@ -57,6 +57,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 @_app.command(name="list")
+@usage_errors()
 def list_algorithms(tree: bool = False) -> None:
     """List the algorithms and their tuned configs.
 
