@@ -90,7 +90,7 @@ class ActorPool:
             WorkerError: If one fails.
         """
         self.begun = [*arguments]
-        calls = [self.ask(i, "begin", *own) for i, own in enumerate(arguments)]
+        calls = [self.ask(i, "begin", *args) for i, args in enumerate(arguments)]
         for call in calls:
             self.result(call)
 

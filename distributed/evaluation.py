@@ -70,14 +70,14 @@ class EvalActor:
         self.agent, self._recipe = None, recipe
 
     def play(
-        self, share: bytes, weights: Weights | None, episodes: int, seed: int
+        self, pickled_share: bytes, weights: Weights | None, episodes: int, seed: int
     ) -> tuple[Evaluation | None, float]:
         """Play whole episodes, and the seconds that took.
 
         No evaluation if the share has to be the whole task.
 
         Args:
-            share: An `EnvShare`, pickled.
+            pickled_share: An `EnvShare`.
             weights: Learned tensors; None if the recipe's are the newest.
             episodes: How many to play in the share's environments.
             seed: Seed of the first environment of the task.
@@ -86,20 +86,20 @@ class EvalActor:
             SignatureError: If the weights are not this model's.
         """
         began = time.monotonic()
-        own: EnvShare = pickle.loads(share)
+        share: EnvShare = pickle.loads(pickled_share)
         if self.agent is None:
-            self.agent = pickle.loads(self._recipe).make(own.config)
-        if share not in self._envs:
-            if own.alone:
+            self.agent = pickle.loads(self._recipe).make(share.config)
+        if pickled_share not in self._envs:
+            if share.alone:
                 self.close()
-            self._envs[share] = own.make()
-        envs = self._envs[share]
+            self._envs[pickled_share] = share.make()
+        envs = self._envs[pickled_share]
         if envs is None:
             return None, 0.0
         if weights is not None:
             weights.load(self.agent.model)
-        acting = _ActingForSome(self.agent, own, envs.num_envs)
-        result = evaluate(acting, envs, episodes, seed + own.first)
+        acting = _ActingForSome(self.agent, share, envs.num_envs)
+        result = evaluate(acting, envs, episodes, seed + share.first)
         return result, time.monotonic() - began
 
     def close(self) -> None:
@@ -197,15 +197,15 @@ class RemoteEvaluator(Evaluator):
         most = max(1, self.actors.count // len(self.sources))
         for task, source in self.sources.items():
             total = min(self._config.eval_episodes, most_eval_envs(source))
-            own = self._as_it_is and isinstance(source, OBJECTS)
-            divided = not own and task not in self._undivided and most > 1
+            as_it_is = self._as_it_is and isinstance(source, OBJECTS)
+            divided = not as_it_is and task not in self._undivided and most > 1
             for some in np.array_split(range(total), most if divided else 1):
                 if len(some) == 0:
                     continue
                 config = self._config.in_one_process(
                     device="cpu", eval_episodes=len(some)
                 )
-                parts = source, config, self._trainer_class, own
+                parts = source, config, self._trainer_class, as_it_is
                 whole = 0 if len(some) == total else total
                 count = sum(episodes // total + (i < episodes % total) for i in some)
                 if count:

@@ -175,8 +175,8 @@ class ImaginationPool(ActorPool):
         drawn = self._drawn(generator, count)
         request = Request(draws_here=not isinstance(drawn[0], int))
         rows = torch.arange(len(starts)).tensor_split(count)
-        for index, own in enumerate(rows):
-            part = starts[own.to(starts.device)].exclude("next_obs").to_dict()
+        for index, share in enumerate(rows):
+            part = starts[share.to(starts.device)].exclude("next_obs").to_dict()
             args = *weights, tree_map(as_array, part), horizon, drawn[index]
             request.calls.append(self.ask(index, "imagine", *args))
         return request

@@ -135,7 +135,7 @@ class InferenceActor:
         parts = [question.obs for question in waiting]
         obs = parts[0]
         if len(parts) > 1:
-            obs = tree_map(lambda *own: np.concatenate(own), *parts)
+            obs = tree_map(lambda *arrays: np.concatenate(arrays), *parts)
         action, extras = agent.sample(obs)
         sizes = [question.num_rows for question in waiting]
         versions = np.full(sum(sizes), agent.policy_version)

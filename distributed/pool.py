@@ -42,12 +42,12 @@ class WorkerPool(ActorPool):
                 f" rollout_workers = {count}: choose a multiple of {count}"
             )
         share = config.num_envs // count
-        own = config.in_one_process(num_envs=share, device="cpu")
-        self._recipe = EnvRecipe(source, own, trainer_class)
+        worker = config.in_one_process(num_envs=share, device="cpu")
+        self._recipe = EnvRecipe(source, worker, trainer_class)
         cluster = Cluster.of(config)
         try:
             self.stats = cluster.actor(StatsActor, None)
-            self.inference = InferencePool(cluster, config, own)
+            self.inference = InferencePool(cluster, config, worker)
             parts = cluster, "rollout_workers", RolloutWorkerActor, count
             super().__init__(*parts, "a finished segment", self._arguments)
             observed, acted, recorded = self.ask_all("describe")[0]
@@ -58,8 +58,8 @@ class WorkerPool(ActorPool):
 
     def envs_here(self) -> VectorEnv[Any, Any, Any]:
         """Environments like those of all workers together, in this process."""
-        own = dataclasses.replace(self._recipe.config, num_envs=self.envs.num_envs)
-        return dataclasses.replace(self._recipe, config=own).make_here()
+        config = dataclasses.replace(self._recipe.config, num_envs=self.envs.num_envs)
+        return dataclasses.replace(self._recipe, config=config).make_here()
 
     def begin_acting(
         self, agent: Any, seed: int, states: Any = None, acting: Any = None
@@ -145,11 +145,11 @@ class InferencePool(ActorPool):
     Args:
         cluster: Has a place for each.
         config: Says how many there are, and how many rollout workers.
-        own: The config of one worker.
+        worker: The config of one worker.
     """
 
-    def __init__(self, cluster: Any, config: Config, own: Config) -> None:
-        self.config, self.own = config, own
+    def __init__(self, cluster: Any, config: Config, worker: Config) -> None:
+        self.config, self.worker = config, worker
         self._lives_asked = [0] * config.rollout_workers
         parts = cluster, "inference_actors", InferenceActor, config.inference_actors
         super().__init__(*parts, "a finished segment", self._arguments)
@@ -206,12 +206,11 @@ class InferencePool(ActorPool):
         return states
 
     def _arguments(self, index: int, life: int) -> tuple[Any, ...]:
-        own = self.own
         workers = len(range(index, self.config.rollout_workers, self.count))
-        seed = own.seed
+        seed = self.worker.seed
         if index or life:  # the first has the seed of a run without actors
             seed = derive_seed(seed, f"inference actor {index}, {life}")
         device = "cuda" if self.config.device.startswith("cuda") else "cpu"
-        rows = workers * own.num_envs
+        rows = workers * self.worker.num_envs
         parts = {"num_envs": rows, "seed": seed, "device": device}
-        return dataclasses.replace(own, **parts), rows
+        return dataclasses.replace(self.worker, **parts), rows

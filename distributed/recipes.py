@@ -100,17 +100,17 @@ def pickled(value: Any) -> bytes:
     installed = {sys.prefix, *sysconfig.get_paths().values()}
     installed |= {place for place in sys.path if place.endswith("-packages")}
     modules = [*sys.modules.values()]  # a module may have several names
-    own = {m.__name__: m for m in modules if _is_own(m, installed)}
-    for module in own.values():
+    users = {m.__name__: m for m in modules if _is_users(m, installed)}
+    for module in users.values():
         cloudpickle.register_pickle_by_value(module)
     try:
         return cloudpickle.dumps(value)
     finally:
-        for module in own.values():
+        for module in users.values():
             cloudpickle.unregister_pickle_by_value(module)
 
 
-def _is_own(module: Any, installed: set[str]) -> bool:
+def _is_users(module: Any, installed: set[str]) -> bool:
     """Whether a module is a file of the user's, in none of these folders."""
     name, file = getattr(module, "__name__", ""), getattr(module, "__file__", None)
     if file is None or name.partition(".")[0] in ("yieldrl", "__main__"):

@@ -254,23 +254,23 @@ class SlowWorkers:
 
     def check(self, seconds: Sequence[float]) -> None:
         """Look at the seconds that each worker's part of a segment took."""
-        for index, own in enumerate(seconds):
+        for index, its in enumerate(seconds):
             others = [*seconds[:index], *seconds[index + 1 :]]
-            usual = statistics.median(others) if others else own
-            slow = own > max(SLOW_FACTOR * usual, SLOW_SECONDS)
+            usual = statistics.median(others) if others else its
+            slow = its > max(SLOW_FACTOR * usual, SLOW_SECONDS)
             self._in_a_row[index] = self._in_a_row[index] + 1 if slow else 0
             if self._in_a_row[index] == SLOW_SEGMENTS:
                 log.warning(
                     "rollout worker %d takes %.1f s for a segment, the others %.1f s:"
                     " all wait for it; look at the machine that it runs on",
-                    *(index, own, usual),
+                    *(index, its, usual),
                 )
 
 
 def join_segments(*parts: Segment) -> tuple[Segment, list[float]]:
     """The segments of several workers side by side, `[T, N]`, in memory of their own;
     and the seconds of each."""
-    rows = tree_map(lambda *own: np.concatenate(own, axis=1), *(p.rows for p in parts))
+    rows = tree_map(lambda *x: np.concatenate(x, axis=1), *(p.rows for p in parts))
     logs = parts[0].logs
     if len(parts) > 1:
         by_row = zip(*(part.logs for part in parts), strict=True)

@@ -164,8 +164,8 @@ def apply_settings(settings: Mapping[str, Any], algorithm: Any) -> None:
         setattr(algorithm, name, value)
     for name, groups in settings["groups"].items():
         optimizer = getattr(algorithm, name)
-        for own, options in zip(optimizer.param_groups, groups, strict=True):
-            own.update(options)
+        for group, options in zip(optimizer.param_groups, groups, strict=True):
+            group.update(options)
     parameters = dict(algorithm.model.named_parameters())
     if parameters.keys() != settings["trained"].keys():
         name = min(parameters.keys() ^ settings["trained"].keys())

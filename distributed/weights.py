@@ -44,12 +44,12 @@ class Signature:
             SignatureError: If they do not match.
         """
         selected = {k: tensors[k].detach() for k in self.entries if k in tensors}
-        own = Signature.of(selected, self.version).entries
+        entries = Signature.of(selected, self.version).entries
         for name, sent in sorted(self.entries.items()):
-            if sent != own.get(name):
+            if sent != entries.get(name):
                 raise SignatureError(
                     f"weights of version {self.version}: {name} was sent as {sent}, and"
-                    f" the receiver has {own.get(name, 'nothing')}. Models must not"
+                    f" the receiver has {entries.get(name, 'nothing')}. Models must not"
                     " change while they are trained on Ray: make the trainer with the"
                     " changed model"
                 )

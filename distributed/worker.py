@@ -69,8 +69,8 @@ class RolloutWorkerActor:
             seed: Seed of the first environment of the first worker.
             state: An earlier result of `state_dict`.
         """
-        own = self.recipe
-        config = dataclasses.replace(own.config, seed=own.seed)
+        made_of = self.recipe
+        config = dataclasses.replace(made_of.config, seed=made_of.seed)
         count = self.envs.num_envs
         agent: Any = RemoteAgent(count)
         if recipe is not None:
@@ -79,9 +79,9 @@ class RolloutWorkerActor:
         # Schedules go by the steps of all workers, not only of this one.
         self._actor.count_steps = lambda steps: agent.count_steps(steps * self.count)
         self._loaded: int | None = None  # version of the weights
-        seed += own.index * count
-        if own.life:
-            seed = derive_seed(seed, f"life {own.life}")
+        seed += made_of.index * count
+        if made_of.life:
+            seed = derive_seed(seed, f"life {made_of.life}")
         options = {"seed": seed, "report_every": config.report_every}
         writer = SimpleNamespace(add=self._add, end_episodes=self._end_episodes)
         self._collector = SyncCollector(self.envs, self._actor, writer, **options)
@@ -114,7 +114,7 @@ class RolloutWorkerActor:
         self._rows, self._breaks = [], []  # some may be left from before an error
         began = time.monotonic()
         logs = [self._collector.step() for _ in range(num_rows)]
-        rows = tree_map(lambda *own: np.stack(own), *self._rows)
+        rows = tree_map(lambda *arrays: np.stack(arrays), *self._rows)
         if self._stats is not None:
             steps = num_rows * self.envs.num_envs
             ends = [g for g in logs if g], self._stepper.take()

@@ -69,8 +69,10 @@ class DeepSpeedEngine(Engine):
         self, optimizer: Optimizer, compute: Compute, scale: float, last: bool
     ) -> dict[str, Any]:
         part = self.part(optimizer)
-        own = {id(p) for p in part.parameters}
-        others = [p for p in self.parameters if id(p) not in own and p.requires_grad]
+        trained = {id(p) for p in part.parameters}
+        others = [
+            p for p in self.parameters if id(p) not in trained and p.requires_grad
+        ]
         with self._read(others), frozen(others):
             part.engine.set_gradient_accumulation_boundary(last)
             loss, logs = part.engine(compute)
@@ -125,12 +127,13 @@ class DeepSpeedEngine(Engine):
     @contextmanager
     def _plain_optimizers(self) -> Iterator[None]:
         """Inside, the algorithm's optimizers have the states of a plain run."""
-        own = vars(self.algorithm)
-        own.update(self.parts)
+        attributes = vars(self.algorithm)
+        attributes.update(self.parts)
         try:
             yield
         finally:
-            own.update({name: part.optimizer for name, part in self.parts.items()})
+            for name, part in self.parts.items():
+                attributes[name] = part.optimizer
 
 
 class ZeroOptimizer:
@@ -219,8 +222,8 @@ class ZeroOptimizer:
             self.optimizer.load_state_dict({**state})
             return
         pairs = zip(self.optimizer.param_groups, state["param_groups"], strict=True)
-        for own, group in pairs:
-            own.update({k: v for k, v in group.items() if k != "params"})
+        for group, saved in pairs:
+            group.update({k: v for k, v in saved.items() if k != "params"})
         entries = state["state"]
         self._clear(next(iter(entries.values()), {}))
         for number, parameter in enumerate(self._all_parameters):

@@ -78,18 +78,18 @@ class FSDP2Engine(Engine):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned, here or in a run in one process."""
-        current, given = self.algorithm.state_dict(), dict(state)
+        current, restored = self.algorithm.state_dict(), dict(state)
         for name, part in vars(self.algorithm).items():
-            if name not in given:
+            if name not in restored:
                 continue
             if isinstance(part, Optimizer):
-                given[name] = _sharded(part, given[name])
+                restored[name] = _sharded(part, restored[name])
             elif isinstance(part, nn.Module):
-                given[name] = {
+                restored[name] = {
                     key: _like(current[name].get(key), value)
-                    for key, value in given[name].items()
+                    for key, value in restored[name].items()
                 }
-        self.algorithm.load_state_dict(given)
+        self.algorithm.load_state_dict(restored)
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
@@ -136,20 +136,22 @@ def _whole(value: Tensor) -> Tensor:
     return value.full_tensor() if isinstance(value, DTensor) else value
 
 
-def _like(own: Any, value: Any) -> Any:
+def _like(target: Any, value: Any) -> Any:
     """A whole tensor, sharded like another one."""
-    if not isinstance(own, DTensor):
+    if not isinstance(target, DTensor):
         return value
-    moved = value.to(own.device)
-    return distribute_tensor(moved, own.device_mesh, own.placements, src_data_rank=None)
+    moved = value.to(target.device)
+    return distribute_tensor(
+        moved, target.device_mesh, target.placements, src_data_rank=None
+    )
 
 
 def _sharded(optimizer: Optimizer, state: Mapping[str, Any]) -> dict[str, Any]:
     """An optimizer's whole state, each entry sharded like its parameter."""
-    own = [p for group in optimizer.param_groups for p in group["params"]]
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
     entries = {
         number: {
-            name: _like(own[number], x) if name != "step" else x
+            name: _like(parameters[number], x) if name != "step" else x
             for name, x in entry.items()
         }
         for number, entry in state["state"].items()
