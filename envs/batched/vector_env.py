@@ -303,11 +303,6 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         return self._noise.draw(count)
 
     @property
-    def action_dtype(self) -> torch.dtype:
-        """Dtype of the actions that `dynamics` gets."""
-        return self._action_reader.dtype
-
-    @property
     def generator(self) -> torch.Generator:
         """The generator of all random numbers."""
         return self._noise.generator

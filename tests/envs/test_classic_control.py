@@ -190,8 +190,8 @@ def test_gradient_of_a_step_equals_finite_differences(world: type) -> None:
     envs = world(3, dtype=torch.float64)
     envs.reset(seed=0)
     start = envs.state / 2  # away from walls and limits
-    floats = envs.action_dtype.is_floating_point
-    action = torch.full(envs.action_space.shape, 0.3).to(envs.action_dtype)
+    floats = envs._action_reader.dtype.is_floating_point
+    action = torch.full(envs.action_space.shape, 0.3).to(envs._action_reader.dtype)
 
     def step(state: Tensor, action: Tensor) -> tuple[Tensor, ...]:
         envs.state = state
@@ -220,7 +220,7 @@ def test_constants_per_environment_equal_separate_environments(world: type) -> N
         alone.reset(seed=[i])
         column = together.state[:, i : i + 1]
         torch.testing.assert_close(alone.state, column)
-        action = torch.zeros(alone.action_space.shape).to(alone.action_dtype)
+        action = torch.zeros(alone.action_space.shape).to(alone._action_reader.dtype)
         moved, reward, _ = alone.dynamics(column, action)
         every = action.expand(n, *action.shape[1:])
         expected, rewards, _ = together.dynamics(together.state, every)
