@@ -1,4 +1,4 @@
-"""The contract: four classes, one generator, and what passes between them.
+"""The trunk: four classes, one generator, and what passes between them.
 
     Model      networks: observations in, raw outputs out
     Algorithm  mathematics: predict, learn, sync_target
@@ -9,21 +9,45 @@ They are composed from the inside out, `Agent(Algorithm(Model(...)))`, and the t
 builds whatever its caller does not pass. Axes: `T` time, `N` environments, `B` batch.
 """
 
+import copy
+import dataclasses
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Generator
-from typing import Any, ClassVar
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar, Self
 
 import torch
 from gymnasium import Space
+from gymnasium.vector import VectorEnv
 from tensordict import TensorDict
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
-from yieldrl.experiments import LoopByHand
-from yieldrl.foundations import drawing_from
+from yieldrl import envs as environments
+from yieldrl.collectors import mean_episode
+from yieldrl.experiments import agreement, on_ray, parts
+from yieldrl.experiments.run import Run
+from yieldrl.foundations import (
+    CheckpointError,
+    Config,
+    Counters,
+    ObservationActionAdapter,
+    drawing_from,
+    ranks,
+    resolve_device,
+    restore_generator,
+    rng_state,
+    seed_everything,
+    set_rng_state,
+)
 from yieldrl.foundations.logs import LogData as LogData
 from yieldrl.foundations.logs import Logs as Logs
 from yieldrl.foundations.logs import LogType as LogType
-from yieldrl.runtime import AgentBase, Learner
+from yieldrl.networks.dtypes import in_float32
+from yieldrl.networks.train_mode import depends_on_mode, set_train_mode
+from yieldrl.runtime import GradientStep, Loss, Runtime, learning_rates
+from yieldrl.runtime.gradient_step import apply_gradients, trained_parameters
 
 
 class Model(nn.Module):
@@ -128,12 +152,31 @@ class Policy(Model, ABC):
         return {}
 
 
-class Algorithm(Learner, ABC):
+class Algorithm(ABC):
     """The mathematics. Sees tensors on its device, never NumPy or an environment.
 
-    `Learner` gives it `minimize` (one gradient step of a loss), `learning_rate` and
-    `state_dict`: attributes that have a `state_dict` are saved by name.
+    Attributes that have a `state_dict` are saved by their names: the model, a target
+    copy, optimizers, whatever a subclass adds.
+
+    Args:
+        model: What learns; it moves to the config's device, in float32.
+        config: Says the device, and how losses are executed.
+
+    Attributes:
+        counters: How far training has come; the agent counts in the same.
+        runtime: Executes losses as the config says: compiled, in bfloat16, by engines.
     """
+
+    config: Any
+    model: Any
+    optimizer: Optimizer
+
+    def __init__(self, model: nn.Module, config: Any) -> None:
+        self.config, self.device = config, resolve_device(config.device)
+        self.model = in_float32(model.to(self.device).eval())
+        self.counters = Counters()
+        self.runtime = Runtime(config, self.device)
+        self._seed = ranks().derive_seed(config.seed, "learning")
 
     @abstractmethod
     def predict(self, obs: Any) -> Tensor:
@@ -146,33 +189,219 @@ class Algorithm(Learner, ABC):
         Results per sample, such as new priorities, are written into `data`, `[B]`.
         """
 
-    def sync_target(self) -> None:
+    def sync_target(self) -> None:  # noqa: B027 - most have none
         """Update the target copy towards the model; nothing without a target."""
+
+    def sync_if_due(self, every: int) -> None:
+        """Sync the target, if `every` gradient steps were taken since it was last."""
+        now = self.counters
+        if now.learn_step // every > now.sync_step // every:
+            with self.runtime.gathered():
+                self.sync_target()
+            now.sync_step = now.learn_step
+
+    def minimize(
+        self,
+        loss: Loss,
+        data: Any,
+        optimizer: Optimizer | None = None,
+        max_grad_norm: float | None = None,
+    ) -> Logs:
+        """One gradient step of a loss on a batch `[B]`; metrics to log.
+
+        Args:
+            loss: From the batch to the loss, 0-dim, and metrics, detached and 0-dim.
+            data: The batch. Results per sample, such as priorities, the loss writes
+                into it.
+            optimizer: Says what is trained; by default `self.optimizer`.
+            max_grad_norm: Gradients are scaled down to this norm; `inf` measures the
+                norm only, None does neither.
+        """
+        optimizer = optimizer or self.optimizer
+        step = self.gradient_step(loss, optimizer, max_grad_norm)
+        if step is not None:
+            return self._checked(step(data))
+        trained, function = trained_parameters(optimizer), self.runtime.executed(loss)
+        try:
+            total, logs = function(data)
+            total.backward(inputs=trained)
+            apply_gradients(optimizer, trained, logs, data, max_grad_norm)
+        finally:  # the next step begins without gradients
+            optimizer.zero_grad()
+        return self._checked(logs)
+
+    def _checked(self, logs: Logs) -> Logs:
+        """The metrics of a step; FloatingPointError if the loss is not finite.
+
+        That is checked on every CPU step, and every 100 on a GPU, where checking costs
+        a synchronisation.
+        """
+        loss, now = logs.get("loss"), self.counters
+        if self.device.type != "cpu" and now.learn_step % 100 != 99:
+            return logs
+        if loss is None or math.isfinite(loss):
+            return logs
+        parameters = self.model.named_parameters()
+        broken = [k for k, p in parameters if not bool(torch.isfinite(p).all())]
+        raise FloatingPointError(
+            f"the loss became {float(loss)} at learn_step {now.learn_step + 1}"
+            f" (sample_step {now.sample_step}); parameters that are not finite:"
+            f" {broken or 'none yet'}. Lower the learning rate, or look for extreme"
+            " observations and rewards in the environment"
+        )
+
+    def gradient_step(
+        self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
+    ) -> GradientStep | None:
+        """What takes the step in place of `minimize`: in parts, or by an engine.
+
+        Override it to accumulate gradients, to scale them, and the like.
+        """
+        parts = getattr(self.config, "micro_batches", None)
+        return self.runtime.gradient_step(loss, optimizer, max_grad_norm, parts)
+
+    @contextmanager
+    def learning(self) -> Iterator[None]:
+        """A context for one `learn`: in train mode, counted, with numbers of its own.
+
+        Whatever draws from PyTorch's global generator draws by a seed of the step.
+        """
+        now, switches = self.counters, depends_on_mode(self.model)
+        now.policy_version += 1  # first: a step that fails may change weights
+        own = torch.Generator(self.device).manual_seed(self._seed + now.learn_step)
+        if switches:
+            set_train_mode(self.model)
+        try:
+            with drawing_from(own):
+                yield
+            now.learn_step += 1
+        finally:
+            if switches:
+                self.model.eval()
+
+    def complete(self, rollout: TensorDict) -> TensorDict:
+        """A rollout `[T, N]` with what learning computes of all of it."""
+        return rollout
 
     def concerns(self) -> list[str]:
         """Warnings that a new trainer shows, as sentences: by default the model's."""
         own = getattr(self.model, "concerns", None)
         return [] if own is None else own()
 
+    def acting_copy(self) -> Self:
+        """A copy that only acts: own model and counters; frozen weights are shared."""
+        frozen = {id(p): p for p in self.model.parameters() if not p.requires_grad}
+        acting = copy.copy(self)
+        acting.model = copy.deepcopy(self.model, frozen).requires_grad_(False).eval()
+        acting.counters = copy.copy(self.counters)
+        return acting
 
-class Agent(AgentBase):
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the next gradient step; set it whenever you like.
+
+        A rate that you set holds from the next step on, also where the config anneals
+        it: until you set another. It is that of the first parameter group; groups with
+        rates of their own keep their ratio to it.
+        """
+        return self.optimizer.param_groups[0]["lr"]
+
+    @learning_rate.setter
+    def learning_rate(self, value: float) -> None:
+        learning_rates.set_by_hand(self._param_groups(), self.learning_rate, value)
+
+    def anneal(self, fraction_done: float) -> None:
+        """Let the learning rate fall linearly over training, unless it was set."""
+        learning_rates.anneal(self._param_groups(), fraction_done)
+
+    def _param_groups(self) -> list[dict[str, Any]]:
+        parts = vars(self).values()
+        optimizers = [part for part in parts if isinstance(part, Optimizer)]
+        return [group for one in optimizers for group in one.param_groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Model, target, optimizer: everything that learning needs to go on."""
+        parts = vars(self).items()
+        return {k: v.state_dict() for k, v in parts if hasattr(v, "state_dict")}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore a `state_dict`; CheckpointError if it has other parts."""
+        own = {k: v for k, v in vars(self).items() if hasattr(v, "state_dict")}
+        if own.keys() != state.keys():
+            raise CheckpointError(
+                f"{type(self).__qualname__} has the parts {sorted(own)}, the"
+                f" checkpoint {sorted(state)}: load it with the class that saved it"
+            )
+        for name, part in own.items():
+            part.load_state_dict(state[name])
+
+
+class Agent(ABC):
     """The border between environments and mathematics; it counts `sample_step`s too.
 
     `sample` and `predict` take NumPy arrays or tensors, nested dicts of them too, with
     or without the batch axis, and return the same. Exploration draws from `generator`.
-    `AgentBase` completes a rollout with what `annotate` says of its actions, and saves.
+
+    Args:
+        algorithm: The mathematics, with its model.
+        config: Says the seed of exploration.
+
+    Attributes:
+        border: From observations to tensors, and from actions back.
     """
 
-    algorithm: Algorithm
+    algorithm: Any
 
     has_memory: ClassVar[bool] = False
     """Whether actions depend on earlier observations of the episode: if True, call
     `begin_episode` whenever an episode starts."""
 
+    records_log_prob = False
+    """Whether `log_prob` and `policy_version` are stored with every action: where the
+    weights may change before a rollout is learned from, as in the background."""
+
+    def __init__(self, algorithm: Any, config: Any) -> None:
+        self.algorithm, self.config = algorithm, config
+        self.counters, self.device = algorithm.counters, algorithm.device
+        seed = ranks().derive_seed(config.seed, "exploration")
+        self.generator = torch.Generator(self.device).manual_seed(seed)
+        self._notes_version = hasattr(algorithm, "evaluated")  # of rollouts, later
+        model = algorithm.model
+        self.border = ObservationActionAdapter(
+            model.observation_space,
+            model.action_space,
+            self.device,
+            unit_box=model.unit_box,
+            tokenizer=getattr(model, "tokenizer", None),
+        )
+
     @property
-    def model(self) -> Model:
+    def model(self) -> Any:
         """The networks inside the algorithm."""
         return self.algorithm.model
+
+    @property
+    def sample_step(self) -> int:
+        """Environment steps so far, over all environments."""
+        return self.counters.sample_step
+
+    @property
+    def learn_step(self) -> int:
+        """Gradient steps so far."""
+        return self.counters.learn_step
+
+    @property
+    def policy_version(self) -> int:
+        """It rises whenever the weights that act may have changed."""
+        return self.counters.policy_version
+
+    @policy_version.setter
+    def policy_version(self, value: int) -> None:
+        self.counters.policy_version = value
+
+    def count_steps(self, steps: int) -> None:
+        """Count environment steps, times the number of ranks that train together."""
+        self.counters.sample_step += steps * ranks().count
 
     def sample(self, obs: Any) -> tuple[Any, dict[str, Tensor]]:
         """Explore: an action that the environment accepts, and extras for the buffer:
@@ -181,8 +410,12 @@ class Agent(AgentBase):
         tensors, batched = self.border.to_tensors(obs, self.model.needed_obs)
         with torch.inference_mode():
             action, extras = self.explore(tensors)
-            extras = self.with_policy_version(extras, len(action))
             accepted = self.border.actions.to_env(action)
+        if self._notes_version and self.counters.acted_version is None:
+            self.counters.acted_version = self.counters.policy_version
+        if self.records_log_prob and "log_prob" in extras:
+            version = torch.full((len(action),), self.counters.policy_version)
+            extras["policy_version"] = version.to(self.device)
         if accepted is not action:
             extras = {"action": action, **extras}
         return self.border.like_input(accepted, obs, batched), extras
@@ -194,43 +427,164 @@ class Agent(AgentBase):
             action = self.border.actions.to_env(self.exploit(tensors))
         return self.border.like_input(action, obs, batched)
 
-    def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
+    def begin_episode(  # noqa: B027 - most have no memory
+        self, where: Any = None, *, exploring: bool = False
+    ) -> None:
         """Forget episodes that ended: the next observations begin others.
 
         `where` says whose, a bool or bool `[N]`, by default all; `exploring` whether of
         `sample`, for `predict` has a memory of its own.
         """
 
+    @abstractmethod
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """From tensors: an exploring action `[B, ...]`, and extras; for `sample`."""
-        extras = self.acting({"obs": obs})
-        return extras.pop("action"), extras
-
-    def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
-        """`explore` as a function of tensors alone.
-
-        From `obs [B, ...]` to an `action [B, ...]` and the extras.
-        """
-        return {"action": self.algorithm.predict(inputs["obs"])}
 
     def exploit(self, obs: Any) -> Tensor:
         """From tensors: the deterministic action `[B, ...]`; for `predict`."""
         return self.algorithm.predict(obs)
 
+    def exploration(self) -> Logs:
+        """Metrics of exploration, logged beside the episodes that ended."""
+        return {}
 
-class Trainer(LoopByHand):
+    def learn(self, data: TensorDict) -> Logs:
+        """One gradient step on a batch `[B]`, moved to the device if need be."""
+        batch = data if data.device == self.device else data.to(self.device)
+        with self.algorithm.learning():
+            logs = self.algorithm.learn(batch)
+        if batch is not data:  # copy results per sample into the caller's batch
+            data.update(batch.exclude(*data.keys()))
+        return logs
+
+    def actor(self) -> Self:
+        """An agent that explores with a copy of the model, beside this one.
+
+        It stores the log-probability of each action when it is taken.
+        """
+        actor = type(self)(self.algorithm.acting_copy(), self.config)
+        actor.records_log_prob = True
+        return actor
+
+    def state_dict(self) -> dict[str, Any]:
+        """Algorithm, counters and the exploration's generator."""
+        return {
+            "algorithm": self.algorithm.state_dict(),
+            "generator": self.generator.get_state(),
+            **dataclasses.asdict(self.counters),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; an actor's comes without an algorithm."""
+        if "algorithm" in state:
+            self.algorithm.load_state_dict(state["algorithm"])
+        restore_generator(self.generator, state["generator"])
+        self.counters.restore(state)
+
+
+class Trainer(Run):
     """The schedule of training: `for log in trainer(): ...` is its whole interface.
 
-    (`collector.collect`, `update` and `evaluate` are for loops of your own.)
     `__call__` is a generator that keeps no state in its frame. Break out of the loop,
     look around, change a learning rate, loop again: training continues where it was.
-    `TrainingRun` builds `envs`, `agent`, `buffer` and `collector` from the config, or
-    takes what is passed (`Trainer(config, envs=..., model=...)`), and saves and loads.
+    For a loop of your own: `rollout = trainer.collector.collect(num_steps)`, then
+    `trainer.update(rollout)`, and `trainer.evaluate()` now and then.
+
+    Args:
+        config: The algorithm's config; its defaults if omitted.
+        envs: Instead of `config.env_id`: a vector environment, an environment, an
+            environment class, or a function that makes one.
+        eval_envs: Environments for evaluation, likewise, or a dict of them by task. By
+            default more of the kind of `envs`, where more can be made.
+        model: Networks to train instead of those of `model_class`; or a class or
+            function that makes them from observation space, action space and config.
+        algorithm: The algorithm, with its model, to use instead of `algorithm_class`.
+        agent: The agent to use instead of `agent_class`, with its algorithm.
+        buffer: Storage for transitions, instead of that of `make_buffer`.
+        collector: Steps the environments, instead of the config's: one made of the
+            parts that are passed with it, or a class of collectors.
+
+    Raises:
+        TypeError: If the config is that of another algorithm.
+        ValueError: If more than one of `model`, `algorithm` and `agent` is passed.
     """
 
-    agent: Agent
+    config_class: ClassVar[type[Any]]
+    model_class: ClassVar[Callable[..., Any]]
+    algorithm_class: ClassVar[Callable[..., Any]]
+    agent_class: ClassVar[Callable[..., Any]] = Agent
 
-    agent_class = Agent
+    learns_in_step: ClassVar[bool] = False
+    """Whether all processes that `torchrun` starts learn after equally many steps, so
+    that they may train together."""
+
+    config: Any
+    agent: Any
+    buffer: Any
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        envs: Any = None,
+        eval_envs: Any = None,
+        model: Any = None,
+        algorithm: Any = None,
+        agent: Any = None,
+        buffer: Any = None,
+        collector: Any = None,
+    ) -> None:
+        config = parts.checked_config(type(self), config, collector)
+        source = config.env_id if envs is None else envs
+        if envs is not None:
+            config = dataclasses.replace(config, env_id=environments.name_of(envs))
+        super().__init__(config)
+        seed_everything(config.seed)
+        self.envs = self._make_envs(source, config)
+        self.config = dataclasses.replace(config, num_envs=self.envs.num_envs)
+        try:
+            parts.prepare_process(self)
+            self.agent = parts.make_agent(self, model, algorithm, agent)
+            self._make_parts(buffer, collector)
+            self.evaluator = parts.make_evaluator(self, source, eval_envs)
+        except BaseException:
+            if envs is None:  # they are nobody else's
+                self.envs.close()
+            raise
+
+    def _make_envs(self, source: Any, config: Any) -> Any:
+        """The environments of training; of rollout workers only the spaces."""
+        if getattr(config, "collection", "sync") == "ray":
+            return on_ray.make_envs(type(self), source, config)
+        device = str(resolve_device(config.device))
+        return self.wrap_envs(environments.make(source, config, device=device), True)
+
+    def _make_parts(self, buffer: Any, collector: Any) -> None:
+        """Make buffer and collector, or use the given ones."""
+        self.buffer = self.make_buffer() if buffer is None else buffer
+        self.collector = parts.checked_collector(self, collector)
+
+    def make_collector(self) -> Any:
+        """What steps the environments and fills the buffer, as the config says."""
+        return parts.make_collector(self)
+
+    def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
+        """Wrap environments as the algorithm needs them, in training or evaluation."""
+        return envs
+
+    @abstractmethod
+    def make_buffer(self) -> Any:
+        """The buffer that fits the config and the environments."""
+
+    @property
+    def algorithm(self) -> Any:
+        """The algorithm inside the agent."""
+        return self.agent.algorithm
+
+    @property
+    def model(self) -> Any:
+        """The networks inside the algorithm."""
+        return self.agent.algorithm.model
 
     def __call__(self) -> Generator[LogData, None, None]:
         """Train, yielding one `LogData` per step."""
@@ -258,11 +612,102 @@ class Trainer(LoopByHand):
     def learning_due(self) -> bool:
         """Whether what was collected so far calls for a gradient step."""
 
-    @abstractmethod
-    def _run_train(self) -> LogData:
-        """Take one gradient step."""
+    @property
+    def evaluation_due(self) -> bool:
+        """Whether `eval_every` was crossed, or the end reached, since the last one."""
+        step = self.agent.counters.sample_step
+        return self.evaluator.due(step, lambda: self.training_done)
 
     @property
     def training_done(self) -> bool:
         """Whether nothing is left to collect or to learn from."""
         return self.collecting_done and not self.learning_due
+
+    @property
+    def collecting_done(self) -> bool:
+        """Whether all environment steps of the config were taken."""
+        return self.agent.counters.sample_step >= self.config.total_steps
+
+    @abstractmethod
+    def _run_train(self) -> LogData:
+        """Take one gradient step."""
+
+    def _run_collect(self) -> LogData:
+        """Step all environments up to `log_every` times, while nothing else is due."""
+        logs = self.collector.step()
+        if self.config.log_every > 1:
+            logs = mean_episode([logs, *self._more_steps()])
+        return self._log("collect", logs | self.agent.exploration() if logs else logs)
+
+    def _more_steps(self) -> Iterator[Logs]:
+        for _ in range(self.config.log_every - 1):
+            if self.learning_due or self.evaluation_due or self.training_done:
+                return
+            self.collector.check()
+            yield self.collector.step()
+
+    def _run_evaluate(self) -> LogData:
+        """Evaluate as the config says; of several processes only the first does."""
+        first, nothing = ranks().first, self._log("evaluate", {})
+        own = self.evaluate(self.config.eval_episodes) if first else nothing
+        log = ranks().broadcast_object(own)
+        self.evaluator.evaluated_at = self.agent.sample_step
+        return log
+
+    def evaluate(self, episodes: int = 10, seed: int | None = None) -> LogData:
+        """Play whole episodes with deterministic actions in separate environments.
+
+        The logs are `episode_return` (mean), its `_std`, `_min`, `_max`,
+        `episode_length` and `episodes`; the seed is `evaluator.seed` by default.
+        """
+        return self._log("evaluate", self.evaluator(self.agent, episodes, seed))
+
+    def _log(self, kind: LogType, logs: Logs) -> LogData:
+        now = self.agent.counters
+        return {
+            "log_type": kind,
+            "sample_step": now.sample_step,
+            "learn_step": now.learn_step,
+            "logs": logs,
+        }
+
+    @abstractmethod
+    def update(self, rollout: TensorDict) -> Logs:
+        """Learn from a rollout `[T, N]` of `collector.collect`; means of the metrics.
+
+        RuntimeError if the learning rate has been annealed to zero.
+        """
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that training needs to go on, as tensors and plain values."""
+        self.collector.stop()  # so that all parts are consistent
+        return {
+            "agent": self.agent.state_dict(),
+            "buffer": self.buffer.state_dict(),
+            "collection": parts.collection_of(self),
+            "collector": self.collector.state_dict(),
+            "evaluated_at": self.evaluator.evaluated_at,
+            "rng": rng_state(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned.
+
+        CheckpointError if it is of another kind of collection, or if processes that
+        train together load different ones.
+        """
+        parts.check_collection(self, state)
+        agreement.agree_on_state(state)
+        self.agent.load_state_dict(state["agent"])
+        self.buffer.load_state_dict(state["buffer"])
+        self.collector.load_state_dict(state["collector"] if ranks().first else {})
+        self.evaluator.evaluated_at = state["evaluated_at"]
+        set_rng_state(state["rng"])
+        agreement.seed_rank(self.config, self.agent)
+
+    def close(self) -> None:
+        """Close the environments and free the run's folder. Safe to call twice."""
+        self.collector.stop()
+        super().close()
+        self.envs.close()
+        self.evaluator.close()

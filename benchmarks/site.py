@@ -170,7 +170,7 @@ def _look(trainer: Any, demo: Made) -> dict[str, Any]:
 
 def _mean_return(trainer: Any, episodes: int) -> float:
     """Mean return of deterministic episodes."""
-    result = evaluate(trainer.agent, trainer.eval_envs, episodes, SEED)
+    result = evaluate(trainer.agent, trainer.evaluator.envs, episodes, SEED)
     return round(float(result.returns.mean()), 2)
 
 

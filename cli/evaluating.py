@@ -97,7 +97,7 @@ def report(
     if episodes is None:
         episodes = ANSWERS if writes(trainer) else EPISODES
     play = play_in_order if in_order else evaluate
-    result = play(trainer.agent, trainer.eval_envs, episodes, seed)
+    result = play(trainer.agent, trainer.evaluator.envs, episodes, seed)
     returns, lengths = result.returns, result.lengths
     summary = (
         f"{trainer.name} on {trainer.config.env_id}, {episodes} episodes:"

@@ -95,7 +95,7 @@ def player(
     trainer = cls(config, **_spec(cls, path, trust).parts())
     try:
         trainer.algorithm.load_state_dict(agent["algorithm"])
-        trainer.agent.restore_counters(agent)
+        trainer.agent.counters.restore(agent)
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as reason:
         trainer.close()
         raise CheckpointError(

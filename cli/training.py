@@ -109,7 +109,9 @@ def _run(trainer: Any, logged: Any, restarts: int = 0) -> None:
     try:
         _loop(trainer, logged)
     except RuntimeError as reason:
-        if not trainer.is_death_of_learner(reason):
+        from yieldrl.experiments.on_ray import is_death_of_learner
+
+        if not is_death_of_learner(reason):
             raise
         if restarts == trainer.config.learner_restarts:
             fail(f"{reason}; go on with: {_command(trainer)}")

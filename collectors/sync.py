@@ -173,20 +173,21 @@ def collect(collector: Any, num_steps: int, *, new_episodes: bool) -> TensorDict
     if new_episodes and forget is not None:
         forget()
     # These actions are none of those that wait in the collector's buffer.
-    remembers = hasattr(agent, "acted_version")
-    acted = agent.acted_version if remembers else None
+    counters = getattr(agent, "counters", None)
+    acted = getattr(counters, "acted_version", None)
     collector.buffer = into
     try:
-        if remembers:
-            agent.acted_version = None
+        if counters is not None:
+            counters.acted_version = None
         logs = [collector.step() for _ in range(num_steps)]
         collector.logs = mean_episode([*logs, collector.report()])
         rollout = into.rollout()
-        return agent.complete(rollout) if hasattr(agent, "complete") else rollout
+        complete = getattr(getattr(agent, "algorithm", None), "complete", None)
+        return rollout if complete is None else complete(rollout)
     finally:
         collector.buffer = buffer
-        if remembers:
-            agent.acted_version = acted
+        if counters is not None:
+            counters.acted_version = acted
 
 
 def _like(saved: Tensor, current: Any) -> Any:

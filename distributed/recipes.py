@@ -87,8 +87,7 @@ def wrapped(
     """Environments as a trainer of this class wraps them, for training or not."""
     trainer: Any = object.__new__(trainer_class)
     trainer.config = config  # `wrap_envs` may read it
-    envs = trainer.wrap_envs(envs)
-    return trainer.wrap_training_envs(envs) if training else envs
+    return trainer.wrap_envs(envs, training)
 
 
 def pickled(value: Any) -> bytes:

@@ -112,10 +112,8 @@ class TrainerActor:
         if not continues:
             algorithm.forget_episodes()
         minibatches, logs = algorithm.begin(data)
-        algorithm.begin_update(data)
         steps = []
-        while not minibatches.exhausted:
-            step = algorithm.learn_from(minibatches, algorithm.train_step)
+        for step in algorithm.update(minibatches):
             steps.append({k: float(x) for k, x in {**logs, **step}.items()})
             logs = {}
         now = asdict(algorithm.counters)

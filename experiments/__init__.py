@@ -3,8 +3,6 @@
 from yieldrl.experiments.check_algorithm import CHECKS, ContractError, check_algorithm
 from yieldrl.experiments.checkpoint import load_checkpoint, save_checkpoint
 from yieldrl.experiments.run import Run, RunInUseError
-from yieldrl.experiments.steps import LoopByHand, Steps
-from yieldrl.experiments.trainer_base import TrainingRun
 from yieldrl.foundations import CheckpointError, Config
 
 __all__ = [
@@ -12,11 +10,8 @@ __all__ = [
     "CheckpointError",
     "Config",
     "ContractError",
-    "LoopByHand",
     "Run",
     "RunInUseError",
-    "Steps",
-    "TrainingRun",
     "check_algorithm",
     "load_checkpoint",
     "save_checkpoint",

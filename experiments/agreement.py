@@ -14,7 +14,7 @@ OWN = ("device", "run_name", "run_root", "threads", "vectorization")
 and the folder, which only the first one writes into."""
 
 
-def join(run: Any) -> None:
+def join(run: Any, agent: Any) -> None:
     """Start with the first process's weights, if a trainer is not alone.
 
     Raises:
@@ -25,25 +25,25 @@ def join(run: Any) -> None:
     if ranks().count == 1:
         return
     collection = getattr(run.config, "collection", "sync")
-    if not run.parallel or collection != "sync":
+    if not run.learns_in_step or collection != "sync":
         who = f"{collection=}" if collection != "sync" else run.name
         raise ValueError(
             f"{who} cannot be trained by {ranks().count} processes together, which"
             " must take as many steps between updates: start one, without torchrun,"
             " or take an algorithm of rollouts, such as ppo, with collection='sync'"
         )
-    ranks().agree(_facts(run))
-    ranks().broadcast_module(run.model)
-    seed_rank(run)
+    ranks().agree(_facts(run, agent))
+    ranks().broadcast_module(agent.algorithm.model)
+    seed_rank(run.config, agent)
 
 
-def seed_rank(run: Any) -> None:
+def seed_rank(config: Config, agent: Any) -> None:
     """Give this process random numbers of its own, unless it is the first."""
     if not ranks().first:
-        seed, step = run.config.seed, run.agent.sample_step
+        seed, step = config.seed, agent.sample_step
         seed_everything(ranks().derive_seed(seed, f"global, from step {step}"))
         own = ranks().derive_seed(seed, f"exploration, from step {step}")
-        run.agent.generator.manual_seed(own)
+        agent.generator.manual_seed(own)
 
 
 def agree_on_state(state: Mapping[str, Any]) -> None:
@@ -64,10 +64,10 @@ def agree_on_state(state: Mapping[str, Any]) -> None:
         raise CheckpointError(str(reason)) from None
 
 
-def _facts(run: Any) -> dict[str, Any]:
+def _facts(run: Any, agent: Any) -> dict[str, Any]:
     """What must be alike: classes, configs, spaces, and the weights' shapes."""
-    parts = {"trainer": run, "agent": run.agent, "algorithm": run.algorithm}
-    parts["model"] = run.model
+    parts = {"trainer": run, "agent": agent, "algorithm": agent.algorithm}
+    parts["model"] = model = agent.algorithm.model
     facts: dict[str, Any] = {
         f"class of the {name}": f"{type(part).__module__}.{type(part).__qualname__}"
         for name, part in parts.items()
@@ -79,10 +79,10 @@ def _facts(run: Any) -> dict[str, Any]:
         if isinstance(config, Config):
             names = [entry.name for entry in dataclasses.fields(config)]
             facts |= {f"{owner}.{x}": getattr(config, x) for x in names if x not in OWN}
-    facts["learning_rate"] = float(getattr(run.algorithm, "learning_rate", 0.0))
+    facts["learning_rate"] = float(getattr(agent.algorithm, "learning_rate", 0.0))
     facts["observation space"] = str(run.envs.single_observation_space)
     facts["action space"] = str(run.envs.single_action_space)
-    for name, x in [*run.model.named_parameters(), *run.model.named_buffers()]:
+    for name, x in [*model.named_parameters(), *model.named_buffers()]:
         kind = "learned" if x.requires_grad else "frozen"
         facts[f"model.{name}"] = f"{tuple(x.shape)}, {x.dtype}, {kind}"
     return facts

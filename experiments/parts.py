@@ -1,20 +1,61 @@
-"""Make the agent of a trainer from the given parts, and check these."""
+"""The parts of a trainer: made from its config, or the caller's, and checked."""
 
+import dataclasses
+import warnings
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from torch import nn
 
-from yieldrl.foundations import spaces
+from yieldrl.collectors import AsyncCollector, Collector, Evaluator, SyncCollector
+from yieldrl.experiments import agreement, on_ray, run_files
+from yieldrl.foundations import (
+    CheckpointError,
+    Config,
+    keep_freed_memory,
+    ranks,
+    set_threads,
+    spaces,
+)
 
 
-def make_agent(trainer: Any, **parts: Any) -> Any:
-    """The agent around `model`, `algorithm` or `agent`, of which one at most is given.
+def checked_config(trainer_class: Any, config: Any, collector: Any) -> Config:
+    """The config, which must be the algorithm's, and agree with the collector."""
+    wanted = trainer_class.config_class
+    config = wanted() if config is None else config
+    if not isinstance(config, wanted):
+        name = run_files.algorithm_name(trainer_class.__module__)
+        takes = f"{name} takes a {wanted.__module__}.Config"
+        raise TypeError(f"{takes}, got {type(config)}")
+    kind = collector if isinstance(collector, type) else type(collector)
+    if not issubclass(kind, AsyncCollector):
+        return config
+    if "collection" not in {entry.name for entry in dataclasses.fields(config)}:
+        name = run_files.algorithm_name(trainer_class.__module__)
+        raise ValueError(
+            f"{name} does not learn while its policy acts: it"
+            " cannot be collected in the background, use a SyncCollector"
+        )
+    return dataclasses.replace(config, collection="async")
+
+
+def prepare_process(trainer: Any) -> None:
+    """Set PyTorch's threads, and how this process frees its memory."""
+    images = spaces.has_images(trainer.envs.single_observation_space)
+    set_threads(trainer.config.threads, images=images)
+    keep_freed_memory()
+
+
+def make_agent(trainer: Any, model: Any, algorithm: Any, agent: Any) -> Any:
+    """The agent around the given part, of which there is one at most.
 
     Raises:
         TypeError: If a part has the wrong type.
         ValueError: If more than one is given, or it is of other spaces than the
             environments.
     """
+    parts = {"model": model, "algorithm": algorithm, "agent": agent}
     given = {name: part for name, part in parts.items() if part is not None}
     if len(given) > 1:
         raise ValueError(f"got {[*given]}: pass the outermost alone, it holds the rest")
@@ -25,16 +66,21 @@ def make_agent(trainer: Any, **parts: Any) -> Any:
                 f"{name} = {part.__qualname__} is a class: pass one that is made, or"
                 f" derive from {kind} with {name}_class = {part.__qualname__}"
             )
-    agent, algorithm = parts["agent"], parts["algorithm"]
     if agent is algorithm is None:
-        algorithm = trainer.algorithm_class(_model(trainer, **given), trainer.config)
+        algorithm = trainer.algorithm_class(make_model(trainer, model), trainer.config)
     agent = trainer.agent_class(algorithm, trainer.config) if agent is None else agent
-    _check_spaces(agent.model, trainer.envs)
+    _check_spaces(agent.algorithm.model, trainer.envs)
+    for said in getattr(agent.algorithm, "concerns", list)():
+        warnings.warn(f"{trainer.name}: {said}", UserWarning, stacklevel=4)
+    agreement.join(trainer, agent)
     return agent
 
 
-def _model(trainer: Any, model: Any = None) -> nn.Module:
-    model, envs = trainer.default_model if model is None else model, trainer.envs
+def make_model(trainer: Any, model: Any) -> nn.Module:
+    """The given networks; or those that a class or function makes, by default the
+    trainer's `model_class`."""
+    envs = trainer.envs
+    model = trainer.model_class if model is None else model
     if not isinstance(model, nn.Module):
         if not callable(model):
             raise TypeError(f"model = {model!r} is no network, and makes none")
@@ -56,4 +102,80 @@ def _check_spaces(model: Any, envs: Any) -> None:
             f"the model observes {model.observation_space} and acts in"
             f" {model.action_space}, and the environments have {observed} and {acted}:"
             " make it of theirs"
+        )
+
+
+def transition_parts(trainer: Any) -> dict[str, Any]:
+    """Arguments of every buffer that describe a trainer's transitions."""
+    return {
+        "observation_space": trainer.envs.single_observation_space,
+        "action_space": trainer.envs.single_action_space,
+        "num_envs": trainer.envs.num_envs,
+        "device": trainer.agent.device,
+    }
+
+
+def make_collector(trainer: Any, kind: type[Any] | None = None) -> Collector:
+    """A collector of a kind, by default of that which the config asks for."""
+    if kind is None:
+        collection = trainer.config.collection
+        if collection == "ray":
+            return on_ray.make_collector(trainer)
+        kind = SyncCollector if collection == "sync" else AsyncCollector
+    names = ["report_every"] if kind is SyncCollector else []
+    if issubclass(kind, AsyncCollector):
+        names = ["report_every", "max_policy_lag", "when_stale"]
+    options = {name: getattr(trainer.config, name) for name in names}
+    options["seed"] = ranks().derive_seed(trainer.config.seed, "envs")
+    return kind(trainer.envs, trainer.agent, trainer.buffer, **options)
+
+
+def checked_collector(trainer: Any, given: Any) -> Collector:
+    """The collector that is given, as an object or a class; else the trainer's.
+
+    ValueError if it was made of another agent or buffer: then training would not end.
+    """
+    if given is None:
+        return trainer.make_collector()
+    if isinstance(given, type):
+        return make_collector(trainer, given)
+    for name in ("agent", "buffer"):
+        own = getattr(trainer, name)
+        if getattr(given, name, own) is not own:
+            raise ValueError(
+                f"the collector was made of another {name} than the trainer's:"
+                " pass its envs, agent and buffer with it, or pass its class"
+            )
+    return given
+
+
+def make_evaluator(trainer: Any, source: Any, given: Any) -> Evaluator:
+    """What evaluates in environments like those of training, or in the given ones."""
+    config, device = trainer.config, str(trainer.agent.device)
+    options = {
+        "training": trainer.envs,
+        "as_it_is": given is not None,
+        "wrap": partial(trainer.wrap_envs, training=False),
+    }
+    parts = source if given is None else given, config, device
+    if config.eval_actors:
+        pool = trainer.envs.pool
+        return on_ray.make_evaluator(type(trainer), pool, *parts, **options)
+    return Evaluator(*parts, **options)
+
+
+def collection_of(trainer: Any) -> str:
+    """How a trainer collects: `sync`, `async` or `ray`."""
+    if isinstance(trainer.collector, AsyncCollector):
+        return "async"
+    return "ray" if trainer.config.collection == "ray" else "sync"
+
+
+def check_collection(trainer: Any, state: Mapping[str, Any]) -> None:
+    """CheckpointError if a state is of another kind of collection."""
+    saved, own = state["collection"], collection_of(trainer)
+    if saved != own:
+        raise CheckpointError(
+            f"the checkpoint was saved with collection = {saved!r}, this trainer"
+            f" has {own!r}: load it with {saved!r}, or train again with {own!r}"
         )

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Self
 
 from filelock import FileLock, Timeout
 
+from yieldrl.experiments import run_files
 from yieldrl.experiments.checkpoint import load_trainer_state, save_checkpoint
-from yieldrl.experiments.run_files import algorithm_name
 from yieldrl.foundations import CheckpointError, Config
 from yieldrl.foundations.named_code import refuse_untrusted
 from yieldrl.loggers.files import (
@@ -37,6 +37,7 @@ class Run(ABC):
     """A trainer's folder and checkpoints. The training itself is in subclasses."""
 
     config_class: ClassVar[type[Any]]
+    _described = False  # whether `claim` has described the run
     config: Any
 
     def __init__(self, config: Config) -> None:
@@ -63,7 +64,7 @@ class Run(ABC):
     @property
     def name(self) -> str:
         """The algorithm's name: that of the folder which defines the trainer."""
-        return algorithm_name(type(self).__module__)
+        return run_files.algorithm_name(type(self).__module__)
 
     @property
     def run_dir(self) -> Path:
@@ -83,8 +84,9 @@ class Run(ABC):
     def claim(self) -> Path:
         """Become the only one that writes into `run_dir`, until `close`.
 
-        Repeated calls do nothing. After a process was killed, another one can claim its
-        folder, and half-written files are deleted.
+        The run is described there, in `config.yaml` and `run.json`, unless it is
+        already. Repeated calls do nothing. After a process was killed, another one can
+        claim its folder, and half-written files are deleted.
 
         Raises:
             RunInUseError: If another trainer writes there, in any process.
@@ -93,6 +95,12 @@ class Run(ABC):
         folder = self.run_dir
         if self._lock is None or not self._lock.is_locked:
             self._claim(folder)
+        if not (self._described or (folder / run_files.CONFIG).is_file()):
+            self._described = True  # to describe it claims the folder, too
+            try:
+                run_files.describe(self)
+            except OSError:
+                raise
         return folder
 
     def _claim(self, folder: Path) -> None:
@@ -230,6 +238,10 @@ class Run(ABC):
         trainer._run_id = None if trainer._run_dir is None else state["run_id"]
         trainer._loaded = dict(state["attached"])
         return trainer
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied: a copy that writes claims the folder for itself."""
+        return {**vars(self), "_lock": None}
 
     def __enter__(self) -> Self:
         return self

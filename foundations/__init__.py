@@ -1,7 +1,6 @@
 """Shared utilities: spaces, configs, seeds, ranks. Imports no other part of yieldrl."""
 
-from yieldrl.foundations.config import Config
-from yieldrl.foundations.config_places import SyncOnly
+from yieldrl.foundations.config import Config, SyncOnly
 from yieldrl.foundations.conversion import ObservationActionAdapter
 from yieldrl.foundations.device import keep_freed_memory, resolve_device, set_threads
 from yieldrl.foundations.fields import (

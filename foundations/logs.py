@@ -32,6 +32,12 @@ class Counters:
     learn_step: int = 0  # gradient steps so far
     sync_step: int = 0  # gradient steps when the target was last synced
     policy_version: int = 0  # rises whenever the weights that act may have changed
+    acted_version: int | None = None  # of the first action that was not learned from
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Set all counters, by their names."""
+        for name in asdict(self):
+            setattr(self, name, state[name])
 
 
 def _shared(name: str) -> Any:
@@ -61,5 +67,4 @@ class Counting:
 
     def restore_counters(self, state: Mapping[str, Any]) -> None:
         """Restore the counters that `counters_state` returned."""
-        for name in asdict(self.counters):
-            setattr(self.counters, name, state[name])
+        self.counters.restore(state)

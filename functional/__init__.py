@@ -1,6 +1,6 @@
 """Pure functions of tensors: advantages, returns, corrections, schedules, sampling."""
 
-from yieldrl.functional.clipping import clipped_gain
+from yieldrl.functional.clipping import clipped_surrogate
 from yieldrl.functional.gae import gae
 from yieldrl.functional.groups import centred, group_mean, share_above
 from yieldrl.functional.projection import project
@@ -17,7 +17,7 @@ from yieldrl.functional.vtrace import vtrace
 
 __all__ = [
     "centred",
-    "clipped_gain",
+    "clipped_surrogate",
     "discounted_cumsum",
     "discounted_returns",
     "explained_variance",

@@ -4,8 +4,12 @@ import torch
 from torch import Tensor
 
 
-def clipped_gain(
-    ratio: Tensor, advantage: Tensor, low: float, high: float, dual: float | None = None
+def clipped_surrogate(
+    ratio: Tensor,
+    advantage: Tensor,
+    low: float,
+    high: float | None = None,
+    dual: float | None = None,
 ) -> Tensor:
     """`min(r A, clip(r, 1 - low, 1 + high) A)`, to be maximised.
 
@@ -19,17 +23,17 @@ def clipped_gain(
         ratio: Probability of the action now over that when it was taken, `[...]`.
         advantage: Of the same shape, or one that broadcasts to it.
         low: How far a ratio may fall below 1.
-        high: How far a ratio may rise above 1.
+        high: How far a ratio may rise above 1; by default as far.
         dual: Factor of that bound, above 1; None for no bound.
 
     Returns:
-        Gains `[...]`.
+        What is to be maximised, `[...]`.
 
     >>> ratio = torch.tensor([1.5, 1.5, 5.0])
-    >>> clipped_gain(ratio, torch.tensor([1.0, -1.0, -1.0]), 0.2, 0.3, dual=3.0)
+    >>> clipped_surrogate(ratio, torch.tensor([1.0, -1.0, -1.0]), 0.2, 0.3, dual=3.0)
     tensor([ 1.3000, -1.5000, -3.0000])
     """
-    near = ratio.clamp(1 - low, 1 + high)
+    near = ratio.clamp(1 - low, 1 + (low if high is None else high))
     gain = torch.minimum(ratio * advantage, near * advantage)
     if dual is None:
         return gain

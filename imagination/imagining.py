@@ -70,13 +70,15 @@ class ImaginesToo(LearnsWorld):
         self.fresh = segment is not None
         if segment is not None:
             logs |= self.comparison(rollout, segment)
-        minibatches, found = super().begin(rollout)
+        parent: Any = super()
+        minibatches, found = parent.begin(rollout)
         return minibatches, {**logs, **found}
 
     def is_stale(self, rollout: TensorDict) -> bool:
         """Whether the critic has changed since, as at each refresh but the first."""
         unknown = rollout.get("policy_version", None) is None
-        return (unknown and bool(self.past.refreshed)) or super().is_stale(rollout)
+        parent: Any = super()
+        return (unknown and bool(self.past.refreshed)) or parent.is_stale(rollout)
 
     def branched(self) -> TensorDict | None:
         """A new segment `[H, B]`; None where all is real, or none has arrived yet."""
@@ -85,17 +87,10 @@ class ImaginesToo(LearnsWorld):
         asked = self.config.horizon, self.drawing("imagined"), int(self.world.version)
         return self.imagination.imagine(self.starts(), *asked)
 
-    def learn_from(self, minibatches: Minibatches, learn: Any) -> Logs:
-        logs = super().learn_from(minibatches, learn)
+    def learn(self, data: TensorDict) -> Logs:
+        logs = super().learn(data)
         if self.config.stages == 1:
             self.world.version += 1
-        return logs
-
-    def update(self, rollout: TensorDict) -> Logs:
-        """Learn from a rollout `[T, N]`, and from all that is imagined after it."""
-        logs = super().update(rollout)
-        while self.goes_on():
-            logs |= super().update(rollout)
         return logs
 
     def goes_on(self) -> bool:
@@ -105,11 +100,12 @@ class ImaginesToo(LearnsWorld):
         return bool(self.past.refreshed > 0)
 
     @torch.no_grad()
-    def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
+    def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """Minibatches of real and imagined rows."""
         own: Any = self.imagination.branches
         imagined = [self.worth(own.segment())] if self.fresh else []
-        return super().passes(self.beside(self.rows(prepared), imagined), seed)
+        parent: Any = super()
+        return parent.minibatches(self.beside(self.rows(data), imagined), seed)
 
     @property
     def executed(self) -> int:

@@ -3,26 +3,37 @@
 from collections.abc import Mapping
 from typing import Any
 
-from yieldrl.on_policy import OnPolicyTrainer
+from tensordict import TensorDict
+
+from yieldrl.abstractions import Logs, Trainer
+from yieldrl.experiments import on_ray
 
 
-class RefreshesImagination(OnPolicyTrainer):
+class RefreshesImagination(Trainer):
     """The schedule of `ImaginesToo`: several rounds of passes, each with new branches.
 
     Actors on Ray imagine the next branches during passes, unless `max_policy_lag` is 0.
     """
 
-    def _make_parts(self, *args: Any, **kwargs: Any) -> None:
-        super()._make_parts(*args, **kwargs)
+    def _make_parts(self, buffer: Any, collector: Any) -> None:
+        super()._make_parts(buffer, collector)
         ahead = min(1, self.config.max_policy_lag)
-        self.algorithm.imagination.elsewhere = self._make_imagination(ahead=ahead)
+        elsewhere = on_ray.make_imagination(self, ahead=ahead)
+        self.algorithm.imagination.elsewhere = elsewhere
 
-    def end_passes(self) -> None:
-        algorithm: Any = self.algorithm
-        if algorithm.goes_on():
+    def _end_update(self) -> None:
+        if self.algorithm.goes_on():
             self.buffer.begin(None)
         else:
-            super().end_passes()
+            parent: Any = super()
+            parent._end_update()
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """Learn from a rollout `[T, N]`, and from all that is imagined after it."""
+        logs = super().update(rollout)
+        while self.algorithm.goes_on():
+            logs |= super().update(rollout)
+        return logs
 
     def state_dict(self) -> dict[str, Any]:
         state, elsewhere = super().state_dict(), self.algorithm.imagination.elsewhere

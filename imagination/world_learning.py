@@ -6,20 +6,18 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from yieldrl.abstractions import Logs
+from yieldrl.abstractions import Algorithm, Logs
 from yieldrl.buffers import ReplayBuffer, transitions
 from yieldrl.foundations import derive_seed
 from yieldrl.imagination.diagnostics import outcome_errors
 from yieldrl.imagination.trunk import TrunkWorld, change_errors
 from yieldrl.networks.dtypes import in_float32
-from yieldrl.on_policy.algorithm import OnPolicyAlgorithm
-from yieldrl.runtime.gradient_step import GradientStep
-from yieldrl.runtime.joint_step import JointStep
+from yieldrl.runtime import GradientStep, JointStep
 
 STEP = ("obs", "next_obs", "action", "reward", "terminated", "truncated", "valid")
 
 
-class LearnsWorld(OnPolicyAlgorithm):
+class LearnsWorld(Algorithm):
     """Base, before that of a policy, of algorithms with a model of the world too.
 
     With one stage every gradient step of the policy is one of the model, by one
@@ -52,7 +50,8 @@ class LearnsWorld(OnPolicyAlgorithm):
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         """The policy's optimizer; with one stage it has the model's parameters too."""
-        optimizer, config = super().make_optimizer(), self.config
+        parent: Any = super()
+        optimizer, config = parent.make_optimizer(), self.config
         groups = self.world.parameter_groups()
         rates = {"model": config.model_learning_rate}
         rates["heads"] = config.head_learning_rate
@@ -74,12 +73,12 @@ class LearnsWorld(OnPolicyAlgorithm):
 
     def gradient_step(
         self, loss: Any, optimizer: Any, max_grad_norm: float | None = None
-    ) -> GradientStep:
+    ) -> GradientStep | None:
         """The gradient step of either loss, or with one stage that of both."""
         config, options = self.config, (loss, optimizer, max_grad_norm)
-        if loss.__name__ == self.world_loss.__name__:
-            parts = self.world, config.model_micro_batches
-            return self.runtime.gradient_step(*options, *parts)
+        if loss == self.world_loss:
+            parts = config.model_micro_batches
+            return self.runtime.gradient_step(*options, parts)
         if config.stages == 2:
             return super().gradient_step(*options)
         return JointStep(
@@ -103,7 +102,8 @@ class LearnsWorld(OnPolicyAlgorithm):
         return {k: v for k, v in logs.items() if k.startswith("model/")}
 
     def forget_episodes(self) -> None:
-        super().forget_episodes()
+        parent: Any = super()
+        parent.forget_episodes()
         self.past.forget()
 
     def learn_world(self, rollout: TensorDict) -> Logs:

@@ -59,9 +59,14 @@ def policy_for(
     return TokenPolicy(*spaces, model, tokenizer, **sampling)
 
 
-def writer_or(otherwise: Any, envs: Any) -> Any:
-    """`policy_for` where the actions of environments are text, else `otherwise`."""
-    return policy_for if isinstance(envs.single_action_space, Utf8Text) else otherwise
+def writer_or(otherwise: Any) -> Any:
+    """A maker of policies: `policy_for` where actions are text, else `otherwise`."""
+
+    def make(observation_space: Any, action_space: Any, config: Any) -> Any:
+        make = policy_for if isinstance(action_space, Utf8Text) else otherwise
+        return make(observation_space, action_space, config)
+
+    return make
 
 
 def _pretrained(config: LanguageConfig, path: str) -> tuple[Any, Any]:

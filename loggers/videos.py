@@ -117,7 +117,7 @@ def record_video(
         num_envs=1,
         render_mode="rgb_array",
     )
-    envs = trainer.wrap_envs(envs)
+    envs = trainer.wrap_envs(envs, training=False)
     try:
         with mp4(path, fps or envs.metadata.get("render_fps", 30)) as write:
             for picture in _pictures(trainer, envs, seed, episodes):

@@ -1,8 +1,26 @@
 """Train mode for the trained parts of a model, eval mode for frozen ones."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
 from torch import nn
 
 from yieldrl.foundations.text import listed
+
+
+def depends_on_mode(model: nn.Module) -> bool:
+    """Whether a part of a model may compute something else in train mode.
+
+    To switch the mode costs as much as a narrow layer, and most layers ignore it. All
+    classes but PyTorch's and those of this package, and all parts with hooks, may look
+    at it.
+
+    >>> depends_on_mode(nn.Sequential(nn.Linear(2, 2), nn.Tanh()))
+    False
+    >>> depends_on_mode(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1)))
+    True
+    """
+    return any(map(_may_differ, model.modules()))
 
 
 def set_train_mode(model: nn.Module) -> None:
@@ -20,6 +38,19 @@ def set_train_mode(model: nn.Module) -> None:
     model.train()
     for part in frozen_parts(model):
         part.eval()
+
+
+@contextmanager
+def frozen(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
+    """Inside, these parameters require no gradients; then those do that did before."""
+    learning = [p for p in parameters if p.requires_grad]
+    for parameter in learning:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in learning:
+            parameter.requires_grad_(True)
 
 
 def frozen_parts(model: nn.Module) -> list[nn.Module]:
@@ -65,6 +96,15 @@ def train_mode_concern(model: nn.Module) -> str | None:
 _DROPOUT = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
 _ALPHA_DROPOUT = (nn.AlphaDropout, nn.FeatureAlphaDropout)
 _BATCH_NORM = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+_READ_THE_MODE = (
+    nn.modules.dropout._DropoutNd,
+    nn.modules.batchnorm._NormBase,
+    nn.RNNBase,
+    nn.MultiheadAttention,
+    nn.TransformerEncoder,
+    nn.TransformerEncoderLayer,
+    nn.RReLU,
+)
 _INSTANCE_NORM = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
 
 
@@ -78,3 +118,10 @@ def _differs(part: nn.Module) -> bool:
     if isinstance(part, _INSTANCE_NORM):
         return part.track_running_stats
     return isinstance(part, _BATCH_NORM)
+
+
+def _may_differ(part: nn.Module) -> bool:
+    if part._forward_pre_hooks or part._forward_hooks:  # spectral_norm reads the mode
+        return True
+    ours = type(part).__module__.startswith(("torch.nn.modules.", "yieldrl."))
+    return not ours or isinstance(part, _READ_THE_MODE)

@@ -97,7 +97,7 @@ for name, trainer_class in (("broken", broken_02.Trainer), ("PPO", ppo.Trainer))
 # the ratio is made. Read that method, and no other:
 
 # %%
-print(inspect.getsource(broken_02.Algorithm.surrogate))
+print(inspect.getsource(broken_02.Algorithm.loss))
 
 # %% [markdown]
 # It asks the policy *of now* what it would have said when it acted. So the ratio
@@ -111,8 +111,8 @@ print(inspect.getsource(broken_02.Algorithm.surrogate))
 class Mended(broken_02.Algorithm):
     """The ratio starts from what was stored."""
 
-    def surrogate(self, data, log_prob):
-        return ppo.Algorithm.surrogate(self, data, log_prob)
+    def loss(self, data, evaluated=None):
+        return ppo.Algorithm.loss(self, data, evaluated)
 
 
 class MendedTrainer(broken_02.Trainer):

@@ -127,7 +127,7 @@ assert logits.grad.allclose(gradient)
 # one.
 
 # %%
-metrics = algorithm.update(rollout)
+metrics = trainer.update(rollout)
 for name in ("policy_loss", "value_loss", "approx_kl", "clip_fraction"):
     print(f"{name:<13} {metrics[name]:9.5f}")
 
@@ -136,5 +136,5 @@ print(f"log_prob {log_prob.item():.5f} -> {moved.item():.5f}", end=", ")
 print(f"ratio {(moved - log_prob).exp().item():.5f}")
 
 while trainer.agent.sample_step < config.total_steps:
-    algorithm.update(trainer.collector.collect(config.num_steps))
+    trainer.update(trainer.collector.collect(config.num_steps))
 print("return of five episodes:", trainer.evaluate(5)["logs"]["episode_return"])

@@ -1,5 +1,7 @@
 """The trainer of algorithms with a replay buffer."""
 
+from collections.abc import Generator
+from contextlib import closing
 from typing import Any, ClassVar
 
 from tensordict import TensorDict
@@ -7,8 +9,12 @@ from tensordict import TensorDict
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import ReplayBuffer
-from yieldrl.foundations import derive_seed
+from yieldrl.experiments import on_ray
+from yieldrl.experiments.parts import transition_parts
+from yieldrl.foundations import derive_seed, means
+from yieldrl.foundations.conversion import check_shapes
 from yieldrl.off_policy.config import OffPolicyConfig
+from yieldrl.runtime.learning_rates import anneal_before
 
 MAX_ROWS = 128  # most rows of a segment, to limit memory
 
@@ -39,9 +45,10 @@ class OffPolicyTrainer(abstractions.Trainer):
     def make_buffer(self) -> ReplayBuffer:
         config, seed = self.config, derive_seed(self.config.seed, "buffer")
         options = {"gamma": config.gamma, "seed": seed, **self.buffer_options()}
-        parts = {**self.transition_parts, **options}
+        parts = {**transition_parts(self), **options}
         if config.replay_actor:
-            return self._in_actor(self.buffer_class, config.buffer_size, **parts)
+            size = config.buffer_size
+            return on_ray.make_replay(self, self.buffer_class, size, **parts)
         return self.buffer_class(config.buffer_size, **parts)
 
     def buffer_options(self) -> dict[str, Any]:
@@ -49,15 +56,39 @@ class OffPolicyTrainer(abstractions.Trainer):
         return {}
 
     def update(self, rollout: TensorDict) -> Logs:
-        """Put a rollout into the replay buffer, and learn from that, at least once."""
-        return self._replay_rows(rollout)
+        """Put a rollout into the replay buffer, and learn from that, at least once.
+
+        Row by row, as if each had just been collected: the gradient steps due by the
+        config follow. All actions are of the policy before the update.
+        """
+        logs: list[Logs] = []
+        self.buffer.end_episodes()  # this rollout may not continue them
+        with closing(rows_of(self, rollout)) as rows:
+            for row in rows:
+                self.buffer.add(row.to_dict())
+                while self.learning_due:
+                    logs.append(self._run_train()["logs"])
+        return means(logs or [self._run_train()["logs"]])
 
     def _run_train(self) -> LogData:
-        self.agent.sync_target(self.config.target_every)  # if a step was interrupted
-        logs = self._replay()
-        self.agent.sync_target(self.config.target_every)
+        logs = self.agent.learn(self.sample_batch())
+        self.algorithm.sync_if_due(self.config.target_every)
         return self._log("train", logs)
 
-    def _replay(self) -> Logs:
-        """One gradient step on a batch from the replay buffer."""
-        return self.agent.learn(self.buffer.sample(self.config.batch_size))
+    def sample_batch(self) -> TensorDict:
+        """What the next gradient step learns from, `[B]`."""
+        return self.buffer.sample(self.config.batch_size)
+
+
+def rows_of(trainer: Any, rollout: TensorDict) -> Generator[TensorDict]:
+    """The rows `[N]` of a rollout, with `sample_step` as it was for each."""
+    check_shapes(rollout)
+    anneal_before(trainer.algorithm, rollout)
+    now = trainer.agent.counters
+    end, steps = now.sample_step, trainer.envs.num_envs
+    try:
+        for t, row in enumerate(rollout.unbind(0), 1):
+            now.sample_step = end - (len(rollout) - t) * steps
+            yield row
+    finally:
+        now.sample_step = end

@@ -1,4 +1,4 @@
-"""Agents that sample from their policy, and that remember their episodes."""
+"""Agents that remember their episodes."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,17 +11,7 @@ from yieldrl import abstractions
 from yieldrl.foundations import Config, spaces
 from yieldrl.networks import Memory
 from yieldrl.on_policy.program import write_program
-
-
-class SamplingAgent(abstractions.Agent):
-    """Samples actions from the policy; a subclass says what is annotated of them."""
-
-    def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
-        """A random `action [B, ...]` of the policy, and what the buffer keeps of it."""
-        model: Any = self.algorithm.model
-        record = self.records_log_prob
-        action, extras = model.sample(inputs["obs"], generator, record=record)
-        return {"action": action, **extras}
+from yieldrl.runtime import in_precision
 
 
 class RememberingAgent(abstractions.Agent):
@@ -52,7 +42,8 @@ class RememberingAgent(abstractions.Agent):
         """A random action `[B, ...]`, and from which memory it was chosen."""
         memory, first = self.sampling.recall(spaces.batch_size(obs))
         before = {"memory": memory, "first": first}
-        extras = self.acting({"obs": obs, **before})
+        act = in_precision(self.config.precision, self.device, self.act)
+        extras = act({"obs": obs, **before}, self.generator)
         self.sampling.keep(extras.pop("remembered"))
         return extras.pop("action"), {**extras, **before}
 

@@ -7,6 +7,8 @@ from tensordict import TensorDict, pad
 from torch import Tensor
 
 from yieldrl.foundations import mean_of_all, ranks
+from yieldrl.on_policy.rollouts import CHUNK
+from yieldrl.on_policy.tokens import in_rows
 
 
 def pad_across_ranks(rows: TensorDict, spare: TensorDict) -> TensorDict:
@@ -54,6 +56,18 @@ def counted(data: TensorDict, mask: Tensor) -> TensorDict:
     for name, mean in zip(("episodes", "steps", "tokens"), means, strict=True):
         data[name] = mean.expand(data.shape)
     return data
+
+
+def evaluate_steps(model: Any, steps: TensorDict) -> tuple[Tensor, Tensor]:
+    """`log_prob` and `entropy` of steps `[S]` by the model, `[S, ...]` each."""
+    return model.evaluate_actions(model.inputs(steps), steps["action"])[:2]
+
+
+def log_prob_of(model: Any, rows: TensorDict) -> Tensor:
+    """Log-probabilities of the tokens of episodes `[..., T]`, `[..., T, K]`."""
+    valid = rows["valid"]
+    parts = [evaluate_steps(model, steps)[0] for steps in rows[valid].split(CHUNK)]
+    return in_rows(torch.cat(parts), valid)
 
 
 def _padded(rows: TensorDict, length: int) -> TensorDict:

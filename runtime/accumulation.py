@@ -28,7 +28,6 @@ class AccumulatedStep(GradientStep):
             `inf` measures the norm only, None does neither.
         micro_batches: Into how many parts a batch is cut, whose sizes differ by one at
             most, at least 1. A batch of fewer samples is cut into those.
-        trains_all: See `GradientStep`.
 
     >>> weight = nn.Parameter(torch.tensor(1.0))
     >>> step = AccumulatedStep(
@@ -49,11 +48,10 @@ class AccumulatedStep(GradientStep):
         max_grad_norm: float | None = None,
         *,
         micro_batches: int,
-        trains_all: Callable[[], bool] = lambda: False,
     ) -> None:
         if micro_batches < 1:
             raise ValueError(f"micro_batches = {micro_batches}: choose at least 1")
-        super().__init__(loss, optimizer, max_grad_norm, trains_all=trains_all)
+        super().__init__(loss, optimizer, max_grad_norm)
         self.micro_batches = micro_batches
 
     def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
@@ -67,10 +65,44 @@ class AccumulatedStep(GradientStep):
 
         def backward(part: Any, share: float, _: bool) -> dict[str, Any]:
             loss, logs = self.loss(part)
-            (loss * share).backward(inputs=None if self.trains_all() else trained)
+            (loss * share).backward(inputs=trained)
             return logs
 
         return in_parts(data, number, backward)
+
+
+class JointStep(AccumulatedStep):
+    """A step of an optimizer along the sum of two gradients.
+
+    A batch `[B]` brings data for the second loss as its entry `entry`, of any batch
+    size `[B, ...]`; they are cut into parts of their own. Gradients are clipped
+    together: a large one leaves less of the other.
+
+    Args:
+        args: As of `AccumulatedStep`, for the first loss.
+        beside: The second loss, a mean over its batch, and what to log of it.
+        entry: Where its data are.
+        parts: Into how many parts they are cut.
+        kwargs: As `args`.
+    """
+
+    def __init__(
+        self, *args: Any, beside: Loss, entry: str, parts: int, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.beside, self.entry, self.parts = beside, entry, parts
+
+    def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
+        """Fill `grad` with both, part by part; the logs of both."""
+        logs = super().gradients(data.exclude(self.entry), trained)
+
+        def backward(part: Any, share: float, _: bool) -> dict[str, Any]:
+            loss, found = self.beside(part)
+            (loss * share).backward(inputs=trained)
+            return found
+
+        own = data[self.entry].reshape(-1)
+        return {**logs, **in_parts(own, min(self.parts, len(own)), backward)}
 
 
 def in_parts(

@@ -1,48 +1,79 @@
 """One gradient step: backward pass, averaging over processes, clipping, optimizer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from yieldrl.foundations.ranks import ranks
-from yieldrl.runtime.averaging import averaged
 
 Loss = Callable[[Any], tuple[Tensor, dict[str, Any]]]
 """From a batch `[B]` to the loss (0-dim) and metrics to log (detached, 0-dim)."""
 
 
-class LatestLoss:
-    """A loss with a name, whose `function` can be replaced at each step."""
+def trained_parameters(optimizer: Optimizer) -> list[nn.Parameter]:
+    """The parameters of an optimizer that require gradients now.
 
-    function: Loss
+    RuntimeError if there are none.
+    """
+    groups = optimizer.param_groups
+    trained = [p for group in groups for p in group["params"] if p.requires_grad]
+    if not trained:
+        raise RuntimeError(
+            f"there is nothing to train: every parameter of"
+            f" {type(optimizer).__name__} has requires_grad=False. Unfreeze some, or"
+            " leave this step out"
+        )
+    return trained
 
-    def __init__(self, name: str) -> None:
-        self.__name__ = name
 
-    def __call__(self, data: Any) -> tuple[Tensor, dict[str, Any]]:
-        return self.function(data)
+def apply_gradients(
+    optimizer: Optimizer,
+    trained: Sequence[nn.Parameter],
+    logs: dict[str, Any],
+    data: Any,
+    max_grad_norm: float | None,
+) -> None:
+    """Average gradients over processes, clip them, and let the optimizer step.
+
+    Args:
+        optimizer: Of the parameters.
+        trained: Those with gradients.
+        logs: Metrics of the loss; they become means over processes, and get the
+            `grad_norm` before clipping, and the `learning_rate`.
+        data: The batch, whose size is the weight of this process's mean.
+        max_grad_norm: Gradients are scaled down to this norm; `inf` measures the norm
+            only, None does neither.
+    """
+    if ranks().count > 1:
+        found = [parameter.grad for parameter in trained]
+        means, of_all = averaged(found, logs, data.numel())
+        logs |= of_all
+        for parameter, mean in zip(trained, means, strict=True):
+            parameter.grad = mean
+    if max_grad_norm is not None:
+        gradients = [p.grad for p in trained if p.grad is not None]
+        logs["grad_norm"] = norm = nn.utils.get_total_norm(gradients)
+        if max_grad_norm < float("inf"):
+            nn.utils.clip_grads_with_norm_(trained, max_grad_norm, norm)
+    optimizer.step()
+    logs["learning_rate"] = optimizer.param_groups[0]["lr"]
 
 
 class GradientStep:
-    """Gradients of a loss, clipped if wanted, and one step of an optimizer.
+    """A gradient step that is taken otherwise than `Algorithm.minimize` takes it.
 
-    Trained are the parameters of the optimizer that require gradients; other parameters
-    that the loss depends on get none. Several processes (see `yieldrl.foundations`)
-    take the step of all their batches together. To accumulate gradients or to scale a
-    loss, override `gradients`; to clip in another way, `clip`.
+    To accumulate gradients or to scale a loss, override `gradients`.
 
     Args:
         loss: From a batch to the loss and what to log. Results per sample, such as
             priorities, it writes into the batch.
-        optimizer: Any of PyTorch's optimizers, with all its options.
-        max_grad_norm: Gradients are scaled down to this norm; `inf` measures the norm
-            only, None does neither.
-        trains_all: Whether the loss depends only on the optimizer's parameters. Then
-            the gradients of others need not be excluded, which takes time.
+        optimizer: Any of PyTorch's optimizers, with all its options. Trained are its
+            parameters that require gradients; others get none.
+        max_grad_norm: See `apply_gradients`.
 
-    >>> import torch
     >>> weight = nn.Parameter(torch.tensor([1.0, 2.0]))
     >>> step = GradientStep(
     ...     lambda x: ((weight * x).sum(), {}), torch.optim.SGD([weight], lr=0.1)
@@ -54,60 +85,53 @@ class GradientStep:
     """
 
     def __init__(
-        self,
-        loss: Loss,
-        optimizer: Optimizer,
-        max_grad_norm: float | None = None,
-        *,
-        trains_all: Callable[[], bool] = lambda: False,
+        self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
     ) -> None:
-        self.loss = loss
-        self.optimizer = optimizer
+        self.loss, self.optimizer = loss, optimizer
         self.max_grad_norm = max_grad_norm
-        self.trains_all = trains_all
 
     def __call__(self, data: Any) -> dict[str, Any]:
-        """Take one step on a batch `[B]`; metrics of the loss and of the step.
-
-        RuntimeError if no parameter of the optimizer requires a gradient.
-        """
-        trained = self.trained_parameters()
+        """Take one step on a batch `[B]`; metrics of the loss and of the step."""
+        trained, optimizer = trained_parameters(self.optimizer), self.optimizer
         try:
             logs = self.gradients(data, trained)
-            if ranks().count > 1:
-                found = [parameter.grad for parameter in trained]
-                means, logs = averaged(found, logs, data.numel())
-                for parameter, mean in zip(trained, means, strict=True):
-                    parameter.grad = mean
-            if self.max_grad_norm is not None:
-                logs["grad_norm"] = self.clip(trained)
-            self.optimizer.step()
+            apply_gradients(optimizer, trained, logs, data, self.max_grad_norm)
         finally:  # the next step begins without gradients
-            self.optimizer.zero_grad()
-        logs["learning_rate"] = self.optimizer.param_groups[0]["lr"]
+            optimizer.zero_grad()
         return logs
-
-    def trained_parameters(self) -> list[nn.Parameter]:
-        """The parameters of the optimizer that require gradients now."""
-        groups = self.optimizer.param_groups
-        trained = [p for group in groups for p in group["params"] if p.requires_grad]
-        if not trained:
-            raise RuntimeError(
-                f"there is nothing to train: every parameter of"
-                f" {type(self.optimizer).__name__} has requires_grad=False. Unfreeze"
-                " some, or leave this step out"
-            )
-        return trained
 
     def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
         """Fill `grad` of the trained parameters; what to log of the loss."""
         loss, logs = self.loss(data)
-        loss.backward(inputs=None if self.trains_all() else trained)
+        loss.backward(inputs=trained)
         return logs
 
-    def clip(self, trained: Sequence[nn.Parameter]) -> Tensor:
-        """Scale the gradients down to `max_grad_norm`; the norm before, 0-dim."""
-        norm = nn.utils.get_total_norm([p.grad for p in trained if p.grad is not None])
-        if self.max_grad_norm is not None and self.max_grad_norm < float("inf"):
-            nn.utils.clip_grads_with_norm_(trained, self.max_grad_norm, norm)
-        return norm
+
+def averaged(
+    gradients: Sequence[Tensor | None], logs: Mapping[str, Any], samples: int
+) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+    """Means over all processes, weighted by their samples, in one exchange.
+
+    Of losses that are means over a batch, that are the gradients and the metrics of all
+    processes' batches taken together.
+
+    Args:
+        gradients: In an order that is the same everywhere; None where there is none.
+        logs: Metrics, 0-dim tensors or numbers, the same ones everywhere.
+        samples: How many this process has.
+    """
+    known = [gradient for gradient in gradients if gradient is not None]
+    device = known[0].device
+    metrics = [torch.as_tensor(x, device=device) for x in logs.values()]
+    own = [*known, *metrics]
+    flat = torch.cat([x.detach().reshape(-1).float() for x in own])
+    weighed = torch.cat([flat * samples, flat.new_full((1,), float(samples))])
+    total = ranks().all_reduce_sum(weighed)
+    sizes = [x.numel() for x in own]
+    found = [
+        mean.view(x.shape).to(x.dtype)
+        for x, mean in zip(own, (total[:-1] / total[-1]).split(sizes), strict=True)
+    ]
+    of_all = iter(found[: len(known)])
+    means = [None if gradient is None else next(of_all) for gradient in gradients]
+    return means, dict(zip(logs, found[len(known) :], strict=True))

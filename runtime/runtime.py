@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor
 from torch.optim import Optimizer
 
 from yieldrl.foundations import Config
@@ -33,47 +32,61 @@ class Runtime:
     def __init__(self, config: Config, device: torch.device) -> None:
         self.config, self.device = config, device
         self.engine: Any = None
+        self._losses: dict[str, tuple[LatestLoss, Loss]] = {}
 
     def function(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function of tensors, compiled if the config says so."""
         rounded = in_precision(self.config.precision, self.device, function)
         return Compiled(name, rounded) if self.config.compile else rounded
 
+    def executed(self, loss: Loss) -> Loss:
+        """A loss as the config says: compiled, in fewer digits, or as it is."""
+        if not self.config.compile and self.config.precision == "float32":
+            return loss
+        name = getattr(loss, "__name__", "loss")
+        if name not in self._losses:
+            latest = LatestLoss(name)
+            function = self.function(f"gradient step ({name})", latest)
+            self._losses[name] = latest, function
+        latest, function = self._losses[name]
+        latest.function = loss  # a new closure in each step may have the same code
+        return function
+
     def gradient_step(
         self,
         loss: Loss,
         optimizer: Optimizer,
         max_grad_norm: float | None,
-        model: nn.Module,
         micro_batches: int | None = None,
-    ) -> GradientStep:
-        """A `GradientStep` of a loss: accumulated, or by an engine.
+    ) -> GradientStep | None:
+        """A step by the engine, or accumulated; None for the one of `minimize`.
 
         Args:
             loss: From a batch to the loss and metrics.
             optimizer: Says what is trained.
             max_grad_norm: Gradients are scaled down to it; None leaves them.
-            model: All that the loss may depend on.
             micro_batches: Into how many parts a batch is cut to save memory, if it is.
         """
-        name = getattr(loss, "__name__", "loss")
-        loss = self.function(f"gradient step ({name})", loss)
         if self.engine is not None:
-            options = loss, optimizer, max_grad_norm, micro_batches
+            options = self.executed(loss), optimizer, max_grad_norm, micro_batches
             return self.engine.gradient_step(*options)
-        all_trained = partial(trains_all, optimizer, model)
-        if micro_batches is not None:
-            options = {"micro_batches": micro_batches, "trains_all": all_trained}
-            return AccumulatedStep(loss, optimizer, max_grad_norm, **options)
-        return GradientStep(loss, optimizer, max_grad_norm, trains_all=all_trained)
+        if micro_batches is None:
+            return None
+        options = self.executed(loss), optimizer, max_grad_norm
+        return AccumulatedStep(*options, micro_batches=micro_batches)
 
     def gathered(self) -> AbstractContextManager[Any]:
         """Context in which the whole model can be read, though processes share it."""
         return nullcontext() if self.engine is None else self.engine.gathered()
 
 
-def trains_all(optimizer: Optimizer, model: nn.Module) -> bool:
-    """Whether an optimizer has all of a model's parameters that require gradients."""
-    groups = optimizer.param_groups
-    own = {id(parameter) for group in groups for parameter in group["params"]}
-    return all(id(p) in own for p in model.parameters() if p.requires_grad)
+class LatestLoss:
+    """A loss with a name, whose `function` can be replaced at each step."""
+
+    function: Loss
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, data: Any) -> tuple[Tensor, dict[str, Any]]:
+        return self.function(data)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from factories import update
 from gymnasium.spaces import Box
 from tensordict import TensorDict
 from torch.distributed.fsdp import FSDPModule
@@ -133,7 +134,7 @@ def of_ppo(name):
         entries |= {key: torch.rand(8, 4) for key in ("reward", "log_prob")}
         ends = {key: torch.rand(8, 4) < 0.1 for key in ("terminated", "truncated")}
         rollout = TensorDict(entries | ends, [8, 4])
-        logs.append({k: float(x) for k, x in algorithm.update(rollout).items()})
+        logs.append({k: float(x) for k, x in update(algorithm, rollout).items()})
     return {"logs": logs, "whole": whole(algorithm)}
 
 
@@ -156,7 +157,8 @@ def of_sac(name):
         entries = {key: torch.rand(8, 3) for key in ("obs", "next_obs", "action")}
         entries |= {"reward": torch.rand(8), "discount": torch.full((8,), 0.9)}
         batch = TensorDict({**entries, "terminated": torch.rand(8) < 0.1}, [8])
-        found = algorithm.train_step(batch)
+        with algorithm.learning():
+            found = algorithm.learn(batch)
         logs.append({k: float(x) for k, x in found.items()})
         algorithm.sync_if_due(1)
     target = algorithm.target_critic.state_dict()

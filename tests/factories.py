@@ -13,6 +13,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from yieldrl.buffers import ReplayBuffer
+from yieldrl.foundations import means
 
 SMALL = {
     "batch_size": 8,
@@ -153,3 +154,15 @@ def resumed(trainer: Any, stop: int, folder: Any, **parts: Any) -> list[dict[str
     logs = list(islice(map(plain, trainer()), stop))
     again = type(trainer).load(trainer.save(folder / f"{stop}.pt"), **parts)
     return [*logs, *map(plain, again())]
+
+
+def step(algorithm, data):
+    """One counted gradient step of an algorithm on a batch; its metrics."""
+    with algorithm.learning():
+        return algorithm.learn(data)
+
+
+def update(algorithm, rollout):
+    """All gradient steps of an algorithm on a rollout; the means of their metrics."""
+    minibatches, logs = algorithm.begin(rollout)
+    return logs | means(list(algorithm.update(minibatches)))

@@ -9,6 +9,7 @@ import torch
 
 from yieldrl.foundations import ranks
 from yieldrl.language import policy_for
+from yieldrl.on_policy.rollouts import evaluate_rollout
 
 NAMES = ("grpo", "rloo", "reinforce_pp", "dr_grpo", "dapo", "gspo")
 SETTINGS = {
@@ -49,12 +50,13 @@ def one_step(name):
         for _ in trainer():
             if trainer.buffer.full:
                 break
-        rollout = trainer.agent.annotated(trainer.buffer.rollout().clone())
+        rollout = trainer.buffer.rollout().clone()
+        evaluate_rollout(trainer.algorithm, rollout)
         reward = torch.tensor([[0.0, 1, 0, 0, 1, 1, 0, 1]])
         rollout["reward"] = reward if ranks().first else reward.clone()
         if not ranks().first:
             rollout["reward"][:, : 8 if name == "rloo" else 4] = 1.0
-        logs = trainer.algorithm.update(rollout.clone())
+        logs = trainer.update(rollout.clone())
         return {
             "before": before,
             "rollout": rollout,

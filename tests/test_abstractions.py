@@ -184,7 +184,7 @@ class TestParts:
             trainer = trainer_of(ppo, envs=Counter(), **options)
             evaluations = [log for log in trainer() if log["log_type"] == "evaluate"]
             assert evaluations[-1]["logs"]["episode_return"] == 6.0
-        assert trainer.eval_envs is batch
+        assert trainer.evaluator.envs is batch
 
     def test_what_does_not_fit_is_refused(self):
         class Talking(Counter):
@@ -342,7 +342,7 @@ class TestAgent:
 
     def test_how_it_acts_may_be_replaced(self):
         agent = self.agent(Discrete(9), Box(-1, 1, (3,)))
-        agent.act = lambda inputs, generator: {"action": torch.ones(16).long()}
+        agent.explore = lambda obs: (torch.ones(16).long(), {})
         action, _ = agent.sample(np.zeros((16, 3), dtype=np.float32))
         assert action.tolist() == [1] * 16
 

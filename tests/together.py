@@ -4,6 +4,7 @@ The command line comes first, so that it is what joins the two processes.
 """
 
 import atexit
+import copy
 import os
 import sys
 from pathlib import Path
@@ -49,8 +50,8 @@ def one_step():
             if trainer.buffer.full:
                 break
         rollout = trainer.buffer.rollout().clone()
-        annotated = trainer.agent.annotated(rollout.clone())
-        passes, _ = trainer.algorithm.begin(annotated)
+        annotated = rollout.clone()
+        passes, _ = copy.deepcopy(trainer.algorithm).begin(annotated)
         data = passes.minibatch().clone()
         for log in trainer():
             if log["log_type"] == "train":

@@ -5,8 +5,8 @@ from tensordict import TensorDict
 from torch import nn
 from vla_folders import CHUNKS, OBSERVED, seen
 
+from yieldrl.abstractions import Algorithm
 from yieldrl.foundations import Config
-from yieldrl.runtime import Learner
 from yieldrl.vla import VLAConfig, load_vla_model
 
 SIZES = 6, 4
@@ -40,7 +40,7 @@ class Number(nn.Module):
         self.number = nn.Parameter(torch.tensor(0.5))
 
 
-class Two(Learner):
+class Two(Algorithm):
     """Two losses with one optimizer of two groups, and one loss with each of two more.
 
     Args:
@@ -97,8 +97,13 @@ class Two(Learner):
         return {**logs, "policy_norm": norm}
 
     def take(self, loss, data, optimizer, max_grad_norm, parts):
-        options = loss, optimizer, max_grad_norm, self.model, parts
-        return self.runtime.gradient_step(*options)(data)
+        step = self.runtime.gradient_step(loss, optimizer, max_grad_norm, parts)
+        if step is None:
+            return self.minimize(loss, data, optimizer, max_grad_norm)
+        return step(data)
+
+    def predict(self, obs):
+        return self.model.hidden(obs)
 
 
 def batches(count=6):
@@ -120,7 +125,7 @@ def curve(algorithm, own=lambda data: data, parts=None):
     return found
 
 
-class Adapted(Learner):
+class Adapted(Algorithm):
     """A tiny VLA, of which adapters and value head are trained."""
 
     def __init__(self):
@@ -133,6 +138,12 @@ class Adapted(Learner):
             if params
         ]
         self.optimizer = torch.optim.AdamW(groups, fused=True)
+
+    def predict(self, obs):
+        return self.model.predict(obs)
+
+    def learn(self, data):
+        return self.minimize(self.loss, data)
 
     def loss(self, data):
         output = self.model.evaluate(data["obs"], data["action"])

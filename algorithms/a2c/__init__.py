@@ -1,8 +1,7 @@
 """Advantage actor-critic (Mnih et al. 2016, arXiv:1602.01783)."""
 
-from yieldrl.algorithms.ppo import Model
+from yieldrl.algorithms.ppo import Agent, Model
 
-from .agent import Agent
 from .algorithm import Algorithm
 from .config import Config
 from .trainer import Trainer

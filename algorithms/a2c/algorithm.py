@@ -4,17 +4,20 @@ Mnih et al. 2016, "Asynchronous Methods for Deep Reinforcement Learning",
 arXiv:1602.01783, algorithm S3, with its threads in step.
 """
 
+from typing import Any
+
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.abstractions import Logs
-from yieldrl.on_policy import OnPolicyAlgorithm
+from yieldrl.algorithms import ppo
+from yieldrl.buffers import Minibatches, transitions
 
 from .config import Config
 
 
-class Algorithm(OnPolicyAlgorithm):
+class Algorithm(ppo.Algorithm):
     """The policy gradient, with value loss and entropy bonus.
 
     PPO's gradient at its very first step is this one: the ratio is 1 there, so no clip
@@ -35,6 +38,10 @@ class Algorithm(OnPolicyAlgorithm):
         parameters, rate = self.model.parameters(), self.config.learning_rate
         return torch.optim.RMSprop(parameters, lr=rate, alpha=0.99, eps=1e-5)
 
+    def evaluate(self, inputs: Any) -> dict[str, Tensor]:
+        """`V(s)` `[B]`: where its own weights acted there is no need of `log_prob`."""
+        return {"value": self.model.get_value(inputs["obs"])}
+
     def prepare(self, rollout: TensorDict) -> TensorDict:
         """Compute advantages and returns, once per rollout `[T, N]`; nothing moves.
 
@@ -44,6 +51,10 @@ class Algorithm(OnPolicyAlgorithm):
         current = known and not self.is_stale(rollout)
         prepared = super().prepare(rollout)
         return prepared.exclude("log_prob") if current else prepared
+
+    def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
+        """One minibatch of all transitions of a rollout `[T, N]`, used once."""
+        return Minibatches(transitions(data), 1, 1, seed)
 
     def update_normalization(self, rollout: TensorDict) -> None:
         """Move the scale of rewards; that of observations moves after the step.
@@ -55,22 +66,26 @@ class Algorithm(OnPolicyAlgorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on the transitions `[B]` of a rollout."""
-        logs = self.minimize(self.loss, data, max_grad_norm=self.config.max_grad_norm)
+        logs = super().learn(data)
         self.model.update_normalization(data)
         return logs
 
-    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+    def loss(
+        self, data: TensorDict, evaluated: tuple[Any, ...] | None = None
+    ) -> tuple[Tensor, Logs]:
         """The loss of the transitions `[B]` of a rollout, and what to log of it."""
-        inputs = self.model.inputs(data)
-        log_prob, entropy, value = self.model.evaluate_actions(inputs, data["action"])
+        config, model = self.config, self.model
+        if evaluated is None:
+            evaluated = model.evaluate_actions(model.inputs(data), data["action"])
+        log_prob, entropy, value = evaluated  # [B], [B], [B] or None
         policy_loss, entropy = self.policy_loss(log_prob, data), entropy.mean()
-        loss = policy_loss - self.config.entropy_coef * entropy
+        loss = policy_loss - config.entropy_coef * entropy
         logs = {"policy_loss": policy_loss, "entropy": entropy}
         if value is not None:
             value_loss = 0.5 * (value - data["returns"]).square().mean()
-            loss = loss + self.config.value_coef * value_loss
+            loss = loss + config.value_coef * value_loss
             logs["value_loss"] = value_loss
-        logs = {"loss": loss, **logs, **self.model.metrics()}
+        logs = {"loss": loss, **logs, **model.metrics()}
         return loss, {name: metric.detach() for name, metric in logs.items()}
 
     def policy_loss(self, log_prob: Tensor, data: TensorDict) -> Tensor:

@@ -1,14 +1,23 @@
 """Hyper-parameters of A2C."""
 
+from typing import ClassVar
+
 from pydantic.dataclasses import dataclass
 
+from yieldrl.algorithms import ppo
 from yieldrl.foundations import LearningRate
-from yieldrl.on_policy import OnPolicyConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(OnPolicyConfig):
+class Config(ppo.Config):
     """Advantage actor-critic; the defaults solve CartPole-v1 in 100 000 steps."""
+
+    num_epochs: ClassVar[int] = 1  # each rollout is used once, as a whole
+    num_minibatches: ClassVar[int] = 1
+    clip_coef: ClassVar[float] = 0.0
+    clip_value: ClassVar[None] = None
+    target_kl: ClassVar[None] = None
+    desired_kl: ClassVar[None] = None
 
     num_envs: int = 8
 

@@ -1,19 +1,14 @@
 """The schedule of A2C."""
 
-from yieldrl.algorithms.ppo import Model
-from yieldrl.on_policy import OnPolicyTrainer
+from yieldrl.algorithms import ppo
 
-from .agent import Agent
 from .algorithm import Algorithm
 from .config import Config
 
 
-class Trainer(OnPolicyTrainer):
+class Trainer(ppo.Trainer):
     """A few steps in every environment, one gradient step on all of them, again."""
 
     config: Config
-    agent: Agent
     config_class = Config
-    model_class = Model
     algorithm_class = Algorithm
-    agent_class = Agent

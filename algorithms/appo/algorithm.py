@@ -9,17 +9,16 @@ learning from the rollout begins. theta is the one of the moment, which every gr
 step moves away from pi. Where collecting and learning take turns, mu is pi.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.abstractions import Policy
 from yieldrl.algorithms import ppo
 from yieldrl.functional import vtrace
-from yieldrl.runtime.acting_record import evaluated
+from yieldrl.on_policy.rollouts import evaluate_rollout, in_chunks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,17 +38,13 @@ class Algorithm(ppo.Algorithm):
     is only how far theta goes from pi, for the ratio is theta / pi.
     """
 
-    def __init__(self, model: Policy, config: ppo.Config) -> None:
-        super().__init__(model, config)
-        function = self.runtime.function
-        self.evaluating = function("evaluation by the learner", self.evaluate)
-
     @torch.no_grad()
     def prepare(self, rollout: TensorDict) -> TensorDict:
         """Compute V-trace's advantages and returns, once per rollout `[T, N]`.
 
         What comes back has the `log_prob` of pi, from which the ratio starts.
         """
+        evaluate_rollout(self, rollout)
         with_pi = rollout.copy().set("log_prob_now", self.log_prob(rollout))
         prepared = super().prepare(with_pi)
         rollout.update(with_pi.select("value", "advantage", "returns"))
@@ -57,12 +52,7 @@ class Algorithm(ppo.Algorithm):
 
     def log_prob(self, rollout: TensorDict) -> Tensor:
         """`log pi(a | s)` of the weights of now, `[T, N]`, rounded as when acting."""
-        return evaluated(self.evaluating, self.model, rollout)["log_prob"]
-
-    def evaluate(self, inputs: Any) -> dict[str, Tensor]:
-        """The `log_prob [B]` of actions, as a function of tensors."""
-        log_prob, *_ = self.model.evaluate_actions(inputs["obs"], inputs["action"])
-        return {"log_prob": log_prob}
+        return in_chunks(self.evaluated, self.model, rollout)["log_prob"]
 
     def advantage(
         self, rollout: TensorDict, reward: Tensor, next_value: Tensor

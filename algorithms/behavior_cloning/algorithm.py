@@ -9,7 +9,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.buffers import Windows, actions_taken
+from yieldrl.buffers import actions_taken
 from yieldrl.on_policy import sum_executed
 
 from .config import Config
@@ -47,12 +47,6 @@ class Algorithm(abstractions.Algorithm):
     def predict(self, obs: Any) -> Tensor:
         """The most likely action `[B, ...]`."""
         return self.model.predict(obs)
-
-    def update(self, rollout: TensorDict) -> Logs:
-        """One gradient step on all actions of a rollout `[T, N]`, the policy's."""
-        windows = Windows(rollout.to(self.device), None, self.config.gamma, seed=0)
-        data = windows.minibatch(0, rollout.numel(), values=self.learns_values)
-        return self.train_step(data)
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The objective to minimise on a minibatch `[B]`, and what to log of it."""

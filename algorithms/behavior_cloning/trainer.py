@@ -7,15 +7,17 @@ from typing import Any
 
 import gymnasium
 import torch
+from tensordict import TensorDict
 
 from yieldrl import abstractions
-from yieldrl.abstractions import LogData
+from yieldrl.abstractions import LogData, Logs
 from yieldrl.algorithms.ppo import Model
-from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
+from yieldrl.buffers import Demonstrations, Windows, read_dataset, write_dataset
 from yieldrl.collectors import Collector, SyncCollector
 from yieldrl.collectors.expert import Expert, expert_envs, find_rule
 from yieldrl.envs.wrappers import ActionChunks
 from yieldrl.foundations import ranks
+from yieldrl.foundations.conversion import check_shapes
 from yieldrl.language import writer_or
 
 from .agent import Agent
@@ -36,10 +38,10 @@ class Trainer(abstractions.Trainer):
     buffer: Demonstrations
 
     config_class = Config
-    model_class = Model
+    model_class = staticmethod(writer_or(Model))
     algorithm_class = Algorithm
     agent_class = Agent
-    parallel = True
+    learns_in_step = True
 
     @property
     def collecting_done(self) -> bool:
@@ -87,11 +89,6 @@ class Trainer(abstractions.Trainer):
     def evaluation_due(self) -> bool:
         return self.evaluator.due(self.agent.learn_step, lambda: self.training_done)
 
-    @property
-    def default_model(self) -> Any:
-        """Maker of the policy: a language model if actions are text."""
-        return writer_or(super().default_model, self.envs)
-
     def make_buffer(self) -> Demonstrations:
         config, envs = self.config, expert_envs(self.envs)
         spaces = envs.single_observation_space, envs.single_action_space
@@ -117,6 +114,16 @@ class Trainer(abstractions.Trainer):
         seed, rows = ranks().derive_seed(config.seed, "envs"), self.buffer.num_steps
         options = {"seed": seed, "report_every": min(128, rows)}
         return SyncCollector(envs, acts, self.buffer, **options)
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """One gradient step on all actions of a rollout `[T, N]`, the policy's."""
+        check_shapes(rollout)
+        windows = Windows(
+            rollout.to(self.agent.device), None, self.config.gamma, seed=0
+        )
+        values = self.algorithm.learns_values
+        data = windows.minibatch(0, rollout.numel(), values=values)
+        return abstractions.Agent.learn(self.agent, data)
 
     def _run_collect(self) -> LogData:
         folder = self.config.save_demonstrations if ranks().first else None

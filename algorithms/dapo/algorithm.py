@@ -15,6 +15,7 @@ from torch import Tensor
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import grpo
 from yieldrl.foundations import Count, Positive, mean_of_all
+from yieldrl.on_policy.rollouts import evaluate_rollout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +76,11 @@ class Trainer(grpo.Trainer):
         super().__init__(config, **parts)
         self.kept: list[TensorDict] = []
 
-    def rollout_due(self) -> tuple[TensorDict | None, Logs]:
+    def _rollout_due(self) -> tuple[TensorDict | None, Logs]:
         """All rollouts that are kept side by side, `[T, K * N]`, if they are enough."""
-        latest, _ = super().rollout_due()
+        latest, _ = super()._rollout_due()
         assert latest is not None
+        evaluate_rollout(self.algorithm, latest)
         kept, config = [*self.kept, latest], self.config
         algorithm: Any = self.algorithm
         rollout = TensorDict.cat(kept, 1)

@@ -1,6 +1,6 @@
 """Direct preference optimization (Rafailov et al. 2023, arXiv:2305.18290)."""
 
-from yieldrl.on_policy import MLPActor as Model
+from yieldrl.algorithms.ppo.model import Actor as Model
 
 from .agent import Agent
 from .algorithm import Algorithm

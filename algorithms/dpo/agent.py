@@ -1,11 +1,7 @@
 """The agent of DPO: explores by sampling from its policy."""
 
-from yieldrl.on_policy import SamplingAgent
-
-from .algorithm import Algorithm
+from yieldrl.algorithms import ppo
 
 
-class Agent(SamplingAgent):
+class Agent(ppo.Agent):
     """Samples the actions that are judged; nothing else need be remembered of them."""
-
-    algorithm: Algorithm

@@ -5,6 +5,7 @@ Reward Model", arXiv:2305.18290.
 """
 
 import copy
+from typing import Any
 
 import torch
 from tensordict import TensorDict
@@ -12,14 +13,15 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from yieldrl.abstractions import Logs, Policy
+from yieldrl.algorithms import ppo
 from yieldrl.buffers import EpisodeGroups, Minibatches
-from yieldrl.on_policy import OnPolicyAlgorithm, in_rows, tokens_taken
-from yieldrl.on_policy.group_algorithm import evaluate_steps, log_prob_of
+from yieldrl.on_policy import in_rows, tokens_taken
+from yieldrl.on_policy.episode_rows import evaluate_steps, log_prob_of
 
 from .config import Config
 
 
-class Algorithm(OnPolicyAlgorithm):
+class Algorithm(ppo.Algorithm):
     """Make the better answer of a pair more likely, and the other one less.
 
     If `beta log(pi / reference)` is the reward of an answer, then `pi` is the best
@@ -63,24 +65,22 @@ class Algorithm(OnPolicyAlgorithm):
             pairs["reference"] = log_prob_of(self.reference, pairs)
         return pairs
 
-    def rollout_logs(self, rollout: TensorDict, prepared: TensorDict) -> Logs:
+    def rollout_logs(self, rollout: TensorDict, data: TensorDict) -> Logs:
         """The number of pairs, and the share of pairs dropped for equal returns."""
         groups = EpisodeGroups.of(rollout, 2, self.config.gamma)
         whole = groups.whole.all(1).sum()
-        equal = 1 - len(prepared) / whole.clamp(min=1)
-        return {"dpo/pairs": float(len(prepared)), "dpo/equal_pairs": equal}
+        equal = 1 - len(data) / whole.clamp(min=1)
+        return {"dpo/pairs": float(len(data)), "dpo/equal_pairs": equal}
 
-    def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
+    def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """Epochs in random order over pairs `[P, 2, T]`."""
         config = self.config
-        parts = -(-len(prepared) // config.pairs_per_step)
-        return Minibatches(prepared, config.num_epochs, max(1, parts), seed)
+        parts = -(-len(data) // config.pairs_per_step)
+        return Minibatches(data, config.num_epochs, max(1, parts), seed)
 
-    def learn(self, data: TensorDict) -> Logs:
-        """One gradient step on a minibatch of pairs `[B, 2, T]`."""
-        return self.minimize(self.loss, data, max_grad_norm=self.config.max_grad_norm)
-
-    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+    def loss(
+        self, data: TensorDict, evaluated: tuple[Any, ...] | None = None
+    ) -> tuple[Tensor, Logs]:
         """Equation 7 for pairs `[B, 2, T]`, and what to log."""
         log_ratio = self.log_ratio(data)
         reward = self.config.beta * log_ratio.sum((2, 3))  # [B, 2]

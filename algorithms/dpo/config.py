@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.algorithms import behavior_cloning
+from yieldrl.algorithms.behavior_cloning.cloning_config import CloningConfig
 from yieldrl.foundations import (
     BatchSize,
     LearningRate,
@@ -14,7 +14,6 @@ from yieldrl.foundations import (
     Steps,
     StepsOrZero,
 )
-from yieldrl.on_policy import CloningConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +21,13 @@ class Config(CloningConfig):
     """Direct preference optimization; the defaults clone an expert of sums for a
     moment, and learn from pairs of the clone's own answers in a minute."""
 
-    cloning_class: ClassVar[Any] = behavior_cloning.Config
     uncompiled: ClassVar[str | None] = "episodes of every rollout have other lengths"
     critic_obs: ClassVar[tuple[str, ...]] = ()  # there is no critic
+    num_minibatches: ClassVar[int] = 1  # `pairs_per_step` says
+    clip_coef: ClassVar[float] = 0.0
+    clip_value: ClassVar[None] = None
+    target_kl: ClassVar[None] = None
+    desired_kl: ClassVar[None] = None
     gae_lambda: ClassVar[float] = 1.0
     value_coef: ClassVar[float] = 0.0
     entropy_coef: ClassVar[float] = 0.0

@@ -1,15 +1,13 @@
 """The schedule of DPO."""
 
-from typing import Any
-
 from gymnasium.vector import VectorEnv
 
 from yieldrl.abstractions import Policy
-from yieldrl.algorithms import behavior_cloning
+from yieldrl.algorithms.behavior_cloning.cloned_first import ClonesFirst
+from yieldrl.algorithms.ppo.model import Actor
 from yieldrl.envs.names import find_function
 from yieldrl.envs.wrappers import GroupStarts, JudgedReward
 from yieldrl.language import writer_or
-from yieldrl.on_policy import ClonesFirst, MLPActor
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -28,23 +26,18 @@ class Trainer(ClonesFirst):
     """
 
     config: Config
-    agent: Agent
     config_class = Config
-    model_class = MLPActor
+    model_class = staticmethod(writer_or(Actor))
     policy_class = Policy
     algorithm_class = Algorithm
     agent_class = Agent
-    cloning_class = behavior_cloning.Trainer
 
-    parallel = False  # processes would drop different pairs
+    learns_in_step = False  # processes would drop different pairs
 
-    @property
-    def default_model(self) -> Any:
-        """Maker of the policy: a language model if actions are text."""
-        return writer_or(super().default_model, self.envs)
-
-    def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:
+    def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
         """Let the judge score actions, and pairs of environments begin together."""
+        if not training:
+            return envs
         if self.config.judge != "reward":
             judge = find_function("judge", self.config.judge, "(obs, action)")
             envs = JudgedReward(envs, judge)

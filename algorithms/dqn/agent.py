@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.abstractions import Logs
 from yieldrl.foundations import derive_seed, spaces
 from yieldrl.off_policy import EpsilonGreedy
 
@@ -38,13 +36,6 @@ class Agent(EpsilonGreedy):
             return random, {}
         where = torch.from_numpy(explores).to(self.device)
         return torch.where(where, random, self.algorithm.predict(obs)), {}
-
-    def learn(self, data: TensorDict) -> Logs:
-        """One gradient step on a batch `[B]`, of the size that is due by now."""
-        config = self.algorithm.config
-        if config.anneal_learning_rate:
-            self.algorithm.anneal(self.sample_step / config.total_steps)
-        return super().learn(data)
 
     def state_dict(self) -> dict[str, Any]:
         """The state of every agent, and that of `rng`."""

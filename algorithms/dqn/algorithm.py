@@ -76,6 +76,8 @@ class Algorithm(abstractions.Algorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a batch `[B]`."""
+        if self.config.anneal_learning_rate:
+            self.anneal(self.counters.sample_step / self.config.total_steps)
         norm = self.config.max_grad_norm or math.inf  # inf: only measure it
         return self.minimize(self.loss, data, max_grad_norm=norm)
 

@@ -105,12 +105,6 @@ class Algorithm(abstractions.Algorithm):
         steps, optimizer = segment.flatten(), self.behavior_optimizer
         return self.minimize(self.behavior_loss, steps, optimizer, norm) | logs
 
-    def update(self, rollout: TensorDict) -> Logs:
-        """A gradient step on a whole rollout `[T, N]`, as sequences."""
-        logs = self.train_step(rollout.to(self.device))
-        self.sync_if_due(self.config.target_every)
-        return logs
-
     def sync_target(self) -> None:
         """Move the target critic: `theta' += tau (theta - theta')`."""
         TargetUpdate(self.model.critic, self.target_critic, self.config.tau)()

@@ -1,6 +1,7 @@
 """The schedule of Dreamer."""
 
-from yieldrl.abstractions import Logs
+from tensordict import TensorDict
+
 from yieldrl.off_policy import OffPolicyTrainer
 
 from .agent import Agent
@@ -35,7 +36,7 @@ class Trainer(OffPolicyTrainer):
         full = len(self.buffer) == self.buffer.capacity  # then drawing says why not
         return full or self.buffer.has_sequences(self.config.sequence_length)
 
-    def _replay(self) -> Logs:
-        """One gradient step on sequences `[T, B]`, which go over ends of episodes."""
+    def sample_batch(self) -> TensorDict:
+        """Sequences `[T, B]`, which go over ends of episodes."""
         size, length = self.config.batch_size, self.config.sequence_length
-        return self.agent.learn(self.buffer.sequences(size, length, crossing=True))
+        return self.buffer.sequences(size, length, crossing=True)

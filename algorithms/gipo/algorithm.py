@@ -41,7 +41,7 @@ class Algorithm(ppo.Algorithm):
         """`exp(-0.5 (log r / sigma)^2)`, `[B]`, detached."""
         return (-0.5 * (ratio.detach().log() / self.config.gipo_sigma).square()).exp()
 
-    def gain(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+    def surrogate(self, ratio: Tensor, advantage: Tensor) -> Tensor:
         """The weighted ratio times the advantage, to be maximised, `[B]`."""
         return self.weight(ratio) * ratio * advantage
 

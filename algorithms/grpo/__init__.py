@@ -1,6 +1,6 @@
 """Group relative policy optimization (Shao et al. 2024, arXiv:2402.03300)."""
 
-from yieldrl.on_policy import MLPActor as Model
+from yieldrl.algorithms.ppo.model import Actor as Model
 
 from .agent import Agent
 from .algorithm import Algorithm

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.algorithms import behavior_cloning
+from yieldrl.algorithms.behavior_cloning.cloning_config import CloningConfig
 from yieldrl.foundations import (
     Coefficient,
     Count,
@@ -14,7 +14,6 @@ from yieldrl.foundations import (
     UnitInterval,
 )
 from yieldrl.language import LanguageConfig
-from yieldrl.on_policy import CloningConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,10 +21,12 @@ class Config(LanguageConfig, CloningConfig):
     """Group relative policy optimization; the defaults let a small transformer write
     sums: it clones an expert until it is right now and then, and goes on by itself."""
 
-    cloning_class: ClassVar[Any] = behavior_cloning.Config
     uncompiled: ClassVar[str | None] = "episodes of every rollout have other lengths"
     critic_obs: ClassVar[tuple[str, ...]] = ()  # there is no critic
     report_every: ClassVar[Any] = property(lambda self: min(128, self.num_steps))
+    clip_value: ClassVar[None] = None
+    target_kl: ClassVar[None] = None
+    desired_kl: ClassVar[None] = None
     gae_lambda: ClassVar[float] = 1.0
     value_coef: ClassVar[float] = 0.0
     normalize_advantage: ClassVar[bool] = False  # done per group

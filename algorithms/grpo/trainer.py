@@ -1,15 +1,14 @@
 """The schedule of GRPO."""
 
 import warnings
-from typing import Any
 
 from gymnasium.vector import VectorEnv
 
 from yieldrl.abstractions import Policy
-from yieldrl.algorithms import behavior_cloning
+from yieldrl.algorithms.behavior_cloning.cloned_first import ClonesFirst
+from yieldrl.algorithms.ppo.model import Actor
 from yieldrl.envs.wrappers import GroupStarts
 from yieldrl.language import writer_or
-from yieldrl.on_policy import ClonesFirst, MLPActor
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -27,21 +26,16 @@ class Trainer(ClonesFirst):
     """
 
     config: Config
-    agent: Agent
     config_class = Config
-    model_class = MLPActor
+    model_class = staticmethod(writer_or(Actor))
     policy_class = Policy
     algorithm_class = Algorithm
     agent_class = Agent
-    cloning_class = behavior_cloning.Trainer
 
-    @property
-    def default_model(self) -> Any:
-        """Maker of the policy: a language model if actions are text."""
-        return writer_or(super().default_model, self.envs)
-
-    def wrap_training_envs(self, envs: VectorEnv) -> VectorEnv:
+    def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
         """Let groups of environments begin together, once a rollout or oftener."""
+        if not training:
+            return envs
         steps = self.config.num_steps
         groups = GroupStarts(envs, self.config.group_size, steps)
         if groups.horizon is not None and groups.horizon > steps:

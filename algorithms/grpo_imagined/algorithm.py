@@ -9,7 +9,7 @@ from yieldrl.functional import discounted_returns
 from yieldrl.imagination.config import WorldModelConfig
 from yieldrl.imagination.imagining import ImaginesToo
 from yieldrl.imagination.refreshing import RefreshesImagination
-from yieldrl.on_policy.group_algorithm import log_prob_of
+from yieldrl.on_policy.episode_rows import log_prob_of
 
 
 @dataclass(frozen=True, kw_only=True)

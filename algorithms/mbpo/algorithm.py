@@ -14,6 +14,8 @@ from torch import Generator, Tensor
 
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.algorithms import sac
+from yieldrl.experiments import on_ray
+from yieldrl.experiments.parts import transition_parts
 from yieldrl.imagination import (
     EnsembleModel,
     ImaginationConfig,
@@ -112,11 +114,11 @@ class Trainer(sac.Trainer):
     algorithm_class = Algorithm
     imagination: ReplayedImagination
 
-    def _make_parts(self, *args: Any, **kwargs: Any) -> None:
-        super()._make_parts(*args, **kwargs)
+    def _make_parts(self, buffer: Any, collector: Any) -> None:
+        super()._make_parts(buffer, collector)
         parts = self.agent.algorithm, self.buffer
-        self.imagination = ReplayedImagination(*parts, **self.transition_parts)
-        self.imagination.elsewhere = self._make_imagination()
+        self.imagination = ReplayedImagination(*parts, **transition_parts(self))
+        self.imagination.elsewhere = on_ray.make_imagination(self)
 
     def _run_train(self) -> LogData:
         now, logs = self.agent.sample_step, {}
@@ -126,9 +128,9 @@ class Trainer(sac.Trainer):
         log["logs"] |= logs
         return log
 
-    def _replay(self) -> Logs:
-        """One gradient step on a batch that is real in part."""
-        return self.agent.learn(self.imagination.sample(self.config.batch_size))
+    def sample_batch(self) -> TensorDict:
+        """A batch that is real in part, `[B]`."""
+        return self.imagination.sample(self.config.batch_size)
 
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), "imagination": self.imagination.state_dict()}

@@ -4,17 +4,14 @@ from typing import Any
 
 from torch import Tensor
 
-from yieldrl.on_policy import SamplingAgent
+from yieldrl import abstractions
+from yieldrl.runtime import in_precision
 
-from .algorithm import Algorithm
 
-
-class Agent(SamplingAgent):
+class Agent(abstractions.Agent):
     """Samples actions from the policy."""
 
-    algorithm: Algorithm
-
-    def annotate(self, obs: Any, action: Tensor) -> dict[str, Tensor]:
-        """The `log_prob` of actions `[B, ...]` and, with a critic, the `value [B]`."""
-        log_prob, _, value = self.algorithm.model.evaluate_actions(obs, action)
-        return {"log_prob": log_prob} | ({} if value is None else {"value": value})
+    def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
+        """A random `action [B, ...]` of the policy, and what the buffer keeps of it."""
+        sample = in_precision(self.config.precision, self.device, self.model.sample)
+        return sample(obs, self.generator, record=self.records_log_prob)

@@ -1,18 +1,30 @@
 """Hyper-parameters of PPO."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.foundations import LearningRate, Positive
-from yieldrl.on_policy import OnPolicyConfig, check_desired_kl
+from yieldrl import foundations
+from yieldrl.foundations import (
+    Coefficient,
+    Count,
+    LearningRate,
+    Positive,
+    UnitInterval,
+)
+from yieldrl.on_policy.config import ActorCriticConfig
+from yieldrl.on_policy.rollouts import HIGHEST_RATE, LOWEST_RATE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(OnPolicyConfig):
+class Config(ActorCriticConfig):
     """Proximal policy optimization; the defaults solve CartPole-v1 in 100 000 steps and
     Pendulum-v1 in 300 000."""
+
+    num_steps: Count = 128
+    """Steps that every environment takes for a rollout (T). More give better estimates
+    of the advantage and fewer updates."""
 
     num_epochs: Annotated[int, Field(ge=1, le=10**4)] = 4
     """Passes over each rollout. More learn more from it and move the policy further
@@ -23,6 +35,39 @@ class Config(OnPolicyConfig):
 
     learning_rate: LearningRate = 1e-3
     """Learning rate of Adam at the start. Too high makes the policy collapse."""
+
+    anneal_learning_rate: bool = True
+    """Let the learning rate fall linearly to zero at `total_steps`. Turn it off to go
+    on training later."""
+
+    gamma: UnitInterval = 0.99
+    """Discount of future rewards, from 0 (only the next one counts) to 1 (all count
+    alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
+
+    gae_lambda: UnitInterval = 0.95
+    """Lambda of generalized advantage estimation: 0 trusts the critic (little variance,
+    more bias), 1 sums the rewards (much variance, no bias of the critic)."""
+
+    normalize_advantage: bool = True
+    """Subtract the mean of every minibatch's advantages and divide by their standard
+    deviation, so that the size of rewards does not change the size of the steps."""
+
+    entropy_coef: Coefficient = 0.01
+    """Weight of the policy's entropy in the objective. Higher keeps the policy more
+    random and exploring for longer; 0 leaves it to the rewards."""
+
+    value_coef: Coefficient = 0.5
+    """Weight of the value loss beside the policy loss. It matters most where actor and
+    critic share layers, and for `max_grad_norm`, which applies to both together."""
+
+    max_grad_norm: Positive = 0.5
+    """Gradients with a larger norm are scaled down to it. Lower makes steps more even
+    and smaller; a very large number turns it off."""
+
+    normalize_reward: bool = True
+    """Divide rewards by the running standard deviation of the return, which is saved
+    with the model, so that one learning rate fits rewards of any size. Reported returns
+    are never scaled."""
 
     clip_coef: Positive = 0.2
     """How far the probability ratio of an action may move from 1 before the objective
@@ -46,9 +91,53 @@ class Config(OnPolicyConfig):
         if self.num_minibatches > self.batch_size:
             remedy = f"a rollout has only {self.batch_size} transitions"
             raise self.error("num_minibatches", remedy)
+        if self.batch_size > foundations.MAX_TRANSITIONS:
+            most = foundations.MAX_TRANSITIONS // self.num_envs
+            remedy = f"choose at most {most}, or fewer num_envs"
+            size = f"rollouts of {self.batch_size} transitions"
+            raise self.error(
+                "num_steps", f"{self.num_envs} environments make {size}: {remedy}"
+            )
+        if self.normalize_advantage and self.minibatch_size == 1:
+            remedy = "a longer rollout, fewer minibatches, or normalize_advantage=False"
+            raise self.error(
+                "normalize_advantage",
+                "a minibatch of one transition cannot be normalized, and a rollout of"
+                f" {self.batch_size} gives such: choose {remedy}",
+            )
         check_desired_kl(self)
+
+    @property
+    def batch_size(self) -> int:
+        """Transitions of a rollout, `T * N`."""
+        return self.num_steps * self.num_envs
 
     @property
     def minibatch_size(self) -> int:
         """Transitions of a minibatch (of the smallest, if they differ by one)."""
         return self.batch_size // self.num_minibatches
+
+
+def check_desired_kl(config: Any) -> None:
+    """Refuse a learning rate that cannot follow `config.desired_kl`, if that is set."""
+    if config.desired_kl is None:
+        return
+    if config.anneal_learning_rate:
+        both = "the learning rate cannot follow it and fall linearly as well"
+        raise config.error("desired_kl", f"{both}: set anneal_learning_rate=False")
+    if not LOWEST_RATE <= config.learning_rate <= HIGHEST_RATE:
+        remedy = f"desired_kl keeps it from {LOWEST_RATE} to {HIGHEST_RATE}"
+        raise config.error("learning_rate", f"{remedy}: begin there")
+    if config.num_epochs * config.num_minibatches == 1:
+        still = "the policy has not moved before the first gradient step of a rollout"
+        raise config.error(
+            "desired_kl", f"{still}: choose more num_epochs or num_minibatches"
+        )
+
+
+def check_whole_sequences(config: Any) -> None:
+    """An error if minibatches of whole environments' sequences would be empty."""
+    if config.num_minibatches > config.num_envs:
+        few = f"sequences stay whole, and there are only {config.num_envs}"
+        remedy = "choose fewer, or more num_envs"
+        raise config.error("num_minibatches", f"{few}: {remedy}")

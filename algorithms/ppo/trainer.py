@@ -1,6 +1,18 @@
-"""The schedule of PPO."""
+"""The schedule of PPO: where a rollout is stored, and when it begins and ends."""
 
-from yieldrl.on_policy import OnPolicyTrainer
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+
+from yieldrl import abstractions
+from yieldrl.abstractions import LogData, Logs
+from yieldrl.buffers import CircularBuffer, RolloutBuffer
+from yieldrl.experiments import on_ray
+from yieldrl.experiments.parts import transition_parts
+from yieldrl.foundations import means, spaces
+from yieldrl.foundations.conversion import check_shapes
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -8,7 +20,7 @@ from .config import Config
 from .model import Model
 
 
-class Trainer(OnPolicyTrainer):
+class Trainer(abstractions.Trainer):
     """Collect a rollout, pass over it a few times in minibatches, forget it, again.
 
     Training ends with the first whole rollout at or after `total_steps`.
@@ -21,8 +33,118 @@ class Trainer(OnPolicyTrainer):
     """
 
     config: Config
-    agent: Agent
+    buffer: RolloutBuffer
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm
     agent_class = Agent
+
+    learns_in_step = True
+
+    @property
+    def training_done(self) -> bool:
+        begun = len(self.buffer) > 0 and not self.buffer.exhausted
+        return self.collecting_done and not begun
+
+    @property
+    def learning_due(self) -> bool:
+        return self.buffer.full and not self.buffer.exhausted
+
+    def make_buffer(self) -> RolloutBuffer:
+        config, envs = self.config, self.envs
+        # Images are kept once: where they are looked at again, they are the next row's.
+        on_cpu = torch.device(getattr(envs, "device", "cpu")).type == "cpu"
+        once = on_cpu and spaces.has_images(envs.single_observation_space)
+        options = {"next_obs": self.algorithm.reads_next_obs, "linked": once}
+        options |= transition_parts(self)
+        if config.collection != "async":
+            return RolloutBuffer(config.num_steps, **options)
+        ahead = config.max_policy_lag + 2  # plus one to learn from and one to write
+        return CircularBuffer(config.num_steps, num_segments=ahead, **options)
+
+    def _make_envs(self, source: Any, config: Any) -> Any:
+        if config.learners and type(self)._run_train is not Trainer._run_train:
+            own = f"they would not call _run_train of {type(self).__module__}"
+            raise config.error("learners", f"{own}: choose 0")
+        return super()._make_envs(source, config)
+
+    def _make_parts(self, buffer: Any, collector: Any) -> None:
+        self._learners = on_ray.make_learners(self)  # they learn in its place
+        super()._make_parts(buffer, collector)
+
+    def rows_ahead(self, rows: int) -> int:
+        return self.config.num_steps
+
+    def _run_collect(self) -> LogData:
+        if self.buffer.exhausted:  # clearing it failed in the last step
+            self.buffer.clear()
+        if len(self.buffer) == 0:  # the next action begins a rollout
+            self.agent.counters.acted_version = None
+        return super()._run_collect()
+
+    def _run_train(self) -> LogData:
+        learners: Any = self._learners
+        minibatches: Any = self.buffer.passes
+        begins = minibatches is None if learners is None else learners.done
+        rollout, logs = self._rollout_due() if begins else (None, {})
+        if begins and rollout is None:
+            self.buffer.clear()
+        elif learners is not None:
+            logs = learners.step(rollout, continues=self.buffer.continues)
+            if learners.done:
+                self._end_update()
+        else:
+            if rollout is not None:
+                minibatches, logs = self._begin(rollout)
+            if not minibatches.exhausted:  # if all steps only reset
+                logs |= next(self.algorithm.update(minibatches))
+            if minibatches.exhausted:
+                self._end_update()
+        return self._log("train", logs)
+
+    def _begin(self, rollout: TensorDict) -> tuple[Any, Logs]:
+        """The minibatches of a rollout, in the buffer too, which saves them."""
+        if not self.buffer.continues:
+            self.algorithm.forget_episodes()
+        minibatches, logs = self.algorithm.begin(rollout)
+        self.buffer.begin(minibatches)
+        return minibatches, {**logs, **judge_logs(rollout)}
+
+    def _rollout_due(self) -> tuple[TensorDict | None, Logs]:
+        """The rollout `[T, N]` to learn from now; or None, so that another one is
+        collected by the same policy, and what to log of that."""
+        return self.buffer.rollout(), {}
+
+    def _end_update(self) -> None:
+        """Clear the buffer after the last minibatch of a rollout."""
+        self.buffer.clear()
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """Learn all there is to learn from a rollout `[T, N]`; means of metrics."""
+        check_shapes(rollout)
+        if self._learners is not None:
+            return self._learners.update(rollout)
+        minibatches, logs = self.algorithm.begin(rollout.to(self.agent.device))
+        return logs | means(list(self.algorithm.update(minibatches)))
+
+    def state_dict(self) -> dict[str, Any]:
+        if self._learners is None:
+            return super().state_dict()
+        self._learners.mirror()
+        return {**super().state_dict(), "learners": self._learners.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        if self._learners is not None:
+            self._learners.load_state_dict(state.get("learners", {"steps": []}))
+
+
+def judge_logs(rollout: TensorDict) -> Logs:
+    """Mean rewards of a rollout `[T, N]` with `JudgedReward`: the judge's and the true
+    ones; else nothing."""
+    known = set(rollout.keys())
+    if "true_reward" not in known:
+        return {}
+    steps = rollout[rollout["valid"]] if "valid" in known else rollout
+    names = {"judged_reward": "reward", "true_reward": "true_reward"}
+    return {name: steps[entry].mean() for name, entry in names.items()}

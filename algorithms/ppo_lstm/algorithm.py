@@ -11,9 +11,10 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
+from yieldrl.algorithms.ppo.config import check_whole_sequences
 from yieldrl.buffers import Minibatches, sequences
 from yieldrl.networks import LSTM, Distribution
-from yieldrl.on_policy import RememberingAgent, check_whole_sequences
+from yieldrl.on_policy import RememberingAgent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,24 +109,26 @@ class Algorithm(ppo.Algorithm):
 
     model: Model
 
-    def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
+    def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """Epochs in random order over the sequences of whole environments."""
-        config, pieces = self.config, sequences(prepared, starts=["memory"])
+        config, pieces = self.config, sequences(data, starts=["memory"])
         epochs, minibatches = config.num_epochs, config.num_minibatches
         return Minibatches(pieces, epochs, minibatches, seed, sequences=True)
 
-    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+    def loss(
+        self, data: TensorDict, evaluated: tuple[Any, ...] | None = None
+    ) -> tuple[Tensor, Logs]:
         """PPO's objective, on a minibatch of sequences `[T, n]`."""
         action = data["action"].flatten(0, 1)
-        evaluated = self.model.evaluate_actions(self.model.inputs(data), action)
+        found = self.model.evaluate_actions(self.model.inputs(data), action)
         flat = data.exclude("obs", "memory").flatten(0, 1)
         if "valid" in flat.keys():  # noqa: SIM118 - TensorDict iterates over the batch
             valid = flat["valid"]  # skip steps that only reset
-            flat, evaluated = flat[valid], [part[valid] for part in evaluated]
-        return self.objective(flat, *evaluated)
+            flat, found = flat[valid], tuple(part[valid] for part in found)
+        return super().loss(flat, found)
 
 
-class Agent(RememberingAgent, ppo.Agent):
+class Agent(RememberingAgent):
     """PPO's, with a memory."""
 
     algorithm: Algorithm

@@ -1,18 +1,18 @@
 """PPO's agent with a memory, from which the student infers privileged observations."""
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-from yieldrl.algorithms import ppo
-from yieldrl.on_policy import PhasedAgent, RememberingAgent
+from yieldrl.on_policy import RememberingAgent
 
 from .algorithm import Algorithm
 from .config import Config
 
 
-class Agent(RememberingAgent, PhasedAgent, ppo.Agent):
+class Agent(RememberingAgent):
     """PPO's, with the history of its episodes as memory.
 
     The teacher acts in the phase `train`, the student in the others.
@@ -25,10 +25,11 @@ class Agent(RememberingAgent, PhasedAgent, ppo.Agent):
         model = self.algorithm.model
         priv_pred, watched = model.infer(inputs)
         known = {"obs": inputs["obs"], "priv_pred": priv_pred}
-        answer = ppo.Agent.act(self, {"obs": known}, generator)
-        accepted = self.border.actions.to_env(answer["action"])
-        remembered = model.remember(watched, accepted)
-        return {**answer, "priv_pred": priv_pred, "remembered": remembered}
+        record = self.records_log_prob
+        action, extras = model.sample(known, generator, record=record)
+        remembered = model.remember(watched, self.border.actions.to_env(action))
+        extras |= {"priv_pred": priv_pred, "remembered": remembered}
+        return {"action": action, **extras}
 
     def act_best(self, inputs: Any) -> tuple[Tensor, Tensor]:
         model = self.algorithm.model
@@ -54,3 +55,16 @@ class Agent(RememberingAgent, PhasedAgent, ppo.Agent):
         student = super().to_export()
         student.algorithm.model.become_student()
         return student
+
+    @property
+    def learns_since(self) -> int:
+        """The `policy_version` with which the phase began: of older ones nothing."""
+        return self.algorithm.phase_since
+
+    def state_dict(self) -> dict[str, Any]:
+        since = self.algorithm.phase_since, self.algorithm.rollout_since
+        return {**super().state_dict(), "since": since}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.algorithm.phase_since, self.algorithm.rollout_since = state["since"]

@@ -5,6 +5,7 @@ the phases, modules and losses of the ROA that trains a teacher and a student ap
 """
 
 import copy
+from collections.abc import Iterator
 from typing import Any, Self
 
 import torch
@@ -16,14 +17,13 @@ from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
 from yieldrl.buffers import Minibatches, sequences, transitions
 from yieldrl.networks import set_train_mode
-from yieldrl.on_policy import PhasedAlgorithm
 
 from .config import Config
 from .model import Model
 from .phases import PHASES, Use
 
 
-class Algorithm(PhasedAlgorithm, ppo.Algorithm):
+class Algorithm(ppo.Algorithm):
     """PPO of the acting actor, then adaptation, on each rollout.
 
     With the encoder's latent `z` of the privileged observations and the latent `z'` of
@@ -42,6 +42,8 @@ class Algorithm(PhasedAlgorithm, ppo.Algorithm):
 
     Attributes:
         adapting: Whether the next minibatch is one of adaptation.
+        phase_since: The `policy_version` with which the current phase began.
+        rollout_since: The `policy_version` when the current rollout was begun.
         regularizer: The regulariser's current weight, 0-dim.
         student_optimizer: PPO's while the student acts; `optimizer` the teacher's.
     """
@@ -50,6 +52,7 @@ class Algorithm(PhasedAlgorithm, ppo.Algorithm):
     model: Model
 
     adapting = False
+    phase_since = rollout_since = 0
 
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
@@ -61,10 +64,50 @@ class Algorithm(PhasedAlgorithm, ppo.Algorithm):
         self.enter(config.phase_at(0))
 
     def enter(self, phase: str) -> None:
-        """Begin a phase, if it is not the current one; reset the moving average."""
-        if phase != self.phase:
-            super().enter(phase)
-            self.model.move_average(1.0)
+        """Begin a phase, if it is not the current one, with a new `policy_version`, and
+        with the moving average at the newest weights."""
+        if phase == self.phase:
+            return
+        self.model.enter(phase)
+        self.counters.policy_version += 1
+        self.phase_since = self.counters.policy_version
+        self.model.move_average(1.0)
+
+    @property
+    def phase(self) -> str:
+        """The phase of now."""
+        return self.model.phase
+
+    def advance(self) -> None:
+        """Begin the phase that is due, if it is later than the current one.
+
+        A finished run that is continued to more `total_steps` does not begin again.
+        """
+        due = self.config.phase_at(self.counters.sample_step)
+        if self.model.phases.index(due) > self.model.phases.index(self.phase):
+            self.enter(due)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the current rollout was begun in another phase."""
+        return self.rollout_since < self.phase_since
+
+    def complete(self, rollout: TensorDict) -> TensorDict:
+        """Complete a rollout, and add the `phase [T, N]` in which it was collected."""
+        rollout = super().complete(rollout)
+        phase = self.model.phase_number.to(self.device)
+        return rollout.set("phase", phase.expand(rollout.batch_size).clone())
+
+    def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
+        """Start the update; RuntimeError if another phase collected the rollout."""
+        phase = rollout.get("phase", None)
+        if phase is not None and bool((phase != self.model.phase_number).any()):
+            collected = self.model.phases[int(phase.flatten()[0])]
+            raise RuntimeError(
+                f"the rollout was collected in the phase {collected!r}, and this is"
+                f" {self.phase!r}, in which another policy acts: collect another one"
+            )
+        return super().begin(rollout)
 
     def acting_copy(self) -> Self:
         """A copy that only acts; its moving average is its own: the learner's moves."""
@@ -91,9 +134,9 @@ class Algorithm(PhasedAlgorithm, ppo.Algorithm):
         """Whether a module learns in this way in the current phase."""
         return bool(PHASES[self.phase].trained(by))
 
-    def passes(self, prepared: TensorDict, seed: int) -> Minibatches:
+    def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """Epochs of PPO, then of adaptation, over sequences of whole environments."""
-        config, pieces = self.config, self.pieces(prepared)
+        config, pieces = self.config, self.pieces(data)
         epochs = self.ppo_epochs + config.adaptation_epochs
         return Minibatches(pieces, epochs, config.num_minibatches, seed, sequences=True)
 
@@ -108,21 +151,25 @@ class Algorithm(PhasedAlgorithm, ppo.Algorithm):
         """PPO's passes over a rollout in the current phase."""
         return self.config.num_epochs if self.learns("ppo") else 0
 
-    def learn_from(self, minibatches: Minibatches, learn: Any) -> Logs:
-        """Let `learn` take a step; the last one of a rollout may end the phase."""
+    def update(self, minibatches: Minibatches) -> Iterator[Logs]:
+        """PPO's gradient steps, then adaptation's; the last may end the phase."""
         first = self.ppo_epochs * minibatches.num_minibatches
-        self.adapting = minibatches.position >= first
-        if not self.adapting:
-            logs = super().learn_from(minibatches, learn)
-            # `target_kl` ends PPO's passes alone.
-            minibatches.position = min(minibatches.position, first)
-            return logs
-        logs = learn(minibatches.minibatch())
-        minibatches.advance()
-        if minibatches.exhausted:
-            self.model.move_average(self.config.ema_coef)
-            self.advance()
-        return logs
+        self.adapting = False
+        while minibatches.position < first:
+            for logs in super().update(minibatches):
+                # `target_kl` ends PPO's passes alone.
+                minibatches.position = min(minibatches.position, first)
+                yield logs
+                break
+        self.adapting = True
+        while not minibatches.exhausted:
+            with self.learning():
+                logs = self.learn(minibatches.minibatch())
+            minibatches.advance()
+            if minibatches.exhausted:
+                self.model.move_average(self.config.ema_coef)
+                self.advance()
+            yield logs
 
     def update_normalization(self, rollout: TensorDict) -> None:
         """Update running statistics; those of observations only in `train`."""
@@ -148,13 +195,15 @@ class Algorithm(PhasedAlgorithm, ppo.Algorithm):
         self.regularizer.fill_(self.config.regularizer_at(self.counters.sample_step))
         return self.minimize(self.loss, data, self.optimizer, limit)
 
-    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+    def loss(
+        self, data: TensorDict, evaluated: tuple[Any, ...] | None = None
+    ) -> tuple[Tensor, Logs]:
         """PPO's objective, and the regulariser while the teacher learns."""
         flat = transitions(data.exclude("memory", "last_action", "first"))
         latent = self.model.latent(flat["obs"], flat["priv_pred"])  # once, for both
         inputs = self.model.inputs(flat).set("latent", latent)
         evaluated = self.model.evaluate_actions(inputs, flat["action"])
-        loss, logs = self.objective(flat, *evaluated)
+        loss, logs = super().loss(flat, evaluated)
         regularized = self.config.regularizer_coef > 0
         if regularized and "encoder_priv" in PHASES[self.phase].trained("ppo"):
             gap = mse_loss(latent, flat["priv_pred"])

@@ -8,17 +8,19 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import ppo
+from yieldrl.algorithms.ppo.config import check_whole_sequences
 from yieldrl.foundations import Coefficient, LearningRate
-from yieldrl.on_policy import PhasedConfig, check_whole_sequences
 
 from .phases import PHASES
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(PhasedConfig, ppo.Config):
+class Config(ppo.Config):
     """A teacher that is told what is hidden, and a student that infers it."""
 
     phases: ClassVar[Mapping[str, int]] = dict(zip(PHASES, (6, 1, 3), strict=True))
+    """The phases in their order, and how many tenths of the steps each takes by
+    default; the last one takes what is left."""
 
     env_id: str = "yieldrl/HiddenPendulum-v1"
     """Environment whose Dict observations hold the `privileged_obs` beside all else."""
@@ -82,6 +84,13 @@ class Config(PhasedConfig, ppo.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        steps, total = self.phase_steps, self.total_steps
+        if steps and (len(steps) != len(self.phases) or min(steps) < 0):
+            remedy = f"give {len(self.phases)} numbers, 0 or more"
+            raise self.error("phase_steps", f"{remedy}, for {', '.join(self.phases)}")
+        if steps and sum(steps) != total:
+            differ = f"they add up to {sum(steps)}, and total_steps is {total}"
+            raise self.error("phase_steps", f"{differ}: choose the same for both")
         begin, end = self.regularizer_ramp
         if not 0 <= begin <= end <= 1:
             remedy = "choose two shares, 0 <= begin <= end <= 1"
@@ -90,6 +99,23 @@ class Config(PhasedConfig, ppo.Config):
             nothing = "there is nothing to adapt to: name entries of the observation"
             raise self.error("privileged_obs", f"{nothing}, or take PPO")
         check_whole_sequences(self)
+
+    def phase_lengths(self) -> dict[str, int]:
+        """Environment steps of each phase."""
+        *shares, _ = [
+            self.total_steps * tenths // 10 for tenths in self.phases.values()
+        ]
+        default = (*shares, self.total_steps - sum(shares))
+        return dict(zip(self.phases, self.phase_steps or default, strict=True))
+
+    def phase_at(self, sample_step: int) -> str:
+        """The phase of a rollout that begins after so many environment steps."""
+        end, lengths = 0, self.phase_lengths()
+        for name, length in lengths.items():
+            end += length
+            if sample_step < end:
+                return name
+        return [name for name, length in lengths.items() if length > 0][-1]
 
     def student_obs(self, space: Any) -> tuple[str, ...]:
         """Entries of observations that both actors read: by default all others.

@@ -12,13 +12,12 @@ from torch import Tensor, nn
 
 from yieldrl.algorithms import ppo
 from yieldrl.networks import GRU, MLP, History, TargetUpdate, WindowMLP, make_encoder
-from yieldrl.on_policy import PhasedModel
 
 from .config import Config
 from .phases import MODULES, PHASES
 
 
-class Model(PhasedModel, ppo.Model):
+class Model(ppo.Model):
     """Two actors beside each other, and two ways to the latent that they read.
 
         encoder_priv  privileged observations -> latent z            [B, Z]
@@ -31,6 +30,9 @@ class Model(PhasedModel, ppo.Model):
     Observations are a mapping: `obs [B, ...]`, and `priv_pred [B, Z]`, inferred while
     acting, or the actor's `latent [B, Z]`. Which actor acts follows from the `phase`,
     which is saved with the weights.
+
+    Attributes:
+        phase_number: The index of the current phase, int64, 0-dim.
     """
 
     def __init__(
@@ -39,8 +41,11 @@ class Model(PhasedModel, ppo.Model):
         seen = config.student_obs(observation_space)
         config = dataclasses.replace(config, actor_obs=seen)
         super().__init__(observation_space, action_space, config)
+        self.phases = tuple(config.phases)
+        first = self.phases.index(config.phase_at(0))
+        self.register_buffer("phase_number", torch.tensor(first))
         self.privileged_obs = config.privileged_obs
-        privileged = make_encoder(self.group(config, "privileged_obs"))
+        privileged = make_encoder(self._part(config, "privileged_obs"))
         sizes = [privileged.size, *config.hidden_sizes[:1], config.latent_size]
         encoder = MLP(sizes, config.activation, last_gain=1.0)
         self.encoder_priv = nn.Sequential(privileged, encoder)
@@ -62,6 +67,18 @@ class Model(PhasedModel, ppo.Model):
         return WindowMLP(inputs, config.window, hidden, outputs, config.activation)
 
     @property
+    def phase(self) -> str:
+        """The current phase."""
+        return self.phases[int(self.phase_number)]
+
+    def _apply(self, *args: Any, **kwargs: Any) -> Any:
+        # The phase stays on the CPU, so that reading it does not synchronize a GPU.
+        phase = self.phase_number
+        super()._apply(*args, **kwargs)
+        self.phase_number = phase
+        return self
+
+    @property
     def teacher_acts(self) -> bool:
         """Whether the teacher acts."""
         return PHASES[self.phase].acting_module == "actor"
@@ -75,7 +92,7 @@ class Model(PhasedModel, ppo.Model):
     def enter(self, phase: str) -> None:
         """Begin a phase; a student that takes over explores as much as the teacher."""
         taught = self.teacher_acts
-        super().enter(phase)
+        self.phase_number.fill_(self.phases.index(phase))
         if not taught or self.teacher_acts:
             return
         self.move_average(1.0)  # start from the newest weights

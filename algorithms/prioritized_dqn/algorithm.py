@@ -2,13 +2,12 @@
 
 from typing import Annotated, Any
 
-import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.abstractions import Logs
+from yieldrl.abstractions import LogData, Logs
 from yieldrl.algorithms import dqn
 from yieldrl.buffers import PrioritizedReplayBuffer
 from yieldrl.foundations import UnitInterval
@@ -42,11 +41,6 @@ class Algorithm(dqn.Algorithm):
     and without clipped errors, with DQN's own learning rate (the paper divides it by
     four).
     """
-
-    def update(self, rollout: TensorDict) -> Logs:
-        """One gradient step on all transitions `[T, N]`, which all weigh alike."""
-        ones = torch.ones_like(rollout["reward"])
-        return super().update(rollout.copy().set("weight", ones))
 
     def element_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The loss of every transition, `[B]`, and metrics; `data` gets `priority`."""
@@ -86,9 +80,13 @@ class Trainer(dqn.Trainer):
             "epsilon": self.config.priority_epsilon,
         }
 
-    def _replay(self) -> Logs:
-        beta = self.beta()
-        data = self.buffer.sample(self.config.batch_size, beta)
-        logs = self.agent.learn(data)
-        self.buffer.update_priorities(data["index"], data["priority"])
-        return {**logs, "beta": beta}
+    def sample_batch(self) -> TensorDict:
+        self._batch = self.buffer.sample(self.config.batch_size, self.beta())
+        return self._batch
+
+    def _run_train(self) -> LogData:
+        beta, log = self.beta(), super()._run_train()
+        batch = self._batch
+        self.buffer.update_priorities(batch["index"], batch["priority"])
+        log["logs"]["beta"] = beta
+        return log

@@ -7,7 +7,9 @@ from tensordict import TensorDict
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import StepBuffer
+from yieldrl.experiments.parts import transition_parts
 from yieldrl.foundations import means
+from yieldrl.off_policy.trainer import rows_of
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -31,11 +33,11 @@ class Trainer(abstractions.Trainer):
         return self.buffer.full
 
     def make_buffer(self) -> StepBuffer:
-        return StepBuffer(**self.transition_parts)
+        return StepBuffer(**transition_parts(self))
 
     def update(self, rollout: TensorDict) -> Logs:
         """Learn from one row of a rollout after the other, as the loop does."""
-        with closing(self._rows(rollout)) as rows:
+        with closing(rows_of(self, rollout)) as rows:
             return means([self.agent.learn(row) for row in rows])
 
     def _run_train(self) -> LogData:

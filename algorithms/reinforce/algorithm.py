@@ -11,7 +11,6 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
-from yieldrl.foundations.conversion import check_shapes
 from yieldrl.functional import discounted_returns
 from yieldrl.networks import RunningMean
 
@@ -41,24 +40,6 @@ class Algorithm(abstractions.Algorithm):
     def predict(self, obs: Any) -> Tensor:
         """The most likely action `[B, ...]`."""
         return self.model.policy(obs).mode()
-
-    def update(self, rollout: TensorDict) -> Logs:
-        """One gradient step on all steps `[T, N]` whose episode ends in the rollout.
-
-        ValueError if no episode does: then there is no return to learn from.
-        """
-        check_shapes(rollout)
-        ends = rollout["terminated"] | rollout["truncated"]
-        whole = ends.flip(0).cumsum(0).flip(0) > 0
-        valid = rollout.get("valid", torch.ones_like(whole))
-        if not bool((valid & whole).any()):
-            raise ValueError(
-                f"no episode ends within the {len(rollout)} steps of the rollout, and"
-                " only whole ones have a return: collect more steps, best with"
-                " reset=True"
-            )
-        episodes = rollout.copy().set("valid", valid & whole)
-        return self.train_step(self.prepare(episodes.to(self.device)))
 
     @torch.no_grad()
     def prepare(self, episodes: TensorDict) -> TensorDict:

@@ -1,8 +1,13 @@
 """The schedule of REINFORCE."""
 
+import torch
+from tensordict import TensorDict
+
 from yieldrl import abstractions
-from yieldrl.abstractions import LogData
+from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import EpisodeBuffer
+from yieldrl.experiments.parts import transition_parts
+from yieldrl.foundations.conversion import check_shapes
 
 from .agent import Agent
 from .algorithm import Algorithm
@@ -29,7 +34,25 @@ class Trainer(abstractions.Trainer):
         return self.buffer.full
 
     def make_buffer(self) -> EpisodeBuffer:
-        return EpisodeBuffer(self.config.num_episodes, **self.transition_parts)
+        return EpisodeBuffer(self.config.num_episodes, **transition_parts(self))
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """One gradient step on all steps `[T, N]` whose episode ends in the rollout.
+
+        ValueError if no episode does: then there is no return to learn from.
+        """
+        check_shapes(rollout)
+        ends = rollout["terminated"] | rollout["truncated"]
+        whole = ends.flip(0).cumsum(0).flip(0) > 0
+        valid = rollout.get("valid", torch.ones_like(whole))
+        if not bool((valid & whole).any()):
+            raise ValueError(
+                f"no episode ends within the {len(rollout)} steps of the rollout, and"
+                " only whole ones have a return: collect more steps, best with"
+                " reset=True"
+            )
+        episodes = rollout.copy().set("valid", valid & whole)
+        return self.agent.learn(self.agent.prepare(episodes))
 
     def _run_collect(self) -> LogData:
         again = len(self.buffer) == 0 and self.agent.learn_step > 0

@@ -31,21 +31,6 @@ class Algorithm(q_learning.Algorithm):
     Named after what an update is made of: `s, a, r, s', a'`.
     """
 
-    def update(self, rollout: TensorDict) -> Logs:
-        """One step on all transitions `[T, N]` whose next action is known.
-
-        It is the action of the next row; after a time limit there is none. ValueError
-        if the rollout has only one row.
-        """
-        if len(rollout) < 2:
-            raise ValueError(
-                "a rollout of one step does not say the next action: collect two or"
-                " more, or call trainer.update, whose agent decides on it"
-            )
-        known = rollout[:-1].set("next_action", rollout["action"][1:])
-        valid = known.get("valid", torch.ones_like(known["truncated"]))
-        return super().update(known.set("valid", valid & ~known["truncated"]))
-
     def next_value(self, data: TensorDict) -> Tensor:
         """The value of the next state, `[B]`: `Q(s', a')`, exploring included."""
         return self.model.value(data["next_obs"], data["next_action"])

@@ -8,11 +8,13 @@ from dataclasses import field
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
+from gymnasium.vector import VectorEnv
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from yieldrl.algorithms import grpo, vla_ppo
+from yieldrl.algorithms.vla_ppo.trainer import in_chunks
 from yieldrl.foundations import Count, LearningRate
 from yieldrl.functional import share_above
 from yieldrl.vla.config import VLAConfig
@@ -145,10 +147,10 @@ class Algorithm(grpo.Algorithm):
 class Trainer(grpo.Trainer):
     """Behaviour cloning and GRPO, one after the other, on one model.
 
-    >>> from yieldrl.on_policy import MLPActor
+    >>> from yieldrl.algorithms.ppo.model import Actor
     >>> world = {"env_id": "yieldrl/CartPole-v1", "num_steps": 500, "env_kwargs": {}}
     >>> options = {"demonstration_steps": 0, "total_steps": 4_000, "eval_every": 0}
-    >>> trainer = Trainer(Config(num_envs=8, **world, **options), model=MLPActor)
+    >>> trainer = Trainer(Config(num_envs=8, **world, **options), model=Actor)
     >>> for log in trainer():
     ...     pass
     >>> log["log_type"], log["sample_step"], log["learn_step"]
@@ -161,4 +163,6 @@ class Trainer(grpo.Trainer):
     model_class = vla_ppo.Model
     algorithm_class = Algorithm
 
-    wrap_envs = vla_ppo.Trainer.wrap_envs
+    def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
+        """Environments that take chunks of actions, in training in groups."""
+        return super().wrap_envs(in_chunks(envs, self.config), training)

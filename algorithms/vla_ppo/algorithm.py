@@ -1,5 +1,7 @@
 """The mathematics of PPO for policies whose actions are many tokens."""
 
+from typing import Any
+
 import torch
 from tensordict import TensorDict
 from torch import Tensor
@@ -43,40 +45,48 @@ class Algorithm(ppo.Algorithm):
         """A minibatch `[B]` with what micro batches would not take alike: normalised
         advantages and `parts [B]`, the mean number of ratios of a decision."""
         data = data.copy()
-        data["advantage"] = self.normalized(data["advantage"])
+        data["advantage"] = super().normalized(data["advantage"])
         if data["log_prob"].ndim > 1:
             mask = executed_mask(self.parts(data["log_prob"]), data)
             data["parts"] = mask.flatten(1).sum(1).float().mean().expand(len(data))
         return data
 
-    def objective(
-        self, data: TensorDict, log_prob: Tensor, entropy: Tensor, value: Tensor | None
+    def normalized(self, advantage: Tensor) -> Tensor:
+        """Advantages as they are: `measured` normalised those of the minibatch."""
+        return advantage
+
+    def loss(
+        self, data: TensorDict, evaluated: tuple[Any, ...] | None = None
     ) -> tuple[Tensor, Logs]:
-        """PPO's, with the entropy of executed tokens alone."""
-        return super().objective(data, log_prob, sum_executed(entropy, data), value)
+        """PPO's, of whole chunks or with a ratio for each of their parts.
 
-    def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
-        """The policy's part of the loss, and how far it has moved.
-
-        `approx_kl` is of whole chunks at all levels, `clip_fraction` of the ratios.
+        The entropy is that of executed tokens; `approx_kl` is of whole chunks at all
+        levels, `clip_fraction` of the ratios.
         """
+        model: Any = self.model
+        found = evaluated
+        if found is None:
+            found = model.evaluate_actions(model.inputs(data), data["action"])
+        log_prob, entropy, value = found
+        entropy = sum_executed(entropy, data)
         if log_prob.ndim > 1 and self.config.ratio_level != "chunk":
-            return self.parts_surrogate(data, log_prob)
+            return self.parts_loss(data, log_prob, entropy, value)
         whole = data.copy().set("log_prob", sum_executed(data["log_prob"], data))
-        return super().surrogate(whole, sum_executed(log_prob, data))
+        return super().loss(whole, (sum_executed(log_prob, data), entropy, value))
 
     def parts(self, log_prob: Tensor) -> Tensor:
         """Of tokens `[B, L, D]` what has a ratio: they, or their actions `[B, L]`."""
         by_action = self.config.ratio_level == "action"
         return log_prob.flatten(2).sum(2) if by_action else log_prob
 
-    def parts_surrogate(
-        self, data: TensorDict, log_prob: Tensor
+    def parts_loss(
+        self, data: TensorDict, log_prob: Tensor, entropy: Tensor, value: Tensor | None
     ) -> tuple[Tensor, Logs]:
         """With a ratio for every token, or every action, of those executed alone.
 
         Each has the advantage of its decision, and counts alike.
         """
+        config = self.config
         now, before = self.parts(log_prob), self.parts(data["log_prob"])
         mask = executed_mask(now, data)
         log_ratio = (now - before).where(mask, 0.0)
@@ -84,14 +94,17 @@ class Algorithm(ppo.Algorithm):
         share = mask / data["parts"].view(-1, *[1] * (now.ndim - 1))
         advantage = data["advantage"]  # [B], or of each action, [B, L]
         more = [1] * (now.ndim - advantage.ndim)
-        gain = self.gain(ratio, advantage.view(*advantage.shape, *more))
+        gain = self.surrogate(ratio, advantage.view(*advantage.shape, *more))
+        policy_loss = -(share * gain).flatten(1).sum(1).mean()
+        entropy = entropy.mean()
+        loss = policy_loss - config.entropy_coef * entropy
+        logs = {"policy_loss": policy_loss, "entropy": entropy}
+        if value is not None:
+            value_loss = logs["value_loss"] = self.value_loss(value, data)
+            loss = loss + config.value_coef * value_loss
         with torch.no_grad():
-            approx_kl = (ratio - 1 - log_ratio).flatten(1).sum(1).mean()
-            clipped = (ratio - 1).abs() > self.config.clip_coef
-            clip_fraction = (share * clipped).flatten(1).sum(1).mean()
-        loss = -(share * gain).flatten(1).sum(1).mean()
-        return loss, {"approx_kl": approx_kl, "clip_fraction": clip_fraction}
-
-    def policy_loss(self, ratio: Tensor, advantage: Tensor) -> Tensor:
-        """The surrogate with its sign turned; advantages are normalised before."""
-        return -self.gain(ratio, advantage).mean()
+            logs["approx_kl"] = (ratio - 1 - log_ratio).flatten(1).sum(1).mean()
+            clipped = (ratio - 1).abs() > config.clip_coef
+            logs["clip_fraction"] = (share * clipped).flatten(1).sum(1).mean()
+        logs = {"loss": loss, **logs, **self.model.metrics()}
+        return loss, {name: metric.detach() for name, metric in logs.items()}

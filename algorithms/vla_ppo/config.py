@@ -1,23 +1,21 @@
 """Hyper-parameters of PPO for vision-language-action policies."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.algorithms import behavior_cloning, ppo
+from yieldrl.algorithms.behavior_cloning.cloning_config import CloningConfig
 from yieldrl.foundations import Count, LearningRate
-from yieldrl.on_policy import CloningConfig
 from yieldrl.vla.config import VLAConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(VLAConfig, CloningConfig, ppo.Config):
+class Config(VLAConfig, CloningConfig):
     """PPO for vision-language-action policies; the defaults train a tiny one, with
     weights of its own, on yieldrl/GoTo-v1 seen as images with its instruction: it
     clones an expert, then it goes on by itself."""
 
-    cloning_class: ClassVar[Any] = behavior_cloning.Config
     uncompiled: ClassVar[str | None] = "libraries of large models compile their own"
     precision: ClassVar[str] = "float32"  # the model's own is `dtype`
     actor_obs: ClassVar[tuple[str, ...]] = ()  # it reads what `observation_keys` says

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import vla_ppo
 from yieldrl.foundations import Positive, StepsOrZero
-from yieldrl.functional import clipped_gain, returns_within
+from yieldrl.functional import clipped_surrogate, returns_within
+from yieldrl.networks.train_mode import frozen
 from yieldrl.on_policy import action_value_targets, sum_executed, with_action_advantages
-from yieldrl.runtime import frozen
-from yieldrl.runtime.acting_record import CHUNK
+from yieldrl.on_policy.rollouts import CHUNK, standardized
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ class Algorithm(vla_ppo.Algorithm):
         """
         data = super().measured(data)
         if self.by_action:
-            data = with_action_advantages(data, self.normalized)
+            data = with_action_advantages(data, self.standardized)
         if not self.config.decoupled:
             return data
         near, acted = (sum_executed(data[k], data) for k in ("proximal", "log_prob"))
@@ -131,15 +131,23 @@ class Algorithm(vla_ppo.Algorithm):
         data["advantage"] = (near - acted).exp().view(rows) * data["advantage"]
         return data.set("log_prob", data["proximal"])
 
-    def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
-        """The loss of a minibatch `[B]`, and what to log of it."""
-        return self.objective(data, *self.say(self.model.inputs(data), data["action"]))
+    def standardized(self, advantage: Tensor) -> Tensor:
+        """The advantages of executed actions, standardized if the config says so."""
+        return standardized(advantage) if self.config.normalize_advantage else advantage
 
-    def gain(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+    def loss(
+        self, data: TensorDict, evaluated: tuple[Any, ...] | None = None
+    ) -> tuple[Tensor, Logs]:
+        """The loss of a minibatch `[B]`, and what to log of it."""
+        if evaluated is None:
+            evaluated = self.say(self.model.inputs(data), data["action"])
+        return super().loss(data, evaluated)
+
+    def surrogate(self, ratio: Tensor, advantage: Tensor) -> Tensor:
         """The surrogate with a clip of two sides and a bound, to be maximised."""
         low, high = self.config.clip_coef, self.config.clip_high
         bounds = low, low if high is None else high, self.config.dual_clip
-        return clipped_gain(ratio, advantage, *bounds)
+        return clipped_surrogate(ratio, advantage, *bounds)
 
     def value_loss(self, value: Tensor, data: TensorDict) -> Tensor:
         """Huber's loss of values, clipped if the config says so (Huber 1964); of values

@@ -48,9 +48,8 @@ class Watch:
             (collector.agent, "sample", "acting"),
             (collector.stepper, "step", "worlds"),
             (trainer.buffer, "add", "storing"),
-            (trainer.agent, "annotated", "looking"),
             (algorithm, "prepare", "looking"),
-            (algorithm, "learn_from", "cutting"),
+            (algorithm, "update", "cutting"),
             (algorithm, "minimize", "steps"),
         ):
             setattr(owner, name, self.timed(getattr(owner, name), part))

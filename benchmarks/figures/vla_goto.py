@@ -77,7 +77,8 @@ def obedience(trainer: Any) -> dict[str, float]:
     world = {**gymnasium.spec(config.env_id).kwargs, **config.env_kwargs}
     for told in TOLD:
         kind, goals = (Misled, "seen") if told == "misled" else (GoToVectorEnv, told)
-        envs = trainer.wrap_envs(kind(128, **{**world, "goals": goals}))
+        envs = kind(128, **{**world, "goals": goals})
+        envs = trainer.wrap_envs(envs, training=False)
         logs = evaluate(trainer.agent, envs, EPISODES, SEED).logs()
         found[told] = round(logs["success_rate"], 4)
     return found

@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 from yieldrl.foundations import Config, ranks
 from yieldrl.runtime import AccumulatedStep, Loss
 from yieldrl.runtime.accumulation import in_parts
+from yieldrl.runtime.gradient_step import trained_parameters
 
 Compute = Callable[[], tuple[Tensor, dict[str, Any]]]
 """Computes a loss, 0-dim, and metrics to log."""
@@ -113,7 +114,8 @@ class EngineStep(AccumulatedStep):
         Raises:
             RuntimeError: If no parameter of the optimizer requires a gradient.
         """
-        trained = self.trained_parameters()
+        trained = self.engine.trained(self.optimizer)
+        trained = trained or trained_parameters(self.optimizer)
         try:
             logs = self.gradients(data, trained)
             norm = self.engine.step(self.optimizer, self.max_grad_norm)
@@ -124,10 +126,6 @@ class EngineStep(AccumulatedStep):
             logs["grad_norm"] = norm
         logs["learning_rate"] = self.optimizer.param_groups[0]["lr"]
         return logs
-
-    def trained_parameters(self) -> list[nn.Parameter]:
-        """The parameters of the optimizer that require gradients now."""
-        return self.engine.trained(self.optimizer) or super().trained_parameters()
 
     def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
         """Give the engine the gradients of each part; the means of the metrics."""

@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 
 from yieldrl.distributed.engines.base import Compute, Engine, LossModule, clip
 from yieldrl.foundations import Config, ranks
-from yieldrl.runtime import frozen
+from yieldrl.networks.train_mode import frozen
 
 
 class DeepSpeedEngine(Engine):

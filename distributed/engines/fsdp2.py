@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 from yieldrl.distributed.engines.base import Compute, Engine, LossModule
 from yieldrl.foundations import Config, ranks
 from yieldrl.foundations.trees import map_tensors
-from yieldrl.runtime import frozen
+from yieldrl.networks.train_mode import frozen
 
 
 class FSDP2Engine(Engine):

@@ -1,10 +1,8 @@
 """PPO with its policy loss written out."""
 
 import torch
-from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
 from yieldrl.exercises.training import train
 
@@ -43,11 +41,14 @@ def policy_loss(
 class Algorithm(ppo.Algorithm):
     """PPO that learns by the loss above."""
 
-    def surrogate(self, data: TensorDict, log_prob: Tensor) -> tuple[Tensor, Logs]:
-        """The policy's part of the loss, and how far it has moved."""
-        _, logs = super().surrogate(data, log_prob)
-        old, advantage = data["log_prob"], data["advantage"]
-        return policy_loss(log_prob, old, advantage, self.config.clip_coef), logs
+    def normalized(self, advantage: Tensor) -> Tensor:
+        """Advantages as they are: the loss above centres and scales them."""
+        return advantage
+
+    def surrogate(self, ratio: Tensor, advantage: Tensor) -> Tensor:
+        """What is to be maximised, 0-dim."""
+        log_prob, clip_coef = ratio.log(), self.config.clip_coef
+        return -policy_loss(log_prob, torch.zeros_like(ratio), advantage, clip_coef)
 
 
 if __name__ == "__main__":

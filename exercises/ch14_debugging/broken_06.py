@@ -12,18 +12,24 @@ from yieldrl.algorithms import ppo
 class Algorithm(ppo.Algorithm):
     """PPO with its three terms side by side."""
 
-    def objective(
-        self, data: TensorDict, log_prob: Tensor, entropy: Tensor, value: Any
+    def loss(
+        self, data: TensorDict, evaluated: tuple[Any, ...] | None = None
     ) -> tuple[Tensor, Logs]:
         """The loss, from what the policy now says of the minibatch, `[B]` each."""
-        policy_loss, logs = self.surrogate(data, log_prob)
+        model: Any = self.model
+        now: Any = evaluated
+        if now is None:
+            now = model.evaluate_actions(model.inputs(data), data["action"])
+        _, logs = ppo.Algorithm.loss(self, data, now)
+        log_prob, entropy, value = now
+        ratio = (log_prob - data["log_prob"]).exp()
+        advantage = self.normalized(data["advantage"])
+        policy_loss = -self.surrogate(ratio, advantage).mean()
         value_loss = self.value_loss(value, data)
         weighted = self.config.value_coef * value_loss
         weighted = weighted + self.config.entropy_coef * entropy.mean()
         loss = policy_loss + weighted
-        logs |= {"loss": loss, "policy_loss": policy_loss, "value_loss": value_loss}
-        logs |= {"entropy": entropy.mean()}
-        return loss, {name: metric.detach() for name, metric in logs.items()}
+        return loss, {**logs, "loss": loss.detach()}
 
 
 class Trainer(ppo.Trainer):

@@ -129,7 +129,7 @@ def mended_06(answer: Any) -> None:
 
     def solve(module: Any) -> Results:
         algorithm = with_part(FOLDERS[5], _mended(module, 6))(config).algorithm
-        return [[algorithm.objective(data, log_prob, entropy, value)[0]]]
+        return [[algorithm.loss(data, (log_prob, entropy, value))[0]]]
 
     CHAPTER.compare(answer, solve, "loss")
     trainer_class = with_part(FOLDERS[5], _mended(answer, 6))

@@ -59,7 +59,7 @@ def training(answer: Any) -> None:
             seen.append(step.ended & (sums[2] < self.length))
             return step
 
-    def wrap_envs(trainer: Any, envs: Any) -> Any:
+    def wrap_envs(trainer: Any, envs: Any, training: bool) -> Any:
         return Chunks(envs, trainer.config.chunk_length, trainer.config.gamma)
 
     fields = {"chunk_length": 4, "num_steps": 16, "total_steps": 128, "eval_every": 0}

@@ -88,7 +88,7 @@ class Chunks(ActionChunks):
 class Trainer(vla_ppo.Trainer):
     """The schedule of vla_ppo, in environments that take the chunks above."""
 
-    def wrap_envs(self, envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+    def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
         """Environments that take `chunk_length` actions at once."""
         return Chunks(envs, self.config.chunk_length, self.config.gamma)
 

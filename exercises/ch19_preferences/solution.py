@@ -42,7 +42,7 @@ def preference_loss(reward: Tensor) -> Tensor:
 class Algorithm(dpo.Algorithm):
     """DPO that learns by the loss above."""
 
-    def loss(self, data: TensorDict) -> Any:
+    def loss(self, data: TensorDict, evaluated: Any = None) -> Any:
         """The loss of pairs `[B, 2, T]`, and what to log."""
         reference = data["reference"]
         log_prob = reference + self.log_ratio(data)

@@ -196,7 +196,7 @@ def _check_acting(watch: Watch) -> None:
 def _evaluate(watch: Watch) -> None:
     """Check that evaluation changes nothing that training needs."""
     try:
-        _ = watch.trainer.eval_envs
+        _ = watch.trainer.evaluator.envs
     except ValueError:  # cannot be made a second time
         return
     before = watch.agent.sample_step

@@ -22,8 +22,7 @@ from yieldrl.experiments.check_algorithm.report import (
 from yieldrl.experiments.check_algorithm.stored_log_prob import StoredLogProbs
 from yieldrl.foundations.text import listed
 from yieldrl.foundations.tracing import is_traced
-from yieldrl.networks import set_train_mode
-from yieldrl.runtime import LearningMode
+from yieldrl.networks.train_mode import depends_on_mode, set_train_mode
 
 LEARNING = ("agent.learn", "algorithm.learn")
 
@@ -258,7 +257,7 @@ class Watch:
                 "evaluating_steps_no_training_environment",
                 False,
                 f"evaluate called {name}() of the training environments, whose episodes"
-                " that breaks off: evaluate in trainer.eval_envs",
+                " that breaks off: evaluate in trainer.evaluator.envs",
             )
         return self.within(name, call, *args, **kwargs)
 
@@ -271,7 +270,7 @@ def _module_names(model: nn.Module) -> dict[int, str]:
 
 def _parts_that_switch(model: nn.Module) -> set[int]:
     """The `id` of each module that learns in train mode; none if it does not matter."""
-    if not LearningMode(model).matters:
+    if not depends_on_mode(model):
         return set()
     before = [(part, part.training) for part in model.modules()]
     set_train_mode(model)  # frozen parts may stay in eval mode

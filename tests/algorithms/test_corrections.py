@@ -77,24 +77,22 @@ class TestSurrogate:
         advantage = torch.tensor([3.0, 1.0, -1.0, 2.0])
         half = math.exp(-2 * math.log(2) ** 2)  # 1/2 and 2 are equally far off
         expected = [3.0, half * 0.5, -half * 2, math.exp(-2) * math.e * 2]
-        surrogate = algorithm.gain(ratio, advantage)
+        surrogate = algorithm.surrogate(ratio, advantage)
         assert surrogate.tolist() == pytest.approx(expected)
-        loss = algorithm.policy_loss(ratio, advantage)
-        assert loss.item() == pytest.approx(-sum(expected) / 4)
 
     @each
     def test_at_ratio_one_the_gradient_is_the_policy_gradient(self, name):
         log_ratio = torch.zeros(5, dtype=torch.float64, requires_grad=True)
         advantage = torch.linspace(-2, 2, 5, dtype=torch.float64)
         algorithm = algorithm_of(name)
-        algorithm.gain(log_ratio.exp(), advantage).sum().backward()
+        algorithm.surrogate(log_ratio.exp(), advantage).sum().backward()
         assert log_ratio.grad is not None
         torch.testing.assert_close(log_ratio.grad, advantage)
 
     def test_gipos_gradient_holds_its_weight_fixed(self):
         x = torch.linspace(-2, 2, 9, dtype=torch.float64, requires_grad=True)
         advantage = torch.linspace(-1, 3, 9, dtype=torch.float64)
-        gain = algorithm_of("gipo", gipo_sigma=0.7).gain(x.exp(), advantage)
+        gain = algorithm_of("gipo", gipo_sigma=0.7).surrogate(x.exp(), advantage)
         (gradient,) = torch.autograd.grad(gain.sum(), x)
         weight = (-0.5 * (x.detach() / 0.7) ** 2).exp()
         torch.testing.assert_close(gradient, weight * x.detach().exp() * advantage)
@@ -227,7 +225,7 @@ class TestVariants:
         with torch.no_grad():
             every = torch.arange(24)
             next_inputs = algorithm.model.next_inputs(rollout.flatten(0, 1)[every])
-            next_value = algorithm.values(next_inputs)
+            next_value = algorithm.model.get_value(next_inputs)
         next_value = next_value.view(6, 4)
         within = ~(rollout["truncated"] | rollout["terminated"])
         within[-1] = False  # there the following row has the value, of its own memory
@@ -239,5 +237,6 @@ class TestVariants:
             advantage, returns = vtrace(now - recorded, *steps)
         torch.testing.assert_close(prepared["advantage"], advantage)
         torch.testing.assert_close(prepared["returns"], returns)
-        logs = algorithm.update(rollout)
-        assert all(metric.isfinite() for metric in logs.values())
+        minibatches, _ = algorithm.begin(rollout)
+        logs = next(algorithm.update(minibatches))
+        assert all(math.isfinite(metric) for metric in logs.values())

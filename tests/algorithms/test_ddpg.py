@@ -116,7 +116,7 @@ class TestExploration:
 
     def test_then_the_actors_with_noise_in_units_of_the_bounds(self):
         agent = self.agent(Box(-5.0, 15.0, (1,)), exploration_noise=0.05)
-        agent.sample_step = 10
+        agent.counters.sample_step = 10
         obs = np.zeros((20_000, 1), np.float32)
         noise = agent.sample(obs)[0] - agent.predict(obs)
         assert noise.std() == pytest.approx(0.05 * 10, rel=0.03)
@@ -124,7 +124,7 @@ class TestExploration:
 
     def test_what_leaves_the_bounds_is_clipped_for_the_critic_too(self):
         agent = self.agent(Box(-2.0, 2.0, (1,)), exploration_noise=10.0)
-        agent.sample_step = 10
+        agent.counters.sample_step = 10
         action, extras = agent.sample(np.zeros((100, 1), np.float32))
         at_a_bound = np.abs(action) == 2.0
         assert at_a_bound.mean() > 0.7

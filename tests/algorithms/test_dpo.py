@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from factories import plain, resumed, trainer_of
+from factories import plain, resumed, step, trainer_of
 from lettered import Lettered
 from tensordict import TensorDict
 
 from yieldrl.algorithms import dpo
 from yieldrl.language import TokenPolicy, policy_for
-from yieldrl.on_policy.group_algorithm import evaluate_steps
+from yieldrl.on_policy.episode_rows import evaluate_steps
 
 SMALL = functools.partial(policy_for, d_model=32, num_layers=1, num_heads=2)
 SUMS: dict[str, Any] = {"env_kwargs": {"max_operand": 2}, "num_envs": 64}
@@ -100,7 +100,7 @@ def test_learning_raises_the_margin_and_leaves_the_reference() -> None:
     algorithm = algorithm_of()
     data = pairs_of(algorithm, ACTIONS)
     before = algorithm.reference.logits.clone()
-    losses = [float(algorithm.train_step(data)["loss"]) for _ in range(5)]
+    losses = [float(step(algorithm, data)["loss"]) for _ in range(5)]
     assert losses == sorted(losses, reverse=True)
     assert torch.equal(algorithm.reference.logits, before)
     algorithm.sync_target()

@@ -83,7 +83,7 @@ class TestExploration:
     def test_epsilon_falls_linearly_then_stays(self):
         agent = self.agent(epsilon_start=1.0, epsilon_end=0.2)
         found = []
-        for agent.sample_step in (0, 250, 500, 900):
+        for agent.counters.sample_step in (0, 250, 500, 900):
             found.append(agent.epsilon())
         assert found == pytest.approx([1.0, 0.6, 0.2, 0.2])
 
@@ -147,7 +147,7 @@ class TestSchedule:
         options = {"anneal_learning_rate": True, "total_steps": 1000}
         algorithm = algorithm_of([[0.0, 0]], [[0.0, 0]], **options)
         agent, rate = dqn.Agent(algorithm, algorithm.config), algorithm.learning_rate
-        agent.sample_step = 750
+        agent.counters.sample_step = 750
         agent.learn(batch([1.0], [0], [True]))
         assert algorithm.learning_rate == pytest.approx(rate / 4)
 

@@ -272,7 +272,7 @@ def test_errors_come_back_as_priorities():
 def test_beta_rises_to_one():
     trainer = trainer_of(priority_beta=0.4, total_steps=100)
     found = []
-    for trainer.agent.sample_step in (0, 50, 100, 120):
+    for trainer.agent.counters.sample_step in (0, 50, 100, 120):
         found.append(trainer.beta())
     assert found == pytest.approx([0.4, 0.7, 1.0, 1.0])
 

@@ -289,7 +289,7 @@ def test_it_learns_from_what_it_imagines(outcome):
     trainer = dreamer.Trainer(config, envs=Corridor)
     for _ in trainer():
         pass
-    found = evaluate(trainer.agent, trainer.eval_envs, 40, 5)
+    found = evaluate(trainer.agent, trainer.evaluator.envs, 40, 5)
     assert found.returns.mean() == 1.0
     assert found.lengths.max() <= CELLS
     begun = {"memory": torch.zeros(CELLS, 32), "first": torch.ones(CELLS).bool()}

@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 import torch
-from factories import config_of, plain, resumed, trainer_of
+from factories import config_of, plain, resumed, trainer_of, update
 from gymnasium.spaces import Box, MultiDiscrete
 from lettered import Lettered, algorithm_of
 from tensordict import TensorDict
@@ -254,7 +254,7 @@ def test_groups_of_equal_returns_are_left_out_and_counted() -> None:
 def test_nothing_is_learned_where_no_group_differs() -> None:
     algorithm = algorithm_of()
     before = algorithm.model.logits.detach().clone()
-    logs = algorithm.update(rollout_of(algorithm, [[1.0] * 6]))
+    logs = update(algorithm, rollout_of(algorithm, [[1.0] * 6]))
     assert logs == {"grpo/informative_groups": 0, "grpo/whole_episodes": 1}
     assert algorithm.counters.learn_step == 0
     assert torch.equal(algorithm.model.logits, before)
@@ -292,7 +292,7 @@ def test_the_reference_is_asked_once_a_rollout_and_moved_by_its_sync() -> None:
     pieces = algorithm.begin(rollout)[0].pieces
     assert torch.equal(pieces["reference"], own.unsqueeze(1))
     assert algorithm.loss(algorithm.measured(pieces))[1]["kl"] > 0
-    algorithm.update(rollout)
+    update(algorithm, rollout)
     assert not algorithm.reference.logits.requires_grad
     assert not torch.equal(algorithm.reference.logits, algorithm.model.logits)
     assert algorithm.state_dict().keys() == {"model", "optimizer", "reference"}
@@ -315,7 +315,7 @@ def test_it_trains_on_groups_and_evaluates_without() -> None:
     assert logs[0]["approx_kl"] == pytest.approx(0, abs=1e-6)
     assert not any("value" in name for name in logs[0])
     assert not any(map(torch.equal, before, trainer.model.parameters()))
-    assert not isinstance(trainer.eval_envs, GroupStarts)
+    assert not isinstance(trainer.evaluator.envs, GroupStarts)
     assert trainer.evaluate(3)["logs"]["episodes"] == 3
 
 

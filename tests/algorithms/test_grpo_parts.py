@@ -11,6 +11,7 @@ from typing import Any
 import groups_together
 import pytest
 import torch
+from factories import step, update
 from lettered import Lettered, algorithm_of
 from tensordict import TensorDict
 
@@ -44,7 +45,7 @@ def stepped(module: Any, **options: Any) -> tuple[dict[str, float], Any]:
     algorithm = algorithm_of(module, Lettered(3), **options)
     kind = torch.optim.SGD(algorithm.model.parameters(), lr=1.0)
     algorithm.optimizer = kind
-    logs = algorithm.train_step(episodes(algorithm))
+    logs = step(algorithm, episodes(algorithm))
     return {k: float(x) for k, x in logs.items()}, algorithm.model.logits.detach()
 
 
@@ -89,7 +90,7 @@ def test_two_processes_take_the_step_of_all_groups(name: str, two: Any) -> None:
     rollout = torch.cat([one["rollout"], other["rollout"]], 1)
     algorithm = groups_together.trainer_of(name, num_envs=16).algorithm
     algorithm.model.load_state_dict(one["before"])
-    logs = algorithm.update(rollout)
+    logs = update(algorithm, rollout)
     assert groups_together.close(algorithm.model.state_dict(), one["after"], 1e-5)
     for key in ("loss", "grad_norm", "entropy", "approx_kl", "grpo/informative_groups"):
         assert one["logs"][key] == pytest.approx(float(logs[key]), rel=1e-3, abs=1e-6)

@@ -104,8 +104,9 @@ class TestWhoReadsWhat:
         data["advantage"] = data["returns"] = torch.tensor([1.0, -1.0, 2.0, 0.5])
         data["log_prob"] = torch.full((4,), -1.0)
         log_prob, _, value = model.evaluate_actions(data["obs"], data["action"])
+        ratio = (log_prob - data["log_prob"]).exp()
         losses = {
-            "encoder actor": algorithm.surrogate(data, log_prob)[0],
+            "encoder actor": algorithm.surrogate(ratio, data["advantage"]).sum(),
             "critic_encoder critic": algorithm.value_loss(value, data),
         }
         for reached, loss in losses.items():

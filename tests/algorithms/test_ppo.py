@@ -23,11 +23,10 @@ def algorithm_of(action_space=Discrete(3), **kwargs):  # noqa: B008
     return ppo.Algorithm(ppo.Model(VECTOR, action_space, config), config)
 
 
-def annotated(algorithm, rollout):
-    """The rollout with what the weights of now say of its actions."""
-    agent = ppo.Agent(algorithm, algorithm.config)
-    agent.acted_version = agent.policy_version
-    return agent.annotated(rollout)
+def acted(algorithm, rollout):
+    """The rollout, whose actions the weights of now chose."""
+    algorithm.counters.acted_version = algorithm.counters.policy_version
+    return rollout
 
 
 class TestObjective:
@@ -36,14 +35,14 @@ class TestObjective:
         ratio = torch.tensor([1.5, 0.5, 1.5, 0.5, 1.1])
         advantage = torch.tensor([1.0, 1.0, -1.0, -1.0, 2.0])
         # min(r A, clip(r) A) = 1.2, 0.5, -1.5, -0.8, 2.2
-        loss = algorithm.policy_loss(ratio, advantage)
-        assert loss.item() == pytest.approx(-(1.2 + 0.5 - 1.5 - 0.8 + 2.2) / 5)
+        surrogate = algorithm.surrogate(ratio, advantage)
+        assert surrogate.tolist() == pytest.approx([1.2, 0.5, -1.5, -0.8, 2.2])
 
     def test_no_gradient_beyond_the_clip(self):
         algorithm = algorithm_of(normalize_advantage=False)
         ratio = torch.tensor([1.5, 0.5, 1.5, 0.5], requires_grad=True)
         advantage = torch.tensor([1.0, 1.0, -1.0, -1.0])
-        algorithm.policy_loss(ratio, advantage).backward()
+        (-algorithm.surrogate(ratio, advantage).mean()).backward()
         assert ratio.grad is not None
         assert ratio.grad.tolist() == pytest.approx([0, -0.25, 0.25, 0])
 
@@ -56,7 +55,7 @@ class TestObjective:
         )
         data = TensorDict({"value": old, "returns": returns}, [9])
         assert torch.autograd.gradcheck(
-            lambda r: algorithm.policy_loss(r, advantage), ratio.requires_grad_()
+            lambda r: algorithm.surrogate(r, advantage), ratio.requires_grad_()
         )
         assert torch.autograd.gradcheck(
             lambda v: algorithm.value_loss(v, data), value.requires_grad_()
@@ -71,7 +70,7 @@ class TestObjective:
 
     def test_the_parts_of_the_loss(self):
         algorithm = algorithm_of(entropy_coef=0.1, value_coef=0.7)
-        data = algorithm.prepare(annotated(algorithm, rollout_of(envs=2))).flatten(0, 1)
+        data = algorithm.prepare(acted(algorithm, rollout_of(envs=2))).flatten(0, 1)
         loss, logs = algorithm.loss(data)
         expected = (
             logs["policy_loss"] + 0.7 * logs["value_loss"] - 0.1 * logs["entropy"]
@@ -100,7 +99,7 @@ class TestPrepare:
             0.9,
             0.8,
         )
-        prepared = algorithm.prepare(annotated(algorithm, rollout.clone()))
+        prepared = algorithm.prepare(acted(algorithm, rollout.clone()))
         torch.testing.assert_close(prepared["advantage"], expected)
         torch.testing.assert_close(prepared["returns"], expected + value)
 
@@ -110,7 +109,7 @@ class TestPrepare:
         rollout = rollout_of(envs=2)
         flat = rollout["obs"].flatten(0, 1), rollout["action"].flatten()
         before, _, value = algorithm.model.evaluate_actions(*flat)
-        prepared = algorithm.prepare(annotated(algorithm, rollout.clone()))
+        prepared = algorithm.prepare(acted(algorithm, rollout.clone()))
         torch.testing.assert_close(prepared["log_prob"].flatten(), before)
         torch.testing.assert_close(prepared["value"].flatten(), value)
         algorithm.update_normalization(rollout)
@@ -121,7 +120,7 @@ class TestPrepare:
         rollout = rollout_of(envs=2)
         rollout["reward"] *= 1000
         algorithm = algorithm_of(normalize_reward=True, num_envs=2)
-        prepared = algorithm.prepare(annotated(algorithm, rollout))
+        prepared = algorithm.prepare(acted(algorithm, rollout))
         assert rollout["reward"].abs().max() > 100
         assert prepared["advantage"].abs().max() < 20
 
@@ -136,11 +135,10 @@ class TestPrepare:
     def test_a_rollout_in_chunks_is_the_rollout(self, monkeypatch):
         def prepared():
             algorithm = algorithm_of()
-            return algorithm.prepare(annotated(algorithm, rollout_of(envs=2)))
+            return algorithm.prepare(acted(algorithm, rollout_of(envs=2)))
 
         whole = prepared()
-        for place in ("on_policy.algorithm", "runtime.acting_record"):
-            monkeypatch.setattr(f"yieldrl.{place}.CHUNK", 5)
+        monkeypatch.setattr("yieldrl.on_policy.rollouts.CHUNK", 5)
         parts = prepared()
         torch.testing.assert_close(whole["advantage"], parts["advantage"])
 
@@ -167,7 +165,7 @@ class TestSchedule:
     def test_the_order_of_minibatches_follows_from_the_learning_step(self):
         algorithm, orders = algorithm_of(num_minibatches=2), []
         for algorithm.counters.learn_step in (0, 8, 0):
-            passes, _ = algorithm.begin(annotated(algorithm, rollout_of(envs=2)))
+            passes, _ = algorithm.begin(acted(algorithm, rollout_of(envs=2)))
             orders.append(passes.minibatch()["obs"])
         assert torch.equal(orders[0], orders[2])
         assert not torch.equal(orders[0], orders[1])
@@ -233,9 +231,9 @@ class TestSpaces:
             rollout, algorithm = trainer.buffer.rollout(), trainer.algorithm
             assert rollout["obs"].dtype == torch.uint8
             looked = rollout.clone().exclude("log_prob", "value")
-            algorithm.prepare(trainer.agent.annotated(looked))
-            monkeypatch.setattr(trainer.agent, "annotate", None)
-            algorithm.prepare(trainer.agent.annotated(rollout))
+            algorithm.prepare(looked)
+            monkeypatch.setattr(algorithm, "evaluated", None)
+            algorithm.prepare(rollout)
         for name in ("log_prob", "value", "advantage", "returns"):
             torch.testing.assert_close(rollout[name], looked[name])
 
@@ -388,7 +386,7 @@ def test_advantages_count_how_long_a_transition_lasted():
         },
         [2, 1],
     )
-    last = algorithm.values(torch.zeros(1, 3)).item()
+    last = algorithm.model.get_value(torch.zeros(1, 3)).item()
     second = 5 + last / 8 - 2
     first = 3 + 2 / 4 - 1 + second / 4
     advantage = algorithm.advantages(rollout)
@@ -403,7 +401,7 @@ def test_acting_rounds_as_learning_does():
         obs = torch.randn(64, 4)
         action, extras = trainer.agent.explore(obs)
         seen = {"obs": obs, "action": action}
-        look = trainer.agent.annotating(seen)
-        exact = trainer.agent.annotate(obs, action)
+        look = trainer.algorithm.evaluated(seen)
+        exact = trainer.algorithm.evaluate(seen)
     torch.testing.assert_close(extras["log_prob"], look["log_prob"], rtol=0, atol=1e-6)
     assert (exact["log_prob"] - look["log_prob"]).abs().max() > 1e-5

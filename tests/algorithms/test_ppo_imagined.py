@@ -70,7 +70,7 @@ def test_one_critic_says_all_values_of_an_estimate() -> None:
     def compared(rollout: Any) -> Any:
         following = type(own).next_values(own, rollout)
         if "step" not in set(rollout["obs"].keys()):  # a real one
-            now = own.values(own.model.inputs(rollout).flatten(0, 1))
+            now = own.model.get_value(own.model.inputs(rollout).flatten(0, 1))
             torch.testing.assert_close(rollout["value"].flatten(), now)
             checked.append(int(own.past.refreshed))
         return following

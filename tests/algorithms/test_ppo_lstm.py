@@ -101,7 +101,7 @@ class TestReplay:
     def test_before_learning_the_policy_has_not_moved(self, mode):
         """The first minibatch's ratio is 1 everywhere, in every autoreset mode."""
         trainer, rollout = rollout_in(mode)
-        passes, _ = trainer.algorithm.begin(trainer.agent.annotated(rollout))
+        passes, _ = trainer.algorithm.begin(rollout)
         _, logs = trainer.algorithm.loss(passes.minibatch())
         assert logs["approx_kl"].item() == pytest.approx(0, abs=1e-6)
         assert logs["clip_fraction"].item() == 0
@@ -116,7 +116,7 @@ class TestForgetting:
         for _ in trainer():
             if trainer.buffer.full and trainer.buffer.passes is None:
                 rollout = trainer.buffer.rollout()
-                trainer.algorithm.prepare(trainer.agent.annotated(rollout))
+                trainer.algorithm.prepare(rollout)
                 seen.append(rollout.select("obs", "value").clone())
                 trainer.buffer.clear()
         seen = torch.cat(seen)
@@ -131,7 +131,7 @@ class TestForgetting:
     @pytest.mark.parametrize("mode", list(AutoresetMode))
     def test_a_cut_episode_is_bootstrapped_from_its_own_memory(self, mode):
         trainer, rollout = rollout_in(mode)
-        trainer.algorithm.prepare(trainer.agent.annotated(rollout))
+        trainer.algorithm.prepare(rollout)
         with torch.no_grad():
             following = trainer.algorithm.next_values(rollout)
         ended = rollout["terminated"] | rollout["truncated"]

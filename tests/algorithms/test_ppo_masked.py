@@ -130,7 +130,7 @@ class TestSources:
         config = ppo_masked.Config(**SMALL, total_steps=32, eval_every=0)
         trainer = ppo_masked.Trainer(config, envs=gym.make("Taxi-v4"))
         list(trainer())
-        assert "action_mask" in trainer.eval_envs.single_observation_space.spaces
+        assert "action_mask" in trainer.evaluator.envs.single_observation_space.spaces
         assert trainer.evaluate(2)["logs"]["episode_length"] > 0
 
     def test_without_masks_it_is_said_who_lacks_them(self):

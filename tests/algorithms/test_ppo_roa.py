@@ -15,6 +15,7 @@ from torch.nn.functional import mse_loss
 import yieldrl
 from yieldrl.algorithms import ppo_roa
 from yieldrl.algorithms.ppo_roa.phases import MODULES, PHASES
+from yieldrl.runtime.gradient_step import GradientStep, trained_parameters
 
 SMALL: dict[str, Any] = {"num_envs": 4, "num_steps": 8, "num_epochs": 2}
 SMALL |= {"num_minibatches": 2, "total_steps": 96, "hidden_sizes": (8,)}
@@ -113,7 +114,7 @@ class TestTable:
         )
         algorithm, model = trainer.algorithm, trainer.model
         rollout = trainer.collector.collect(8)
-        algorithm.prepare(trainer.agent.annotated(rollout))
+        algorithm.prepare(rollout)
         seen = {}
         for kinds, loss in (
             (("ppo",), algorithm.loss),
@@ -127,9 +128,9 @@ class TestTable:
             if kinds != ("ppo",):
                 optimizer = algorithm.adaptation_optimizer
             model.zero_grad()
-            step = algorithm.gradient_step(loss, optimizer)
+            step = GradientStep(loss, optimizer)
             walked = algorithm.pieces(rollout).transpose(0, 1)
-            step.gradients(walked, step.trained_parameters())
+            step.gradients(walked, trained_parameters(optimizer))
             for name in MODULES:
                 grads = [p.grad for p in model.parameters_of(name)]
                 reached = any(g is not None and bool(g.any()) for g in grads)

@@ -89,7 +89,7 @@ class TestFrozen:
         trainer = trainer_of(Model, phase_steps=ONLY[phase])
         rollout = trainer.collector.collect(8)
         before = states_of(trainer.model)
-        trainer.algorithm.update(rollout)
+        trainer.update(rollout)
         after = states_of(trainer.model)
         for name in MODULES:
             learns = getattr(PHASES[phase], name).training in LEARNS
@@ -217,8 +217,8 @@ class TestSynchronous:
         rollout = trainer.collector.collect(8)
         trainer.algorithm.enter("finetune")
         with pytest.raises(RuntimeError, match=r"in the phase 'train', .* 'finetune'"):
-            trainer.algorithm.update(rollout)
-        logs = trainer.algorithm.update(trainer.collector.collect(8))
+            trainer.update(rollout)
+        logs = trainer.update(trainer.collector.collect(8))
         assert "adaptation_loss" in logs
 
     def test_a_run_that_is_loaded_begins_the_phase_that_is_due(

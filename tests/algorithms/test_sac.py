@@ -169,7 +169,7 @@ class TestActing:
 
     def test_exploration_draws_from_the_policy(self):
         agent = self.agent()
-        agent.sample_step = 10
+        agent.counters.sample_step = 10
         obs = torch.zeros(50_000, 1)
         _, extras = agent.sample(obs)
         mean, log_std = agent.model.actor(obs[:1])[0].detach().chunk(2)

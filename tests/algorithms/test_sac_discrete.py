@@ -100,7 +100,7 @@ class TestActing:
 
     def test_then_the_policy_throws_its_dice(self):
         agent = self.agent()
-        agent.sample_step = 10
+        agent.counters.sample_step = 10
         action, _ = agent.sample(np.zeros((20_000, 1), np.float32))
         assert action.mean() == pytest.approx(0.75, abs=0.015)
 

@@ -16,6 +16,7 @@ from token_policy import Tokens
 
 from yieldrl.algorithms import vla_grpo
 from yieldrl.envs.wrappers import ActionChunks, GroupStarts
+from yieldrl.experiments.parts import transition_parts
 from yieldrl.runtime import AccumulatedStep
 
 TINY: dict[str, Any] = {"env_kwargs": {"max_episode_steps": 8}}
@@ -64,7 +65,7 @@ def test_nobody_misses_the_next_observations_that_are_not_kept() -> None:
         with trainer(num_steps=4, total_steps=128, num_minibatches=1, **lag) as run:
             kept = run.buffer.keeps_next_obs
             if keeps:  # in another trainer with a buffer of its own
-                buffer = type(run.buffer)(4, **run.transition_parts)
+                buffer = type(run.buffer)(4, **transition_parts(run))
                 run = vla_grpo.Trainer(run.config, buffer=buffer)
             runs.append(train_logs(run))
         assert not kept

@@ -63,7 +63,8 @@ class TestMasks:
         )
         for level in ("token", "chunk"):
             own = algorithm(ratio_level=level, normalize_advantage=False)
-            loss, _ = own.surrogate(own.measured(data), log_prob)
+            evaluated = log_prob, torch.zeros(len(data)), None
+            loss, _ = own.loss(own.measured(data), evaluated)
             (grad,) = torch.autograd.grad(loss, log_prob)
             moved = (grad != 0).squeeze(-1).int().tolist()
             assert moved == [[1, 0, 0], [1, 1, 0]]
@@ -85,7 +86,8 @@ class TestRatios:
     def surrogate(self, level: str) -> Any:
         own = algorithm(ratio_level=level, normalize_advantage=False)
         data = own.measured(self.DATA)
-        loss, logs = own.surrogate(data, self.RATIO.log() - 1.0)
+        evaluated = self.RATIO.log() - 1.0, torch.zeros(len(data)), None
+        loss, logs = own.loss(data, evaluated)
         return float(loss), {k: float(v) for k, v in logs.items()}
 
     def test_of_tokens(self) -> None:
@@ -110,7 +112,8 @@ class TestRatios:
         ratio = torch.tensor([[[1.5, 0.8], [0.5, 0.5]], [[2.0, 0.6], [7.0, 7.0]]])
         before = torch.full((2, 2, 2), -1.0)
         data = own.measured(self.DATA.copy().set("log_prob", before))
-        loss, logs = own.surrogate(data, ratio.log() - 1.0)
+        evaluated = ratio.log() - 1.0, torch.zeros(len(data)), None
+        loss, logs = own.loss(data, evaluated)
         # of 1.2 and 0.25 with 2, and of 1.2 with -1
         gains = min(1.2 * 2, 1.2 * 2) + min(0.25 * 2, 0.8 * 2) + min(-1.2, -1.2)
         assert float(loss) == pytest.approx(-gains / 3)
@@ -121,12 +124,12 @@ class TestRatios:
         own = algorithm(entropy_coef=0.5, value_coef=0.0)
         entropy = torch.tensor([[[1.0], [2.0]], [[4.0], [8.0]]], requires_grad=True)
         data = own.measured(self.DATA)
-        loss, logs = own.objective(data, data["log_prob"], entropy, None)
+        loss, logs = own.loss(data, (data["log_prob"], entropy, None))
         assert float(logs["entropy"]) == (1 + 2 + 4) / 2
         (grad,) = torch.autograd.grad(loss, entropy)
         assert grad.flatten().tolist() == [-0.25, -0.25, -0.25, 0]
         whole = torch.tensor([3.0, 12.0])  # of a policy that tells it of chunks
-        _, logs = own.objective(data, data["log_prob"], whole, None)
+        _, logs = own.loss(data, (data["log_prob"], whole, None))
         assert float(logs["entropy"]) == 7.5
 
     def test_one_number_per_action_is_trained_as_by_ppo(self) -> None:
@@ -221,7 +224,7 @@ class TestTrainer:
     def test_chunks_are_executed_and_what_they_took_is_learned_from(self) -> None:
         run = trainer(gamma=0.5)
         assert run.envs.single_action_space == MultiDiscrete([2, 2, 2])
-        assert run.eval_envs.single_action_space == MultiDiscrete([2, 2, 2])
+        assert run.evaluator.envs.single_action_space == MultiDiscrete([2, 2, 2])
         while not run.learning_due:
             run.collector.step()
         rollout = run.buffer.rollout()

@@ -112,7 +112,7 @@ def test_each_has_its_advantage_in_the_surrogate_and_its_return_in_the_value_los
     )
     data = own.measured(data)
     ratio = torch.tensor([[[1.1], [0.9]], [[1.0], [7.0]]], requires_grad=True)
-    loss, _ = own.surrogate(data, ratio.log())
+    loss, _ = own.loss(data, (ratio.log(), torch.zeros(len(data)), None))
     assert float(loss.detach()) == pytest.approx(-(1.1 * 2 - 0.9 * 1 + 1.0 * 1) / 3)
     value = torch.tensor([[2.0, 4.0], [1.0, 5.0]], requires_grad=True)
     loss = own.value_loss(value, data)
@@ -162,7 +162,7 @@ def test_the_tiny_model_learns_by_action() -> None:
     config = vla_ppo_steady.Config(**{**FIELDS, **TINY})
     with vla_ppo_steady.Trainer(config) as run:
         logs = [log["logs"] for log in run() if log["log_type"] == "train"]
-        obs, _ = run.eval_envs.reset(seed=0)
+        obs, _ = run.evaluator.envs.reset(seed=0)
         said = run.agent.algorithm.model(obs)[2]
         values = run.model.evaluate_each(obs, run.model(obs)[0])[2]
     assert len(logs) > 2

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from factories import plain
+from factories import plain, step
 from gymnasium.spaces import Box, MultiDiscrete
 from tensordict import TensorDict
 from token_policy import Tokens
@@ -41,7 +41,7 @@ def test_two_bounds_and_a_third_where_the_advantage_is_negative() -> None:
     own = algorithm(clip_coef=0.2, clip_high=0.5, dual_clip=2.0)
     ratio = torch.tensor([0.5, 1.4, 1.6, 0.5, 1.6, 7.0])
     advantage = torch.tensor([2.0, 2.0, 2.0, -1.0, -1.0, -1.0])
-    gain = own.gain(ratio, advantage)
+    gain = own.surrogate(ratio, advantage)
     # 0.5 * 2, 1.4 * 2, (1 + 0.5) * 2; (1 - 0.2) * -1, 1.6 * -1, 2 * -1
     assert gain.tolist() == pytest.approx([1.0, 2.8, 3.0, -0.8, -1.6, -2.0])
 
@@ -93,7 +93,8 @@ class TestDecoupled:
             [1],
         )
         now = torch.full((1, 3, 1), math.log(0.45))
-        loss, logs = own.surrogate(own.measured(data), now)
+        evaluated = now, torch.zeros(len(data)), None
+        loss, logs = own.loss(own.measured(data), evaluated)
         assert float(loss) == pytest.approx(-0.6 * 1.2 * 2)
         kl = 1.5 - 1 - math.log(1.5)
         assert float(logs["approx_kl"]) == pytest.approx(kl, abs=1e-6)
@@ -122,10 +123,10 @@ def test_at_first_the_critic_alone_learns() -> None:
         return {k.split(".")[0] for k, p in named if (p != before[k]).any()}
 
     for _ in range(2):
-        own.train_step(minibatch())
+        step(own, minibatch())
         assert moved() == {"critic"}
     assert {k: p.requires_grad for k, p in own.model.named_parameters()} == grads
-    own.train_step(minibatch())
+    step(own, minibatch())
     assert moved() == {"critic", "actor", "adapter"}
 
 

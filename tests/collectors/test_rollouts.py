@@ -54,7 +54,7 @@ def by_hand(trainer):
     rollouts, metrics = [], []
     for _ in range(UPDATES):
         rollouts.append(trainer.collector.collect(STEPS))
-        metrics.append(trainer.algorithm.update(rollouts[-1]))
+        metrics.append(trainer.update(rollouts[-1]))
     trainer.collector.stop()
     return rollouts, metrics
 
@@ -267,7 +267,7 @@ def test_memories_and_masks_come_with_the_rollout():
     trainer.collector.stop()
     assert rollout["first"][:, 0].tolist() == [True, False, False] * 2 + [True, False]
     assert rollout["memory"].shape[:2] == (8, ENVS)
-    assert trainer.algorithm.update(rollout)["loss"].isfinite()
+    assert trainer.update(rollout)["loss"].isfinite()
 
 
 def test_half_a_rollout_of_the_loop_is_refused_once_another_one_was_learned_from():
@@ -275,7 +275,7 @@ def test_half_a_rollout_of_the_loop_is_refused_once_another_one_was_learned_from
     logs = trainer()
     for _ in range(3):
         next(logs)
-    trainer.algorithm.update(trainer.collector.collect(STEPS))
+    trainer.update(trainer.collector.collect(STEPS))
     with pytest.raises(RuntimeError, match=r"by policy version 0: .* clear\(\)"):
         for _ in trainer():
             pass
@@ -358,13 +358,12 @@ def test_rewards_are_scaled_by_the_returns_of_their_own_episodes(collection):
     trainer.collector.stop()
 
 
-@pytest.mark.parametrize(("name", "how"), [("rainbow", "algorithm"), ("td3", "update")])
-def test_a_target_follows_in_a_loop_by_hand(name, how):
+@pytest.mark.parametrize("name", ["rainbow", "td3"])
+def test_a_target_follows_in_a_loop_by_hand(name):
     trainer = made(name)
-    update = trainer.update if how == "update" else trainer.algorithm.update
     before = weights_of(trainer)
     for _ in range(2):  # TD3's target follows every other step
-        update(trainer.collector.collect(8))
+        trainer.update(trainer.collector.collect(8))
     assert any("target_" in k for k in changed(before, weights_of(trainer)))
     assert trainer.agent.counters.sync_step > 0
 
@@ -400,7 +399,7 @@ def test_targets_are_synced_as_often_as_the_config_says():
 
     trainer.algorithm.sync_target = counted
     for _ in range(7):
-        trainer.algorithm.update(trainer.collector.collect(2))
+        trainer.update(trainer.collector.collect(2))
     assert synced == [3, 6]
 
 
@@ -422,24 +421,23 @@ def test_learning_is_asked_for_so_it_happens_also_before_it_is_due():
         assert trainer.agent.learn_step == count
 
 
-@pytest.mark.parametrize(("name", "how"), [("ppo", "update"), ("dqn", "algorithm")])
-def test_an_update_that_could_move_nothing_is_refused(name, how):
+@pytest.mark.parametrize("name", ["ppo", "dqn"])
+def test_an_update_that_could_move_nothing_is_refused(name):
     """The learning rate is annealed to zero at `total_steps`."""
     options = {"learning_starts": 4} if name == "dqn" else PASSES
     trainer = made(name, **options, anneal_learning_rate=True, total_steps=32)
-    update = trainer.update if how == "update" else trainer.algorithm.update
     for _ in range(2):
         before = weights_of(trainer)
-        update(trainer.collector.collect(8))
+        trainer.update(trainer.collector.collect(8))
         after = weights_of(trainer)
         assert any("model." in k for k in changed(before, after))
     rollout = trainer.collector.collect(8)
     with pytest.raises(RuntimeError, match="total_steps = 32 and 32 steps were taken"):
-        update(rollout)
+        trainer.update(rollout)
     assert not [k for k in changed(after, weights_of(trainer)) if "model." in k]
     config = dataclasses.replace(trainer.config, anneal_learning_rate=False)
     trainer.config = trainer.agent.config = trainer.algorithm.config = config
-    update(rollout)
+    trainer.update(rollout)
     assert trainer.agent.learn_step > 0
 
 
@@ -459,17 +457,12 @@ def test_sarsa_learns_from_what_was_done_next_and_decides_after_the_last_row():
         assert torch.equal(seen[t][~ended[t]], rollout["action"][t + 1][~ended[t]])
     following = trainer.collector.collect(1)
     assert torch.equal(following["action"][0][~ended[4]], seen[4][~ended[4]])
-    with pytest.raises(
-        ValueError, match=r"collect two or more, or call trainer\.update"
-    ):
-        trainer.algorithm.update(following)
 
 
 def test_reinforce_refuses_a_rollout_in_which_no_episode_ends():
     trainer = trainer_of("reinforce")
-    for update in (trainer.update, trainer.algorithm.update):
-        with pytest.raises(ValueError, match="no episode ends within the 2 steps"):
-            update(trainer.collector.collect(2))
+    with pytest.raises(ValueError, match="no episode ends within the 2 steps"):
+        trainer.update(trainer.collector.collect(2))
     assert trainer.agent.learn_step == 0
 
 
@@ -488,11 +481,10 @@ def test_the_others_learn_by_hand_too(name):
     parts = {"model": ppo.Model, "envs": Counter} if name == "vla_ppo" else {}
     trainer = factories.trainer_of(name, **parts, **options)
     steps = 64 if name == "reinforce" else 8  # some episodes must be whole
-    for update in (trainer.update, trainer.algorithm.update):
-        before = weights_of(trainer)
-        logs = update(trainer.collector.collect(steps))
-        assert all(np.isfinite(float(value)) for value in logs.values())
-        assert any("model." in k for k in changed(before, weights_of(trainer)))
+    before = weights_of(trainer)
+    logs = trainer.update(trainer.collector.collect(steps))
+    assert all(np.isfinite(float(value)) for value in logs.values())
+    assert any("model." in k for k in changed(before, weights_of(trainer)))
 
 
 def test_ppo_does_not_begin_by_hand_before_the_demonstrations_are_cloned():

@@ -22,7 +22,7 @@ def trainer_of(name, collection="ray", **options):
         own = {"total_steps": 64, "num_envs": 1, "train_every": 2}
     own |= {"collection": collection, **options}
     trainer = factories.trainer_of(name, **own)
-    if collection == "sync" and trainer.agent.annotating is not None:
+    if collection == "sync" and hasattr(trainer.algorithm, "evaluated"):
         trainer.agent.records_log_prob = True
     return trainer
 

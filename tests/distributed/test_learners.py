@@ -148,7 +148,7 @@ def test_two_learners_take_the_step_of_the_whole_rollout(tmp_path):
 
 def check_death(trainer):
     """What is said of the death of one learner."""
-    who = trainer.learners.actors[1].__ray_call__.remote(lambda _: os.getpid())
+    who = trainer._learners.actors[1].__ray_call__.remote(lambda _: os.getpid())
     os.kill(ray.get(who), signal.SIGKILL)
     with pytest.raises(DeadLearnerError, match="learner 1 has died"):
         list(trainer())

@@ -548,7 +548,7 @@ def test_ppo_trains_and_evaluates_in_wrapped_worlds() -> None:
     assert logs[-1]["logs"]["episode_length"] <= 9
     # Returns are those of the task, in observations on the scale of training.
     assert logs[-1]["logs"]["episode_return"] == logs[-1]["logs"]["episode_length"]
-    inside = trainer.eval_envs
+    inside = trainer.evaluator.envs
     assert isinstance(inside, NormalizeObservation)
     assert inside.frozen
     observations = envs.env

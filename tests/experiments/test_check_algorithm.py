@@ -113,7 +113,8 @@ class NormalizesWhileActing(ppo.Agent):
 class ActsWithGradients(ppo.Agent):
     def sample(self, obs: Any) -> Any:
         action, extras = self.explore(torch.as_tensor(obs))
-        extras = self.with_policy_version(extras, len(action))
+        if self.counters.acted_version is None:
+            self.counters.acted_version = self.policy_version
         return action.detach().clamp(-1, 1).numpy(), extras
 
 
@@ -124,20 +125,20 @@ class LearnsInEvalMode(ppo.Algorithm):
 
 
 class StaysInTrainMode(ppo.Algorithm):
-    def train_step(self, data: Any) -> Any:
-        logs = super().train_step(data)
-        self.model.train()
-        return logs
+    def update(self, minibatches: Any) -> Any:
+        for logs in super().update(minibatches):
+            self.model.train()
+            yield logs
 
 
 class LearnStepsTheEnvironment(ppo.Trainer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.agent.learn = self.step_and_learn
+        self.learn, self.algorithm.learn = self.algorithm.learn, self.step_and_learn
 
     def step_and_learn(self, data: Any) -> Any:
         self.envs.step(np.zeros((4, 1), np.float32))
-        return self.algorithm.train_step(data)
+        return self.learn(data)
 
 
 class TrainStepCollects(dqn.Trainer):
@@ -158,12 +159,12 @@ class KeepsTheClippedAction(ppo.Agent):
         return action, extras
 
 
-class NormalizesBeforeLogProb(ppo.Agent):
-    def annotated(self, rollout: Any) -> Any:
-        self.policy_version += 1
-        self.acted_version = self.policy_version
+class NormalizesBeforeLogProb(ppo.Algorithm):
+    def prepare(self, rollout: Any) -> Any:
+        self.counters.policy_version += 1
+        self.counters.acted_version = self.counters.policy_version
         self.model.update_normalization(rollout)
-        return super().annotated(rollout)
+        return super().prepare(rollout)
 
 
 class ActsWithOldWeights(ppo.Agent):
@@ -174,18 +175,18 @@ class ActsWithOldWeights(ppo.Agent):
 
 
 class SignsAnotherVersion(ppo.Agent):
-    def with_policy_version(self, extras: Any, count: int) -> Any:
-        extras = super().with_policy_version(extras, count)
+    def sample(self, obs: Any) -> Any:
+        action, extras = super().sample(obs)
         if "policy_version" in extras:
             extras["policy_version"] -= 1
-        return extras
+        return action, extras
 
 
-class ForgetsTheVersion(dqn.Algorithm):
-    def train_step(self, data: Any) -> Any:
-        before = self.counters.policy_version
-        logs = super().train_step(data)
-        self.counters.policy_version = before
+class ForgetsTheVersion(dqn.Agent):
+    def learn(self, data: Any) -> Any:
+        before = self.policy_version
+        logs = super().learn(data)
+        self.policy_version = before
         return logs
 
 
@@ -233,9 +234,9 @@ class LearnMovesTheTarget(dqn.Algorithm):
         return logs
 
 
-class CountsTwice(ppo.Algorithm):
-    def train_step(self, data: Any) -> Any:
-        logs = super().train_step(data)
+class CountsTwice(dqn.Agent):
+    def learn(self, data: Any) -> Any:
+        logs = super().learn(data)
         self.counters.learn_step += 1
         return logs
 

@@ -26,6 +26,8 @@ from yieldrl.experiments import (
 class Counter(Run):
     """The least that can be saved and loaded."""
 
+    _described = True  # it has no model to describe
+
     config_class = Config
 
     def __init__(self, config: Config) -> None:
@@ -229,6 +231,7 @@ import sys
 from pathlib import Path
 from yieldrl.experiments import Config, Run
 class Other(Run):
+    _described = True  # it has no model to describe
     state_dict = load_state_dict = None
 run = Other(Config())
 run.run_dir = sys.argv[1]

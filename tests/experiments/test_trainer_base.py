@@ -2,6 +2,7 @@
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.collectors import Collector, SyncCollector
+from yieldrl.off_policy.trainer import rows_of
 
 
 class Delegating(Collector):
@@ -45,4 +46,4 @@ def test_a_run_resumed_between_two_evaluations_waits_for_the_next(tmp_path):
 def test_every_row_of_a_rollout_is_learned_from_at_its_own_step():
     with dqn.Trainer(dqn.Config(num_envs=2, device="cpu")) as trainer:
         rollout, now = trainer.collector.collect(3), trainer.agent.counters
-        assert [now.sample_step for _ in trainer._rows(rollout)] == [2, 4, 6]
+        assert [now.sample_step for _ in rows_of(trainer, rollout)] == [2, 4, 6]

@@ -3,7 +3,7 @@
 import pytest
 
 from yieldrl.algorithms import dqn, ppo, q_learning, reinforce, sarsa
-from yieldrl.foundations.config_places import PlacesConfig
+from yieldrl.foundations.config import SyncOnly
 
 
 def test_processes_on_ray_need_collection_on_ray() -> None:
@@ -16,7 +16,7 @@ def test_processes_on_ray_need_collection_on_ray() -> None:
 
 
 def test_who_takes_turns_has_none_of_these_fields() -> None:
-    own = set(PlacesConfig.__annotations__)
+    own = set(SyncOnly.__annotations__)
     assert own <= set(q_learning.Config().to_dict())
     for module in (reinforce, sarsa):
         assert not own & set(module.Config().to_dict())

@@ -31,13 +31,14 @@ def test_a_copy_counts_for_itself():
 
 
 def test_what_is_saved_is_restored_in_place():
-    one = Counts(Counters(1, 2, 3, 4))
+    one = Counts(Counters(1, 2, 3, 4, 5))
     state = one.counters_state()
     assert state == {
         "sample_step": 1,
         "learn_step": 2,
         "sync_step": 3,
         "policy_version": 4,
+        "acted_version": 5,
     }
     counters = Counters()
     other = Counts(counters)

@@ -48,7 +48,7 @@ class FakeTrainer:
 
     name = "fake"
     evaluator = SimpleNamespace(seed=1_234)
-    wrap_envs = staticmethod(lambda envs: envs)
+    wrap_envs = staticmethod(lambda envs, training: envs)
     attach = Run.attach
 
     def __init__(self, folder: Path, **config: Any) -> None:

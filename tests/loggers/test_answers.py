@@ -84,7 +84,7 @@ def test_there_are_at_most_a_hundred_in_a_run() -> None:
     next(log for log in trainer() if trainer.buffer.full)
     due, given = now_and_then(trainer), []
     for step in range(16, 16 * 2000 + 1, 16):
-        trainer.agent.sample_step = step
+        trainer.agent.counters.sample_step = step
         given.append(due() is not None)
     assert sum(given) == PER_RUN
     assert not any(given[:18])

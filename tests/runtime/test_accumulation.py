@@ -41,10 +41,10 @@ def stepped(size, **options):
 
 
 @settings(max_examples=40)
-@given(st.integers(1, 12), st.integers(1, 15), st.booleans())
-def test_any_cut_gives_the_step_of_the_whole_batch(size, parts, alone):
+@given(st.integers(1, 12), st.integers(1, 15))
+def test_any_cut_gives_the_step_of_the_whole_batch(size, parts):
     logs, weights, data = stepped(size)
-    options = {"micro_batches": parts, "trains_all": lambda: alone}
+    options = {"micro_batches": parts}
     own_logs, own, written = stepped(size, **options)
     assert float((own - weights).abs().max()) < 1e-12
     assert own_logs.keys() == logs.keys()

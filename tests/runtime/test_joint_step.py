@@ -5,7 +5,7 @@ import torch
 from tensordict import TensorDict
 from torch import nn
 
-from yieldrl.runtime.joint_step import JointStep
+from yieldrl.runtime import JointStep
 
 
 def of(weight, entry):

@@ -1,16 +1,21 @@
 """What every algorithm does alike: it counts, it watches, it lends itself to act."""
 
+import math
+
+import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box, Discrete
 from tensordict import TensorDict
 from torch import nn
 
+from yieldrl.abstractions import Agent, Algorithm
 from yieldrl.foundations import CheckpointError, Config
-from yieldrl.runtime import Learner
-from yieldrl.runtime.acting_record import ActingRecord
+from yieldrl.on_policy.rollouts import evaluate_rollout
+from yieldrl.runtime import GradientStep
 
 
-class Line(Learner):
+class Line(Algorithm):
     """Learns one weight, the second layer's."""
 
     def __init__(self):
@@ -20,11 +25,18 @@ class Line(Learner):
         self.optimizer = torch.optim.SGD(model[2].parameters(), lr=0.1)
         self.modes, self.answer = [], {"loss": torch.tensor(1.0)}
 
+    def predict(self, obs):
+        return obs
+
     def learn(self, data):
         self.modes.append(self.model.training)
         if data is None:
             raise ConnectionError
         return self.answer
+
+    def train_step(self, data):
+        with self.learning():
+            return self.learn(data)
 
 
 def test_a_step_is_counted_and_taken_in_train_mode():
@@ -60,17 +72,33 @@ def test_the_target_follows_every_so_many_steps():
     assert synced == [3, 7, 9]
 
 
-class Acting(ActingRecord):
-    annotating, policy_version = object(), 4
-
-
 def test_what_an_older_policy_did_cannot_be_judged_by_a_newer_one():
-    acting = Acting()
-    acting.with_policy_version({}, 2)
-    acting.policy_version = 5
-    acting.with_policy_version({}, 2)
+    line = Line()
+    line.counters.acted_version = 4
+    line.counters.policy_version = 5
     with pytest.raises(RuntimeError, match=r"by policy version 4: version 5"):
-        acting.annotated(TensorDict({"obs": torch.zeros(2, 1)}, [2, 1]))
+        evaluate_rollout(line, TensorDict({"obs": torch.zeros(2, 1)}, [2, 1]))
+
+
+class Acting(Agent):
+    def explore(self, obs):
+        return obs.argmax(1), {}
+
+
+def test_the_policy_of_the_first_action_is_remembered():
+    model = nn.Linear(2, 2)
+    model.observation_space, model.action_space = Box(-1, 1, (2,)), Discrete(2)
+    model.unit_box, model.needed_obs = False, ()
+    config = Config(device="cpu")
+    still = type("Still", (Line,), {"__init__": Algorithm.__init__})
+    algorithm = still(model, config)
+    algorithm.evaluated = None  # it would evaluate rollouts
+    agent = Acting(algorithm, config)
+    agent.policy_version = 4
+    agent.sample(np.zeros((3, 2), np.float32))
+    agent.policy_version = 5
+    agent.sample(np.zeros((3, 2), np.float32))
+    assert agent.counters.acted_version == 4
 
 
 def test_a_step_that_failed_may_have_moved_the_weights():
@@ -81,18 +109,29 @@ def test_a_step_that_failed_may_have_moved_the_weights():
     assert (line.counters.learn_step, line.counters.policy_version) == (0, 1)
 
 
-def test_a_loss_that_is_no_number_is_refused_and_counted():
+def test_a_loss_that_is_no_number_is_refused_with_the_parameters():
     line = Line()
-    line.answer = {"loss": torch.tensor(float("nan"))}
-    with pytest.raises(FloatingPointError, match="at learn_step 1"):
-        line.train_step({})
+
+    def loss_of(value):
+        weight = line.model[2].weight
+        return lambda data: ((weight * value).sum(), {"loss": torch.tensor(value)})
+
+    data = torch.zeros(1)
+    line.minimize(loss_of(1.0), data)
+    sound = line.model[2].weight.sum()
+    with pytest.raises(FloatingPointError, match=r"inf at learn_step 1.*none yet"):
+        line.minimize(lambda data: (sound, {"loss": torch.tensor(math.inf)}), data)
+    with pytest.raises(FloatingPointError, match=r"nan at .*finite: \['2.weight'\]"):
+        line.minimize(loss_of(math.nan), data)
 
 
 def test_a_step_of_ones_own_sees_every_loss_and_norm():
-    class Halved(Learner):
+    class Halved(Line):
+        __init__ = Algorithm.__init__
+
         def gradient_step(self, loss, optimizer, max_grad_norm=None):
             half = lambda data: (loss(data)[0] / 2, {})  # noqa: E731
-            return super().gradient_step(half, optimizer, 2 * max_grad_norm)
+            return GradientStep(half, optimizer, 2 * max_grad_norm)
 
     learner = Halved(nn.Linear(1, 1, bias=False), Config(device="cpu"))
     learner.optimizer = torch.optim.SGD(learner.model.parameters(), lr=1.0)

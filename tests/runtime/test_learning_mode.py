@@ -1,14 +1,30 @@
 """Models that compute otherwise while learning are in train mode only then."""
 
 import copy
-import math
 
 import pytest
 import torch
 from torch import nn
 
+from yieldrl.abstractions import Algorithm
+from yieldrl.foundations import Config
 from yieldrl.networks import frozen_parts, set_train_mode
-from yieldrl.runtime import LearningMode, frozen
+from yieldrl.networks.train_mode import frozen
+
+
+class Learner(Algorithm):
+    """An algorithm without mathematics."""
+
+    def predict(self, obs):
+        raise NotImplementedError
+
+    def learn(self, data):
+        raise NotImplementedError
+
+
+def learning(model):
+    """The context in which an algorithm learns."""
+    return Learner(model, Config(device="cpu")).learning()
 
 
 class ReadsTheMode(nn.Module):
@@ -29,7 +45,7 @@ class ReadsTheMode(nn.Module):
 )
 def test_whatever_may_look_at_the_mode_is_switched(part):
     model = nn.Sequential(nn.Linear(3, 3), nn.Sequential(part)).eval()
-    with LearningMode(model):
+    with learning(model):
         assert all(module.training for module in model.modules())
     assert not any(module.training for module in model.modules())
 
@@ -39,7 +55,7 @@ def test_what_was_frozen_before_stays_so_afterwards_even_after_an_error():
     model[1].requires_grad_(False)
 
     def learn():
-        with LearningMode(model), frozen(model.parameters()):
+        with learning(model), frozen(model.parameters()):
             assert model[2].training
             assert not any(p.requires_grad for p in model.parameters())
             raise ZeroDivisionError
@@ -79,7 +95,7 @@ def test_what_is_frozen_stays_to_the_bit_while_the_rest_learns(layer):
     expected, head = model.seen(x), model.head.weight.clone()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.1)
     for _ in range(3):
-        with LearningMode(model):
+        with learning(model):
             assert model.training
             assert model.head.training
             assert torch.equal(model.seen(x), expected)
@@ -109,32 +125,19 @@ def test_the_largest_frozen_parts_are_found_and_what_learns_beside_them_is_not()
 
 def test_what_is_thawed_frozen_or_put_in_later_counts_at_the_next_step():
     model, head = nn.Sequential(nn.Linear(2, 2)).eval(), nn.Linear(2, 1)
-    mode = LearningMode(model)
-    with mode:
+    learner = Learner(model, Config(device="cpu"))
+    with learner.learning():
         assert not model.training  # nothing looks at it
     dropout = nn.Dropout()
     body = nn.Sequential(nn.Linear(2, 2), dropout)
     model[0] = nn.Sequential(body, head)
-    with mode:
+    with learner.learning():
         assert dropout.training
     body.requires_grad_(False)
-    with mode:
+    with learner.learning():
         assert head.training
         assert not dropout.training
     body.requires_grad_(True)
-    with mode:
+    with learner.learning():
         assert dropout.training
     assert not any(part.training for part in model.modules())
-
-
-def test_a_loss_that_is_not_finite_is_refused_with_the_parameters():
-    model = nn.Linear(1, 1)
-    mode = LearningMode(model)
-    mode.check_finite(torch.tensor(1.0), "learn_step 3")
-    mode.check_finite(None, "learn_step 3")
-    with pytest.raises(FloatingPointError, match=r"inf at learn_step 4.*none yet"):
-        mode.check_finite(torch.tensor(math.inf), "learn_step 4")
-    with torch.no_grad():
-        model.bias.fill_(math.nan)
-    with pytest.raises(FloatingPointError, match=r"not finite: \['bias'\]"):
-        mode.check_finite(torch.tensor(math.nan), "learn_step 4")

@@ -57,7 +57,7 @@ def surrogate(
     ratio = torch.tensor(ratios, dtype=torch.float64, requires_grad=True)
     clip: Any = SimpleNamespace(config=ppo.Config(clip_coef=epsilon))
     advantage = torch.full_like(ratio, panel.advantage)
-    objective = ppo.Algorithm.gain(clip, ratio, advantage)
+    objective = ppo.Algorithm.surrogate(clip, ratio, advantage)
     objective.sum().backward()
     assert ratio.grad is not None
     return objective.tolist(), ratio.grad.tolist()

@@ -75,7 +75,7 @@ def moments(table: Any, policy: np.ndarray, data: Rollout, clip: float) -> list[
             promise = float((ratio.detach() * data.advantage).mean())
             worth = policy_evaluation(table, log_policy.exp().detach().numpy(), GAMMA)
             found.append(Moment(ratio.detach().numpy(), promise, float(worth[0])))
-        objective = ppo.Algorithm.gain(clipped, ratio, data.advantage).mean()
+        objective = ppo.Algorithm.surrogate(clipped, ratio, data.advantage).mean()
         (gradient,) = torch.autograd.grad(objective, logits)
         logits = (logits + ALPHA * gradient).detach().requires_grad_()
     return found

@@ -79,7 +79,7 @@ def played(success: np.ndarray, epsilons: list[float], end: float) -> np.ndarray
     always = torch.ones(count, dtype=torch.bool)
     taken = torch.zeros(STEPS, count, dtype=torch.uint8)
     for step in range(STEPS):
-        agent.sample_step = step
+        agent.counters.sample_step = step
         action, _ = agent.explore(traveller)
         arrives = torch.rand(count, generator=generator) < chance[action]
         parts = {"obs": traveller, "action": action, "reward": arrives.float()}

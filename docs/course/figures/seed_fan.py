@@ -79,7 +79,7 @@ def learned(table: Any) -> np.ndarray:
     block = torch.arange(RUNS).repeat_interleave(LAKES) * 16
     found = [worth(table, model.table)]
     for step in range(0, STEPS, LAKES):
-        agent.sample_step = step
+        agent.counters.sample_step = step
         state = torch.from_numpy(lakes.state)
         action, _ = agent.explore(block + state)
         reward, after, terminated = map(torch.from_numpy, lakes.step(action.numpy()))

@@ -1,11 +1,12 @@
 """Hyper-parameters of the cloning that comes before a policy improves by itself."""
 
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from yieldrl.algorithms import ppo
 from yieldrl.foundations import (
     BatchSize,
     LearningRate,
@@ -13,15 +14,13 @@ from yieldrl.foundations import (
     StepsOrZero,
     UnitInterval,
 )
-from yieldrl.on_policy.config import OnPolicyConfig
+
+from .config import Config
 
 
 @dataclass(frozen=True, kw_only=True)
-class CloningConfig(OnPolicyConfig):
+class CloningConfig(ppo.Config):
     """Fields of algorithms that clone an expert first."""
-
-    cloning_class: ClassVar[Any]
-    """The config of behaviour cloning."""
 
     demonstration_steps: Annotated[int, Field(ge=0)] = 20_000
     """Environment steps of an expert that is cloned first; 0 begins without it. They
@@ -80,7 +79,7 @@ class CloningConfig(OnPolicyConfig):
         same += "demonstrations", "demonstration_steps", "expert_noise", "skip_no_ops"
         same += "gamma", "max_grad_norm", "value_coef"
         values: dict[str, Any] = {name: getattr(self, name) for name in same}
-        return self.cloning_class(
+        return Config(
             **values,
             num_epochs=self.clone_epochs,
             learn_steps=self.clone_steps,

@@ -2,17 +2,19 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import closing
-from typing import Any, ClassVar
+from typing import Any
 
 from tensordict import TensorDict
 
-from yieldrl.abstractions import LogData, Trainer
+from yieldrl.abstractions import LogData
+from yieldrl.algorithms import ppo
 from yieldrl.foundations import ranks
-from yieldrl.on_policy.cloning_config import CloningConfig
-from yieldrl.on_policy.trainer import OnPolicyTrainer
+
+from .cloning_config import CloningConfig
+from .trainer import Trainer
 
 
-class ClonesFirst(OnPolicyTrainer):
+class ClonesFirst(ppo.Trainer):
     """Behaviour cloning, and then reinforcement learning by the other bases.
 
     With `demonstration_steps` a trainer of behaviour cloning comes first, with the same
@@ -24,9 +26,7 @@ class ClonesFirst(OnPolicyTrainer):
     """
 
     config: CloningConfig
-
-    cloning_class: ClassVar[type[Trainer]]
-    """The trainer of behaviour cloning."""
+    _clone_envs: Any = None
 
     def __init__(self, config: Any = None, **parts: Any) -> None:
         super().__init__(config, **parts)
@@ -39,9 +39,7 @@ class ClonesFirst(OnPolicyTrainer):
                 for log in logs:
                     yield {**log, "logs": {**log["logs"], "phase": 0.0}}
             self.cloning = None  # frees all demonstrations
-            if self.envs_here is not self.envs:  # they were for cloning only
-                self.envs_here.close()
-                del self.envs_here
+            self._close_clone_envs()
             self.algorithm.sync_target()  # the reference policy is the clone
         yield from super().__call__()
 
@@ -72,8 +70,10 @@ class ClonesFirst(OnPolicyTrainer):
     @property
     def envs_to_clone(self) -> Any:
         """The environments for the expert, without the wrapper that forms groups."""
-        envs = self.envs_here
-        return getattr(envs, "ungrouped", envs)
+        if self._clone_envs is None:  # rollout workers step the others
+            here = getattr(self.envs, "here", None)
+            self._clone_envs = self.envs if here is None else here()
+        return getattr(self._clone_envs, "ungrouped", self._clone_envs)
 
     def make_cloning(self) -> Trainer | None:
         """The trainer that clones, or None without demonstrations.
@@ -85,7 +85,7 @@ class ClonesFirst(OnPolicyTrainer):
             return None
         parts = {"envs": self.envs_to_clone, "model": self.model}
         try:
-            cloning = self.cloning_class(config, **parts)
+            cloning = Trainer(config, **parts)
         except ValueError as reason:
             remedy = f"or begin with {self.name}, demonstration_steps=0"
             raise ValueError(f"{reason}; {remedy}") from reason
@@ -99,6 +99,15 @@ class ClonesFirst(OnPolicyTrainer):
         counters = self.algorithm.counters
         cloning.algorithm.counters = cloning.agent.counters = counters
         return cloning
+
+    def close(self) -> None:
+        super().close()
+        self._close_clone_envs()
+
+    def _close_clone_envs(self) -> None:
+        if self._clone_envs is not None and self._clone_envs is not self.envs:
+            self._clone_envs.close()
+        self._clone_envs = None
 
     def state_dict(self) -> dict[str, Any]:
         """The state of this trainer, and of one that clones, without its model."""
@@ -114,7 +123,7 @@ class ClonesFirst(OnPolicyTrainer):
         if steps < config.demonstration_steps + config.num_envs * ranks().count:
             steps = 0  # no RL step yet: keep the seed of a fresh run
         super().load_state_dict({**state, "agent": {**agent, "sample_step": steps}})
-        self.agent.restore_counters(agent)
+        self.agent.counters.restore(agent)
         if cloning is None:
             self.cloning = None
             return
