@@ -1,39 +1,5 @@
 """Storage for transitions: rollouts, replay buffers, demonstrations."""
 
-from yieldrl.buffers.action_chunks import Windows, actions_taken
-from yieldrl.buffers.datasets import read_dataset, write_dataset
-from yieldrl.buffers.demonstrations import Demonstrations
-from yieldrl.buffers.episodes import EpisodeBuffer
-from yieldrl.buffers.groups import EpisodeGroups
-from yieldrl.buffers.imagination import ImaginationBuffer
-from yieldrl.buffers.minibatches import Minibatches, sequences, transitions
-from yieldrl.buffers.n_step import NStepReplayBuffer
-from yieldrl.buffers.prioritized import (
-    PrioritizedNStepReplayBuffer,
-    PrioritizedReplayBuffer,
-)
-from yieldrl.buffers.replay import ReplayBuffer
-from yieldrl.buffers.ring import CircularBuffer
-from yieldrl.buffers.rollout import RolloutBuffer
-from yieldrl.buffers.step import StepBuffer
+import lazy_loader
 
-__all__ = [
-    "CircularBuffer",
-    "Demonstrations",
-    "EpisodeBuffer",
-    "EpisodeGroups",
-    "ImaginationBuffer",
-    "Minibatches",
-    "NStepReplayBuffer",
-    "PrioritizedNStepReplayBuffer",
-    "PrioritizedReplayBuffer",
-    "ReplayBuffer",
-    "RolloutBuffer",
-    "StepBuffer",
-    "Windows",
-    "actions_taken",
-    "read_dataset",
-    "sequences",
-    "transitions",
-    "write_dataset",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

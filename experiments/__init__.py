@@ -1,9 +1,18 @@
 """Runs on disk: configs, checkpoints, plots; and `check_algorithm`."""
 
-from yieldrl.experiments.check_algorithm import CHECKS, ContractError, check_algorithm
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from yieldrl.experiments.checkpoint import load_checkpoint, save_checkpoint
 from yieldrl.experiments.run import Run, RunInUseError
 from yieldrl.foundations import CheckpointError, Config
+
+if TYPE_CHECKING:
+    from yieldrl.experiments.contract import (
+        CHECKS,
+        ContractError,
+        check_algorithm,
+    )
 
 __all__ = [
     "CHECKS",
@@ -16,3 +25,12 @@ __all__ = [
     "load_checkpoint",
     "save_checkpoint",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What checks algorithms, imported when it is asked for."""
+    if name not in ("CHECKS", "ContractError", "check_algorithm"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    room = importlib.import_module(f"{__name__}.contract")
+    globals().update({k: getattr(room, k) for k in room.__all__})
+    return globals()[name]

@@ -12,7 +12,7 @@ from worlds import Counter, Doors
 from yieldrl.algorithms import dqn, grpo, ppo, ppo_lstm, reinforce, sarsa, vla_ppo
 from yieldrl.collectors import AsyncCollector, SyncCollector
 from yieldrl.envs import SerialVectorEnv
-from yieldrl.experiments.check_algorithm.report import changed, leaves
+from yieldrl.experiments.contract.report import changed, leaves
 from yieldrl.foundations import means
 
 STEPS, ENVS, UPDATES = 8, 2, 4

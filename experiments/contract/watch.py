@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from yieldrl.envs.arrays import copied
-from yieldrl.experiments.check_algorithm.report import (
+from yieldrl.experiments.contract.report import (
     Report,
     changed,
     leaves,
     values_of,
 )
-from yieldrl.experiments.check_algorithm.stored_log_prob import StoredLogProbs
+from yieldrl.experiments.contract.stored_log_prob import StoredLogProbs
 from yieldrl.foundations.text import listed
 from yieldrl.foundations.tracing import is_traced
 from yieldrl.networks.train_mode import depends_on_mode, set_train_mode

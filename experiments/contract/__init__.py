@@ -9,7 +9,7 @@ import numpy as np
 from torch import nn
 
 from yieldrl.envs.arrays import copied
-from yieldrl.experiments.check_algorithm.report import (
+from yieldrl.experiments.contract.report import (
     CHECKS,
     ContractError,
     Report,
@@ -20,7 +20,7 @@ from yieldrl.experiments.check_algorithm.report import (
     same,
     warn_of_concerns,
 )
-from yieldrl.experiments.check_algorithm.watch import Watch
+from yieldrl.experiments.contract.watch import Watch
 from yieldrl.foundations.conversion import as_array
 from yieldrl.foundations.text import listed
 

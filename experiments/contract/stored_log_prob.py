@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from tensordict import TensorDict
 
-from yieldrl.experiments.check_algorithm.report import Report
+from yieldrl.experiments.contract.report import Report
 
 MAX_COPIES = 8
 

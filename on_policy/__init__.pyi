@@ -1,0 +1,12 @@
+from .action_values import action_value_targets as action_value_targets
+from .action_values import with_action_advantages as with_action_advantages
+from .agents import RememberingAgent as RememberingAgent
+from .config import ActorCriticConfig as ActorCriticConfig
+from .episode_rows import joined as joined
+from .episode_rows import pad_across_ranks as pad_across_ranks
+from .rollouts import follow_kl as follow_kl
+from .tokens import executed_mask as executed_mask
+from .tokens import in_rows as in_rows
+from .tokens import sum_executed as sum_executed
+from .tokens import tokens_taken as tokens_taken
+from .tokens import where_taken as where_taken
