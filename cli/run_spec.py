@@ -43,6 +43,9 @@ from yieldrl.foundations.named_code import (
 DEFAULT = "default"
 """The name of an algorithm's own model."""
 
+SPACES_AND_CONFIG = ("observation_space", "action_space", "config")
+"""The first arguments of a model."""
+
 LOGGERS = (
     Part("checkpoint", {"every": 50_000, "seconds": 120.0}),
     Part("csv", {}),
@@ -236,14 +239,13 @@ def _find_model(policy: Part, trainer_class: type[Any]) -> Callable[..., Any] | 
     """The function that makes the networks; None for the default."""
     if policy.is_path:
         made = _find("policy", policy.name, kind=nn.Module)
-        first = ("observation_space", "action_space", "config")
-        _check_arguments("policy", policy, made, first)
+        _check_arguments("policy", policy, made, SPACES_AND_CONFIG)
         return functools.partial(made, **policy.cfg)
     _check_name("policy", policy.name)
     if policy.name == DEFAULT:
         return None
     if policy.name == VLA:
-        return _vision_language_action(policy.cfg, trainer_class)
+        return _vision_language_action(policy, trainer_class)
     return model_of(policy.name, trainer_class)
 
 
@@ -279,7 +281,7 @@ def model_of(name: str, trainer_class: type[Any]) -> Callable[..., Any]:
 
 
 def _vision_language_action(
-    cfg: Mapping[str, Any], trainer_class: type[Any]
+    policy: Part, trainer_class: type[Any]
 ) -> Callable[..., Any]:
     """A vision-language-action policy, for the trainer of any actor-critic.
 
@@ -289,13 +291,9 @@ def _vision_language_action(
     from yieldrl.vla.config import vla_config_of
 
     user, usual = trainer_class.__module__, _usual_model(trainer_class)
+    made, cfg = functools.partial(VLAPolicy.from_config, **policy.cfg), policy.cfg
+    _check_arguments("policy", policy, VLAPolicy.from_config, SPACES_AND_CONFIG)
     try:
-        for key in cfg:
-            if key not in ("action_dim", "vla_config"):
-                raise ValueError(
-                    f"vla has no argument {key!r}: what the model is goes into"
-                    " 'vla_config', and 'action_dim' may stand beside it"
-                )
         if not (isinstance(usual, type) and issubclass(usual, Policy)):
             raise ValueError(
                 f"{user} does not learn by a policy such as 'vla': take an"
@@ -310,7 +308,6 @@ def _vision_language_action(
                 )
     except ValueError as reason:
         raise ValueError(f"block 'policy': {reason}") from None
-    made = functools.partial(VLAPolicy.from_config, **cfg)
     return functools.update_wrapper(made, VLAPolicy, updated=())
 
 
@@ -339,8 +336,7 @@ def _check_arguments(
     block: str, one: Part, made: Callable[..., Any], first: tuple[str, ...] = ()
 ) -> None:
     """Refuse arguments that a class or function does not take after the first ones."""
-    signature = inspect.signature(made)
-    parameters = signature.parameters
+    parameters = inspect.signature(made).parameters
     any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     names = list(parameters)[len(first) :]
     for key in one.cfg:
@@ -349,13 +345,6 @@ def _check_arguments(
             raise ValueError(
                 f"block {block!r}: {one.name} has no argument {key!r}: {hint}"
             )
-    try:
-        signature.bind(*first, **one.cfg)
-    except TypeError as reason:
-        wanted = ", ".join([*first, "**cfg"])
-        raise ValueError(
-            f"block {block!r}: {one.name} is called with ({wanted}): {reason}"
-        ) from None
 
 
 def _find(block: str, path: str, kind: type[Any], inside: str = "") -> Any:

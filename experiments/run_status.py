@@ -68,20 +68,16 @@ def status(run_dir: str | Path) -> str:
         raise FileNotFoundError(f"{run_dir}: no folder of a run, {missing}")
     path = folder / FILE
     cluster = read_file(path) if path.is_file() else {}
+    trainer = run_files.read_run(folder).get("trainer", "a run")
+    name = run_files.algorithm_name(trainer)
     lines = [
-        f"{_name(folder)} on {config.get('env_id')}: {_state(folder)}",
+        f"{name} on {config.get('env_id')}: {_state(folder)}",
         f"steps: {_steps(folder, cluster):,} of {config.get('total_steps', 0):,}",
         *_evaluated(folder),
         *(f"checkpoint: {path.name}" for path in list_checkpoints(folder)[:1]),
         *_workers(cluster),
     ]
     return "\n".join(lines)
-
-
-def _name(folder: Path) -> str:
-    """The algorithm's name: that of the folder which defines the trainer."""
-    trainer = run_files.read_run(folder).get("trainer", "a run")
-    return run_files.algorithm_name(trainer)
 
 
 def _state(folder: Path) -> str:

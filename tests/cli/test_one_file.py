@@ -225,7 +225,11 @@ MISTAKES = [
         {"checkpoint": {"evry": 3}},
         "no argument 'evry': did you mean 'every'",
     ),
-    ("loggers", ["parts_of_mine:Note"], "missing a required argument: 'word'"),
+    (
+        "loggers",
+        ["parts_of_mine:Note"],
+        "missing 1 required positional",
+    ),
     (
         "loggers",
         {"checkpoint": {"every": "often"}},
