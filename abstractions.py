@@ -514,7 +514,7 @@ class Trainer(Run):
     algorithm_class: ClassVar[Callable[..., Any]]
     agent_class: ClassVar[Callable[..., Any]] = Agent
 
-    learns_in_step: ClassVar[bool] = False
+    _learns_in_step: ClassVar[bool] = False
     """Whether all processes that `torchrun` starts learn after equally many steps, so
     that they may train together."""
 
@@ -627,6 +627,11 @@ class Trainer(Run):
     def collecting_done(self) -> bool:
         """Whether all environment steps of the config were taken."""
         return self.agent.counters.sample_step >= self.config.total_steps
+
+    def _rows_ahead(self, rows: int) -> int:
+        """Rows that a worker may collect by one policy, after `rows` that wait: as many
+        as are taken before the next gradient step, 1 where that is unknown."""
+        return 1
 
     @abstractmethod
     def _run_train(self) -> LogData:

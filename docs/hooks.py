@@ -40,7 +40,7 @@ def on_config(config: Any) -> Any:
     for room in ("", *find_packages(ROOT)):
         folder = REFERENCE / "yieldrl" / room.replace(".", "/")
         folder.mkdir(parents=True)
-        for path in (ROOT / room.replace(".", "/")).glob("*.py*"):
+        for path in (ROOT / room.replace(".", "/")).glob("[!.]*.py*"):
             shutil.copyfile(path, folder / path.name)
     return config
 

@@ -25,7 +25,7 @@ def join(run: Any, agent: Any) -> None:
     if ranks().count == 1:
         return
     collection = getattr(run.config, "collection", "sync")
-    if not run.learns_in_step or collection != "sync":
+    if not run._learns_in_step or collection != "sync":
         who = f"{collection=}" if collection != "sync" else run.name
         raise ValueError(
             f"{who} cannot be trained by {ranks().count} processes together, which"

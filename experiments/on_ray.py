@@ -21,7 +21,7 @@ def make_envs(trainer_class: Any, source: Any, config: Config) -> Any:
     """
     from yieldrl.distributed import WorkerPool
 
-    if config.learners and not trainer_class.learns_in_step:
+    if config.learners and not trainer_class._learns_in_step:
         name = algorithm_name(trainer_class.__module__)
         said = f"{name} does not learn from whole rollouts"
         raise config.error("learners", f"{said}: choose 0")
@@ -46,8 +46,8 @@ def make_collector(trainer: Any) -> Any:
         seed=ranks().derive_seed(config.seed, "envs"),
         max_policy_lag=config.max_policy_lag,
         when_stale=config.when_stale,
-        rows_ahead=trainer.rows_ahead,
-        in_actor=trainer.learns_in_step and config.replay_actor,
+        rows_ahead=trainer._rows_ahead,
+        in_actor=trainer._learns_in_step and config.replay_actor,
     )
 
 

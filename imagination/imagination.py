@@ -25,7 +25,7 @@ class Imagination:
     """Imagines segments `[H, B]` with an algorithm, and keeps the latest.
 
     Schedules decide when the world model learns, and how segments are learned from:
-    `ReplayedImagination` beside a replay buffer, `ImaginesToo` beside rollouts.
+    `ReplayedImagination` beside a replay buffer, `PolicyImagination` beside rollouts.
 
     Args:
         algorithm: Has `imagine(starts, horizon, generator, model_version)`, which

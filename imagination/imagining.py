@@ -13,12 +13,12 @@ from yieldrl.buffers import Minibatches
 from yieldrl.foundations import derive_seed
 from yieldrl.imagination.imagination import Imagination
 from yieldrl.imagination.rollout import imagine, imagined_return
-from yieldrl.imagination.world_learning import LearnsWorld
+from yieldrl.imagination.world_learning import WorldLearning
 from yieldrl.on_policy.episode_rows import joined
 from yieldrl.vla.latents import padded
 
 
-class ImaginesToo(LearnsWorld):
+class PolicyImagination(WorldLearning):
     """Base, before that of a policy, of algorithms that learn from imagination too.
 
     The model of the world learns from every real rollout. Then, `refreshes` times,

@@ -9,8 +9,8 @@ from yieldrl.abstractions import Logs, Trainer
 from yieldrl.experiments import on_ray
 
 
-class RefreshesImagination(Trainer):
-    """The schedule of `ImaginesToo`: several rounds of passes, each with new branches.
+class ImaginationSchedule(Trainer):
+    """The schedule of `PolicyImagination`: several rounds of passes, each with new branches.
 
     Actors on Ray imagine the next branches during passes, unless `max_policy_lag` is 0.
     """

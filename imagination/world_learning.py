@@ -17,7 +17,7 @@ from yieldrl.runtime import GradientStep, JointStep
 STEP = ("obs", "next_obs", "action", "reward", "terminated", "truncated", "valid")
 
 
-class LearnsWorld(Algorithm):
+class WorldLearning(Algorithm):
     """Base, before that of a policy, of algorithms with a model of the world too.
 
     With one stage every gradient step of the policy is one of the model, by one

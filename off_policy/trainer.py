@@ -34,7 +34,7 @@ class OffPolicyTrainer(abstractions.Trainer):
         due = self.config.learn_steps_by(now.sample_step)
         return now.learn_step < due and len(self.buffer) > 0
 
-    def rows_ahead(self, rows: int) -> int:
+    def _rows_ahead(self, rows: int) -> int:
         config, count = self.config, self.envs.num_envs
         now = self.agent.sample_step + rows * count
         due, found = config.learn_steps_by(now), 1

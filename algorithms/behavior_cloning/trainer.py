@@ -41,7 +41,7 @@ class Trainer(abstractions.Trainer):
     model_class = staticmethod(writer_or(Model))
     algorithm_class = Algorithm
     agent_class = Agent
-    learns_in_step = True
+    _learns_in_step = True
 
     @property
     def collecting_done(self) -> bool:

@@ -32,7 +32,7 @@ class Trainer(ClonesFirst):
     algorithm_class = Algorithm
     agent_class = Agent
 
-    learns_in_step = False  # processes would drop different pairs
+    _learns_in_step = False  # processes would drop different pairs
 
     def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
         """Let the judge score actions, and pairs of environments begin together."""

@@ -7,8 +7,8 @@ from tensordict import TensorDict
 from yieldrl.algorithms import vla_grpo
 from yieldrl.functional import discounted_returns
 from yieldrl.imagination.config import WorldModelConfig
-from yieldrl.imagination.imagining import ImaginesToo
-from yieldrl.imagination.refreshing import RefreshesImagination
+from yieldrl.imagination.imagining import PolicyImagination
+from yieldrl.imagination.refreshing import ImaginationSchedule
 from yieldrl.on_policy.episode_rows import log_prob_of
 
 
@@ -38,7 +38,7 @@ class Config(WorldModelConfig, vla_grpo.Config):
             raise self.error("num_branches", remedy)
 
 
-class Algorithm(ImaginesToo, vla_grpo.Algorithm):
+class Algorithm(PolicyImagination, vla_grpo.Algorithm):
     """GRPO of episodes that were played, and of branches that a model of the world
     foresees.
 
@@ -82,7 +82,7 @@ class Algorithm(ImaginesToo, vla_grpo.Algorithm):
         return branches
 
 
-class Trainer(RefreshesImagination, vla_grpo.Trainer):
+class Trainer(ImaginationSchedule, vla_grpo.Trainer):
     """Clone an expert; then learn a model of the world and a policy, beside each other.
 
     >>> sizes = {"num_envs": 8, "num_branches": 8, "refreshes": 2}

@@ -39,7 +39,7 @@ class Trainer(abstractions.Trainer):
     algorithm_class = Algorithm
     agent_class = Agent
 
-    learns_in_step = True
+    _learns_in_step = True
 
     @property
     def training_done(self) -> bool:
@@ -72,7 +72,7 @@ class Trainer(abstractions.Trainer):
         self._learners = on_ray.make_learners(self)  # they learn in its place
         super()._make_parts(buffer, collector)
 
-    def rows_ahead(self, rows: int) -> int:
+    def _rows_ahead(self, rows: int) -> int:
         return self.config.num_steps
 
     def _run_collect(self) -> LogData:

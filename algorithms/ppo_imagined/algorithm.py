@@ -14,8 +14,8 @@ from yieldrl.algorithms import vla_ppo
 from yieldrl.algorithms.vla_grpo.algorithm import SMALL
 from yieldrl.buffers import transitions
 from yieldrl.imagination.config import WorldModelConfig
-from yieldrl.imagination.imagining import ImaginesToo
-from yieldrl.imagination.refreshing import RefreshesImagination
+from yieldrl.imagination.imagining import PolicyImagination
+from yieldrl.imagination.refreshing import ImaginationSchedule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class Config(WorldModelConfig, vla_ppo.Config):
     num_minibatches: int = 4
 
 
-class Algorithm(ImaginesToo, vla_ppo.Algorithm):
+class Algorithm(PolicyImagination, vla_ppo.Algorithm):
     """PPO of steps that were taken, and of steps that a model of the world foresees.
 
     A branch that has not ended at the horizon is cut there, and the critic says what is
@@ -70,7 +70,7 @@ class Algorithm(ImaginesToo, vla_ppo.Algorithm):
         return self.rows(vla_ppo.Algorithm.prepare(self, segment))
 
 
-class Trainer(RefreshesImagination, vla_ppo.Trainer):
+class Trainer(ImaginationSchedule, vla_ppo.Trainer):
     """Clone an expert; then learn a model of the world and a policy, beside each other.
 
     >>> sizes = {"num_envs": 8, "num_steps": 4, "num_branches": 8, "refreshes": 2}
