@@ -10,7 +10,7 @@ from yieldrl.experiments import on_ray
 
 
 class ImaginationSchedule(Trainer):
-    """The schedule of `PolicyImagination`: several rounds of passes, each with new branches.
+    """The schedule of `PolicyImagination`: rounds of passes with new branches.
 
     Actors on Ray imagine the next branches during passes, unless `max_policy_lag` is 0.
     """
