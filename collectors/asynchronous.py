@@ -36,6 +36,8 @@ class AsyncCollector(Collector):
         report_every: Steps between reports of episodes, for tensor environments.
     """
 
+    in_background = True  # in a thread of its own
+
     def __init__(
         self,
         envs: VectorEnv[Any, Any, Any],

@@ -8,7 +8,8 @@ from typing import Any
 
 from torch import nn
 
-from yieldrl.collectors import AsyncCollector, Collector, Evaluator, SyncCollector
+from yieldrl import collectors
+from yieldrl.collectors import Collector, Evaluator, SyncCollector
 from yieldrl.experiments import agreement, on_ray, run_files
 from yieldrl.foundations import (
     CheckpointError,
@@ -29,7 +30,7 @@ def checked_config(trainer_class: Any, config: Any, collector: Any) -> Config:
         takes = f"{name} takes a {wanted.__module__}.Config"
         raise TypeError(f"{takes}, got {type(config)}")
     kind = collector if isinstance(collector, type) else type(collector)
-    if not issubclass(kind, AsyncCollector):
+    if not getattr(kind, "in_background", False):
         return config
     if "collection" not in {entry.name for entry in dataclasses.fields(config)}:
         name = run_files.algorithm_name(trainer_class.__module__)
@@ -121,9 +122,10 @@ def make_collector(trainer: Any, kind: type[Any] | None = None) -> Collector:
         collection = trainer.config.collection
         if collection == "ray":
             return on_ray.make_collector(trainer)
-        kind = SyncCollector if collection == "sync" else AsyncCollector
+        sync = collection == "sync"
+        kind = SyncCollector if sync else collectors.AsyncCollector
     names = ["report_every"] if kind is SyncCollector else []
-    if issubclass(kind, AsyncCollector):
+    if getattr(kind, "in_background", False):
         names = ["report_every", "max_policy_lag", "when_stale"]
     options = {name: getattr(trainer.config, name) for name in names}
     options["seed"] = ranks().derive_seed(trainer.config.seed, "envs")
@@ -166,7 +168,7 @@ def make_evaluator(trainer: Any, source: Any, given: Any) -> Evaluator:
 
 def collection_of(trainer: Any) -> str:
     """How a trainer collects: `sync`, `async` or `ray`."""
-    if isinstance(trainer.collector, AsyncCollector):
+    if getattr(trainer.collector, "in_background", False):
         return "async"
     return "ray" if trainer.config.collection == "ray" else "sync"
 

@@ -22,11 +22,10 @@ import numpy as np
 import torch
 
 import yieldrl
+from yieldrl import loggers
 from yieldrl.foundations.config_blocks import flat, to_blocks
 from yieldrl.foundations.files import read_file, to_yaml
-from yieldrl.loggers import list_checkpoints
-from yieldrl.loggers.checkpoints import BEST
-from yieldrl.loggers.files import place, write_atomically
+from yieldrl.loggers.files import BEST, place, write_atomically
 
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"
 
@@ -129,7 +128,7 @@ def all_checkpoints(run: str | Path) -> list[Path]:
     if run.is_file():
         return [run]
     best = run / CHECKPOINTS / BEST
-    saved = list_checkpoints(run) if run.is_dir() else []
+    saved = loggers.list_checkpoints(run) if run.is_dir() else []
     return [*saved, best] if best.is_file() else saved or [find_checkpoint(run)]
 
 
@@ -146,7 +145,7 @@ def find_checkpoint(run: str | Path, which: str = "last") -> Path:
         return run
     if not run.is_dir():
         raise FileNotFoundError(f"{run}: no such folder of a run, nor a checkpoint")
-    best, saved = run / CHECKPOINTS / BEST, list_checkpoints(run)
+    best, saved = run / CHECKPOINTS / BEST, loggers.list_checkpoints(run)
     if which == "best" and best.is_file():
         return best
     if which in ("best", "last"):

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from yieldrl.loggers import files
 from yieldrl.loggers.base import Logger, Stream, absolute, check_number, check_whole
+from yieldrl.loggers.files import BEST
 from yieldrl.loggers.windowed_means import read
 
 if TYPE_CHECKING:
     from yieldrl.foundations.logs import LogData
 
-FOLDER, INDEX, BEST = "checkpoints", "checkpoints.json", "best.pt"
+FOLDER, INDEX = "checkpoints", "checkpoints.json"
 _NAME = re.compile(r"step_(\d+)\.pt")
 SHARE = 0.05  # of the time, at most, for checkpoints due by `seconds`
 

@@ -8,6 +8,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+BEST = "best.pt"
+"""The checkpoint of the best evaluation."""
+
 
 class WriteError(OSError):
     """A file or folder could not be written."""

@@ -66,7 +66,7 @@ class Algorithm(ppo.Algorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on the transitions `[B]` of a rollout."""
-        logs = super().learn(data)
+        logs = self.minimize(self.loss, data, max_grad_norm=self.config.max_grad_norm)
         self.model.update_normalization(data)
         return logs
 

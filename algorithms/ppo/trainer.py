@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from tensordict import TensorDict
 
-from yieldrl import abstractions
+from yieldrl import abstractions, buffers
 from yieldrl.abstractions import LogData, Logs
-from yieldrl.buffers import CircularBuffer, RolloutBuffer
 from yieldrl.experiments import on_ray
 from yieldrl.experiments.parts import transition_parts
 from yieldrl.foundations import means, spaces
@@ -33,7 +32,7 @@ class Trainer(abstractions.Trainer):
     """
 
     config: Config
-    buffer: RolloutBuffer
+    buffer: buffers.RolloutBuffer
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm
@@ -50,7 +49,7 @@ class Trainer(abstractions.Trainer):
     def learning_due(self) -> bool:
         return self.buffer.full and not self.buffer.exhausted
 
-    def make_buffer(self) -> RolloutBuffer:
+    def make_buffer(self) -> buffers.RolloutBuffer:
         config, envs = self.config, self.envs
         # Images are kept once: where they are looked at again, they are the next row's.
         on_cpu = torch.device(getattr(envs, "device", "cpu")).type == "cpu"
@@ -58,9 +57,9 @@ class Trainer(abstractions.Trainer):
         options = {"next_obs": self.algorithm.reads_next_obs, "linked": once}
         options |= transition_parts(self)
         if config.collection != "async":
-            return RolloutBuffer(config.num_steps, **options)
+            return buffers.RolloutBuffer(config.num_steps, **options)
         ahead = config.max_policy_lag + 2  # plus one to learn from and one to write
-        return CircularBuffer(config.num_steps, num_segments=ahead, **options)
+        return buffers.CircularBuffer(config.num_steps, num_segments=ahead, **options)
 
     def _make_envs(self, source: Any, config: Any) -> Any:
         if config.learners and type(self)._run_train is not Trainer._run_train:
