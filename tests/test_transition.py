@@ -1,0 +1,46 @@
+"""A transition can be followed from the trainer's call to the loss."""
+
+import inspect
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from factories import trainer_of
+
+import yieldrl
+
+ROOT = Path(yieldrl.__file__).parent
+LOSSES = {"a2c": "loss", "dqn": "loss", "ppo": "loss", "sac": "critic_loss"}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_six_names_lie_between_the_call_and_the_loss(name: str) -> None:
+    trainer, found = trainer_of(name), []
+    loss = getattr(trainer.algorithm, LOSSES[name])
+
+    def followed(*args: Any) -> Any:
+        frame = inspect.currentframe()
+        while frame is not None:
+            path = Path(frame.f_code.co_filename)
+            if path.is_relative_to(ROOT) and "tests" not in path.parts:
+                found.append(frame.f_code.co_qualname)
+            frame = frame.f_back
+        return loss(*args)
+
+    setattr(trainer.algorithm, LOSSES[name], followed)
+    with trainer:
+        for log in islice(trainer(), 1000):
+            if log["log_type"] == "train":
+                break
+    first = found[: found.index("Trainer.__call__") + 1]
+    assert len(first) + 1 <= 6, first  # and the loss itself
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_no_part_has_more_than_four_ancestors_of_ours(name: str) -> None:
+    with trainer_of(name) as trainer:
+        parts = trainer, trainer.agent, trainer.algorithm, trainer.model
+        for part in parts:
+            ours = [x for x in type(part).__mro__ if x.__module__.startswith("yieldrl")]
+            assert len(ours) <= 4, ours
