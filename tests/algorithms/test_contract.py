@@ -228,8 +228,8 @@ def test_what_a_step_that_only_resets_holds_is_not_learned(name: str) -> None:
             list(trainer())
             assert trainer.agent.learn_step > 0
             found.append(trainer.algorithm.state_dict()["model"])
-    for key, weight in found[0].items():
-        assert torch.equal(weight, found[1][key]), key
+    for key, weight in found[0].items():  # Adam's steps are larger than the tolerance
+        torch.testing.assert_close(weight, found[1][key], msg=key)
 
 
 def disturb() -> None:
