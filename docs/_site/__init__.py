@@ -1,17 +1,19 @@
 """Turns the pages of `docs/` into plain Markdown: `render(path, markdown)`.
 
-A page may hold directives, `::: summary learning`, and fences of Python may ask for
-sources, `--8<-- "abstractions.py#Trainer"`. What they stand for is computed from the
-code and from committed results. MkDocs calls it by `docs/hooks.py`.
+A page is a template of Jinja, and `{{ result("vla-goto") }}` calls a function of these
+modules. Fences may ask for sources, `--8<-- "abstractions.py#Trainer"`.
 """
 
-from . import algorithms, course, diffs, directives, results, sources
+from jinja2 import Environment, StrictUndefined
 
-__all__ = ["algorithms", "course", "diffs", "render", "results"]
+from . import algorithms, course, diffs, results, sources
 
 
 def render(path: str, markdown: str) -> str:
     """The Markdown of a page, which has a path such as `course/10-ppo.md`."""
-    text = sources.with_sources(markdown)
-    text = directives.expand(directives.Page(path, markdown), text)
-    return sources.with_annotations(text)
+    pages = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
+    for module in (algorithms, course, diffs, results, sources):
+        pages.globals.update(vars(module))
+    page = {"path": path, "source": markdown, "to_docs": "../" * path.count("/")}
+    text = pages.from_string(markdown).render(page)
+    return sources.with_annotations(sources.with_sources(text))

@@ -1,34 +1,30 @@
-"""`::: difference of c51` is the diff of an algorithm's folder and its parents.
-
-`::: difference of c51 Model Algorithm` shows some classes or functions of the folder.
-Classes are compared member by member with those that they extend; a method that calls
-`super()` is shown as an addition. Docstrings and checks of settings are left out.
-"""
+"""The diff of an algorithm's folder and its parents."""
 
 import ast
 import difflib
 import importlib
 import inspect
-import pkgutil
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
-from .directives import Page, directive
+from . import sources
 
 PACKAGE = "yieldrl.algorithms"
 DEFINITIONS = ast.FunctionDef | ast.ClassDef | ast.AnnAssign | ast.Assign
 FILES = ("config", "model", "algorithm", "agent", "trainer")
 
 
-@directive(r"difference of (\w+)((?: \w+)*)")
-def shown(_: Page, algorithm: str, some: str) -> str:
-    """A block of all that a folder changes, or of some names in it."""
-    found: dict[str, str] = {}
-    package = importlib.import_module(f"{PACKAGE}.{algorithm}")
-    there = {module.name for module in pkgutil.iter_modules(package.__path__)}
-    for file in [file for file in FILES if file in there]:
-        module = importlib.import_module(f"{package.__name__}.{file}")
-        for name, lines in definitions(module).items():
+def difference(algorithm: str, some: str = "") -> str:
+    """A block of all that a folder changes, or of `some` names in it.
+
+    Classes are compared member by member with those that they extend; a method that
+    calls `super()` is shown as an addition, without docstrings.
+    """
+    found = {}
+    for file in (f"{PACKAGE}.{algorithm}.{file}" for file in FILES):
+        module = importlib.import_module(file) if find_spec(file) else None
+        for name, lines in definitions(module).items() if module else ():
             thing = getattr(module, name)
             if inspect.isclass(thing) and parents(thing):
                 found[name] = changed(thing)
@@ -43,7 +39,7 @@ def changed(cls: type) -> str:
     """The members of a class that differ from those that it extends."""
     fields, methods = [], []
     for name, own in definitions(cls).items():
-        inherited = [definitions(parent).get(name, "") for parent in parents(cls)]
+        inherited = (definitions(parent).get(name) for parent in parents(cls))
         before = next(filter(None, inherited), "")
         lines = diff("" if f"super().{name}(" in own else before, own)
         (methods if "def " in lines else fields).append(lines)
@@ -64,36 +60,18 @@ def definitions(thing: Any) -> dict[str, str]:
 
     A class in a class is shown by its name; a bare annotation defines nothing.
     """
-    module: Any = inspect.getmodule(thing)
-    source = inspect.getsource(module)
+    source = inspect.getsource(thing)
     node: Any = ast.parse(source)
-    if inspect.isclass(thing):
-        node = next(n for n in node.body if getattr(n, "name", "") == thing.__name__)
     found = {}
-    for part in node.body:
-        if not isinstance(part, DEFINITIONS) or not getattr(part, "value", part):
-            continue
-        targets: Any = getattr(part, "targets", [getattr(part, "target", part)])
-        name = getattr(part, "name", None) or ast.unparse(targets[0])
-        value: Any = vars(thing).get(name)
-        is_named = inspect.isclass(thing) and inspect.isclass(value)
-        named = f"    {name} = {titled(value)}" if is_named else ""
-        found[name] = named or text(source, part)
-    found.pop("__post_init__", None)
+    for part in node.body[0].body if inspect.isclass(thing) else node.body:
+        if isinstance(part, DEFINITIONS) and getattr(part, "value", part):
+            name = sources.named_by(part)
+            text = sources.DOCSTRING.sub("", sources.lines(source, part)).rstrip()
+            value: Any = vars(thing).get(name)
+            is_named = inspect.isclass(thing) and inspect.isclass(value)
+            found[name] = f"    {name} = {titled(value)}" if is_named else text
+    found.pop("__post_init__", None)  # what is checked of settings
     return found
-
-
-def text(source: str, node: Any) -> str:
-    """The lines of a definition, without docstrings."""
-    lines = ["", *source.splitlines(), ""]
-    hidden = set()
-    for part in ast.walk(node):
-        if isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant):
-            hidden |= {*range(part.lineno, (part.end_lineno or 0) + 1)}
-    hidden |= {at + 1 for at in hidden if not lines[at + 1]}
-    decorated = [part.lineno for part in getattr(node, "decorator_list", [])]
-    span = range(min([node.lineno, *decorated]), node.end_lineno + 1)
-    return "\n".join(lines[at] for at in span if at not in hidden)
 
 
 def parents(cls: type) -> list[type]:

@@ -1,10 +1,7 @@
 """Sources in fences: a class or function as it is today, with annotations.
 
-- `--8<-- "abstractions.py#Trainer.evaluate"` is the source of that class or function:
-  no markers in the code, and no line numbers that drift.
-- After a source, `--8<-- (1) "delta = "` makes the one line that holds this text carry
-  annotation 1, and `--8<-- without docstrings` leaves docstrings out.
-- `::: yieldrl.buffers.*` is the reference of every name that a package exports.
+Below `--8<-- "abstractions.py#Trainer.evaluate"`, `--8<-- (1) "delta = "` makes the one
+line that holds this text carry annotation 1; `--8<-- without docstrings` says itself.
 """
 
 import ast
@@ -13,17 +10,16 @@ import re
 import textwrap
 from typing import Any
 
-from .directives import ROOT, Page, directive
+from .markdown import ROOT
 
 SYMBOL = re.compile(r'^( *)--8<-- "([\w/]+\.py)#([\w.]+)"$', re.MULTILINE)
 FENCE = re.compile(r"^( *)(`{3,})[^`\n]*\n.*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r'^ *--8<-- \((\d+)\) "(.+)"\n', re.MULTILINE)
 SHORT = re.compile(r"^ *--8<-- without docstrings\n", re.MULTILINE)
-DOCSTRING = re.compile(r'^ +"""(?:.*?)"""\n', re.MULTILINE | re.DOTALL)
+DOCSTRING = re.compile(r'^ +"""(?:.*?)"""\n\n?', re.MULTILINE | re.DOTALL)
 
 
-@directive(r"(yieldrl[\w.]*)\.\*")
-def exports(_: Page, package: str) -> str:
+def exports(package: str) -> str:
     """A reference of every name that a package exports."""
     names = importlib.import_module(package).__all__
     return "\n\n".join(f"::: {package}.{name}" for name in names)
@@ -31,46 +27,43 @@ def exports(_: Page, package: str) -> str:
 
 def with_sources(markdown: str) -> str:
     """A page with the sources that its fences ask for."""
-    return SYMBOL.sub(
-        lambda match: textwrap.indent(source(match[2], match[3]), match[1]), markdown
-    )
+    return SYMBOL.sub(lambda of: textwrap.indent(source(of[2], of[3]), of[1]), markdown)
 
 
 def source(path: str, symbol: str) -> str:
-    """The source of a class, function or constant, unindented; or of all `imports`."""
+    """The source of a class, function or constant, unindented."""
     text = (ROOT / path).read_text("utf-8")
     node: Any = ast.parse(text)
-    start = node
     for name in symbol.split("."):
-        named = [child for child in node.body if name in _names(child)]
+        named = [child for child in node.body if named_by(child) == name]
         if not named:
             raise ValueError(f"{path} has no {symbol}: {name} is missing")
         node = named[-1]  # a property's setter comes after its getter
-        start = named[0] if symbol == "imports" else node
-    first = min(
-        [start.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]
-    )
-    return textwrap.dedent("\n".join(text.splitlines()[first - 1 : node.end_lineno]))
+    return textwrap.dedent(lines(text, node))
 
 
-def _names(node: Any) -> list[str]:
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return ["imports"]
-    targets = getattr(node, "targets", [getattr(node, "target", node)])
-    return [getattr(of, "id", getattr(of, "name", "")) for of in targets]
+def lines(source: str, node: Any) -> str:
+    """The lines of a definition, decorators included."""
+    begin = min(part.lineno for part in [node, *getattr(node, "decorator_list", [])])
+    return "\n".join(source.splitlines()[begin - 1 : node.end_lineno])
+
+
+def named_by(node: Any) -> str:
+    """The name that a statement defines, or nothing."""
+    target = getattr(node, "targets", [getattr(node, "target", node)])[0]
+    return getattr(target, "id", getattr(target, "name", ""))
 
 
 def with_annotations(markdown: str) -> str:
-    """A page with annotations where its fences have marks for them."""
-    return FENCE.sub(lambda match: annotated(match[0]), markdown)
+    """A page whose fences have their marks as annotations of the lines they name."""
+    return FENCE.sub(_annotated, markdown)
 
 
-def annotated(fence: str) -> str:
-    """A fence with its marks as annotations of the lines that they name."""
-    marks, short = MARK.findall(fence), SHORT.search(fence)
-    fence = SHORT.sub("", MARK.sub("", fence))
-    lines = (DOCSTRING.sub("", fence) if short else fence).split("\n")
-    for number, text in marks:
+def _annotated(match: re.Match[str]) -> str:
+    fence = SHORT.sub("", MARK.sub("", match[0]))
+    is_short = SHORT.search(match[0])
+    lines = (DOCSTRING.sub("", fence) if is_short else fence).split("\n")
+    for number, text in MARK.findall(match[0]):
         held = [at for at, line in enumerate(lines[1:-1], 1) if text in line]
         if len(held) != 1:
             raise ValueError(f"{len(held)} lines hold {text!r}, expected one")

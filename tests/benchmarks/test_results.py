@@ -81,8 +81,8 @@ def test_pages_and_tuned_files_name_results_that_are_there() -> None:
         text = page.read_text("utf-8")
         assert {*re.findall(r"results/([\w-]+)\.json", text)} <= COMMITTED.keys(), page
         assert {*re.findall(r"results/([\w-]+)\.svg", text)} <= drawn, page
-        named = re.findall(r"^::: results? ((?:[\w-]+ ?)+)$", text, re.M)
-        assert {name for of in named for name in of.split()} <= COMMITTED.keys(), page
+        named = re.findall(r'{{ (?:result|said)\("([\w-]+)"\) }}', text)
+        assert {*named} <= COMMITTED.keys(), page
     for path in (results.ROOT / "algorithms").glob("*/configs/*.yaml"):
         for mean, name in NOTED.findall(path.read_text("utf-8")):
             returns = learning.final_returns(results.load(COMMITTED[name])["runs"])

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box
-from site_logic import DOCS
 from tensordict import TensorDict
 
 from yieldrl.algorithms import q_learning, td3
 from yieldrl.docs._site import course
+from yieldrl.docs._site.markdown import DOCS
 from yieldrl.envs import policy_evaluation
 from yieldrl.exercises.ch20_worlds_inside import solution
 from yieldrl.imagination import EnsembleModel, k_step_errors
@@ -25,7 +25,7 @@ from yieldrl.imagination import EnsembleModel, k_step_errors
 pytestmark = pytest.mark.slow
 PAGES = sorted((DOCS / "course").glob("[0-9][0-9]-*.md"))
 
-FRAMES = re.compile(r"^::: frames (\w+)$", re.MULTILINE)
+FRAMES = re.compile(r'^{% call frames\("(\w+)"', re.MULTILINE)
 
 FIGURES = [name for page in PAGES for name in FRAMES.findall(page.read_text("utf-8"))]
 

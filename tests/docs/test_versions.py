@@ -8,11 +8,11 @@ import re
 
 import pytest
 import yaml
-from site_logic import DOCS
 
 import yieldrl
 from yieldrl.cli import catalog
 from yieldrl.docs._site import render
+from yieldrl.docs._site.markdown import DOCS
 
 ROOT = DOCS.parent
 
@@ -35,8 +35,9 @@ def test_the_version_is_one():
 def test_all_fields_of_a_config_are_explained_on_its_algorithms_page(name):
     """Those that it inherits, too."""
     page = (DOCS / "algorithms" / f"{name}.md").read_text("utf-8")
-    assert f"\n## Hyperparameters\n\n::: hyperparameters of {name}\n" in page
-    shown = render("page.md", f"::: hyperparameters of {name}")
+    table = f'{{{{ hyperparameters("{name}") }}}}'
+    assert f"\n## Hyperparameters\n\n{table}\n" in page
+    shown = render("page.md", table)
     rows = dict(
         re.findall(r"^    \| `(\w+)` \| `.*?` \| (.*) \|$", shown, re.MULTILINE)
     )
