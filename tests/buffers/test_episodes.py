@@ -2,7 +2,8 @@
 
 import numpy as np
 import torch
-from gymnasium.spaces import Box, Discrete
+from factories import VECTOR, transition
+from gymnasium.spaces import Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,21 +11,12 @@ from yieldrl.buffers import EpisodeBuffer
 
 
 def buffer_of(num_episodes=1, num_envs=1):
-    spaces = Box(-np.inf, np.inf, (1,)), Discrete(2)
-    return EpisodeBuffer(num_episodes, *spaces, num_envs=num_envs)
+    return EpisodeBuffer(num_episodes, VECTOR, Discrete(2), num_envs=num_envs)
 
 
 def step_of(number, terminated, truncated, **extra):
-    n = len(terminated)
-    return {
-        "obs": np.full((n, 1), number, np.float32),
-        "next_obs": np.full((n, 1), number + 1, np.float32),
-        "action": torch.zeros(n, dtype=torch.int64),
-        "reward": np.full(n, number, np.float32),
-        "terminated": np.array(terminated),
-        "truncated": np.array(truncated),
-        **extra,
-    }
+    flags = {"terminated": np.array(terminated), "truncated": np.array(truncated)}
+    return transition(number, len(terminated), **flags, **extra)
 
 
 @st.composite

@@ -6,14 +6,14 @@ from tensordict import TensorDict
 from yieldrl.buffers import EpisodeGroups
 
 
-def flags(*columns: str) -> torch.Tensor:
+def flags(*columns):
     """Columns of marks, `x` for True, as bool `[T, N]`."""
     return torch.tensor(
         [[mark == "x" for mark in row] for row in zip(*columns, strict=True)]
     )
 
 
-def rollout_of(**changes: torch.Tensor) -> TensorDict:
+def rollout_of(**changes):
     """Six steps of two groups of two; rewards are 1, 2, 3 ... in each column.
 
     The first group begins twice, the second once; its last episode is cut.

@@ -1,7 +1,5 @@
 """LeRobot's format, version 3: several episodes in one table and in one video."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys
@@ -165,15 +163,21 @@ def test_without_rewards_or_ends(tmp_path):
     assert not data.rollout()["reward"].any()
 
 
-TASK_TABLE = "meta/tasks.parquet"
-EPISODE_TABLE = "meta/episodes/chunk-000/file-000.parquet"
 DATA = "data/chunk-000/file-001.parquet"
 FILM = f"videos/{VIDEO}/chunk-000/file-001.mp4"
+TABLES = ("meta/tasks.parquet", "meta/episodes/chunk-000/file-000.parquet")
 
 
-def test_files_that_are_missing_or_too_short_are_named(tmp_path):
+def test_files_and_packages_that_are_missing_or_too_short_are_named(
+    tmp_path, monkeypatch
+):
     write(tmp_path)
-    for file in (TASK_TABLE, DATA, FILM, EPISODE_TABLE):
+    for package in ("pyarrow", "av"):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, package, None)
+            with pytest.raises(ImportError, match=r"'yieldrl\[demonstrations\]'"):
+                read_dataset(tmp_path)
+    for file in (DATA, FILM, *TABLES):
         kept = (tmp_path / file).read_bytes()
         (tmp_path / file).unlink()
         with pytest.raises(FileNotFoundError, match=r"not fetched whole|has no table"):
@@ -182,9 +186,8 @@ def test_files_that_are_missing_or_too_short_are_named(tmp_path):
     write_video(tmp_path / FILM, frames(1)[:5])
     with pytest.raises(ValueError, match=r"no picture 0\.500 s after"):
         read_dataset(tmp_path)
-    parquet.write_table(
-        parquet.read_table(tmp_path / DATA).slice(0, 4), tmp_path / DATA
-    )
+    shorter = parquet.read_table(tmp_path / DATA).slice(0, 4)
+    parquet.write_table(shorter, tmp_path / DATA)
     with pytest.raises(ValueError, match="has 2 steps of episode 3, and 4 are"):
         read_dataset(tmp_path)
 
@@ -215,12 +218,3 @@ def test_a_gripper_of_zero_and_one_is_refused(tmp_path):
     file.write_text(json.dumps({"action": {"min": [-1.0] * 7}}))
     with pytest.raises(ValueError, match="action is said to be of"):
         read_dataset(tmp_path, None, acted)  # it goes on
-
-
-def test_a_missing_package_is_named(tmp_path, monkeypatch):
-    write(tmp_path)
-    for package in ("pyarrow", "av"):
-        with monkeypatch.context() as patch:
-            patch.setitem(sys.modules, package, None)
-            with pytest.raises(ImportError, match=r"'yieldrl\[demonstrations\]'"):
-                read_dataset(tmp_path)

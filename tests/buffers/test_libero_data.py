@@ -1,7 +1,5 @@
 """LIBERO's files: as its script and OpenVLA's write them, and as we do."""
 
-from __future__ import annotations
-
 import json
 import sys
 
@@ -122,10 +120,8 @@ def test_steps_at_rest_can_be_left_out(tmp_path):
     assert len(read_dataset(file)) == 11
     data = read_dataset(file, skip_no_ops=True)
     assert [len(e) for e in data.episodes()] == [3, 4]
-    assert data.rollout()["terminated"].squeeze(1).nonzero().squeeze(1).tolist() == [
-        2,
-        6,
-    ]
+    ends = data.rollout()["terminated"].squeeze(1).nonzero()
+    assert ends.squeeze(1).tolist() == [2, 6]
 
 
 def no_orientation(group):
@@ -140,44 +136,30 @@ def cut(group):
 
 def shift(group):
     """A gripper of 0 and 1, as data sets of OpenVLA's have it."""
-    actions = group["actions"][()]
-    actions[:, -1] = (actions[:, -1] + 1) / 2
-    group["actions"][...] = actions
+    group["actions"][:, -1] = (group["actions"][:, -1] + 1) / 2
 
 
-LARGER = Dict(rgb=Dict(wrist=Box(0, 255, (16, 16, 3), np.uint8)))
-
-
-@pytest.mark.parametrize(
-    ("change", "space", "said"),
-    [
+def test_other_layouts_are_refused_and_a_missing_package_is_named(
+    tmp_path, monkeypatch
+):
+    larger = Dict(rgb=Dict(wrist=Box(0, 255, (16, 16, 3), np.uint8)))
+    file = tmp_path / "a.hdf5"
+    for change, space, said in (
         (no_orientation, LIBERO, r"demo_0 lacks \['obs/ee_ori'\]"),
         (cut, LIBERO, "different lengths"),
         (shift, LIBERO, "1 - 2 x"),
-        (lambda _: None, LARGER, "cameras and image size"),
-    ],
-)
-def test_other_layouts_are_refused(tmp_path, change, space, said):
-    write(tmp_path / "a.hdf5", [3], change=change)
-    with pytest.raises(ValueError, match=said):
-        read_dataset(tmp_path / "a.hdf5", space, ACTIONS)
-
-
-def test_a_missing_package_is_named(tmp_path, monkeypatch):
-    write(tmp_path / "a.hdf5", [2])
+        (lambda _: None, larger, "cameras and image size"),
+    ):
+        write(file, [3], change=change)
+        with pytest.raises(ValueError, match=said):
+            read_dataset(file, space, ACTIONS)
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(ImportError, match=r"'yieldrl\[demonstrations\]'"):
-        read_dataset(tmp_path / "a.hdf5")
+        read_dataset(file)
 
 
-# ----------------------------------------------------------------------------- writing
-
-
-SPACE = Dict(  # as yieldrl/LIBERO-v1 has it
-    rgb=Dict(agentview=Box(0, 255, (4, 4, 3), np.uint8)),
-    proprio=Box(-np.inf, np.inf, (8,), np.float32),
-    language=Utf8Text(16),
-)
+SPACE = Dict({name: LIBERO[name] for name in ("proprio", "language")})
+SPACE["rgb"] = Dict(agentview=Box(0, 255, (4, 4, 3), np.uint8))
 
 
 def demonstrations(ends, *, sentences=("lift",), space=SPACE, actions=ACTIONS):
@@ -186,7 +168,7 @@ def demonstrations(ends, *, sentences=("lift",), space=SPACE, actions=ACTIONS):
     buffer = Demonstrations(len(ends), space, actions, num_envs=1)
     obs = space.sample()
     for number, end in enumerate(ends):
-        told = Utf8Text(16).encode(sentences[number % len(sentences)])
+        told = SPACE["language"].encode(sentences[number % len(sentences)])
         after = space.sample() | {"language": told}
         action = rng.choice([-1.0, 0.5], (1, *actions.shape)).astype(np.float32)
         step = {"action": action, "reward": [float(end == 1)]}
@@ -240,21 +222,17 @@ def test_it_is_laid_out_as_libero_has_it(tmp_path):
         assert [*demo["rewards"]] == [*demo["dones"]] == [0, 1]
 
 
-def test_nothing_is_overwritten_or_left_in_part(tmp_path):
-    file = tmp_path / "lift.hdf5"
-    write_dataset(file, demonstrations([1]))
+def test_other_demonstrations_are_refused_and_nothing_is_overwritten(tmp_path):
+    file = write_dataset(tmp_path / "lift.hdf5", demonstrations([1]))
     before = file.read_bytes()
     with pytest.raises(FileExistsError, match="already"):
         write_dataset(file, demonstrations([None, 1]))
     assert file.read_bytes() == before
-
-
-def test_other_demonstrations_are_refused(tmp_path):
     for given in (
         {"sentences": ("lift", "drop")},
         {"actions": Box(-1, 1, (6,), np.float32)},
-        {"space": Dict(language=Utf8Text(16))},
+        {"space": Dict(language=SPACE["language"])},
     ):
         with pytest.raises(ValueError, match=r"file for each task|LIBERO hold"):
             write_dataset(tmp_path / "x.hdf5", demonstrations([None, 1], **given))
-    assert not list(tmp_path.iterdir())
+    assert [*tmp_path.iterdir()] == [file]

@@ -17,10 +17,7 @@ from yieldrl.buffers import (
     StepBuffer,
 )
 from yieldrl.buffers import spec as memory
-from yieldrl.buffers.spec import (
-    check_memory,
-    container_memory,
-)
+from yieldrl.buffers.spec import check_memory, container_memory
 
 VECTOR, IMAGE = Box(-1, 1, (3,)), Box(0, 255, (84, 84, 4), np.uint8)
 CPU = torch.device("cpu")

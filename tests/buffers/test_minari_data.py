@@ -1,10 +1,6 @@
 """Data sets of Minari: what is written is read again, and others' are read too."""
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -27,39 +23,29 @@ ROBOT = Dict(
 VECTOR = Box(-1, 1, (3,), np.float32)
 
 
-def random_demonstrations(
-    observed: Any, acted: Any, steps: int = 7, num_envs: int = 2
-) -> Demonstrations:
+def random_demonstrations(observed, acted, steps=7, num_envs=2):
     """Of whatever the spaces hold, with ends of every kind."""
     observed.seed(1)
     acted.seed(2)
     buffer = Demonstrations(steps, observed, acted, num_envs=num_envs)
 
-    def batch(space: Any) -> Any:
-        return gym.vector.utils.concatenate(
-            space,
-            [space.sample() for _ in range(num_envs)],
-            gym.vector.utils.create_empty_array(space, num_envs),
-        )
+    def batch(space):
+        samples = [space.sample() for _ in range(num_envs)]
+        array = gym.vector.utils.create_empty_array(space, num_envs)
+        return gym.vector.utils.concatenate(space, samples, array)
 
     obs = batch(observed)
     for t in range(steps):
         next_obs = batch(observed)
-        buffer.add(
-            {
-                "obs": obs,
-                "next_obs": next_obs,
-                "action": batch(acted),
-                "reward": np.random.default_rng(t).normal(size=num_envs),
-                "terminated": np.array([t == 2] * num_envs),
-                "truncated": np.array([t == 4] * num_envs),
-            }
-        )
+        flags = {"terminated": [t == 2] * num_envs, "truncated": [t == 4] * num_envs}
+        reward = np.random.default_rng(t).normal(size=num_envs)
+        step = {"obs": obs, "next_obs": next_obs, "action": batch(acted)}
+        buffer.add({**step, "reward": reward, **flags})
         obs = batch(observed) if t in (2, 4) else next_obs
     return buffer
 
 
-def equal(one: Any, two: Any) -> bool:
+def equal(one, two):
     if hasattr(one, "items"):
         return set(one.keys()) == set(two.keys()) and all(
             equal(one[k], two[k]) for k in set(one.keys())
@@ -75,7 +61,7 @@ def equal(one: Any, two: Any) -> bool:
         (Discrete(4), Discrete(3, start=1)),
     ],
 )
-def test_a_round_trip_is_exact(observed: Any, acted: Any, tmp_path: Path) -> None:
+def test_a_round_trip_is_exact(observed, acted, tmp_path):
     written = random_demonstrations(observed, acted)
     folder = write_dataset(tmp_path / "random-v0", written)
     data = read_dataset(folder, observed, acted)
@@ -92,9 +78,7 @@ def test_a_round_trip_is_exact(observed: Any, acted: Any, tmp_path: Path) -> Non
     assert equal(again.rollout(), data.rollout())
 
 
-def test_minari_finds_it_by_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_minari_finds_it_by_its_name(tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     spec = gym.spec("CartPole-v1")
     demonstrations = random_demonstrations(Box(-9, 9, (4,), np.float32), Discrete(2))
@@ -105,7 +89,7 @@ def test_minari_finds_it_by_its_name(
     assert len(read_dataset("cart-v3")) == 14
 
 
-def test_one_of_others_is_read(tmp_path: Path) -> None:
+def test_one_of_others_is_read(tmp_path):
     """As Minari's collector stores episodes: one more observation, float64 rewards."""
     folder = tmp_path / "others"
     env = gym.make("CartPole-v1")
@@ -141,30 +125,25 @@ def test_one_of_others_is_read(tmp_path: Path) -> None:
     assert torch.equal(rollout["obs"][1, 0], torch.from_numpy(first))
 
 
-def test_what_is_not_there_or_of_another_environment_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_data_is_refused_and_nothing_is_overwritten_or_left_of_a_failure(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     for name in ("nothing-v0", "no id at all", str(tmp_path)):
         with pytest.raises(FileNotFoundError, match="neither a folder with a Min"):
             read_dataset(name)
     demonstrations = random_demonstrations(VECTOR, Discrete(3))
     folder = write_dataset(tmp_path / "x", demonstrations)
+    with pytest.raises(FileExistsError, match="is there already"):
+        write_dataset(folder, demonstrations)
     with pytest.raises(ValueError, match="observations of the data set are"):
         read_dataset(folder, Box(-1, 1, (4,), np.float32))
     with pytest.raises(ValueError, match="actions of the data set are of Discrete"):
         read_dataset(folder, VECTOR, Discrete(4))
-    monkeypatch.setitem(sys.modules, "minari", None)
-    with pytest.raises(ImportError, match=r"pip install 'yieldrl\[minari\]'"):
-        read_dataset(tmp_path)
-
-
-def test_nothing_is_overwritten_or_left_of_a_failure(tmp_path: Path) -> None:
-    demonstrations = random_demonstrations(VECTOR, Discrete(3))
-    folder = write_dataset(tmp_path / "x", demonstrations)
-    with pytest.raises(FileExistsError, match="is there already"):
-        write_dataset(folder, demonstrations)
     demonstrations.action_space = Text(3)
     with pytest.raises(Exception, match=r"dtype|Text|str"):
         write_dataset(tmp_path / "y", demonstrations)
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    monkeypatch.setitem(sys.modules, "minari", None)
+    with pytest.raises(ImportError, match=r"pip install 'yieldrl\[minari\]'"):
+        read_dataset(tmp_path)

@@ -22,14 +22,11 @@ def rollout_of(steps=4, envs=3, valid=None):
     return TensorDict(data, [steps, envs])
 
 
-def passes_of(steps=4, envs=3, valid=None, epochs=3, minibatches=2, seed=0):
-    data = transitions(rollout_of(steps, envs, valid))
-    return Minibatches(data, epochs, minibatches, seed)
-
-
-def sequences_of(steps=4, envs=3, valid=None, epochs=3, minibatches=2, seed=0):
-    data = sequences(rollout_of(steps, envs, valid))
-    return Minibatches(data, epochs, minibatches, seed, sequences=True)
+def passes_of(
+    steps=4, envs=3, valid=None, epochs=3, minibatches=2, seed=0, make=transitions
+):
+    data = make(rollout_of(steps, envs, valid))
+    return Minibatches(data, epochs, minibatches, seed, sequences=make is sequences)
 
 
 def draw(passes):
@@ -40,23 +37,7 @@ def draw(passes):
 
 
 def epoch(passes):
-    """One epoch's minibatches."""
     return [draw(passes) for _ in range(passes.num_minibatches)]
-
-
-# -------------------------------------------------------------------------- the pieces
-
-
-def test_transitions_are_the_valid_ones():
-    assert transitions(rollout_of(2, 2))["action"].tolist() == [0, 100, 1, 101]
-    flat = transitions(rollout_of(2, 2, valid=[True, False, True, True]))
-    assert flat["obs", "a"].tolist() == [0, 1, 101]
-    assert flat["valid"].all()
-
-
-def test_sequences_are_environments_in_order_of_time():
-    rows = sequences(rollout_of(3, 2))
-    assert rows["action"].tolist() == [[0, 1, 2], [100, 101, 102]]
 
 
 @pytest.mark.parametrize("valid", [None, [True, False] * 3])
@@ -81,15 +62,13 @@ def test_what_matters_at_the_first_step_is_kept_once(valid):
 
 
 def test_environments_that_only_reset_are_left_out():
-    passes = sequences_of(1, 4, [True, False, True, False], minibatches=4)
+    valid = [True, False, True, False]
+    passes = passes_of(1, 4, valid, minibatches=4, make=sequences)
     assert passes.num_minibatches == 2
     for _ in range(2):
         assert passes.minibatch()["valid"].tolist() == [[True]]
         passes.advance()
     assert passes.position == 2
-
-
-# ------------------------------------------------------------------- epoch after epoch
 
 
 @FEW
@@ -125,7 +104,7 @@ def test_every_transition_is_drawn_once_an_epoch(steps, envs, minibatches, drop,
 def test_every_environment_comes_once_an_epoch(data, steps, envs):
     minibatches = data.draw(st.integers(1, envs))
     seed = data.draw(st.integers(0, 99))
-    passes = sequences_of(steps, envs, None, 3, minibatches, seed)
+    passes = passes_of(steps, envs, None, 3, minibatches, seed, sequences)
     for _ in range(3):
         assert not passes.exhausted
         drawn = epoch(passes)
@@ -149,12 +128,9 @@ def test_an_epochs_order_is_that_of_the_seed_and_its_number():
         assert torch.equal(draw(passes)["reward"], flat[order])
 
 
-@pytest.mark.parametrize("make", [passes_of, sequences_of])
+@pytest.mark.parametrize("make", [transitions, sequences])
 def test_a_rollout_of_resets_alone_is_exhausted_at_once(make):
-    assert make(2, 2, [False] * 4).exhausted
-
-
-# -------------------------------------------------------- what was learned from counts
+    assert passes_of(2, 2, [False] * 4, make=make).exhausted
 
 
 def test_a_minibatch_is_due_until_it_was_learned_from():
@@ -187,13 +163,10 @@ def test_stop_ends_the_passes():
         passes.minibatch()
 
 
-# ------------------------------------------------------------------------- checkpoints
-
-
-@pytest.mark.parametrize("make", [passes_of, sequences_of])
+@pytest.mark.parametrize("make", [transitions, sequences])
 @pytest.mark.parametrize("learned", [0, 2, 5])
 def test_it_goes_on_in_the_middle_of_an_epoch(make, learned):
-    one = make(minibatches=3)
+    one = passes_of(minibatches=3, make=make)
     for number in range(learned):
         if number % 2:  # whether it was looked at does not matter
             one.minibatch()

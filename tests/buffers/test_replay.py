@@ -63,11 +63,6 @@ def test_a_sample_is_a_copy_of_whole_transitions_with_a_discount():
     assert (buffer.sample(32)["obs"][:, 0] >= 0).all()
 
 
-def chi_square(counts):
-    expected = counts.sum() / len(counts)
-    return float(((counts - expected) ** 2 / expected).sum())
-
-
 @pytest.mark.parametrize("with_resets", [False, True])
 def test_every_transition_is_equally_likely(with_resets):
     """Of a ring that is written over, and of the steps that do not only reset."""
@@ -80,20 +75,9 @@ def test_every_transition_is_equally_likely(with_resets):
     assert len(counts) == (25 if with_resets else 40)
     # Mean n - 1, standard deviation sqrt(2 n): five of those above is rare (10^-5).
     freedom = len(counts) - 1
-    assert chi_square(counts.float()) < freedom + 5 * (2 * freedom) ** 0.5
-
-
-def test_sampling_follows_its_seed_alone():
-    def draw(seed):
-        buffer = replay(seed=seed)
-        fill(buffer, 4)
-        return buffer.sample(20)["reward"].tolist()
-
-    torch.manual_seed(1)
-    one = draw(1)
-    torch.manual_seed(2)
-    assert draw(1) == one
-    assert draw(2) != one
+    mean = counts.sum() / len(counts)
+    chi_square = ((counts - mean) ** 2 / mean).sum()
+    assert chi_square < freedom + 5 * (2 * freedom) ** 0.5
 
 
 @FEW
@@ -112,10 +96,17 @@ def test_steps_that_only_reset_are_never_sampled(num_envs, rows, adds, seed):
     assert seen(buffer) == set(kept[flags[-rows:]].tolist())
 
 
-# ------------------------------------------------------------------------- checkpoints
+def test_draws_follow_the_seed_alone():
+    one, same, other = replay(seed=1), replay(seed=1), replay(seed=2)
+    for buffer in (one, same, other):
+        fill(buffer, 4)
+    drawn = one.sample(20)["reward"].tolist()
+    torch.manual_seed(3)
+    assert same.sample(20)["reward"].tolist() == drawn
+    assert other.sample(20)["reward"].tolist() != drawn
 
 
-@pytest.mark.parametrize("adds", [0, 3, 4, 9])
+@pytest.mark.parametrize("adds", [0, 3, 9])
 def test_goes_on_bitwise_wherever_it_was_saved(adds):
     one, another = replay(seed=1), replay(seed=2)
     fill(one, adds, valid=lambda row: np.array([True, row % 2 == 0, True]))

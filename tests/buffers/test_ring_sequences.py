@@ -5,33 +5,23 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Discrete
+from factories import buffer_of as replay_of
+from factories import transition
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yieldrl.buffers import ReplayBuffer
-
 FEW = settings(max_examples=40, deadline=None)
-SPACES = Box(-np.inf, np.inf, (2,)), Discrete(2)
 
 
-def buffer_of(capacity, num_envs, kind=ReplayBuffer, seed=0, **options):
-    return kind(capacity, *SPACES, num_envs=num_envs, gamma=0.9, seed=seed, **options)
+def buffer_of(capacity, num_envs, seed=0):
+    rows = capacity // num_envs
+    return replay_of(rows=rows, num_envs=num_envs, gamma=0.9, seed=seed)
 
 
 def step(row, terminated, truncated, valid=None):
-    """Every entry says the number of its transition, `row * N + n`."""
-    number = (row * len(terminated) + np.arange(len(terminated))).astype(np.float32)
+    flags = {"terminated": np.array(terminated), "truncated": np.array(truncated)}
     extras = {} if valid is None else {"valid": np.array(valid)}
-    return {
-        "obs": np.stack([number, -number], axis=1),
-        "next_obs": np.stack([number, number], axis=1),
-        "action": (number % 2).astype(np.int64),
-        "reward": number,
-        "terminated": np.array(terminated),
-        "truncated": np.array(truncated),
-        **extras,
-    }
+    return transition(row, len(terminated), **flags, **extras)
 
 
 def expected(steps, num_envs, rows, length, newest=None):
@@ -85,20 +75,21 @@ def test_exactly_those_of_an_episode_are_drawn(history, length, newest):
         with pytest.raises(RuntimeError, match="no episode has"):
             buffer.sequences(4, length, newest)
         return
-    assert drawn(buffer, length, 40 * len(wanted) + 40, newest).keys() == wanted
+    batch = buffer.sequences(40 * len(wanted) + 40, length, newest)
+    number = batch["reward"]
+    assert {*map(tuple, number.T.long().tolist())} == wanted
+    assert torch.equal(batch["obs"], torch.stack([number, -number], -1))
+    assert torch.equal(batch["action"], number.long() % 2)
+    assert (batch["discount"] == np.float32(0.9)).all()
 
 
 def test_all_are_equally_likely_where_few_draws_are_good():
-    buffer = buffer_of(600, 2)
+    buffer, steps = buffer_of(600, 2), []
     for row in range(300):
         end = row % 3 == 2  # episodes of three steps: a third of the starts are good
-        buffer.add(step(row, [end, end and row > 150], [False, False]))
-    wanted = expected(
-        [step(r, [r % 3 == 2, r % 3 == 2 and r > 150], [0, 0]) for r in range(300)],
-        2,
-        300,
-        3,
-    )
+        steps.append(step(row, [end, end and row > 150], [False, False]))
+        buffer.add(steps[-1])
+    wanted = expected(steps, 2, 300, 3)
     counts = drawn(buffer, 3, 60_000)
     assert counts.keys() == wanted
     found = torch.tensor([*counts.values()], dtype=torch.float64)
@@ -114,19 +105,6 @@ def test_the_only_one_is_found_at_once():
     for row in range(1000):
         buffer.add(step(row, [row != 500], [False]))
     assert drawn(buffer, 2, 50) == {(500, 501): 50}
-
-
-def test_entries_stay_together_and_carry_the_discount():
-    buffer = buffer_of(8, 2)
-    for row in range(11):
-        buffer.add(step(row, [False] * 2, [False] * 2))
-    batch = buffer.sequences(30, 3)
-    assert batch.batch_size == (3, 30)
-    number = batch["reward"]
-    assert torch.equal(batch["obs"], torch.stack([number, -number], -1))
-    assert torch.equal(batch["action"], number.long() % 2)
-    assert torch.equal(batch["discount"], torch.full((3, 30), 0.9))
-    assert (number[1:] - number[:-1] == 2).all()
 
 
 def test_an_interrupted_row_is_in_none():
@@ -220,12 +198,8 @@ def test_ends_are_drawn_as_often_as_they_happen(episode):
     ended = (batch["terminated"] | batch["truncated"]).float().mean().item()
     assert ended == pytest.approx(1 / episode, abs=0.01)
     counts = Counter(batch["reward"].long()[0].tolist())
-    starts = crossing(
-        [{"valid": [r % (episode + 1) < episode] * 2} for r in range(rows)],
-        2,
-        rows,
-        length,
-    )
+    steps = [{"valid": [r % (episode + 1) < episode] * 2} for r in range(rows)]
+    starts = crossing(steps, 2, rows, length)
     assert counts.keys() == {first for first, *_ in starts}
     mean = 20_000 / len(starts)
     statistic = sum((n - mean) ** 2 / mean for n in counts.values())

@@ -1,7 +1,5 @@
 """Recorded episodes as transitions: where they end, what is left out of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -26,7 +24,7 @@ FOUND = {
 }
 
 
-def transitions(seen: int, terminated: bool, actions: int = 3):
+def transitions(seen, terminated, actions=3):
     obs = {"x": np.arange(seen, dtype=np.float32)[:, None]}
     action = 10 + np.arange(actions, dtype=np.float64)[:, None]
     reward = np.array([0, 0, 1], np.uint8)[:actions]
