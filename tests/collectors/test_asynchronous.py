@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from factories import config_of
+from factories import buffer_of, config_of
 from interruptions import Recorded
 from pacing import Paced
 from worlds import Counter
@@ -22,11 +22,10 @@ from yieldrl.envs import SerialVectorEnv
 def trainer_of(module, envs=None, parts=None, **options):
     on_policy = {"num_steps": 4, "num_minibatches": 1}
     off_policy = {"learning_starts": 2, "batch_size": 4, "train_every": 2}
-    family = on_policy if hasattr(module.Config, "num_epochs") else off_policy
-    own = {"total_steps": 10**6, "hidden_sizes": (4,), "num_envs": 1, **family}
-    if envs is None:
-        envs = SerialVectorEnv([lambda: Counter(5)] * 2)
-    config = config_of(module, eval_every=0, **{"collection": "async"} | own | options)
+    family = on_policy if module is ppo else off_policy
+    own = {"total_steps": 10**6, "eval_every": 0, "num_envs": 1, **family}
+    envs = envs or SerialVectorEnv([lambda: Counter(5)] * 2)
+    config = config_of(module, **{**own, "collection": "async", **options})
     return module.Trainer(config, envs=envs, **(parts or {}))
 
 
@@ -113,7 +112,10 @@ def test_what_is_dropped_is_the_oldest_and_is_counted():
     # Of segments 0 to 5, of four steps each, 1, 2 and 3 were overwritten.
     assert sorted(ring.slots) == [0, 4, 5]
     assert ring.dropped == 12
-    learn_steps(trainer, 2)
+    logs = [log["logs"] for log in learn_steps(trainer, 2)]
+    report = [log for log in logs if "policy_lag" in log][-1]
+    assert report["dropped_steps"] == 24  # of two environments
+    assert report["policy_lag"] == report["policy_lag_max"] == 1
     assert rollouts == [[1, 2, 3, 4], [17, 18, 19, 20]]
     assert anew == [False, True]
     # All of segment 5 was collected by the first of three policies.
@@ -121,19 +123,6 @@ def test_what_is_dropped_is_the_oldest_and_is_counted():
     assert ring.dropped == 16
     assert ring.rollout()["next_obs"][:, 0, 0].tolist() == [25]
     assert not ring.continues
-
-
-def test_dropped_steps_and_lags_are_logged():
-    options = {"max_policy_lag": 1, "when_stale": "drop", "num_epochs": 1}
-    trainer = trainer_of(ppo, Recorded(), **options)
-    paced = Paced(trainer, 4)
-    before_learning(trainer, lambda n: paced.go_on_to(24 if n == 0 else 28))
-    found = [log["logs"] for log in learn_steps(trainer, 2)]
-    reports = [log for log in found if "policy_lag" in log]
-    assert all("dropped_steps" not in log for log in found[:4])
-    # Three segments of four steps of two environments.
-    assert reports[-1]["dropped_steps"] == 24
-    assert reports[-1]["policy_lag"] == reports[-1]["policy_lag_max"] == 1
 
 
 def test_windows_of_several_steps_never_cross_what_was_dropped():
@@ -257,9 +246,8 @@ class TestWhoCollects:
         assert collector.ring is background.buffer
 
     def test_a_class_of_collectors_is_made_of_the_trainers_parts(self):
-        trainer = trainer_of(
-            sac, "Pendulum-v1", {"collector": AsyncCollector}, collection="sync"
-        )
+        parts = {"collector": AsyncCollector}
+        trainer = trainer_of(sac, "Pendulum-v1", parts, collection="sync")
         assert type(trainer.collector) is AsyncCollector
         assert trainer.collector.agent is trainer.agent
         assert trainer.collector.buffer is trainer.buffer
@@ -267,13 +255,12 @@ class TestWhoCollects:
 
     def test_a_rollout_buffer_takes_the_rows_one_by_one(self):
         """Any buffer will do: the rows go through a small ring of the collector's."""
-        envs, spaces = SerialVectorEnv([lambda: Counter(5)] * 2), (2, 4)
-        one = trainer_of(ppo, envs, max_policy_lag=0)
-        expected = [x["logs"] for x in learn_steps(one, 16) if x["log_type"] == "train"]
-        envs = SerialVectorEnv([lambda: Counter(5)] * 2)
-        space = envs.single_observation_space, envs.single_action_space
-        buffer = RolloutBuffer(spaces[1], *space, num_envs=spaces[0])
-        other = trainer_of(ppo, envs, {"buffer": buffer}, max_policy_lag=0)
+        one = trainer_of(ppo, max_policy_lag=0)
+        buffer = buffer_of(RolloutBuffer, num_envs=2)
+        other = trainer_of(ppo, parts={"buffer": buffer}, max_policy_lag=0)
         assert other.collector.ring is not buffer
-        found = [x["logs"] for x in learn_steps(other, 16) if x["log_type"] == "train"]
+        expected, found = (
+            [log["logs"] for log in learn_steps(trainer, 16) if "loss" in log["logs"]]
+            for trainer in (one, other)
+        )
         assert repr(found) == repr(expected)

@@ -5,19 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import traceback
 
+import factories
 import pytest
 import torch
-from interruptions import (
-    CASES,
-    PlannedError,
-    Recorded,
-    Watched,
-    interrupt,
-)
+from interruptions import CASES, PlannedError, Recorded, Watched, interrupt
 from pacing import Paced
 from worlds import Counter
 
@@ -27,11 +21,9 @@ from yieldrl.envs import SerialVectorEnv
 
 
 def trainer_of(module, envs=None, **options):
-    own = {"total_steps": 10**6, "eval_every": 0, "device": "cpu"}
-    config = module.Config(**{**CASES[module], **own, "collection": "async", **options})
-    if envs is None:
-        envs = SerialVectorEnv([lambda: Counter(5)] * 2)
-    return module.Trainer(config, envs=envs)
+    envs = envs or SerialVectorEnv([lambda: Counter(5)] * 2)
+    own = {**CASES[module], "total_steps": 10**6, "collection": "async", **options}
+    return factories.trainer_of(module, envs=envs, **own)
 
 
 def count_threads():
@@ -128,31 +120,9 @@ def test_what_fails_elsewhere_surfaces_once_and_loses_nothing(where, monkeypatch
     assert len(watched.seen) > failed[0] + 10
 
 
-def break_off(trainer):
-    for _ in trainer():
-        break
-
-
-def fail_in_the_body(trainer):
-    with pytest.raises(PlannedError):
-        raise_in(trainer)
-    gc.collect()
-
-
-def raise_in(trainer):
-    for _ in trainer():
-        raise PlannedError
-
-
 def reach_the_end(trainer):
     for _ in trainer():
         pass
-
-
-def close_the_generator(trainer):
-    logs = take(trainer, 5)
-    assert count_threads() == 1
-    logs.close()
 
 
 def close_the_trainer(trainer):
@@ -174,17 +144,20 @@ def go_on_after_a_checkpoint_and_a_reset(trainer):
     logs.close()
 
 
-@pytest.mark.parametrize(
-    "end",
-    [
-        break_off,
-        fail_in_the_body,
-        reach_the_end,
-        close_the_generator,
-        close_the_trainer,
-        go_on_after_a_checkpoint_and_a_reset,
-    ],
-)
+def fail_in_the_body(trainer):
+    def loop():
+        for _ in trainer():
+            raise PlannedError
+
+    with pytest.raises(PlannedError):
+        loop()
+    gc.collect()
+
+
+ENDS = [fail_in_the_body, reach_the_end, close_the_trainer]
+
+
+@pytest.mark.parametrize("end", [*ENDS, go_on_after_a_checkpoint_and_a_reset])
 def test_no_thread_is_left(end):
     trainer = trainer_of(ppo, total_steps=32 if end is reach_the_end else 10**6)
     end(trainer)
@@ -205,13 +178,9 @@ def test_no_thread_is_left_of_a_trainer_that_is_forgotten(by_hand):
 
 
 PROGRAM = """
-import sys
 from yieldrl.algorithms import ppo
 
-config = ppo.Config(
-    num_steps=8, hidden_sizes=(4,), collection="async", eval_every=0, device="cpu"
-)
-trainer = ppo.Trainer(config)
+trainer = ppo.Trainer(ppo.Config(collection="async", eval_every=0, device="cpu"))
 logs = trainer()
 for _ in range(20):
     next(logs)
@@ -221,18 +190,10 @@ print("collected", flush=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("end", "code"),
-    [("", 0), ("1 / 0", 1)],
-)
+@pytest.mark.parametrize(("end", "code"), [("", 0), ("1 / 0", 1)])
 def test_a_program_ends_though_it_collects(end, code):
-    program = PROGRAM.format(end=end)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-W", "error", "-c", PROGRAM.format(end=end)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     assert done.stdout == "collected\n"
     assert ("ZeroDivisionError" in done.stderr) == (code == 1)
@@ -241,31 +202,19 @@ def test_a_program_ends_though_it_collects(end, code):
 
 # A signal that comes while the garbage collector calls back is dropped by Python.
 DROPPED = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+CALM = [(ppo, "wait", 8), (ppo_lstm, "drop", 3), (dqn, "drop", 3)]
+CALM += [(n_step_dqn, "wait", 4)]
+WILD = [(ppo, "drop", 100), (dqn, "wait", 100), (n_step_dqn, "wait", 100)]
 
 
 @DROPPED
 @pytest.mark.parametrize(
     ("module", "stale", "rounds"),
-    [
-        (ppo, "wait", 8),
-        (ppo_lstm, "drop", 3),
-        (dqn, "drop", 3),
-        (n_step_dqn, "wait", 4),
-    ],
+    [*CALM, *(pytest.param(*one, marks=pytest.mark.slow) for one in WILD)],
 )
 def test_random_interruptions_lose_repeat_and_tear_nothing(module, stale, rounds):
     done = interrupt(rounds, module, seed=1, max_policy_lag=1, when_stale=stale)
     assert sum(done.happened.values()) == rounds
-
-
-@DROPPED
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("module", "lag"), [(ppo, 1), (ppo_lstm, 0), (dqn, 3), (n_step_dqn, 1)]
-)
-def test_many_random_interruptions_lose_repeat_and_tear_nothing(module, lag):
-    done = interrupt(100, module, seed=2, max_policy_lag=lag)
-    assert done.happened["signal"] > 10
 
 
 def test_ctrl_c_surfaces_from_a_wait_for_a_slow_environment():

@@ -1,6 +1,5 @@
 """With the newest policy alone, collecting in the background changes no number."""
 
-import importlib
 from contextlib import nullcontext
 
 import factories
@@ -87,13 +86,15 @@ def test_older_policies_train_as_many_steps(name, lag):
     assert all(bool(p.isfinite().all()) for p in trainer.model.parameters())
 
 
-@pytest.mark.parametrize("name", ["behavior_cloning", "reinforce", "sarsa"])
+@pytest.mark.parametrize("name", ["reinforce", "sarsa"])
 def test_who_must_decide_after_learning_refuses(name):
-    config = importlib.import_module(f"yieldrl.algorithms.{name}").Config
+    module = factories.module_of(name)
     with pytest.raises(TypeError, match="collection"):
-        config(collection="async")
+        module.Config(collection="async")
     with pytest.raises(ValueError, match="has no field 'collection'"):
-        config.from_dict({"collection": "async"})
+        module.Config.from_dict({"collection": "async"})
+    with pytest.raises(ValueError, match="cannot be collected in the background"):
+        module.Trainer(module.Config(device="cpu"), collector=AsyncCollector)
 
 
 @pytest.mark.slow

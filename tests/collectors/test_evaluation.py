@@ -5,8 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TimeLimit
 from worlds import Counter, Idle
 
 from yieldrl.algorithms import ppo
@@ -28,18 +30,6 @@ def test_each_environment_plays_its_share(mode):
     assert result.returns.tolist() == [1, 1, 1, 15, 15, 45, 45]
 
 
-def test_summary():
-    result = evaluate(Idle(), SerialVectorEnv([lambda: Counter(2)]), 3, seed=0)
-    assert result.logs() == {
-        "episode_return": 3.0,
-        "episode_return_std": 0.0,
-        "episode_return_min": 3.0,
-        "episode_return_max": 3.0,
-        "episode_length": 2.0,
-        "episodes": 3.0,
-    }
-
-
 def test_an_endless_episode_is_stopped(monkeypatch):
     monkeypatch.setattr(evaluation, "MAX_EPISODE_STEPS", 50)
     envs = SerialVectorEnv([lambda: Counter(10**9)])
@@ -52,17 +42,10 @@ def test_the_seed_decides():
         def predict(self, obs):
             return (obs[:, 2] > 0).astype(np.int64)
 
-    from gymnasium.envs.classic_control import CartPoleEnv
-    from gymnasium.wrappers import TimeLimit
-
     envs = SerialVectorEnv([lambda: TimeLimit(CartPoleEnv(), 500)] * 3)
     first, second, other = (evaluate(Greedy(), envs, 6, seed) for seed in (1, 1, 2))
     assert first.returns.tolist() == second.returns.tolist()
     assert first.returns.tolist() != other.returns.tolist()
-
-
-def listed(array):
-    return array.tolist()
 
 
 class Lucky(Counter):
@@ -80,7 +63,7 @@ def test_success_is_what_the_last_step_says(mode):
     result = evaluate(
         Idle(), SyncVectorEnv([Lucky] * 2, autoreset_mode=mode), episodes=6, seed=0
     )
-    assert listed(result.successes) == [True, False, True] * 2
+    assert result.successes.tolist() == [True, False, True] * 2
     assert result.logs()["success_rate"] == pytest.approx(2 / 3)
 
 
@@ -121,7 +104,7 @@ def test_success_in_tensors_and_in_mid_chunk(mode):
     chunks = ActionChunks(Third(6, autoreset_mode=mode), 5)
     result = evaluate(TensorIdle(5), chunks, 12, seed=0)
     half = [True] * 2 + [False] * 4  # of environments 0, 1 and 2, and of 3, 4 and 5
-    assert listed(result.successes) == half * 2
+    assert result.successes.tolist() == half * 2
     assert result.returns.tolist() == plain.returns.tolist()
     assert result.lengths.tolist() == [1] * 12  # decisions
 
@@ -142,32 +125,25 @@ class Unlisted(Counter):
         return obs, reward, terminated, truncated, info
 
 
-WORLDS = {
-    "serial": SerialVectorEnv,
-    "processes": ProcessVectorEnv,
-    "gymnasium's processes": partial(
-        AsyncVectorEnv, autoreset_mode=AutoresetMode.SAME_STEP
-    ),
-    **{
-        mode.name: partial(SyncVectorEnv, autoreset_mode=mode) for mode in AutoresetMode
-    },
-}
+SAME_STEP = partial(AsyncVectorEnv, autoreset_mode=AutoresetMode.SAME_STEP)
+WORLDS = [
+    SerialVectorEnv,
+    pytest.param(ProcessVectorEnv, marks=pytest.mark.slow),
+    pytest.param(SAME_STEP, id="gymnasium's processes"),
+    *(partial(SyncVectorEnv, autoreset_mode=mode) for mode in AutoresetMode),
+]
 
 
-STARTS_PROCESSES = pytest.param("processes", marks=pytest.mark.slow)
-ALL = [name if name != "processes" else STARTS_PROCESSES for name in WORLDS]
-
-
-@pytest.mark.parametrize("world", ALL)
+@pytest.mark.parametrize("world", WORLDS)
 def test_success_needs_no_configuring(world):
     ways = [{"word": "is_success", "always": False}]
-    if world in ("serial", "NEXT_STEP"):
+    if world is SerialVectorEnv:
         ways += [{"word": "success"}, {"word": "success", "within": "task"}]
     for options in ways:
-        envs = WORLDS[world]([partial(Unlisted, **options)] * 2)
+        envs = world([partial(Unlisted, **options)] * 2)
         result = evaluate(Idle(), envs, episodes=6, seed=0)
         envs.close()
-        assert listed(result.successes) == [True, False, True] * 2
+        assert result.successes.tolist() == [True, False, True] * 2
 
 
 class Named(Unlisted):
@@ -175,8 +151,8 @@ class Named(Unlisted):
 
     info_keys = ("task",)
 
-    def __init__(self, task, **options):
-        super().__init__(word="success", **options)
+    def __init__(self, task):
+        super().__init__()
         self.task = task
 
     def step(self, action):
@@ -184,15 +160,23 @@ class Named(Unlisted):
         return *answer, {**info, "task": self.task}
 
 
-@pytest.mark.parametrize("world", ["serial", STARTS_PROCESSES, "NEXT_STEP"])
+@pytest.mark.parametrize("world", [*WORLDS[:2], WORLDS[-2]])
 def test_success_is_told_by_task(world):
     """Episodes are 1, 0 and 1 successes in a row, of which one task plays the most."""
-    envs = WORLDS[world]([partial(Named, "open"), partial(Named, 3)])
+    envs = world([partial(Named, "open"), partial(Named, 3)])
     logs = evaluate(Idle(), envs, episodes=5, seed=0).logs()
     envs.close()
-    assert logs["success_rate"] == 0.6
-    assert logs["success_rate/open"] == 2 / 3
-    assert logs["success_rate/3"] == 0.5
+    assert logs == {
+        "episode_return": 6.0,
+        "episode_return_std": 0.0,
+        "episode_return_min": 6.0,
+        "episode_return_max": 6.0,
+        "episode_length": 3.0,
+        "episodes": 5.0,
+        "success_rate": 0.6,
+        "success_rate/open": 2 / 3,
+        "success_rate/3": 0.5,
+    }
 
 
 def test_a_dict_is_of_tasks_that_play_all_episodes_each():
@@ -207,12 +191,12 @@ def test_a_dict_is_of_tasks_that_play_all_episodes_each():
 
 def test_success_is_found_in_infos_of_every_form():
     final = [{"is_success": True}, None, {"task": {"success": 0}}, {"success": [False]}]
-    assert listed(successes({"final_info": final}, 4)) == [True, False, False, False]
+    assert successes({"final_info": final}, 4).tolist() == [True, False, False, False]
     assert successes({"final_info": [None, {"lives": 1}]}, 2) is None
     said = {"is_success": torch.tensor([[1.0], [0.0]])}
-    assert listed(successes(said, 2)) == [True, False]
+    assert successes(said, 2).tolist() == [True, False]
     said = {"is_success": np.array([1.0, 0.0]), "success": {"part": np.ones(2)}}
-    assert listed(successes(said, 2)) == [True, False]
+    assert successes(said, 2).tolist() == [True, False]
     assert successes({}, 2) is None
 
 

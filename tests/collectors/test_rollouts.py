@@ -6,24 +6,24 @@ import factories
 import numpy as np
 import pytest
 import torch
+from factories import config_of
 from interruptions import Recorded
 from worlds import Counter, Doors
 
-from yieldrl.algorithms import dqn, grpo, ppo, ppo_lstm, reinforce, sarsa, vla_ppo
+from yieldrl.algorithms import dqn, grpo, ppo, vla_ppo
 from yieldrl.collectors import AsyncCollector, SyncCollector
 from yieldrl.envs import SerialVectorEnv
 from yieldrl.experiments.contract.report import changed, leaves
 from yieldrl.foundations import means
 
 STEPS, ENVS, UPDATES = 8, 2, 4
-PASSES = {"num_steps": STEPS, "num_envs": ENVS, "hidden_sizes": (8,)}
-PASSES |= {"num_minibatches": 2, "num_epochs": 2}
-OPTIONS = {"ppo": {"normalize_observation": True, "normalize_reward": True}}
 BOTH = pytest.mark.parametrize("collection", ["sync", "async"])
 
 
 def trainer_of(name, collection="sync", records=None, **options):
-    own = {"total_steps": STEPS * ENVS * UPDATES, **OPTIONS.get(name, {}), **options}
+    own = {"total_steps": STEPS * ENVS * UPDATES, **options}
+    if name == "ppo":
+        own |= {"normalize_observation": True, "normalize_reward": True}
     if name not in ("sarsa", "reinforce"):
         own |= {"collection": collection, "max_policy_lag": 0}
     envs = Doors(ENVS, max_episode_steps=5) if name == "ppo_masked" else None
@@ -84,19 +84,14 @@ def test_collect_and_update_do_what_the_generator_does(name, collection):
         assert mine.keys() == {*begun, *own[0]}
         for key, value in {**begun, **means(own)}.items():
             assert repr(float(mine[key])) == repr(float(value)), key
-    for mine, theirs in zip(
-        other.model.parameters(), one.model.parameters(), strict=True
-    ):
-        assert mine.equal(theirs)
+    pairs = zip(other.model.parameters(), one.model.parameters(), strict=True)
+    assert all(mine.equal(theirs) for mine, theirs in pairs)
     assert other.agent.learn_step == one.agent.learn_step
     assert other.agent.sample_step == one.agent.sample_step
 
 
-@pytest.mark.parametrize(
-    ("name", "collection"), [("ppo_masked", "async"), ("a2c", "sync")]
-)
-def test_a_rollout_has_every_key(name, collection):
-    trainer = trainer_of(name, collection, records=True)
+def test_a_rollout_has_every_key():
+    trainer = trainer_of("ppo_masked", "async", records=True)
     rollout = trainer.collector.collect(5)
     trainer.collector.stop()
     keys = "obs next_obs action reward terminated truncated log_prob policy_version"
@@ -106,15 +101,12 @@ def test_a_rollout_has_every_key(name, collection):
     assert all(leaf.shape[:2] == (5, ENVS) for leaf in rollout.values(True, True))
     assert torch.equal(rollout["returns"], rollout["advantage"] + rollout["value"])
     assert not any(leaf.requires_grad for leaf in rollout.values(True, True))
-    if name == "ppo_masked":
-        assert set(rollout["obs"].keys()) == {"there", "action_mask"}
-        assert rollout["obs"].batch_size == (5, ENVS)
+    assert set(rollout["obs"].keys()) == {"there", "action_mask"}
+    assert rollout["obs"].batch_size == (5, ENVS)
 
 
 def numbered(module, **options):
-    own = {"collection": "async", "eval_every": 0, "device": "cpu", "num_envs": ENVS}
-    config = module.Config(**{**own, "hidden_sizes": (4,), **options})
-    return module.Trainer(config, envs=Recorded())
+    return factories.trainer_of(module, envs=Recorded(), collection="async", **options)
 
 
 def steps_of(rollout):
@@ -163,29 +155,19 @@ def test_a_loop_of_short_rollouts_before_which_the_thread_was_far_ahead():
 
 
 @BOTH
-def test_a_rollout_can_begin_with_new_episodes(collection):
-    envs = SerialVectorEnv([lambda: Counter(5)] * ENVS)
-    config = ppo.Config(**{**PASSES, "collection": collection, "device": "cpu"})
-    collector = ppo.Trainer(config, envs=envs).collector
-    counted = [
-        collector.collect(3, reset=reset)["obs"][:, 0, 1].tolist()
-        for reset in (True, False, True, False)
-    ]
-    collector.stop()
-    assert counted == [[0, 1, 2], [3, 4, 0], [0, 1, 2], [3, 4, 0]]
-
-
-@BOTH
-def test_what_the_episodes_of_a_rollout_came_to_is_kept(collection):
-    envs = SerialVectorEnv([lambda: Counter(3)] * ENVS)
-    config = ppo.Config(**{**PASSES, "collection": collection, "device": "cpu"})
-    collector = ppo.Trainer(config, envs=envs).collector
-    told = []
-    for steps in (2, 4, 1):
-        collector.collect(steps)
-        told.append(collector.logs)
-    collector.stop()
-    assert [log.get("episodes") for log in told] == [None, 2 * ENVS, None]
+def test_a_rollout_can_begin_with_new_episodes_and_what_they_came_to_is_kept(
+    collection,
+):
+    config = config_of(ppo, collection=collection)
+    trainer = ppo.Trainer(config, envs=SerialVectorEnv([lambda: Counter(3)] * ENVS))
+    steps, told = [], []
+    for count, reset in ((2, True), (2, False), (1, True), (1, False)):
+        rollout = trainer.collector.collect(count, reset=reset)
+        steps.append(rollout["obs"][:, 0, 1].tolist())
+        told.append(trainer.collector.logs)
+    trainer.collector.stop()
+    assert steps == [[0, 1], [2, 0], [0], [1]]
+    assert [log.get("episodes") for log in told] == [None, ENVS, None, None]
     assert told[1]["episode_return"] == 6
     assert told[1]["episode_length"] == 3
     assert ("policy_lag" in told[0]) == (collection == "async")
@@ -256,20 +238,6 @@ def test_an_error_in_between_gives_the_buffer_back():
     assert trainer.training_done
 
 
-def test_memories_and_masks_come_with_the_rollout():
-    envs = SerialVectorEnv([lambda: Counter(3)] * ENVS)
-    config = ppo_lstm.Config(
-        num_steps=4, lstm_size=4, num_minibatches=2, collection="async", device="cpu"
-    )
-    trainer = ppo_lstm.Trainer(config, envs=envs)
-    assert isinstance(trainer.collector, AsyncCollector)
-    rollout = trainer.collector.collect(8)
-    trainer.collector.stop()
-    assert rollout["first"][:, 0].tolist() == [True, False, False] * 2 + [True, False]
-    assert rollout["memory"].shape[:2] == (8, ENVS)
-    assert trainer.update(rollout)["loss"].isfinite()
-
-
 def test_half_a_rollout_of_the_loop_is_refused_once_another_one_was_learned_from():
     trainer = trainer_of("ppo")
     logs = trainer()
@@ -296,22 +264,13 @@ def test_a_collector_of_another_trainers_parts_is_refused(kind):
     assert trainer.collector is collector
 
 
-@pytest.mark.parametrize("module", [reinforce, sarsa])
-def test_what_learns_from_its_newest_policy_alone_is_refused_there(module):
-    with pytest.raises(ValueError, match="cannot be collected in the background"):
-        module.Trainer(module.Config(device="cpu"), collector=AsyncCollector)
-
-
-# ---------------------------------------------------- by hand, for every algorithm
-
-REPLAY = {"learning_starts": 16, "batch_size": 8, "train_every": 2}
 ONE_BY_ONE = {
     "prioritized_dqn": {},
     "td3": {},
     "mbpo": {"model_every": 250},
-    "dreamer": {},
-    "sarsa": {"num_envs": ENVS},
+    "sarsa": {},
 }
+ONE_BY_ONE["dreamer"] = {"total_steps": 32}
 
 
 def weights_of(trainer):
@@ -322,8 +281,8 @@ def weights_of(trainer):
 
 
 def made(name, **options):
-    replay = {} if name == "sarsa" else REPLAY
-    replay = {} if "num_steps" in options or name in ("a2c", "ppo") else replay
+    replay = {"learning_starts": 16, "train_every": 2}
+    replay = {} if name in ("sarsa", "ppo") else replay
     return factories.trainer_of(name, **{**replay, "total_steps": 64, **options})
 
 
@@ -378,9 +337,30 @@ def test_windows_of_steps_end_with_a_rollout():
     assert (rows["truncated"] | rows["terminated"])[3].all()
 
 
+def test_a_rollout_goes_into_the_replay_buffer_and_is_learned_from_when_due():
+    trainer = made("dqn", learning_starts=8, target_every=5, tau=1.0)
+    synced, sync = [], trainer.algorithm.sync_target
+
+    def counted():
+        synced.append(trainer.agent.learn_step)
+        sync()
+
+    trainer.algorithm.sync_target = counted
+    for taken, learned in ((32, 13), (64, 29)):
+        metrics = trainer.update(trainer.collector.collect(16))
+        assert len(trainer.buffer) == taken == trainer.agent.sample_step
+        assert trainer.agent.learn_step == learned
+        assert metrics["loss"].isfinite()
+    assert synced == [5, 10, 15, 20, 25]
+    assert trainer.training_done
+    early = made("dqn", learning_starts=1000)
+    early.update(early.collector.collect(4))  # it was asked for
+    assert early.agent.learn_step == 1
+
+
 def test_a_loop_by_hand_beside_a_thread_needs_no_next_observations():
     """Without a critic nobody stores them."""
-    config = factories.config_of(grpo, eval_every=0, collection="async")
+    config = config_of(grpo, eval_every=0, collection="async")
     with grpo.Trainer(config) as trainer:
         rollout = trainer.collector.collect(config.num_steps)
         assert "next_obs" not in rollout.keys()  # noqa: SIM118
@@ -389,42 +369,10 @@ def test_a_loop_by_hand_beside_a_thread_needs_no_next_observations():
         assert changed(before, weights_of(trainer))
 
 
-def test_targets_are_synced_as_often_as_the_config_says():
-    trainer = made("dqn", num_envs=1, target_every=3, tau=1.0)
-    synced, sync = [], trainer.algorithm.sync_target
-
-    def counted():
-        synced.append(trainer.agent.learn_step)
-        sync()
-
-    trainer.algorithm.sync_target = counted
-    for _ in range(7):
-        trainer.update(trainer.collector.collect(2))
-    assert synced == [3, 6]
-
-
-def test_a_rollout_goes_into_the_replay_buffer_and_is_learned_from_when_due():
-    trainer = made("dqn", num_envs=ENVS, learning_starts=8)
-    for taken, learned in ((32, 13), (64, 29)):
-        metrics = trainer.update(trainer.collector.collect(16))
-        assert len(trainer.buffer) == taken == trainer.agent.sample_step
-        assert trainer.agent.learn_step == learned
-        assert metrics["loss"].isfinite()
-    assert trainer.training_done
-    assert trainer.agent.sample_step == 64
-
-
-def test_learning_is_asked_for_so_it_happens_also_before_it_is_due():
-    trainer = made("dqn", learning_starts=1000)
-    for count in (1, 2):
-        trainer.update(trainer.collector.collect(4))
-        assert trainer.agent.learn_step == count
-
-
 @pytest.mark.parametrize("name", ["ppo", "dqn"])
 def test_an_update_that_could_move_nothing_is_refused(name):
     """The learning rate is annealed to zero at `total_steps`."""
-    options = {"learning_starts": 4} if name == "dqn" else PASSES
+    options = {"learning_starts": 4} if name == "dqn" else {}
     trainer = made(name, **options, anneal_learning_rate=True, total_steps=32)
     for _ in range(2):
         before = weights_of(trainer)
@@ -466,32 +414,21 @@ def test_reinforce_refuses_a_rollout_in_which_no_episode_ends():
     assert trainer.agent.learn_step == 0
 
 
+def test_ppo_does_not_begin_by_hand_before_the_demonstrations_are_cloned():
+    cloning = {"demonstration_steps": 32, "clone_batch_size": 8}
+    parts = {"model": ppo.Model, "env_id": "yieldrl/CartPole-v1"}
+    trainer = factories.trainer_of(vla_ppo, **parts, **cloning)
+    rollout = trainer.collector.collect(8)
+    with pytest.raises(RuntimeError, match=r"until trainer\.cloning is None"):
+        trainer.update(rollout)
+
+
 @pytest.mark.parametrize(
-    "name", ["behavior_cloning", "ppo_roa", "vla_ppo", "reinforce"]
+    ("name", "steps"), [("behavior_cloning", 8), ("ppo_roa", 8), ("reinforce", 64)]
 )
-def test_the_others_learn_by_hand_too(name):
-    rollouts = {"num_envs": ENVS, "num_steps": 8, "num_minibatches": 1}
-    rollouts["total_steps"] = 512
-    options = {
-        "behavior_cloning": {"demonstration_steps": 64},
-        "ppo_roa": rollouts,
-        "vla_ppo": {**rollouts, "demonstration_steps": 0},
-        "reinforce": {"total_steps": 512},
-    }[name]
-    parts = {"model": ppo.Model, "envs": Counter} if name == "vla_ppo" else {}
-    trainer = factories.trainer_of(name, **parts, **options)
-    steps = 64 if name == "reinforce" else 8  # some episodes must be whole
+def test_the_others_learn_by_hand_too(name, steps):
+    trainer = factories.trainer_of(name)
     before = weights_of(trainer)
     logs = trainer.update(trainer.collector.collect(steps))
     assert all(np.isfinite(float(value)) for value in logs.values())
     assert any("model." in k for k in changed(before, weights_of(trainer)))
-
-
-def test_ppo_does_not_begin_by_hand_before_the_demonstrations_are_cloned():
-    cloning = {"demonstration_steps": 32, "clone_batch_size": 8}
-    trainer = factories.trainer_of(
-        vla_ppo, model=ppo.Model, env_id="yieldrl/CartPole-v1", **PASSES, **cloning
-    )
-    rollout = trainer.collector.collect(8)
-    with pytest.raises(RuntimeError, match=r"until trainer\.cloning is None"):
-        trainer.update(rollout)

@@ -40,66 +40,40 @@ def collect(envs, steps, agent=None, **kwargs):
     return buffer.rollout(), logs
 
 
-def transitions(rollout, env):
-    """The valid rows of one environment, as plain tuples."""
-    column = rollout[:, env]
-    valid = column.get("valid", torch.ones(len(column), dtype=torch.bool))
-    return [
-        (
-            tuple(row["obs"].tolist()),
-            row["reward"].item(),
-            tuple(row["next_obs"].tolist()),
-            row["terminated"].item(),
-            row["truncated"].item(),
-        )
-        for row, is_valid in zip(column, valid, strict=True)
-        if is_valid
-    ]
-
-
-def truth(length, count):
-    """The first transitions of a Counter, written down by hand."""
-    rows = []
-    episode = 0
-    while len(rows) < count:
-        for step in range(1, length + 1):
-            ended = step == length
-            rows.append(
-                (
-                    (float(episode), step - 1.0),
-                    float(step),
-                    (float(episode), float(step)),
-                    ended and episode % 2 == 0,
-                    ended and episode % 2 == 1,
-                )
-            )
-        episode += 1
-    return rows[:count]
+class TensorIdle(Idle):
+    def sample(self, obs):
+        return torch.zeros(len(obs), dtype=torch.int64), {}
 
 
 # Gymnasium's own SAME_STEP loses the last observation of a world that reuses its
 # array, before anyone can see it; SerialVectorEnv does not.
 @pytest.mark.parametrize(
     ("world", "mode"),
-    [(Counter, mode) for mode in MODES] + [(Reusing, mode) for mode in MODES[1:]],
+    [(Counter, mode) for mode in MODES]
+    + [(Reusing, mode) for mode in (*MODES[1:], "serial")],
 )
 def test_transitions_are_what_happened(world, mode):
+    """Even episodes of a Counter terminate, and odd ones are cut."""
     lengths = (1, 2, 5)
-    envs = SyncVectorEnv(
-        [lambda n=n: world(n) for n in lengths], copy=False, autoreset_mode=mode
-    )
+    worlds = [lambda n=n: world(n) for n in lengths]
+    if mode == "serial":
+        envs = SerialVectorEnv(worlds)
+    else:
+        envs = SyncVectorEnv(worlds, copy=False, autoreset_mode=mode)
     rollout, _ = collect(envs, 20)
     for env, length in enumerate(lengths):
-        found = transitions(rollout, env)
-        assert found == truth(length, len(found))
-        assert len(found) >= 10  # NEXT_STEP spends up to every other step on resets
-
-
-@pytest.mark.parametrize("world", [Counter, Reusing])
-def test_our_own_vector_environment_agrees(world):
-    rollout, _ = collect(SerialVectorEnv([lambda: world(2), lambda: world(3)]), 12)
-    assert transitions(rollout, 0) == truth(2, 12)
-    assert transitions(rollout, 1) == truth(3, 12)
+        rows = rollout[:, env]
+        rows = rows[rows.get("valid", torch.ones(20, dtype=torch.bool))]
+        assert len(rows) >= 10  # NEXT_STEP spends up to every other step on resets
+        number = torch.arange(len(rows))
+        episode, step = number // length, number % length
+        ends, odd = step == length - 1, episode % 2 == 1
+        assert torch.equal(rows["obs"], torch.stack([episode, step], 1).float())
+        after = torch.stack([episode, step + 1], 1).float()
+        assert torch.equal(rows["next_obs"], after)
+        assert torch.equal(rows["reward"], step + 1.0)
+        assert torch.equal(rows["terminated"], ends & ~odd)
+        assert torch.equal(rows["truncated"], ends & odd)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -143,7 +117,7 @@ def test_the_length_leaves_out_steps_that_only_reset(tensors):
     mode = {"autoreset_mode": AutoresetMode.NEXT_STEP}
     envs, agent = SyncVectorEnv([lambda: Counter(2)], **mode), Idle()
     if tensors:
-        envs, agent = CartPoleVectorEnv(1, max_episode_steps=2, **mode), _TensorIdle()
+        envs, agent = CartPoleVectorEnv(1, max_episode_steps=2, **mode), TensorIdle()
     _, logs = collect(envs, 8, agent, report_every=1)
     assert [log["episode_length"] for log in logs if log] == [2.0, 2.0, 2.0]
 
@@ -163,19 +137,10 @@ def test_memory_is_forgotten_where_an_observation_is_an_episodes_first(mode):
     assert np.array_equal(forgets[1:-1], firsts[1:])  # the very first is everywhere
 
 
-@pytest.mark.parametrize("what", ["reward", "observation"])
-def test_a_number_that_is_none_is_named_with_its_environment(what):
-    envs = SerialVectorEnv([lambda: Counter(9), lambda: Broken(what)])
-    with pytest.raises(ValueError, match=f"environment 1 returned {what} (nan|inf)"):
-        collect(envs, 4)
-
-
 def test_every_episode_of_every_process_counts_alike(monkeypatch):
     """One here of return 6, and in the other process three of 2."""
-    mine, other = (
-        DistributedStatistics(ArrayStatistics(n), 1, torch.device("cpu"))
-        for n in (1, 3)
-    )
+    device = torch.device("cpu")
+    mine, other = (DistributedStatistics(ArrayStatistics(n), 1, device) for n in (1, 3))
     sums = []
     both = SimpleNamespace(all_reduce_sum=lambda x: sums.append(x.clone()) or sum(sums))
     monkeypatch.setattr(distributed_statistics, "ranks", lambda: both)
@@ -214,29 +179,6 @@ def test_tensor_environments_report_the_same_episodes(config):
     assert all(log["episode_return"] == log["episode_length"] for log in logs if log)
 
 
-def test_bad_numbers_of_tensor_environments_are_named(config):
-    envs = make("yieldrl/CartPole-v1", config, num_envs=2)
-    envs.reset(seed=0)
-    step = envs.step
-
-    def broken(action):
-        obs, reward, *rest = step(action)
-        return obs, torch.where(torch.tensor([False, True]), torch.nan, reward), *rest
-
-    envs.step = broken
-    buffer = buffer_for(envs, 8)
-    collector = SyncCollector(envs, _TensorIdle(), buffer, seed=0, report_every=4)
-    for _ in range(3):
-        collector.step()
-    with pytest.raises(ValueError, match="environment 1 returned reward nan"):
-        collector.step()
-
-
-class _TensorIdle(Idle):
-    def sample(self, obs):
-        return torch.zeros(len(obs), dtype=torch.int64), {}
-
-
 @pytest.mark.parametrize("kind", [RolloutBuffer, ReplayBuffer])
 def test_episodes_that_cannot_be_restored_are_cut_and_not_joined(kind):
     """A resumed run begins new ones: what was under way must not run into them."""
@@ -267,59 +209,6 @@ def test_episodes_that_cannot_be_restored_are_not_played_again():
     assert not first.equal(resumed)
 
 
-def test_an_end_stays_what_it_was_when_the_episodes_are_cut():
-    envs = SerialVectorEnv([lambda: Counter(2)])
-    buffer = buffer_for(envs, 4, ReplayBuffer)
-    buffer.end_episodes()  # of nothing
-    collector = SyncCollector(envs, Idle(), buffer, seed=0)
-    for _ in range(2):
-        collector.step()
-    buffer.end_episodes()
-    assert buffer._storage["terminated"][:2, 0].tolist() == [False, True]
-    assert not buffer._storage["truncated"].any()
-
-
-class Outside(Counter):
-    """Its observations are choices, one of which its space does not have."""
-
-    def __init__(self, wrong, when, nested=False):
-        super().__init__(length=3)
-        self.wrong, self.when, self.nested = wrong, when, nested
-        space = Discrete(5, start=-1)
-        self.observation_space = Dict(a=Dict(b=space)) if nested else space
-
-    def _obs(self):
-        value = self.wrong if self.step_number == self.when else self.step_number
-        return {"a": {"b": value}} if self.nested else value
-
-
-@pytest.mark.parametrize(
-    ("kind", "nested", "wrong", "when"),
-    [
-        (SerialVectorEnv, True, -2, 2),
-        (SyncVectorEnv, False, 9, 0),
-    ],
-)
-def test_observations_outside_of_their_choices_are_refused(wrong, when, nested, kind):
-    """A negative one would index a table from its end, without a word."""
-    same_step = {"autoreset_mode": AutoresetMode.SAME_STEP}
-    envs = kind(
-        [lambda: Outside(1, 2, nested), lambda: Outside(wrong, when, nested)],
-        **(same_step if kind is SyncVectorEnv else {}),
-    )
-    stepper = Stepper(envs)
-    name = r"observation\['a'\]\['b'\]" if nested else "observation"
-    message = rf"environment 1 of .* returned {name} {wrong} at step {when}, .*Discrete"
-
-    def play():
-        stepper.reset(0)
-        for _ in range(3):
-            stepper.step(np.zeros(2, np.int64))
-
-    with pytest.raises(ValueError, match=message):
-        play()
-
-
 class Pushed(Counter):
     """Its reward is the action."""
 
@@ -332,21 +221,6 @@ class Pushed(Counter):
         return obs + np.float32(action.sum()), float(action.sum()), *rest
 
 
-class Diverged(Idle):
-    def sample(self, obs):
-        action = np.zeros((len(obs), 2), np.float32)
-        action[1, 0] = np.nan
-        return action, {}
-
-
-def test_a_diverged_policy_is_not_blamed_on_the_environment():
-    envs = SerialVectorEnv([Pushed, Pushed])
-    buffer = buffer_for(envs, 4)
-    collector = SyncCollector(envs, Diverged(), buffer, seed=0)
-    with pytest.raises(FloatingPointError, match=r"gave environment 1 the .*nan"):
-        collector.step()
-
-
 def test_an_experts_rule_is_kept_where_a_random_action_is_executed():
     envs = SerialVectorEnv([Pushed])
     buffer, agent = buffer_for(envs, 1), Idle()
@@ -357,6 +231,55 @@ def test_an_experts_rule_is_kept_where_a_random_action_is_executed():
     rollout = buffer.rollout()
     assert rollout["action"].tolist() == [[[1, 1]]]
     assert rollout["reward"].item() < 2
+
+
+def test_numbers_that_are_none_are_named_with_who_gave_them(config):
+    class Diverged(Idle):
+        def sample(self, obs):
+            return np.float32([[0, 0], [np.nan, 0]]), {}
+
+    for what in ("reward", "observation"):
+        envs = SerialVectorEnv([lambda: Counter(9), lambda what=what: Broken(what)])
+        with pytest.raises(ValueError, match=f"environment 1 returned {what} (na|in)"):
+            collect(envs, 4)
+    with pytest.raises(FloatingPointError, match=r"gave environment 1 the .*nan"):
+        collect(SerialVectorEnv([Pushed, Pushed]), 4, Diverged())
+
+    envs = make("yieldrl/CartPole-v1", config, num_envs=2)
+    envs.reset(seed=0)
+    step = envs.step
+
+    def broken(action):
+        obs, reward, *rest = step(action)
+        return obs, torch.where(torch.tensor([False, True]), torch.nan, reward), *rest
+
+    envs.step = broken
+    with pytest.raises(ValueError, match="environment 1 returned reward nan"):
+        collect(envs, 4, TensorIdle(), report_every=4)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_observations_outside_of_their_choices_are_refused(nested):
+    """A negative one would index a table from its end, without a word."""
+    space = Discrete(5, start=-1)
+
+    class Outside(Counter):
+        def __init__(self, wrong):
+            super().__init__(length=3)
+            self.wrong = wrong
+            self.observation_space = Dict(a=Dict(b=space)) if nested else space
+
+        def _obs(self):
+            value = self.wrong if self.step_number == 2 else self.step_number
+            return {"a": {"b": value}} if nested else value
+
+    stepper = Stepper(SerialVectorEnv([lambda: Outside(1), lambda: Outside(-2)]))
+    stepper.reset(0)
+    stepper.step(np.zeros(2, np.int64))
+    name = r"observation\['a'\]\['b'\]" if nested else "observation"
+    message = rf"environment 1 of .* returned {name} -2 at step 2, .*Discrete"
+    with pytest.raises(ValueError, match=message):
+        stepper.step(np.zeros(2, np.int64))
 
 
 def test_environments_say_what_else_belongs_to_a_transition():
