@@ -5,15 +5,10 @@ each fifth, and then one train log. At sample_step `s` the episode's return is `
 learn_step `n` the loss is a 0-dim tensor `n`, an evaluation's return is `s / 2`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -29,12 +24,12 @@ class FakeConfig:
     eval_every: int = 0
     eval_episodes: int = 2
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self):
         return dataclasses.asdict(self)
 
 
 class FakeAgent:
-    def __init__(self) -> None:
+    def __init__(self):
         self.sample_step = 0
         self.learn_step = 0
         self.device = "cpu"
@@ -51,18 +46,18 @@ class FakeTrainer:
     wrap_envs = staticmethod(lambda envs, training: envs)
     attach = Run.attach
 
-    def __init__(self, folder: Path, **config: Any) -> None:
+    def __init__(self, folder, **config):
         self.config = FakeConfig(**config)
         self.agent = FakeAgent()
         self.train_is_due = False
         self.closed_loops = 0  # generators whose `finally` was reached
         self.closed = False
-        self.within_step: Callable[[], None] = lambda: None
+        self.within_step = lambda: None
         self._run_dir = folder / f"run-{next(_numbers)}"
-        self._attached: dict[str, Any] = {}
-        self._loaded: dict[str, Any] = {}
+        self._attached = {}
+        self._loaded = {}
 
-    def __call__(self) -> Iterator[dict[str, Any]]:
+    def __call__(self):
         try:
             while self.train_is_due or self.agent.sample_step < self.config.total_steps:
                 self.within_step()
@@ -73,7 +68,7 @@ class FakeTrainer:
         finally:
             self.closed_loops += 1
 
-    def _collect(self) -> dict[str, Any]:
+    def _collect(self):
         self.agent.sample_step += 2
         self.train_is_due = True
         step = self.agent.sample_step
@@ -81,16 +76,16 @@ class FakeTrainer:
         logs = {"episode_return": float(step), "episodes": 1.0} if ended else {}
         return self.log("collect", logs)
 
-    def _train(self) -> dict[str, Any]:
+    def _train(self):
         self.agent.learn_step += 1
         self.train_is_due = False
         return self.log("train", {"loss": torch.tensor(float(self.agent.learn_step))})
 
-    def evaluate(self, episodes: int = 10, seed: int | None = None) -> dict[str, Any]:
+    def evaluate(self, episodes=10, seed=None):
         logs = {"episode_return": self.agent.sample_step / 2, "episodes": episodes}
         return self.log("evaluate", logs | ({"seed": seed} if seed is not None else {}))
 
-    def log(self, log_type: str, logs: dict[str, Any]) -> dict[str, Any]:
+    def log(self, log_type, logs):
         steps = vars(self.agent)
         return {
             "log_type": log_type,
@@ -100,40 +95,40 @@ class FakeTrainer:
         }
 
     @property
-    def run_dir(self) -> Path:
+    def run_dir(self):
         self._run_dir.mkdir(parents=True, exist_ok=True)
         return self._run_dir
 
-    def save(self, path: Path) -> Path:
+    def save(self, path):
         path.parent.mkdir(parents=True, exist_ok=True)
         steps = [self.agent.sample_step, self.agent.learn_step, self.train_is_due]
         path.write_text(json.dumps(steps))
         return path
 
-    def load(self, path: Path) -> None:
+    def load(self, path):
         steps = json.loads(path.read_text())
         self.agent.sample_step, self.agent.learn_step, self.train_is_due = steps
 
-    def __enter__(self) -> FakeTrainer:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self.closed = True
 
 
 @pytest.fixture
-def make_trainer(tmp_path: Path) -> Callable[..., Any]:
+def make_trainer(tmp_path):
     """Makes fake trainers with the given config, each with a folder of its own."""
     return lambda **config: FakeTrainer(tmp_path, **config)
 
 
 @pytest.fixture
-def trainer(make_trainer: Callable[..., Any]) -> Any:
+def trainer(make_trainer):
     """A fake trainer of 100 environment steps that does not evaluate by itself."""
     return make_trainer()
 
 
 @pytest.fixture
-def trainer_class() -> type[Any]:
+def trainer_class():
     """The class of the fake trainers, to derive from."""
     return FakeTrainer

@@ -1,10 +1,6 @@
 """What a policy writes: shown by the progress bar, and refused as a video."""
 
-from __future__ import annotations
-
 import functools
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -13,22 +9,18 @@ from yieldrl import loggers
 from yieldrl.algorithms import behavior_cloning, grpo, ppo
 from yieldrl.foundations.text import decode
 from yieldrl.language import policy_for
-from yieldrl.loggers.answers import (
-    PER_RUN,
-    latest_answer,
-    now_and_then,
-)
+from yieldrl.loggers.answers import PER_RUN, latest_answer, now_and_then
 
 SMALL = functools.partial(policy_for, d_model=16, num_layers=1, num_heads=2)
 SUMS = {"env_id": "yieldrl/Sums-v1", "eval_every": 0, "device": "cpu", "num_envs": 16}
 
 
-def writer(**options: Any) -> Any:
+def writer(**options):
     fields = {"demonstration_steps": 0, "total_steps": 32, **options}
     return grpo.Trainer(grpo.Config(**SUMS | fields), model=SMALL)
 
 
-def test_it_is_the_newest_step_in_the_words_of_the_world() -> None:
+def test_it_is_the_newest_step_in_the_words_of_the_world():
     trainer = writer()
     assert latest_answer(trainer) is None, "nothing is collected yet"
     next(log for log in trainer() if trainer.buffer.full)
@@ -46,7 +38,7 @@ def test_it_is_the_newest_step_in_the_words_of_the_world() -> None:
     assert str(latest_answer(trainer)) == f"{prompt!r} -> {right!r}, reward 1"
 
 
-def test_other_worlds_and_experts_say_nothing() -> None:
+def test_other_worlds_and_experts_say_nothing():
     config = ppo.Config(eval_every=0, num_steps=8, device="cpu")
     trainer = ppo.Trainer(config)
     next(log for log in trainer() if trainer.buffer.full)
@@ -58,7 +50,7 @@ def test_other_worlds_and_experts_say_nothing() -> None:
     assert latest_answer(cloning) is None
 
 
-def test_tensorboard_has_some_with_prompt_and_reward(tmp_path: Path) -> None:
+def test_tensorboard_has_some_with_prompt_and_reward(tmp_path):
     """One for each hundredth of a run, of 16 rollouts here, but for its beginning."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -79,7 +71,7 @@ def test_tensorboard_has_some_with_prompt_and_reward(tmp_path: Path) -> None:
     assert all(said == f"```\n{seen[step]}\n```" for step, said in found.items())
 
 
-def test_there_are_at_most_a_hundred_in_a_run() -> None:
+def test_there_are_at_most_a_hundred_in_a_run():
     trainer = writer(total_steps=16 * 2000)
     next(log for log in trainer() if trainer.buffer.full)
     due, given = now_and_then(trainer), []
@@ -90,7 +82,7 @@ def test_there_are_at_most_a_hundred_in_a_run() -> None:
     assert not any(given[:18])
 
 
-def test_there_is_no_video_of_text(tmp_path: Path) -> None:
+def test_there_is_no_video_of_text(tmp_path):
     pytest.importorskip("imageio_ffmpeg", reason="videos need imageio-ffmpeg")
     trainer = writer()
     said = "yieldrl/Sums-v1 is text and draws no pictures: leave the video out"

@@ -5,10 +5,7 @@ import itertools
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,15 +17,15 @@ from yieldrl.loggers.base import in_notebook
 class Recorder(Logger):
     """Remembers what it saw, and the moments around each log."""
 
-    def __init__(self, name: str = "recorder", events: list[Any] | None = None) -> None:
+    def __init__(self, name="recorder", events=None):
         self.name = name
-        self.events: list[Any] = [] if events is None else events
+        self.events = [] if events is None else events
 
     @property
-    def destination(self) -> str:
+    def destination(self):
         return self.name
 
-    def run(self, trainer: Any, logs: Any) -> Any:
+    def run(self, trainer, logs):
         self.events.append((self.name, "open"))
         try:
             for log in logs:
@@ -41,10 +38,10 @@ class Recorder(Logger):
 class Failing(Logger):
     """Fails after a number of logs, or when it closes."""
 
-    def __init__(self, after: int | None) -> None:
+    def __init__(self, after):
         self.after = after
 
-    def run(self, trainer: Any, logs: Any) -> Any:
+    def run(self, trainer, logs):
         try:
             for count, log in enumerate(logs):
                 if count == self.after:
@@ -55,20 +52,17 @@ class Failing(Logger):
                 raise OSError("disk full at the end")
 
 
-def take(trainer: Any, count: int) -> list[Any]:
-    """The first logs of a loop that is left by `break`."""
-    found = []
-    for log in trainer():
-        found.append(log)
-        if len(found) == count:
+def leave(stack, step):
+    """Loop until a step, and leave by `break`."""
+    for log in stack():
+        if log["sample_step"] == step:
             break
-    return found
 
 
-def test_nothing_trains_if_a_logger_cannot_be_opened(trainer: Any) -> None:
+def test_nothing_trains_if_a_logger_cannot_be_opened(trainer):
     class Full(loggers.Writer):
         @contextmanager
-        def open(self, trainer: Any) -> Iterator[Any]:
+        def open(self, trainer):
             raise OSError("disk full")
             yield
 
@@ -77,7 +71,7 @@ def test_nothing_trains_if_a_logger_cannot_be_opened(trainer: Any) -> None:
     assert trainer.agent.sample_step == 0
 
 
-def test_the_very_same_logs_come_through(trainer: Any) -> None:
+def test_the_very_same_logs_come_through(trainer):
     made = []
     original = trainer.log
     trainer.log = lambda *args: made.append(original(*args)) or made[-1]
@@ -86,7 +80,7 @@ def test_the_very_same_logs_come_through(trainer: Any) -> None:
     assert len(made) == 100  # 50 collect, 50 train
 
 
-def test_the_proxy_is_the_trainer_in_all_but_the_loop(trainer: Any) -> None:
+def test_the_proxy_is_the_trainer_in_all_but_the_loop(trainer):
     stack = Recorder()(trainer)
     assert isinstance(stack, type(trainer))
     assert stack.config is trainer.config
@@ -101,74 +95,55 @@ def test_the_proxy_is_the_trainer_in_all_but_the_loop(trainer: Any) -> None:
         _ = stack.no_such_thing
 
 
-def test_the_class_stays_as_it_was(trainer: Any, trainer_class: type[Any]) -> None:
-    before = dict(vars(trainer_class))
-    recorder = Recorder()
-    stack = recorder(trainer)
+def test_loggers_close_from_without_and_open_again(trainer, trainer_class):
+    before, events = dict(vars(trainer_class)), []
+    stack = Recorder("outer", events)(Recorder("inner", events)(trainer))
     assert dict(vars(trainer_class)) == before
-    list(trainer())
-    assert recorder.events == []
     assert type(stack) is Decorated
-
-
-def test_with_closes_the_trainer_and_its_loop(trainer: Any) -> None:
-    recorder = Recorder()
-    with recorder(trainer) as stack:
-        loop = stack()
+    leave(stack, 4)
+    assert trainer.closed_loops == 1
+    assert stack.agent.sample_step == 4
+    with stack as entered:
+        loop = entered()
         next(loop)
     assert trainer.closed
-    assert recorder.events[-1] == ("recorder", "close")
-    assert type(stack) is Decorated
-
-
-def test_loggers_close_and_open_again(trainer: Any) -> None:
-    recorder = Recorder()
-    stack = recorder(trainer)
-    assert len(take(stack, 3)) == 3
-    assert trainer.closed_loops == 1
-    assert recorder.events[-1] == ("recorder", "close")
-    assert stack.agent.sample_step == 4
-    rest = list(stack())
-    assert len(rest) == 97
-    assert [e for e in recorder.events if e[1] in ("open", "close")] == [
-        ("recorder", "open"),
-        ("recorder", "close"),
-    ] * 2
-
-
-def test_outer_loggers_close_before_inner_ones(trainer: Any) -> None:
-    events: list[Any] = []
-    take(Recorder("outer", events)(Recorder("inner", events)(trainer)), 1)
     closed = [name for name, what in events if what == "close"]
-    assert closed == ["outer", "inner"]
+    assert closed == ["outer", "inner"] * 2
+    assert len(list(stack())) == 96
+    assert [event[1] for event in events].count("close") == 6
+    events.clear()
+    list(trainer())
+    assert events == []
 
 
-@pytest.mark.parametrize(
-    ("error", "where"), [(KeyboardInterrupt, "body"), (ValueError, "step")]
-)
-def test_an_error_closes_all_and_comes_through(
-    trainer: Any, error: Any, where: str
-) -> None:
+@pytest.mark.parametrize("where", ["body", "step", "collected"])
+def test_whatever_ends_a_loop_closes_all(trainer, where):
     recorder = Recorder()
 
-    def fail() -> None:
-        raise error(f"in the {where}")
+    def fail():
+        raise ValueError(f"in the {where}")
 
-    def train() -> None:
+    def train():
         for _ in recorder(trainer)():
             if where == "body":
                 fail()
             trainer.within_step = fail
 
-    with pytest.raises(error, match=f"in the {where}"):
-        train()
+    if where == "collected":
+        loop = recorder(trainer)()
+        next(loop)
+        del loop
+        gc.collect()
+    else:
+        with pytest.raises(ValueError, match=f"in the {where}"):
+            train()
     assert recorder.events[-1] == ("recorder", "close")
     assert trainer.closed_loops == 1
 
 
 @pytest.mark.parametrize("after", [4, None])
-def test_an_error_in_a_logger_closes_the_others(trainer: Any, after: Any) -> None:
-    events: list[Any] = []
+def test_an_error_in_a_logger_closes_the_others(trainer, after):
+    events = []
     inner, outer = Recorder("inner", events), Recorder("outer", events)
     with pytest.raises(OSError, match="disk full"):
         list(outer(Failing(after)(inner(trainer)))())
@@ -179,17 +154,7 @@ def test_an_error_in_a_logger_closes_the_others(trainer: Any, after: Any) -> Non
     assert trainer.closed_loops == 1
 
 
-def test_garbage_collection_closes_all(trainer: Any) -> None:
-    recorder = Recorder()
-    loop = recorder(trainer)()
-    next(loop)
-    del loop
-    gc.collect()
-    assert recorder.events[-1] == ("recorder", "close")
-    assert trainer.closed_loops == 1
-
-
-def test_a_new_loop_closes_one_left_suspended(trainer: Any) -> None:
+def test_a_new_loop_closes_one_left_suspended(trainer):
     recorder = Recorder()
     stack = recorder(trainer)
     first = stack()
@@ -201,7 +166,7 @@ def test_a_new_loop_closes_one_left_suspended(trainer: Any) -> None:
     assert next(first, None) is None
 
 
-def test_an_equal_logger_replaces_the_earlier_one(trainer: Any) -> None:
+def test_an_equal_logger_replaces_the_earlier_one(trainer):
     stack = trainer
     for _ in range(2):
         stack = loggers.csv(every=10)(stack)
@@ -212,11 +177,11 @@ def test_an_equal_logger_replaces_the_earlier_one(trainer: Any) -> None:
     assert table.count("train,10,5,loss,3.0") == 1
 
 
-def test_decorators_of_a_class_body(trainer_class: type[Any], tmp_path: Path) -> None:
+def test_decorators_of_a_class_body(trainer_class, tmp_path):
     class Trainer(trainer_class):
         @loggers.csv(every=10)
         @loggers.early_stop("loss", threshold=30, log_type="train")
-        def __call__(self) -> Any:
+        def __call__(self):
             """Train."""
             yield from super().__call__()
 
@@ -265,11 +230,9 @@ for _ in range(3):
 """
 
 
-def test_a_loop_left_suspended_is_closed_at_exit(tmp_path: Path) -> None:
+def test_a_loop_left_suspended_is_closed_at_exit(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", SUSPENDED, str(tmp_path)],
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", SUSPENDED, str(tmp_path)], capture_output=True, text=True
     )
     assert done.returncode == 0
     assert "Exception" not in done.stderr
@@ -277,15 +240,12 @@ def test_a_loop_left_suspended_is_closed_at_exit(tmp_path: Path) -> None:
     assert (tmp_path / "checkpoints" / "step_000000003.pt").exists()
 
 
-def test_evaluations_are_seen_in_any_order(make_trainer: Callable[..., Any]) -> None:
+def test_evaluations_are_seen_in_any_order(make_trainer):
     seen = []
     for order in itertools.permutations(range(3)):
         trainer = make_trainer(total_steps=40)
-        made = [
-            loggers.evaluation(every=20),
-            loggers.csv(every=20),
-            loggers.early_stop(threshold=10),
-        ]
+        made = [loggers.evaluation(every=20), loggers.csv(every=20)]
+        made.append(loggers.early_stop(threshold=10))
         for index in order:
             trainer = made[index](trainer)
         kinds = [(log["log_type"], log["sample_step"]) for log in trainer()]
@@ -295,7 +255,7 @@ def test_evaluations_are_seen_in_any_order(make_trainer: Callable[..., Any]) -> 
     assert "evaluate,20,9,episode_return,10.0\n" in seen[0][1]
 
 
-def test_default_is_what_the_command_line_gets(trainer: Any, capsys: Any) -> None:
+def test_default_is_what_the_command_line_gets(trainer, capsys):
     stack = loggers.default(trainer)
     for _ in range(2):
         stack = loggers.default(stack)
@@ -309,12 +269,9 @@ def test_default_is_what_the_command_line_gets(trainer: Any, capsys: Any) -> Non
     assert "fake: 100%" in capsys.readouterr().err
 
 
-def test_a_notebook_has_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    for shell, answer in (
-        (None, False),
-        (object(), False),
-        (types.SimpleNamespace(kernel=1), True),
-    ):
+def test_a_notebook_has_a_kernel(monkeypatch):
+    kernel = types.SimpleNamespace(kernel=1)
+    for shell, answer in ((None, False), (object(), False), (kernel, True)):
         ipython = types.SimpleNamespace(get_ipython=lambda shell=shell: shell)
         monkeypatch.setitem(sys.modules, "IPython", ipython)
         assert in_notebook() is answer

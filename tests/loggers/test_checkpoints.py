@@ -4,10 +4,7 @@ import json
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable
 from contextlib import nullcontext
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,29 +12,31 @@ from yieldrl import loggers
 from yieldrl.loggers import checkpoints, latest_checkpoint
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(path.name for path in folder.iterdir() if path.suffix == ".pt")
 
 
-def step(number: int) -> str:
+def step(number):
     return f"step_{number:09d}.pt"
 
 
-def state(path: Path) -> list[Any]:
+def state(path):
     """sample_step, learn_step, whether a train step is due."""
     return json.loads(path.read_text())
 
 
-def press() -> None:
+def press():
     signal.raise_signal(signal.SIGINT)
 
 
-def test_every_and_at_the_end(make_trainer: Callable[..., Any]) -> None:
+def test_every_and_at_the_end(make_trainer):
     trainer = make_trainer(total_steps=70)
     saved = []
     original = trainer.save
     trainer.save = lambda path: saved.append(path.name) or original(path)
-    list(loggers.checkpoint(every=25, keep=9)(trainer)())
+    stack = loggers.checkpoint(every=25, keep=9)(trainer)
+    list(stack())
+    assert list(stack()) == []  # nothing new is not saved
     folder = trainer.run_dir / "checkpoints"
     # The first step at or after each multiple, and the end; each once.
     assert saved == [step(26), step(50), step(70)]
@@ -48,16 +47,26 @@ def test_every_and_at_the_end(make_trainer: Callable[..., Any]) -> None:
     ]
 
 
-def test_the_trainer_is_saved_before_the_log_is_seen(trainer: Any) -> None:
-    for log in loggers.checkpoint(every=10)(trainer)():
-        if log["sample_step"] == 10:
-            break
-    assert state(latest_checkpoint(trainer.run_dir)) == [10, 4, True]
+@pytest.mark.parametrize("interrupts", [0, 2])
+def test_a_step_that_did_not_end_is_not_saved(trainer, interrupts):
+    """By an error, or by a second interrupt, which does not wait."""
+
+    def explode():
+        if trainer.agent.sample_step == 24:
+            for _ in range(interrupts):
+                press()
+            raise FloatingPointError("the loss became nan")
+
+    trainer.within_step = explode
+    with pytest.raises(KeyboardInterrupt if interrupts else FloatingPointError):
+        list(loggers.checkpoint(every=10)(trainer)())
+    assert latest_checkpoint(trainer.run_dir).name == step(20)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt])
-def test_leaving_the_loop_saves(trainer: Any, error: Any) -> None:
-    def train() -> None:
+def test_leaving_the_loop_saves(trainer, error):
+    def train():
         for log in loggers.checkpoint()(trainer)():
             if log["sample_step"] == 14 and error is not None:
                 raise error
@@ -69,31 +78,10 @@ def test_leaving_the_loop_saves(trainer: Any, error: Any) -> None:
     assert state(latest_checkpoint(trainer.run_dir)) == [14, 6, True]
 
 
-def test_an_error_within_a_step_does_not_save(trainer: Any) -> None:
-    def explode() -> None:
-        if trainer.agent.sample_step == 24:
-            raise FloatingPointError("the loss became nan")
-
-    trainer.within_step = explode
-    with pytest.raises(FloatingPointError):
-        list(loggers.checkpoint(every=10)(trainer)())
-    assert latest_checkpoint(trainer.run_dir).name == step(20)
-
-
-def test_nothing_new_is_not_saved(trainer: Any) -> None:
-    stack = loggers.checkpoint()(trainer)
-    list(stack())
-    folder = trainer.run_dir / "checkpoints"
-    before = (folder / step(100)).stat().st_mtime_ns
-    assert list(stack()) == []
-    assert (folder / step(100)).stat().st_mtime_ns == before
-    stack().close()
-
-
-def test_an_interrupt_waits_for_the_end_of_the_step(trainer: Any) -> None:
+def test_an_interrupt_waits_for_the_end_of_the_step(trainer):
     original = trainer._collect
 
-    def collect() -> Any:
+    def collect():
         log = original()
         if trainer.agent.sample_step == 24:
             trainer.agent.sample_step -= 1  # half way through a step ...
@@ -112,25 +100,9 @@ def test_an_interrupt_waits_for_the_end_of_the_step(trainer: Any) -> None:
     assert trainer.agent.learn_step == 50
 
 
-def test_a_second_interrupt_does_not_wait(trainer: Any) -> None:
-    def impatient() -> None:
-        if trainer.agent.sample_step == 24:
-            press()
-            press()
-            raise AssertionError("not reached")
-
-    trainer.within_step = impatient
-    with pytest.raises(KeyboardInterrupt):
-        list(loggers.checkpoint(every=10)(trainer)())
-    assert latest_checkpoint(trainer.run_dir).name == step(20)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_an_interrupt_after_the_last_step_is_not_lost(
-    trainer_class: type[Any], tmp_path: Path
-) -> None:
+def test_an_interrupt_after_the_last_step_is_not_lost(trainer_class, tmp_path):
     class Trainer(trainer_class):
-        def __call__(self) -> Any:
+        def __call__(self):
             yield from super().__call__()
             press()
 
@@ -140,8 +112,8 @@ def test_an_interrupt_after_the_last_step_is_not_lost(
     assert state(latest_checkpoint(trainer.run_dir)) == [100, 50, False]
 
 
-def test_the_handler_of_a_program_is_left_alone(trainer: Any) -> None:
-    def own(*_: object) -> None: ...
+def test_the_handler_of_a_program_is_left_alone(trainer):
+    def own(*_): ...
 
     before = signal.signal(signal.SIGINT, own)
     try:
@@ -151,23 +123,22 @@ def test_the_handler_of_a_program_is_left_alone(trainer: Any) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_it_works_in_a_thread(trainer: Any) -> None:
+def test_it_works_in_a_thread(trainer):
     thread = threading.Thread(target=lambda: list(loggers.checkpoint()(trainer)()))
     thread.start()
     thread.join()
     assert latest_checkpoint(trainer.run_dir).name == step(100)
 
 
-def scored(trainer: Any, scores: dict[int, float]) -> Any:
+def scored(trainer, scores):
     """The trainer, evaluating to these returns at these steps."""
     trainer.evaluate = lambda *_: trainer.log(
-        "evaluate",
-        {"episode_return": scores[trainer.agent.sample_step], "episodes": 2},
+        "evaluate", {"episode_return": scores[trainer.agent.sample_step], "episodes": 2}
     )
     return loggers.checkpoint(every=0)(trainer)
 
 
-def test_the_best_is_kept(make_trainer: Callable[..., Any]) -> None:
+def test_the_best_is_kept(make_trainer):
     trainer = make_trainer(eval_every=20)
     nan = float("nan")
     list(scored(trainer, {20: nan, 40: -5.0, 60: 3.0, 80: nan, 100: 2.0})())
@@ -181,9 +152,7 @@ def test_the_best_is_kept(make_trainer: Callable[..., Any]) -> None:
     }
 
 
-def test_the_best_survives_loops_and_processes(
-    make_trainer: Callable[..., Any],
-) -> None:
+def test_the_best_survives_loops_and_processes(make_trainer):
     trainer = make_trainer(eval_every=20)
     for log in scored(trainer, {20: 9.0, 40: 1.0})():
         if log["sample_step"] == 42:
@@ -197,7 +166,7 @@ def test_the_best_survives_loops_and_processes(
     assert names(folder) == ["best.pt", step(42), step(100)]
 
 
-def test_a_clone_is_no_candidate_for_the_best(make_trainer: Callable[..., Any]) -> None:
+def test_a_clone_is_no_candidate_for_the_best(make_trainer):
     trainer = make_trainer(eval_every=20)
     for log in scored(trainer, dict.fromkeys(range(20, 101, 20), 5.0))():
         trainer.only_cloned = log["sample_step"] < 50
@@ -205,7 +174,7 @@ def test_a_clone_is_no_candidate_for_the_best(make_trainer: Callable[..., Any]) 
     assert index["best"]["sample_step"] == 60
 
 
-def test_going_on_from_an_older_one_makes_that_the_latest(trainer: Any) -> None:
+def test_going_on_from_an_older_one_makes_that_the_latest(trainer):
     stack = loggers.checkpoint(every=20, keep=3)(trainer)
     list(stack())
     folder = trainer.run_dir / "checkpoints"
@@ -226,9 +195,7 @@ def test_going_on_from_an_older_one_makes_that_the_latest(trainer: Any) -> None:
         ([], [80, 60, 40, 20]),
     ],
 )
-def test_files_that_the_index_does_not_know_come_by_their_steps(
-    tmp_path: Path, known: list[int], order: list[int]
-) -> None:
+def test_files_that_the_index_does_not_know_come_by_their_steps(tmp_path, known, order):
     for number in (20, 40, 60, 80):
         (tmp_path / step(number)).touch()
     index = {"saved": [step(number) for number in known]}
@@ -237,34 +204,25 @@ def test_files_that_the_index_does_not_know_come_by_their_steps(
     assert found == [step(number) for number in order]
 
 
-def test_files_of_others_below_a_folder_stay(trainer: Any, tmp_path: Path) -> None:
+def test_nothing_of_a_kill_stays_for_ever_and_files_of_others_do(trainer, tmp_path):
     other = tmp_path / "mine" / "work" / ".draft.tmp"
     other.parent.mkdir(parents=True)
     other.touch()
-    list(loggers.checkpoint(folder=tmp_path / "mine")(trainer)())
+    folder = tmp_path / "mine"
+    for name in (step(8), f".{step(9)}.0badcafe.tmp", ".best.pt.0badcafe.tmp"):
+        (folder / name).touch()
+    list(loggers.checkpoint(every=20, keep=2, folder=folder)(trainer)())
+    left = {path.name for path in folder.iterdir()}
+    assert left == {"checkpoints.json", "work", step(80), step(100)}
     assert other.exists()
 
 
-def test_nothing_of_a_kill_stays_for_ever(trainer: Any) -> None:
-    folder = trainer.run_dir / "checkpoints"
-    folder.mkdir()
-    left = [step(8), f".{step(9)}.0badcafe.tmp", ".best.pt.0badcafe.tmp"]
-    for name in left:
-        (folder / name).touch()
-    list(loggers.checkpoint(every=20, keep=2)(trainer)())
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "checkpoints.json",
-        step(80),
-        step(100),
-    ]
-
-
 @pytest.mark.parametrize("fails_at", ["before", "after"])
-def test_a_kill_at_any_moment_leaves_the_order(trainer: Any, fails_at: str) -> None:
+def test_a_kill_at_any_moment_leaves_the_order(trainer, fails_at):
     """No checkpoint is on the disk that the index does not name."""
     original = trainer.save
 
-    def save(path: Path) -> Path:
+    def save(path):
         if trainer.agent.sample_step == 60 and fails_at == "before":
             raise SystemExit
         original(path)
@@ -280,55 +238,40 @@ def test_a_kill_at_any_moment_leaves_the_order(trainer: Any, fails_at: str) -> N
     assert found == [*newest, step(40), step(20)]
 
 
-def test_a_malformed_index_is_named(tmp_path: Path) -> None:
+def test_an_index_that_is_none_or_names_no_checkpoint_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint step_\*.pt in it"):
+        latest_checkpoint(tmp_path)
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    (folder / "best.pt").touch()
+    with pytest.raises(FileNotFoundError, match=r"best evaluation: load .*best\.pt"):
+        latest_checkpoint(tmp_path)
+    index = folder / "checkpoints.json"
+    (tmp_path / step(3)).touch()
+    index.write_text(json.dumps({"saved": [f"../{step(3)}"]}))
+    assert loggers.list_checkpoints(tmp_path) == []  # files elsewhere are not its own
     for text in ("", "[]", '{"saved": 3}'):
-        (tmp_path / "checkpoints.json").write_text(text)
+        index.write_text(text)
         with pytest.raises(ValueError, match=r"checkpoints\.json: not an index.*Delet"):
             loggers.list_checkpoints(tmp_path)
 
 
-def test_an_index_names_no_files_elsewhere(tmp_path: Path) -> None:
-    (tmp_path / step(3)).touch()
-    (tmp_path / "checkpoints").mkdir()
-    index = {"saved": [f"../{step(3)}"]}
-    (tmp_path / "checkpoints/checkpoints.json").write_text(json.dumps(index))
-    assert loggers.list_checkpoints(tmp_path) == []
-
-
-def test_no_checkpoint_is_an_error_that_names_the_best(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no checkpoint step_\*.pt in it"):
-        latest_checkpoint(tmp_path)
-    (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "checkpoints" / "best.pt").touch()
-    with pytest.raises(FileNotFoundError, match=r"best evaluation: load .*best\.pt"):
-        latest_checkpoint(tmp_path)
-
-
-def test_time_makes_checkpoints_too(
-    trainer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every 10 seconds, of which a collect step takes one."""
-    monkeypatch.setattr(checkpoints, "perf_counter", lambda: trainer.agent.sample_step)
-    list(loggers.checkpoint(every=0, seconds=20, keep=9)(trainer)())
-    assert names(trainer.run_dir / "checkpoints") == [
-        step(number) for number in (20, 40, 60, 80, 100)
-    ]
-
-
-def test_slow_checkpoints_come_less_often(
-    trainer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One that takes 2 of 20 seconds comes after 40, so that it is a twentieth."""
+@pytest.mark.parametrize(
+    ("takes", "steps"), [(0.0, (20, 40, 60, 80, 100)), (2.0, (20, 60, 100))]
+)
+def test_time_makes_checkpoints_too(trainer, monkeypatch, takes, steps):
+    """Every 20 seconds, of which a step takes one; one that takes 2 comes after 40, so
+    that it is a twentieth."""
     saving = [0.0]
     original = trainer.save
     monkeypatch.setattr(
         checkpoints, "perf_counter", lambda: trainer.agent.sample_step + saving[0]
     )
 
-    def save(path: Path) -> Path:
-        saving[0] += 2.0
+    def save(path):
+        saving[0] += takes
         return original(path)
 
     trainer.save = save
     list(loggers.checkpoint(every=0, seconds=20, keep=9)(trainer)())
-    assert names(trainer.run_dir / "checkpoints") == [step(20), step(60), step(100)]
+    assert names(trainer.run_dir / "checkpoints") == [step(number) for number in steps]

@@ -1,10 +1,8 @@
 """Text files: whole rows, atomic replacement, cut back after a resume."""
 
 import pickle
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,18 +12,18 @@ from yieldrl.loggers.files import ForeignFileError, WriteError
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "logs"
 
 
-def test_append_writes_the_header_once(path: Path) -> None:
+def test_append_writes_the_header_once(path):
     path = path / "new folder" / "file"
     files.append(path, b"a,1\n", b"head\n")
     files.append(path, b"b,2\n", b"head\n")
     assert path.read_text() == "head\na,1\nb,2\n"
 
 
-def test_append_survives_that_the_folder_is_deleted(tmp_path: Path) -> None:
+def test_append_survives_that_the_folder_is_deleted(tmp_path):
     path = tmp_path / "run" / "file"
     files.append(path, b"a,1\n", b"head\n")
     path.unlink()
@@ -34,14 +32,14 @@ def test_append_survives_that_the_folder_is_deleted(tmp_path: Path) -> None:
     assert path.read_text() == "head\nb,2\n"
 
 
-def test_write_atomically_leaves_nothing_else(path: Path) -> None:
+def test_write_atomically_leaves_nothing_else(path):
     for text in ("one", "two"):
         files.write_atomically(path, text)
         assert path.read_text() == text
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_rewind_cuts_off_what_came_after(path: Path) -> None:
+def test_rewind_cuts_off_what_came_after(path):
     path.write_bytes(b"a,1\nb,2\nc")
     for size, left in ((None, b"a,1\nb,2\nc"), (8, b"a,1\nb,2\n"), (0, b"")):
         files.rewind(path, size, new_run=False)
@@ -51,7 +49,7 @@ def test_rewind_cuts_off_what_came_after(path: Path) -> None:
     assert not path.exists()
 
 
-def test_rewind_refuses_what_the_run_has_not_written(path: Path) -> None:
+def test_rewind_refuses_what_the_run_has_not_written(path):
     path.write_bytes(b"a,1\nb,2\n")
     for size in (6, 100):
         with pytest.raises(ForeignFileError, match="it was changed since"):
@@ -62,7 +60,7 @@ def test_rewind_refuses_what_the_run_has_not_written(path: Path) -> None:
 
 
 @contextmanager
-def little_room() -> Iterator[None]:
+def little_room():
     """No file of this process may grow beyond 100 bytes, its output included."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -73,7 +71,7 @@ def little_room() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_where_there_is_no_room_the_file_stays_as_it_was(path: Path) -> None:
+def test_where_there_is_no_room_the_file_stays_as_it_was(path):
     files.append(path, b"a" * 60 + b"\n")
     with pytest.raises(WriteError) as caught, little_room():
         files.append(path, b"b" * 60 + b"\n")
@@ -96,9 +94,7 @@ def test_where_there_is_no_room_the_file_stays_as_it_was(path: Path) -> None:
         (loggers.checkpoint(), "checkpoints", Path.touch),
     ],
 )
-def test_what_is_in_the_way_is_named_and_left(
-    logger: Any, name: str, there: Callable[[Path], None], trainer: Any
-) -> None:
+def test_what_is_in_the_way_is_named_and_left(logger, name, there, trainer):
     path = trainer.run_dir / name
     there(path)
     with pytest.raises((OSError, ForeignFileError), match=name):

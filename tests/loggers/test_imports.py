@@ -8,7 +8,7 @@ HEAVY = ["IPython", "imageio", "imageio_ffmpeg", "matplotlib", "tensorboard", "t
 HEAVY += ["tqdm", "wandb", "gymnasium", "numpy"]
 
 
-def test_the_room_imports_nothing_heavy() -> None:
+def test_the_room_imports_nothing_heavy():
     made = "loggers.csv(), loggers.wandb(), loggers.live_plot()"
     if find_spec("imageio_ffmpeg"):  # without it no video is promised
         made += ", loggers.video()"

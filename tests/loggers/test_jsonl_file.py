@@ -2,19 +2,17 @@
 
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import torch
 
 from yieldrl import loggers
 
 
-def read(path: Path) -> list[Any]:
+def read(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_line_is_a_log(trainer: Any) -> None:
+def test_a_line_is_a_log(trainer):
     logs = list(loggers.jsonl(every=0)(trainer)())
     wanted = [
         {**log, "logs": {name: float(x) for name, x in log["logs"].items()}}
@@ -25,13 +23,13 @@ def test_a_line_is_a_log(trainer: Any) -> None:
     assert len(wanted) == 60  # 50 train, 10 collect
 
 
-def test_what_json_cannot_say_is_a_string(trainer: Any, tmp_path: Path) -> None:
+def test_what_json_cannot_say_is_a_string(trainer, tmp_path):
     logs = {"a": math.nan, "b": torch.tensor(math.inf), "c": -math.inf, "d": 1}
     trainer.evaluate = lambda *_: trainer.log("evaluate", logs)
     path = tmp_path / "odd.jsonl"
     list(loggers.jsonl(path)(loggers.evaluation()(trainer))())
 
-    def refuse(constant: str) -> None:
+    def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")
 
     last = json.loads(path.read_text().splitlines()[-3], parse_constant=refuse)

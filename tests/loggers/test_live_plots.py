@@ -1,7 +1,6 @@
 """The live plot, in a notebook that is only pretended, and elsewhere."""
 
 import itertools
-from typing import Any
 
 import pytest
 
@@ -17,25 +16,25 @@ METRICS = ("collect/episode_return", "train/loss")
 class Notebook:
     """Stands in for IPython's display: what is shown, and in which place."""
 
-    def __init__(self) -> None:
-        self.places: list[list[Any]] = []
+    def __init__(self):
+        self.places = []
 
-    def display(self, picture: Any, *, display_id: bool) -> Any:
+    def display(self, picture, *, display_id):
         assert display_id
         self.places.append([picture])
         return Place(self.places[-1])
 
 
 class Place:
-    def __init__(self, pictures: list[Any]) -> None:
+    def __init__(self, pictures):
         self.pictures = pictures
 
-    def update(self, picture: Any) -> None:
+    def update(self, picture):
         self.pictures.append(picture)
 
 
 @pytest.fixture
-def notebook(monkeypatch: pytest.MonkeyPatch) -> Notebook:
+def notebook(monkeypatch):
     found, ticks = Notebook(), itertools.count(0, 0.1)
     monkeypatch.setattr(live_plots, "in_notebook", lambda: True)
     monkeypatch.setattr(live_plots, "perf_counter", lambda: next(ticks))
@@ -43,18 +42,18 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Notebook:
     return found
 
 
-def test_elsewhere_it_does_nothing(trainer: Any, capsys: Any) -> None:
+def test_elsewhere_it_does_nothing(trainer, capsys):
     assert len(list(loggers.live_plot()(trainer)())) == 100
     assert capsys.readouterr() == ("", "")
 
 
 @pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def undrawn(monkeypatch):
     """Pictures take long."""
     monkeypatch.setattr(live_plots, "_png", lambda curves: b"")
 
 
-def test_it_is_drawn_again_in_one_place(make_trainer: Any, notebook: Notebook) -> None:
+def test_it_is_drawn_again_in_one_place(make_trainer, notebook):
     list(loggers.live_plot(METRICS)(make_trainer(total_steps=40))())
     (pictures,) = notebook.places
     assert 2 <= len(pictures) <= 4  # 24 logs with something in them, 0.1 s each
@@ -63,17 +62,15 @@ def test_it_is_drawn_again_in_one_place(make_trainer: Any, notebook: Notebook) -
     assert len({*drawn[:-1]}) == len(drawn) - 1  # the curves grow
 
 
-def test_drawing_takes_a_tenth_of_the_time(
-    trainer: Any, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drawing_takes_a_tenth_of_the_time(trainer, notebook, monkeypatch):
     clock, drawn = [0.0], []
 
-    def slow(curves: Any) -> bytes:
+    def slow(curves):
         drawn.append(clock[0])
         clock[0] += 1.0
         return b""
 
-    def tick() -> float:
+    def tick():
         clock[0] += 0.5
         return clock[0]
 
@@ -85,29 +82,21 @@ def test_drawing_takes_a_tenth_of_the_time(
     assert all(14 <= pause <= 16 for pause in between)  # 1.5 s, and 9 times as much
 
 
-@pytest.mark.usefixtures("notebook", "undrawn")
-def test_the_points_are_the_metrics(trainer: Any) -> None:
-    logger = loggers.live_plot(METRICS)
-    list(logger(trainer)())
-    points = logger.curves(trainer)
-    assert points["collect/episode_return"] == [(s, s) for s in range(10, 101, 10)]
-    assert points["train/loss"] == [(2 * n, n) for n in range(1, 51)]
-
-
 @pytest.mark.usefixtures("undrawn")
-def test_a_new_loop_continues_the_curves(trainer: Any, notebook: Notebook) -> None:
-    logger = loggers.live_plot("train/loss")
+def test_the_points_are_the_metrics_and_a_new_loop_continues_them(trainer, notebook):
+    logger = loggers.live_plot(METRICS)
     for log in logger(trainer)():
         if log["sample_step"] == 50:
             break
     list(logger(trainer)())
     assert len(notebook.places) == 2
-    (points,) = logger.curves(trainer).values()
-    assert points == [(2 * n, n) for n in range(1, 51)]
+    points = logger.curves(trainer)
+    assert points["collect/episode_return"] == [(s, s) for s in range(10, 101, 10)]
+    assert points["train/loss"] == [(2 * n, n) for n in range(1, 51)]
 
 
 @pytest.mark.usefixtures("notebook", "undrawn")
-def test_long_series_are_means_over_windows(make_trainer: Any) -> None:
+def test_long_series_are_means_over_windows(make_trainer):
     logger, trainer = loggers.live_plot("train/loss"), make_trainer(total_steps=3_000)
     list(logger(trainer)())
     (points,) = logger.curves(trainer).values()

@@ -1,7 +1,6 @@
 """The progress bar, as text in a terminal and in a file."""
 
 import itertools
-from typing import Any
 
 import pytest
 
@@ -10,22 +9,17 @@ from yieldrl.loggers import progress_bar
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def clock(monkeypatch):
     """A clock that advances by 50 ms each time it is looked at."""
     ticks = itertools.count(0, 0.05)
     monkeypatch.setattr(progress_bar, "perf_counter", lambda: next(ticks))
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_bar, "in_notebook", lambda: True)
-
-
-def frames(capsys: pytest.CaptureFixture[str]) -> list[str]:
+def frames(capsys):
     return [line.strip() for line in capsys.readouterr().err.split("\r") if line]
 
 
-def test_steps_rate_and_returns(trainer: Any, capsys: Any) -> None:
+def test_steps_rate_and_returns(trainer, capsys):
     list(loggers.progress()(loggers.evaluation(every=60)(trainer))())
     last = frames(capsys)[-1]
     assert last.startswith("fake: 100%|")
@@ -34,20 +28,18 @@ def test_steps_rate_and_returns(trainer: Any, capsys: Any) -> None:
     assert "/s), episode_return=100, evaluation=50]" in last
 
 
-@pytest.mark.usefixtures("clock", "terminal")
-def test_it_is_drawn_ten_times_a_second(trainer: Any, capsys: Any) -> None:
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(("terminal", "least", "most"), [(True, 30, 65), (False, 1, 4)])
+def test_it_is_drawn_ten_times_a_second_and_seldom_into_a_file(
+    trainer, capsys, monkeypatch, terminal, least, most
+):
+    monkeypatch.setattr(progress_bar, "in_notebook", lambda: terminal)
     list(loggers.progress()(trainer)())
     # Looked at 100 times for the logs, and once more after each drawing: some 6.5 s.
-    assert 30 <= len(frames(capsys)) <= 65
+    assert least <= len(frames(capsys)) <= most
 
 
-@pytest.mark.usefixtures("clock")
-def test_files_get_few_lines(trainer: Any, capsys: Any) -> None:
-    list(loggers.progress()(trainer)())
-    assert len(frames(capsys)) <= 4
-
-
-def test_a_new_loop_starts_where_the_trainer_stands(trainer: Any, capsys: Any) -> None:
+def test_a_new_loop_starts_where_the_trainer_stands(trainer, capsys):
     stack = loggers.progress()(trainer)
     for log in stack():
         if log["sample_step"] == 40:

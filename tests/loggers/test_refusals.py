@@ -1,11 +1,7 @@
 """What loggers refuse, before anything is trained."""
 
-from __future__ import annotations
-
 import importlib.util
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,13 +25,13 @@ WRONG = [
 ]
 
 
-def test_wrong_arguments() -> None:
+def test_wrong_arguments():
     for logger, given, said in WRONG:
         with pytest.raises((ValueError, TypeError), match=said):
             logger(**given)
 
 
-def test_what_is_no_trainer_and_brackets_that_were_forgotten(trainer: Any) -> None:
+def test_what_is_no_trainer_and_brackets_that_were_forgotten(trainer):
     for other in (trainer(), type(trainer), "ppo"):
         with pytest.raises(TypeError, match=r"csv decorates a trainer.*got"):
             loggers.csv()(other)
@@ -44,9 +40,7 @@ def test_what_is_no_trainer_and_brackets_that_were_forgotten(trainer: Any) -> No
             getattr(loggers, name)(trainer)
 
 
-def test_missing_packages_are_named_with_their_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_packages_are_named_with_their_extra(tmp_path, monkeypatch):
     (tmp_path / "no_such_package").mkdir()  # a mere folder is no package
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ImportError, match=r"pip install 'yieldrl\[wandb\]'"):
@@ -57,9 +51,7 @@ def test_missing_packages_are_named_with_their_extra(
 
 
 @pytest.mark.parametrize("logger", [loggers.csv, loggers.jsonl])
-def test_files_of_others_are_left_as_they_are(
-    logger: Any, trainer: Any, tmp_path: Path
-) -> None:
+def test_files_of_others_are_left_as_they_are(logger, trainer, tmp_path):
     path = tmp_path / "other"
     path.write_text("notes\n")
     with pytest.raises(ValueError, match=r"other: it is there already.*another path"):

@@ -4,10 +4,7 @@ import dataclasses
 import json
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -27,13 +24,13 @@ class Counting(Run):
 
     config_class = Config
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config):
         super().__init__(config)
         self.agent = SimpleNamespace(sample_step=0, learn_step=0, device="cpu")
         self.evaluated_at = 0
-        self.before_step: Callable[[], None] = lambda: None
+        self.before_step = lambda: None
 
-    def __call__(self) -> Iterator[Any]:
+    def __call__(self):
         agent, every = self.agent, self.config.eval_every
         while True:
             self.before_step()
@@ -52,42 +49,42 @@ class Counting(Run):
             else:
                 return
 
-    def evaluate(self, *_: Any) -> Any:
+    def evaluate(self, *_):
         return self.log(
             "evaluate", {"episode_return": math.cos(self.agent.sample_step)}
         )
 
-    def log(self, kind: str, logs: dict[str, Any]) -> Any:
+    def log(self, kind, logs):
         steps = {name: vars(self.agent)[name] for name in ("sample_step", "learn_step")}
         return {"log_type": kind, "logs": logs, **steps}
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self):
         return {"agent": vars(self.agent), "evaluated_at": self.evaluated_at}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state):
         self.agent = SimpleNamespace(**state["agent"])
         self.evaluated_at = state["evaluated_at"]
 
 
-def saving(trainer: Any) -> Any:
+def saving(trainer):
     return loggers.checkpoint(every=5)(trainer)
 
 
-def writing(trainer: Any) -> Any:
+def writing(trainer):
     for logger in (loggers.csv, loggers.jsonl, loggers.tensorboard):
         trainer = logger(every=7)(trainer)
     return trainer
 
 
-def saving_inside(trainer: Any) -> Any:
+def saving_inside(trainer):
     return writing(saving(trainer))
 
 
-def saving_outside(trainer: Any) -> Any:
+def saving_outside(trainer):
     return saving(writing(trainer))
 
 
-def points(folder: Path) -> dict[str, list[tuple[int, float]]]:
+def points(folder):
     events = EventAccumulator(str(folder), size_guidance={"scalars": 0})
     events.Reload()
     return {
@@ -96,12 +93,12 @@ def points(folder: Path) -> dict[str, list[tuple[int, float]]]:
     }
 
 
-def logs_of(run: Path) -> dict[str, str]:
+def logs_of(run):
     return {name: (run / name).read_text() for name in ("logs.csv", "logs.jsonl")}
 
 
 @pytest.fixture
-def unbroken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def unbroken(tmp_path, monkeypatch):
     """The folder of a run that nothing disturbed."""
     monkeypatch.chdir(tmp_path)
     trainer = Counting(dataclasses.replace(CONFIG, run_root="unbroken"))
@@ -110,13 +107,11 @@ def unbroken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("stack", [saving_inside, saving_outside])
-def test_killed_at_any_moment(
-    stack: Callable[[Any], Any], unbroken: Path, tmp_path: Path
-) -> None:
+def test_killed_at_any_moment(stack, unbroken, tmp_path):
     trainer = Counting(CONFIG)
-    snapshots: list[Path] = []
+    snapshots = []
 
-    def kill() -> None:  # what it would leave: the folder as it is
+    def kill():  # what it would leave: the folder as it is
         snapshots.append(tmp_path / "killed" / str(len(snapshots)))
         if trainer.run_dir.exists():
             shutil.copytree(trainer.run_dir, snapshots[-1])
@@ -137,7 +132,7 @@ def test_killed_at_any_moment(
     assert points(snapshots[37] / "tensorboard") == points(unbroken / "tensorboard")
 
 
-def test_left_at_any_log_and_gone_on_with(unbroken: Path) -> None:
+def test_left_at_any_log_and_gone_on_with(unbroken):
     trainer = Counting(CONFIG)
     stack = saving_inside(trainer)
     finished = False
@@ -152,7 +147,7 @@ def test_left_at_any_log_and_gone_on_with(unbroken: Path) -> None:
     assert left == points(unbroken / "tensorboard")
 
 
-def test_an_older_checkpoint_than_the_last(unbroken: Path) -> None:
+def test_an_older_checkpoint_than_the_last(unbroken):
     trainer = Counting(CONFIG)
     list(saving_inside(trainer)())
     trainer.close()
@@ -165,15 +160,15 @@ def test_an_older_checkpoint_than_the_last(unbroken: Path) -> None:
     assert points(folder) == points(unbroken / "tensorboard")
 
 
-def test_an_evaluation_that_was_due_comes_once(tmp_path: Path) -> None:
+def test_an_evaluation_that_was_due_comes_once(tmp_path):
     """The logger `evaluation` remembers where it stood, too."""
     config = Config(total_steps=30, eval_every=0, run_root=str(tmp_path))
     trainer = Counting(config)
 
-    def stack(trainer: Any) -> Any:
+    def stack(trainer):
         return loggers.evaluation(every=10)(loggers.csv(every=0)(saving(trainer)))
 
-    taken: list[int] = []
+    taken = []
     for log in stack(trainer)():
         if log["log_type"] == "evaluate":
             taken.append(log["sample_step"])
@@ -188,7 +183,7 @@ def test_an_evaluation_that_was_due_comes_once(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def small_disk() -> Iterator[Callable[[int], None]]:
+def small_disk():
     """Sets how many bytes a file may have; the disk's own measure at the end."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -196,9 +191,7 @@ def small_disk() -> Iterator[Callable[[int], None]]:
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_is_named_and_nothing_is_lost(
-    unbroken: Path, small_disk: Callable[[int], None]
-) -> None:
+def test_a_full_disk_is_named_and_nothing_is_lost(unbroken, small_disk):
     trainer = Counting(CONFIG)
     stack = writing(trainer)  # no checkpoints, which are larger than the logs
     _ = trainer.claim()
@@ -215,13 +208,11 @@ def test_a_full_disk_is_named_and_nothing_is_lost(
     assert left == points(unbroken / "tensorboard")
 
 
-def test_a_full_disk_leaves_the_checkpoint_before(
-    tmp_path: Path, small_disk: Callable[[int], None]
-) -> None:
+def test_a_full_disk_leaves_the_checkpoint_before(tmp_path, small_disk):
     trainer = Counting(Config(total_steps=30, eval_every=0, run_root=str(tmp_path)))
     stack = saving(trainer)
 
-    def train() -> None:
+    def train():
         for log in stack():
             if log["sample_step"] == 10:
                 small_disk(1000)

@@ -3,8 +3,6 @@
 import re
 import subprocess
 import types
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -34,28 +32,28 @@ class Brightening(gym.Env[Any, Any]):
     action_space = Discrete(2)
     seeds: list[Any]
 
-    def __init__(self, render_mode: str | None = None) -> None:
+    def __init__(self, render_mode=None):
         self.render_mode = render_mode
         self.step_number = 0
 
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         if seed is not None:
             self.seeds.append(seed)
         self.step_number = 0
         return np.zeros(1, np.float32), {}
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         assert action == 1
         self.step_number += 1
         ended = self.step_number == LENGTH
         return np.zeros(1, np.float32), 1.0, ended, False, {}
 
-    def render(self) -> Any:
+    def render(self):
         return np.full((33, 64, 3), 40 * self.step_number, np.uint8)
 
 
 @pytest.fixture
-def film(make_trainer: Callable[..., Any]) -> Any:
+def film(make_trainer):
     """A trainer whose environment can be filmed."""
     trainer = make_trainer()
     trainer.config = Config(total_steps=100, eval_every=0)
@@ -72,7 +70,7 @@ def film(make_trainer: Callable[..., Any]) -> Any:
     return trainer
 
 
-def frames(path: Path) -> tuple[str, list[int]]:
+def frames(path):
     """What ffmpeg says about the file, and the brightness of each frame in steps."""
     ffmpeg = imageio_ffmpeg.get_ffmpeg_exe()
     to_grey = ["-f", "rawvideo", "-pix_fmt", "gray", "-"]
@@ -81,7 +79,7 @@ def frames(path: Path) -> tuple[str, list[int]]:
     return done.stderr.decode(), [round(x / 40) for x in pixels.mean(1)]
 
 
-def test_a_video_holds_the_last_frame(film: Any, tmp_path: Path) -> None:
+def test_a_video_holds_the_last_frame(film, tmp_path):
     path = record_video(film, tmp_path / "new" / "film.mp4", episodes=2, seed=7)
     meta, steps = frames(path)
     assert steps == [*range(LENGTH + 1), *range(LENGTH + 1)]
@@ -91,7 +89,7 @@ def test_a_video_holds_the_last_frame(film: Any, tmp_path: Path) -> None:
     assert film.agent.sample_step == 0
 
 
-def test_tensor_environments(film: Any, tmp_path: Path) -> None:
+def test_tensor_environments(film, tmp_path):
     class Dimming(environments.TorchVectorEnv):
         """Its brightness is its state, which grows with each step."""
 
@@ -100,13 +98,13 @@ def test_tensor_environments(film: Any, tmp_path: Path) -> None:
         single_action_space = Discrete(2)
         noise_size = 1
 
-        def initial_state(self, noise: Any) -> Any:
+        def initial_state(self, noise):
             return noise * 0
 
-        def dynamics(self, state: Any, action: Any) -> Any:
+        def dynamics(self, state, action):
             return state + action, state[0], state[0] + action >= LENGTH
 
-        def draw(self, state: Any, index: int) -> Any:
+        def draw(self, state, index):
             return np.full((32, 64, 3), 40 * float(state[0]), np.uint8)
 
     film.evaluator.source = Dimming()
@@ -116,8 +114,8 @@ def test_tensor_environments(film: Any, tmp_path: Path) -> None:
     assert ", 30 fps" in meta
 
 
-def test_a_broken_recording_leaves_no_file(film: Any, tmp_path: Path) -> None:
-    def actions() -> Iterator[Any]:
+def test_a_broken_recording_leaves_no_file(film, tmp_path):
+    def actions():
         yield np.ones(1, np.int64)
         raise KeyboardInterrupt
 
@@ -138,10 +136,10 @@ def test_a_broken_recording_leaves_no_file(film: Any, tmp_path: Path) -> None:
     ],
 )
 def test_pictures_that_are_none_are_refused_and_leave_no_file(
-    film: Any, tmp_path: Path, at: int, picture: Any, said: str
-) -> None:
+    film, tmp_path, at, picture, said
+):
     class Odd(Brightening):
-        def render(self) -> Any:
+        def render(self):
             return picture if self.step_number == at else super().render()
 
     film.evaluator.source = Odd
@@ -151,7 +149,7 @@ def test_pictures_that_are_none_are_refused_and_leave_no_file(
 
 
 @pytest.mark.parametrize("size", [0, 1000])
-def test_without_room_there_is_no_film(film: Any, tmp_path: Path, size: int) -> None:
+def test_without_room_there_is_no_film(film, tmp_path, size):
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
@@ -163,7 +161,7 @@ def test_without_room_there_is_no_film(film: Any, tmp_path: Path, size: int) -> 
     assert not list(tmp_path.glob("films/*"))
 
 
-def test_it_films_at_multiples_and_at_the_end(film: Any) -> None:
+def test_it_films_at_multiples_and_at_the_end(film):
     seen = []
     for log in loggers.video(every=40)(film)():
         folder = film.run_dir / "videos"
@@ -177,13 +175,13 @@ def test_it_films_at_multiples_and_at_the_end(film: Any) -> None:
     ]
 
 
-def test_a_loop_that_is_left_is_not_filmed(film: Any) -> None:
+def test_a_loop_that_is_left_is_not_filmed(film):
     for _ in loggers.video()(film)():
         break
     assert not (film.run_dir / "videos").exists()
 
 
-def test_a_wrong_name_or_rate_is_refused(film: Any, tmp_path: Path) -> None:
+def test_a_wrong_name_or_rate_is_refused(film, tmp_path):
     with pytest.raises(ValueError, match=r"a video's name ends in \.mp4"):
         record_video(film, tmp_path / "film.gif")
     with pytest.raises(ValueError, match="fps = 0"):

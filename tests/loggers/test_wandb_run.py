@@ -2,9 +2,7 @@
 
 import sys
 import types
-from collections.abc import Callable
 from importlib.machinery import ModuleSpec
-from typing import Any
 
 import pytest
 
@@ -14,13 +12,13 @@ from yieldrl import loggers
 class Sdk(types.ModuleType):
     """Stands in for the package: what its runs were made of, and what they got."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__("wandb")
         self.__spec__ = ModuleSpec("wandb", None, origin="here")
-        self.runs: list[Any] = []
+        self.runs = []
 
-    def init(self, **settings: Any) -> Any:
-        run: Any = types.SimpleNamespace(settings=settings, logs=[], told=[])
+    def init(self, **settings):
+        run = types.SimpleNamespace(settings=settings, logs=[], told=[])
         run.log = run.logs.append
         run.finish = lambda: run.told.append("finish")
         run.define_metric = lambda name, step_metric: run.told.append(step_metric)
@@ -28,7 +26,7 @@ class Sdk(types.ModuleType):
         return run
 
 
-def play(make_trainer: Callable[..., Any]) -> Any:
+def play(make_trainer):
     """Two loops of one trainer, the first of which is left."""
     trainer = make_trainer(total_steps=40, eval_every=40)
     stack = loggers.wandb("test", mode="offline", every=20, name="mine")(trainer)
@@ -39,9 +37,7 @@ def play(make_trainer: Callable[..., Any]) -> Any:
     return trainer
 
 
-def test_two_loops_are_one_run(
-    make_trainer: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_loops_are_one_run(make_trainer, monkeypatch):
     sdk = Sdk()
     monkeypatch.setitem(sys.modules, "wandb", sdk)
     trainer = play(make_trainer)
@@ -64,7 +60,7 @@ def test_two_loops_are_one_run(
 
 
 @pytest.mark.slow
-def test_a_run_without_a_network(make_trainer: Callable[..., Any]) -> None:
+def test_a_run_without_a_network(make_trainer):
     pytest.importorskip("wandb", reason="its runs need wandb")
     trainer = play(make_trainer)
     runs = [*(trainer.run_dir / "wandb").glob("offline-run-*/*.wandb")]
@@ -73,7 +69,7 @@ def test_a_run_without_a_network(make_trainer: Callable[..., Any]) -> None:
     assert all(file.stat().st_size for file in runs)
 
 
-def test_an_unknown_mode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_mode_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", Sdk())
     with pytest.raises(ValueError, match="mode = 'off': choose one of"):
         loggers.wandb(mode="off")
