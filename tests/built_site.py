@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from html.parser import HTMLParser
@@ -28,11 +27,11 @@ class Page:
 class _Reader(HTMLParser):
     LINKS = ("href", "src", "poster", "data", "xlink:href")
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.page = Page()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         for name, value in attrs:
             if name == "id" or (tag == "a" and name == "name"):
                 self.page.anchors.add(value or "")
@@ -44,14 +43,14 @@ class _Reader(HTMLParser):
 
 
 @cache
-def read(path: Path) -> Page:
+def read(path):
     """The links and anchors of a file of HTML."""
     reader = _Reader()
     reader.feed(path.read_text("utf-8"))
     return reader.page
 
 
-def addresses(folder: Path | None = FOLDER) -> list[str]:
+def addresses(folder=FOLDER):
     """Every page's address below the site's root: "" is the home page."""
     if folder is None:
         return []
@@ -59,7 +58,7 @@ def addresses(folder: Path | None = FOLDER) -> list[str]:
     return ["" if name == "." else f"{name}/" for name in found]
 
 
-def holding(pattern: str, folder: Path | None = FOLDER) -> list[str]:
+def holding(pattern, folder=FOLDER):
     """The addresses of the pages whose HTML has something in it."""
     if folder is None:
         return []
@@ -67,7 +66,7 @@ def holding(pattern: str, folder: Path | None = FOLDER) -> list[str]:
     return [n for n, path in pages.items() if re.search(pattern, path.read_text())]
 
 
-def dead(folder: Path) -> Iterator[str]:
+def dead(folder):
     """Links of the site into itself that lead nowhere, each with its page and line."""
     for path in sorted(folder.rglob("*.html")):
         place = path.relative_to(folder).as_posix()
@@ -77,7 +76,7 @@ def dead(folder: Path) -> Iterator[str]:
                 yield f"{place}, line {line}: {link}: {reason}"
 
 
-def fault(folder: Path, place: str, link: str) -> str:
+def fault(folder, place, link):
     """Why a link of the page at `place` leads nowhere, or nothing."""
     address = urlsplit(urljoin(f"{HOST}/{place}", link))
     if f"{address.scheme}://{address.netloc}" != HOST:
@@ -93,5 +92,5 @@ def fault(folder: Path, place: str, link: str) -> str:
     return ""
 
 
-def _indexes(folder: Path) -> list[Path]:
+def _indexes(folder):
     return sorted(folder.rglob("index.html"))

@@ -12,13 +12,8 @@ from torch import nn
 from yieldrl.algorithms import a2c, ppo
 from yieldrl.foundations import ranks
 
-SETTINGS = {
-    "env_id": "yieldrl/CartPole-v1",
-    "num_envs": 2,
-    "num_steps": 8,
-    "total_steps": 64,
-    "eval_every": 0,
-}
+SETTINGS = {"env_id": "yieldrl/CartPole-v1", "num_envs": 2, "num_steps": 8}
+SETTINGS |= {"total_steps": 64, "eval_every": 0}
 
 
 class Wide(ppo.Model):

@@ -116,10 +116,7 @@ class PPO(ppo.Algorithm):
         torch.manual_seed(0)
         box = Box(-np.ones(3, np.float32), np.ones(3, np.float32))
         config = ppo.Config(
-            device="cpu",
-            num_envs=4,
-            normalize_observation=True,
-            normalize_reward=True,
+            device="cpu", num_envs=4, normalize_observation=True, normalize_reward=True
         )
         super().__init__(ppo.Model(box, box, config), config)
 

@@ -1,12 +1,9 @@
 """What most tests begin with: small configs, trainers, algorithms, buffers, logs."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import io
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import torch
@@ -48,19 +45,20 @@ SMALL = {
     "device": "cpu",
 }
 VECTOR = Box(-np.inf, np.inf, (2,))
+PARTS = ("envs", "eval_envs", "model", "algorithm", "agent", "buffer")
 OF_PROCESSES = {"policy_lag", "policy_lag_max", "workers", "segments_waiting"}
 OF_PROCESSES |= {"weights_mb", "inference_batch", "inference_ms"}
 """Logged values that say who acted, not what was learned."""
 
 
-def module_of(algorithm: Any) -> Any:
+def module_of(algorithm):
     """The module of an algorithm that is given by its name or as a module."""
     if isinstance(algorithm, str):
         return importlib.import_module(f"yieldrl.algorithms.{algorithm}")
     return algorithm
 
 
-def config_of(algorithm: Any, **options: Any) -> Any:
+def config_of(algorithm, **options):
     """A small config, of the options that the algorithm has."""
     module = module_of(algorithm)
     known = {field.name for field in dataclasses.fields(module.Config)}
@@ -77,22 +75,19 @@ def config_of(algorithm: Any, **options: Any) -> Any:
     return module.Config(**{k: v for k, v in SMALL.items() if k in known}, **options)
 
 
-def trainer_of(
-    algorithm: Any, *, envs: Any = None, model: Any = None, **options: Any
-) -> Any:
-    """A trainer with a small config that does not evaluate, unless `options` say so."""
+def trainer_of(algorithm, /, **options):
+    """A trainer with a small config that does not evaluate, unless `options` say so.
+
+    Among these are parts of one's own too: `envs=`, `model=` and the like.
+    """
     module = module_of(algorithm)
     options = {"eval_every": 0, **options}
-    parts = {k: v for k, v in {"envs": envs, "model": model}.items() if v is not None}
-    return module.Trainer(config_of(module, **options), **parts)
+    parts = {name: options.pop(name, None) for name in PARTS}
+    given = {name: part for name, part in parts.items() if part is not None}
+    return module.Trainer(config_of(module, **options), **given)
 
 
-def algorithm_of(
-    algorithm: Any,
-    observation_space: Any = VECTOR,
-    action_space: Any = None,
-    **options: Any,
-) -> Any:
+def algorithm_of(algorithm, observation_space=VECTOR, action_space=None, **options):
     """An algorithm with a model of its own, of seed 0; two choices by default."""
     module = module_of(algorithm)
     config = config_of(module, **options)
@@ -102,20 +97,15 @@ def algorithm_of(
 
 
 def buffer_of(
-    kind: Any = ReplayBuffer,
-    rows: int = 4,
-    num_envs: int = 3,
-    space: Any = VECTOR,
-    action_space: Any = None,
-    **options: Any,
-) -> Any:
+    kind=ReplayBuffer, rows=4, num_envs=3, space=VECTOR, action_space=None, **options
+):
     """A buffer of `rows` steps of each of `num_envs` environments."""
     size = rows if kind.__name__ == "RolloutBuffer" else rows * num_envs
     choices = Discrete(2) if action_space is None else action_space
     return kind(size, space, choices, num_envs=num_envs, **options)
 
 
-def transition(row: int, num_envs: int = 3, **others: Any) -> dict[str, Any]:
+def transition(row, num_envs=3, **others):
     """A transition of which every entry says its number, `row * num_envs + n`."""
     number = (row * num_envs + np.arange(num_envs)).astype(np.float32)
     return {
@@ -129,19 +119,19 @@ def transition(row: int, num_envs: int = 3, **others: Any) -> dict[str, Any]:
     }
 
 
-def plain(log: Any) -> dict[str, Any]:
+def plain(log):
     """A `LogData` that compares bit by bit, wherever its transitions were made."""
     logs = {k: float(v) for k, v in log["logs"].items() if k not in OF_PROCESSES}
     return {**log, "logs": logs}
 
 
-def train_logs(trainer: Any, count: int | None = None) -> list[dict[str, Any]]:
+def train_logs(trainer, count=None):
     """The plain logs of the next gradient steps, of all that are left by default."""
     logs = (plain(log) for log in trainer() if log["log_type"] == "train")
     return list(islice(logs, count))
 
 
-def saved_and_loaded(state: Any) -> Any:
+def saved_and_loaded(state):
     """A state as `torch.load` gives it back, which unpickles tensors alone."""
     file = io.BytesIO()
     torch.save(state, file)
@@ -149,7 +139,7 @@ def saved_and_loaded(state: Any) -> Any:
     return torch.load(file, weights_only=True)
 
 
-def resumed(trainer: Any, stop: int, folder: Any, **parts: Any) -> list[dict[str, Any]]:
+def resumed(trainer, stop, folder, **parts):
     """The plain logs of a run that is saved after `stop` of them and loaded again."""
     logs = list(islice(map(plain, trainer()), stop))
     again = type(trainer).load(trainer.save(folder / f"{stop}.pt"), **parts)

@@ -1,9 +1,5 @@
 """A vision-language model of a few hundred weights in plain PyTorch, for tests."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Dict
@@ -22,9 +18,7 @@ SENTENCES = ("go", "to the left", "stop")
 class FakeBackbone(nn.Module):
     """A patch for every camera, a token for proprioception, one for every byte."""
 
-    def __init__(
-        self, width: int = 16, vocab_size: int = 300, pad_left: bool = False
-    ) -> None:
+    def __init__(self, width=16, vocab_size=300, pad_left=False):
         super().__init__()
         self.width, self.vocab_size, self.pad_left = width, vocab_size, pad_left
         self.patch = nn.Linear(8 * 8 * 3, width)
@@ -34,10 +28,10 @@ class FakeBackbone(nn.Module):
         self.blocks = nn.ModuleList([Block(width) for _ in range(2)])
         self.lm_head = nn.Linear(width, vocab_size + 4, bias=False)
 
-    def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
+    def embed(self, observations):
         text = observations["language"]
         cameras = observations.get("rgb", None)
-        parts: list[Tensor] = []
+        parts = []
         if cameras is not None:
             leaves = [cameras] if isinstance(cameras, Tensor) else cameras.values()
             parts += [self.patch(leaf.flatten(1).float() / 255) for leaf in leaves]
@@ -55,9 +49,7 @@ class FakeBackbone(nn.Module):
         seen = shown.new_ones(len(ids), len(parts))
         return torch.cat([*first, words], 1), torch.cat([seen, shown], 1)
 
-    def hidden(
-        self, embeddings: Tensor, mask: Tensor, bidirectional_from: int | None
-    ) -> Tensor:
+    def hidden(self, embeddings, mask, bidirectional_from):
         at = (mask.cumsum(1) - 1).clamp(min=0)
         x = embeddings + self.positions(at)
         length = mask.shape[1]
@@ -69,32 +61,32 @@ class FakeBackbone(nn.Module):
             x = block(x, allowed)
         return x
 
-    def logits(self, hidden: Tensor) -> Tensor:
+    def logits(self, hidden):
         return self.lm_head(hidden)
 
-    def token_embeddings(self, ids: Tensor) -> Tensor:
+    def token_embeddings(self, ids):
         return self.words(ids)
 
-    def vision_parameters(self) -> Any:
+    def vision_parameters(self):
         return self.patch.parameters()
 
 
 class Block(nn.Module):
     """Attention with one head, and a layer after it."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width):
         super().__init__()
         self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(2)])
         self.qkv = nn.Linear(width, 3 * width)
         self.out = nn.Linear(width, width)
 
-    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
+    def forward(self, x, allowed):
         q, k, v = self.qkv(self.norms[0](x)).chunk(3, -1)
         x = x + functional.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
         return x + torch.tanh(self.out(self.norms[1](x)))
 
 
-def observe(batch: int = 3, seed: int = 0, space: Dict = SPACE) -> dict[str, Any]:
+def observe(batch=3, seed=0, space=SPACE):
     """Random observations `[B, ...]`, with sentences of unequal length."""
     space.seed(seed)
     rows = [space.sample() for _ in range(batch)]
@@ -105,9 +97,7 @@ def observe(batch: int = 3, seed: int = 0, space: Dict = SPACE) -> dict[str, Any
     return stacked
 
 
-def make_model(
-    action_space: Any, space: Dict = SPACE, seed: int = 0, **options: Any
-) -> VLAModel:
+def make_model(action_space, space=SPACE, seed=0, **options):
     """A model in eval mode; options of `VLAConfig`, and of the backbone."""
     backbone_options = options.pop("backbone", {})
     torch.manual_seed(seed)

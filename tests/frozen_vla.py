@@ -1,14 +1,10 @@
 """An arm that is seen, and a model of one's own whose eyes have running statistics."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import gymnasium
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Dict
-from torch import Tensor, nn
+from torch import nn
 from torch.distributions import Independent, Normal
 
 
@@ -32,7 +28,7 @@ class Arm(gymnasium.Env):
         return {"rgb": self.np_random.integers(0, 255, (8, 8, 3), np.uint8)}
 
 
-def expert(envs: Any, obs: Any) -> np.ndarray:
+def expert(envs, obs):
     """What `demonstrations` names: the same for all."""
     return np.full((envs.num_envs, 2), 0.3, np.float32)
 
@@ -40,37 +36,19 @@ def expert(envs: Any, obs: Any) -> np.ndarray:
 class Moving(nn.Module):
     """An average of what it has seen in train mode, as some normalisers keep it."""
 
-    average: Tensor
-
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.register_buffer("average", torch.zeros(3))
         self.scale = nn.Parameter(torch.ones(3))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         if self.training:
             self.average.lerp_(x.detach().mean((0, 2, 3)), 0.1)
         return (x - self.average.view(3, 1, 1)) * self.scale.view(3, 1, 1)
 
 
-class Depthless(nn.Module):
-    """A layer for volumes or sequences, on pictures."""
-
-    def __init__(self, layer: nn.Module, axes: int) -> None:
-        super().__init__()
-        self.layer, self.axes = layer, axes
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.axes == 3:
-            return self.layer(x.unsqueeze(2)).squeeze(2)
-        return self.layer(x.flatten(2)).view_as(x)
-
-
 LAYERS = {
-    "BatchNorm1d": lambda: Depthless(nn.BatchNorm1d(3), 1),
     "BatchNorm2d": lambda: nn.BatchNorm2d(3),
-    "BatchNorm2d, cumulative": lambda: nn.BatchNorm2d(3, affine=False, momentum=None),
-    "BatchNorm3d": lambda: Depthless(nn.BatchNorm3d(3), 3),
     "InstanceNorm2d": lambda: nn.InstanceNorm2d(3, track_running_stats=True),
     "spectral_norm": lambda: nn.utils.parametrizations.spectral_norm(
         nn.Conv2d(3, 3, 3, padding=1)
@@ -84,7 +62,7 @@ LAYERS = {
 class Seeing(nn.Module):
     """Pictures through a stem and one such layer, and a Gaussian."""
 
-    def __init__(self, layer: str, own: bool = False) -> None:
+    def __init__(self, layer, own=False):
         super().__init__()
         self.vision = nn.Sequential(nn.Conv2d(3, 3, 3, padding=1), LAYERS[layer]())
         if own:  # as the model of the document does
@@ -94,26 +72,24 @@ class Seeing(nn.Module):
         self.log_std = nn.Parameter(torch.zeros(2))
         self.value_head = nn.Linear(8, 1)
 
-    def vision_parameters(self) -> Any:
+    def vision_parameters(self):
         return self.vision.parameters()
 
-    def hidden(self, observations: Any) -> Tensor:
+    def hidden(self, observations):
         image = observations["rgb"].permute(0, 3, 1, 2) / 255
         return self.body(self.vision(image).mean((2, 3)))
 
-    def policy(self, observations: Any) -> Independent:
+    def policy(self, observations):
         mean = self.mean(self.hidden(observations))
         return Independent(Normal(mean, self.log_std.exp()), 1)
 
-    def forward(self, observations: Any, deterministic: bool = False) -> Tensor:
+    def forward(self, observations, deterministic=False):
         policy = self.policy(observations)
         return policy.mean if deterministic else policy.sample()
 
-    def get_value(self, observations: Any) -> Tensor:
+    def get_value(self, observations):
         return self.value_head(self.hidden(observations))
 
-    def evaluate_actions(
-        self, observations: Any, actions: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def evaluate_actions(self, observations, actions):
         policy = self.policy(observations)
         return policy.log_prob(actions), policy.entropy()

@@ -12,24 +12,11 @@ from yieldrl.language import policy_for
 from yieldrl.on_policy.rollouts import evaluate_rollout
 
 NAMES = ("grpo", "rloo", "reinforce_pp", "dr_grpo", "dapo", "gspo")
-SETTINGS = {
-    "env_kwargs": {"max_operand": 1},
-    "num_envs": 8,
-    "group_size": 4,
-    "num_epochs": 1,
-    "num_minibatches": 1,
-    "demonstration_steps": 0,
-    "total_steps": 256,
-    "eval_every": 0,
-    "device": "cpu",
-}
-CLONING = {
-    "demonstration_steps": 64,
-    "clone_steps": 4,
-    "clone_batch_size": 16,
-    "clone_warmup_steps": 0,
-    "total_steps": 128,
-}
+SETTINGS = {"env_kwargs": {"max_operand": 1}, "num_envs": 8, "group_size": 4}
+SETTINGS |= {"num_epochs": 1, "num_minibatches": 1, "demonstration_steps": 0}
+SETTINGS |= {"total_steps": 256, "eval_every": 0, "device": "cpu"}
+CLONING = {"demonstration_steps": 64, "clone_steps": 4, "clone_batch_size": 16}
+CLONING |= {"clone_warmup_steps": 0, "total_steps": 128}
 SMALL = functools.partial(policy_for, d_model=16, num_layers=1, num_heads=2)
 
 

@@ -1,13 +1,10 @@
 """Interrupts asynchronous training at random, and checks every transition of it."""
 
-from __future__ import annotations
-
 import faulthandler
 import random
 import signal
 import threading
 from collections import Counter
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -28,7 +25,7 @@ CASES = {
 }
 
 
-def checksum(number: Any, action: Any) -> Any:
+def checksum(number, action):
     """What an observation must say besides; exact in float32."""
     return (number * 31 + action * 17) % 97
 
@@ -37,7 +34,7 @@ class PlannedError(Exception):
     """What is raised on purpose."""
 
 
-class Numbered(gym.Env[np.ndarray, Any]):
+class Numbered(gym.Env):
     """Numbers its steps, over all episodes: `[number, latest action, checksum]`.
 
     Episodes last seven steps; the observation after a reset is the one before it.
@@ -46,14 +43,14 @@ class Numbered(gym.Env[np.ndarray, Any]):
     observation_space = Box(-1e9, 1e9, (3,), np.float32)
     action_space = Discrete(2)
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.number = self.action = self.fails_in = 0
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         return self._obs(), {}
 
-    def step(self, action: int) -> Any:
+    def step(self, action):
         self.fails_in -= 1
         if self.fails_in == 0:
             raise PlannedError("environment")
@@ -61,7 +58,7 @@ class Numbered(gym.Env[np.ndarray, Any]):
         reward = float(self.number % 13)
         return self._obs(), reward, self.number % 7 == 0, False, {}
 
-    def _obs(self) -> np.ndarray:
+    def _obs(self):
         number, action = self.number, self.action
         return np.array([number, action, checksum(number, action)], np.float32)
 
@@ -69,17 +66,17 @@ class Numbered(gym.Env[np.ndarray, Any]):
 class Recorded(SerialVectorEnv):
     """Remembers the numbers of its steps that came to their end."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__([Numbered] * NUM_ENVS)
-        self.taken: list[list[int]] = []
+        self.taken = []
 
-    def step(self, actions: Any) -> Any:
+    def step(self, actions):
         answer = super().step(actions)
-        self.taken.append([env.number for env in self.envs])  # type: ignore[attr-defined]
+        self.taken.append([env.number for env in self.envs])
         return answer
 
 
-def check_row(row: Any) -> list[int]:
+def check_row(row):
     """Whether a row `[N]` is one that Numbered made; the numbers of its steps."""
     obs, after = np.asarray(row["obs"]), np.asarray(row["next_obs"])
     for one in (obs, after):
@@ -100,7 +97,7 @@ class Watched:
         learned: Those of rollouts that were learned from and cleared.
     """
 
-    def __init__(self, module: Any, **options: Any) -> None:
+    def __init__(self, module, **options):
         config = module.Config(
             total_steps=10**6,
             eval_every=0,
@@ -111,23 +108,23 @@ class Watched:
         )
         self.envs = Recorded()
         self.trainer = module.Trainer(config, envs=self.envs)
-        self.buffer: Any = self.trainer.buffer
-        self.collector: Any = self.trainer.collector
-        self.seen: list[list[int]] = []
-        self.learned: list[list[int]] = []
+        self.buffer = self.trainer.buffer
+        self.collector = self.trainer.collector
+        self.seen = []
+        self.learned = []
         self.is_ring = self.collector.ring is self.buffer
         self._watch()
 
-    def _watch(self) -> None:
+    def _watch(self):
         name = "hand_over" if self.is_ring else "add"
         take, learn = getattr(self.buffer, name), self.trainer.algorithm.learn
 
-        def taken(*row: Any) -> None:
+        def taken(*row):
             numbers = check_row(*(row or [self.buffer.peek()]))
             take(*row)
             self.seen.append(numbers)
 
-        def learned(data: Any) -> Any:
+        def learned(data):
             one = data["obs"].numpy()
             assert np.array_equal(one[..., 2], checksum(one[..., 0], one[..., 1]))
             return learn(data)
@@ -137,10 +134,10 @@ class Watched:
         if self.is_ring:
             self._watch_clear()
 
-    def _watch_clear(self) -> None:
+    def _watch_clear(self):
         clear = self.buffer.clear
 
-        def cleared() -> None:
+        def cleared():
             rows = [check_row(row) for row in self.buffer.rollout()]
             assert self.buffer.exhausted
             clear()
@@ -148,7 +145,7 @@ class Watched:
 
         self.buffer.clear = cleared
 
-    def check(self) -> None:
+    def check(self):
         """Nothing that was collected is lost, torn or repeated."""
         self.check_handed_over()
         seen = self.seen
@@ -157,7 +154,7 @@ class Watched:
         behind = len(seen) - len(self.learned)
         assert not self.is_ring or behind == len(short)
 
-    def check_handed_over(self) -> None:
+    def check_handed_over(self):
         """What was collected was handed over, it waits, or it was dropped."""
         self.collector.stop()
         ring, taken, seen = self.collector.ring, self.envs.taken, self.seen
@@ -172,15 +169,15 @@ class Watched:
 class Interruptions:
     """Rounds of training, each of which something ends."""
 
-    def __init__(self, watched: Watched, seed: int) -> None:
+    def __init__(self, watched, seed):
         self.watched, self.rng = watched, random.Random(seed)
-        self.happened: Counter[str] = Counter()
+        self.happened = Counter()
         agent = watched.collector._acting.actor.agent
         self._fails_in = {"policy": 0, "learner": 0}
         self._fail_sometimes(agent, "sample", "policy")
         self._fail_sometimes(watched.trainer.algorithm, "learn", "learner")
 
-    def round(self) -> None:
+    def round(self):
         kinds = ["environment", "policy", "learner", "logger", "break", "close"]
         kind = self.rng.choice([*kinds, "forgotten", "signal", "signal", "signal"])
         steps = self.rng.randint(1, 30)
@@ -196,10 +193,10 @@ class Interruptions:
         self.happened[kind] += 1
         self.watched.check()
 
-    def _with(self, kind: str, steps: int) -> None:
+    def _with(self, kind, steps):
         if kind == "environment":
             env = self.rng.choice(self.watched.envs.envs)
-            env.fails_in = self.rng.randint(1, 10)  # type: ignore[attr-defined]
+            env.fails_in = self.rng.randint(1, 10)
         elif kind in self._fails_in:
             self._fails_in[kind] = self.rng.randint(1, 10)
         logs = self.watched.trainer()
@@ -216,8 +213,8 @@ class Interruptions:
                 del logs
                 return
 
-    def _with_signal(self, steps: int) -> None:
-        def press(*_: Any) -> None:
+    def _with_signal(self, steps):
+        def press(*_):
             signal.raise_signal(signal.SIGINT)
 
         before = signal.signal(signal.SIGALRM, press)
@@ -230,10 +227,10 @@ class Interruptions:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
 
-    def _fail_sometimes(self, owner: Any, name: str, kind: str) -> None:
+    def _fail_sometimes(self, owner, name, kind):
         function = getattr(owner, name)
 
-        def flaky(*args: Any) -> Any:
+        def flaky(*args):
             self._fails_in[kind] -= 1
             if self._fails_in[kind] == 0:
                 raise PlannedError(kind)
@@ -242,7 +239,7 @@ class Interruptions:
         setattr(owner, name, flaky)
 
 
-def interrupt(rounds: int, module: Any, seed: int, **options: Any) -> Interruptions:
+def interrupt(rounds, module, seed, **options):
     """Interrupt a trainer so often, check it, and let go of it: no thread is left.
 
     A round that hangs ends the process after two minutes, with all its tracebacks.

@@ -1,7 +1,6 @@
 """Processes that stay from test to test: to start one takes three seconds of a core."""
 
 import inspect
-from typing import Any
 
 import ray
 
@@ -42,10 +41,10 @@ class AsyncProcess:
 class Kept:
     """What a handle is to an actor, to an object in such a process."""
 
-    def __init__(self, process: Any) -> None:
+    def __init__(self, process):
         self.process = process
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         if name.startswith("_") or name == "process":
             raise AttributeError(name)
         return Method(self.process, name)
@@ -54,7 +53,7 @@ class Kept:
 class Method:
     """A method of such an object: `remote` calls it."""
 
-    def __init__(self, process: Any, name: str) -> None:
+    def __init__(self, process, name):
         self.process, self.name = process, name
 
     def remote(self, *args):
@@ -64,9 +63,9 @@ class Method:
 class Processes:
     """Those that are free, and those that are in use."""
 
-    def __init__(self) -> None:
-        self.free: dict[Any, list[Any]] = {Process: [], AsyncProcess: []}
-        self.used: list[tuple[Any, Any]] = []
+    def __init__(self):
+        self.free = {Process: [], AsyncProcess: []}
+        self.used = []
 
     def keeps(self, kind):
         """Whether its actors are such objects."""

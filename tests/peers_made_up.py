@@ -1,9 +1,5 @@
 """A workload of peers that nobody runs, and what its sides might have answered."""
 
-from __future__ import annotations
-
-from typing import Any
-
 from yieldrl.benchmarks.peers.workloads import Demand, Workload
 
 SMALL = Workload(
@@ -19,7 +15,7 @@ SMALL = Workload(
 )
 
 
-def answer(speed: float, value: float = 120.0, seconds: float = 2.0) -> dict[str, Any]:
+def answer(speed, value=120.0, seconds=2.0):
     return {
         "steps": 50,
         "seconds": seconds,
@@ -32,7 +28,7 @@ def answer(speed: float, value: float = 120.0, seconds: float = 2.0) -> dict[str
     }
 
 
-def three_rounds() -> list[dict[str, Any]]:
+def three_rounds():
     speeds = [(200.0, 100.0), (90.0, 30.0), (400.0, 400.0)]
     return [
         {
@@ -45,6 +41,6 @@ def three_rounds() -> list[dict[str, Any]]:
     ]
 
 
-def with_compiled(rounds: list[dict[str, Any]], speed: float) -> list[dict[str, Any]]:
+def with_compiled(rounds, speed):
     """The same rounds, in which yieldrl was run compiled, too."""
     return [round_ | {"compiled": answer(speed)} for round_ in rounds]

@@ -1,20 +1,14 @@
-"""The contract of the four classes, on the two algorithms that exist."""
+"""The contract of the four classes, and parts of one's own in them."""
 
-import dataclasses
+from functools import partial
 
+import factories
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from factories import plain, train_logs
-from gymnasium.spaces import (
-    Box,
-    Dict,
-    Discrete,
-    MultiBinary,
-    MultiDiscrete,
-    Sequence,
-)
+from factories import config_of, plain, train_logs
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -22,27 +16,16 @@ from worlds import Counter
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Policy
-from yieldrl.algorithms import dqn, ppo
+from yieldrl.algorithms import a2c, dqn, ppo, ppo_lstm, reinforce
+from yieldrl.collectors import Collector
+from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv
 from yieldrl.experiments import CheckpointError
 from yieldrl.exports import JsonPolicy, describe
+from yieldrl.foundations import derive_seed
 from yieldrl.networks import Categorical
 
-SMALL = {
-    ppo: {"num_envs": 2, "num_steps": 16, "num_epochs": 2, "num_minibatches": 2},
-    dqn: {"num_envs": 2, "learning_starts": 20, "batch_size": 8, "buffer_size": 64},
-}
-
-
-def trainer_of(module, /, **kwargs):
-    fields = {f.name for f in dataclasses.fields(module.Config)}
-    values = SMALL[module] | {"total_steps": 96, "eval_every": 0}
-    config = values | {k: kwargs.pop(k) for k in list(kwargs) if k in fields}
-    return module.Trainer(module.Config(**config), **kwargs)
-
-
-def trained(trainer, count=None):
-    return train_logs(trainer, count)
+trainer_of = partial(factories.trainer_of, total_steps=96)
 
 
 @pytest.fixture(params=[ppo, dqn], ids=["ppo", "dqn"], scope="module")
@@ -106,33 +89,20 @@ class TestLoop:
 
     def test_a_learning_rate_changed_in_the_loop_counts(self, algorithm):
         trainer = trainer_of(algorithm, anneal_learning_rate=True)
-        rates = [log["logs"].get("learning_rate") for log in trained(trainer, 3)]
+        rates = [log["logs"].get("learning_rate") for log in train_logs(trainer, 3)]
         assert rates[-1] == trainer.algorithm.learning_rate
         trainer.algorithm.learning_rate = 5e-4
-        later = [log["logs"]["learning_rate"] for log in trained(trainer, 3)]
+        later = [log["logs"]["learning_rate"] for log in train_logs(trainer, 3)]
         assert set(later) == {trainer.algorithm.learning_rate} == {5e-4}
         for group in trainer.algorithm.optimizer.param_groups:
             group["lr"] = 0.0
         before = [p.clone() for p in trainer.model.parameters()]
-        assert trained(trainer)
+        assert train_logs(trainer)
         after = list(trainer.model.parameters())
         assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
 
 class TestParts:
-    def test_a_model_of_ones_own_is_trained(self, algorithm):
-        envs = gym.make("CartPole-v1")
-        config = algorithm.Config(**SMALL[algorithm], total_steps=96, eval_every=0)
-        spaces = envs.observation_space, envs.action_space
-        wide = dataclasses.replace(config, hidden_sizes=(7,))
-        model = algorithm.Model(*spaces, wide)
-        trainer = algorithm.Trainer(config, model=model)
-        assert trainer.model is model
-        before = [p.clone() for p in model.parameters()]
-        list(trainer())
-        after = list(model.parameters())
-        assert not all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
-
     def test_what_makes_a_model_gets_spaces_and_config(self, algorithm):
         given = []
 
@@ -149,6 +119,7 @@ class TestParts:
 
     def test_algorithm_and_agent_are_used_when_passed(self, algorithm):
         made = trainer_of(algorithm)
+        assert trainer_of(algorithm, model=made.model).model is made.model
         assert trainer_of(algorithm, algorithm=made.algorithm).model is made.model
         assert trainer_of(algorithm, agent=made.agent).agent is made.agent
         assert trainer_of(algorithm, buffer=made.buffer).buffer is made.buffer
@@ -200,28 +171,6 @@ class TestParts:
             trainer_of(dqn, env_id="Pendulum-v1")
         with pytest.raises(TypeError, match=r"ppo takes a .*ppo.*Config"):
             ppo.Trainer(dqn.Config())
-
-    @pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
-    def test_dropout_is_on_while_learning_and_off_while_acting(self):
-        modes = []
-
-        class Watched(ppo.Model):
-            def __init__(self, *args):
-                super().__init__(*args)
-                self.dropout = nn.Dropout(0.5)
-
-            def features(self, obs):
-                modes.append((self.dropout.training, torch.is_grad_enabled()))
-                return super().features(obs)
-
-        made = trainer_of(ppo)
-        model = Watched(
-            made.envs.single_observation_space,
-            made.envs.single_action_space,
-            made.config,
-        )
-        list(trainer_of(ppo, model=model)())
-        assert set(modes) == {(True, True), (False, False)}
 
 
 class Guesses(Policy):
@@ -340,20 +289,6 @@ class TestAgent:
         assert (extras["action"].abs() > 0.1).any()
         assert np.array_equal(extras["action"].clamp(-0.1, 0.1).numpy(), action)
 
-    def test_how_it_acts_may_be_replaced(self):
-        agent = self.agent(Discrete(9), Box(-1, 1, (3,)))
-        agent.explore = lambda obs: (torch.ones(16).long(), {})
-        action, _ = agent.sample(np.zeros((16, 3), dtype=np.float32))
-        assert action.tolist() == [1] * 16
-
-    def test_whole_numbers_are_rounded(self):
-        for dtype in (np.uint8, np.bool_):
-            space = Box(0, 1 if dtype is np.bool_ else 3, (2,), dtype)
-            agent = self.agent(space, Box(-1, 1, (3,)))
-            action, extras = agent.sample(np.ones((64, 3), dtype=np.float32))
-            assert all(space.contains(a) for a in action)
-            assert extras["action"].dtype == torch.float32
-
     def test_discrete_actions_that_do_not_start_at_zero(self):
         space = Discrete(3, start=5)
         agent = self.agent(space, Box(-1, 1, (3,)))
@@ -370,20 +305,9 @@ class TestAgent:
         agent.predict(obs)
         assert seen[0].data_ptr() == obs.ctypes.data
 
-    def test_a_loss_that_is_no_number_is_named(self, algorithm):
-        trainer = trainer_of(algorithm)
-        for log in trainer():
-            if log["log_type"] == "train":
-                break
-        name, parameter = next(iter(trainer.model.named_parameters()))
-        with torch.no_grad():
-            parameter.fill_(torch.nan)
-        with pytest.raises(FloatingPointError, match=name):
-            list(trainer())
-
 
 class TestCheckpoints:
-    @pytest.mark.parametrize("stop", [1, 33, 61])
+    @pytest.mark.parametrize("stop", [1, 61])
     def test_a_resumed_run_is_the_run(self, algorithm, stop, tmp_path):
         """N + M steps equal N steps, a file, and M steps, bit by bit."""
         env = {"env_id": "yieldrl/CartPole-v1", "eval_every": 24, "eval_episodes": 2}
@@ -432,3 +356,152 @@ class TestCheckpoints:
             trainer.evaluate(1)
         assert trainer.envs.closed
         trainer.close()
+
+
+class TestWithoutACritic:
+    def test_it_is_trained(self):
+        trainer = trainer_of(ppo, model=Guesses, total_steps=32)
+        before = [p.detach().clone() for p in trainer.model.parameters()]
+        logs = train_logs(trainer)
+        assert len(logs) == 8
+        logged = [log["logs"] for log in logs]
+        assert all(np.isfinite(x) for log in logged for x in log.values())
+        assert not any("value" in name or "variance" in name for name in logged[0])
+        assert not any(map(torch.equal, before, trainer.model.parameters()))
+        assert trainer.evaluate(1)["logs"]["episodes"] == 1
+
+    def test_its_advantages_are_the_returns_themselves(self):
+        options = {"gamma": 1.0, "gae_lambda": 1.0, "normalize_reward": False}
+        trainer = trainer_of(ppo, model=Guesses, **options)
+        while not trainer.learning_due:
+            trainer.collector.step()
+        rollout = trainer.buffer.rollout()
+        rollout["terminated"][:], rollout["truncated"][:] = False, False
+        prepared = trainer.algorithm.prepare(rollout)
+        ahead = torch.arange(8.0, 0, -1).unsqueeze(1).expand(8, 2)
+        torch.testing.assert_close(prepared["advantage"], ahead)
+
+
+class TestPolicy:
+    METHODS = frozenset({"forward", "evaluate_actions", "get_value"})
+
+    def test_one_that_misses_a_method_is_refused_when_made(self):
+        for missing in self.METHODS:
+            methods = dict.fromkeys(self.METHODS - {missing}, lambda self: None)
+            with pytest.raises(TypeError, match=missing):
+                type("Half", (Policy,), methods)(Box(-1, 1, (2,)), Discrete(2))
+
+    def test_one_without_a_critic_says_so(self):
+        spaces = Box(-9, 9, (4,)), Discrete(2)
+        assert not Guesses(*spaces).has_critic
+        assert ppo.Model(*spaces, ppo.Config()).has_critic
+        with pytest.raises(NotImplementedError, match="Guesses has no critic"):
+            Guesses(*spaces).get_value(torch.zeros(1, 4))
+
+
+class Recording(Collector):
+    """A collector of one's own: it keeps every reward that it saw."""
+
+    def __init__(self, trainer):
+        self.trainer, self.stepper = trainer, Stepper(trainer.envs)
+        self.obs = None
+        self.rewards = []
+
+    def step(self):
+        if self.obs is None:
+            self.reset(derive_seed(self.trainer.config.seed, "envs"))
+        action, extras = self.trainer.agent.sample(self.obs)
+        step = self.stepper.step(action)
+        transition = {"obs": self.obs, "action": action, **extras}
+        for name in ("next_obs", "reward", "terminated", "truncated"):
+            transition[name] = getattr(step, name)
+        self.trainer.buffer.add(transition)
+        self.trainer.agent.count_steps(len(action))
+        self.rewards.append(step.reward.copy())
+        self.obs = step.obs
+        return {}
+
+    def reset(self, seed):
+        self.obs = self.stepper.reset(seed)
+
+    def state_dict(self):
+        return {}
+
+    def load_state_dict(self, state):
+        self.obs = None
+        self.trainer.buffer.end_episodes()
+
+
+class WithRecording(ppo.Trainer):
+    def make_collector(self):
+        return Recording(self)
+
+
+def test_a_collector_of_ones_own_collects_the_same():
+    config = config_of(ppo, total_steps=32, eval_every=0)
+    own, usual = (kind(config) for kind in (WithRecording, ppo.Trainer))
+    assert train_logs(own) == train_logs(usual)
+    assert isinstance(own.collector, Recording)
+    assert len(own.collector.rewards) == 16
+
+
+class TestRecordedPolicy:
+    """The `log_prob` of a transition is that of the weights that acted."""
+
+    @pytest.mark.parametrize("module", [ppo, ppo_lstm])
+    def test_recording_and_recomputing_give_the_same_losses(self, module):
+        runs = []
+        for records in (False, True):
+            trainer = trainer_of(module, total_steps=32)
+            trainer.agent.records_log_prob = records
+            runs.append([log["logs"]["loss"] for log in train_logs(trainer)])
+        assert len(runs[0]) > 1
+        np.testing.assert_allclose(*runs, rtol=1e-4, atol=1e-5)
+
+    def test_weights_that_changed_in_between_are_noticed(self):
+        other, trainer = trainer_of(ppo), trainer_of(ppo)
+        next(log for log in other() if log["log_type"] == "train")
+        for _ in range(4):
+            trainer.collector.step()
+        # As a learner beside the collector would.
+        trainer.agent.learn(other.buffer.passes.minibatch())
+        for _ in range(4):
+            trainer.collector.step()
+        with pytest.raises(RuntimeError, match="records_log_prob = True"):
+            list(trainer())
+
+    def test_what_was_recorded_stays_right(self):
+        trainer = trainer_of(ppo)
+        trainer.agent.records_log_prob = True
+        for half in range(2):
+            for _ in range(4):
+                trainer.collector.step()
+            if half == 0:
+                rollout = trainer.buffer.rollout()
+                acted = trainer.model.evaluate_actions(
+                    rollout["obs"].flatten(0, 1), rollout["action"].flatten(0, 1)
+                )[0].detach()
+                with torch.no_grad():
+                    for parameter in trainer.model.parameters():
+                        parameter.add_(0.1)
+                trainer.agent.policy_version += 1
+        prepared = trainer.algorithm.prepare(trainer.buffer.rollout())
+        torch.testing.assert_close(prepared["log_prob"][:4].flatten(), acted)
+        assert (
+            trainer.buffer.rollout()["policy_version"][:, 0].tolist()
+            == [0] * 4 + [1] * 4
+        )
+
+
+@pytest.mark.parametrize(
+    ("module", "env_id"),
+    [(ppo, "Pendulum-v1"), (a2c, "CartPole-v1"), (reinforce, "Pendulum-v1")],
+)
+def test_what_gradient_steps_of_policy_gradients_say(module, env_id):
+    trainer = trainer_of(module, env_id=env_id, total_steps=8000)
+    logs = next(x["logs"] for x in trainer() if x["log_type"] == "train")
+    assert logs["learning_rate"] == pytest.approx(trainer.config.learning_rate)
+    assert ("policy_std" in logs) == (env_id == "Pendulum-v1")
+    assert ("explained_variance" in logs) == (module is not reinforce)
+    if env_id == "Pendulum-v1":
+        assert float(logs["policy_std"]) == pytest.approx(1.0)

@@ -24,34 +24,26 @@ ROOT = str(Path(__file__).parents[1])
 POINTS = 3  # lines of every run; sixty of each were tried
 OFF_POLICY = {"learning_starts": 8, "batch_size": 4, "hidden_sizes": (4,)}
 ON_POLICY = {"num_steps": 4, "hidden_sizes": (4,)}
+IMAGINED = {"sequence_length": 2, "horizon": 2, "memory_size": 4}
 CASES = {
     ppo: {**ON_POLICY, "num_minibatches": 1, "num_epochs": 2},
     ppo_lstm: {**ON_POLICY, "num_minibatches": 2, "num_epochs": 1, "lstm_size": 4},
     reinforce: {"num_episodes": 2, "hidden_sizes": (4,)},
     dqn: {**OFF_POLICY, "target_every": 3, "train_every": 4},
     sac: {**OFF_POLICY, "train_every": 4},
-    dreamer: {
-        **OFF_POLICY,
-        "train_every": 4,
-        "sequence_length": 2,
-        "horizon": 2,
-        "memory_size": 4,
-    },
+    dreamer: {**OFF_POLICY, **IMAGINED, "train_every": 4},
     q_learning: {},
     behavior_cloning: {"batch_size": 4, "num_epochs": 1, "hidden_sizes": (4,)},
 }
 
 
 def trainer_of(module):
-    options = {"total_steps": 32, "eval_every": 0, "device": "cpu"}
+    options = {**CASES[module], "total_steps": 32, "eval_every": 0, "device": "cpu"}
     if module is behavior_cloning:
         options["demonstration_steps"] = options.pop("total_steps")
-        return module.Trainer(module.Config(**CASES[module], **options))
-    config = module.Config(**CASES[module], **options)
-    if module is sac:
-        return module.Trainer(config)  # Pendulum, as its actions are continuous
-    if module is q_learning:
-        return module.Trainer(config)  # FrozenLake, whose states can be numbered
+    config = module.Config(**options)
+    if module in (behavior_cloning, q_learning, sac):
+        return module.Trainer(config)  # whose spaces are not a Counter's
     return module.Trainer(config, envs=SerialVectorEnv([lambda: Counter(5)] * 2))
 
 
@@ -82,8 +74,7 @@ class Interruption:
 
 def train(trainer, at=None):
     with Interruption(at) as interruption:
-        for _ in trainer():
-            pass
+        list(trainer())
     return interruption.lines
 
 

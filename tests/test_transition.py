@@ -3,7 +3,6 @@
 import inspect
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 from factories import trainer_of
@@ -15,11 +14,11 @@ LOSSES = {"a2c": "loss", "dqn": "loss", "ppo": "loss", "sac": "critic_loss"}
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_six_names_lie_between_the_call_and_the_loss(name: str) -> None:
+def test_six_names_lie_between_the_call_and_the_loss(name):
     trainer, found = trainer_of(name), []
     loss = getattr(trainer.algorithm, LOSSES[name])
 
-    def followed(*args: Any) -> Any:
+    def followed(*args):
         frame = inspect.currentframe()
         while frame is not None:
             path = Path(frame.f_code.co_filename)
@@ -38,7 +37,7 @@ def test_six_names_lie_between_the_call_and_the_loss(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_no_part_has_more_than_four_ancestors_of_ours(name: str) -> None:
+def test_no_part_has_more_than_four_ancestors_of_ours(name):
     with trainer_of(name) as trainer:
         parts = trainer, trainer.agent, trainer.algorithm, trainer.model
         for part in parts:

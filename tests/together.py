@@ -21,16 +21,9 @@ COMMAND = (
     "train ppo --env-id yieldrl/CartPole-v1 --total-steps 2048 --num-steps 32"
     " --eval-every 1024 --run-name both"
 )
-SETTINGS = {
-    "env_id": "yieldrl/CartPole-v1",
-    "num_envs": 4,
-    "num_steps": 16,
-    "num_minibatches": 2,
-    "total_steps": 1024,
-    "eval_every": 512,
-    "eval_episodes": 2,
-    "normalize_observation": True,
-}
+SETTINGS = {"env_id": "yieldrl/CartPole-v1", "num_envs": 4, "num_steps": 16}
+SETTINGS |= {"num_minibatches": 2, "total_steps": 1024, "eval_every": 512}
+SETTINGS |= {"eval_episodes": 2, "normalize_observation": True}
 
 
 def graphs(_):

@@ -1,11 +1,7 @@
 """A small policy whose actions are chunks of tokens, as a VLA's are."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from yieldrl.abstractions import Policy
 
@@ -19,9 +15,7 @@ class Tokens(Policy):
         config: Ignored.
     """
 
-    def __init__(
-        self, observation_space: Any, action_space: Any, config: Any = None
-    ) -> None:
+    def __init__(self, observation_space, action_space, config=None):
         super().__init__(observation_space, action_space)
         nvec = getattr(action_space, "nvec", None)
         self.length = 1 if nvec is None else len(nvec)
@@ -32,20 +26,20 @@ class Tokens(Policy):
         self.critic = nn.Linear(8, 1)
         self.chunks = nvec is not None
 
-    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+    def parameter_groups(self):
         return {
             "policy": list(self.actor.parameters()),
             "value": list(self.critic.parameters()),
             "adapters": list(self.adapter.parameters()),
         }
 
-    def _look(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+    def _look(self, obs):
         features = self.body(obs).tanh()
         logits = self.actor(features) + self.adapter(features)
         logits = logits.view(-1, self.length, 1, self.options)
         return logits.log_softmax(-1), self.critic(features).squeeze(1)
 
-    def _act(self, obs: Tensor, generator: Any, mode: bool) -> Any:
+    def _act(self, obs, generator, mode):
         log_probs, value = self._look(obs)
         noise = torch.empty_like(log_probs).exponential_(generator=generator)
         tokens = (log_probs if mode else log_probs - noise.log()).argmax(-1)
@@ -53,20 +47,18 @@ class Tokens(Policy):
         action = tokens.squeeze(2)
         return action if self.chunks else action.squeeze(1), log_prob, value
 
-    def forward(self, obs: Any, deterministic: bool = False) -> Any:
+    def forward(self, obs, deterministic=False):
         return self._act(obs, None, deterministic)
 
-    def sample(
-        self, obs: Any, generator: torch.Generator, *, record: bool = False
-    ) -> tuple[Tensor, dict[str, Tensor]]:
+    def sample(self, obs, generator, *, record=False):
         action, log_prob, value = self._act(obs, generator, False)
         return action, {"log_prob": log_prob, "value": value}
 
-    def evaluate_actions(self, obs: Any, action: Tensor) -> Any:
+    def evaluate_actions(self, obs, action):
         log_probs, value = self._look(obs)
         tokens = action.view(len(action), self.length, 1, 1)
         entropy = -(log_probs.exp() * log_probs).sum(-1)
         return log_probs.gather(-1, tokens).squeeze(-1), entropy, value
 
-    def get_value(self, obs: Any) -> Tensor:
+    def get_value(self, obs):
         return self._look(obs)[1]

@@ -1,7 +1,6 @@
 """Observations of a small robot, and folders of small models as the hub has them."""
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +16,9 @@ from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
 from yieldrl.vla.tokenizer import SentenceTokenizer, tiny_tokenizer
 
 reason = "models of vision and language need the packages of yieldrl[vla]"
-transformers: Any = pytest.importorskip("transformers", reason=reason)
+transformers = pytest.importorskip("transformers", reason=reason)
 pytest.importorskip("peft", reason=reason)
-safetensors: Any = pytest.importorskip("safetensors.torch", reason=reason)
+safetensors = pytest.importorskip("safetensors.torch", reason=reason)
 load_file, save_file = safetensors.load_file, safetensors.save_file
 
 TEXT = Utf8Text(40)
@@ -61,48 +60,25 @@ def randomize(module):
 
 def openvla_backbone(fused=True):
     """A small network of OpenVLA's kind."""
-    siglip = VisionConfig(
-        image_size=28, patch_size=14, width=12, depth=1, heads=2, hidden=20
-    )
-    dinov2 = VisionConfig(
-        image_size=28,
-        patch_size=14,
-        width=16,
-        depth=1,
-        heads=2,
-        hidden=24,
-        registers=4,
-        class_token=True,
-        layer_scale=True,
-        **IMAGENET,
-    )
+    sizes = {"image_size": 28, "patch_size": 14, "depth": 1, "heads": 2}
+    siglip = VisionConfig(width=12, hidden=20, **sizes)
+    more = {"registers": 4, "class_token": True, "layer_scale": True, **IMAGENET}
+    dinov2 = VisionConfig(width=16, hidden=24, **sizes, **more)
     words = tiny_tokenizer(["go", "to"])
     entries = words.vocab_size + 64
     tokenizer = SentenceTokenizer(words.tokenizer, first=0, template=PROMPT)
-    language_model = transformers.LlamaForCausalLM(
-        transformers.LlamaConfig(**text_config(entries + 64))
-    )
-    backbone = PrismaticBackbone(
-        FusedVision(dinov2, siglip if fused else None),
-        language_model,
-        tokenizer,
-        vocab_size=entries,
-    )
-    return randomize(backbone)
+    config = transformers.LlamaConfig(**text_config(entries + 64))
+    language_model = transformers.LlamaForCausalLM(config)
+    vision = FusedVision(dinov2, siglip if fused else None)
+    parts = vision, language_model, tokenizer
+    return randomize(PrismaticBackbone(*parts, vocab_size=entries))
 
 
 def text_config(vocab_size):
-    return {
-        "vocab_size": vocab_size,
-        "hidden_size": 32,
-        "intermediate_size": 48,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "num_key_value_heads": 2,
-        "bos_token_id": 0,
-        "eos_token_id": None,
-        "pad_token_id": None,
-    }
+    sizes = {"vocab_size": vocab_size, "hidden_size": 32, "intermediate_size": 48}
+    sizes |= {"num_hidden_layers": 2, "num_attention_heads": 2}
+    ends = {"bos_token_id": 0, "eos_token_id": None, "pad_token_id": None}
+    return {**sizes, **ends, "num_key_value_heads": 2}
 
 
 def write_openvla(folder, backbone, *, drop=None):
@@ -130,32 +106,20 @@ def write_openvla(folder, backbone, *, drop=None):
     write_json(folder / "model.safetensors.index.json", index)
     backbone.tokenizer.tokenizer.save(str(folder / "tokenizer.json"))
     fused = backbone.vision_backbone.fused_featurizer is not None
-    write_json(
-        folder / "config.json",
-        {
-            "architectures": ["OpenVLAForActionPrediction"],
-            "model_type": "openvla",
-            "use_fused_vision_backbone": fused,
-            "image_sizes": [28, 28],
-            "vision_num_heads": [2, 2],
-            "pad_to_multiple_of": 64,
-            "n_action_bins": 33,
-            "text_config": {
-                "model_type": "llama",
-                "torch_dtype": "float32",
-                **text_config(backbone.vocab_size + 64),
-            },
-            "norm_stats": {
-                "robot": {
-                    "action": {
-                        "q01": [-2.0, 1.0],
-                        "q99": [2.0, 3.0],
-                        "mask": [True, True],
-                    }
-                }
-            },
-        },
-    )
+    text = {"model_type": "llama", "torch_dtype": "float32"}
+    action = {"q01": [-2.0, 1.0], "q99": [2.0, 3.0], "mask": [True, True]}
+    values = {
+        "architectures": ["OpenVLAForActionPrediction"],
+        "model_type": "openvla",
+        "use_fused_vision_backbone": fused,
+        "image_sizes": [28, 28],
+        "vision_num_heads": [2, 2],
+        "pad_to_multiple_of": 64,
+        "n_action_bins": 33,
+        "text_config": {**text, **text_config(backbone.vocab_size + 64)},
+        "norm_stats": {"robot": {"action": action}},
+    }
+    write_json(folder / "config.json", values)
     return folder
 
 
@@ -166,51 +130,21 @@ def write_pi0(folder, state_dim=5, action_dim=6):
     size = tokenizer.vocab_size
     layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     gemma = {"num_key_value_heads": 1, "head_dim": 8, "vocab_size": size + 1, **layers}
-    config = transformers.PI0Config(
-        vlm_config={
-            "model_type": "paligemma",
-            "text_config": {
-                "model_type": "gemma",
-                "hidden_size": 16,
-                "bos_token_id": 0,
-                "pad_token_id": None,
-                **gemma,
-            },
-            "vision_config": {
-                "model_type": "siglip_vision_model",
-                "hidden_size": 12,
-                "patch_size": 14,
-                "image_size": 28,
-                "vision_use_head": False,
-                **layers,
-            },
-            "projection_dim": 16,
-            "image_token_id": size,
-        },
-        dit_config={
-            "model_type": "gemma",
-            "hidden_size": 16,
-            "pad_token_id": None,
-            **gemma,
-        },
-        chunk_size=4,
-        max_state_dim=state_dim,
-        max_action_dim=action_dim,
-        num_inference_steps=3,
-    )
+    gemma |= {"model_type": "gemma", "hidden_size": 16, "pad_token_id": None}
+    vision = {"hidden_size": 12, "patch_size": 14, "image_size": 28, **layers}
+    vision |= {"model_type": "siglip_vision_model", "vision_use_head": False}
+    vlm = {"model_type": "paligemma", "projection_dim": 16, "image_token_id": size}
+    vlm |= {"text_config": {**gemma, "bos_token_id": 0}, "vision_config": vision}
+    sizes = {"max_state_dim": state_dim, "max_action_dim": action_dim}
+    sizes |= {"chunk_size": 4, "num_inference_steps": 3}
+    config = transformers.PI0Config(vlm_config=vlm, dit_config=gemma, **sizes)
     torch.manual_seed(0)
     transformers.PI0ForConditionalGeneration(config).save_pretrained(folder)
     return folder
 
 
-VISION = {
-    "hidden_size": 12,
-    "intermediate_size": 24,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "patch_size": 14,
-    "image_size": 28,
-}
+VISION = {"hidden_size": 12, "intermediate_size": 24, "num_hidden_layers": 2}
+VISION |= {"num_attention_heads": 2, "patch_size": 14, "image_size": 28}
 
 
 def llava(size):

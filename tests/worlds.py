@@ -1,20 +1,15 @@
 """Environments whose every observation is known beforehand."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
-from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from yieldrl.envs import TorchVectorEnv
 
 
-def blind(envs: Any) -> Any:
+def blind(envs):
     """`envs`; on a CPU it steps and draws now as on a GPU or compiled."""
     envs._can_branch = False
     return envs
@@ -27,22 +22,22 @@ class TorchSines:
     on the processor. With these in its place, an original must give what the copy does.
     """
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module):
         self._module = module
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self._module, name)
 
     @staticmethod
-    def sin(x: float) -> float:
+    def sin(x):
         return torch.tensor(x, dtype=torch.float64).sin().item()
 
     @staticmethod
-    def cos(x: float) -> float:
+    def cos(x):
         return torch.tensor(x, dtype=torch.float64).cos().item()
 
     @classmethod
-    def replace(cls, monkeypatch: Any, module: Any) -> None:
+    def replace(cls, monkeypatch, module):
         """Let a module of Gymnasium's compute with them."""
         for name in ("np", "math"):
             if hasattr(module, name):
@@ -52,47 +47,45 @@ class TorchSines:
                 monkeypatch.setattr(module, name, getattr(cls, name))
 
 
-class Counter(gym.Env[np.ndarray, int]):
+class Counter(gym.Env):
     """Counts its steps: observation `[episode, step]`, reward `step`.
 
     It ends after `length` steps, by termination in even episodes and by truncation in
     odd ones, so every kind of end is met, at times that differ between copies.
     """
 
-    def __init__(self, length: int = 3) -> None:
+    def __init__(self, length=3):
         self.observation_space = Box(-np.inf, np.inf, (2,), np.float32)
         self.action_space = Discrete(2)
         self.length = length
         self.episode = -1
         self.step_number = 0
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.episode += 1
         self.step_number = 0
         return self._obs(), {}
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action):
         self.step_number += 1
         ended = self.step_number == self.length
         terminated = ended and self.episode % 2 == 0
         truncated = ended and self.episode % 2 == 1
         return self._obs(), float(self.step_number), terminated, truncated, {}
 
-    def _obs(self) -> np.ndarray:
+    def _obs(self):
         return np.array([self.episode, self.step_number], dtype=np.float32)
 
 
 class Reusing(Counter):
     """Writes every observation into one and the same array."""
 
-    def __init__(self, length: int = 3) -> None:
+    def __init__(self, length=3):
         super().__init__(length)
         self.array = np.zeros(2, dtype=np.float32)
 
-    def _obs(self) -> np.ndarray:
+    def _obs(self):
         self.array[:] = self.episode, self.step_number
         return self.array
 
@@ -100,11 +93,11 @@ class Reusing(Counter):
 class Broken(Counter):
     """Gives a number that is not one at its second step."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what):
         super().__init__(length=5)
         self.what = what
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action):
         obs, reward, terminated, truncated, info = super().step(action)
         if self.step_number == 2 and self.what == "reward":
             reward = float("nan")
@@ -122,20 +115,20 @@ class Doors(TorchVectorEnv):
 
     noise_size = 1
 
-    def __init__(self, num_envs: int = 1, rows: tuple[int, ...] = (4,), **kwargs: Any):
+    def __init__(self, num_envs=1, rows=(4,), **kwargs):
         self.rows = rows
         one = len(rows) == 1
         self.single_action_space = Discrete(rows[0]) if one else MultiDiscrete(rows)
-        bits: Any = np.bool_
+        bits = np.bool_
         self.single_observation_space = Dict(
             there=Box(-1, 1, (2,)), action_mask=Box(0, 1, (sum(rows),), bits)
         )
         super().__init__(num_envs, **kwargs)
 
-    def initial_state(self, noise: Tensor) -> Tensor:
+    def initial_state(self, noise):
         return (noise * 2**31).long()
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state, action):
         chosen = action.reshape(len(action), -1)
         parts = self.open(state).split(self.rows, dim=1)
         tried = [p.gather(1, chosen[:, i : i + 1]) for i, p in enumerate(parts)]
@@ -143,7 +136,7 @@ class Doors(TorchVectorEnv):
         state = (state * 1103515245 + 12345) % 2**31  # a generator of numbers
         return state, reward, torch.zeros_like(reward, dtype=torch.bool)
 
-    def open(self, state: Tensor) -> Tensor:
+    def open(self, state):
         """Which doors are open, bool `[N, sum(rows)]`."""
         number, doors = state[0].unsqueeze(1) >> 8, torch.arange(sum(self.rows))
         first, never_locked = 0, torch.zeros(state.shape[1], sum(self.rows)).bool()
@@ -152,7 +145,7 @@ class Doors(TorchVectorEnv):
             first += row
         return (number >> doors & 1).bool() | never_locked
 
-    def observe(self, state: Tensor) -> dict[str, Tensor]:
+    def observe(self, state):
         there = torch.ones(state.shape[1], 2)
         return {"there": there, "action_mask": self.open(state)}
 
@@ -164,10 +157,10 @@ class Walk(TorchVectorEnv):
     single_action_space = Box(-1, 1, ())
     noise_size = 2
 
-    def initial_state(self, noise: Tensor) -> Tensor:
+    def initial_state(self, noise):
         return noise - 0.5
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state, action):
         state = state + action
         return state, state.sum(0), state[0].abs() > 2
 
@@ -179,33 +172,33 @@ class Lasting(TorchVectorEnv):
     single_action_space = Box(-1, 1, ())
     noise_size = 1
 
-    def initial_state(self, noise: Tensor) -> Tensor:
+    def initial_state(self, noise):
         length = torch.arange(noise.shape[-1], dtype=noise.dtype) + 2
         return torch.stack((noise[0], length, torch.zeros_like(length)))
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state, action):
         start, length, step = state
         state = torch.stack((start, length, step + 1))
         return state, step + 1, step + 1 >= length
 
-    def observe(self, state: Tensor) -> Tensor:
+    def observe(self, state):
         return torch.stack((state[0], state[2]), dim=1)
 
 
 class Idle:
     """An agent that always answers zero."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.sample_step = 0
 
-    def sample(self, obs: Any) -> tuple[Any, dict[str, Any]]:
+    def sample(self, obs):
         return np.zeros(len(obs), dtype=np.int64), {}
 
-    def predict(self, obs: Any) -> Any:
+    def predict(self, obs):
         return np.zeros(len(obs), dtype=np.int64)
 
 
-class Follow(gym.Env[np.ndarray, np.ndarray]):
+class Follow(gym.Env):
     """Say the number that you see: the reward is minus the squared miss, as a share of
     the box. Episodes end by termination after one step, so `Q(s, a)` is the reward.
 
@@ -213,23 +206,19 @@ class Follow(gym.Env[np.ndarray, np.ndarray]):
     [-1, 1], asks for is stretched to it.
     """
 
-    def __init__(self, center: float = 0.0, half_width: float = 1.0) -> None:
+    def __init__(self, center=0.0, half_width=1.0):
         self.center, self.half_width = center, half_width
         self.observation_space = Box(-1, 1, (1,), np.float32)
         low, high = center - half_width, center + half_width
         self.action_space = Box(low, high, (1,), np.float32)
         self.obs = np.zeros(1, dtype=np.float32)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.obs = self.np_random.uniform(-1, 1, 1).astype(np.float32)
         return self.obs, {}
 
-    def step(
-        self, action: np.ndarray
-    ) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action):
         assert self.action_space.contains(action)
         said = (float(action[0]) - self.center) / self.half_width
         return self.obs, -((said - float(self.obs[0])) ** 2), True, False, {}
