@@ -6,7 +6,6 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
 from rollouts import gradients, rollout_of
-from torch import nn
 
 from yieldrl.algorithms import a2c, ppo
 
@@ -87,29 +86,13 @@ def test_advantages_can_be_normalized():
 
 def test_the_step_is_rmsprops():
     """Equations S2 and S3: g <- alpha g + (1 - alpha) d^2, theta -= eta d / sqrt(g)."""
-    algorithm = algorithm_of(learning_rate=0.1)
-    before = [p.clone() for p in algorithm.model.parameters()]
-    direction = [torch.full_like(p, 2.0) for p in algorithm.model.parameters()]
-    square = 0.0
-    for step in range(1, 3):
-        for parameter, gradient in zip(
-            algorithm.model.parameters(), direction, strict=True
-        ):
-            parameter.grad = gradient.clone()
+    algorithm, square = algorithm_of(learning_rate=0.1), 0.0
+    for _ in range(2):
+        before = [p.detach().clone() for p in algorithm.model.parameters()]
+        for parameter in algorithm.model.parameters():
+            parameter.grad = torch.full_like(parameter, 2.0)
         algorithm.optimizer.step()
         square = 0.99 * square + 0.01 * 4
         moved = 0.1 * 2 / (square**0.5 + 1e-5)
         for new, old in zip(algorithm.model.parameters(), before, strict=True):
             torch.testing.assert_close(old - new, torch.full_like(new, moved))
-        before = [nn.Parameter(p.clone()) for p in algorithm.model.parameters()]
-        assert step in (1, 2)
-
-
-@pytest.mark.slow
-def test_it_learns_to_balance():
-    trainer = a2c.Trainer(a2c.Config(total_steps=60_000, eval_every=0))
-    untrained = trainer.evaluate(20)["logs"]["episode_return"]
-    for _ in trainer():
-        pass
-    assert untrained < 150
-    assert trainer.evaluate(20)["logs"]["episode_return"] > 400

@@ -1,22 +1,18 @@
 """Behaviour cloning: whom it learns from, what it learns, and that it needs to."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
+from functools import partial
 
+import factories
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
 from factories import step, train_logs
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
-from lettered import Lettered
 from tensordict import TensorDict
-from torch import Tensor, nn
 from worlds import Counter, Follow
 
-from yieldrl.abstractions import Policy
 from yieldrl.algorithms import behavior_cloning, dqn, ppo_lstm
 from yieldrl.collectors import AsyncCollector
 from yieldrl.collectors.expert import random_actions
@@ -24,34 +20,38 @@ from yieldrl.envs import SerialVectorEnv
 from yieldrl.envs.wrappers import ActionChunks, EpisodeStatistics
 
 VECTOR = Box(-1, 1, (3,), np.float32)
-SMALL: dict[str, Any] = {"num_envs": 2, "demonstration_steps": 40, "num_epochs": 2}
-SMALL |= {"batch_size": 8, "hidden_sizes": (8,), "eval_every": 0, "device": "cpu"}
 
 
-def config_of(**options: Any) -> behavior_cloning.Config:
-    return behavior_cloning.Config(**{**SMALL, **options})
+SMALL = {"demonstration_steps": 40, "eval_every": 0, "num_envs": 2}
+config_of = partial(factories.config_of, behavior_cloning, **SMALL)
 
 
-def trained(trainer: Any) -> list[dict[str, Any]]:
+def algorithm_of(**options):
+    return factories.algorithm_of(
+        behavior_cloning, VECTOR, Discrete(3), **{**SMALL, **options}
+    )
+
+
+def trained(trainer):
     """Train; what the gradient steps logged."""
     return [log["logs"] for log in train_logs(trainer)]
 
 
-def seven(envs: Any, obs: Any) -> Any:
+def seven(envs, obs):
     return np.zeros(7, np.int64)
 
 
-def balance(envs: Any, obs: Any) -> Any:
+def balance(envs, obs):
     """A linear rule of four numbers that balances CartPole's pole for ever."""
     return (obs @ np.array([0.1, 0.2, 2.0, 1.0]) > 0).astype(np.int64)
 
 
-def copy_number(envs: Any, obs: Any) -> Any:
+def copy_number(envs, obs):
     """What `Follow` asks for."""
     return obs
 
 
-def alternate(envs: Any, obs: Any) -> Any:
+def alternate(envs, obs):
     """The step's number, modulo 2: of Counter's observations."""
     return obs[:, 1].astype(np.int64) % 2
 
@@ -59,39 +59,12 @@ def alternate(envs: Any, obs: Any) -> Any:
 HERE = __name__
 
 
-def chunks() -> ActionChunks:
+def chunks():
     return ActionChunks(SerialVectorEnv([Counter] * 2), 2)
 
 
-class Parts(Policy):
-    """Says the log-probability of every part of a chunk `[B, L, D]` apart."""
-
-    def __init__(self, length: int, size: int) -> None:
-        super().__init__(VECTOR, Box(-9, 9, (length, size), np.float32))
-        self.shape = length, size
-        self.mean = nn.Parameter(torch.zeros(self.shape))
-
-    def forward(self, obs: Any, deterministic: bool = False) -> Any:
-        action = self.mean.expand(len(obs), *self.shape)
-        return action, *self.evaluate_actions(obs, action)[::2]
-
-    def evaluate_actions(self, obs: Any, action: Tensor) -> Any:
-        log_prob = -(action - self.mean).square()
-        return log_prob, torch.zeros(len(obs)), self.get_value(obs)
-
-    def get_value(self, obs: Any) -> Tensor:
-        return torch.zeros(len(obs))
-
-
 class TestLoss:
-    def algorithm(self, action_space: Any = None, **options: Any) -> Any:
-        config = config_of(**options)
-        space = Discrete(3) if action_space is None else action_space
-        torch.manual_seed(0)
-        model = behavior_cloning.Model(VECTOR, space, config)  # type: ignore[arg-type]
-        return behavior_cloning.Algorithm(model, config)
-
-    def batch(self, **entries: Tensor) -> TensorDict:
+    def batch(self, **entries):
         generator = torch.Generator().manual_seed(1)
         obs = torch.randn(4, 3, generator=generator)
         action = torch.tensor([0, 2, 1, 2])
@@ -99,9 +72,9 @@ class TestLoss:
         batch = {"obs": obs, "action": action, "returns": returns, **entries}
         return TensorDict(batch, [4])
 
-    def test_by_hand(self) -> None:
+    def test_by_hand(self):
         """`-log softmax(logits)[a]`, and half the squared error times its weight."""
-        algorithm, data = self.algorithm(value_coef=0.25), self.batch()
+        algorithm, data = algorithm_of(value_coef=0.25), self.batch()
         log_p = algorithm.model.action(data["obs"]).log_softmax(1)
         likelihood = log_p[range(4), data["action"]].mean()
         error = (algorithm.model.get_value(data["obs"]) - data["returns"]).square()
@@ -110,8 +83,8 @@ class TestLoss:
         torch.testing.assert_close(logs["log_likelihood"], likelihood.detach())
         assert not any(value.requires_grad for value in logs.values())
 
-    def test_returns_of_episodes_that_were_cut_are_bootstrapped(self) -> None:
-        algorithm = self.algorithm()
+    def test_returns_of_episodes_that_were_cut_are_bootstrapped(self):
+        algorithm = algorithm_of()
         after = torch.randn(4, 3)
         discount = torch.tensor([0.0, 0.5, 0.25, 0.0])
         data = self.batch(next_obs=after, discount=discount)
@@ -120,16 +93,16 @@ class TestLoss:
         assert torch.equal(algorithm.value_target(data), expected)
         assert torch.equal(algorithm.value_target(self.batch()), data["returns"])
 
-    def test_without_weight_the_critic_is_left_alone(self) -> None:
-        algorithm = self.algorithm(value_coef=0.0)
+    def test_without_weight_the_critic_is_left_alone(self):
+        algorithm = algorithm_of(value_coef=0.0)
         before = [p.clone() for p in algorithm.model.critic.parameters()]
         logs = step(algorithm, self.batch())
         assert "value_loss" not in logs
         after = list(algorithm.model.critic.parameters())
         assert all(map(torch.equal, before, after))
 
-    def test_actions_that_do_not_exist_do_not_count(self) -> None:
-        algorithm = self.algorithm()
+    def test_actions_that_do_not_exist_do_not_count(self):
+        algorithm = algorithm_of()
         log_prob = torch.arange(12.0).view(2, 3, 2)
         chunks = {"action": torch.zeros(2, 3, 2), "num_steps": torch.tensor([3, 1])}
         data = TensorDict(chunks, [2])
@@ -145,17 +118,10 @@ class TestLoss:
         single = TensorDict({"action": torch.zeros(2, 3)}, [2])
         assert algorithm.log_likelihood(torch.ones(2, 1, 3), single).item() == 3
 
-    def test_a_policy_without_a_critic(self) -> None:
-        algorithm = behavior_cloning.Algorithm(Lettered(), config_of())
-        data = self.batch(action=torch.tensor([[1], [2], [1], [2]]))
-        first, *_, last = [step(algorithm, data) for _ in range(50)]
-        assert float(last["log_likelihood"]) > float(first["log_likelihood"])
-        assert "value_loss" not in last
-
 
 class TestDemonstrations:
     @pytest.mark.parametrize("env_id", ["CartPole-v1", "yieldrl/CartPole-v1"])
-    def test_noise_is_executed_and_not_recorded(self, env_id: str) -> None:
+    def test_noise_is_executed_and_not_recorded(self, env_id):
         """Nine of ten steps go the wrong way half the time; what is kept is right."""
         rule = f"{HERE}:{'balance' if env_id == 'CartPole-v1' else 'balance_tensors'}"
         config = config_of(
@@ -176,25 +142,8 @@ class TestDemonstrations:
         trained(again)
         assert torch.equal(again.buffer.rollout()["obs"], rollout["obs"])
 
-    @pytest.mark.parametrize(
-        "space",
-        [
-            MultiBinary(2),
-            MultiDiscrete([2, 3], start=[5, 1]),
-            Box(np.array([-1.0, 5.0]), np.array([1.0, 6.0]), dtype=np.float64),
-            Box(0, 3, (1,), np.uint8),
-        ],
-    )
-    def test_random_actions_are_all_there_are(self, space: Any) -> None:
-        generator = torch.Generator().manual_seed(0)
-        drawn = random_actions(space, 200, generator).numpy().astype(space.dtype)
-        assert all(space.contains(action) for action in drawn)
-        values = [len(np.unique(column)) for column in drawn.reshape(200, -1).T]
-        kinds = {2, 3, 4, 200}
-        assert set(values) <= kinds
-
     @pytest.mark.parametrize("mode", list(gym.vector.AutoresetMode))
-    def test_every_autoreset_mode(self, mode: Any) -> None:
+    def test_every_autoreset_mode(self, mode):
         envs = gym.vector.SyncVectorEnv([lambda: Counter(4)] * 2, autoreset_mode=mode)
         config = config_of(demonstrations=f"{HERE}:alternate", demonstration_steps=30)
         trainer = behavior_cloning.Trainer(config, envs=envs)
@@ -205,82 +154,59 @@ class TestDemonstrations:
         assert steps.max() == 3  # an episode's last observation is acted on by nobody
 
 
-def balance_tensors(envs: Any, obs: Any) -> Any:
+@pytest.mark.parametrize(
+    "space",
+    [
+        MultiBinary(2),
+        MultiDiscrete([2, 3], start=[5, 1]),
+        Box(np.array([-1.0, 5.0]), np.array([1.0, 6.0]), dtype=np.float64),
+        Box(0, 3, (1,), np.uint8),
+    ],
+)
+def test_random_actions_are_all_there_are(space):
+    generator = torch.Generator().manual_seed(0)
+    drawn = random_actions(space, 200, generator).numpy().astype(space.dtype)
+    assert all(space.contains(action) for action in drawn)
+    values = {len(np.unique(column)) for column in drawn.reshape(200, -1).T}
+    assert values <= {2, 3, 4, 200}
+
+
+def balance_tensors(envs, obs):
     return torch.from_numpy(balance(envs, obs.numpy()))
 
 
-class TestChunks:
-    def test_the_expert_acts_step_by_step(self) -> None:
-        config = config_of(demonstrations=f"{HERE}:alternate")
-        trainer = behavior_cloning.Trainer(config, envs=chunks())
-        trained(trainer)
-        rollout = trainer.buffer.rollout()
-        assert rollout["action"].shape == (20, 2)
-        assert rollout["obs"][:4, 0, 1].tolist() == [0, 1, 2, 0]
-        assert trainer.agent.sample_step == 40
-        assert trainer.evaluate(2)["logs"]["episode_return"] == 6.0
-        # One number for a chunk can be learned from whole ones alone.
-        batch = trainer.buffer.windows.minibatch(0, 99, whole=trainer.whole)
-        assert trainer.whole
-        assert set(batch["num_steps"].tolist()) == {2}
-
-    def test_a_number_for_each_action_learns_from_all(self) -> None:
-        class Envs(Counter):
-            def __init__(self) -> None:
-                super().__init__(3)
-                self.observation_space, self.action_space = VECTOR, Box(-9, 9, (1,))
-
-            def _obs(self) -> np.ndarray:
-                return np.full(3, self.step_number, np.float32)
-
-            def step(self, action: Any) -> Any:
-                return super().step(0)
-
-        envs = ActionChunks(SerialVectorEnv([Envs] * 2), 2)
-        config = config_of(
-            demonstrations=f"{HERE}:first_number",
-            num_epochs=1,
-            learn_steps=400,
-            batch_size=40,
-            learning_rate=0.1,
-        )
-        trainer = behavior_cloning.Trainer(config, envs=envs, model=Parts(2, 1))
-        trained(trainer)
-        assert not trainer.whole
-        # Steps 0, 1, 2 of an episode have the actions 0, 1, 2: first ones 0, 1, 2, and
-        # second ones 1, 2 where there is one. Seven episodes, the last one cut.
-        found = trainer.model.mean.flatten().tolist()
-        assert found == pytest.approx([19 / 20, 19 / 13], abs=1e-3)
+def test_the_expert_acts_step_by_step():
+    config = config_of(demonstrations=f"{HERE}:alternate")
+    trainer = behavior_cloning.Trainer(config, envs=chunks())
+    trained(trainer)
+    rollout = trainer.buffer.rollout()
+    assert rollout["action"].shape == (20, 2)
+    assert rollout["obs"][:4, 0, 1].tolist() == [0, 1, 2, 0]
+    assert trainer.agent.sample_step == 40
+    assert trainer.evaluate(2)["logs"]["episode_return"] == 6.0
+    # One number for a chunk can be learned from whole ones alone.
+    batch = trainer.buffer.windows.minibatch(0, 99, whole=trainer.whole)
+    assert trainer.whole
+    assert set(batch["num_steps"].tolist()) == {2}
 
 
-def first_number(envs: Any, obs: Any) -> Any:
-    return obs[:, :1]
-
-
-class TestSchedule:
-    def test_counts(self) -> None:
-        config = config_of(learn_steps=3, demonstration_steps=41)
-        *_, log = behavior_cloning.Trainer(config)()
-        assert (log["sample_step"], log["learn_step"]) == (42, 3)
-        assert config.total_steps == 41
-
-    @pytest.mark.parametrize(
-        ("anneal", "rates"),
-        [(True, [1 / 3, 0.5, 0.5, 0.25]), (False, [1 / 3, 2 / 3, 1, 1])],
+@pytest.mark.parametrize(
+    ("anneal", "rates"),
+    [(True, [1 / 3, 0.5, 0.5, 0.25]), (False, [1 / 3, 2 / 3, 1, 1])],
+)
+def test_the_rate_warms_up_and_falls_if_it_is_to(anneal, rates):
+    options = {"warmup_steps": 3, "anneal_learning_rate": anneal}
+    trainer = behavior_cloning.Trainer(config_of(learn_steps=4, **options))
+    own, learn = [], trainer.agent.learn
+    trainer.agent.learn = lambda data: (
+        own.append(trainer.algorithm.learning_rate) or learn(data)
     )
-    def test_the_rate_warms_up_and_falls_if_it_is_to(self, anneal, rates) -> None:
-        options = {"warmup_steps": 3, "anneal_learning_rate": anneal}
-        trainer = behavior_cloning.Trainer(config_of(learn_steps=4, **options))
-        own, learn = [], trainer.agent.learn
-        trainer.agent.learn = lambda data: (
-            own.append(trainer.algorithm.learning_rate) or learn(data)
-        )
-        trained(trainer)
-        assert own == pytest.approx([trainer.config.learning_rate * x for x in rates])
+    trained(trainer)
+    assert own == pytest.approx([trainer.config.learning_rate * x for x in rates])
 
 
 class Unbounded(Follow):
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.action_space = Box(-np.inf, np.inf, (1,), np.float32)
 
@@ -306,19 +232,19 @@ class Unbounded(Follow):
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(wrong: Any, parts: Any, said: str) -> None:
+def test_what_makes_no_sense_is_refused(wrong, parts, said):
     with pytest.raises(ValueError, match=said):
         next(behavior_cloning.Trainer(config_of(**wrong), **parts)())
 
 
 @pytest.mark.parametrize("module", [dqn, ppo_lstm])
-def test_what_cannot_be_cloned_into_is_refused(module: Any) -> None:
+def test_what_cannot_be_cloned_into_is_refused(module):
     model = module.Model(VECTOR, Discrete(2), module.Config())
     with pytest.raises(TypeError, match="cannot be cloned into"):
         behavior_cloning.Algorithm(model, config_of())
 
 
-def test_the_clone_balances_and_knows_its_returns() -> None:
+def test_the_clone_balances_and_knows_its_returns():
     """Where three times as much time passes from step to step, labels of the step
     before would not do. 1 a step for ever, discounted by 0.9: every value is 10."""
     config = behavior_cloning.Config(

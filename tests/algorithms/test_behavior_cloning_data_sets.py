@@ -1,10 +1,5 @@
 """Behaviour cloning from data sets: what is written, read, left out and refused."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -14,20 +9,18 @@ from gymnasium.spaces import Box
 from token_policy import Tokens
 
 from yieldrl.algorithms import behavior_cloning, vla_ppo
-from yieldrl.cli import main
-from yieldrl.loggers import latest_checkpoint
 
 minari = pytest.importorskip("minari", reason="data sets are Minari's: install minari")
 h5py = pytest.importorskip("h5py", reason="demonstrations of LIBERO need h5py")
 
 
-class Arm(gym.Env[Any, Any]):
+class Arm(gym.Env):
     """Shows the proprioception of `yieldrl/LIBERO-v1` alone."""
 
     observation_space = Box(-np.inf, np.inf, (8,), np.float32)
     action_space = Box(-1, 1, (7,), np.float32)
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         return self.observation_space.sample(), {}
 
@@ -35,12 +28,12 @@ class Arm(gym.Env[Any, Any]):
 SMALL = {"demonstration_steps": 40, "eval_every": 0}
 
 
-def trainer_of(**options: Any) -> Any:
+def trainer_of(**options):
     return behavior_cloning.Trainer(config_of("behavior_cloning", **SMALL | options))
 
 
 class TestDataSets:
-    def test_what_an_expert_did_is_saved_and_learned_from(self, tmp_path: Path) -> None:
+    def test_what_an_expert_did_is_saved_and_learned_from(self, tmp_path):
         folder = str(tmp_path / "cart-v0")
         first = trainer_of(save_demonstrations=folder)
         list(first())
@@ -52,25 +45,10 @@ class TestDataSets:
         assert all(torch.equal(a["obs"], b["obs"]) for a, b in pairs)
         with pytest.raises(FileExistsError, match=r"save_demonstrations = .* already"):
             next(trainer_of(save_demonstrations=folder)())
+        with pytest.raises(FileNotFoundError, match="neither a folder"):
+            trainer_of(demonstrations=str(tmp_path))
 
-    def test_on_the_command_line(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
-        words = ["train", "behavior_cloning", "--batch-size", "8", "--num-epochs", "2"]
-        words += ["--hidden-sizes", "8", "--eval-every", "4", "--run-name"]
-        steps = ["--demonstration-steps", "40"]
-        main([*words, "first", *steps, "--save-demonstrations", "demos/cart-v0"])
-        main([*words, "second", "--demonstrations", "demos/cart-v0"])
-        for name in ("first", "second"):
-            trainer = behavior_cloning.Trainer.load(
-                latest_checkpoint(tmp_path / "runs" / name)
-            )
-            assert (trainer.agent.sample_step, trainer.agent.learn_step) == (40, 10)
-        minari_data = minari.MinariDataset(tmp_path / "demos/cart-v0/data")
-        assert minari_data.env_spec.id == "yieldrl/CartPole-v1"
-
-    def test_a_robot_that_rests_is_not_cloned(self, tmp_path: Path) -> None:
+    def test_a_robot_that_rests_is_not_cloned(self, tmp_path):
         """Of a file of LIBERO, whose two pictures the environment does not show."""
         file, length = tmp_path / "open_it_demo.hdf5", 12
         action = np.random.default_rng(0).uniform(-1, 1, (length, 7))
@@ -89,11 +67,7 @@ class TestDataSets:
             log = next(trainer())
             assert (log["sample_step"], trainer.buffer.full) == (steps, True)
 
-    def test_what_is_not_there_is_said_at_once(self, tmp_path: Path) -> None:
-        with pytest.raises(FileNotFoundError, match="neither a folder"):
-            trainer_of(demonstrations=str(tmp_path))
-
-    def test_a_data_set_of_another_size_is_refused(self, tmp_path: Any) -> None:
+    def test_a_data_set_of_another_size_is_refused(self, tmp_path):
         """All of it is read: PPO would begin late, or not at all."""
         folder = str(tmp_path / "cart-v0")
         list(trainer_of(save_demonstrations=folder)())

@@ -56,64 +56,31 @@ class TestModel:
         assert algorithm.predict(torch.tensor([[0.0], [1.0]])).tolist() == [0, 1]
 
 
-class TestTarget:
-    def test_by_hand(self):
-        # The target network prefers action 1, whose distribution is HIGH.
-        algorithm = algorithm_of([[CERTAIN, LOW]], [[EVEN, HIGH]])
-        data = batch([0.5, 0.5, 2.0, 0.0], [0.5, 0.25, 0.5, 1.0], [False, *[True] * 3])
-        data["terminated"][3] = False
-        expected = [
-            [0.0, 0.25, 0.75, 0.0],  # .5 + .5 * (2, 3) = 1.5, 2: half each
-            [0.5, 0.5, 0.0, 0.0],  # terminated: 0.5 for sure, whatever comes next
-            [0.0, 0.0, 1.0, 0.0],  # terminated on an atom
-            HIGH,
-        ]
-        torch.testing.assert_close(algorithm.td_target(data), torch.tensor(expected))
-
-    def test_the_discount_is_the_datas(self):
-        """As n-step returns need it: gamma^n, another one for every transition."""
-        algorithm = algorithm_of([[CERTAIN, LOW]], [[LOW, CERTAIN]])  # Z' = 2
-        data = batch([1.0, 1.0, 1.0], [0.5, 0.25, 0.0], [False] * 3)
-        expected = [[0.0, 0, 1, 0], [0.0, 0.5, 0.5, 0], [0.0, 1, 0, 0]]
-        torch.testing.assert_close(algorithm.td_target(data), torch.tensor(expected))
-
-    def test_next_action_gets_the_targets_expectations(self):
-        algorithm, seen = algorithm_of([[LOW, HIGH]], [[CERTAIN, EVEN]]), []
-
-        def next_action(data, target_q_value):
-            seen.append(target_q_value)
-            return torch.ones(len(data), dtype=torch.long)
-
-        algorithm.next_action = next_action
-        target = algorithm.td_target(batch([0.0], [1.0], [False]))
-        torch.testing.assert_close(seen[0], torch.tensor([[2.0, 1.5]]))
-        torch.testing.assert_close(target, torch.tensor([EVEN]))
+def test_the_target_by_hand():
+    # The target network prefers action 1, whose distribution is HIGH.
+    algorithm = algorithm_of([[CERTAIN, LOW]], [[EVEN, HIGH]])
+    data = batch([0.5, 0.5, 2.0, 0.0], [0.5, 0.25, 0.5, 1.0], [False, *[True] * 3])
+    data["terminated"][3] = False
+    expected = [
+        [0.0, 0.25, 0.75, 0.0],  # .5 + .5 * (2, 3) = 1.5, 2: half each
+        [0.5, 0.5, 0.0, 0.0],  # terminated: 0.5 for sure, whatever comes next
+        [0.0, 0.0, 1.0, 0.0],  # terminated on an atom
+        HIGH,
+    ]
+    torch.testing.assert_close(algorithm.td_target(data), torch.tensor(expected))
 
 
-class TestLoss:
-    def test_it_is_the_cross_entropy(self):
-        algorithm = algorithm_of([[EVEN, LOW]], [[LOW, HIGH]])
-        loss, elements = algorithm.element_loss(
-            batch([9.0, 0.5], [1.0, 1.0], [True] * 2)
-        )
-        # 3 for sure, and half-and-half between 0 and 1: both cost log 4 when all four
-        # are held for equally likely, of which the second's own entropy is log 2.
-        log2 = torch.tensor(2.0).log()
-        torch.testing.assert_close(loss, torch.stack([2 * log2, 2 * log2]))
-        torch.testing.assert_close(elements["kl"], torch.stack([2 * log2, log2]))
-        torch.testing.assert_close(elements["q_value"], torch.tensor([1.5, 1.5]))
-        torch.testing.assert_close(elements["td_error"], torch.tensor([1.5, 1.0]))
-        assert not any(metric.requires_grad for metric in elements.values())
-
-    def test_its_gradient_is_prediction_less_target(self):
-        algorithm = algorithm_of([[EVEN, LOW]], [[LOW, HIGH]])
-        algorithm.loss(batch([2.0], [1.0], [True]))[0].backward()
-        head = algorithm.model.head
-        assert isinstance(head, Table)
-        assert head.logits.grad is not None
-        # softmax - target for the action taken, nothing for the other.
-        expected = torch.tensor([[0.25, 0.25, -0.75, 0.25, 0, 0, 0, 0]])
-        torch.testing.assert_close(head.logits.grad, expected)
+def test_the_loss_is_the_cross_entropy():
+    algorithm = algorithm_of([[EVEN, LOW]], [[LOW, HIGH]])
+    loss, elements = algorithm.element_loss(batch([9.0, 0.5], [1.0, 1.0], [True] * 2))
+    # 3 for sure, and half-and-half between 0 and 1: both cost log 4 when all four
+    # are held for equally likely, of which the second's own entropy is log 2.
+    log2 = torch.tensor(2.0).log()
+    torch.testing.assert_close(loss, torch.stack([2 * log2, 2 * log2]))
+    torch.testing.assert_close(elements["kl"], torch.stack([2 * log2, log2]))
+    torch.testing.assert_close(elements["q_value"], torch.tensor([1.5, 1.5]))
+    torch.testing.assert_close(elements["td_error"], torch.tensor([1.5, 1.0]))
+    assert not any(metric.requires_grad for metric in elements.values())
 
 
 @pytest.mark.parametrize(

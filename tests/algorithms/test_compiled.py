@@ -1,23 +1,20 @@
 """Compiled gradient steps learn what eager ones do."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Any
 
 import pytest
 from factories import trainer_of
 
 LATER = ["behavior_cloning", "ddpg", "dqn", "ppo_masked", "ppo_roa", "prioritized_dqn"]
 LATER += ["rainbow", "sac", "td3"]
-COMPILED: list[Any] = ["ppo"]
+COMPILED = ["ppo"]
 COMPILED += [pytest.param(name, marks=pytest.mark.slow) for name in LATER]
 OTHERS = {"clip_coef": 0.1, "error_clip": 0.5, "entropy_coef": 0.2, "value_coef": 0.1}
 
 
-def losses(name: str, *, compiled: bool) -> list[float]:
+def losses(name, *, compiled):
     """Of a run in whose course a coefficient and the learning rate change."""
-    found: list[float] = []
+    found = []
     with trainer_of(name, compile=compiled, seed=3) as trainer:
         for log in trainer():
             if log["log_type"] != "train":
@@ -36,13 +33,13 @@ def losses(name: str, *, compiled: bool) -> list[float]:
 
 
 @pytest.mark.parametrize("name", COMPILED)
-def test_compiled_it_learns_the_same(name: str, traced: Any) -> None:
+def test_compiled_it_learns_the_same(name, traced):
     eager, compiled = losses(name, compiled=False), losses(name, compiled=True)
     assert len(eager) == 10
     assert compiled == pytest.approx(eager, rel=1e-2, abs=1e-4)
     assert traced
 
 
-def test_code_that_pytorch_generates_computes_the_same() -> None:
+def test_code_that_pytorch_generates_computes_the_same():
     eager, compiled = losses("ppo", compiled=False), losses("ppo", compiled=True)
     assert compiled == pytest.approx(eager, rel=1e-2, abs=1e-4)

@@ -1,7 +1,7 @@
-"""DDPG's mathematics with exact numbers, its exploration, its schedule, learning; and
-what its whole family has in common."""
+"""DDPG and TD3 with exact numbers, exploration, and what their family has in common."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ import torch
 from factories import trainer_of
 from gymnasium.spaces import Box
 from tables import steps
+from tensordict import TensorDict
 from worlds import Follow
 
 from yieldrl.algorithms import ddpg, sac, sac_discrete, td3
@@ -97,15 +98,15 @@ class TestMathematics:
         assert algorithm.target_model.actor[1].layers[0].weight.item() == 0.625
 
 
-class TestExploration:
-    def agent(self, space, **kwargs):
-        config = ddpg.Config(hidden_sizes=(8,), learning_starts=10, **kwargs)
-        model = ddpg.Model(LINE, space, config)
-        return ddpg.Agent(ddpg.Algorithm(model, config), config)
+def agent_of(space, **kwargs):
+    config = ddpg.Config(hidden_sizes=(8,), learning_starts=10, **kwargs)
+    return ddpg.Agent(ddpg.Algorithm(ddpg.Model(LINE, space, config), config), config)
 
+
+class TestExploration:
     def test_at_first_uniform_within_the_bounds_of_each_dimension(self):
         low, high = np.array([-2, 10], np.float32), np.array([0, 30], np.float32)
-        agent = self.agent(Box(low, high))
+        agent = agent_of(Box(low, high))
         action, extras = agent.sample(np.zeros((20_000, 1), np.float32))
         assert np.all((action >= low) & (action <= high))
         assert action.mean(0) == pytest.approx([-1, 20], abs=0.3)
@@ -115,7 +116,7 @@ class TestExploration:
         assert action == pytest.approx((low + high) / 2 + inside * (high - low) / 2)
 
     def test_then_the_actors_with_noise_in_units_of_the_bounds(self):
-        agent = self.agent(Box(-5.0, 15.0, (1,)), exploration_noise=0.05)
+        agent = agent_of(Box(-5.0, 15.0, (1,)), exploration_noise=0.05)
         agent.counters.sample_step = 10
         obs = np.zeros((20_000, 1), np.float32)
         noise = agent.sample(obs)[0] - agent.predict(obs)
@@ -123,7 +124,7 @@ class TestExploration:
         assert noise.mean() == pytest.approx(0, abs=0.02)
 
     def test_what_leaves_the_bounds_is_clipped_for_the_critic_too(self):
-        agent = self.agent(Box(-2.0, 2.0, (1,)), exploration_noise=10.0)
+        agent = agent_of(Box(-2.0, 2.0, (1,)), exploration_noise=10.0)
         agent.counters.sample_step = 10
         action, extras = agent.sample(np.zeros((100, 1), np.float32))
         at_a_bound = np.abs(action) == 2.0
@@ -131,16 +132,6 @@ class TestExploration:
         assert np.abs(action).max() == 2.0
         assert torch.equal(extras["action"].abs() == 1.0, torch.tensor(at_a_bound))
         assert extras["action"].abs().max() == 1.0
-
-    @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
-    def test_actions_of_any_shape(self, shape):
-        agent = self.agent(Box(-1, 1, shape))
-        obs = np.zeros((4, 1), np.float32)
-        assert agent.predict(obs).shape == (4, *shape)
-        assert agent.predict(obs[0]).shape == shape
-        assert agent.sample(obs)[0].shape == (4, *shape)
-        value = agent.model.value(torch.zeros(4, 1), torch.zeros(4, *shape))
-        assert value.shape == (4,)
 
 
 @pytest.mark.parametrize(
@@ -157,53 +148,51 @@ def test_what_makes_no_sense_is_refused(module, fields, error, said):
         module.Trainer(module.Config.from_dict(fields))
 
 
-def test_bounds_that_are_missing_are_refused():
+def test_actions_have_bounds_and_any_shape():
     env = Follow()
     env.action_space = Box(np.array([-1.0], np.float32), np.inf, (1,))
     with pytest.raises(ValueError, match="not bounded on every side"):
         ddpg.Trainer(ddpg.Config(), envs=env, eval_envs=Follow)
+    for shape in ((), (2, 3)):
+        agent, obs = agent_of(Box(-1, 1, shape)), np.zeros((4, 1), np.float32)
+        assert agent.predict(obs).shape == (4, *shape)
+        assert agent.predict(obs[0]).shape == shape
+        assert agent.sample(obs)[0].shape == (4, *shape)
+        value = agent.model.value(torch.zeros(4, 1), torch.zeros(4, *shape))
+        assert value.shape == (4,)
 
 
-class TestSchedule:
-    def test_the_critic_learns_where_the_action_led(self):
-        """The last observation of an episode, never the first of the next."""
-        config = ddpg.Config(**FOLLOW | {"total_steps": 50})
-        trainer = ddpg.Trainer(config, envs=Follow)
+def test_the_critic_learns_where_the_action_led():
+    """The last observation of an episode, never the first of the next."""
+    trainer = ddpg.Trainer(ddpg.Config(**FOLLOW | {"total_steps": 50}), envs=Follow)
+    list(trainer())
+    data = trainer.buffer.sample(64)
+    assert torch.equal(data["obs"], data["next_obs"])
+    assert data["terminated"].all()
+
+
+@pytest.mark.parametrize(
+    ("module", "count"), [(ddpg, 2), (sac, 3)], ids=["ddpg", "sac"]
+)
+def test_the_learning_rate_of_all_optimizers_can_be_set(module, count):
+    algorithm = trainer_of(module).algorithm
+    algorithm.learning_rate = 0.5
+    parts = vars(algorithm).values()
+    optimizers = [part for part in parts if isinstance(part, torch.optim.Optimizer)]
+    assert len(optimizers) == count
+    assert {one.param_groups[0]["lr"] for one in optimizers} == {0.5}
+
+
+@pytest.mark.parametrize("module", [td3, sac], ids=["td3", "sac"])
+def test_units_of_the_action_change_nothing(module):
+    """Learning in [-1, 1] and in [-64, 64] is the same, bit by bit."""
+    ends = []
+    for half_width in (1.0, 64.0):
+        config = module.Config(**FOLLOW | {"total_steps": 140})
+        trainer = module.Trainer(config, envs=partial(Follow, 0.0, half_width))
         list(trainer())
-        data = trainer.buffer.sample(64)
-        assert torch.equal(data["obs"], data["next_obs"])
-        assert data["terminated"].all()
-
-
-class TestFamily:
-    """What holds for every algorithm of continuous control, and the discrete one."""
-
-    @pytest.mark.parametrize("module", [ddpg, sac], ids=["ddpg", "sac"])
-    def test_the_learning_rate_of_all_optimizers_can_be_set(self, module):
-        algorithm = trainer_of(module).algorithm
-        algorithm.learning_rate = 0.5
-        optimizers = [
-            part
-            for part in vars(algorithm).values()
-            if isinstance(part, torch.optim.Optimizer)
-        ]
-        assert len(optimizers) == (2 if module is ddpg else 3)
-        assert {one.param_groups[0]["lr"] for one in optimizers} == {0.5}
-
-    @pytest.mark.parametrize("module", [td3, sac], ids=["td3", "sac"])
-    def test_units_of_the_action_change_nothing(self, module):
-        """Learning in [-1, 1] and in [-64, 64] is the same, bit by bit."""
-        ends = []
-        for half_width in (1.0, 64.0):
-
-            def make(half_width=half_width):
-                return Follow(0.0, half_width)
-
-            config = module.Config(**FOLLOW | {"total_steps": 140})
-            trainer = module.Trainer(config, envs=make)
-            list(trainer())
-            ends.append(torch.cat([p.flatten() for p in trainer.model.parameters()]))
-        assert torch.equal(*ends)
+        ends.append(torch.cat([p.flatten() for p in trainer.model.parameters()]))
+    assert torch.equal(*ends)
 
 
 def test_it_learns_to_follow():
@@ -211,3 +200,87 @@ def test_it_learns_to_follow():
     assert trainer.evaluate(50)["logs"]["episode_return"] < -0.1
     list(trainer())
     assert trainer.evaluate(50)["logs"]["episode_return"] > -0.01
+
+
+def td3_of(**kwargs):
+    """`mu(s) = tanh(s)`, `Q_1(s, a) = 3 a`, `Q_2(s, a) = s + 2 a`; so are the targets.
+
+    Which critic is the lower one depends on state and action.
+    """
+    config = td3.Config(hidden_sizes=(), **kwargs)
+    model = td3.Model(LINE, Box(-1, 1, (1,)), config)
+    with torch.no_grad():
+        model.actor[1].layers[0].weight.fill_(1.0)
+        model.actor[1].layers[0].bias.zero_()
+        model.critic.head.weights[0].copy_(
+            torch.tensor([[[0.0], [3.0]], [[1.0], [2.0]]])
+        )
+        model.critic.head.biases[0].zero_()
+    return td3.Algorithm(model, config)
+
+
+DATA = batch([0.5, -1.0], [0.25, 1.0], [1.0, 2.0], [0.8, -0.6], [False, False])
+ENDED = batch([0.5], [0.25], [1.0], [0.8], [True])
+
+
+def test_the_target_of_td3_is_the_lower_of_two():
+    algorithm = td3_of(policy_noise=0.0)
+    first = min(3 * math.tanh(0.8), 0.8 + 2 * math.tanh(0.8))
+    second = min(-3 * math.tanh(0.6), -0.6 - 2 * math.tanh(0.6))
+    target = algorithm.td_target(DATA)
+    assert target.tolist() == pytest.approx([1 + first / 2, 2 + second / 2])
+    assert algorithm.td_target(ENDED).tolist() == [1.0]
+
+
+def test_the_target_action_is_smoothed_with_bounded_noise():
+    algorithm = td3_of(policy_noise=0.2, noise_clip=0.3)
+    obs = torch.zeros(50_000, 1)
+    action = algorithm.target_action(TensorDict({"next_obs": obs}, [len(obs)]))
+    assert action.abs().max() == pytest.approx(0.3)
+    clipped = np.clip(np.random.default_rng(0).normal(0, 0.2, 50_000), -0.3, 0.3)
+    assert action.std().item() == pytest.approx(clipped.std(), rel=0.02)
+    # And it stays in the box, where the critic has seen actions.
+    at_the_edge = TensorDict({"next_obs": torch.full((100, 1), 9.0)}, [100])
+    action = algorithm.target_action(at_the_edge)
+    assert action.max() == 1.0
+    assert (action < 1.0).any()
+
+
+def test_both_critics_learn_from_the_same_target():
+    algorithm = td3_of(policy_noise=0.0)
+    target = algorithm.td_target(DATA)
+    q_value = torch.tensor([[0.75, 3.0], [1.0, 1.0]])
+    loss, _ = algorithm.critic_loss(DATA)
+    expected = 0.5 * ((target - q_value) ** 2).mean(1).sum()
+    assert loss.item() == pytest.approx(expected.item())
+
+
+def test_the_actor_waits_for_the_critics():
+    algorithm = td3_of(policy_delay=3)
+    moved = []
+    for _ in range(7):
+        before = algorithm.model.actor[1].layers[0].weight.clone()
+        logs = algorithm.learn(DATA)
+        moved.append(not torch.equal(before, algorithm.model.actor[1].layers[0].weight))
+        assert ("actor_loss" in logs) == moved[-1]
+    assert moved == [False, False, True, False, False, True, False]
+
+
+def test_the_targets_wait_as_well():
+    options = {"total_steps": 106, "learning_starts": 100, "batch_size": 4}
+    trainer, synced = trainer_of(td3, envs=Follow, **options), []
+    trainer.algorithm.sync_target = lambda: synced.append(trainer.agent.learn_step)
+    list(trainer())
+    assert synced == [2, 4, 6]
+
+
+def test_the_actor_climbs_the_first_critic():
+    loss, _ = td3_of().actor_loss(DATA)
+    assert loss.item() == pytest.approx(-3 * torch.tanh(DATA["obs"]).mean().item())
+
+
+def test_a_loaded_algorithm_waits_as_long():
+    algorithm, other = td3_of(policy_delay=2), td3_of(policy_delay=2)
+    algorithm.learn(DATA)
+    other.load_state_dict(algorithm.state_dict())
+    assert "actor_loss" in other.learn(DATA)

@@ -1,10 +1,7 @@
 """DPO: its loss by hand, which pairs teach, and that a clone learns to add by them."""
 
-from __future__ import annotations
-
 import functools
 import math
-from typing import Any
 
 import pytest
 import torch
@@ -14,24 +11,23 @@ from tensordict import TensorDict
 
 from yieldrl.algorithms import dpo
 from yieldrl.language import TokenPolicy, policy_for
-from yieldrl.on_policy.episode_rows import evaluate_steps
 
 SMALL = functools.partial(policy_for, d_model=32, num_layers=1, num_heads=2)
-SUMS: dict[str, Any] = {"env_kwargs": {"max_operand": 2}, "num_envs": 64}
+SUMS = {"env_kwargs": {"max_operand": 2}, "num_envs": 64}
 SUMS |= {"demonstration_steps": 64, "clone_steps": 4, "total_steps": 128}
 SUMS |= {"num_epochs": 2, "pairs_per_step": 8, "eval_every": 0, "device": "cpu"}
 
 
-def sums(**options: Any) -> dpo.Trainer:
+def sums(**options):
     return dpo.Trainer(dpo.Config(**{**SUMS, **options}), model=SMALL)
 
 
-def algorithm_of(beta: float = 0.5) -> dpo.Algorithm:
+def algorithm_of(beta=0.5):
     config = dpo.Config(beta=beta, learning_rate=0.1, device="cpu")
     return dpo.Algorithm(Lettered(2), config)
 
 
-def pairs_of(algorithm: dpo.Algorithm, actions: Any) -> TensorDict:
+def pairs_of(algorithm, actions):
     """Pairs `[B, 2, 1]` of answers with two tokens."""
     tokens = torch.tensor(actions).unsqueeze(2)
     size = tokens.shape[:3]
@@ -48,7 +44,7 @@ def pairs_of(algorithm: dpo.Algorithm, actions: Any) -> TensorDict:
 ACTIONS = [[[1, 2], [2, 0]], [[2, 2], [0, 0]]]
 
 
-def test_the_loss_is_equation_7() -> None:
+def test_the_loss_is_equation_7():
     algorithm = algorithm_of(beta=0.5)
     data = pairs_of(algorithm, ACTIONS)
     loss, logs = algorithm.loss(data)
@@ -72,22 +68,7 @@ def test_the_loss_is_equation_7() -> None:
     assert float(logs["kl"]) == pytest.approx(sum(divergence) / 4, rel=1e-4)
 
 
-def test_a_step_is_weighed_by_how_wrong_the_implicit_reward_was() -> None:
-    """Section 4: `-beta sigmoid(-margin) (d log pi(better) - d log pi(worse))`."""
-    algorithm = algorithm_of(beta=0.5)
-    data = pairs_of(algorithm, ACTIONS[:1])
-    with torch.no_grad():
-        algorithm.model.logits[1] += 0.7
-    loss, logs = algorithm.loss(data)
-    (found,) = torch.autograd.grad(loss, algorithm.model.logits)
-    margin = float(logs["margin"])
-    better, worse = evaluate_steps(algorithm.model, data.flatten(0, 2))[0].sum(1)
-    (apart,) = torch.autograd.grad(better - worse, algorithm.model.logits)
-    torch.testing.assert_close(found, -0.5 / (1 + math.exp(margin)) * apart)
-    assert margin == pytest.approx(0.5 * 0.7)
-
-
-def test_what_follows_the_end_of_an_answer_counts_for_nothing() -> None:
+def test_what_follows_the_end_of_an_answer_counts_for_nothing():
     algorithm = algorithm_of()
     with torch.no_grad():
         algorithm.model.logits.add_(torch.arange(6.0))
@@ -96,7 +77,7 @@ def test_what_follows_the_end_of_an_answer_counts_for_nothing() -> None:
     assert torch.equal(*found)
 
 
-def test_learning_raises_the_margin_and_leaves_the_reference() -> None:
+def test_learning_raises_the_margin_and_leaves_the_reference():
     algorithm = algorithm_of()
     data = pairs_of(algorithm, ACTIONS)
     before = algorithm.reference.logits.clone()
@@ -107,21 +88,22 @@ def test_learning_raises_the_margin_and_leaves_the_reference() -> None:
     assert torch.equal(algorithm.reference.logits, algorithm.model.logits)
 
 
-def test_pairs_hold_what_the_reference_says_of_them() -> None:
+def test_pairs_of_whole_episodes_hold_what_the_reference_says_of_them():
     trainer = trainer_of(dpo, num_envs=4, total_steps=32)
     algorithm, logs = trainer.algorithm, trainer()
     while not trainer.buffer.full:
         next(logs)
-    rollout = trainer.buffer.rollout()
+    rollout = trainer.buffer.rollout().clone()
     before = algorithm.prepare(rollout)["reference"]
     assert before.any()
-    with torch.no_grad():
-        for parameter in algorithm.model.parameters():
-            parameter.mul_(2)
+    learned = [x["logs"] for x in logs if x["log_type"] == "train"]
+    assert learned[0]["dpo/pairs"] == 2
+    assert float(learned[0]["loss"]) == pytest.approx(math.log(2))
+    assert float(learned[-1]["loss"]) < math.log(2)
     assert torch.equal(algorithm.prepare(rollout)["reference"], before)
 
 
-def test_the_judge_says_which_answer_comes_first() -> None:
+def test_the_judge_says_which_answer_comes_first():
     trainer = sums(judge="judges:longest")
     logs = trainer()
     while not (trainer.buffer.full and trainer.cloning is None):
@@ -133,13 +115,14 @@ def test_the_judge_says_which_answer_comes_first() -> None:
     ends = (pairs["action"][..., -1] == 0).view(-1, 2)  # or it was cut, without an end
     lengths = lengths - ends.long()
     assert (lengths[:, 0] > lengths[:, 1]).all()
-    assert (
-        torch.equal(rollout["true_reward"].unique(), torch.tensor([0.0, 1.0]))
-        or (rollout["true_reward"] == 0).all()
-    )
+    assert set(rollout["true_reward"].unique().tolist()) <= {0.0, 1.0}
+    first = next(log["logs"] for log in logs if "dpo/pairs" in log["logs"])
+    assert 0 < first["dpo/pairs"] < 32, "pairs of equal judgement are dropped"
+    assert float(first["dpo/equal_pairs"]) == 1 - first["dpo/pairs"] / 32
+    assert {"judged_reward", "true_reward"} <= first.keys()
 
 
-def test_the_clone_is_the_reference() -> None:
+def test_the_clone_is_the_reference():
     trainer = sums()
     assert isinstance(trainer.model, TokenPolicy)
     assert next(log for log in trainer() if log["logs"]["phase"] == 1)
@@ -149,7 +132,7 @@ def test_the_clone_is_the_reference() -> None:
         assert not parameter.requires_grad
 
 
-def test_a_resumed_run_is_the_same_to_the_bit(tmp_path: Any) -> None:
+def test_a_resumed_run_is_the_same_to_the_bit(tmp_path):
     options = {"judge": "judges:longest"}
     expected = list(map(plain, sums(**options)()))
     for stop in (3, len(expected) - 2):  # while cloning, and among the pairs
@@ -157,39 +140,9 @@ def test_a_resumed_run_is_the_same_to_the_bit(tmp_path: Any) -> None:
         assert found == expected
 
 
-def test_episodes_of_several_steps_are_compared_as_a_whole() -> None:
-    trainer = trainer_of(dpo, num_envs=4, total_steps=32)
-    logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
-    assert logs[0]["dpo/pairs"] == 2
-    assert float(logs[0]["loss"]) == pytest.approx(math.log(2))
-    assert float(logs[-1]["loss"]) < math.log(2)
-
-
-def test_what_does_not_fit_is_said_at_construction() -> None:
+def test_what_does_not_fit_is_said_at_construction():
     with pytest.raises(ValueError, match="num_envs = 7: two make a pair"):
         dpo.Config(num_envs=7)
     for judge in ("nowhere:f", "f"):
         with pytest.raises(ValueError, match=f"judge = '{judge}'"):
             sums(judge=judge)
-
-
-@pytest.mark.slow
-def test_a_clone_learns_to_add_by_pairs_of_its_own_answers() -> None:
-    model = functools.partial(policy_for, d_model=64, num_layers=2)
-    config = dpo.Config(clone_steps=150, clone_learning_rate=2e-3, eval_every=0)
-    trainer = dpo.Trainer(config, model=model)
-    before = None
-    for log in trainer():
-        if before is None and log["logs"]["phase"] == 1:
-            before = trainer.evaluate(500)["logs"]["success_rate"]
-    after = trainer.evaluate(500)["logs"]["success_rate"]
-    assert after > before + 0.03, (before, after)  # it may be right in 0.92 before
-
-
-def test_pairs_of_equal_judgement_are_dropped_and_counted() -> None:
-    trainer = sums(judge="judges:longest")
-    logs = [log["logs"] for log in trainer() if log["logs"].get("phase") == 1]
-    first = next(log for log in logs if "dpo/pairs" in log)
-    assert 0 < first["dpo/pairs"] < 32
-    assert float(first["dpo/equal_pairs"]) == 1 - first["dpo/pairs"] / 32
-    assert {"judged_reward", "true_reward"} <= first.keys()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from factories import trainer_of
 from gymnasium.spaces import Box, Discrete
 from tables import Table, steps
 from torch import nn
@@ -31,12 +32,6 @@ class TestTarget:
         # 1 + .5 * max(2, 6); only the reward after a termination, never a truncation.
         assert algorithm.td_target(data).tolist() == [4.0, 1.0, 1.0]
 
-    def test_the_best_action_is_the_targets_own(self):
-        algorithm = algorithm_of([[0.0, 0], [9.0, 0]], [[0.0, 0], [2.0, 6.0]])
-        target_q_value = torch.tensor([[2.0, 6.0], [3.0, 1.0]])
-        data = batch([0.0, 0.0], [1, 1], [False, False])
-        assert algorithm.next_action(data, target_q_value).tolist() == [1, 0]
-
     def test_no_gradient_flows_into_it(self):
         algorithm = algorithm_of([[1.0, 0.0]], [[1.0, 0.0]])
         loss, _ = algorithm.loss(batch([2.0], [0], [False]))
@@ -48,16 +43,15 @@ class TestTarget:
         assert head.rows.grad.tolist() == [[-1.5, 0.0]]
 
 
-class TestLoss:
-    @pytest.mark.parametrize("clip", [None, 1.0, 0.3])
-    def test_it_is_the_huber_loss(self, clip):
-        algorithm = algorithm_of([[0.0, 0]], [[0.0, 0]], error_clip=clip)
-        errors = [-3.0, -0.5, 0.0, 0.2, 2.0]
-        loss, _ = algorithm.element_loss(batch(errors, [0] * 5, [True] * 5))
-        reference = nn.functional.huber_loss(
-            torch.zeros(5), torch.tensor(errors), reduction="none", delta=clip or 1e6
-        )
-        torch.testing.assert_close(loss, reference)
+@pytest.mark.parametrize("clip", [None, 1.0, 0.3])
+def test_the_loss_is_the_huber_loss(clip):
+    algorithm = algorithm_of([[0.0, 0]], [[0.0, 0]], error_clip=clip)
+    errors = [-3.0, -0.5, 0.0, 0.2, 2.0]
+    loss, _ = algorithm.element_loss(batch(errors, [0] * 5, [True] * 5))
+    reference = nn.functional.huber_loss(
+        torch.zeros(5), torch.tensor(errors), reduction="none", delta=clip or 1e6
+    )
+    torch.testing.assert_close(loss, reference)
 
 
 class TestSync:
@@ -113,32 +107,17 @@ class TestExploration:
 
 class TestSchedule:
     def test_updates_follow_the_steps(self):
-        config = dqn.Config(
-            num_envs=3,
-            total_steps=60,
-            learning_starts=20,
-            train_every=5,
-            gradient_steps=2,
-            batch_size=4,
-            eval_every=0,
-        )
-        seen = {}
-        for log in dqn.Trainer(config)():
-            seen[log["sample_step"]] = log["learn_step"]
+        options = {"num_envs": 3, "total_steps": 60, "learning_starts": 20}
+        options |= {"train_every": 5, "gradient_steps": 2}
+        seen = {x["sample_step"]: x["learn_step"] for x in trainer_of(dqn, **options)()}
         # Due at 20, 25, 30, ..., two steps each; environments step three at a time.
         for step, learned in seen.items():
             due = 0 if step < 20 else 2 * ((step - 20) // 5 + 1)
             assert learned == due
 
     def test_the_target_is_synchronised_every_so_many_gradient_steps(self):
-        config = dqn.Config(
-            total_steps=60,
-            learning_starts=20,
-            train_every=4,
-            target_every=3,
-            eval_every=0,
-        )
-        trainer, synced = dqn.Trainer(config), []
+        options = {"total_steps": 60, "learning_starts": 20, "train_every": 4}
+        trainer, synced = trainer_of(dqn, **options, target_every=3, num_envs=1), []
         trainer.algorithm.sync_target = lambda: synced.append(trainer.agent.learn_step)
         list(trainer())
         assert synced == [3, 6, 9]
@@ -150,15 +129,3 @@ class TestSchedule:
         agent.counters.sample_step = 750
         agent.learn(batch([1.0], [0], [True]))
         assert algorithm.learning_rate == pytest.approx(rate / 4)
-
-
-@pytest.mark.slow
-def test_it_learns_to_balance():
-    config = dqn.Config(
-        total_steps=6_000, exploration_fraction=0.3, seed=1, eval_every=0
-    )
-    trainer = dqn.Trainer(config)
-    assert trainer.evaluate(20)["logs"]["episode_return"] < 100
-    for _ in trainer():
-        pass
-    assert trainer.evaluate(20)["logs"]["episode_return"] > 130

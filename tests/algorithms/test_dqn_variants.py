@@ -1,8 +1,12 @@
-"""What variants of DQN change: double choice, two streams, n steps, priorities."""
+"""Variants of DQN: double choice, two streams, n steps, priorities, noise."""
 
+from functools import partial
+
+import factories
 import numpy as np
 import pytest
 import torch
+from factories import VECTOR
 from gymnasium.spaces import Box, Discrete
 from quick_tasks import learned_error
 from tables import Table, steps
@@ -19,7 +23,8 @@ from yieldrl.algorithms import (
     rainbow,
 )
 from yieldrl.algorithms.dueling_dqn.algorithm import DuelingHead
-from yieldrl.networks import MLP
+from yieldrl.buffers import PrioritizedNStepReplayBuffer
+from yieldrl.networks import MLP, noisy_layers
 
 ATOMS = {"v_min": 0.0, "v_max": 2.0, "num_atoms": 21}
 TWO = {"n_step": 2, "epsilon_end": 0.1, "exploration_fraction": 0.4}
@@ -40,9 +45,6 @@ TWO |= {"buffer_size": 300}
 )
 def test_they_learn_the_values_of_a_corridor(module, options, most):
     assert learned_error(module, **options) < most
-
-
-# ------------------------------------------------------------------------ double DQN
 
 
 def tabular(module, online, target):
@@ -70,25 +72,6 @@ def test_one_network_chooses_and_the_other_judges():
     assert algorithm.td_target(data).tolist() == [1 + 0.5 * 2, 1 + 0.5 * 8, 1.0]
 
 
-def test_no_gradient_flows_into_the_choice():
-    rows = torch.tensor([[1.0, 2.0]])
-    algorithm = tabular(double_dqn, rows, rows)
-    algorithm.loss(moves([0], [False]))[0].backward()
-    head = algorithm.model.head
-    assert isinstance(head, Table)
-    assert head.rows.grad is not None
-    # d/dQ (Q - 2)^2 / 2 = 1 - 2 for the action taken, nothing elsewhere.
-    assert head.rows.grad.tolist() == [[-1.0, 0.0]]
-
-
-# ------------------------------------------------------------------------- two streams
-
-
-def model_of(**kwargs):
-    config = dueling_dqn.Config(**kwargs)
-    return dueling_dqn.Model(Box(-1, 1, (4,), np.float32), Discrete(3), config)
-
-
 def linear_head(per_action=1):
     head = DuelingHead(MLP, [2], num_actions=3, per_action=per_action)
     with torch.no_grad():
@@ -97,7 +80,7 @@ def linear_head(per_action=1):
     return head
 
 
-def test_by_hand():
+def test_two_streams_by_hand():
     head = linear_head()
     with torch.no_grad():
         head.state_value.layers[0].bias.fill_(5.0)
@@ -117,33 +100,26 @@ def test_with_several_numbers_an_action_each_has_its_own_mean():
 
 @pytest.mark.parametrize(
     ("hidden", "shapes"),
-    [
-        ((), [(1, 4), (3, 4)]),
-        ((9, 8), [(9, 4), (8, 9), (1, 8), (8, 9), (3, 8)]),
-    ],
+    [((), [(1, 4), (3, 4)]), ((9, 8), [(9, 4), (8, 9), (1, 8), (8, 9), (3, 8)])],
 )
 def test_streams_have_the_last_hidden_layer_to_themselves(hidden, shapes):
-    model = model_of(hidden_sizes=hidden)
+    config = dueling_dqn.Config(hidden_sizes=hidden)
+    model = dueling_dqn.Model(Box(-1, 1, (4,), np.float32), Discrete(3), config)
     found = [tuple(p.shape) for p in model.parameters() if p.ndim == 2]
     assert found == shapes
     assert model.value(torch.randn(5, 4)).shape == (5, 3)
     assert model.value(torch.randn(5, 4), torch.tensor([0, 1, 2, 0, 1])).shape == (5,)
 
 
-# ------------------------------------------------------------------------- n-step DQN
-
-
-def counting(module=n_step_dqn, **kwargs):
-    settings = {"total_steps": 40, "learning_starts": 20, "eval_every": 0}
-    return module.Trainer(
-        module.Config(**{**settings, **kwargs}), envs=lambda: Counter(5)
-    )
+def counting(module=n_step_dqn, **options):
+    options = {"total_steps": 40, "learning_starts": 20, **options}
+    config = module.Config(**options, eval_every=0)
+    return module.Trainer(config, envs=lambda: Counter(5))
 
 
 def test_the_target_is_n_rewards_and_the_value_after_them():
     trainer = counting(gamma=0.5, buffer_size=30)
-    for _ in trainer():
-        pass
+    list(trainer())
     data = trainer.buffer.sample(500)
     with torch.no_grad():
         value = trainer.algorithm.target_model.value(data["next_obs"]).max(1).values
@@ -164,14 +140,12 @@ def test_the_target_is_n_rewards_and_the_value_after_them():
 
 
 def test_one_step_is_dqn():
-    def finish(trainer):
-        for _ in trainer():
-            pass
-        return torch.cat([p.flatten() for p in trainer.model.parameters()])
-
-    child, parent = finish(counting(n_step=1)), finish(counting(dqn))
-    assert torch.equal(child, parent)
-    assert not torch.equal(finish(counting()), parent)
+    runs = []
+    for trainer in (counting(n_step=1), counting(dqn), counting()):
+        list(trainer())
+        runs.append(torch.cat([p.flatten() for p in trainer.model.parameters()]))
+    assert torch.equal(runs[0], runs[1])
+    assert not torch.equal(runs[2], runs[1])
 
 
 def test_learning_waits_for_the_first_future():
@@ -189,41 +163,23 @@ def test_n_must_be_a_number_of_steps_that_the_buffer_holds():
         n_step_dqn.Config(n_step=9, buffer_size=32, num_envs=4)
 
 
-# ------------------------------------------------------------------------- priorities
-
-
-def algorithm_of(module=prioritized_dqn, **kwargs):
-    torch.manual_seed(0)
-    config = module.Config(hidden_sizes=(8,), **kwargs)
-    model = module.Model(Box(-1, 1, (3,), np.float32), Discrete(2), config)
-    return module.Algorithm(model, config)
+algorithm_of = partial(factories.algorithm_of, prioritized_dqn, VECTOR)
+trainer_of = partial(factories.trainer_of, prioritized_dqn, total_steps=60)
 
 
 def batch(size=6, weight=None):
     generator = torch.Generator().manual_seed(1)
-    return TensorDict(
-        {
-            "obs": torch.randn(size, 3, generator=generator),
-            "action": torch.arange(size) % 2,
-            "next_obs": torch.randn(size, 3, generator=generator),
-            "reward": torch.randn(size, generator=generator),
-            "discount": torch.full((size,), 0.9),
-            "terminated": torch.arange(size) == 2,
-            "weight": torch.ones(size) if weight is None else weight,
-            "index": torch.arange(size),
-        },
-        [size],
-    )
-
-
-def trainer_of(**kwargs):
-    settings = {
-        "total_steps": 60,
-        "learning_starts": 20,
-        "batch_size": 8,
-        "eval_every": 0,
+    data = {
+        "obs": torch.randn(size, 2, generator=generator),
+        "action": torch.arange(size) % 2,
+        "next_obs": torch.randn(size, 2, generator=generator),
+        "reward": torch.randn(size, generator=generator),
+        "discount": torch.full((size,), 0.9),
+        "terminated": torch.arange(size) == 2,
+        "weight": torch.ones(size) if weight is None else weight,
+        "index": torch.arange(size),
     }
-    return prioritized_dqn.Trainer(prioritized_dqn.Config(**{**settings, **kwargs}))
+    return TensorDict(data, [size])
 
 
 def test_every_loss_counts_by_its_weight():
@@ -235,7 +191,7 @@ def test_every_loss_counts_by_its_weight():
 
 
 def test_with_equal_weights_it_learns_as_dqn_does():
-    child, parent = algorithm_of(), algorithm_of(dqn)
+    child, parent = algorithm_of(), factories.algorithm_of(dqn)
     data = batch()
     found = child.learn(data)
     error = data["priority"]
@@ -250,8 +206,7 @@ def test_with_equal_weights_it_learns_as_dqn_does():
 
 def test_errors_come_back_as_priorities():
     trainer = trainer_of(priority_alpha=1.0, priority_epsilon=0.5)
-    for _ in trainer():
-        pass
+    list(trainer())
     learned = []
 
     def learn(data):
@@ -269,19 +224,91 @@ def test_errors_come_back_as_priorities():
         assert float(leaves[index]) == i + 0.5
 
 
-def test_beta_rises_to_one():
-    trainer = trainer_of(priority_beta=0.4, total_steps=100)
-    found = []
-    for trainer.agent.counters.sample_step in (0, 50, 100, 120):
-        found.append(trainer.beta())
-    assert found == pytest.approx([0.4, 0.7, 1.0, 1.0])
-
-
 def test_the_weights_follow_beta():
-    trainer = trainer_of()
+    trainer = trainer_of(learning_starts=20, num_envs=1)
     betas, sample = [], trainer.buffer.sample
     trainer.buffer.sample = lambda size, beta: betas.append(beta) or sample(size, beta)
     logged = [log["logs"]["beta"] for log in trainer() if log["log_type"] == "train"]
     assert betas == logged
     assert betas[0] == pytest.approx(0.4 + 0.6 * 20 / 60)
     assert betas[-1] == 1.0
+
+
+RAINBOW = {"env_id": "yieldrl/CartPole-v1", "num_envs": 4, "learning_starts": 100}
+RAINBOW |= {"train_every": 4, "batch_size": 16, "buffer_size": 200}
+RAINBOW |= {"hidden_sizes": (16, 8)}
+rainbow_of = partial(factories.trainer_of, rainbow, **RAINBOW)
+
+
+class TestParts:
+    def test_the_network_is_two_noisy_streams_of_atoms(self):
+        config = rainbow.Config(hidden_sizes=(9, 8), num_atoms=5, noise_sigma=0.1)
+        model = rainbow.Model(Box(-1, 1, (4,), np.float32), Discrete(3), config)
+        assert isinstance(model.head, DuelingHead)
+        assert model.logits(torch.zeros(7, 4)).shape == (7, 3, 5)
+        layers = noisy_layers(model)
+        shapes = [[tuple(w.shape) for w in list(x.parameters())[:4:2]] for x in layers]
+        assert shapes == [[(8, 9), (5, 8)], [(8, 9), (15, 8)]]
+        plain = [x for x in model.modules() if type(x) is MLP]
+        assert plain == [model.head.shared], "the streams share no noise"
+        assert layers[0].sigma[0].unique().tolist() == pytest.approx([0.1 / 3])
+
+    def test_the_target_is_the_double_choice_of_n_step_atoms(self):
+        trainer = rainbow_of(n_step=3)
+        list(trainer())
+        assert isinstance(trainer.buffer, PrioritizedNStepReplayBuffer)
+        data, algorithm = trainer.buffer.sample(64), trainer.algorithm
+        choice = algorithm.model.value(data["next_obs"]).argmax(1)
+        probability = algorithm.target_model.logits(data["next_obs"], choice).softmax(1)
+        atoms = algorithm.model.atoms
+        discount = 0.99**3 * ~data["terminated"]
+        # Rewards are 1; the mean survives the projection, as no return is too large.
+        reward = 1 + 0.99 + 0.99**2
+        whole = data["discount"] < 0.99**2.5
+        assert whole.sum() > 30
+        mean = (reward + discount * (probability @ atoms))[whole]
+        assert (mean < 95).all()
+        found = (algorithm.td_target(data) @ atoms)[whole & ~data["terminated"]]
+        expected = mean[~data["terminated"][whole]]
+        torch.testing.assert_close(found, expected, atol=0.3, rtol=0)
+
+
+def test_rainbows_priorities_are_the_divergence():
+    trainer = rainbow_of()
+    list(trainer())
+    data = trainer.buffer.sample(16)
+    _, elements = trainer.algorithm.element_loss(data)
+    assert torch.equal(data["priority"], elements["kl"])
+    assert not torch.equal(data["priority"], elements["td_error"])
+
+
+class TestNoise:
+    def test_it_explores_and_never_throws_dice(self):
+        agent = rainbow_of(noise_sigma=0.5).agent
+        obs = np.zeros((1, 4), dtype=np.float32)
+        predicted = {int(agent.predict(obs)[0]) for _ in range(50)}
+        sampled = {int(agent.sample(obs)[0][0]) for _ in range(50)}
+        assert len(predicted) == 1
+        assert sampled == {0, 1}
+        assert agent.epsilon() == 0.0
+        quiet = rainbow_of(noise_sigma=0.0).agent
+        assert {int(quiet.sample(obs)[0][0]) for _ in range(50)} == predicted
+
+    def test_the_network_and_its_target_learn_under_noise_of_their_own(self):
+        trainer = rainbow_of()
+        seen = []
+        algorithm, learn = trainer.algorithm, trainer.algorithm.learn
+
+        def spy(data):
+            models = algorithm.model, algorithm.target_model
+            seen.append([x.noise.clone() for m in models for x in noisy_layers(m)])
+            return learn(data)
+
+        algorithm.learn = spy
+        list(trainer())
+        assert all(noise.any() for noise in seen[0])
+        first = [tuple(noise.tolist()) for noise in seen[0]]
+        assert len(set(first)) == 4, "each of two streams, twice"
+        assert len({tuple(noise[0].tolist()) for noise in seen}) == len(seen), "anew"
+        for model in (algorithm.model, algorithm.target_model):
+            assert not any(layer.noise.any() for layer in noisy_layers(model))

@@ -1,7 +1,6 @@
 """Dreamer's returns with exact numbers, what its losses move, and that it learns."""
 
 import copy
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -17,7 +16,7 @@ from yieldrl.collectors import evaluate
 from yieldrl.imagination import Prediction
 
 VECTOR = Box(-np.inf, np.inf, (2,), np.float32)
-SMALL: dict[str, Any] = {"memory_size": 6, "groups": 2, "classes": 3}
+SMALL = {"memory_size": 6, "groups": 2, "classes": 3}
 SMALL |= {"hidden_sizes": (8,), "batch_size": 4, "sequence_length": 3, "horizon": 2}
 SMALL |= {"learning_starts": 16, "num_envs": 2, "total_steps": 64, "eval_every": 0}
 SMALL |= {"device": "cpu"}
@@ -81,11 +80,11 @@ class TestReturns:
 
     def test_the_spread_is_that_of_the_middle_nine_tenths(self):
         algorithm = algorithm_of(gamma=0.0, horizon=1)
-        rewards = torch.arange(101.0)
-        world = algorithm.model.world
-        codes = world.outcome.two_hot.encode(rewards).log().clamp(min=-1e4)
+        two_hot = algorithm.model.world.outcome.two_hot
+        codes = two_hot.encode(torch.arange(101.0)).log().clamp(min=-1e4)
         raw = torch.cat([torch.zeros(101, 2), codes], -1)
-        world.predict = lambda obs, *_: Prediction(obs, raw, torch.zeros(101))
+        predicted = lambda obs, *_: Prediction(obs, raw, torch.zeros(101))  # noqa: E731
+        algorithm.model.world.predict = predicted
         algorithm.imagined(torch.zeros(101, 12))
         assert algorithm.spread.value.item() == pytest.approx(90.0, rel=1e-4)
 
@@ -186,8 +185,7 @@ class TestActing:
     def test_the_buffer_has_the_memory_with_which_was_acted(self):
         """And `first` where episodes begin: unrolled anew, it is the same memory."""
         trainer = self.trainer(learning_starts=100, num_envs=1)
-        for _ in trainer():
-            pass
+        list(trainer())
         rows = trainer.buffer.every_step()
         assert rows["first"].tolist() == [t % 3 == 0 for t in range(64)]
         assert torch.equal(rows["first"], rows["obs"][:, 0] == 1)
@@ -198,9 +196,7 @@ class TestActing:
                 states = {
                     tuple(world.remember(state, rows["action"][t : t + 1])[0].tolist())
                     for seed in range(64)
-                    for state in [
-                        world.see(torch.zeros(1, 6), seen, rng(seed))[0],
-                    ]
+                    for state in [world.see(torch.zeros(1, 6), seen, rng(seed))[0]]
                 }
                 kept = torch.tensor(sorted(states))
                 error = (kept - rows["memory"][t + 1]).abs().amax(1).min()
@@ -239,15 +235,14 @@ class Short(gym.Env):
         return np.array([self.place, self.place == self.length], np.float32)
 
 
-@pytest.mark.parametrize("length", [1, 3, 9])
+@pytest.mark.parametrize("length", [1, 3])
 def test_episodes_are_learned_from_whole_where_the_step_after_an_end_resets(length):
     envs = SyncVectorEnv([lambda: Short(length)] * 2)  # NEXT_STEP, Gymnasium's default
     options = {**SMALL, "learning_starts": 0, "sequence_length": 8}
     trainer, batches = dreamer.Trainer(dreamer.Config(**options), envs=envs), []
     learn = trainer.agent.learn
     trainer.agent.learn = lambda data: batches.append(data.clone()) or learn(data)
-    for _ in trainer():
-        pass
+    list(trainer())
     assert trainer.agent.learn_step > 0
     data = torch.cat(batches, 1)
     place = data["obs"][..., 0]
@@ -263,32 +258,15 @@ def rng(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("outcome", ["symlog", "three_classes"])
-def test_it_learns_from_what_it_imagines(outcome):
+def test_it_learns_from_what_it_imagines():
     """Every step to the end is right; the critic knows how far that is."""
-    config = dreamer.Config(
-        gamma=GAMMA,
-        num_envs=4,
-        total_steps=1200,
-        learning_starts=200,
-        train_every=4,
-        sequence_length=6,
-        horizon=3,
-        memory_size=32,
-        groups=4,
-        classes=4,
-        hidden_sizes=(32,),
-        learning_rate=3e-3,
-        behavior_rate=3e-3,
-        free_nats=1.0,
-        outcome=outcome,
-        eval_every=0,
-        device="cpu",
-        threads=1,
-    )
-    trainer = dreamer.Trainer(config, envs=Corridor)
-    for _ in trainer():
-        pass
+    options = {**SMALL, "gamma": GAMMA, "num_envs": 4, "total_steps": 1200}
+    options |= {"learning_starts": 200, "train_every": 4, "batch_size": 16}
+    options |= {"sequence_length": 6, "horizon": 3, "memory_size": 32, "groups": 4}
+    options |= {"classes": 4, "hidden_sizes": (32,), "learning_rate": 3e-3}
+    options |= {"behavior_rate": 3e-3, "free_nats": 1.0, "threads": 1}
+    trainer = dreamer.Trainer(dreamer.Config(**options), envs=Corridor)
+    list(trainer())
     found = evaluate(trainer.agent, trainer.evaluator.envs, 40, 5)
     assert found.returns.mean() == 1.0
     assert found.lengths.max() <= CELLS

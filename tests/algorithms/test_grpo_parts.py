@@ -1,12 +1,9 @@
 """A gradient step of GRPO in parts: micro batches, and processes together."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import groups_together
 import pytest
@@ -22,7 +19,7 @@ TESTS = Path(__file__).parents[1]
 MEANS = [grpo, dr_grpo, dapo, gspo]
 
 
-def episodes(algorithm: Any) -> TensorDict:
+def episodes(algorithm):
     """Five answers of one to three tokens, in one or two steps, of another policy."""
     tokens = torch.tensor([[[1, 2, 0], [2, 0, 0]], [[0, 0, 0], [1, 1, 1]]] * 3)[:5]
     log_prob = algorithm.model.evaluate_actions(None, tokens.flatten(0, 1))[0].detach()
@@ -40,7 +37,7 @@ def episodes(algorithm: Any) -> TensorDict:
     return TensorDict(data, [5, 2])
 
 
-def stepped(module: Any, **options: Any) -> tuple[dict[str, float], Any]:
+def stepped(module, **options):
     options |= {"kl_coef": 0.1, "entropy_coef": 0.1, "max_grad_norm": 1e9}
     algorithm = algorithm_of(module, Lettered(3), **options)
     kind = torch.optim.SGD(algorithm.model.parameters(), lr=1.0)
@@ -50,7 +47,7 @@ def stepped(module: Any, **options: Any) -> tuple[dict[str, float], Any]:
 
 
 @pytest.mark.parametrize("module", MEANS)
-def test_a_step_in_parts_is_that_of_the_whole(module: Any) -> None:
+def test_a_step_in_parts_is_that_of_the_whole(module):
     """Also where they have other numbers of tokens: their mean is over all of them."""
     logs, after = stepped(module)
     for parts in (2, 5):
@@ -59,7 +56,7 @@ def test_a_step_in_parts_is_that_of_the_whole(module: Any) -> None:
         assert own == pytest.approx(logs, rel=1e-4, abs=1e-6)
 
 
-def test_episodes_of_other_lengths_lie_in_one_batch() -> None:
+def test_episodes_of_other_lengths_lie_in_one_batch():
     rows = episodes(algorithm_of(model=Lettered(3)))
     both = joined([rows[:2, :1], rows[2:]])
     assert both.shape == (5, 2)
@@ -68,7 +65,7 @@ def test_episodes_of_other_lengths_lie_in_one_batch() -> None:
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: Any) -> list[dict[str, Any]]:
+def two(tmp_path_factory):
     """What two processes wrote down that learned together."""
     folder = tmp_path_factory.mktemp("together")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
@@ -82,7 +79,7 @@ def two(tmp_path_factory: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", groups_together.NAMES)
-def test_two_processes_take_the_step_of_all_groups(name: str, two: Any) -> None:
+def test_two_processes_take_the_step_of_all_groups(name, two):
     """Though one has fewer groups that differ, or none at all."""
     one, other = (found[name] for found in two)
     assert one["logs"] == other["logs"]
@@ -97,7 +94,7 @@ def test_two_processes_take_the_step_of_all_groups(name: str, two: Any) -> None:
 
 
 @pytest.mark.slow
-def test_whole_runs_go_on_together_and_resample_together(two: Any) -> None:
+def test_whole_runs_go_on_together_and_resample_together(two):
     one, other = (found["run"] for found in two)
     assert one["logs"] == other["logs"]
     assert groups_together.close(one["after"], other["after"], 0)
@@ -107,7 +104,7 @@ def test_whole_runs_go_on_together_and_resample_together(two: Any) -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_clone_what_both_experts_did(two: Any) -> None:
+def test_two_processes_clone_what_both_experts_did(two):
     """Each in environments of its own, a half of the demonstrations; and go on."""
     one, other = (found["clone"] for found in two)
     assert one["count"] == other["count"] == (32, 64)

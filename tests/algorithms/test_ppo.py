@@ -1,9 +1,13 @@
 """PPO's mathematics with exact numbers, its schedule, and that it learns."""
 
+from functools import partial
+
+import factories
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from factories import train_logs
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from rollouts import rollout_of
@@ -17,10 +21,8 @@ VECTOR = Box(-1, 1, (3,), np.float32)
 SMALL = {"num_envs": 2, "num_steps": 16, "num_epochs": 2, "num_minibatches": 2}
 
 
-def algorithm_of(action_space=Discrete(3), **kwargs):  # noqa: B008
-    config = ppo.Config(**{"normalize_reward": False, **kwargs})
-    torch.manual_seed(0)
-    return ppo.Algorithm(ppo.Model(VECTOR, action_space, config), config)
+options = {"normalize_reward": False}
+algorithm_of = partial(factories.algorithm_of, ppo, VECTOR, Discrete(3), **options)
 
 
 def acted(algorithm, rollout):
@@ -45,21 +47,6 @@ class TestObjective:
         (-algorithm.surrogate(ratio, advantage).mean()).backward()
         assert ratio.grad is not None
         assert ratio.grad.tolist() == pytest.approx([0, -0.25, 0.25, 0])
-
-    def test_gradients_equal_finite_differences(self):
-        algorithm = algorithm_of(clip_value=0.3)
-        generator = torch.Generator().manual_seed(2)
-        ratio = torch.rand(9, generator=generator, dtype=torch.float64) + 0.5
-        value, old, returns, advantage = torch.randn(
-            4, 9, generator=generator, dtype=torch.float64
-        )
-        data = TensorDict({"value": old, "returns": returns}, [9])
-        assert torch.autograd.gradcheck(
-            lambda r: algorithm.surrogate(r, advantage), ratio.requires_grad_()
-        )
-        assert torch.autograd.gradcheck(
-            lambda v: algorithm.value_loss(v, data), value.requires_grad_()
-        )
 
     def test_value_clipping_by_hand(self):
         algorithm = algorithm_of(clip_value=0.5)
@@ -221,22 +208,6 @@ class TestSpaces:
         resumed = ppo.Trainer.load(trainer.save(tmp_path / "run.pt"), envs=envs)
         assert resumed.agent.learn_step == trainer.agent.learn_step
 
-    def test_through_a_cnn_they_are_looked_at_once(self, monkeypatch):
-        """Acting keeps what looking back would say, and nobody looks back."""
-        config = ppo.Config(**SMALL)
-        with ppo.Trainer(config, envs=lambda: Spaces(IMAGE, Discrete(2))) as trainer:
-            run = trainer()
-            while not trainer.buffer.full:
-                next(run)
-            rollout, algorithm = trainer.buffer.rollout(), trainer.algorithm
-            assert rollout["obs"].dtype == torch.uint8
-            looked = rollout.clone().exclude("log_prob", "value")
-            algorithm.prepare(looked)
-            monkeypatch.setattr(algorithm, "evaluated", None)
-            algorithm.prepare(rollout)
-        for name in ("log_prob", "value", "advantage", "returns"):
-            torch.testing.assert_close(rollout[name], looked[name])
-
     def test_beside_a_collector_the_critic_of_now_says_the_values(self):
         config = ppo.Config(**SMALL)
         with ppo.Trainer(config, envs=lambda: Spaces(IMAGE, Discrete(2))) as trainer:
@@ -260,17 +231,6 @@ def test_it_learns_a_choice():
     *_, log = trainer()
     assert trainer.evaluate(2)["logs"]["episode_return"] == 4.0
     assert log["logs"]["entropy"] < 0.5
-
-
-@pytest.mark.slow
-def test_it_learns_to_balance():
-    config = ppo.Config(total_steps=30_000, seed=1, eval_every=0)
-    trainer = ppo.Trainer(config)
-    untrained = trainer.evaluate(20)["logs"]["episode_return"]
-    for _ in trainer():
-        pass
-    assert untrained < 150
-    assert trainer.evaluate(20)["logs"]["episode_return"] > 400
 
 
 def test_the_environment_sees_valid_actions_only():
@@ -333,7 +293,7 @@ class TestAbandonedEpisodes:
         assert moments.mean.item() == pytest.approx(returns.mean())
         assert moments.var.item() == pytest.approx(returns.var())
 
-    @pytest.mark.parametrize("steps", [1, 3, 5])
+    @pytest.mark.parametrize("steps", [1, 5])
     def test_after_a_step_that_failed(self, steps):
         trainer = self.trainer(fails_at=steps)
         with pytest.raises(ConnectionError):
@@ -341,7 +301,7 @@ class TestAbandonedEpisodes:
         list(trainer())
         self.check(trainer, steps)
 
-    @pytest.mark.parametrize("logs", [2, 4, 5, 11])
+    @pytest.mark.parametrize("logs", [2, 5])
     def test_after_a_resume(self, logs):
         """Wherever it was saved: while collecting, and between minibatches."""
         first, trainer = self.trainer(), self.trainer()
@@ -352,9 +312,7 @@ class TestAbandonedEpisodes:
         self.check(trainer, first.agent.sample_step)
 
 
-@pytest.mark.parametrize(
-    ("module", "num_steps"), [(a2c, 1), (ppo, 1), (ppo, 2), (ppo_lstm, 1)]
-)
+@pytest.mark.parametrize(("module", "num_steps"), [(a2c, 1), (ppo, 2), (ppo_lstm, 1)])
 def test_rollouts_may_hold_few_steps_that_are_none_or_resets_alone(module, num_steps):
     """NEXT_STEP environments: every third step of both only resets."""
     options = {} if module is a2c else {"num_minibatches": 2}
@@ -405,3 +363,33 @@ def test_acting_rounds_as_learning_does():
         exact = trainer.algorithm.evaluate(seen)
     torch.testing.assert_close(extras["log_prob"], look["log_prob"], rtol=0, atol=1e-6)
     assert (exact["log_prob"] - look["log_prob"]).abs().max() > 1e-5
+
+
+FOLLOWS = {**SMALL, "anneal_learning_rate": False, "desired_kl": 2e-4}
+FOLLOWS |= {"learning_rate": 5e-3, "total_steps": 64, "hidden_sizes": (8,)}
+
+
+def test_the_learning_rate_follows_how_far_the_last_step_moved_the_policy():
+    trainer, rate, directions = ppo.Trainer(ppo.Config(**FOLLOWS)), 5e-3, set()
+    for log in train_logs(trainer):
+        assert log["logs"]["learning_rate"] == rate
+        kl = log["logs"]["approx_kl"]
+        directions.add((kl > 4e-4) - (kl < 1e-4))
+        if kl > 4e-4:
+            rate = max(1e-5, rate / 1.5)
+        elif kl < 1e-4:
+            rate = min(1e-2, rate * 1.5)
+    assert {-1, 1} <= directions
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"anneal_learning_rate": True}, "desired_kl"),
+        ({"learning_rate": 0.1}, "learning_rate"),
+        ({"num_epochs": 1, "num_minibatches": 1}, "desired_kl"),
+    ],
+)
+def test_a_rate_that_cannot_follow_is_refused(options, field):
+    with pytest.raises(ValueError, match=rf"Config\.{field} = "):
+        ppo.Config(**{**FOLLOWS, **options})

@@ -1,6 +1,7 @@
 """PPO with action masks: impossible actions are never taken, and teach nothing."""
 
 import math
+from functools import partial
 
 import gymnasium as gym
 import pytest
@@ -72,13 +73,6 @@ class TestModel:
         assert log_prob.eq(0).all()
         assert torch.equal(model(obs, deterministic=True)[0], action)
 
-    def test_masks_of_other_types(self):
-        """A vector environment's own space may hold them as int8 or float32."""
-        model, obs = model_of(Discrete(3), 3), observations(self.mask)
-        for dtype in (torch.int8, torch.float32):
-            other = {**obs, "action_mask": obs["action_mask"].to(dtype)}
-            assert torch.equal(model.action(other), model.action(obs))
-
     @pytest.mark.parametrize(
         "space",
         [
@@ -95,50 +89,38 @@ class TestModel:
 
 
 @pytest.mark.parametrize("rows", [(6,), (3, 4)])
-def test_among_many_steps_no_action_is_impossible(rows):
+def test_no_action_is_impossible(rows):
     """Every one of them would cost a point."""
-    envs = Doors(4096, rows=rows, max_episode_steps=64)
-    config = ppo_masked.Config(num_envs=4096, num_steps=1, hidden_sizes=(8,))
+    envs = Doors(500, rows=rows, max_episode_steps=64)
+    config = ppo_masked.Config(num_envs=500, num_steps=1, hidden_sizes=(8,))
     agent = ppo_masked.Trainer(config, envs=envs).agent
-    obs, _ = envs.reset(seed=0)
-    reward, punished = torch.zeros(2)
-    for _ in range(25):
-        action, _ = agent.sample(obs)
-        free = {**obs, "action_mask": torch.ones_like(obs["action_mask"])}
-        punished += envs.dynamics(envs.state, agent.sample(free)[0])[1].sum()
-        obs, earned, *_ = envs.step(action)
-        reward += earned.sum()
-    assert reward == 0
-    assert punished < -10_000  # without masks the world does notice
-
-
-def test_predict_is_masked_too():
-    envs = Doors(500, rows=(6,))
-    trainer = ppo_masked.Trainer(ppo_masked.Config(num_envs=500), envs=envs)
     with torch.no_grad():
-        trainer.model.actor.layers[2].bias[3] = 100.0  # it would always take this one
+        agent.model.actor.layers[-1].bias[0] = 100.0  # it would always take this one
     obs, _ = envs.reset(seed=0)
-    action = trainer.agent.predict(obs)
-    locked = ~obs["action_mask"][:, 3]
-    assert 100 < locked.sum() < 400
-    assert torch.equal(action == 3, ~locked)
-    assert envs.step(action)[1].eq(0).all()
+    for act in (agent.predict, lambda obs: agent.sample(obs)[0]) * 5:
+        free = {**obs, "action_mask": torch.ones_like(obs["action_mask"])}
+        assert envs.dynamics(envs.state, act(free))[1].sum() < -50, "it is noticed"
+        action = act(obs)
+        first = action.view(500, -1)[:, 0] == 0
+        assert torch.equal(first, obs["action_mask"][:, 0].bool())
+        obs, reward, *_ = envs.step(action)
+        assert (reward == 0).all()
 
 
-class TestSources:
-    def test_an_environment_as_an_object_is_wrapped_for_evaluation_too(self):
-        config = ppo_masked.Config(**SMALL, total_steps=32, eval_every=0)
-        trainer = ppo_masked.Trainer(config, envs=gym.make("Taxi-v4"))
-        list(trainer())
-        assert "action_mask" in trainer.evaluator.envs.single_observation_space.spaces
-        assert trainer.evaluate(2)["logs"]["episode_length"] > 0
+def test_an_environment_as_an_object_is_wrapped_for_evaluation_too():
+    config = ppo_masked.Config(**SMALL, total_steps=32, eval_every=0)
+    trainer = ppo_masked.Trainer(config, envs=gym.make("Taxi-v4"))
+    list(trainer())
+    assert "action_mask" in trainer.evaluator.envs.single_observation_space.spaces
+    assert trainer.evaluate(2)["logs"]["episode_length"] > 0
 
-    def test_without_masks_it_is_said_who_lacks_them(self):
-        trainer = ppo_masked.Trainer(ppo_masked.Config(), envs=Counter)
-        with pytest.raises(ValueError, match="which actions are possible"):
-            next(trainer())
-        with pytest.raises(TypeError, match=r"yieldrl.envs:ActionMask"):
-            ppo_masked.Trainer(ppo_masked.Config(wrappers=()))
+
+def test_without_masks_it_is_said_who_lacks_them():
+    trainer = ppo_masked.Trainer(ppo_masked.Config(), envs=Counter)
+    with pytest.raises(ValueError, match="which actions are possible"):
+        next(trainer())
+    with pytest.raises(TypeError, match=r"yieldrl.envs:ActionMask"):
+        ppo_masked.Trainer(ppo_masked.Config(wrappers=()))
 
 
 class Stuck(Doors):
@@ -181,17 +163,15 @@ def test_the_mask_after_the_end_may_say_anything():
     assert all(math.isfinite(log["logs"]["loss"]) for log in logs)
 
 
-def trainer_of_doors(**kwargs):
-    config = {**SMALL, "total_steps": 96, "eval_every": 0, **kwargs}
-    envs = Doors(2, rows=(3, 2), max_episode_steps=7)
-    return ppo_masked.Trainer(ppo_masked.Config(**config), envs=envs)
-
-
 def test_breaking_out_and_resuming_change_nothing(tmp_path):
-    through = list(map(plain, trainer_of_doors()()))
+    def trainer():
+        config = ppo_masked.Config(**SMALL, total_steps=96, eval_every=0)
+        return ppo_masked.Trainer(config, envs=doors())
+
+    doors = partial(Doors, 2, rows=(3, 2), max_episode_steps=7)
+    through = list(map(plain, trainer()()))
     for stop in (5, 21):
-        envs = Doors(2, rows=(3, 2), max_episode_steps=7)
-        assert resumed(trainer_of_doors(), stop, tmp_path, envs=envs) == through
+        assert resumed(trainer(), stop, tmp_path, envs=doors()) == through
 
 
 def test_masks_that_allow_everything_are_ppo():

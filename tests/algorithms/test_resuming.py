@@ -1,14 +1,10 @@
-"""Runs that are broken out of, or saved and loaded, go on to the bit."""
-
-from __future__ import annotations
-
-from typing import Any
+"""How long runs are; broken out of, or saved and loaded, they go on to the bit."""
 
 import pytest
-from factories import plain, resumed, trainer_of
+from factories import module_of, plain, resumed, trainer_of
 
-POLE: dict[str, Any] = {"env_id": "yieldrl/CartPole-v1"}
-ARM: dict[str, Any] = {"env_id": "yieldrl/Pendulum-v1"}
+POLE = {"env_id": "yieldrl/CartPole-v1"}
+ARM = {"env_id": "yieldrl/Pendulum-v1"}
 CRITICS = {"total_steps": 64, "learning_starts": 24, "train_every": 2}
 CRITICS |= {"eval_every": 24, "eval_episodes": 2}
 VALUES = {**POLE, "num_envs": 3, "total_steps": 150, "buffer_size": 60}
@@ -24,12 +20,12 @@ CLONED |= {"eval_episodes": 1}
 IMAGINED = {**ARM, "total_steps": 40, "horizon_start": 1, "horizon_end": 3}
 
 
-def maze(mode: str) -> dict[str, Any]:
+def maze(mode):
     limits = {"length": 2, "max_episode_steps": 7}
     return {**MAZE, "env_kwargs": {**limits, "autoreset_mode": mode}}
 
 
-RUNS: dict[str, tuple[str, dict[str, Any], tuple[int, ...]]] = {
+RUNS = {
     "a2c": ("a2c", {**POLE, "num_steps": 5, "total_steps": 60}, (3, 5, 6)),
     "behavior_cloning": ("behavior_cloning", CLONED, (1, 32, 40, 41)),
     "ddpg": ("ddpg", {**ARM, **CRITICS}, (5, 41)),
@@ -53,7 +49,7 @@ RUNS: dict[str, tuple[str, dict[str, Any], tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_breaking_out_and_resuming_change_nothing(run: str, tmp_path: Any) -> None:
+def test_breaking_out_and_resuming_change_nothing(run, tmp_path):
     name, options, stops = RUNS[run]
     with trainer_of(name, **options) as whole:
         through = list(map(plain, whole()))
@@ -64,3 +60,38 @@ def test_breaking_out_and_resuming_change_nothing(run: str, tmp_path: Any) -> No
         found = resumed(trainer, stop, tmp_path)
         assert found == through
         assert [*found[:stop], *map(plain, trainer())] == through, "without a file"
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "counts"),
+    [
+        ("a2c", {"total_steps": 1280}, ("train", 1280, 10)),
+        ("sac", {"total_steps": 1010}, ("train", 1010, 11)),
+        ("q_learning", {"total_steps": 1000}, ("train", 1000, 1000)),
+        ("reinforce", {"total_steps": 1000}, ("collect", 1000, 4)),  # episodes' rest
+        ("behavior_cloning", {"demonstration_steps": 400}, ("train", 400, 20)),
+    ],
+)
+def test_a_run_ends_with_the_update_of_its_last_step(name, fields, counts):
+    module = module_of(name)
+    options = {"num_epochs": 5} if name == "behavior_cloning" else {}
+    *_, log = module.Trainer(module.Config(eval_every=0, **fields, **options))()
+    assert (log["log_type"], log["sample_step"], log["learn_step"]) == counts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "options", "least"),
+    [
+        ("a2c", {"total_steps": 60_000}, 400),
+        ("dqn", {"total_steps": 6_000, "exploration_fraction": 0.3, "seed": 1}, 130),
+        ("ppo", {"total_steps": 30_000, "seed": 1}, 400),
+        ("reinforce", {"total_steps": 15_000}, 150),
+    ],
+)
+def test_they_learn_to_balance(name, options, least):
+    module = module_of(name)
+    trainer = module.Trainer(module.Config(**options, eval_every=0))
+    assert trainer.evaluate(20)["logs"]["episode_return"] < 100
+    list(trainer())
+    assert trainer.evaluate(20)["logs"]["episode_return"] > least
