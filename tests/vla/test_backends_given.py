@@ -97,29 +97,6 @@ class NoBackbone(Headed):
     backbone = "resnet50"
 
 
-class ByProperty(Headed):
-    def __init__(self):
-        nn.Module.__init__(self)
-        self.network = nn.Module()
-        self.network.stem, self.network.layer = nn.Linear(3, 4), nn.Linear(4, 4)
-        self.heads()
-
-    @property
-    def backbone(self):
-        return self.network
-
-    def hidden(self, observations):
-        inner = torch.tanh(self.network.stem(observations["proprio"]))
-        return self.network.layer(inner)
-
-
-class Tied(GPTVLAModel):
-    def __init__(self):
-        super().__init__("", "", False)
-        self.again = nn.Linear(3, 2, bias=False)
-        self.again.weight = self.layer.weight
-
-
 class NoValue(nn.Module):
     def forward(self, observations): ...
     def evaluate_actions(self, observations, actions): ...
@@ -164,8 +141,7 @@ def test_the_json_of_the_document(here):
     ],
 )
 def test_checkpoints_as_training_scripts_write_them(here, key, prefix):
-    weights = {"layer.weight": torch.ones(2, 3), "layer.bias": torch.ones(2)}
-    named = {prefix + name: tensor for name, tensor in weights.items()}
+    named = {prefix + name: tensor for name, tensor in LAYER.items()}
     optimizer = {"state": {}, "param_groups": [{"lr": 0.1}]}
     beside = {"optimizer": optimizer, "epoch": 3, "config": {"depth": 1}}
     for suffix in (".pt", ".pth", ".bin", ".ckpt"):
@@ -177,6 +153,17 @@ def test_checkpoints_as_training_scripts_write_them(here, key, prefix):
     assert all((p == 1).all() for p in model.parameters())
 
 
+def test_names_inside_of_others_and_configs_under_the_key_of_a_model(here):
+    inside = {k.replace(".", ".module."): v for k, v in LAYER.items()}
+    for state in (
+        {"model": {"name": "a"}, "state_dict": LAYER},
+        {"model": {"state_dict": inside}},
+    ):
+        torch.save(state, "some.pt")
+        model = load(**{**DOCUMENT, "model_path": "some.pt"})
+        assert all((p == 1).all() for p in model.parameters())
+
+
 def test_a_module_that_is_called_so_keeps_its_name():
     own = nn.ModuleDict({"module": nn.Linear(1, 1), "other": nn.Linear(1, 1)})
     state = {k: torch.ones_like(v) for k, v in own.state_dict().items()}
@@ -185,49 +172,11 @@ def test_a_module_that_is_called_so_keeps_its_name():
     assert all((p == 2).all() for p in own.parameters())
 
 
-@pytest.mark.parametrize(
-    ("state", "message"),
-    [
-        ({"net": {"layer.weight": torch.ones(1)}}, r"\(net\), and has such under none"),
-        (
-            {"model": {"a": torch.ones(1)}, "state_dict": {"a": torch.ones(1)}},
-            "under several of the keys state_dict, model_state_dict, model",
-        ),
-    ],
-)
-def test_tensors_under_no_known_key_or_under_several_are_refused(here, state, message):
-    torch.save(state, "some.pt")
-    with pytest.raises(CheckpointError, match=message):
-        load(**{**DOCUMENT, "model_path": "some.pt"})
-
-
-def test_weights_that_are_tied_may_be_saved_once(here):
-    model = load(model_class="vla_models:Tied")
-    twice = dict(model.state_dict())
-    once = {k: v for k, v in twice.items() if k != "again.weight"}
-    for state in (twice, once):
-        torch.save(state, "tied.pt")
-        loaded = load(model_class="vla_models:Tied", model_path="tied.pt")
-        assert loaded.again.weight is loaded.layer.weight
-
-
 def test_a_class_that_asks_for_the_spaces_gets_them(here):
     model = load(model_class="vla_models:WithSpaces")
     assert model.given == (ACTED, 1)
     model = load(model_class="vla_models:WithSpaces", model_config={"chunk_length": 7})
     assert model.given == (ACTED, 7)  # model_config comes first
-
-
-@pytest.mark.parametrize(
-    ("name", "error", "message"),
-    [
-        ("vla_models:NoValue", TypeError, "NoValue lacks get_value"),
-        ("nowhere_at_all:Model", ImportError, "there is no module 'nowhere_at_all'"),
-    ],
-)
-def test_what_is_no_such_class_is_refused_by_name(here, name, error, message):
-    with pytest.raises(error, match=message):
-        load(model_class=name)
 
 
 class Danger:
@@ -252,24 +201,46 @@ def test_a_pickled_checkpoint_is_refused_and_not_run(here, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_weights_that_do_not_fit_are_named(here):
-    cases = {
-        "lacks layer.bias": {"layer.weight": torch.ones(2, 3)},
-        "has other beside": {
-            "layer.weight": torch.ones(2, 3),
-            "layer.bias": torch.ones(2),
-            "other": torch.ones(1),
-        },
-        r"layer.bias as \[3\], the model as \[2\]": {
-            "layer.weight": torch.ones(2, 3),
-            "layer.bias": torch.ones(3),
-        },
-        "something other than tensors": {"layer.weight": 3},
-    }
-    for message, state in cases.items():
-        torch.save(state, "weights.pth")
-        with pytest.raises(CheckpointError, match=message):
-            load(**{**DOCUMENT, "model_path": "weights.pth"})
+LAYER = {"layer.weight": torch.ones(2, 3), "layer.bias": torch.ones(2)}
+ONE = {"a": torch.ones(1)}
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"layer.weight": torch.ones(2, 3)}, "lacks layer.bias"),
+        ({**LAYER, "other": torch.ones(1)}, "has other beside"),
+        (
+            {**LAYER, "layer.bias": torch.ones(3)},
+            r"layer.bias as \[3\], the model as \[2\]",
+        ),
+        ({"layer.weight": 3}, "something other than tensors"),
+        ({"net": LAYER}, r"\(net\), and has such under none"),
+        (
+            {"model": ONE, "state_dict": ONE},
+            "under several of the keys state_dict, model_state_dict, model",
+        ),
+    ],
+)
+def test_weights_that_do_not_fit_are_named(here, state, message):
+    torch.save(state, "weights.pth")
+    with pytest.raises(CheckpointError, match=message):
+        load(**{**DOCUMENT, "model_path": "weights.pth"})
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "error", "message"),
+    [
+        ("vla_models:NoValue", {}, TypeError, "NoValue lacks get_value"),
+        ("nowhere_at_all:Model", {}, ImportError, "no module 'nowhere_at_all'"),
+        ("vla_models:Headed", LORA, ValueError, "has no attribute backbone"),
+        ("vla_models:Misnamed", LORA, ValueError, "untrained names 'head'"),
+        ("vla_models:NoBackbone", LORA, TypeError, "backbone is a str"),
+    ],
+)
+def test_classes_that_do_not_fit_are_named(here, name, fields, error, message):
+    with pytest.raises(error, match=message):
+        load(model_class=name, **fields)
 
 
 def test_damaged_and_missing_files_are_named(here):
@@ -284,58 +255,25 @@ def test_damaged_and_missing_files_are_named(here):
         load(**{**DOCUMENT, "model_path": "gone.pth"})
 
 
-class TestAdapters:
-    @pytest.mark.parametrize(
-        ("name", "error", "said"),
-        [
-            ("Headed", ValueError, "has no attribute backbone"),
-            ("Misnamed", ValueError, "untrained names 'head'"),
-            ("NoBackbone", TypeError, "backbone is a str"),
-        ],
-    )
-    def test_beside_heads_that_are_not_named_they_are_refused(
-        self, here, name, error, said
-    ):
-        with pytest.raises(error, match=said):
-            load(model_class=f"vla_models:{name}", **LORA)
-
-    @pytest.mark.parametrize("name", ["Named", "ByProperty"])
-    def test_heads_train_in_full_and_are_saved(self, here, name):
-        model = load(model_class=f"vla_models:{name}", **LORA)
-        before = {k: v.clone() for k, v in model.state_dict().items()}
-        own = [p for p in model.parameters() if p.requires_grad]
-        optimizer = torch.optim.Adam(own, lr=0.1)
-        for _ in range(2):
-            optimizer.zero_grad()
-            log_prob, entropy = model.evaluate_actions(seen(), torch.ones(3, 2))
-            value = model.get_value(seen())
-            (value.square().mean() - (log_prob + entropy).mean()).backward()
-            optimizer.step()
-        still = {k for k, v in model.state_dict().items() if torch.equal(v, before[k])}
-        start = {"ByProperty": "network."}.get(name, "")
-        pretrained = {"layer.base_layer.weight", "layer.base_layer.bias"}
-        pretrained |= {"stem.weight", "stem.bias"}
-        assert still == {start + k for k in pretrained}
-        save_adapters(model, here / "adapters")
-        fresh = load(model_class=f"vla_models:{name}")
-        load_adapters(fresh, here / "adapters")
-        for key, tensor in model.state_dict().items():
-            assert torch.equal(fresh.state_dict()[key], tensor), key
-        groups = VLAPolicy(OBSERVED, ACTED, model).parameter_groups()
-        assert {name: len(group) for name, group in groups.items()} == {
-            "policy": 3,  # the mean, and log_std
-            "value": 2,
-            "adapters": 2,
-        }
-
-
-def test_names_inside_of_others_and_configs_under_the_key_of_a_model(here):
-    weights = {"layer.weight": torch.ones(2, 3), "layer.bias": torch.ones(2)}
-    inside = {k.replace(".", ".module."): v for k, v in weights.items()}
-    for state in (
-        {"model": {"name": "a"}, "state_dict": weights},
-        {"model": {"state_dict": inside}},
-    ):
-        torch.save(state, "some.pt")
-        model = load(**{**DOCUMENT, "model_path": "some.pt"})
-        assert all((p == 1).all() for p in model.parameters())
+def test_beside_adapters_heads_train_in_full_and_are_saved(here):
+    model = load(model_class="vla_models:Named", **LORA)
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    own = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.Adam(own, lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        log_prob, entropy = model.evaluate_actions(seen(), torch.ones(3, 2))
+        value = model.get_value(seen())
+        (value.square().mean() - (log_prob + entropy).mean()).backward()
+        optimizer.step()
+    still = {k for k, v in model.state_dict().items() if torch.equal(v, before[k])}
+    pretrained = {"layer.base_layer.weight", "layer.base_layer.bias"}
+    assert still == {"stem.weight", "stem.bias", *pretrained}
+    save_adapters(model, here / "adapters")
+    fresh = load(model_class="vla_models:Named")
+    load_adapters(fresh, here / "adapters")
+    for key, tensor in model.state_dict().items():
+        assert torch.equal(fresh.state_dict()[key], tensor), key
+    groups = VLAPolicy(OBSERVED, ACTED, model).parameter_groups()
+    sizes = {name: len(group) for name, group in groups.items()}
+    assert sizes == {"policy": 3, "value": 2, "adapters": 2}  # with log_std

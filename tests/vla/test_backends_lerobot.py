@@ -9,22 +9,13 @@ from torch import nn
 from vla_folders import CHUNKS, OBSERVED, SENTENCES, Scale, seen, write_json
 
 from yieldrl.foundations import CheckpointError
-from yieldrl.vla import (
-    OnePassVLA,
-    VLAConfig,
-    add_lora,
-    load_vla_model,
-)
+from yieldrl.vla import OnePassVLA, VLAConfig, add_lora, load_vla_model
 from yieldrl.vla.backends.lerobot import LeRobotVLA
 
 
 def load(acted=CHUNKS, path="4", name="vla_folders:Scale", **fields):
     config = VLAConfig(
-        backend="lerobot",
-        model_path=path,
-        model_class=name,
-        chunk_length=2,
-        **fields,
+        backend="lerobot", model_path=path, model_class=name, chunk_length=2, **fields
     )
     return load_vla_model(config, OBSERVED, acted)
 
@@ -129,8 +120,6 @@ def test_units_that_it_keeps_beside_its_weights_are_not_left_out(tmp_path, monke
 
 
 class Reach(nn.Module):
-    """A policy with a linear layer."""
-
     def __init__(self):
         super().__init__()
         self.layer = nn.Linear(3, 2 * 2)
@@ -143,10 +132,8 @@ class Reach(nn.Module):
 def test_beside_adapters_all_that_is_new_is_trained():
     config = VLAConfig(chunk_length=2, lora_rank=1, lora_targets=("layer",))
     model = add_lora(LeRobotVLA(Reach(), OBSERVED, CHUNKS, config), config)
-    trained = {name for name, p in model.named_parameters() if p.requires_grad}
-    still = {name for name, _ in model.named_parameters()} - trained
+    still = {name for name, p in model.named_parameters() if not p.requires_grad}
     assert still == {f"policy.layer.base_layer.{name}" for name in ("weight", "bias")}
     output = model.evaluate(seen(), torch.ones(3, 2, 2))
     (output.log_prob.mean() + output.value.mean()).backward()
-    own = [p for p in model.parameters() if p.requires_grad]
-    assert all(parameter.grad is not None for parameter in own)
+    assert all(p.grad is not None for p in model.parameters() if p.requires_grad)

@@ -2,15 +2,7 @@
 
 import pytest
 import torch
-from vla_folders import (
-    ACTED,
-    OBSERVED,
-    SENTENCES,
-    llava,
-    paligemma,
-    seen,
-    write_json,
-)
+from vla_folders import ACTED, OBSERVED, SENTENCES, llava, paligemma, seen, write_json
 
 from yieldrl.vla import VLAConfig, load_vla_model
 from yieldrl.vla.tokenizer import tiny_tokenizer

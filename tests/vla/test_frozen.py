@@ -4,6 +4,7 @@ import copy
 
 import pytest
 import torch
+from factories import config_of
 from frozen_vla import LAYERS, Arm, Seeing
 
 from yieldrl.algorithms import vla_ppo
@@ -46,24 +47,12 @@ def pictures(batch=6):
 )
 def test_in_vla_ppo_and_the_cloning_before_it(layer, own):
     """`own`: the model has frozen its vision itself, as that of the document does."""
-    config = vla_ppo.Config(
-        env_id="frozen_vla:Arm",
-        model_class="frozen_vla:Seeing",
-        model_config={"layer": layer, "own": own},
-        freeze_vision=not own,
-        demonstrations="frozen_vla:expert",
-        demonstration_steps=16,
-        clone_steps=2,
-        clone_batch_size=8,
-        num_envs=4,
-        num_steps=4,
-        num_epochs=1,
-        num_minibatches=2,
-        total_steps=64,
-        collection="sync",
-        eval_every=0,
-        device="cpu",
-    )
+    options = {"env_id": "frozen_vla:Arm", "model_class": "frozen_vla:Seeing"}
+    options |= {"model_config": {"layer": layer, "own": own}, "env_kwargs": {}}
+    options |= {"demonstrations": "frozen_vla:expert", "demonstration_steps": 16}
+    options |= {"clone_steps": 2, "clone_batch_size": 8, "freeze_vision": not own}
+    options |= {"num_envs": 4, "num_steps": 4, "num_epochs": 1, "total_steps": 64}
+    config = config_of(vla_ppo, **options, collection="sync", eval_every=0)
     with vla_ppo.Trainer(config) as trainer:
         model = trainer.model.model
         before, stem = state_of(model), model.body[1].running_mean.clone()

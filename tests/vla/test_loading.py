@@ -1,14 +1,17 @@
-"""Models are loaded by backend; what is missing is said in one sentence."""
+"""Models are loaded by backend, which configs name; what is missing is said."""
 
 import sys
 
 import pytest
 import torch
+from pydantic.dataclasses import dataclass
 from torch import nn
 from vla_folders import ACTED, OBSERVED, save_file, seen, write_json
 
+from yieldrl.algorithms import ppo
 from yieldrl.foundations import CheckpointError
 from yieldrl.vla import VLAConfig, load_vla_model
+from yieldrl.vla.config import vla_config_of
 from yieldrl.vla.weights import distinct, load_strictly
 
 SIZES = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}
@@ -91,3 +94,57 @@ def test_bfloat16_is_for_the_backbone_alone():
     assert model.value_head.query.dtype == torch.float32
     exact = load().get_value(seen())
     assert torch.allclose(model.get_value(seen()), exact, atol=0.1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Both(VLAConfig, ppo.Config):
+    """Of an algorithm that trains such a model."""
+
+
+WRONG = [
+    ({"chunk_length": 4, "execute_steps": 5}, "execute_steps = 5.* at most 4"),
+    ({"action_head": "gaussian", "decoding": "autoregressive"}, "decoding"),
+    ({"backend": "lerobot"}, "model_path = None"),
+    ({"model_class": "Alone"}, "model_class = 'Alone'"),
+    ({"model_class": "a:B", "backend": "tiny"}, "model_class = 'a:B'"),
+    ({"observation_keys": {"proprio.hand": "x"}}, "'proprio.hand' is nothing"),
+]
+
+
+@pytest.mark.parametrize(("fields", "message"), WRONG)
+def test_values_that_do_not_fit_are_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Both.from_dict(fields)
+
+
+def test_beside_an_algorithms_config_both_check():
+    with pytest.raises(ValueError, match="num_steps = 0"):
+        Both.from_dict({"num_steps": 0})
+    config = Both(chunk_length=8, num_envs=2)
+    assert (config.chunk_length, config.batch_size) == (8, 256)
+    assert Both.from_dict(config.to_dict()) == config
+
+
+def test_what_auto_stands_for():
+    assert VLAConfig().kind == "tiny"
+    assert VLAConfig(model_path="a").kind == "transformers"
+    assert VLAConfig(model_path="a", model_class="b.C").kind == "class"
+    assert VLAConfig(model_path="a", backend="lerobot").kind == "lerobot"
+
+
+class TestOfBlocks:
+    def test_fields_by_name_come_first(self):
+        config = Both(chunk_length=4, num_steps=16)
+        merged = vla_config_of(config, {"action_bins": 32})
+        assert isinstance(merged, Both)
+        assert (merged.chunk_length, merged.action_bins) == (4, 32)
+
+    def test_an_algorithm_that_knows_no_tokens_is_told_of_chunks(self):
+        assert vla_config_of(ppo.Config(), {}).log_prob_per == "chunk"
+        said = {"log_prob_per": "token", "lora_targets": ["q_proj"]}
+        assert vla_config_of(ppo.Config(), said).log_prob_per == "token"
+        assert vla_config_of(ppo.Config(), said).lora_targets == ("q_proj",)
+
+    def test_a_name_that_is_no_field_is_refused_with_the_nearest(self):
+        with pytest.raises(ValueError, match="did you mean 'model_path'"):
+            vla_config_of(ppo.Config(), {"model_pth": "x"})

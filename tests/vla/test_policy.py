@@ -1,19 +1,17 @@
 """A model of any kind as a policy, also beside a collector in the background."""
 
-from __future__ import annotations
-
 import sys
 import types
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from factories import train_logs, trainer_of
 from fake_vla import CAMERA, SPACE, TEXT, make_model, observe
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from tensordict import TensorDict
-from torch import Tensor, nn
+from torch import nn
 
 from yieldrl.algorithms import ppo
 from yieldrl.foundations.text import decode
@@ -26,50 +24,48 @@ NUMBERS, CHUNK, CHOICES = Box(-1, 1, (2,)), Box(-1, 1, (3, 2)), Discrete(3)
 class Mine(nn.Module):
     """A model of one's own: the three methods of the interface, and no more."""
 
-    def __init__(self, action_dim: int = 2) -> None:
+    def __init__(self, action_dim=2):
         super().__init__()
         self.trunk = nn.Linear(8 * 8 * 3, 8)
         self.means = nn.Linear(8, action_dim)
         self.value = nn.Linear(8, 1)
-        self.sentences: list[str] = []
+        self.sentences = []
 
-    def features(self, observations: TensorDict) -> Tensor:
+    def features(self, observations):
         self.sentences = decode(observations["language"])
         return torch.tanh(self.trunk(observations["rgb"].flatten(1) / 255.0))
 
-    def policy(self, observations: TensorDict) -> torch.distributions.Normal:
+    def policy(self, observations):
         return torch.distributions.Normal(self.means(self.features(observations)), 0.5)
 
-    def forward(self, observations: TensorDict) -> Tensor:
+    def forward(self, observations):
         return self.policy(observations).sample()
 
-    def get_value(self, observations: TensorDict) -> Tensor:
+    def get_value(self, observations):
         return self.value(self.features(observations))
 
-    def evaluate_actions(
-        self, observations: TensorDict, actions: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def evaluate_actions(self, observations, actions):
         policy = self.policy(observations)
         return policy.log_prob(actions).sum(-1), policy.entropy().sum(-1)
 
 
-class World(gym.Env[dict[str, Any], Any]):
+class World(gym.Env):
     """Reward 1 for a positive first number (or choice); four steps an episode."""
 
-    def __init__(self, actions: Any = NUMBERS) -> None:
+    def __init__(self, actions=NUMBERS):
         self.observation_space = Dict({"pixels": CAMERA, "task": TEXT})
         self.action_space, self.steps = actions, 0
 
-    def _obs(self) -> dict[str, Any]:
+    def _obs(self):
         image = np.full((8, 8, 3), self.steps, np.uint8)
         return {"pixels": image, "task": TEXT.encode("go")}
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.steps = 0
         return self._obs(), {}
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         self.steps += 1
         reward = float(np.ravel(action)[0] > 0)
         return self._obs(), reward, self.steps == 4, False, {}
@@ -79,13 +75,13 @@ KEYS = {"rgb": "pixels", "language": "task"}
 RENAMED = Dict({"rgb": CAMERA, "language": TEXT})
 
 
-def mine(**options: Any) -> VLAPolicy:
+def mine(**options):
     torch.manual_seed(0)
     space = World().observation_space
     return VLAPolicy(space, NUMBERS, Mine(), observation_keys=KEYS, **options)
 
 
-def worlds_obs(batch: int = 3) -> dict[str, Tensor]:
+def worlds_obs(batch=3):
     obs = observe(batch)
     return {"pixels": obs["rgb"], "task": obs["language"]}
 
@@ -94,15 +90,9 @@ class TestShapes:
     @pytest.mark.parametrize("per", ["token", "chunk"])
     @pytest.mark.parametrize(
         ("space", "length", "chunk"),
-        [
-            (CHUNK, 3, (3, 2)),
-            (CHOICES, 1, (1, 1)),
-            (MultiDiscrete([3] * 4), 4, (4, 1)),
-        ],
+        [(CHUNK, 3, (3, 2)), (CHOICES, 1, (1, 1)), (MultiDiscrete([3] * 4), 4, (4, 1))],
     )
-    def test_outside_they_are_the_action_spaces(
-        self, space, length, chunk, per
-    ) -> None:
+    def test_outside_they_are_the_action_spaces(self, space, length, chunk, per):
         model = make_model(space, chunk_length=length, action_bins=8)
         policy, obs = VLAPolicy(SPACE, space, model, log_prob_per=per), observe(4)
         action, log_prob, value = policy(obs)
@@ -118,7 +108,7 @@ class TestShapes:
         assert set(extras) == {"log_prob", "value"}
         assert extras["log_prob"].shape == log_prob.shape
 
-    def test_a_chunks_log_prob_is_the_sum_of_its_tokens(self) -> None:
+    def test_a_chunks_log_prob_is_the_sum_of_its_tokens(self):
         model, obs = make_model(CHUNK, chunk_length=3), observe(2)
         token, chunk = (
             VLAPolicy(SPACE, CHUNK, model, log_prob_per=per)
@@ -131,7 +121,7 @@ class TestShapes:
 
 
 class TestOneOfYourOwn:
-    def test_three_methods_are_enough(self) -> None:
+    def test_three_methods_are_enough(self):
         policy, obs = mine(), worlds_obs()
         action, log_prob, value = policy(obs)
         assert (action.shape, log_prob.shape, value.shape) == ((3, 2), (3,), (3,))
@@ -143,7 +133,7 @@ class TestOneOfYourOwn:
         nested = TensorDict(obs, batch_size=[3])
         assert torch.equal(policy.get_value(nested), value)
 
-    def test_options_of_forward_are_given_where_it_takes_them(self) -> None:
+    def test_options_of_forward_are_given_where_it_takes_them(self):
         class Both(Mine):
             def forward(self, observations, deterministic=False, generator=None):
                 means = self.means(self.features(observations))
@@ -155,9 +145,9 @@ class TestOneOfYourOwn:
         draws = [policy.sample(obs, torch.Generator().manual_seed(1)) for _ in "ab"]
         assert torch.equal(draws[0][0], draws[1][0])
 
-    def test_one_that_takes_no_generator_draws_from_it_all_the_same(self) -> None:
+    def test_one_that_takes_no_generator_draws_from_it_all_the_same(self):
         class Draws(Mine):
-            def forward(self, observations: TensorDict) -> Tensor:
+            def forward(self, observations):
                 means = self.means(self.features(observations))
                 return means + torch.randn_like(means)
 
@@ -167,9 +157,9 @@ class TestOneOfYourOwn:
         assert torch.equal(torch.stack(one), torch.stack(other))
         assert not torch.equal(*one)
 
-    def test_answers_of_a_wrong_shape_are_named(self) -> None:
+    def test_answers_of_a_wrong_shape_are_named(self):
         class Wrong(Mine):
-            def get_value(self, observations: TensorDict) -> Tensor:
+            def get_value(self, observations):
                 return self.features(observations)
 
         for model, said in (
@@ -179,53 +169,36 @@ class TestOneOfYourOwn:
             with pytest.raises(ValueError, match=said):
                 VLAPolicy(RENAMED, NUMBERS, model)(observe())
 
-    def test_actions_carry_no_gradient(self) -> None:
+    def test_actions_carry_no_gradient(self):
         """Through a reparameterised action that of the log-probability cancels."""
 
         class Reparameterised(Mine):
-            def forward(self, observations: TensorDict) -> Tensor:
+            def forward(self, observations):
                 return self.policy(observations).rsample()
 
         action, log_prob, _ = VLAPolicy(RENAMED, NUMBERS, Reparameterised())(observe())
         assert not action.requires_grad
         assert log_prob.requires_grad
 
-    def test_what_is_no_model_is_refused(self) -> None:
+    def test_what_is_no_model_is_refused(self):
         class Half(nn.Module):
-            def get_value(self, observations: Any) -> None: ...
+            def get_value(self, observations): ...
 
         with pytest.raises(TypeError, match="Half lacks evaluate_actions, forward"):
             VLAPolicy(SPACE, NUMBERS, Half())
         with pytest.raises(TypeError, match=r"is no torch\.nn\.Module"):
             VLAPolicy(SPACE, NUMBERS, 3)
 
-    def test_choices_are_chunks_of_one(self) -> None:
-        class Chooses(Mine):
-            def forward(self, observations: TensorDict) -> Tensor:
-                return torch.ones(len(observations), dtype=torch.int64)
 
-            def evaluate_actions(self, observations: Any, actions: Tensor) -> Any:
-                assert actions.shape == (3, 1)
-                return torch.zeros(3, 1), torch.zeros(3)
-
-        policy = VLAPolicy(RENAMED, CHOICES, Chooses())
-        action, log_prob, _ = policy(observe())
-        assert action.tolist() == [1, 1, 1]
-        assert log_prob.shape == (3, 1, 1)
+def train(envs, model, **options):
+    options |= {"num_steps": 4, "num_epochs": 1, "total_steps": 16}
+    return trainer_of(ppo, envs=envs, model=model, **options)
 
 
-def train(envs: Any, model: Any, collection: Any = "async") -> ppo.Trainer:
-    config = ppo.Config(
-        num_envs=2,
-        num_steps=4,
-        num_minibatches=2,
-        num_epochs=1,
-        total_steps=16,
-        eval_every=0,
-        device="cpu",
-        collection=collection,
-    )
-    return ppo.Trainer(config, envs=envs, model=model)
+def policy_of(actions=NUMBERS, **options):
+    model = make_model(actions, RENAMED, **options)
+    spaces = World().observation_space, actions
+    return VLAPolicy(*spaces, model, observation_keys=KEYS, log_prob_per="chunk")
 
 
 class TestInTraining:
@@ -233,26 +206,17 @@ class TestInTraining:
         ("collection", "options"),
         [("sync", {"action_bins": 8}), ("async", {"action_head": "gaussian"})],
     )
-    def test_ppo_trains_a_model_with_heads(self, collection, options) -> None:
-        model = make_model(NUMBERS, RENAMED, **options)
-        space = World().observation_space
-        policy = VLAPolicy(
-            space, NUMBERS, model, observation_keys=KEYS, log_prob_per="chunk"
-        )
-        trainer = train(World, policy, collection)
-        logs = [log["logs"] for log in trainer() if log["log_type"] == "train"]
+    def test_ppo_trains_a_model_with_heads(self, collection, options):
+        trainer = train(World, policy_of(**options), collection=collection)
+        logs = [log["logs"] for log in train_logs(trainer)]
         assert len(logs) == 4
-        assert all(np.isfinite(float(x)) for log in logs for x in log.values())
+        assert all(np.isfinite(x) for log in logs for x in log.values())
         assert ("policy_std" in logs[0]) == ("action_head" in options)
 
-    def test_before_learning_the_ratio_is_one(self) -> None:
+    def test_before_learning_the_ratio_is_one(self):
         """What acting wrote down is what evaluating says."""
-        model = make_model(CHOICES, RENAMED, decoding="autoregressive")
-        space = World().observation_space
-        policy = VLAPolicy(
-            space, CHOICES, model, observation_keys=KEYS, log_prob_per="chunk"
-        )
-        trainer = train(lambda: World(CHOICES), policy)
+        policy = policy_of(CHOICES, decoding="autoregressive")
+        trainer = train(lambda: World(CHOICES), policy, collection="async")
         while not trainer.learning_due:
             trainer.collector.step()
         rollout = trainer.buffer.rollout().flatten(0, 1)
@@ -261,7 +225,7 @@ class TestInTraining:
         torch.testing.assert_close(log_prob, rollout["log_prob"], rtol=0, atol=1e-5)
         torch.testing.assert_close(value, rollout["value"], rtol=0, atol=1e-5)
 
-    def test_demonstrated_actions_are_single_ones(self) -> None:
+    def test_demonstrated_actions_are_single_ones(self):
         """A policy of chunks is cloned from steps, of which there may be any number."""
         free = Box(-np.inf, np.inf, (3, 2), np.float32)
         model = make_model(free, chunk_length=3)
@@ -274,7 +238,7 @@ class TestInTraining:
         torch.testing.assert_close(statistics.low, torch.tensor([0.999, 0.03]))
         torch.testing.assert_close(statistics.high, torch.tensor([1.001, 2.97]))
 
-    def test_steps_that_only_reset_are_no_data(self) -> None:
+    def test_steps_that_only_reset_are_no_data(self):
         free = Box(-np.inf, np.inf, (1,), np.float32)
         observed = Dict({**SPACE.spaces, "proprio": Box(-np.inf, np.inf, (3,))})
         policy = VLAPolicy(observed, free, make_model(free, observed))
@@ -290,7 +254,7 @@ class TestInTraining:
 
 
 class TestParameterGroups:
-    def test_every_trainable_parameter_is_in_one(self) -> None:
+    def test_every_trainable_parameter_is_in_one(self):
         policy = VLAPolicy(SPACE, NUMBERS, make_model(NUMBERS))
         backbone = policy.model.backbone
         backbone.lora_A = nn.Linear(2, 2, bias=False)
@@ -306,7 +270,7 @@ class TestParameterGroups:
             id(p) for p in policy.model.value_head.parameters()
         }
 
-    def test_each_has_its_learning_rate(self) -> None:
+    def test_each_has_its_learning_rate(self):
         policy = mine()
         policy.model.trunk.lora_A = nn.Linear(2, 2, bias=False)
         rates = {"adapter_learning_rate": 0.2, "value_learning_rate": 0.3}
@@ -319,11 +283,11 @@ class TestParameterGroups:
         assert not rates
 
 
-def test_from_the_blocks_of_a_file(monkeypatch) -> None:
+def test_from_the_blocks_of_a_file(monkeypatch):
     """With a loader that only says what it was asked for."""
     asked = []
 
-    def load(config: Any, *_: Any, seed: int) -> Any:
+    def load(config, *_, seed):
         asked.append((config, seed))
         return make_model(NUMBERS)
 

@@ -1,7 +1,5 @@
 """Between a robot's units and [-1, 1]."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 
@@ -26,7 +24,7 @@ FILE = {
 
 
 class TestActions:
-    def test_bounds_become_minus_one_and_one(self) -> None:
+    def test_bounds_become_minus_one_and_one(self):
         own = ActionStatistics(2).set_range([0, -10], [4, -8])
         torch.testing.assert_close(
             own.normalize(torch.tensor([[0.0, -10], [2, -9], [4, -8]])),
@@ -43,25 +41,25 @@ class TestActions:
     @example(2.0**-149, 2.0**-149, 256)
     @example(0.0, 1e-30, 256)
     @example(0.0, 1e-29, 256)
-    def test_a_bin_is_found_again_in_the_robots_units(self, low, width, count) -> None:
+    def test_a_bin_is_found_again_in_the_robots_units(self, low, width, count):
         own = ActionStatistics(1).set_range([low], [np.float32(low) + width])
         bins, ids = ActionBins(count), torch.arange(count).unsqueeze(1)
         action = own.denormalize(bins.decode(ids))
         assert torch.equal(bins.encode(own.normalize(action)), ids)
 
-    def test_data_give_their_quantiles(self) -> None:
+    def test_data_give_their_quantiles(self):
         data = torch.linspace(0, 100, 10_001).reshape(73, 137, 1).repeat(1, 1, 2)
         own = ActionStatistics(2).fit(data)
         torch.testing.assert_close(own.low, torch.full((2,), 1.0))
         torch.testing.assert_close(own.high, torch.full((2,), 99.0))
 
-    def test_what_never_changes_in_data_keeps_a_narrow_range(self) -> None:
+    def test_what_never_changes_in_data_keeps_a_narrow_range(self):
         own = ActionStatistics(2).fit(torch.tensor([[0.0, 5.0]] * 4))
         torch.testing.assert_close(own.low, torch.tensor([-0.01, 4.995]))
         assert torch.isfinite(own.normalize(torch.tensor([0.0, 5.0]))).all()
 
     @pytest.mark.parametrize("usual", [0.0, -2.0])
-    def test_where_quantiles_coincide_the_range_counts(self, usual: float) -> None:
+    def test_where_quantiles_coincide_the_range_counts(self, usual):
         """A gripper that closes in one step of a thousand, beside a joint."""
         data = torch.full((100, 10, 2), usual)
         data[..., 1] = torch.linspace(0, 100, 1000).view(100, 10)
@@ -73,12 +71,12 @@ class TestActions:
         torch.testing.assert_close(own.normalize(rare), torch.tensor([1.0, 0.0]))
         torch.testing.assert_close(own.denormalize(own.normalize(rare)), rare)
 
-    def test_a_rare_action_among_very_many_is_not_missed(self) -> None:
+    def test_a_rare_action_among_very_many_is_not_missed(self):
         data = torch.zeros(250_000, 1)
         data[1] = 0.5  # which every third row passes over
         assert ActionStatistics(1).fit(data).high.tolist() == [0.5]
 
-    def test_a_file_whose_quantiles_cut_something_off_says_so(self) -> None:
+    def test_a_file_whose_quantiles_cut_something_off_says_so(self):
         own = {"q01": [0.0, 1.0], "q99": [0.0, 2.0], "min": [0.0, 0], "max": [0.5, 3]}
         with pytest.warns(UserWarning, match=r"'action' of 'a' .* the numbers \[0\]"):
             ActionStatistics(2).from_openvla({"a": {"action": own}}, None, "action")
@@ -87,14 +85,14 @@ class TestActions:
             constant = {"action": {**own, "max": [0.0, 3]}}
             ActionStatistics(2).from_openvla({"a": constant}, None, "action")
 
-    def test_the_file_of_openvla(self) -> None:
+    def test_the_file_of_openvla(self):
         own = ActionStatistics(3).from_openvla(FILE, None, "action")
         assert own.low[:2].tolist() == [0.0, -2.0]
         assert own.high[:2].tolist() == [1.0, 2.0]
         ActionStatistics(3).from_openvla({**FILE, "b": {}}, "robot", "action")
 
     @pytest.mark.parametrize("masked", [True, False])
-    def test_a_gripper_is_turned_round_as_openvla_turns_it(self, masked) -> None:
+    def test_a_gripper_is_turned_round_as_openvla_turns_it(self, masked):
         """-sign(2 x - 1), of which LIBERO takes the sign; 1 - clip(a, 0, 1) back."""
         own = {"q01": [-0.5] * 6 + [0.0], "q99": [0.5] * 6 + [1.0]}
         if masked:
@@ -110,23 +108,21 @@ class TestActions:
         assert acted[:, :6].eq(0).all()
         torch.testing.assert_close(statistics.normalize(acted), scaled)
 
-    def test_a_gripper_that_is_felt_stays_as_it_is(self) -> None:
+    def test_a_gripper_that_is_felt_stays_as_it_is(self):
         own = {"q01": [-0.5] * 7, "q99": [0.5] * 7}
         file = {"libero_spatial_no_noops": {"proprio": own}}
         statistics = ProprioStatistics(7).from_openvla(file, None, "proprio")
         assert statistics.low.tolist() == own["q01"]
         assert statistics.high.tolist() == own["q99"]
 
-    def test_data_of_aloha_are_scaled_by_their_range_and_have_no_such_gripper(
-        self,
-    ) -> None:
+    def test_data_of_aloha_are_scaled_by_their_range_and_have_no_such_gripper(self):
         own = {"q01": [0.1], "q99": [0.8], "min": [0.0], "max": [1.0]}
         file = {"aloha1_fold_shirt": {"action": own, "proprio": own}}
         for kind, entry in (ActionStatistics, "action"), (ProprioStatistics, "proprio"):
             statistics = kind(1).from_openvla(file, None, entry)
             assert (statistics.low.item(), statistics.high.item()) == (0, 1)
 
-    def test_a_file_that_does_not_fit_is_refused(self) -> None:
+    def test_a_file_that_does_not_fit_is_refused(self):
         with pytest.raises(ValueError, match="dataset = 'x': choose one of"):
             ActionStatistics(3).from_openvla(FILE, "x", "action")
         with pytest.raises(ValueError, match="no 'gaze'"):
@@ -138,20 +134,20 @@ class TestActions:
 
 
 class TestProprioception:
-    def test_it_passes_until_it_is_known(self) -> None:
+    def test_it_passes_until_it_is_known(self):
         own, values = ProprioStatistics(2), torch.tensor([[3.0, -70.0]])
         assert torch.equal(own.normalize(values), values)
         own.set_range([0, 0], [4, 1])
         assert own.normalize(values).tolist() == [[0.5, -10.0]]
 
-    def test_bounds_that_say_nothing_are_not_taken(self) -> None:
+    def test_bounds_that_say_nothing_are_not_taken(self):
         for bound in (np.inf, 3.4e38):
             huge = np.full(1, bound, np.float32)
             assert not ProprioStatistics(1).from_bounds(-huge, huge).fitted
         assert ProprioStatistics(1).from_bounds(-np.ones(1), np.ones(1)).fitted
 
 
-def test_they_are_saved_with_the_model() -> None:
+def test_they_are_saved_with_the_model():
     fitted, other = ActionStatistics(1).set_range([0], [4]), ActionStatistics(1)
     before = copy.deepcopy(other.state_dict())
     other.load_state_dict(fitted.state_dict())

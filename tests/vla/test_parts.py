@@ -1,0 +1,243 @@
+"""Parts of models: attention pools, crops, layouts of actions, bins, sampling."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+from hypothesis import given
+from hypothesis import strategies as st
+from tensordict import TensorDict
+
+from yieldrl.foundations import Utf8Text
+from yieldrl.vla import ActionBins, AttentionPool, VLAPolicy, action_layout
+from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.crops import centre_cropped
+from yieldrl.vla.observations import ObservationReader
+from yieldrl.vla.sampling import TopK, drawn_from
+
+
+def pool(width=8):
+    torch.manual_seed(0)
+    head = AttentionPool(width)
+    torch.nn.init.normal_(head.query)
+    return head
+
+
+def test_padding_changes_nothing_whatever_it_holds():
+    head, hidden = pool(), torch.randn(4, 5, 8)
+    plain = head(hidden, torch.ones(4, 5, dtype=torch.bool))
+    for filler in (0.0, 1e9, torch.nan):
+        padded = torch.cat([hidden[:, :2], torch.full((4, 3, 8), filler)], 1)
+        padded = torch.cat([padded, hidden[:, 2:]], 1)
+        mask = torch.tensor([1, 1, 0, 0, 0, 1, 1, 1]).bool().expand(4, 8)
+        torch.testing.assert_close(head(padded, mask), plain)
+
+
+def test_without_a_query_it_is_the_mean():
+    head = AttentionPool(8)
+    hidden, mask = torch.randn(2, 3, 8), torch.ones(2, 3, dtype=torch.bool)
+    mean = head.norm(hidden).mean(1)
+    torch.testing.assert_close(head(hidden, mask), head.mlp(mean).squeeze(-1))
+
+
+def test_it_weighs_by_the_query():
+    """A query of (s, 0, ...) weighs positions by softmax(s norm(h)_0 / sqrt(W))."""
+    head = AttentionPool(4)
+    with torch.no_grad():
+        head.query.copy_(torch.tensor([3.0, 0, 0, 0]))
+    hidden, mask = torch.randn(1, 2, 4), torch.ones(1, 2, dtype=torch.bool)
+    states = head.norm(hidden)
+    a, b = (1.5 * states[0, :, 0]).softmax(0)
+    pooled = (a * states[0, 0] + b * states[0, 1]).unsqueeze(0)
+    torch.testing.assert_close(head(hidden, mask), head.mlp(pooled).squeeze(-1))
+
+
+def test_gradients_are_finite_where_padding_is_not():
+    head = pool()
+    hidden = torch.randn(2, 3, 8)
+    hidden[:, 2] = torch.nan
+    mask = torch.tensor([True, True, False]).expand(2, 3)
+    head(hidden, mask).sum().backward()
+    assert all(
+        p.grad is not None and p.grad.isfinite().all() for p in head.parameters()
+    )
+
+
+PICTURE = torch.arange(64, dtype=torch.uint8).view(1, 8, 8, 1)
+
+
+def test_all_of_an_image_is_the_image_itself():
+    assert centre_cropped(PICTURE, 1.0) is PICTURE
+
+
+def test_a_quarter_of_the_area_is_half_of_each_side():
+    seen = centre_cropped(PICTURE, 0.25)
+    assert (seen.shape, seen.dtype) == (PICTURE.shape, torch.uint8)
+    corners = [seen[0, y, x, 0].item() for y in (0, -1) for x in (0, -1)]
+    assert corners == [18, 21, 42, 45]  # rows and columns 2 to 5 of 8
+    flat = centre_cropped(torch.full((2, 7, 5, 3), 0.3), 0.9)
+    torch.testing.assert_close(flat, torch.full((2, 7, 5, 3), 0.3))
+
+
+def test_a_model_reads_the_centre_of_every_camera():
+    shape = (8, 8, 3)
+    space = Dict(
+        rgb=Dict(a=Box(0, 255, shape, np.uint8), b=Box(0, 255, shape, np.uint8))
+    )
+    generator = torch.Generator().manual_seed(0)
+    draw = lambda: torch.randint(255, (2, *shape), generator=generator)  # noqa: E731
+    images = {"a": draw().to(torch.uint8), "b": draw().to(torch.uint8)}
+    obs = TensorDict({"rgb": images}, [2])
+    seen = ObservationReader(space, {}, centre_crop=0.5)(obs)["rgb"]
+    for name, image in images.items():
+        assert torch.equal(seen[name], centre_cropped(image, 0.5))
+        assert not torch.equal(seen[name], image)
+
+
+LAID_OUT = [
+    (Discrete(4), None, (1, 1, (4,))),
+    (MultiDiscrete([4] * 8), 8, (8, 1, (4,))),
+    (MultiDiscrete([[3, 4]] * 5), None, (5, 2, (3, 4))),
+    (MultiBinary(3), None, (1, 3, (2, 2, 2))),
+    (Box(-1, 1, (7,)), None, (1, 7, None)),
+    (Box(-1, 1, (8, 7)), 8, (8, 7, None)),
+    (Box(-1, 1, (3, 4)), 1, (1, 12, None)),
+]
+
+
+@pytest.mark.parametrize(("space", "length", "wanted"), LAID_OUT)
+def test_length_size_and_options(space, length, wanted):
+    layout = action_layout(space, length)
+    assert (layout.length, layout.size, layout.counts) == wanted
+    actions = torch.randn(3, *(space.shape or ()))
+    chunks = layout.inside(actions)
+    assert chunks.shape == (3, *wanted[:2])
+    assert layout.tokens == wanted[0] * wanted[1]
+    assert torch.equal(layout.outside(chunks), actions)
+
+
+def test_what_is_no_chunk_of_that_length_is_refused():
+    for space in (Box(-1, 1, (7,)), Discrete(4), MultiDiscrete([3, 3])):
+        with pytest.raises(ValueError, match=r"chunk_length = 4.*ActionChunks"):
+            action_layout(space, 4)
+    with pytest.raises(ValueError, match="different options"):
+        action_layout(MultiDiscrete([3, 4]), 2)
+    with pytest.raises(TypeError, match="is not supported"):
+        action_layout(Tuple([Discrete(2)]))
+
+
+COUNTS = st.integers(2, 2**16)
+
+
+@given(COUNTS, st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=20))
+def test_what_is_decoded_is_off_by_half_a_bin_at_most(count, values):
+    bins, action = ActionBins(count), torch.tensor(values)
+    ids = bins.encode(action)
+    assert ids.dtype == torch.int64
+    assert ids.min() >= 0
+    assert ids.max() < count
+    rounding = 2e-7  # of float32 near 1
+    assert (bins.decode(ids) - action).abs().max() <= bins.error_bound + rounding
+
+
+@given(COUNTS)
+def test_every_bin_is_that_of_its_centre(count):
+    ids, bins = torch.arange(count), ActionBins(count)
+    torch.testing.assert_close(bins.encode(bins.decode(ids)), ids, rtol=0, atol=0)
+
+
+def test_numbers_beyond_are_in_the_outermost_bins():
+    bins = ActionBins(8)
+    ids = bins.encode(torch.tensor([-5.0, -1.0, 1.0, 5.0]))
+    assert ids.tolist() == [0, 0, 7, 7]
+    assert bins.decode(ids).tolist() == [-0.875, -0.875, 0.875, 0.875]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_they_are_the_last_entries_of_the_vocabulary(descending):
+    bins = ActionBins(3, descending=descending)
+    entries = bins.entries(torch.arange(3), vocab_size=10)
+    assert entries.tolist() == ([9, 8, 7] if descending else [7, 8, 9])
+    logits = torch.arange(12.0).expand(2, 5, 12)  # two more than entries
+    assert bins.of_vocabulary(logits, 10)[0, 0].tolist() == entries.tolist()
+
+
+def test_none_at_all_is_refused():
+    with pytest.raises(ValueError, match="count = 0"):
+        ActionBins(0)
+    with pytest.raises(ValueError, match="at least 2 edges"):
+        ActionBins(1, edges=True)
+
+
+@pytest.mark.parametrize(("count", "dtype"), [(2, np.float32), (33, np.float64)])
+def test_with_edges_they_are_those_of_numpy_digitize(count, dtype):
+    """OpenVLA's ActionTokenizer, in its own words."""
+    edges = np.linspace(-1, 1, count)
+    centres = (edges[1:] + edges[:-1]) / 2
+    beside = np.nextafter(edges, 2), np.nextafter(edges, -2)
+    numbers = [np.linspace(-1.2, 1.2, 10_001), edges, centres, *beside]
+    action = np.concatenate(numbers).astype(dtype)
+    digit = np.digitize(np.clip(action, -1, 1), edges)
+    bins = ActionBins(count, descending=True, edges=True)
+    ids = bins.encode(torch.from_numpy(action))
+    assert ids.dtype == torch.int64
+    assert ids.tolist() == (digit - 1).tolist()
+    entries = bins.entries(ids, vocab_size=32_000)
+    assert entries.tolist() == (32_000 - digit).tolist()
+    decoded = centres[np.clip(32_000 - entries.numpy() - 1, 0, count - 2)]
+    np.testing.assert_allclose(bins.decode(ids), decoded, rtol=0, atol=2e-7)
+    inside = np.abs(action) <= 1
+    error = np.abs(bins.decode(ids).numpy() - action)[inside].max()
+    assert error <= bins.error_bound + 2e-7
+
+
+LOGITS = torch.tensor([0.0, 3.0, 1.0, 2.0])
+
+
+def test_temperature_divides_the_logits():
+    policy = drawn_from(2.0, None)(torch.tensor([[0.0, 2.0 * math.log(3)]]))
+    assert policy.log_prob(torch.tensor([1])).exp().item() == pytest.approx(0.75)
+    entropy = -0.75 * math.log(0.75) - 0.25 * math.log(0.25)
+    assert policy.entropy().item() == pytest.approx(entropy)
+
+
+def test_others_than_the_most_likely_are_never_drawn():
+    policy = drawn_from(1.0, 2)(LOGITS.expand(4000, 4))
+    generator = torch.Generator().manual_seed(0)
+    drawn = policy.sample(generator).bincount(minlength=4) / 4000
+    p = 1 / (1 + math.exp(-1.0))
+    assert drawn.tolist() == pytest.approx([0, p, 0, 1 - p], abs=0.03)
+    assert policy.mode()[0] == 1
+
+
+def test_what_left_the_most_likely_since_has_a_gradient():
+    logits = LOGITS.clone().requires_grad_()
+    policy = TopK(logits.unsqueeze(0), k=2)
+    log_prob = policy.log_prob(torch.tensor([0]))  # among 0, 1 and 3
+    total = 1 + math.exp(3) + math.exp(2)
+    assert log_prob.item() == pytest.approx(-math.log(total), abs=1e-6)
+    (grad,) = torch.autograd.grad(log_prob.sum(), logits)
+    wanted = [1 - 1 / total, -math.exp(3) / total, 0, -math.exp(2) / total]
+    assert grad.tolist() == pytest.approx(wanted, abs=1e-6)
+
+
+def test_acting_and_learning_agree_on_it():
+    pytest.importorskip("transformers", reason="its model is of yieldrl[vla]")
+    space = Dict(rgb=Box(0, 255, (8, 8, 3), np.uint8), language=Utf8Text(8))
+    sizes = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}
+    options = {"temperature": 1.7, "top_k": 2, "model_config": sizes}
+    torch.manual_seed(0)
+    policy = VLAPolicy.from_config(space, Discrete(4), VLAConfig(**options)).eval()
+    obs = {
+        "rgb": torch.randint(255, (64, 8, 8, 3), dtype=torch.uint8),
+        "language": torch.full((64, 8), 97, dtype=torch.uint8),
+    }
+    with torch.no_grad():
+        action, extras = policy.sample(obs, torch.Generator().manual_seed(1))
+        log_prob, entropy, _ = policy.evaluate_actions(obs, action)
+    torch.testing.assert_close(log_prob, extras["log_prob"])
+    assert entropy.max() <= math.log(2) + 1e-6, "of two choices at most"
+    with pytest.raises(ValueError, match=r"temperature = 0"):
+        VLAConfig.from_dict({"temperature": 0.0})
