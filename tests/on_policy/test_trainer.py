@@ -1,63 +1,49 @@
 """The schedule around a rollout: what of observations it keeps."""
 
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from factories import plain, trainer_of
 from gymnasium.spaces import Box, Discrete
 
 from yieldrl.algorithms import ppo, vla_ppo, vla_ppo_steady
 from yieldrl.buffers import CircularBuffer
 from yieldrl.experiments.parts import transition_parts
 
-TINY = {
-    "env_kwargs": {"max_episode_steps": 6},
-    "model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8},
-    "num_envs": 4,
-    "num_steps": 8,
-    "num_epochs": 1,
-    "num_minibatches": 2,
-    "demonstration_steps": 0,
-    "chunk_length": 2,
-    "total_steps": 128,
-    "eval_every": 0,
-    "device": "cpu",
-}
+TINY = {"env_kwargs": {"max_episode_steps": 6}, "chunk_length": 2}
+TINY |= {"model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}}
 
 
-class Pictures(gym.Env[Any, Any]):
+class Pictures(gym.Env):
     """Noise of 36 x 36 pixels, for episodes of chance lengths up to 5."""
 
     observation_space = Box(0, 255, (1, 36, 36), np.uint8)
     action_space = Discrete(2)
 
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.steps = 0
         return self.look(), {}
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         self.steps += 1
         ends = bool(self.np_random.random() < 0.1)
         return self.look(), float(action), ends, self.steps == 5, {}
 
-    def look(self) -> Any:
+    def look(self):
         return self.np_random.integers(0, 256, (1, 36, 36), np.uint8)
 
 
-def of_pictures(**parts: Any) -> Any:
-    names = "num_envs", "num_steps", "num_epochs", "num_minibatches", "total_steps"
-    few = {name: TINY[name] for name in names}
-    config = ppo.Config(**few, eval_every=0, device="cpu")
-    return ppo.Trainer(config, envs=Pictures, **parts)
+def of_pictures(**parts):
+    return trainer_of(ppo, envs=Pictures, num_envs=4, total_steps=128, **parts)
 
 
-def of_tokens(module: Any, **options: Any) -> Any:
-    def made(**parts: Any) -> Any:
+def of_tokens(module, **options):
+    def made(**parts):
         pytest.importorskip("transformers", reason="its model is of yieldrl[vla]")
-        return module.Trainer(module.Config(**{**TINY, **options}), **parts)
+        sizes = {**TINY, "num_envs": 4, "num_epochs": 1, "total_steps": 128}
+        return trainer_of(module, **sizes, **options, **parts)
 
     return made
 
@@ -71,12 +57,8 @@ MAKERS = {
 }
 
 
-def numbers(log: Any) -> Any:
-    return {name: float(value) for name, value in log["logs"].items()}
-
-
 @pytest.mark.parametrize("name", MAKERS)
-def test_pictures_are_kept_once_and_learning_is_the_same_to_the_bit(name: str) -> None:
+def test_pictures_are_kept_once_and_learning_is_the_same_to_the_bit(name):
     runs = []
     for once in (True, False):
         with MAKERS[name]() as run:
@@ -91,7 +73,7 @@ def test_pictures_are_kept_once_and_learning_is_the_same_to_the_bit(name: str) -
             cut, logs = 0, []
             for log in run():
                 if log["log_type"] == "train":
-                    logs.append(numbers(log))
+                    logs.append(plain(log)["logs"])
                 elif run.buffer.full:
                     cut += int(run.buffer.rollout()["truncated"][:-1].sum())
             assert cut > 0
@@ -102,7 +84,7 @@ def test_pictures_are_kept_once_and_learning_is_the_same_to_the_bit(name: str) -
 
 
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "yieldrl/CartPole-v1"])
-def test_numbers_are_kept_twice(env_id: str) -> None:
+def test_numbers_are_kept_twice(env_id):
     few = {"total_steps": 64, "eval_every": 0, "device": "cpu"}
     config = ppo.Config(env_id=env_id, num_envs=4, num_steps=4, **few)
     assert ppo.Trainer(config).buffer.keeps_next_obs
