@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import (
-    Box,
-    Dict,
-    Discrete,
-    MultiBinary,
-    MultiDiscrete,
-    Text,
-)
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text
 from torch import distributions as reference
 
 from yieldrl.networks import (
@@ -73,40 +66,18 @@ def reference_for(name, output, log_std):
 def test_equals_torch_distributions(name):
     distribution, output, log_std = distribution_for(name)
     log_prob, entropy, mode = reference_for(name, output, log_std)
-    action = distribution.sample(generator())
-    torch.testing.assert_close(distribution.log_prob(action), log_prob(action))
-    torch.testing.assert_close(
-        distribution.log_prob(distribution.mode()), log_prob(distribution.mode())
-    )
+    assert action_size(SPACES[name]) == SIZES[name]
+    for action in (distribution.sample(generator()), distribution.mode()):
+        assert action.shape == (BATCH, *SPACES[name].shape)
+        assert action.dtype == (torch.int64 if log_std is None else torch.float32)
+        torch.testing.assert_close(distribution.log_prob(action), log_prob(action))
+        # Buffers keep float32, int64 or int8, and minibatches are slices.
+        stored = action.to(torch.int8) if name == "grid" else action
+        strided = torch.stack([stored, stored], dim=1)[:, 0]
+        torch.testing.assert_close(distribution.log_prob(strided), log_prob(action))
     torch.testing.assert_close(distribution.entropy(), entropy)
     torch.testing.assert_close(
         distribution.mode().reshape(BATCH, -1).float(), mode.reshape(BATCH, -1).float()
-    )
-
-
-@pytest.mark.parametrize("name", SPACES)
-def test_shapes(name):
-    distribution, _, _ = distribution_for(name)
-    shape = SPACES[name].shape
-    assert action_size(SPACES[name]) == SIZES[name]
-    for action in (distribution.sample(), distribution.mode()):
-        assert action.shape == (BATCH, *shape)
-        assert action.dtype == (
-            torch.float32 if isinstance(SPACES[name], Box) else torch.int64
-        )
-        assert distribution.log_prob(action).shape == (BATCH,)
-    assert distribution.entropy().shape == (BATCH,)
-
-
-@pytest.mark.parametrize("name", SPACES)
-def test_log_prob_of_what_the_buffer_holds(name):
-    """Buffers keep float32, int64 or int8, and minibatches are slices."""
-    distribution, _, _ = distribution_for(name)
-    action = distribution.sample(generator())
-    stored = action.to(torch.int8) if name == "grid" else action
-    strided = torch.stack([stored, stored], dim=1)[:, 0]
-    torch.testing.assert_close(
-        distribution.log_prob(strided), distribution.log_prob(action)
     )
 
 
@@ -118,17 +89,11 @@ def test_a_generator_makes_it_reproducible(name):
     torch.manual_seed(2)
     assert torch.equal(distribution.sample(generator(3)), first)
     assert not torch.equal(distribution.sample(generator(4)), first)
+    if name != "start":
+        assert len(first.reshape(40, -1).unique(dim=0)) > 1, "rows are independent"
     before = torch.get_rng_state()
     distribution.sample(generator(3))
     assert torch.equal(torch.get_rng_state(), before), "the global one is left alone"
-
-
-@pytest.mark.parametrize("name", ["table", "grid", "matrix"])
-def test_samples_within_a_batch_are_independent(name):
-    _, output, log_std = distribution_for(name, batch=1)
-    distribution = make_distribution(SPACES[name], output.expand(200, -1), log_std)
-    actions = distribution.sample(generator()).reshape(200, -1).float()
-    assert len({tuple(row.tolist()) for row in actions}) > 1
 
 
 def standard_errors(counts, probabilities):
@@ -204,9 +169,6 @@ def test_other_spaces_are_refused(space):
         action_size(space)
 
 
-# ------------------------------------------------------------------- SquashedGaussian
-
-
 def squashed(mean, log_std, noise):
     """`sample_with_log_prob` with the noise given, in the dtype of the arguments."""
     policy = SquashedGaussian(mean, log_std, (mean.shape[-1],))
@@ -258,10 +220,8 @@ def test_squashed_samples_and_mode():
     mean, log_std = torch.randn(BATCH, 6), torch.randn(BATCH, 6)
     policy = SquashedGaussian(mean, log_std, (2, 3))
     assert torch.equal(policy.mode(), torch.tanh(mean).reshape(BATCH, 2, 3))
-    again = policy.sample(generator(3))
-    assert torch.equal(policy.sample(generator(3)), again)
     noise = torch.empty(BATCH, 6).normal_(generator=generator(3))
     by_hand = torch.tanh(mean + log_std.exp() * noise).reshape(BATCH, 2, 3)
-    torch.testing.assert_close(again, by_hand)
+    torch.testing.assert_close(policy.sample(generator(3)), by_hand)
     action, log_prob = policy.sample_with_log_prob()
     assert (action.shape, log_prob.shape) == ((BATCH, 2, 3), (BATCH,))

@@ -36,16 +36,10 @@ def test_hidden_layers_are_normalized_where_it_is_asked():
     ensemble = EnsembleMLP(2, [3, 16, 8, 1], "tanh", normalizes=True).double()
     x = torch.randn(5, 3, dtype=torch.float64)
     before = ensemble(x)
-    hidden = torch.tanh(
-        nn.functional.layer_norm(
-            x @ ensemble.weights[0][0] + ensemble.biases[0][0], [16]
-        )
-    )
-    hidden = torch.tanh(
-        nn.functional.layer_norm(
-            hidden @ ensemble.weights[1][0] + ensemble.biases[1][0], [8]
-        )
-    )
+    hidden = x
+    for weight, bias in zip(ensemble.weights[:2], ensemble.biases[:2], strict=True):
+        y = hidden @ weight[0] + bias[0]
+        hidden = torch.tanh(nn.functional.layer_norm(y, y.shape[-1:]))
     by_hand = hidden @ ensemble.weights[2][0] + ensemble.biases[2][0]
     torch.testing.assert_close(before[0], by_hand)
     torch.testing.assert_close(ensemble.first(x), by_hand)
