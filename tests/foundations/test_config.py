@@ -2,10 +2,8 @@
 
 import dataclasses
 import json
-import math
 from contextlib import nullcontext
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 import yaml
@@ -62,27 +60,14 @@ smalls = st.builds(
 
 @given(config=smalls)
 @settings(max_examples=100)
-def test_a_config_survives_dict_json_and_yaml(config: Small) -> None:
+def test_a_config_survives_dict_json_and_yaml(config):
     values = config.to_dict()
     assert Small.from_dict(values) == config
     assert Small.from_dict(json.loads(json.dumps(values))) == config
     assert Small.from_dict(yaml.safe_load(yaml.safe_dump(values))) == config
 
 
-@pytest.mark.parametrize(
-    ("config_class", "suffix"), [(dqn.Config, ".json"), (ppo.Config, ".yml")]
-)
-def test_a_config_survives_a_file(
-    config_class: type[Config], suffix: str, tmp_path: Path
-) -> None:
-    config = config_class(env_id="Hüpfer-v0", env_kwargs={"g": 9.8}, seed=7)
-    path = tmp_path / f"config{suffix}"
-    dump = json.dumps if suffix == ".json" else yaml.safe_dump
-    path.write_text(dump(config.to_dict()), encoding="utf-8")
-    assert config_class.from_file(path) == config
-
-
-def test_a_config_cannot_be_changed_and_can_be_replaced() -> None:
+def test_a_config_cannot_be_changed_and_can_be_replaced():
     config = Small()
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.rate = 1.0  # type: ignore[misc]
@@ -91,53 +76,42 @@ def test_a_config_cannot_be_changed_and_can_be_replaced() -> None:
         dataclasses.replace(config, num_envs=0)
 
 
-WRONG: list[tuple[type[Config], dict[str, Any], str]] = [
+WRONG = [
     (Small, {"num_envs": 0}, r"Small\.num_envs = 0: .* greater than or equal to 1"),
-    (Small, {"env_id": ""}, r"env_id = '': name an environment"),
-    (Small, {"run_name": ""}, r"run_name = '': give a folder name, or None"),
-    (Small, {"rate": math.nan}, r"rate = nan: .* finite number"),
     (Small, {"rate": "high"}, r"rate = 'high': .* valid number"),
-    (Small, {"num_envs": 4.5}, r"num_envs = 4\.5: .* valid integer"),
     (Small, {"mode": "medium"}, r"mode = 'medium': .*'fast' or 'slow'"),
     (Small, {"sizes": (64, "wide")}, r"sizes\.1 = 'wide': .* valid integer"),
-    (Small, {"env_kwargs": None}, r"env_kwargs = None: .* dictionary"),
     (ppo.Config, {"num_minibatches": 1000}, "a rollout has only 512 transitions"),
     (ppo.Config, {"num_minibatches": 512}, "normalize_advantage = True: .*=False"),
-    (ppo.Config, {"desired_kl": 0.01}, "desired_kl = 0.01: .*rate=False"),
     (ppo.Config, {"actor_obs": ("a", "a")}, "actor_obs = .*every entry once"),
-    (dqn.Config, {"tau": 0.0}, "tau = 0.0: .* greater than 0"),
     (dqn.Config, {"buffer_size": 1, "num_envs": 2}, "buffer_size = 1: .*least 2"),
 ]
 
 
-def test_a_wrong_value_is_named() -> None:
+def test_a_wrong_value_is_named():
     for config_class, values, message in WRONG:
         with pytest.raises(ValueError, match=message):
             config_class.from_dict(values)
 
 
-def test_an_unknown_name_is_met_with_the_nearest_known_one() -> None:
+def test_an_unknown_name_is_met_with_the_nearest_known_one():
     with pytest.raises(ValueError, match="no field 'num_env': did you mean 'num_envs'"):
         Small.from_dict({"num_env": 4})
     with pytest.raises(ValueError, match=r"'xyzzy': choose one of .*'env_id'"):
         Small.from_dict({"xyzzy": 4})
 
 
-def test_yaml_and_json_cannot_say_everything(tmp_path: Path) -> None:
+def test_yaml_and_json_cannot_say_everything(tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text("rate: 3e-4\nlimit: 1e-2\nsizes: [32, 16]\nrun_name: 1e3x\n")
     config = Small.from_file(path)
     assert (config.rate, config.limit, config.sizes) == (3e-4, 1e-2, (32, 16))
     assert config.run_name == "1e3x"
-
-
-def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
-    path = tmp_path / "config.yaml"
     path.write_text("# nothing\n")
     assert Small.from_file(path) == Small()
 
 
-def test_a_bad_file_is_refused(tmp_path: Path) -> None:
+def test_a_bad_file_is_refused(tmp_path):
     for name, text, message in (
         ("config.ini", "rate = 1", "ends in .json, .yaml, .yml or .toml"),
         ("config.toml", "rate =", "not a readable config file"),
@@ -165,7 +139,7 @@ def test_a_bad_file_is_refused(tmp_path: Path) -> None:
         ({"env_id": "CartPole-v1"}, True),
     ],
 )
-def test_code_of_strangers_is_refused(values: dict[str, Any], trusted: bool) -> None:
+def test_code_of_strangers_is_refused(values, trusted):
     refused = pytest.raises(UntrustedError, match="trust=True")
     with nullcontext() if trusted else refused:
         refuse_untrusted(values)

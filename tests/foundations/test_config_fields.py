@@ -5,7 +5,7 @@ import importlib
 import math
 import re
 import typing
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -15,7 +15,6 @@ from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.cli import catalog
-from yieldrl.cli.options import docstrings
 from yieldrl.foundations import Config, Count, Positive, UnitInterval, Widths
 
 CLASSES = {
@@ -39,13 +38,12 @@ class Child(Parent):
     even: Annotated[int, Field(ge=-4, le=4)] = -1  # a range of its own
     most: int = 3
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         super().__post_init__()
         self._check_range("most", low=1, high=self.num_envs)
 
 
-WRONG: list[tuple[Any, dict[str, Any], str]] = [
-    (Parent, {"rate": 0.0}, "rate = 0.0: .* greater than 0"),
+WRONG = [
     (Parent, {"share": math.nan}, "share = nan: .* finite"),
     (Parent, {"sizes": (1, 2, 0)}, r"sizes\.2 = 0: .* greater than or equal to 1"),
     (Parent, {"even": 3}, "even = 3: .* multiple of 2"),
@@ -58,7 +56,6 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (ppo.Config, {"num_steps": 2**20, "num_envs": 2**20}, "choose at most 2047"),
     (dqn.Config, {"hidden_sizes": (2**16, 2**16)}, "at most 268,435,456 bytes"),
     (dqn.Config, {"hidden_sizes": (8,) * 100}, "at most 64 layers"),
-    (dqn.Config, {"run_name": "a" * 256}, "run_name = .*at most 255 bytes"),
     (CLASSES["c51"], {"v_min": 1e8, "v_max": 1e8 + 1}, "v_min = 100000000.0: .*float"),
     (ppo.Config, {"env_kwargs": {"a": object()}}, "env_kwargs = .*envs=lambda"),
     (ppo.Config, {"env_kwargs": {"a": math.nan}}, "env_kwargs = .*nothing that a file"),
@@ -67,7 +64,7 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
-def test_what_does_not_fit_is_refused_by_its_field() -> None:
+def test_what_does_not_fit_is_refused_by_its_field():
     for config_class, values, message in WRONG:
         with pytest.raises(ValueError, match=message):
             config_class.from_dict(values)
@@ -75,7 +72,7 @@ def test_what_does_not_fit_is_refused_by_its_field() -> None:
             config_class(**values)
 
 
-def test_every_number_has_a_largest_value() -> None:
+def test_every_number_has_a_largest_value():
     for name in ("ppo", "dqn", "dreamer", "vla_grpo", "behavior_cloning"):
         config_class = CLASSES[name]
         hints = typing.get_type_hints(config_class)
@@ -84,15 +81,12 @@ def test_every_number_has_a_largest_value() -> None:
             if kinds & {int, float} and hints[entry.name] != tuple[int, ...]:
                 with pytest.raises(ValueError, match=rf"Config\.{entry.name} = 9+"):
                     config_class.from_dict({entry.name: 10**19 - 1})
-
-
-def test_a_large_value_that_machines_can_hold_is_taken() -> None:
     CLASSES["ppo"](num_envs=65_536, num_steps=64, threads=256, hidden_sizes=(4096,) * 3)
     CLASSES["rainbow"](batch_size=32_768, buffer_size=10**7, n_step=20, num_atoms=201)
 
 
-def test_numbers_of_numpy_become_pythons_and_tuples_for_files_lists() -> None:
-    given: dict[str, Any] = {"size": (np.int64(3), 4), "rate": [np.float32(0.5)]}
+def test_numbers_of_numpy_become_pythons_and_tuples_for_files_lists():
+    given = {"size": (np.int64(3), 4), "rate": [np.float32(0.5)]}
     config = Parent(
         share=np.float64(0.25),
         num_envs=np.int64(2),  # type: ignore[arg-type]
@@ -105,7 +99,7 @@ def test_numbers_of_numpy_become_pythons_and_tuples_for_files_lists() -> None:
     assert config.env_kwargs == {"size": [3, 4], "rate": [0.5]}
 
 
-def test_a_class_of_the_standard_dataclass_would_check_nothing() -> None:
+def test_a_class_of_the_standard_dataclass_would_check_nothing():
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class Unchecked(ppo.Config):
         beta: float = 0.0
@@ -124,7 +118,7 @@ UNUSED = {
 }
 
 
-def test_what_means_nothing_to_a_variant_is_not_a_field_there() -> None:
+def test_what_means_nothing_to_a_variant_is_not_a_field_there():
     for name, fields in UNUSED.items():
         for field in fields.split():
             assert field not in CLASSES[name]().to_dict()
@@ -132,7 +126,7 @@ def test_what_means_nothing_to_a_variant_is_not_a_field_there() -> None:
                 CLASSES[name].from_dict({field: None})
 
 
-def test_what_cannot_be_compiled_says_why() -> None:
+def test_what_cannot_be_compiled_says_why():
     for config_class in CLASSES.values():
         assert not config_class().compile
         if config_class.uncompiled is None:
@@ -140,10 +134,3 @@ def test_what_cannot_be_compiled_says_why() -> None:
             continue
         with pytest.raises(ValueError, match=re.escape(config_class.uncompiled)):
             config_class(compile=True)
-
-
-def test_every_field_has_a_help_of_its_own() -> None:
-    for config_class in (CLASSES["ppo"], CLASSES["dqn"], CLASSES["vla_ppo"]):
-        texts = docstrings(config_class)
-        for entry in dataclasses.fields(config_class):
-            assert len(texts[entry.name]) > 20, entry.name

@@ -6,7 +6,7 @@ from yieldrl.algorithms import dqn, ppo, q_learning, reinforce, sarsa
 from yieldrl.foundations.config import SyncOnly
 
 
-def test_processes_on_ray_need_collection_on_ray() -> None:
+def test_processes_on_ray_need_collection_on_ray():
     for name in ("inference_actors", "learners", "eval_actors"):
         with pytest.raises(ValueError, match=rf"{name} = 2.*collection='ray'"):
             ppo.Config(**{name: 2})
@@ -15,7 +15,7 @@ def test_processes_on_ray_need_collection_on_ray() -> None:
         dqn.Config(replay_actor=True)
 
 
-def test_who_takes_turns_has_none_of_these_fields() -> None:
+def test_who_takes_turns_has_none_of_these_fields():
     own = set(SyncOnly.__annotations__)
     assert own <= set(q_learning.Config().to_dict())
     for module in (reinforce, sarsa):

@@ -33,13 +33,8 @@ def test_a_copy_counts_for_itself():
 def test_what_is_saved_is_restored_in_place():
     one = Counts(Counters(1, 2, 3, 4, 5))
     state = one.counters_state()
-    assert state == {
-        "sample_step": 1,
-        "learn_step": 2,
-        "sync_step": 3,
-        "policy_version": 4,
-        "acted_version": 5,
-    }
+    names = ("sample_step", "learn_step", "sync_step", "policy_version")
+    assert state == dict(zip((*names, "acted_version"), range(1, 6), strict=True))
     counters = Counters()
     other = Counts(counters)
     other.restore_counters({**state, "generator": None})

@@ -3,7 +3,6 @@
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -12,20 +11,20 @@ from yieldrl.foundations import device, resolve_device, set_threads
 
 
 @pytest.fixture
-def threads() -> Iterator[None]:
+def threads():
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     yield
     torch.set_num_threads(before)
 
 
-def test_auto_takes_a_gpu_if_there_is_one() -> None:
+def test_auto_takes_a_gpu_if_there_is_one():
     expected = "cuda" if torch.cuda.is_available() else "cpu"
     assert resolve_device("auto").type == expected
     assert resolve_device("cpu") == torch.device("cpu")
 
 
-def test_an_unusable_device_is_refused() -> None:
+def test_an_unusable_device_is_refused():
     for name in ("meta", "abacus", "", "cuda:99"):
         with pytest.raises(ValueError, match=r"device = '.*': not usable .*use 'cpu'$"):
             resolve_device(name)
@@ -37,8 +36,8 @@ def test_an_unusable_device_is_refused() -> None:
 )
 @pytest.mark.usefixtures("threads")
 def test_threads_are_one_for_vectors_and_half_of_the_cores_for_images(
-    wanted: int | None, images: bool, expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    wanted, images, expected, monkeypatch
+):
     """Whatever a run before it in this process took."""
     monkeypatch.setattr(device, "usable_cores", lambda: 6)
     set_threads(wanted, images=images)
@@ -73,7 +72,7 @@ print(library.mallinfo2().top >> 20)
 )
 @pytest.mark.slow
 @pytest.mark.parametrize("keep", [True, False])
-def test_freed_memory_is_kept_for_the_next_step(keep: bool) -> None:
+def test_freed_memory_is_kept_for_the_next_step(keep):
     words = [sys.executable, "-c", MEASURE, "keep" if keep else "as it is"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     mapped, free = map(int, done.stdout.split())

@@ -1,7 +1,6 @@
 """Names of folders: what leaves its place, or no file system can hold, is refused."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ OUTSIDE = ["..", "../x", "../../x", "a/../..", "a/../b", "a/..", "/x", "//x", "/
 OUTSIDE += ["/tmp/x/../y"]
 
 
-def test_a_name_that_leaves_run_root_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_leaves_run_root_is_refused(tmp_path):
     for name in OUTSIDE:
         with pytest.raises(ValueError, match=r"Config\.run_name = .*: "):
             Config(run_name=name)
@@ -23,7 +22,7 @@ def test_a_name_that_leaves_run_root_is_refused(tmp_path: Path) -> None:
         Config.from_file(path)
 
 
-def test_a_name_that_some_system_cannot_hold_is_refused() -> None:
+def test_a_name_that_some_system_cannot_hold_is_refused():
     refused = dict.fromkeys(("", " ", ".", "./", "\t"), "give a folder name")
     refused |= dict.fromkeys(("a" * 256, "ä" * 128), "at most 255 bytes")
     refused |= {"a\0b": "none of them zero", "\ud800": "valid Unicode"}
@@ -32,7 +31,7 @@ def test_a_name_that_some_system_cannot_hold_is_refused() -> None:
             Config(run_name=name)
 
 
-def test_any_other_name_is_a_folder_below_run_root(tmp_path: Path) -> None:
+def test_any_other_name_is_a_folder_below_run_root(tmp_path):
     for name in ("a", "a/b", "..a", "a..b", ".a", "seed:1", "Läufe", "a b", "a" * 240):
         assert wrong_name(name) is None
         folder = tmp_path / str(Config(run_name=name).run_name)

@@ -28,16 +28,6 @@ IMAGE = Box(0, 255, (4, 84, 84), np.uint8)
 NESTED = Dict(b=Dict(c=Discrete(3), d=VECTOR), a=IMAGE)
 
 
-# ------------------------------------------------------------------------------ leaves
-
-
-def test_leaves():
-    found = dict(spaces.leaves(NESTED))
-    assert set(found) == {("a",), ("b", "c"), ("b", "d")}
-    assert found["b", "d"] is VECTOR
-    assert list(spaces.leaves(VECTOR)) == [((), VECTOR)]
-
-
 def test_examples_are_two_observations_that_fit():
     space = Dict(NESTED.spaces, f=Discrete(3, start=5), g=MultiDiscrete([2, 3]))
     found = spaces.examples(space)
@@ -96,11 +86,13 @@ def test_what_is_an_image():
     assert not spaces.has_images(Dict(a=Discrete(2), b=VECTOR))
 
 
-# --------------------------------------------------------------------------- to_tensor
-
-
-def test_float64_becomes_float32():
-    for given in (np.ones(3), torch.ones(3, dtype=torch.float64)):
+def test_numbers_and_lists_become_tensors_and_float64_float32():
+    for number in (3, 2.5, True, np.int64(3), np.float64(2.5)):
+        tensor = spaces.to_tensor(number, CPU)
+        assert tensor.shape == ()
+        assert tensor.item() == number
+        assert tensor.dtype != torch.float64
+    for given in ([1.0] * 3, np.ones(3), torch.ones(3, dtype=torch.float64)):
         tensor = spaces.to_tensor(given, CPU)
         assert tensor.dtype == torch.float32
         assert tensor.tolist() == [1, 1, 1]
@@ -127,15 +119,6 @@ def test_nested_observations():
         assert got["b"]["d"].item() == 3
 
 
-def test_single_numbers_and_lists():
-    for number in (3, 2.5, True, np.int64(3), np.float64(2.5)):
-        tensor = spaces.to_tensor(number, CPU)
-        assert tensor.shape == ()
-        assert tensor.item() == number
-        assert tensor.dtype != torch.float64
-    assert spaces.to_tensor([[1.0, 2.0]], CPU).tolist() == [[1, 2]]
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.uint8])
 def test_pictures_that_were_flipped_or_are_read_only(dtype):
     """`frame[::-1]` is how a camera's picture is turned, `frombuffer` how it comes."""
@@ -147,9 +130,6 @@ def test_pictures_that_were_flipped_or_are_read_only(dtype):
     assert fixed[0, 0] == 0
     strided = spaces.to_tensor(array[:, 1], CPU)
     assert strided.tolist() == [1, 3, 5]
-
-
-# -------------------------------------------------------------------------- batch axes
 
 
 def test_with_or_without_a_batch_axis():
@@ -196,9 +176,6 @@ def test_entries_that_are_not_needed_may_be_missing():
         spaces.is_batched(space, {}, ("b",))
 
 
-# -------------------------------------------------------------------------------- part
-
-
 def test_part_of_a_dict_keeps_its_order():
     space = Dict([("c", VECTOR), ("a", IMAGE), ("b", VECTOR)])
     part = spaces.part(space, ("b", "c"))
@@ -206,25 +183,55 @@ def test_part_of_a_dict_keeps_its_order():
     assert part["c"] is VECTOR
     assert spaces.part(space, ()) is space
     assert spaces.part(VECTOR, ()) is VECTOR
-
-
-def test_a_part_that_is_not_there_is_refused():
     with pytest.raises(ValueError, match=r"no entries \['x'\]: choose of \['b', 'a'\]"):
         spaces.part(NESTED, ("a", "x"))
     with pytest.raises(ValueError, match=r"no entries \['a'\]: Box.* is no Dict"):
         spaces.part(VECTOR, ("a",))
 
 
-# --------------------------------------------------------------------- ActionTransform
+TILTED = Box(np.array([-2, 10], np.float32), np.array([0, 30], np.float32))
+WHOLE = Box(0, 4, (1,), np.int32)
+WIDE = Box(np.array([-0.1]), np.array([0.1]), dtype=np.float64)
 
 
-def test_actions_are_clipped_to_their_box():
-    low, high = np.array([[-1, 0], [2, 0.5]], np.float32)
-    border = spaces.ActionTransform(Box(low, high), CPU)
-    action = torch.tensor([[-3.0, -3.0], [3.0, 3.0], [0.5, 0.25]])
-    clipped = border.to_env(action)
-    assert clipped.tolist() == [[-1, 0], [2, 0.5], [0.5, 0.25]]
-    assert action[0].tolist() == [-3, -3], "what the policy chose is left alone"
+@pytest.mark.parametrize(
+    ("space", "unit_box", "pairs"),
+    [
+        (TILTED, False, {(-3, 9): [-2, 10], (3, 31): [0, 30], (-1, 20): [-1, 20]}),
+        (TILTED, True, {(-1, -1): [-2, 10], (1, 1): [0, 30], (0.5, 0.5): [-0.5, 25]}),
+        (WHOLE, True, {(-1,): [0], (0.1,): [2], (0.4,): [3], (1,): [4]}),
+        (WIDE, False, {(-1,): [-0.1], (1,): [0.1]}),  # no float32 is that
+    ],
+)
+def test_actions_are_clipped_to_their_box_or_stretched_to_it(space, unit_box, pairs):
+    border = spaces.ActionTransform(space, CPU, unit_box=unit_box)
+    chosen = torch.tensor([*pairs], dtype=torch.float32)
+    before = chosen.clone()
+    given = border.to_env(chosen)
+    assert given.tolist() == [*pairs.values()]
+    assert given.dtype == getattr(torch, space.dtype.name)
+    assert chosen.equal(before), "what the policy chose is left alone"
+
+
+def test_a_unit_box_needs_bounds_and_other_actions_are_passed_on_themselves():
+    """Agents tell by identity whether the buffer must remember another action."""
+    with pytest.raises(ValueError, match=r"not bounded on every side.*take PPO"):
+        spaces.ActionTransform(Box(-np.inf, 1, (2,)), CPU, unit_box=True)
+    for space in (Discrete(3), MultiDiscrete([2, 3]), Box(-np.inf, np.inf, (2,))):
+        action = torch.ones(4, 2, dtype=spaces.tensor_dtype(space))
+        assert spaces.ActionTransform(space, CPU).to_env(action) is action
+
+
+def test_values_outside_of_choices_are_found():
+    for space, values, outside in (
+        (Discrete(3, start=-1), [-2, -1, 1, 2], [True, False, False, True]),
+        (MultiDiscrete([2, 3]), [[1, 2], [2, -1]], [[False] * 2, [True] * 2]),
+        (MultiBinary(2), [[0, 1], [2, -1]], [[False] * 2, [True] * 2]),
+    ):
+        (choice,) = choice_ranges(Dict(a=space, b=VECTOR))
+        assert choice.path == ("a",)
+        for dtype in (np.int64, np.float64):
+            assert choice.outside(np.array(values, dtype)).tolist() == outside
 
 
 def test_choices_are_shifted_to_their_start():
@@ -236,34 +243,6 @@ def test_choices_are_shifted_to_their_start():
         shifted = spaces.ActionTransform(space, CPU).to_env(torch.tensor(action))
         assert shifted.tolist() == expected
         assert all(space.contains(row.numpy()) for row in shifted)
-
-
-def test_otherwise_the_action_is_passed_on_itself():
-    """Agents tell by identity whether the buffer must remember another action."""
-    for space in (Discrete(3), MultiDiscrete([2, 3]), Box(-np.inf, np.inf, (2,))):
-        action = torch.ones(4, 2, dtype=spaces.tensor_dtype(space))
-        assert spaces.ActionTransform(space, CPU).to_env(action) is action
-
-
-def test_a_unit_box_is_stretched_to_the_bounds_of_each_dimension():
-    low, high = np.array([-2, 10], np.float32), np.array([0, 30], np.float32)
-    border = spaces.ActionTransform(Box(low, high), CPU, unit_box=True)
-    action = torch.tensor([[-1.0, -1.0], [1.0, 1.0], [0.5, 0.5]])
-    assert border.to_env(action).tolist() == [[-2, 10], [0, 30], [-0.5, 25]]
-    assert action[0].tolist() == [-1, -1], "what the policy chose is left alone"
-
-
-def test_a_unit_box_of_whole_numbers():
-    border = spaces.ActionTransform(Box(0, 4, (1,), np.int32), CPU, unit_box=True)
-    whole = border.to_env(torch.tensor([[-1.0], [0.1], [0.4], [1.0]]))
-    assert whole.tolist() == [[0], [2], [3], [4]]
-    assert whole.dtype == torch.int32
-
-
-def test_a_unit_box_needs_bounds_on_every_side():
-    low, high = -np.inf, 1
-    with pytest.raises(ValueError, match=r"not bounded on every side.*take PPO"):
-        spaces.ActionTransform(Box(low, high, (2,)), CPU, unit_box=True)
 
 
 FLOATS = {"allow_nan": False, "allow_infinity": False}
@@ -300,35 +279,6 @@ def test_no_accepted_action_leaves_its_box(data):
         assert space.contains(accepted)
 
 
-def test_bounds_of_float64_are_reached_exactly():
-    space = Box(np.array([-0.1]), np.array([0.1]), dtype=np.float64)
-    border = spaces.ActionTransform(space, CPU)
-    accepted = border.to_env(torch.tensor([[-1.0], [1.0], [0.25]]))
-    assert accepted[:2].flatten().tolist() == [-0.1, 0.1]
-
-
-def test_values_outside_of_choices_are_found():
-    space = Dict(
-        a=Discrete(3, start=-1), b=MultiDiscrete([2, 3]), c=MultiBinary(2), d=VECTOR
-    )
-    found = {
-        choice.path: choice.outside(np.array(values, np.int64)).tolist()
-        for choice in choice_ranges(space)
-        for values in [
-            {"a": [-2, -1, 1, 2], "b": [[1, 2], [2, -1]]}.get(
-                choice.path[0], [[0, 1], [2, -1]]
-            )
-        ]
-    }
-    assert found == {
-        ("a",): [True, False, False, True],
-        ("b",): [[False, False], [True, True]],
-        ("c",): [[False, False], [True, True]],
-    }
-    floats = choice_ranges(Discrete(3))[0].outside(np.array([-1.0, 0.0, 3.0]))
-    assert floats.tolist() == [True, False, True]
-
-
 def test_what_the_environment_gets_can_be_said_by_the_policy():
     for space, unit_box in (
         (Discrete(3, start=-1), False),
@@ -345,9 +295,6 @@ def test_what_the_environment_gets_can_be_said_by_the_policy():
         torch.testing.assert_close(border.to_env(chosen).to(action.dtype), action)
         if unit_box:
             assert chosen.abs().max() <= 1
-
-
-# -------------------------------------------------------------------------- quantities
 
 
 def test_quantities_are_no_sentences_choices_or_flags():

@@ -27,15 +27,12 @@ def test_what_was_said_is_read(sentences):
     assert all(decode(space.encode(s)) == [s] for s in sentences)
 
 
-def test_bytes_that_are_no_text_are_no_error():
-    assert decode(np.array([[255, 65, 0]], np.uint8)) == ["\ufffdA"]
-
-
 def test_too_long_a_sentence_is_refused():
     with pytest.raises(ValueError, match=r"5 bytes, 'röß', is longer .* = 4"):
         Utf8Text(4).encode("größ"[1:])
     with pytest.raises(ValueError, match="max_bytes = 0"):
         Utf8Text(0)
+    assert decode(np.array([[255, 65, 0]], np.uint8)) == ["\ufffdA"]
 
 
 def test_sentences_are_found_wherever_they_are():

@@ -1,18 +1,15 @@
 """Files with blocks: our names, and those of the founding documents."""
 
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 from founding_document import DOCUMENT
 
 from yieldrl.algorithms import a2c, dqn, ppo, ppo_lstm
-from yieldrl.foundations import Config
 from yieldrl.foundations.config_blocks import to_fields
 
 
-def test_the_file_of_the_document_is_a_config(tmp_path: Path) -> None:
+def test_the_file_of_the_document_is_a_config(tmp_path):
     path = tmp_path / "my_config.json"
     path.write_text(DOCUMENT)
     assert ppo.Config.from_file(path) == ppo.Config(
@@ -26,7 +23,7 @@ def test_the_file_of_the_document_is_a_config(tmp_path: Path) -> None:
     )
 
 
-TRANSLATED: list[tuple[type[Config], dict[str, Any], dict[str, Any]]] = [
+TRANSLATED = [
     (ppo.Config, {"trainer": {"buffer_type": "vla"}}, {"collection": "async"}),
     (ppo_lstm.Config, {"algorithm": {"batch_size": 512}}, {"num_minibatches": 4}),
     (a2c.Config, {"trainer": {"iterations": 3}}, {"total_steps": 3 * 16 * 8}),
@@ -50,14 +47,13 @@ TRANSLATED: list[tuple[type[Config], dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-def test_names_are_translated() -> None:
+def test_names_are_translated():
     for config_class, blocks, fields in TRANSLATED:
         assert to_fields(blocks, config_class) == fields
 
 
-MISTAKES: list[tuple[type[Config], dict[str, Any], str]] = [
+MISTAKES = [
     (ppo.Config, {"trainer": {"iteratons": 3}}, "mean 'iterations'"),
-    (ppo.Config, {"algorithm": {"gama": 0.9}}, "'algorithm' has no key 'gama'"),
     (
         ppo.Config,
         {"trainer": {"n_envs": 2}, "env": {"num_envs": 2}},
@@ -68,14 +64,12 @@ MISTAKES: list[tuple[type[Config], dict[str, Any], str]] = [
     (dqn.Config, {"trainer": {"iterations": 2}}, "('num_steps', 'num_envs') = [None"),
     (ppo.Config, {"trainer": {"buffer_type": "ring"}}, "collection"),
     (ppo.Config, {"algoritm": {}, "trainer": {}}, "did you mean 'algorithm'?"),
-    (ppo.Config, {"lr": 1e-3, "trainer": {}}, "no block is called 'lr'"),
-    (ppo.Config, {"algorithm": {"gamma": 7}}, "gamma = 7"),
     (ppo.Config, {"env": "Pendulum-v1"}, "block 'env': expected keys and values"),
     (ppo.Config, {"gama": 0.9}, "did you mean 'gamma'"),
 ]
 
 
-def test_a_mistake_is_named_with_the_remedy() -> None:
+def test_a_mistake_is_named_with_the_remedy():
     for config_class, values, message in MISTAKES:
         with pytest.raises(ValueError, match=re.escape(message)):
             config_class.from_dict(values)
