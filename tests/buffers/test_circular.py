@@ -357,7 +357,6 @@ def test_an_empty_ring_may_become_one_of_other_segments():
     assert other.continues
 
 
-# ------------------------------------------------------------------------- two threads
 
 
 @pytest.mark.parametrize("give_up", ["clear", "skip"])

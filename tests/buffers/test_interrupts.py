@@ -213,7 +213,6 @@ def test_passes_go_on_where_they_were_interrupted():
     assert after > 300
 
 
-# ------------------------------------------------------------------ a ring of segments
 
 
 def read(ring, seen):

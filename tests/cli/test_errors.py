@@ -10,9 +10,7 @@ from yieldrl.cli.errors import usage_errors
 from yieldrl.experiments import CheckpointError
 
 
-def test_a_mistake_is_one_line_whatever_its_message(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_mistake_is_one_line_whatever_its_message(capsys):
     for kind in (CheckpointError, ImportError, MemoryError, TypeError, ValueError):
         with pytest.raises(SystemExit) as exit_, usage_errors():
             raise kind("two\n  lines")
@@ -22,26 +20,21 @@ def test_a_mistake_is_one_line_whatever_its_message(
         assert captured.out == ""
 
 
-def test_other_errors_are_bugs_and_pass_through() -> None:
+def test_other_errors_are_bugs_and_all_keep_their_traceback_in_dev_mode(monkeypatch):
     with pytest.raises(KeyError), usage_errors():
         raise KeyError("bug")
-
-
-def test_dev_mode_keeps_every_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "flags", SimpleNamespace(dev_mode=True))
     with pytest.raises(ValueError, match="where"), usage_errors():
         raise ValueError("where does this come from?")
 
 
-def test_ctrl_c_is_130() -> None:
+def test_ctrl_c_is_130():
     with pytest.raises(SystemExit) as exit_, usage_errors():
         raise KeyboardInterrupt
     assert exit_.value.code == 130
 
 
-def test_a_reader_that_has_gone_is_no_error(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_has_gone_is_no_error(capsys, monkeypatch):
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as stdout:

@@ -23,10 +23,8 @@ def test_it_goes_on_where_it_was_and_reports(run, capsys):
     assert first == f"checkpoint: {run}/checkpoints/step_000000256.pt, step 256"
     path = run / "evaluations" / "weights.json"
     assert file == f"episodes: {path}, 2 to play"
-    assert [line.partition(":")[0] for line in episodes] == [
-        "1/2 light 0",
-        "2/2 heavy 0",
-    ]
+    names = [line.partition(":")[0] for line in episodes]
+    assert names == ["1/2 light 0", "2/2 heavy 0"]
     assert suite.startswith("weights, 2 tasks  return ")
     found = json.loads(path.read_text())
     assert found["sample_step"] == 256
@@ -38,10 +36,8 @@ def test_it_goes_on_where_it_was_and_reports(run, capsys):
     main([*words, "--episodes-per-task", "2"])
     again = capsys.readouterr().out.splitlines()
     assert again[1] == f"episodes: {path}, 2 to play"
-    assert [line.partition(":")[0] for line in again[2:4]] == [
-        "1/2 light 1",
-        "2/2 heavy 1",
-    ]
+    names = [line.partition(":")[0] for line in again[2:4]]
+    assert names == ["1/2 light 1", "2/2 heavy 1"]
     assert json.loads(path.read_text())["episodes"][0] == one
 
 

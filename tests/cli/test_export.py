@@ -1,9 +1,7 @@
 """`yieldrl export` writes what `yieldrl evaluate` plays."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +10,8 @@ from yieldrl.algorithms import ppo
 from yieldrl.cli import main
 from yieldrl.exports import JsonPolicy
 
-Run = Callable[..., Path]
 
-
-def test_json_lies_in_the_folder_of_the_run(
-    train: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_lies_in_the_folder_of_the_run(train, capsys):
     run = train()
     capsys.readouterr()
     main(["export", str(run)])
@@ -35,7 +29,7 @@ def test_json_lies_in_the_folder_of_the_run(
     assert policy.policy["algorithm"] == "ppo"
 
 
-def test_a_checkpoint_and_a_file_can_be_chosen(train: Run) -> None:
+def test_a_checkpoint_and_a_file_can_be_chosen(train):
     run = train("--eval-every", "128", "--eval-episodes", "1")
     main(["export", str(run), "--checkpoint", "last", "--out", "deep/er/last.json"])
     assert json.loads(Path("deep/er/last.json").read_text())["sample_step"] == 256
@@ -44,14 +38,14 @@ def test_a_checkpoint_and_a_file_can_be_chosen(train: Run) -> None:
 
 
 @pytest.mark.slow
-def test_onnx(train: Run) -> None:
+def test_onnx(train):
     pytest.importorskip("onnxscript", reason="ONNX is written by onnxscript")
     run = train()
     main(["export", str(run), "--format", "onnx"])
     assert (run / "policy.onnx").stat().st_size > 1000
 
 
-def test_what_cannot_be_exported_gets_one_line(train: Run, refused: Any) -> None:
+def test_what_cannot_be_exported_gets_one_line(train, refused):
     assert "no such folder of a run" in refused("export", "runs/none")
     few = "--total-steps 128 --num-steps 32 --eval-every 0 --run-name remembers"
     main(["train", "ppo_lstm", *few.split()])

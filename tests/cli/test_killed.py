@@ -21,7 +21,7 @@ QUICK = ("--num-epochs", "1", "--num-minibatches", "1")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", [(), ("--collection", "ray")], ids=["here", "ray"])
-def test_a_killed_run_goes_on(where: tuple[str, ...]) -> None:
+def test_a_killed_run_goes_on(where):
     if where:
         pytest.importorskip("ray", reason="this run is on Ray")
     steps = ("--total-steps", "100000000", "--eval-every", "0")

@@ -2,14 +2,11 @@
 
 import os
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from yieldrl.cli import catalog, main
 
 
-def test_a_copy_names_itself(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_copy_names_itself(capsys):
     main(["new", "my_ppo", "--from", "ppo"])
     out = capsys.readouterr().out
     assert "my_ppo is a copy of ppo: __init__.py, __main__.py, agent.py" in out
@@ -24,15 +21,13 @@ def test_a_copy_names_itself(capsys: pytest.CaptureFixture[str]) -> None:
         assert "yieldrl.algorithms" not in path.read_text()
 
 
-def test_into_makes_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
+def test_into_makes_a_folder(capsys):
     main(["new", "my_dqn", "--from", "dqn", "--into", "some/where"])
     assert Path("some/where/my_dqn/trainer.py").is_file()
     assert f"  cd {Path('some/where')}\n" in capsys.readouterr().out
 
 
-def test_only_the_source_is_renamed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_source_is_renamed(tmp_path, monkeypatch):
     home = tmp_path / "ppo"
     home.mkdir()
     (home / "__init__.py").write_text(
@@ -49,7 +44,7 @@ def test_only_the_source_is_renamed(
     )
 
 
-def test_a_bad_name_gets_one_line(refused: Any) -> None:
+def test_a_bad_name_gets_one_line(refused):
     Path("taken").touch()
     for name, message in {
         "my-ppo": "'my-ppo' is no name that Python can import",

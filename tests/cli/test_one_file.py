@@ -3,9 +3,7 @@
 import functools
 import json
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,8 +12,6 @@ from founding_document import DOCUMENT
 from yieldrl.algorithms import ppo
 from yieldrl.cli import main, options
 from yieldrl.loggers import list_checkpoints
-
-Refused = Callable[..., str]
 
 PARTS = """
 import gymnasium
@@ -57,29 +53,29 @@ TINY = {
 
 
 @pytest.fixture
-def parts() -> Iterator[Any]:
+def parts():
     """A module of the user's own, in the working directory."""
     Path("parts_of_mine.py").write_text(PARTS)
     yield lambda: sys.modules["parts_of_mine"]
     sys.modules.pop("parts_of_mine", None)
 
 
-def write(values: dict[str, Any], name: str = "run.json") -> str:
+def write(values, name="run.json"):
     dump = json.dumps if name.endswith(".json") else yaml.safe_dump
     Path(name).write_text(dump(values))
     return name
 
 
-def train(file: str, *words: str, name: str = "tiny") -> Path:
+def train(file, *words, name="tiny"):
     main(["train", "--config", file, "--run-name", name, *words])
     return Path("runs") / name
 
 
-def logs(run: Path) -> str:
+def logs(run):
     return (run / "logs.csv").read_text()
 
 
-def test_the_file_of_the_document_trains_as_it_stands() -> None:
+def test_the_file_of_the_document_trains_as_it_stands():
     Path("my_config.json").write_text(DOCUMENT)
     command = options.parse(None, ["--config", "my_config.json"], "yieldrl train")
     assert command.spec.trainer_class is ppo.Trainer
@@ -97,23 +93,15 @@ def test_the_file_of_the_document_trains_as_it_stands() -> None:
     assert whole["algorithm"]["cfg"]["num_minibatches"] == 128
 
 
-def test_what_is_printed_trains_to_the_same_losses(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_is_printed_trains_to_the_same_losses(capsys):
     original = "run.yaml"
     first = train(write(TINY, original), name="first")
     capsys.readouterr()
     main(["train", "--config", original, "--print-config"])
     printed = capsys.readouterr().out
     Path("whole.yaml").write_text(printed)
-    assert list(yaml.safe_load(printed)) == [
-        "trainer",
-        "env",
-        "policy",
-        "algorithm",
-        "collector",
-        "loggers",
-    ]
+    blocks = "trainer env policy algorithm collector loggers"
+    assert list(yaml.safe_load(printed)) == blocks.split()
     assert not [path for path in Path("runs").iterdir() if path != first]
     second = train("whole.yaml", name="second")
     third = train(str(first / "config.yaml"), name="third")
@@ -125,14 +113,14 @@ def test_what_is_printed_trains_to_the_same_losses(
     assert capsys.readouterr().out.endswith(printed)
 
 
-def test_options_override_the_file_and_its_computed_values() -> None:
+def test_options_override_the_file_and_its_computed_values():
     words = ["--config", write(TINY), "--total-steps", "1000", "--num-envs", "2"]
     config = options.parse(None, words, "test").config
     assert (config.total_steps, config.num_envs, config.seed) == (1000, 2, 3)
     assert config.num_minibatches == 4  # of the file, which had 4 environments
 
 
-def test_the_algorithm_may_be_named_in_either_place(refused: Refused) -> None:
+def test_the_algorithm_may_be_named_in_either_place(refused):
     file = write(TINY)
     command = options.parse(ppo.Trainer, ["--config", file], "test")
     assert command == options.parse(None, ["--config", file], "test")
@@ -143,9 +131,7 @@ def test_the_algorithm_may_be_named_in_either_place(refused: Refused) -> None:
     assert "nameless.json: no algorithm" in refused("train", "--config", nameless)
 
 
-def test_parts_of_the_users_own_train_resume_and_play(
-    parts: Callable[[], Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_parts_of_the_users_own_train_resume_and_play(parts, capsys):
     file = write(
         {
             "trainer": {"iterations": 2, "eval_every": 0},
@@ -161,7 +147,7 @@ def test_parts_of_the_users_own_train_resume_and_play(
     assert whole["policy"] == {"name": "parts_of_mine:Wide", "cfg": {"width": 5}}
     assert whole["algorithm"]["name"] == "parts_of_mine:Mine"
     assert {path.name for path in run.iterdir()} == {
-        *("config.yaml", "run.json", "owner.json", ".lock", "logs.csv", "checkpoints"),
+        *("config.yaml", "run.json", "owner.json", ".lock", "logs.csv", "checkpoints")
     }
     assert "parts_of_mine on parts_of_mine:Short, 20 episodes: return 5.00 +- 0.00" in (
         capsys.readouterr().out
@@ -180,7 +166,7 @@ def test_parts_of_the_users_own_train_resume_and_play(
         assert sum(1 for p in trainer.model.critic.parameters() if 5 in p.shape) == 3
 
 
-def test_a_copied_folder_is_an_algorithm_too(parts: Any, refused: Refused) -> None:
+def test_a_copied_folder_is_an_algorithm_too(parts, refused):
     main(["new", "ppo_of_mine", "--from", "ppo"])
     words = ["--total-steps", "64", "--num-steps", "16", "--eval-every", "0"]
     main(["train", "ppo_of_mine", *words, "--run-name", "one"])
@@ -191,7 +177,7 @@ def test_a_copied_folder_is_an_algorithm_too(parts: Any, refused: Refused) -> No
     main(["resume", "runs/two", "--total-steps", "128", "--trust"])
 
 
-def test_models_of_other_algorithms_have_names() -> None:
+def test_models_of_other_algorithms_have_names():
     policy = {"name": "dueling_dqn", "hidden_sizes": [8]}
     file = write({"algorithm": "double_dqn", "policy": policy})
     command = options.parse(None, ["--config", file], "test")
@@ -201,12 +187,6 @@ def test_models_of_other_algorithms_have_names() -> None:
 
 MISTAKES = [
     ("policy", {"name": "vla", "model_path": "x"}, "vla has no argument 'model_path'"),
-    ("policy", {"name": "vla", "vla_config": {"model_pth": "x"}}, "mean 'model_path'"),
-    (
-        "policy",
-        {"name": "vla", "vla_config": {"chunk_length": 0}},
-        "VLAConfig.chunk_length = 0: Input should be greater",
-    ),
     (
         "policy",
         {"name": "vla", "vla_config": {"chunk_length": 4}},
@@ -217,7 +197,6 @@ MISTAKES = [
     ("policy", "parts_of_nobody:Wide", "there is no module 'parts_of_nobody'"),
     ("policy", {"name": "parts_of_mine:Wide", "witdh": 5}, "did you mean 'width'?"),
     ("policy", "parts_of_mine:Helper", "name a class derived from torch.nn"),
-    ("policy", "dqn", "the model of dqn does not fit yieldrl.algorithms.ppo.trainer"),
     ("algorithm", "parts_of_mine", "is None, not a Trainer: name a subclass of"),
     ("loggers", ["tensorbord"], "no logger is called 'tensorbord': did you mean"),
     (
@@ -225,11 +204,7 @@ MISTAKES = [
         {"checkpoint": {"evry": 3}},
         "no argument 'evry': did you mean 'every'",
     ),
-    (
-        "loggers",
-        ["parts_of_mine:Note"],
-        "missing 1 required positional",
-    ),
+    ("loggers", ["parts_of_mine:Note"], "missing 1 required positional"),
     (
         "loggers",
         {"checkpoint": {"every": "often"}},
@@ -239,7 +214,7 @@ MISTAKES = [
 ]
 
 
-def test_a_name_that_is_not_there_gets_one_line(parts: Any, refused: Refused) -> None:
+def test_a_name_that_is_not_there_gets_one_line(parts, refused):
     for block, said, message in MISTAKES:
         file = write({**TINY, block: said})
         found = refused("train", "--config", file, "--trust")
@@ -251,19 +226,16 @@ def test_a_name_that_is_not_there_gets_one_line(parts: Any, refused: Refused) ->
     assert said.startswith("env_id = 'parts_of_mine:Shorter': no such environment")
 
 
-def test_a_file_without_an_algorithm_gets_one_line(refused: Refused) -> None:
-    said = refused("train", "--config", write({"algoritm": {}}))
-    assert said.endswith("no block is called 'algoritm': did you mean 'algorithm'?")
-    said = refused("train", "--config", write({"gamma": 0.9}))
-    assert "no algorithm: name it in the block 'algorithm'" in said
+def test_a_file_without_an_algorithm_gets_one_line(refused):
+    for file, said in (
+        (write({"algoritm": {}}, "a.json"), "did you mean 'algorithm'?"),
+        (write({"gamma": 0.9}), "no algorithm: name it in the block 'algorithm'"),
+        ("ppo/pendulum", "name the algorithm too, as in yieldrl train ppo --config"),
+    ):
+        assert said in refused("train", "--config", file)
 
 
-def test_a_tuned_name_needs_its_algorithm(refused: Refused) -> None:
-    said = refused("train", "--config", "ppo/pendulum")
-    assert "name the algorithm too, as in yieldrl train ppo --config" in said
-
-
-def test_loggers_are_a_list_or_a_mapping() -> None:
+def test_loggers_are_a_list_or_a_mapping():
     for said, names in (
         (None, ["checkpoint", "csv", "tensorboard", "progress"]),
         ([], []),
@@ -276,11 +248,11 @@ def test_loggers_are_a_list_or_a_mapping() -> None:
         assert [one.name for one in spec.loggers] == names
 
 
-def test_options_change_the_loggers_of_the_file() -> None:
+def test_options_change_the_loggers_of_the_file():
     checkpoint = {"checkpoint": {"every": 64, "seconds": 9.0}}
     file = write({**TINY, "loggers": [checkpoint, "video"]})
 
-    def chosen(*words: str) -> dict[str, Any]:
+    def chosen(*words):
         spec = options.parse(None, ["--config", file, *words], "test").spec
         return dict(spec.loggers)
 

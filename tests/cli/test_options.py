@@ -1,7 +1,6 @@
 """What the command line makes of wrong values: an error that names the option."""
 
 import importlib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,8 @@ import yieldrl
 from yieldrl.algorithms import ppo
 from yieldrl.cli import options
 
-Refused = Callable[..., str]
 
-
-def test_a_value_too_many_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_value_too_many_is_named(capsys):
     for words in ("--num-envs 4 5", "--normalize-reward False", "--video y", "4"):
         with pytest.raises(SystemExit) as exit_:
             options.parse(ppo.Trainer, words.split(), "test")
@@ -22,9 +19,7 @@ def test_a_value_too_many_is_named(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"Unrecognized options: {unknown}" in capsys.readouterr().err
 
 
-def test_an_unreadable_value_names_its_option(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_unreadable_value_names_its_option(capsys):
     for words in ("--num-envs four", "--clip-value x", "--num-envs", "--gama 0.9"):
         with pytest.raises(SystemExit) as exit_:
             options.parse(ppo.Trainer, words.split(), "test")
@@ -32,7 +27,7 @@ def test_an_unreadable_value_names_its_option(
         assert words.partition(" ")[0] in capsys.readouterr().err
 
 
-def test_values_of_every_number_are_read() -> None:
+def test_values_of_every_number_are_read():
     words = "--hidden-sizes 8 16 --env-kwargs a=1 b=2 --wrappers --log-std-init -1"
     config = options.parse(ppo.Trainer, [*words.split(), "--compile"], "test").config
     assert config.hidden_sizes == (8, 16)
@@ -40,7 +35,7 @@ def test_values_of_every_number_are_read() -> None:
     assert (config.wrappers, config.log_std_init, config.compile) == ((), -1.0, True)
 
 
-def test_free_values_are_read_as_python_has_them() -> None:
+def test_free_values_are_read_as_python_has_them():
     words = ["a=1e-3", "b=1E5", "c=12:30", "d=010", "e=None", "f=[None, {g: 2e3}]"]
     words += ["h='1e-3'", 'i="None"', "j=Nonesuch", "k=null", "l=True", "m=1_000"]
     words += ["n=a=b"]
@@ -52,7 +47,7 @@ def test_free_values_are_read_as_python_has_them() -> None:
     assert isinstance(config.env_kwargs["b"], float)
 
 
-def test_an_option_of_the_command_line_is_refused_by_its_name(refused: Refused) -> None:
+def test_an_option_of_the_command_line_is_refused_by_its_name(refused):
     for words, said in {
         "--checkpoint-every -1": "every = -1: give a whole number, at least 0",
         "--checkpoint-seconds nan": "seconds = nan: give a finite number, at least 0",
@@ -60,7 +55,7 @@ def test_an_option_of_the_command_line_is_refused_by_its_name(refused: Refused) 
         assert said in refused("train", "ppo", *words.split())
 
 
-def test_every_tuned_config_loads() -> None:
+def test_every_tuned_config_loads():
     folder = Path(yieldrl.__file__).parent / "algorithms"
     names = [(path.parts[-3], path.stem) for path in folder.glob("*/configs/*.yaml")]
     assert len(names) > 5

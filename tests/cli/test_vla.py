@@ -1,12 +1,8 @@
 """A model of one's own from the document's JSON, into PPO and into vla_ppo."""
 
-from __future__ import annotations
-
 import json
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,8 +11,6 @@ import yaml
 from yieldrl.algorithms import ppo
 from yieldrl.cli import main, options
 from yieldrl.vla import VLAPolicy
-
-Refused = Callable[..., str]
 
 # What the document asks of whoever brings a model, in forty lines.
 MODELS = '''
@@ -96,7 +90,7 @@ class Arm(gymnasium.Env):
         return self._obs(), -float(action[0] ** 2), False, self.left == 0, {}
 '''
 
-DOCUMENT: dict[str, Any] = {
+DOCUMENT = {
     "trainer": {"buffer_type": "vla", "buffer_size": 16},
     "policy": {
         "name": "vla",
@@ -120,13 +114,13 @@ SHORT = ("--total-steps", "64", "--eval-every", "0", "--device", "cpu")
 
 
 @pytest.fixture
-def weights(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, torch.Tensor]]:
+def weights(monkeypatch):
     """Both modules in the working directory, and weights that were trained before."""
     Path("vla_models.py").write_text(MODELS)
     Path("arm_of_mine.py").write_text(ARM)
     Path("checkpoints").mkdir()
     monkeypatch.syspath_prepend(Path.cwd())
-    own: dict[str, Any] = {}
+    own = {}
     exec(compile(MODELS, "vla_models.py", "exec"), own)
     torch.manual_seed(5)
     state = own["GPTVLAModel"]("resnet50", "gpt2-medium", False).state_dict()
@@ -136,18 +130,18 @@ def weights(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, torch.Tensor]
         sys.modules.pop(name, None)
 
 
-def write(**blocks: Any) -> str:
+def write(**blocks):
     Path("my_config.json").write_text(json.dumps({**DOCUMENT, **HERE, **blocks}))
     return "my_config.json"
 
 
-def test_the_document_trains_as_it_stands(weights: dict[str, torch.Tensor]) -> None:
+def test_the_document_trains_as_it_stands(weights):
     command = options.parse(None, ["--config", write(), "--trust"], "yieldrl train")
     assert command.spec.trainer_class is ppo.Trainer
     assert command.config.collection == "async"
     assert command.config.num_steps == 16
     with command.spec.trainer_class(command.config, **command.spec.parts()) as trainer:
-        model: Any = trainer.model
+        model = trainer.model
         assert isinstance(model, VLAPolicy)
         for name, tensor in model.model.state_dict().items():
             assert torch.equal(tensor, weights[name])
@@ -159,7 +153,7 @@ def test_the_document_trains_as_it_stands(weights: dict[str, torch.Tensor]) -> N
     assert "train,96,24,approx_kl" in Path("runs/one/logs.csv").read_text()
 
 
-def test_vla_ppo_reads_the_same_blocks(weights: dict[str, torch.Tensor]) -> None:
+def test_vla_ppo_reads_the_same_blocks(weights):
     file = write(algorithm={"name": "vla_ppo", "cfg": {"demonstration_steps": 0}})
     command = options.parse(None, ["--config", file, "--trust"], "yieldrl train")
     assert command.config.model_class == "vla_models.GPTVLAModel"
@@ -171,9 +165,7 @@ def test_vla_ppo_reads_the_same_blocks(weights: dict[str, torch.Tensor]) -> None
     assert len(one.splitlines()) == len(two.splitlines()) > 8
 
 
-def test_the_size_of_actions_is_checked(
-    weights: dict[str, torch.Tensor], refused: Refused
-) -> None:
+def test_the_size_of_actions_is_checked(weights, refused):
     for name, cfg in (("ppo", {}), ("vla_ppo", {"demonstration_steps": 0})):
         policy = {**DOCUMENT["policy"], "action_dim": 6}
         algorithm = {"name": name, "cfg": cfg}

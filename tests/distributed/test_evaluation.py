@@ -11,10 +11,7 @@ import numpy as np
 import pytest
 
 from yieldrl.algorithms import ppo, ppo_lstm
-from yieldrl.distributed import (
-    Cluster,
-    RemoteEvaluator,
-)
+from yieldrl.distributed import Cluster, RemoteEvaluator
 from yieldrl.envs import TorchVectorEnv
 
 pytest.importorskip("ray", reason="these tests need Ray")

@@ -1,29 +1,21 @@
 """Imagined in actors, branches are those that would be imagined in process."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 from factories import config_of, plain
 from imagining import TINY, until_learning
-from tensordict import TensorDict
 
 from yieldrl.algorithms import grpo_imagined, mbpo, ppo_imagined
-from yieldrl.distributed import (
-    Cluster,
-    ImaginationPool,
-)
+from yieldrl.distributed import Cluster, ImaginationPool
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
 
 GROUPS = {"group_size": 4, "num_branches": 16, "num_envs": 16, "num_steps": 3}
-ALGORITHMS: Any = {"ppo": ppo_imagined, "grpo": grpo_imagined, "mbpo": mbpo}
+ALGORITHMS = {"ppo": ppo_imagined, "grpo": grpo_imagined, "mbpo": mbpo}
 ON_RAY = {"collection": "ray", "rollout_workers": 1, "threads": 1}
 
 
-def trainer(name: str, **options: Any) -> Any:
+def trainer(name, **options):
     module = ALGORITHMS[name]
     if name == "mbpo":
         config = config_of(mbpo, eval_every=0, total_steps=24, **options)
@@ -33,7 +25,7 @@ def trainer(name: str, **options: Any) -> Any:
     return module.Trainer(config)
 
 
-def learned(name: str) -> tuple[Any, tuple[Any, ...]]:
+def learned(name):
     """An algorithm whose model has learned; starts, horizon and version."""
     run = trainer(name)
     if name == "mbpo":
@@ -46,18 +38,18 @@ def learned(name: str) -> tuple[Any, tuple[Any, ...]]:
     return algorithm, (algorithm.starts(), 3, version)
 
 
-def pool_of(algorithm: Any, count: int = 1) -> ImaginationPool:
-    config: Any = algorithm.config
+def pool_of(algorithm, count=1):
+    config = algorithm.config
     object.__setattr__(config, "imagination_actors", count)
     cluster = Cluster("", {"imagination_actors": count})
     return ImaginationPool(cluster, algorithm, config)
 
 
-def drawing(seed: int = 3) -> torch.Generator:
+def drawing(seed=3):
     return torch.Generator().manual_seed(seed)
 
 
-def equal(one: TensorDict, other: TensorDict) -> bool:
+def equal(one, other):
     return one.keys() == other.keys() and bool((one == other).all())
 
 
@@ -66,7 +58,7 @@ def equal(one: TensorDict, other: TensorDict) -> bool:
     "name",
     ["ppo", *(pytest.param(name, marks=pytest.mark.slow) for name in ("grpo", "mbpo"))],
 )
-def test_one_actor_imagines_to_the_bit_what_this_process_would(name: str) -> None:
+def test_one_actor_imagines_to_the_bit_what_this_process_would(name):
     """Also after weights have changed; and the generator goes on alike."""
     algorithm, (starts, horizon, version) = learned(name)
     pool, here, there = pool_of(algorithm), drawing(), drawing()
@@ -91,7 +83,7 @@ def test_one_actor_imagines_to_the_bit_what_this_process_would(name: str) -> Non
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
-def test_two_actors_imagine_half_each_by_draws_of_their_own() -> None:
+def test_two_actors_imagine_half_each_by_draws_of_their_own():
     algorithm, (starts, horizon, version) = learned("grpo")
     pool = pool_of(algorithm, 2)
     first, second = pool(starts, horizon, drawing(), version) or []
@@ -109,7 +101,7 @@ def test_two_actors_imagine_half_each_by_draws_of_their_own() -> None:
 @pytest.mark.own_processes("ImaginationRolloutActor")
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
-def test_one_that_dies_is_asked_again() -> None:
+def test_one_that_dies_is_asked_again():
     algorithm, (starts, horizon, version) = learned("ppo")
     pool = pool_of(algorithm)
     (before,) = pool(starts, horizon, drawing(), version) or []
@@ -130,13 +122,13 @@ def test_one_that_dies_is_asked_again() -> None:
         ("mbpo", {}),
     ],
 )
-def test_a_run_learns_what_it_learns_in_one_process(name: str, own: Any) -> None:
+def test_a_run_learns_what_it_learns_in_one_process(name, own):
     """Real steps of a worker and imagined ones of an actor, without a lag.
 
     PPO takes newer values of real steps on Ray when it imagines again.
     """
     expected = [plain(log) for log in trainer(name, **own)()]
-    options: Any = {**ON_RAY, "max_policy_lag": 0, "imagination_actors": 1}
+    options = {**ON_RAY, "max_policy_lag": 0, "imagination_actors": 1}
     with trainer(name, **{**own, **options}) as run:
         found = [plain(log) for log in run()]
         if name != "mbpo":
@@ -148,9 +140,9 @@ def test_a_run_learns_what_it_learns_in_one_process(name: str, own: Any) -> None
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
-def test_ahead_the_next_branches_are_imagined_while_it_learns(tmp_path: Any) -> None:
+def test_ahead_the_next_branches_are_imagined_while_it_learns(tmp_path):
     """They are by the policy of one refresh before; a checkpoint has them."""
-    options: Any = {**ON_RAY, "max_policy_lag": 1, "imagination_actors": 1}
+    options = {**ON_RAY, "max_policy_lag": 1, "imagination_actors": 1}
     whole, versions = [], []
     with trainer("ppo", **options) as run:
         for log in run():
@@ -169,7 +161,7 @@ def test_ahead_the_next_branches_are_imagined_while_it_learns(tmp_path: Any) -> 
 
 
 @pytest.mark.parametrize("name", ["ppo", "mbpo"])
-def test_actors_are_for_ray(name: str) -> None:
+def test_actors_are_for_ray(name):
     said = "imagination_actors = 1: it is for processes"
     with pytest.raises(ValueError, match=said):
         trainer(name, imagination_actors=1)

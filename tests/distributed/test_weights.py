@@ -2,7 +2,6 @@
 
 from copy import deepcopy
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -112,7 +111,7 @@ def test_large_buffers_travel_once_they_have_changed():
 
 
 def test_a_version_is_stored_once_and_if_asked_also_what_changed_without_one():
-    cluster: Any = SimpleNamespace(put=deepcopy)
+    cluster = SimpleNamespace(put=deepcopy)
     for exact in (False, True):
         source = model()
         store = WeightStore(cluster, source, exact=exact)
@@ -135,11 +134,11 @@ def test_a_worker_fetches_each_version_once():
             fetched.append(self.version)
             return sent(source, self.version)
 
-    fetched: list[int] = []
+    fetched = []
     source, receiver = model(), model()
     for _ in range(2):
-        worker: Any = object.__new__(RolloutWorkerActor)
-        versions: list[int] = []
+        worker = object.__new__(RolloutWorkerActor)
+        versions = []
         agent = SimpleNamespace(model=receiver, counters=SimpleNamespace())
         worker._actor = SimpleNamespace(agent=agent, set_version=versions.append)
         worker._loaded = None

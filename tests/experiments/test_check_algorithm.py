@@ -1,11 +1,8 @@
 """The check of an algorithm passes what is right and names what is wrong."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +42,7 @@ DQN = dqn.Config(
 )
 
 
-def found(trainer: Any) -> set[str]:
+def found(trainer):
     """Names of the checks that failed; the message must say what they are about."""
     with pytest.raises(ContractError, match="breaks the contract") as caught:
         yieldrl.check_algorithm(trainer)
@@ -55,21 +52,21 @@ def found(trainer: Any) -> set[str]:
     return set(error.found)
 
 
-def trainer_of(cls: type, config: Any = None) -> Any:
+def trainer_of(cls, config=None):
     """PPO's or DQN's trainer with one class replaced, and layers that know the mode."""
     module = dqn if issubclass(cls, FROM_DQN) else ppo
     part = next(name for name in PARTS if issubclass(cls, getattr(abstractions, name)))
     args = config or (DQN if module is dqn else PPO)
     named_one = module is dqn or args.env_id != PPO.env_id
-    options: Any = {} if named_one else {"envs": Aim}
+    options = {} if named_one else {"envs": Aim}
     if part == "Trainer":
         return cls(args, **options)
 
     class Model(cls if part == "Model" else module.Model):
-        def __init__(self, *args: Any) -> None:
+        def __init__(self, *args):
             super().__init__(*args)
             for mlp in [p for p in self.modules() if type(p) is MLP]:
-                layers: Any = mlp.layers
+                layers = mlp.layers
                 width = layers[0].out_features
                 moody = nn.BatchNorm1d(width), nn.Dropout(0.3)
                 layers[0] = nn.Sequential(layers[0], *moody)
@@ -84,7 +81,7 @@ FROM_DQN = (dqn.Model, dqn.Algorithm, dqn.Agent, dqn.Trainer)
 
 
 @pytest.mark.parametrize("cls", [ppo.Algorithm, dqn.Algorithm])
-def test_what_is_right_passes(cls: type) -> None:
+def test_what_is_right_passes(cls):
     looks = yieldrl.check_algorithm(trainer_of(cls))
     assert looks.keys() == CHECKS.keys()
     absent = {name for name, count in looks.items() if count == 0}
@@ -97,7 +94,7 @@ def test_what_is_right_passes(cls: type) -> None:
 
 
 class PredictsInTrainMode(ppo.Agent):
-    def predict(self, obs: Any) -> Any:
+    def predict(self, obs):
         self.model.train()
         action = super().predict(obs)
         self.model.eval()
@@ -105,13 +102,13 @@ class PredictsInTrainMode(ppo.Agent):
 
 
 class NormalizesWhileActing(ppo.Agent):
-    def explore(self, obs: Any) -> Any:
+    def explore(self, obs):
         self.model.normalizer.update(obs)
         return super().explore(obs)
 
 
 class ActsWithGradients(ppo.Agent):
-    def sample(self, obs: Any) -> Any:
+    def sample(self, obs):
         action, extras = self.explore(torch.as_tensor(obs))
         if self.counters.acted_version is None:
             self.counters.acted_version = self.policy_version
@@ -119,48 +116,48 @@ class ActsWithGradients(ppo.Agent):
 
 
 class LearnsInEvalMode(ppo.Algorithm):
-    def learn(self, data: Any) -> Any:
+    def learn(self, data):
         self.model.eval()
         return super().learn(data)
 
 
 class StaysInTrainMode(ppo.Algorithm):
-    def update(self, minibatches: Any) -> Any:
+    def update(self, minibatches):
         for logs in super().update(minibatches):
             self.model.train()
             yield logs
 
 
 class LearnStepsTheEnvironment(ppo.Trainer):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.learn, self.algorithm.learn = self.algorithm.learn, self.step_and_learn
 
-    def step_and_learn(self, data: Any) -> Any:
+    def step_and_learn(self, data):
         self.envs.step(np.zeros((4, 1), np.float32))
         return self.learn(data)
 
 
 class TrainStepCollects(dqn.Trainer):
-    def _run_train(self) -> Any:
+    def _run_train(self):
         self.collector.step()
         return super()._run_train()
 
 
 class EvaluatesInTrainingEnvironments(ppo.Trainer):
-    def evaluate(self, episodes: int = 10, seed: int | None = None) -> Any:
+    def evaluate(self, episodes=10, seed=None):
         return self._log("evaluate", evaluate(self.agent, self.envs, 1, 0).logs())
 
 
 class KeepsTheClippedAction(ppo.Agent):
-    def sample(self, obs: Any) -> Any:
+    def sample(self, obs):
         action, extras = super().sample(obs)
         extras.pop("action", None)
         return action, extras
 
 
 class NormalizesBeforeLogProb(ppo.Algorithm):
-    def prepare(self, rollout: Any) -> Any:
+    def prepare(self, rollout):
         self.counters.policy_version += 1
         self.counters.acted_version = self.counters.policy_version
         self.model.update_normalization(rollout)
@@ -168,14 +165,14 @@ class NormalizesBeforeLogProb(ppo.Algorithm):
 
 
 class ActsWithOldWeights(ppo.Agent):
-    def explore(self, obs: Any) -> Any:
+    def explore(self, obs):
         if not hasattr(self, "old"):
             self.old = copy.deepcopy(self.model)
         return self.old.sample(obs, self.generator, record=self.records_log_prob)
 
 
 class SignsAnotherVersion(ppo.Agent):
-    def sample(self, obs: Any) -> Any:
+    def sample(self, obs):
         action, extras = super().sample(obs)
         if "policy_version" in extras:
             extras["policy_version"] -= 1
@@ -183,7 +180,7 @@ class SignsAnotherVersion(ppo.Agent):
 
 
 class ForgetsTheVersion(dqn.Agent):
-    def learn(self, data: Any) -> Any:
+    def learn(self, data):
         before = self.policy_version
         logs = super().learn(data)
         self.policy_version = before
@@ -192,73 +189,73 @@ class ForgetsTheVersion(dqn.Agent):
 
 class DecaysWeightsInBetween(ppo.Trainer):
     @torch.no_grad()
-    def _run_collect(self) -> Any:
+    def _run_collect(self):
         for parameter in self.model.parameters():
             parameter.mul_(0.99)
         return super()._run_collect()
 
 
 class PredictSamples(ppo.Algorithm):
-    def predict(self, obs: Any) -> Any:
+    def predict(self, obs):
         return self.model(obs)[0]
 
 
 class PredictDraws(dqn.Agent):
-    def predict(self, obs: Any) -> Any:
+    def predict(self, obs):
         self.rng.random()
         return super().predict(obs)
 
 
 class LogsAGraph(ppo.Algorithm):
-    def learn(self, data: Any) -> Any:
+    def learn(self, data):
         log_prob = self.model.evaluate_actions(data["obs"], data["action"])[0]
         return super().learn(data) | {"log_prob": log_prob.mean()}
 
 
 class LogsManyNumbers(dqn.Algorithm):
-    def learn(self, data: Any) -> Any:
+    def learn(self, data):
         return super().learn(data) | {"reward": data["reward"]}
 
 
 class LearnsNothing(dqn.Algorithm):
-    def learn(self, data: Any) -> Any:
+    def learn(self, data):
         loss, logs = self.loss(data)
         loss.backward()
         return logs
 
 
 class LearnMovesTheTarget(dqn.Algorithm):
-    def learn(self, data: Any) -> Any:
+    def learn(self, data):
         logs = super().learn(data)
         TargetUpdate(self.model, self.target_model, 0.5)()
         return logs
 
 
 class CountsTwice(dqn.Agent):
-    def learn(self, data: Any) -> Any:
+    def learn(self, data):
         logs = super().learn(data)
         self.counters.learn_step += 1
         return logs
 
 
 class SampleCountsSteps(dqn.Agent):
-    def sample(self, obs: Any) -> Any:
+    def sample(self, obs):
         self.count_steps(len(obs))
         return super().sample(obs)
 
 
 class ForgetsTheGenerator(dqn.Agent):
-    def load_state_dict(self, state: Any) -> None:
+    def load_state_dict(self, state):
         super().load_state_dict({**state, "rng": self.rng.bit_generator.state})
 
 
 class ActorIsTheAgent(ppo.Agent):
-    def actor(self) -> Any:
+    def actor(self):
         return self
 
 
 class ActorSharesTheWeights(dqn.Algorithm):
-    def acting_copy(self) -> Any:
+    def acting_copy(self):
         acting = super().acting_copy()
         acting.model = self.model
         return acting
@@ -294,7 +291,7 @@ class ActorSharesTheWeights(dqn.Algorithm):
         (ActorSharesTheWeights, "acting_copy"),
     ],
 )
-def test_planted_faults(faulty: type, check: str) -> None:
+def test_planted_faults(faulty, check):
     assert check in found(trainer_of(faulty))
 
 
@@ -305,28 +302,26 @@ def test_planted_faults(faulty: type, check: str) -> None:
         (NormalizesWhileActing, "acting_changes_nothing"),
     ],
 )
-def test_planted_faults_beside_a_collector_in_the_background(
-    faulty: type, check: str
-) -> None:
+def test_planted_faults_beside_a_collector_in_the_background(faulty, check):
     config = DQN if issubclass(faulty, FROM_DQN) else PPO
     config = dataclasses.replace(config, collection="async")
     assert check in found(trainer_of(faulty, config))
 
 
-def test_a_collector_in_the_background_refuses_to_act_with_what_learns() -> None:
+def test_a_collector_in_the_background_refuses_to_act_with_what_learns():
     config = dataclasses.replace(DQN, collection="async")
     with pytest.raises(RuntimeError, match="shares parameters that learn"):
         trainer_of(ActorSharesTheWeights, config)
 
 
-def test_every_check_has_a_planted_fault() -> None:
-    marks: Any = test_planted_faults.pytestmark  # pyright: ignore[reportFunctionMemberAccess]
+def test_every_check_has_a_planted_fault():
+    marks = test_planted_faults.pytestmark  # pyright: ignore[reportFunctionMemberAccess]
     assert {check for _, check in marks[0].args[1]} == set(CHECKS)
 
 
-def test_a_part_that_stays_in_eval_mode_by_its_own_will_is_no_fault() -> None:
+def test_a_part_that_stays_in_eval_mode_by_its_own_will_is_no_fault():
     class Frozen(ppo.Model):
-        def train(self, mode: bool = True) -> Any:
+        def train(self, mode=True):
             super().train(mode)
             self.critic.eval()
             return self
@@ -337,11 +332,11 @@ def test_a_part_that_stays_in_eval_mode_by_its_own_will_is_no_fault() -> None:
 @pytest.mark.parametrize(
     ("cls", "steps"), [(ppo.Algorithm, 0), (ppo.Algorithm, 9), (dqn.Algorithm, 40)]
 )
-def test_training_goes_on_as_if_nothing_had_happened(cls: type, steps: int) -> None:
+def test_training_goes_on_as_if_nothing_had_happened(cls, steps):
     config = PPO if cls is ppo.Algorithm else DQN
     config = dataclasses.replace(config, env_id="yieldrl/CartPole-v1", num_envs=4)
 
-    def trained(*, checked: bool) -> Any:
+    def trained(*, checked):
         trainer = trainer_of(cls, config)
         for _ in zip(range(steps), trainer(), strict=False):
             pass
@@ -355,9 +350,9 @@ def test_training_goes_on_as_if_nothing_had_happened(cls: type, steps: int) -> N
     assert not changed(leaves(state), leaves(other))
 
 
-def test_nothing_stays_wrapped_whatever_happens() -> None:
+def test_nothing_stays_wrapped_whatever_happens():
     class Breaks(ppo.Algorithm):
-        def learn(self, data: Any) -> Any:
+        def learn(self, data):
             raise ConnectionError("in the cable")
 
     for cls in (ppo.Algorithm, Breaks):
@@ -374,7 +369,7 @@ def test_nothing_stays_wrapped_whatever_happens() -> None:
         assert trainer.agent.sample_step == 0
 
 
-def test_a_trainer_that_does_not_learn_is_refused() -> None:
+def test_a_trainer_that_does_not_learn_is_refused():
     trainer = trainer_of(ppo.Algorithm)
     with pytest.raises(ValueError, match=re.escape("took 3 steps and did not learn")):
         yieldrl.check_algorithm(trainer, max_steps=3)

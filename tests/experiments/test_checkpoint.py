@@ -4,7 +4,6 @@ import os
 import pickle
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,34 +12,34 @@ from torch.serialization import safe_globals
 
 from yieldrl.experiments import CheckpointError, load_checkpoint, save_checkpoint
 
-STATE: dict[str, Any] = {
+STATE = {
     "weights": torch.arange(6.0).reshape(2, 3),
     "nested": {"count": 3, "list": [1.5, "text", None, True]},
 }
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> Path:
+def saved(tmp_path):
     return save_checkpoint(STATE, tmp_path / "folder" / "step_1.pt")
 
 
-def test_what_was_saved_is_loaded(saved: Path) -> None:
+def test_what_was_saved_is_loaded(saved):
     state = load_checkpoint(saved)
     assert torch.equal(state["weights"], STATE["weights"])
     assert state["nested"] == STATE["nested"]
 
 
-def test_the_file_is_one_that_torch_reads_too(saved: Path) -> None:
+def test_the_file_is_one_that_torch_reads_too(saved):
     state = torch.load(saved, weights_only=True)
     assert torch.equal(state["weights"], STATE["weights"])
 
 
-def test_no_such_file(tmp_path: Path) -> None:
+def test_no_such_file(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such checkpoint"):
         load_checkpoint(tmp_path / "none.pt")
 
 
-def is_refused(path: Path) -> bool:
+def is_refused(path):
     try:
         load_checkpoint(path)
     except CheckpointError as error:
@@ -48,7 +47,7 @@ def is_refused(path: Path) -> bool:
     return False
 
 
-def test_cut_off_at_any_byte_it_is_refused(saved: Path) -> None:
+def test_cut_off_at_any_byte_it_is_refused(saved):
     whole = saved.read_bytes()
     for size in {*range(0, len(whole), 5), *range(len(whole) - 50, len(whole))}:
         saved.write_bytes(whole[:size])
@@ -58,14 +57,14 @@ def test_cut_off_at_any_byte_it_is_refused(saved: Path) -> None:
 class Code:
     """Unpickling it would make a file."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path):
         self.path = path
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self):
         return Path.touch, (Path(self.path),)
 
 
-def test_code_in_a_checkpoint_does_not_run(tmp_path: Path) -> None:
+def test_code_in_a_checkpoint_does_not_run(tmp_path):
     proof = tmp_path / "executed"
     path = tmp_path / "evil.pt"
     torch.save({"code": Code(str(proof))}, path)
@@ -78,7 +77,7 @@ class Thing:
     """A class of somebody's own."""
 
 
-def test_what_could_not_be_read_back_is_not_written(saved: Path) -> None:
+def test_what_could_not_be_read_back_is_not_written(saved):
     before = saved.read_bytes()
     for value, name in ((Thing(), r"test_checkpoint\.Thing"), (np.ones(1), "numpy")):
         with pytest.raises(TypeError, match=rf"step_1\.pt: the state holds .*{name}"):
@@ -87,7 +86,7 @@ def test_what_could_not_be_read_back_is_not_written(saved: Path) -> None:
         assert os.listdir(saved.parent) == [saved.name]
 
 
-def test_a_class_that_pytorch_was_told_of_is_written_and_read(tmp_path: Path) -> None:
+def test_a_class_that_pytorch_was_told_of_is_written_and_read(tmp_path):
     path = tmp_path / "own.pt"
     with safe_globals([Thing]):
         save_checkpoint({"thing": Thing()}, path)
@@ -96,7 +95,7 @@ def test_a_class_that_pytorch_was_told_of_is_written_and_read(tmp_path: Path) ->
         load_checkpoint(path)
 
 
-def test_foreign_files_are_refused(tmp_path: Path) -> None:
+def test_foreign_files_are_refused(tmp_path):
     torch.save(3, tmp_path / "foreign.pt")
     with zipfile.ZipFile(tmp_path / "archive.pt", "w") as archive:
         archive.writestr("data.pkl", "hello")
@@ -107,7 +106,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
             load_checkpoint(path)
 
 
-def test_a_failing_save_leaves_the_old_file_and_nothing_else(saved: Path) -> None:
+def test_a_failing_save_leaves_the_old_file_and_nothing_else(saved):
     before = saved.read_bytes()
     with pytest.raises((TypeError, AttributeError, pickle.PicklingError)):
         save_checkpoint({"unpicklable": lambda: None}, saved)

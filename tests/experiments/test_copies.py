@@ -1,7 +1,6 @@
 """Copies of trainers: one that trains by itself, or a sentence that says what to do."""
 
 import copy
-from typing import Any
 
 import pytest
 import torch
@@ -10,7 +9,7 @@ from worlds import Counter
 from yieldrl import loggers
 from yieldrl.algorithms import behavior_cloning, dqn, ppo, q_learning
 
-SETTINGS: dict[str, Any] = {
+SETTINGS = {
     "env_id": "yieldrl/CartPole-v1",
     "total_steps": 256,
     "num_envs": 2,
@@ -20,14 +19,14 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def make(module: Any, **settings: Any) -> Any:
+def make(module, **settings):
     return module.Trainer(module.Config(**SETTINGS | settings))
 
 
 INSTEAD = r"Save .* and load it instead: trainer\.save\('copy\.pt'\), then type"
 
 
-def test_one_that_collects_in_the_background_says_what_to_do_instead() -> None:
+def test_one_that_collects_in_the_background_says_what_to_do_instead():
     with make(ppo, collection="async") as trainer:
         logs = trainer()
         next(logs)
@@ -39,7 +38,7 @@ def test_one_that_collects_in_the_background_says_what_to_do_instead() -> None:
         logs.close()
 
 
-def test_any_other_trainer_is_copied_and_trains_alike_by_itself() -> None:
+def test_any_other_trainer_is_copied_and_trains_alike_by_itself():
     with make(ppo, num_steps=16) as trainer:
         for log in trainer():
             if log["sample_step"] >= 100:
@@ -56,7 +55,7 @@ def test_any_other_trainer_is_copied_and_trains_alike_by_itself() -> None:
         assert trainer.agent.sample_step < 256
 
 
-LEARNERS: dict[str, tuple[Any, dict[str, Any]]] = {
+LEARNERS = {
     "ppo": (ppo, {"precision": "bfloat16", "num_steps": 16}),
     "dqn": (dqn, {"precision": "bfloat16", "learning_starts": 20, "buffer_size": 64}),
     "q_learning": (q_learning, {"env_id": "yieldrl/Taxi-v1"}),
@@ -64,7 +63,7 @@ LEARNERS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_copy_alone_learns_what_the_original_would_have(name: str) -> None:
+def test_a_copy_alone_learns_what_the_original_would_have(name):
     """Whatever the original keeps of itself, a copy has of itself."""
     module, settings = LEARNERS[name]
     with make(module, **settings) as trainer:
@@ -84,7 +83,7 @@ def test_a_copy_alone_learns_what_the_original_would_have(name: str) -> None:
         assert all(map(torch.equal, after, twin.model.parameters()))
 
 
-def test_a_copy_asks_the_experts_of_its_own_environments() -> None:
+def test_a_copy_asks_the_experts_of_its_own_environments():
     fields = {k: v for k, v in SETTINGS.items() if k != "total_steps"}
     config = behavior_cloning.Config(demonstration_steps=200, num_epochs=1, **fields)
     with behavior_cloning.Trainer(config) as trainer:
@@ -99,7 +98,7 @@ def test_a_copy_asks_the_experts_of_its_own_environments() -> None:
         assert torch.equal(*shown)
 
 
-def test_a_copy_learns_from_what_happens_to_it() -> None:
+def test_a_copy_learns_from_what_happens_to_it():
     """Copied rows of one memory were two."""
     settings = {"learning_starts": 200, "buffer_size": 64}
     config = dqn.Config(**SETTINGS | settings | {"total_steps": 60})

@@ -14,7 +14,7 @@ CONFIG = ppo.Config(num_steps=8, total_steps=64, eval_every=0, device="cpu")
 class From5(Counter):
     """Its actions are 5 and 6."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.action_space = Discrete(2, start=5)
 
@@ -22,7 +22,7 @@ class From5(Counter):
 class Wider(Counter):
     """Its observations have three numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.observation_space = Box(-9, 9, (3,))
 

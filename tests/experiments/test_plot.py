@@ -1,8 +1,6 @@
 """Curves over seeds, their intervals and their pictures."""
 
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ from yieldrl.experiments import plot, run_files
 from yieldrl.loggers.files import write_atomically
 
 
-def make_run(folder: Path, points: dict[int, float], **config: Any) -> Path:
+def make_run(folder, points, **config):
     write_atomically(
         folder / "logs.csv",
         "log_type,sample_step,learn_step,metric,value\n"
@@ -26,7 +24,7 @@ def make_run(folder: Path, points: dict[int, float], **config: Any) -> Path:
     return folder
 
 
-def test_runs_that_differ_in_their_seed_alone_are_one_line(tmp_path: Path) -> None:
+def test_runs_that_differ_in_their_seed_alone_are_one_line(tmp_path):
     make_run(tmp_path / "a", {100: 1.0, 200: 2.0}, seed=1, run_name="a")
     make_run(tmp_path / "b", {100: 3.0, 200: 6.0}, seed=2, run_name="b")
     make_run(tmp_path / "c", {100: 9.0, 200: 9.0}, seed=1, gamma=0.5)
@@ -39,7 +37,7 @@ def test_runs_that_differ_in_their_seed_alone_are_one_line(tmp_path: Path) -> No
     assert (other.label, other.num_runs) == ("ppo gamma=0.5", 1)
 
 
-def labels_of(folder: Path, **runs: Any) -> set[str]:
+def labels_of(folder, **runs):
     for number, (module, fields) in enumerate(runs.values()):
         trainer = module.Trainer(module.Config(eval_every=0, num_envs=2, **fields))
         trainer.run_dir = make_run(folder / f"{number}", {1: 0.0, 2: 1.0})
@@ -48,7 +46,7 @@ def labels_of(folder: Path, **runs: Any) -> set[str]:
     return {curve.label for curve in plot.curves([folder])}
 
 
-def test_labels_have_what_differs_between_runs_of_an_algorithm(tmp_path: Path) -> None:
+def test_labels_have_what_differs_between_runs_of_an_algorithm(tmp_path):
     deep = {"hidden_sizes": (32, 32), "gamma": 0.9}
     runs = {"a": (ppo, {}), "b": (ppo, deep), "c": (dqn, {})}
     found = labels_of(tmp_path, **runs)
@@ -59,7 +57,7 @@ def test_labels_have_what_differs_between_runs_of_an_algorithm(tmp_path: Path) -
     }
 
 
-def test_runs_without_the_metric_are_left_out(tmp_path: Path) -> None:
+def test_runs_without_the_metric_are_left_out(tmp_path):
     make_run(tmp_path / "a", {100: 1.0, 200: 2.0})
     other = make_run(tmp_path / "b", {})
     with pytest.warns(UserWarning, match="left out: .*no evaluate/episode_return; it"):
@@ -69,7 +67,7 @@ def test_runs_without_the_metric_are_left_out(tmp_path: Path) -> None:
         plot.curves([other])
 
 
-def test_steps_that_differ_are_interpolated_where_all_runs_have_been() -> None:
+def test_steps_that_differ_are_interpolated_where_all_runs_have_been():
     runs = [
         (np.array([0, 100, 200]), np.array([0.0, 10.0, 20.0])),
         (np.array([50, 150]), np.array([5.0, 15.0])),
@@ -79,13 +77,13 @@ def test_steps_that_differ_are_interpolated_where_all_runs_have_been() -> None:
     np.testing.assert_allclose(curve.mean, [5.0, 10.0, 15.0])
 
 
-def test_runs_without_a_common_step_are_refused() -> None:
+def test_runs_without_a_common_step_are_refused():
     runs = [(np.array([0, 1]), np.zeros(2)), (np.array([5, 6]), np.zeros(2))]
     with pytest.raises(ValueError, match="early: these runs have no step in common"):
         plot.aggregate("early", runs)
 
 
-def test_the_interval_is_that_of_the_bootstrapped_mean() -> None:
+def test_the_interval_is_that_of_the_bootstrapped_mean():
     values = np.random.default_rng(0).normal(size=(100, 1))
     low, high = plot.interval(values)
     # For many runs the bootstrap agrees with the normal approximation.
@@ -96,7 +94,7 @@ def test_the_interval_is_that_of_the_bootstrapped_mean() -> None:
     assert (low, high) == again
 
 
-def test_png_and_svg_are_written(tmp_path: Path) -> None:
+def test_png_and_svg_are_written(tmp_path):
     run = make_run(tmp_path / "run", {1: 1.0, 2: 2.0})
     for out in ("curve.v2", "curve.v2.png", "curve.v2.svg"):
         files = plot.draw([run], tmp_path / "figures" / out)
@@ -105,9 +103,7 @@ def test_png_and_svg_are_written(tmp_path: Path) -> None:
         assert b"<svg" in files[1].read_bytes()
 
 
-def test_without_matplotlib_the_error_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_matplotlib_the_error_says_what_to_install(tmp_path, monkeypatch):
     run = make_run(tmp_path / "run", {1: 1.0})
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install 'yieldrl\[plot\]'"):

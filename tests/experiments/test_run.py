@@ -6,9 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,27 +27,27 @@ class Counter(Run):
 
     config_class = Config
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config):
         super().__init__(config)
         self.count = 0
         self.closed = 0
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self):
         return {"count": self.count}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state):
         self.count = state["count"] + 0
 
-    def close(self) -> None:
+    def close(self):
         super().close()
         self.closed += 1
 
 
-def counter(tmp_path: Path, **config: Any) -> Counter:
+def counter(tmp_path, **config):
     return Counter(Config(run_root=str(tmp_path / "runs"), **config))
 
 
-def test_a_folder_is_named_after_algorithm_environment_and_seed(tmp_path: Path) -> None:
+def test_a_folder_is_named_after_algorithm_environment_and_seed(tmp_path):
     run = counter(tmp_path, env_id="my.module:ALE/Pong-v5", seed=7)
     assert not (tmp_path / "runs").exists()
     assert "-my.module-ALE-Pong-v5-seed7-" in run.run_dir.name
@@ -58,7 +55,7 @@ def test_a_folder_is_named_after_algorithm_environment_and_seed(tmp_path: Path) 
     assert run.run_dir is run.run_dir
 
 
-def test_a_folder_that_holds_something_is_not_shared(tmp_path: Path) -> None:
+def test_a_folder_that_holds_something_is_not_shared(tmp_path):
     for name in ("mine", "mine-2", "mine-3"):
         folder = counter(tmp_path, run_name="mine").run_dir
         assert folder == tmp_path / "runs" / name
@@ -69,7 +66,7 @@ LEFT = [".run.json.tmp", ".config.yaml.tmp", "checkpoints/.step_000000001.pt.ab.
 LEFT += ["checkpoints/.checkpoints.json.tmp", "videos/.step_000000001.tmp.mp4"]
 
 
-def test_what_a_kill_left_half_written_goes_with_the_next_claim(tmp_path: Path) -> None:
+def test_what_a_kill_left_half_written_goes_with_the_next_claim(tmp_path):
     folder = counter(tmp_path, run_name="mine").claim()
     (folder / "logs.csv").touch()
     for name in LEFT:
@@ -82,7 +79,7 @@ def test_what_a_kill_left_half_written_goes_with_the_next_claim(tmp_path: Path) 
     assert left == {"logs.csv", "owner.json", ".lock"}
 
 
-def test_what_was_saved_goes_on_in_its_folder(tmp_path: Path) -> None:
+def test_what_was_saved_goes_on_in_its_folder(tmp_path):
     run = counter(tmp_path, seed=5, run_name="mine")
     run.count = 3
     before = run.save(tmp_path / "before.pt")  # nobody has asked for the folder yet
@@ -95,7 +92,7 @@ def test_what_was_saved_goes_on_in_its_folder(tmp_path: Path) -> None:
     assert Counter.load(path, config=Config(seed=6)).config.seed == 6
 
 
-def test_what_does_not_fit_or_no_trainer_saved_is_refused(tmp_path: Path) -> None:
+def test_what_does_not_fit_or_no_trainer_saved_is_refused(tmp_path):
     header = {"algorithm": "other", "trainer": "other.Trainer"}
     for state, message in (
         ({"config": {"gamma": 1}}, "no field 'gamma'"),
@@ -118,7 +115,7 @@ def test_what_does_not_fit_or_no_trainer_saved_is_refused(tmp_path: Path) -> Non
                 Counter.load(path)
 
 
-def test_another_class_is_refused_unless_it_is_meant(tmp_path: Path) -> None:
+def test_another_class_is_refused_unless_it_is_meant(tmp_path):
     class Other(Counter):
         pass
 
@@ -133,9 +130,7 @@ def test_another_class_is_refused_unless_it_is_meant(tmp_path: Path) -> None:
     assert Other.load(other.save(tmp_path / "two.pt")).count == 0
 
 
-def test_a_run_that_could_not_be_loaded_is_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_could_not_be_loaded_is_closed(tmp_path, monkeypatch):
     closed = []
     monkeypatch.setattr(Counter, "close", lambda self: closed.append(self))
     state = {"algorithm": "other", "trainer": "other.Trainer", "config": {}}
@@ -145,7 +140,7 @@ def test_a_run_that_could_not_be_loaded_is_closed(
     assert len(closed) == 1
 
 
-def test_another_algorithm_is_refused(tmp_path: Path) -> None:
+def test_another_algorithm_is_refused(tmp_path):
     with double_dqn.Trainer(double_dqn.Config(eval_every=0, device="cpu")) as trainer:
         path = trainer.save(tmp_path / "run.pt")
     said = r"saved by yieldrl\.algorithms\.double_dqn\.algorithm\.Trainer, not"
@@ -153,9 +148,7 @@ def test_another_algorithm_is_refused(tmp_path: Path) -> None:
         dqn.Trainer.load(path)
 
 
-def test_a_relative_folder_is_found_again_from_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_folder_is_found_again_from_elsewhere(tmp_path, monkeypatch):
     """Not a folder of the same name that lies where the working directory is now."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -170,7 +163,7 @@ def test_a_relative_folder_is_found_again_from_elsewhere(
     assert here.run_dir == tmp_path / "a" / "runs" / "mine"
 
 
-def test_the_folder_where_a_checkpoint_lies_is_that_of_its_run(tmp_path: Path) -> None:
+def test_the_folder_where_a_checkpoint_lies_is_that_of_its_run(tmp_path):
     run = counter(tmp_path, run_name="mine")
     run.save(run.claim() / "checkpoints" / "one.pt")
     run.close()
@@ -180,7 +173,7 @@ def test_the_folder_where_a_checkpoint_lies_is_that_of_its_run(tmp_path: Path) -
     assert Counter.load(moved / "checkpoints" / "one.pt").run_dir == moved
 
 
-def test_the_folder_of_another_run_is_not_taken(tmp_path: Path) -> None:
+def test_the_folder_of_another_run_is_not_taken(tmp_path):
     """Neither where the run was, nor where its checkpoint was copied to."""
     first = counter(tmp_path, run_name="mine")
     path = first.save(first.claim() / "checkpoints" / "one.pt")
@@ -196,7 +189,7 @@ def test_the_folder_of_another_run_is_not_taken(tmp_path: Path) -> None:
         assert Counter.load(foreign).run_dir.name.startswith("mine-")
 
 
-def test_a_folder_has_one_writer(tmp_path: Path) -> None:
+def test_a_folder_has_one_writer(tmp_path):
     run = counter(tmp_path, run_name="mine")
     path = run.save(run.claim() / "one.pt")
     assert run.claim() == run.run_dir  # as often as it likes
@@ -210,7 +203,7 @@ def test_a_folder_has_one_writer(tmp_path: Path) -> None:
         run.claim()
 
 
-def test_a_trainer_that_is_gone_writes_no_more(tmp_path: Path) -> None:
+def test_a_trainer_that_is_gone_writes_no_more(tmp_path):
     run = counter(tmp_path, run_name="mine")
     run.count = {"itself": run}  # type: ignore[assignment] # freed by the collector alone
     folder = run.claim()
@@ -220,7 +213,7 @@ def test_a_trainer_that_is_gone_writes_no_more(tmp_path: Path) -> None:
     assert other.claim() == folder
 
 
-def test_two_that_start_together_get_two_folders(tmp_path: Path) -> None:
+def test_two_that_start_together_get_two_folders(tmp_path):
     runs = [counter(tmp_path, run_name="mine") for _ in range(3)]
     names = [run.run_dir.name for run in runs]
     assert names == ["mine", "mine-2", "mine-3"]
@@ -241,11 +234,11 @@ sys.stdin.read()
 """
 
 
-def test_another_process_is_named_and_a_killed_one_is_no_owner(tmp_path: Path) -> None:
+def test_another_process_is_named_and_a_killed_one_is_no_owner(tmp_path):
     folder = tmp_path / "runs" / "mine"
     folder.mkdir(parents=True)
     command = [sys.executable, "-c", OTHER_PROCESS, str(folder)]
-    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     run = counter(tmp_path)
     run.run_dir = folder
     with subprocess.Popen(command, **pipes) as process:
@@ -264,17 +257,17 @@ def test_another_process_is_named_and_a_killed_one_is_no_owner(tmp_path: Path) -
 class Tally:
     """A part that is not the trainer's own."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.value = 0
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self):
         return {"value": self.value}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state):
         self.value = state["value"]
 
 
-def test_what_is_attached_is_saved_and_found_again(tmp_path: Path) -> None:
+def test_what_is_attached_is_saved_and_found_again(tmp_path):
     run, tally = counter(tmp_path), Tally()
     run.attach("tally", tally)
     tally.value = 3

@@ -2,9 +2,7 @@
 
 import json
 import os
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -20,7 +18,7 @@ LOGS = "log_type,sample_step,learn_step,metric,value\n"
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
+def run(tmp_path):
     """A run with two checkpoints; the one of step 100 was written last."""
     folder = tmp_path / "runs" / "ppo-CartPole-v1-seed3-20260101-101010"
     (folder / "checkpoints").mkdir(parents=True)
@@ -32,7 +30,7 @@ def run(tmp_path: Path) -> Path:
     return folder
 
 
-def describe(folder: Path, config: Any = None, whole: Any = None) -> None:
+def describe(folder, config=None, whole=None):
     kind = type("Trainer", (SimpleNamespace,), {"__module__": "my_ppo.trainer"})
     config = config or ppo.Config()
     whole = config.to_dict() if whole is None else whole
@@ -43,7 +41,7 @@ class Wide(ppo.Model):
     """A model of one's own."""
 
 
-def test_the_folder_of_a_loop_says_what_it_is_too(tmp_path: Path) -> None:
+def test_the_folder_of_a_loop_says_what_it_is_too(tmp_path):
     """Whoever begins the run, and not only on the command line."""
     options = {"run_root": str(tmp_path), "eval_every": 0, "hidden_sizes": (8,)}
     config = ppo.Config(total_steps=512, **options)
@@ -61,7 +59,7 @@ def test_the_folder_of_a_loop_says_what_it_is_too(tmp_path: Path) -> None:
         assert said == {"name": f"{__name__}:Wide", "cfg": {}}
 
 
-def test_a_described_run_can_be_repeated(tmp_path: Path) -> None:
+def test_a_described_run_can_be_repeated(tmp_path):
     config = ppo.Config(env_id="Pendulum-v1", gamma=0.9, hidden_sizes=(8,))
     describe(tmp_path, config)
     assert ppo.Config.from_file(tmp_path / "config.yaml") == config
@@ -70,7 +68,7 @@ def test_a_described_run_can_be_repeated(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["config.yaml", "run.json"]
 
 
-def test_a_run_in_blocks_says_the_same_and_its_loggers(tmp_path: Path) -> None:
+def test_a_run_in_blocks_says_the_same_and_its_loggers(tmp_path):
     config = ppo.Config(env_id="Pendulum-v1", gamma=0.9)
     blocks = to_blocks(config)
     policy, loggers = {"name": "default", "cfg": {}}, [{"name": "csv", "cfg": {}}]
@@ -85,12 +83,12 @@ def test_a_run_in_blocks_says_the_same_and_its_loggers(tmp_path: Path) -> None:
         run_files.refuse_edited_config(tmp_path)
 
 
-def test_checkpoints_come_in_the_order_of_writing(run: Path) -> None:
+def test_checkpoints_come_in_the_order_of_writing(run):
     names = [path.name for path in list_checkpoints(run)]
     assert names == ["step_000000100.pt", "step_000000200.pt"]
 
 
-def test_a_checkpoint_is_found_by_what_it_is(run: Path) -> None:
+def test_a_checkpoint_is_found_by_what_it_is(run):
     """A file is taken as it is, and the last for want of a best."""
     for which, name in (
         ("last", "step_000000100.pt"),
@@ -104,7 +102,7 @@ def test_a_checkpoint_is_found_by_what_it_is(run: Path) -> None:
     assert run_files.find_checkpoint(run, "best").name == "step_000000100.pt"
 
 
-def test_what_is_not_there_is_named(run: Path) -> None:
+def test_what_is_not_there_is_named(run):
     with pytest.raises(FileNotFoundError, match="no such folder of a run"):
         run_files.find_checkpoint(run / "nowhere")
     with pytest.raises(FileNotFoundError, match="no checkpoints/step_"):
@@ -115,7 +113,7 @@ def test_what_is_not_there_is_named(run: Path) -> None:
         run_files.find_runs([run])
 
 
-def test_a_curve_is_read_in_the_order_of_steps(run: Path) -> None:
+def test_a_curve_is_read_in_the_order_of_steps(run):
     rows = [
         "evaluate,200,8,episode_return,20.5",
         "evaluate,100,4,episode_return,10",
