@@ -23,20 +23,10 @@ def saved(tmp_path):
     return save_checkpoint(STATE, tmp_path / "folder" / "step_1.pt")
 
 
-def test_what_was_saved_is_loaded(saved):
-    state = load_checkpoint(saved)
-    assert torch.equal(state["weights"], STATE["weights"])
-    assert state["nested"] == STATE["nested"]
-
-
-def test_the_file_is_one_that_torch_reads_too(saved):
-    state = torch.load(saved, weights_only=True)
-    assert torch.equal(state["weights"], STATE["weights"])
-
-
-def test_no_such_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no such checkpoint"):
-        load_checkpoint(tmp_path / "none.pt")
+def test_what_was_saved_is_loaded_by_torch_too(saved):
+    for state in (load_checkpoint(saved), torch.load(saved, weights_only=True)):
+        assert torch.equal(state["weights"], STATE["weights"])
+        assert state["nested"] == STATE["nested"]
 
 
 def is_refused(path):
@@ -49,9 +39,19 @@ def is_refused(path):
 
 def test_cut_off_at_any_byte_it_is_refused(saved):
     whole = saved.read_bytes()
-    for size in {*range(0, len(whole), 5), *range(len(whole) - 50, len(whole))}:
+    for size in {*range(0, len(whole), 11), *range(len(whole) - 50, len(whole))}:
         saved.write_bytes(whole[:size])
         assert is_refused(saved), size
+
+
+def test_foreign_files_are_refused(tmp_path):
+    torch.save(3, tmp_path / "foreign.pt")
+    with zipfile.ZipFile(tmp_path / "archive.pt", "w") as archive:
+        archive.writestr("data.pkl", "hello")
+    (tmp_path / "pickled.pt").write_bytes(pickle.dumps(STATE["nested"]))
+    assert all(is_refused(path) for path in tmp_path.glob("*.pt"))
+    with pytest.raises(FileNotFoundError, match="no such checkpoint"):
+        load_checkpoint(tmp_path / "none.pt")
 
 
 class Code:
@@ -93,17 +93,6 @@ def test_a_class_that_pytorch_was_told_of_is_written_and_read(tmp_path):
         assert isinstance(load_checkpoint(path)["thing"], Thing)
     with pytest.raises(CheckpointError, match=r"Thing"):
         load_checkpoint(path)
-
-
-def test_foreign_files_are_refused(tmp_path):
-    torch.save(3, tmp_path / "foreign.pt")
-    with zipfile.ZipFile(tmp_path / "archive.pt", "w") as archive:
-        archive.writestr("data.pkl", "hello")
-    (tmp_path / "pickled.pt").write_bytes(pickle.dumps(STATE["nested"]))
-    (tmp_path / "empty.pt").write_bytes(b"")
-    for path in tmp_path.glob("*.pt"):
-        with pytest.raises(CheckpointError, match="not a readable"):
-            load_checkpoint(path)
 
 
 def test_a_failing_save_leaves_the_old_file_and_nothing_else(saved):

@@ -4,23 +4,16 @@ import copy
 
 import pytest
 import torch
+from factories import trainer_of
 from worlds import Counter
 
 from yieldrl import loggers
 from yieldrl.algorithms import behavior_cloning, dqn, ppo, q_learning
 
-SETTINGS = {
-    "env_id": "yieldrl/CartPole-v1",
-    "total_steps": 256,
-    "num_envs": 2,
-    "eval_every": 0,
-    "device": "cpu",
-    "threads": 1,
-}
-
 
 def make(module, **settings):
-    return module.Trainer(module.Config(**SETTINGS | settings))
+    cartpole = {"env_id": "yieldrl/CartPole-v1", "total_steps": 256, "threads": 1}
+    return trainer_of(module, **cartpole | settings)
 
 
 INSTEAD = r"Save .* and load it instead: trainer\.save\('copy\.pt'\), then type"
@@ -38,23 +31,6 @@ def test_one_that_collects_in_the_background_says_what_to_do_instead():
         logs.close()
 
 
-def test_any_other_trainer_is_copied_and_trains_alike_by_itself():
-    with make(ppo, num_steps=16) as trainer:
-        for log in trainer():
-            if log["sample_step"] >= 100:
-                break
-        twin = copy.deepcopy(loggers.progress()(trainer))
-        assert type(twin) is loggers.Decorated
-        assert twin.agent.sample_step == trainer.agent.sample_step
-        before = [p.detach().clone() for p in trainer.model.parameters()]
-        for _ in twin():
-            pass
-        after = [p.detach() for p in trainer.model.parameters()]
-        assert all(map(torch.equal, before, after))
-        assert twin.agent.sample_step == 256
-        assert trainer.agent.sample_step < 256
-
-
 LEARNERS = {
     "ppo": (ppo, {"precision": "bfloat16", "num_steps": 16}),
     "dqn": (dqn, {"precision": "bfloat16", "learning_starts": 20, "buffer_size": 64}),
@@ -70,10 +46,13 @@ def test_a_copy_alone_learns_what_the_original_would_have(name):
         for log in trainer():
             if log["sample_step"] >= 100 and log["log_type"] == "train":
                 break
-        twin = copy.deepcopy(trainer)
+        twin = copy.deepcopy(loggers.progress()(trainer))
+        assert type(twin) is loggers.Decorated
+        assert twin.agent.sample_step == trainer.agent.sample_step
         before = [p.detach().clone() for p in trainer.model.parameters()]
         for _ in twin():
             pass
+        assert twin.agent.sample_step == 256 > trainer.agent.sample_step
         after = list(trainer.model.parameters())
         assert all(map(torch.equal, before, after))
         assert all(p.grad is None for p in after)
@@ -84,9 +63,8 @@ def test_a_copy_alone_learns_what_the_original_would_have(name):
 
 
 def test_a_copy_asks_the_experts_of_its_own_environments():
-    fields = {k: v for k, v in SETTINGS.items() if k != "total_steps"}
-    config = behavior_cloning.Config(demonstration_steps=200, num_epochs=1, **fields)
-    with behavior_cloning.Trainer(config) as trainer:
+    options = {"env_id": "yieldrl/CartPole-v1", "demonstration_steps": 200}
+    with trainer_of(behavior_cloning, num_epochs=1, **options) as trainer:
         logs = trainer()
         for _ in range(20):
             next(logs)
@@ -100,9 +78,8 @@ def test_a_copy_asks_the_experts_of_its_own_environments():
 
 def test_a_copy_learns_from_what_happens_to_it():
     """Copied rows of one memory were two."""
-    settings = {"learning_starts": 200, "buffer_size": 64}
-    config = dqn.Config(**SETTINGS | settings | {"total_steps": 60})
-    with dqn.Trainer(config, envs=lambda: Counter(9)) as trainer:
+    settings = {"learning_starts": 200, "buffer_size": 64, "total_steps": 60}
+    with trainer_of(dqn, envs=lambda: Counter(9), **settings) as trainer:
         logs = trainer()
         for _ in range(11):
             next(logs)

@@ -69,9 +69,8 @@ def one_and_the_same():
 def test_evaluation_never_resets_what_is_trained_in(how):
     """Each one would leave a transition from before the reset to after it."""
     config = dqn.Config(num_envs=1, total_steps=64, eval_every=16, eval_episodes=1)
-    batch = gym.vector.SyncVectorEnv(
-        [Counter], autoreset_mode=gym.vector.AutoresetMode.SAME_STEP
-    )
+    same_step = gym.vector.AutoresetMode.SAME_STEP
+    batch = gym.vector.SyncVectorEnv([Counter], autoreset_mode=same_step)
     sources = {
         "function": {"envs": one_and_the_same()},
         "batch": {"envs": batch, "eval_envs": batch},

@@ -10,17 +10,14 @@ from yieldrl.experiments import plot, run_files
 from yieldrl.loggers.files import write_atomically
 
 
-def make_run(folder, points, **config):
-    write_atomically(
-        folder / "logs.csv",
-        "log_type,sample_step,learn_step,metric,value\n"
-        + "".join(f"evaluate,{s},0,episode_return,{v}\n" for s, v in points.items()),
-    )
+def make_run(folder, points, module=ppo, **config):
+    rows = [f"evaluate,{s},0,episode_return,{v}\n" for s, v in points.items()]
+    head = "log_type,sample_step,learn_step,metric,value\n"
+    write_atomically(folder / "logs.csv", head + "".join(rows))
     if config:
-        trainer = ppo.Trainer(ppo.Config(eval_every=0, **config))
-        trainer.run_dir = folder
-        run_files.describe(trainer)
-        trainer.close()
+        with module.Trainer(module.Config(eval_every=0, **config)) as trainer:
+            trainer.run_dir = folder
+            run_files.describe(trainer)
     return folder
 
 
@@ -37,20 +34,11 @@ def test_runs_that_differ_in_their_seed_alone_are_one_line(tmp_path):
     assert (other.label, other.num_runs) == ("ppo gamma=0.5", 1)
 
 
-def labels_of(folder, **runs):
-    for number, (module, fields) in enumerate(runs.values()):
-        trainer = module.Trainer(module.Config(eval_every=0, num_envs=2, **fields))
-        trainer.run_dir = make_run(folder / f"{number}", {1: 0.0, 2: 1.0})
-        run_files.describe(trainer)
-        trainer.close()
-    return {curve.label for curve in plot.curves([folder])}
-
-
 def test_labels_have_what_differs_between_runs_of_an_algorithm(tmp_path):
     deep = {"hidden_sizes": (32, 32), "gamma": 0.9}
-    runs = {"a": (ppo, {}), "b": (ppo, deep), "c": (dqn, {})}
-    found = labels_of(tmp_path, **runs)
-    assert found == {
+    for name, module, fields in (("a", ppo, {}), ("b", ppo, deep), ("c", dqn, {})):
+        make_run(tmp_path / name, {1: 0.0, 2: 1.0}, module, num_envs=2, **fields)
+    assert {curve.label for curve in plot.curves([tmp_path])} == {
         "ppo hidden_sizes=[64, 64] gamma=0.99",
         "ppo hidden_sizes=[32, 32] gamma=0.9",
         "dqn",
@@ -75,12 +63,9 @@ def test_steps_that_differ_are_interpolated_where_all_runs_have_been():
     curve = plot.aggregate("two", runs)
     assert curve.steps.tolist() == [50, 100, 150]
     np.testing.assert_allclose(curve.mean, [5.0, 10.0, 15.0])
-
-
-def test_runs_without_a_common_step_are_refused():
-    runs = [(np.array([0, 1]), np.zeros(2)), (np.array([5, 6]), np.zeros(2))]
+    apart = [(np.array([0, 1]), np.zeros(2)), (np.array([5, 6]), np.zeros(2))]
     with pytest.raises(ValueError, match="early: these runs have no step in common"):
-        plot.aggregate("early", runs)
+        plot.aggregate("early", apart)
 
 
 def test_the_interval_is_that_of_the_bootstrapped_mean():
@@ -94,17 +79,13 @@ def test_the_interval_is_that_of_the_bootstrapped_mean():
     assert (low, high) == again
 
 
-def test_png_and_svg_are_written(tmp_path):
+def test_png_and_svg_are_written(tmp_path, monkeypatch):
     run = make_run(tmp_path / "run", {1: 1.0, 2: 2.0})
     for out in ("curve.v2", "curve.v2.png", "curve.v2.svg"):
         files = plot.draw([run], tmp_path / "figures" / out)
         assert [file.name for file in files] == ["curve.v2.png", "curve.v2.svg"]
         assert files[0].read_bytes().startswith(b"\x89PNG")
         assert b"<svg" in files[1].read_bytes()
-
-
-def test_without_matplotlib_the_error_says_what_to_install(tmp_path, monkeypatch):
-    run = make_run(tmp_path / "run", {1: 1.0})
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install 'yieldrl\[plot\]'"):
         plot.draw([run], tmp_path / "x.png")

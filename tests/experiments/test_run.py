@@ -9,7 +9,6 @@ import sys
 
 import pytest
 
-from yieldrl.algorithms import double_dqn, dqn
 from yieldrl.experiments import (
     CheckpointError,
     Config,
@@ -60,6 +59,9 @@ def test_a_folder_that_holds_something_is_not_shared(tmp_path):
         folder = counter(tmp_path, run_name="mine").run_dir
         assert folder == tmp_path / "runs" / name
         (folder / "logs.csv").touch()
+    together = [counter(tmp_path, run_name="other") for _ in range(3)]
+    names = [run.run_dir.name for run in together]
+    assert names == ["other", "other-2", "other-3"]
 
 
 LEFT = [".run.json.tmp", ".config.yaml.tmp", "checkpoints/.step_000000001.pt.ab.tmp"]
@@ -92,7 +94,9 @@ def test_what_was_saved_goes_on_in_its_folder(tmp_path):
     assert Counter.load(path, config=Config(seed=6)).config.seed == 6
 
 
-def test_what_does_not_fit_or_no_trainer_saved_is_refused(tmp_path):
+def test_what_does_not_fit_or_no_trainer_saved_is_refused(tmp_path, monkeypatch):
+    closed = []
+    monkeypatch.setattr(Counter, "close", lambda self: closed.append(self))
     header = {"algorithm": "other", "trainer": "other.Trainer"}
     for state, message in (
         ({"config": {"gamma": 1}}, "no field 'gamma'"),
@@ -101,11 +105,11 @@ def test_what_does_not_fit_or_no_trainer_saved_is_refused(tmp_path):
         ({"config": {}, "count": "three"}, "str"),
     ):
         path = save_checkpoint({**header, **state}, tmp_path / "other.pt")
-        with pytest.raises(
-            CheckpointError, match=r"other\.pt: saved by other"
-        ) as error:
+        said = r"other\.pt: saved by other"
+        with pytest.raises(CheckpointError, match=said) as error:
             Counter.load(path, saved_by="other.Trainer")
         assert message in str(error.value)
+    assert len(closed) == 2, "one could not be made, and one had to be closed"
     for name in ("algorithm", "trainer", "config"):
         for value in (None, 3):
             state = {**header, "config": {}, name: value}
@@ -120,32 +124,13 @@ def test_another_class_is_refused_unless_it_is_meant(tmp_path):
         pass
 
     path = counter(tmp_path).save(tmp_path / "one.pt")
-    with pytest.raises(
-        CheckpointError, match=r"one\.pt: saved by .*Counter, not by .*"
-    ) as caught:
+    said = r"one\.pt: saved by .*Counter, not by .*"
+    with pytest.raises(CheckpointError, match=said) as caught:
         Other.load(path)
     choice = f"load(path, saved_by='{__name__}.Counter')"
     assert choice in str(caught.value)
     other = Other.load(path, saved_by=f"{__name__}.Counter")
     assert Other.load(other.save(tmp_path / "two.pt")).count == 0
-
-
-def test_a_run_that_could_not_be_loaded_is_closed(tmp_path, monkeypatch):
-    closed = []
-    monkeypatch.setattr(Counter, "close", lambda self: closed.append(self))
-    state = {"algorithm": "other", "trainer": "other.Trainer", "config": {}}
-    path = save_checkpoint(state, tmp_path / "other.pt")
-    with pytest.raises(CheckpointError):
-        Counter.load(path, saved_by="other.Trainer")
-    assert len(closed) == 1
-
-
-def test_another_algorithm_is_refused(tmp_path):
-    with double_dqn.Trainer(double_dqn.Config(eval_every=0, device="cpu")) as trainer:
-        path = trainer.save(tmp_path / "run.pt")
-    said = r"saved by yieldrl\.algorithms\.double_dqn\.algorithm\.Trainer, not"
-    with pytest.raises(CheckpointError, match=said):
-        dqn.Trainer.load(path)
 
 
 def test_a_relative_folder_is_found_again_from_elsewhere(tmp_path, monkeypatch):
@@ -201,22 +186,9 @@ def test_a_folder_has_one_writer(tmp_path):
     assert other.claim() == run.run_dir
     with pytest.raises(RunInUseError):
         run.claim()
-
-
-def test_a_trainer_that_is_gone_writes_no_more(tmp_path):
-    run = counter(tmp_path, run_name="mine")
-    run.count = {"itself": run}  # type: ignore[assignment] # freed by the collector alone
-    folder = run.claim()
-    del run
-    other = counter(tmp_path)
-    other.run_dir = folder
-    assert other.claim() == folder
-
-
-def test_two_that_start_together_get_two_folders(tmp_path):
-    runs = [counter(tmp_path, run_name="mine") for _ in range(3)]
-    names = [run.run_dir.name for run in runs]
-    assert names == ["mine", "mine-2", "mine-3"]
+    other.count = {"itself": other}  # freed by the collector alone, and writes no more
+    del other, error
+    assert run.claim() == run.run_dir
 
 
 OTHER_PROCESS = """

@@ -71,12 +71,16 @@ def test_an_episode_is_that_of_one_environment_and_its_seed(trainer, begin):
 
 
 def test_processes_have_the_numbers_of_this_one(begin):
-    alone = begin()
-    assert len([*alone]) == 8
-    beside = begin(name="b", workers=2)
-    assert len([*beside]) == 8
+    alone = begin(episodes=2)
+    assert next(iter(alone)).number == 0
+    assert len([*alone]) == 3  # a loop that was left goes on
+    beside = begin(episodes=2, name="b", workers=2)
+    assert len([*beside]) == 4
     assert numbers(beside) == numbers(alone)
     assert beside.players.count == 2
+    for options in ({"episodes": 0}, {"workers": -1}):
+        with pytest.raises(ValueError, match="at least 1 and 0"):
+            begin(**options)
 
 
 def test_what_was_played_is_not_played_again(begin):
@@ -88,22 +92,12 @@ def test_what_was_played_is_not_played_again(begin):
             break
     again = begin()
     assert again.planned == 5
-    assert [(o.task, o.number) for o in again] == [
-        ("few", 3),
-        *[("many", number) for number in range(4)],
-    ]
+    later = [("few", 3), *[("many", number) for number in range(4)]]
+    assert [(o.task, o.number) for o in again] == later
     assert numbers(again) == numbers(expected)
     more = begin(episodes=5)
     assert [(o.task, o.number) for o in more] == [("few", 4), ("many", 4)]
     assert [*begin(episodes=5)] == []
-
-
-def test_a_loop_that_was_left_goes_on(begin):
-    evaluation = begin()
-    assert next(iter(evaluation)).number == 0
-    rest = [*evaluation]
-    assert len(rest) == 7
-    assert numbers(evaluation).keys() == {(t, k) for t in TASKS for k in range(4)}
 
 
 def test_a_film_shows_the_failure(begin, tmp_path):
@@ -140,16 +134,11 @@ class Bad(gym.Env):
         raise ValueError("the goal is gone")
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "said"),
-    [
-        ({}, "evaluation worker 0: ValueError: the goal is gone"),
-        (
-            {"killed": True},
-            r"evaluation worker 0 has ended: it was killed.*the same command goes on",
-        ),
-    ],
-)
+GONE = "evaluation worker 0: ValueError: the goal is gone"
+KILLED = r"evaluation worker 0 has ended: it was killed.*the same command goes on"
+
+
+@pytest.mark.parametrize(("kwargs", "said"), [({}, GONE), ({"killed": True}, KILLED)])
 def test_a_worker_that_fails_says_so(tmp_path, kwargs, said):
     config = ppo.Config(hidden_sizes=(8,), eval_every=0, device="cpu", num_envs=1)
     results = SuiteResults(tmp_path / "a.json", {"tasks": {"bad": kwargs}})
@@ -162,9 +151,3 @@ def test_a_worker_that_fails_says_so(tmp_path, kwargs, said):
         finally:
             evaluation.close()
     assert results.outcomes == {}
-
-
-def test_counts_are_checked(begin):
-    for options in ({"episodes": 0}, {"workers": -1}):
-        with pytest.raises(ValueError, match="at least 1 and 0"):
-            begin(**options)
