@@ -185,6 +185,39 @@ class Lasting(TorchVectorEnv):
         return torch.stack((state[0], state[2]), dim=1)
 
 
+class Steps(gym.Env[np.ndarray, int]):
+    """Observes how many steps were taken; an episode has six."""
+
+    observation_space = Box(0, 1e6, (4,))
+    action_space = Discrete(2)
+
+    def __init__(self, fails_at=None):
+        self.fails_at, self.steps = fails_at, 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(4, np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        if self.steps == self.fails_at:
+            self.fails_at = None
+            raise ValueError("the gripper is stuck")
+        return np.full(4, self.steps, np.float32), 1.0, self.steps == 6, False, {}
+
+
+def check_rows(rollout):
+    """Each row of `Steps` continues the one before it, or an episode has ended there.
+
+    Where one worker begins anew, episodes of the others are cut too, and go on.
+    """
+    terminated, cut = rollout["terminated"][:-1], rollout["truncated"][:-1]
+    goes_on = rollout["next_obs"][:-1, :, 0] == rollout["obs"][1:, :, 0]
+    begins = rollout["obs"][1:, :, 0] == 0
+    assert torch.where(terminated, begins, goes_on | (cut & begins)).all()
+
+
 class Idle:
     """An agent that always answers zero."""
 

@@ -3,14 +3,14 @@
 import time
 
 import factories
-import gymnasium as gym
-import numpy as np
 import pytest
 import torch
 from factories import plain
+from worlds import Steps, check_rows
 
 from yieldrl.algorithms import dqn
 from yieldrl.distributed import RayCollector, WorkerError
+from yieldrl.distributed.segments import join_segments
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
 pytestmark = pytest.mark.usefixtures("on_ray")
@@ -27,15 +27,10 @@ def trainer_of(name, collection="ray", **options):
     return trainer
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "ppo",
-        "dqn",
-        pytest.param("grpo", marks=pytest.mark.slow),
-        pytest.param("sac", marks=pytest.mark.slow),
-    ],
-)
+AT_NIGHT = [pytest.param(name, marks=pytest.mark.slow) for name in ("grpo", "sac")]
+
+
+@pytest.mark.parametrize("name", ["ppo", "dqn", *AT_NIGHT])
 def test_the_newest_policy_of_one_worker_gives_the_same_numbers(name):
     """Also where it goes on, half way, from the state that it has."""
     pendulum = name in ("sac", "grpo")
@@ -98,15 +93,6 @@ def test_epsilon_falls_with_the_steps_of_all_workers():
 
 
 @pytest.mark.slow
-def test_older_policies_are_no_older_than_the_limit():
-    with trainer_of("ppo", max_policy_lag=3) as trainer:
-        logs = list(trainer())
-    assert max(log["logs"].get("policy_lag_max", 0) for log in logs) == 3
-    assert trainer.agent.sample_step == 128
-    assert trainer.training_done
-
-
-@pytest.mark.slow
 def test_what_was_collected_ahead_is_saved():
     with trainer_of("ppo", max_policy_lag=2) as trainer:
         for log in trainer():
@@ -124,42 +110,9 @@ def test_what_was_collected_ahead_is_saved():
         assert list(trainer())[-1]["sample_step"] == 128
 
 
-class Counting(gym.Env):
-    """Observes how many steps were taken; an episode has six."""
-
-    observation_space = gym.spaces.Box(0, 1e6, (1,))
-    action_space = gym.spaces.Discrete(2)
-
-    def __init__(self, fails_at=None):
-        self.fails_at, self.steps = fails_at, 0
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.steps = 0
-        return np.zeros(1, np.float32), {}
-
-    def step(self, action):
-        self.steps += 1
-        if self.steps == self.fails_at:
-            self.fails_at = None
-            raise ValueError("the gripper is stuck")
-        return np.full(1, self.steps, np.float32), 1.0, self.steps == 6, False, {}
-
-
-def check_rows(rollout):
-    """Each row continues the one before it, or an episode has ended there.
-
-    Where one worker begins anew, episodes of the others are cut too, and go on.
-    """
-    terminated, cut = rollout["terminated"][:-1], rollout["truncated"][:-1]
-    goes_on = rollout["next_obs"][:-1, :, 0] == rollout["obs"][1:, :, 0]
-    begins = rollout["obs"][1:, :, 0] == 0
-    assert torch.where(terminated, begins, goes_on | (cut & begins)).all()
-
-
 def test_an_environment_that_raises_is_named_and_the_loop_goes_on():
     workers = {"num_envs": 2, "rollout_workers": 2, "env_kwargs": {"fails_at": 4}}
-    with trainer_of("ppo", envs=Counting, **workers) as trainer:
+    with trainer_of("ppo", envs=Steps, **workers) as trainer:
         said = "rollout worker 0: ValueError: the gripper is stuck"
         with pytest.raises(WorkerError, match=said):
             trainer.collector.collect(8)
@@ -175,11 +128,12 @@ def test_an_environment_that_raises_is_named_and_the_loop_goes_on():
 def test_a_worker_that_is_killed_is_started_again():
     """No row is lost from the middle, none comes twice, and the loss is counted."""
     options = {"num_envs": 2, "rollout_workers": 2, "total_steps": 128}
-    with trainer_of("ppo", envs=Counting, max_policy_lag=1, **options) as trainer:
+    with trainer_of("ppo", envs=Steps, max_policy_lag=1, **options) as trainer:
         lost, seen = [], 0
         for log in trainer():
             seen += log["log_type"] == "collect"
             lost.append(log["logs"].get("lost_segments", 0))
+            assert log["logs"].get("policy_lag_max", 0) <= 1
             if trainer.buffer.full:
                 check_rows(trainer.buffer.rollout())
             if log["sample_step"] == 20 and log["log_type"] == "collect":
@@ -190,26 +144,26 @@ def test_a_worker_that_is_killed_is_started_again():
     assert trainer.collector.segments.pool.lives == [0, 1]
 
 
+def wait_for_end(worker):
+    """Return when it has ended, which Ray notices some time after it was killed."""
+    while True:
+        try:
+            ray.get(worker.__ray_ready__.remote(), timeout=300)
+        except ray.exceptions.RayActorError:
+            return
+
+
 def kill(worker):
     """End it, and return when it has ended."""
     ray.kill(worker)
     wait_for_end(worker)
 
 
-def wait_for_end(worker):
-    """Return when it has ended, which Ray notices some time after it was killed."""
-    while True:
-        try:
-            ray.get(worker.describe.remote(), timeout=300)
-        except ray.exceptions.RayActorError:
-            return
-
-
 @pytest.mark.own_processes("RolloutWorkerActor")
 def test_a_worker_may_die_before_it_begins_and_while_nobody_waits_for_it():
     """So a checkpoint, and the end of a run, do not depend on when it dies."""
     options = {"num_envs": 2, "rollout_workers": 2, "max_policy_lag": 0}
-    with trainer_of("ppo", envs=Counting, **options) as trainer:
+    with trainer_of("ppo", envs=Steps, **options) as trainer:
         segments = trainer.collector.segments
         kill(segments.pool.actors[1])
         first = trainer.collector.collect(4)
@@ -229,7 +183,7 @@ def test_a_worker_may_die_before_it_begins_and_while_nobody_waits_for_it():
 def test_what_is_too_old_is_dropped_and_counted():
     """Whenever all are there that were asked for, the oldest makes room for another."""
     options = {"num_envs": 2, "max_policy_lag": 0, "when_stale": "drop"}
-    with trainer_of("ppo", envs=Counting, total_steps=64, **options) as trainer:
+    with trainer_of("ppo", envs=Steps, total_steps=64, **options) as trainer:
         segments, logs = trainer.collector.segments, []
         for log in trainer():
             logs.append(log["logs"])
@@ -273,3 +227,35 @@ def test_environments_are_not_stepped_here_and_end_with_their_workers():
     assert ray.is_initialized()
     for worker in workers:
         wait_for_end(worker)
+
+
+@pytest.mark.slow
+@pytest.mark.own_processes("RolloutWorkerActor")
+def test_it_joins_as_the_program_does_which_goes_on_when_a_worker_dies(monkeypatch):
+    """Nothing is lost that was sent."""
+    options = {"rollout_workers": 2, "replay_actor": True, "max_policy_lag": 0}
+    with trainer_of("ppo", env_id="yieldrl/CartPole-v1", **options) as trainer:
+        segments = trainer.collector.segments
+        asked, joined = [], segments._joined_elsewhere
+        monkeypatch.setattr(
+            segments,
+            "_joined_elsewhere",
+            lambda request: asked.append(request) or joined(request),
+        )
+        first = trainer.collector.collect(4)
+        [request] = asked
+        part, seconds = ray.get(request.whole)
+        parts = [ray.get(call.answer) for call in request.calls]
+        assert repr((part, seconds)) == repr(join_segments(*parts))
+        assert torch.equal(first["obs"], torch.from_numpy(part.rows["obs"].copy()))
+
+        second = trainer.collector.collect(4)
+        kill(segments.pool.actors[1])
+        third = trainer.collector.collect(4)
+        fourth = trainer.collector.collect(4)
+        assert segments.pool.lives == [0, 1]
+    left = slice(None, 2)  # of the worker that went on
+    for one, next_one in ((first, second), (second, third)):
+        goes_on = one["next_obs"][-1, left] == next_one["obs"][0, left]
+        assert goes_on.all() or one["terminated"][-1, left].any()
+    assert torch.equal(third["next_obs"][-1], fourth["obs"][0])

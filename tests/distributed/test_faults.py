@@ -1,29 +1,26 @@
 """What goes wrong in a worker is said in a sentence with its name."""
 
+import pickle
+import sys
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
 from yieldrl.algorithms import ppo
-from yieldrl.distributed import StoreFullError, WorkerError
+from yieldrl.distributed import ActorPool, StoreFullError, WorkerError
 from yieldrl.distributed.actors import answer_of
 from yieldrl.distributed.cluster import Cluster
+from yieldrl.distributed.recipes import pickled
 from yieldrl.distributed.segments import SlowWorkers
-
-ON_RAY = (
-    pytest.mark.slow,
-    pytest.mark.usefixtures("on_ray"),
-    pytest.mark.own_processes("RolloutWorkerActor"),
-)
 
 CONFIG = ppo.Config(collection="ray", num_envs=2, num_steps=4, eval_every=0)
 
 
 def with_ray(test):
     """In its own processes, and at night."""
-    for mark in ON_RAY:
-        test = mark(test)
-    return test
+    test = pytest.mark.own_processes("RolloutWorkerActor")(test)
+    return pytest.mark.slow(pytest.mark.usefixtures("on_ray")(test))
 
 
 class BeginsOnce(ppo.Agent):
@@ -114,3 +111,47 @@ def check_logs(logs, model):
     assert logs["workers"] == 1
     assert logs["segments_waiting"] == 1
     assert logs["weights_mb"] == pytest.approx(4e-6 * size)
+
+
+def test_deaths_in_a_row_are_counted_of_each(caplog):
+    cluster = SimpleNamespace(actor=lambda *_: object(), kill=lambda actor: None)
+    pool = ActorPool(cluster, "eval_actors", object, 2, "an evaluation")
+    for _ in range(4):
+        pool.restart(0)
+    pool.did_work(0)
+    for _ in range(5):
+        pool.restart(0)
+        pool.restart(1)
+    said = "eval actor 0 died 5 times in a row without an evaluation"
+    with pytest.raises(WorkerError, match=said):
+        pool.restart(0)
+    assert pool.lives == [9, 5]
+    texts = [record.getMessage() for record in caplog.records]
+    assert texts.count("eval actor 0 has died; it is started again") == 9
+
+
+def test_one_is_made_again_with_what_it_began_with():
+    made = []
+    cluster = SimpleNamespace(
+        actor=lambda kind, *args: made.append(args), kill=lambda actor: None
+    )
+    pool = ActorPool(
+        cluster, "eval_actors", object, 2, "work", lambda index, life: (index, life)
+    )
+    pool.begun = [("recipe",)] * 2
+    pool.restart(1)
+    role = "eval_actors"
+    assert made == [(role, 0, 0), (role, 1, 0), (role, 1, 1, "recipe")]
+
+
+def test_a_module_may_be_there_by_two_names(tmp_path, monkeypatch):
+    """As the program's is in processes that `multiprocessing` has spawned."""
+    (tmp_path / "of_mine.py").write_text("def answer():\n    return 42\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import of_mine
+
+    monkeypatch.setitem(sys.modules, "also_mine", of_mine)
+    value = pickled(of_mine.answer)
+    monkeypatch.delitem(sys.modules, "of_mine")
+    monkeypatch.delitem(sys.modules, "also_mine")
+    assert pickle.loads(value)() == 42

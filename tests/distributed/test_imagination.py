@@ -53,11 +53,11 @@ def equal(one, other):
     return one.keys() == other.keys() and bool((one == other).all())
 
 
+AT_NIGHT = [pytest.param(name, marks=pytest.mark.slow) for name in ("grpo", "mbpo")]
+
+
 @pytest.mark.usefixtures("on_ray")
-@pytest.mark.parametrize(
-    "name",
-    ["ppo", *(pytest.param(name, marks=pytest.mark.slow) for name in ("grpo", "mbpo"))],
-)
+@pytest.mark.parametrize("name", ["ppo", *AT_NIGHT])
 def test_one_actor_imagines_to_the_bit_what_this_process_would(name):
     """Also after weights have changed; and the generator goes on alike."""
     algorithm, (starts, horizon, version) = learned(name)
@@ -114,19 +114,13 @@ def test_one_that_dies_is_asked_again():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
-@pytest.mark.parametrize(
-    ("name", "own"),
-    [
-        ("ppo", {"threads": 1, "refreshes": 1}),
-        ("grpo", {"threads": 1, "refreshes": 2}),
-        ("mbpo", {}),
-    ],
-)
-def test_a_run_learns_what_it_learns_in_one_process(name, own):
+@pytest.mark.parametrize(("name", "refreshes"), [("ppo", 1), ("grpo", 2), ("mbpo", 0)])
+def test_a_run_learns_what_it_learns_in_one_process(name, refreshes):
     """Real steps of a worker and imagined ones of an actor, without a lag.
 
     PPO takes newer values of real steps on Ray when it imagines again.
     """
+    own = {"threads": 1, **({"refreshes": refreshes} if refreshes else {})}
     expected = [plain(log) for log in trainer(name, **own)()]
     options = {**ON_RAY, "max_policy_lag": 0, "imagination_actors": 1}
     with trainer(name, **{**own, **options}) as run:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from factories import plain
+from worlds import Steps, check_rows
 
 from yieldrl.algorithms import dqn, ppo, ppo_lstm
 from yieldrl.distributed import (
@@ -254,23 +255,6 @@ def test_one_worker_that_asks_one_actor_gives_the_numbers_of_turns():
     assert set(batches) == {None, 4.0}
 
 
-class Counting(gym.Env):
-    """Observes how many steps were taken; an episode has six."""
-
-    observation_space = gym.spaces.Box(0, 1e6, (4,))
-    action_space = SPACES[1]
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.steps = 0
-        return np.zeros(4, np.float32), {}
-
-    def step(self, action):
-        self.steps += 1
-        obs = np.full(4, self.steps, np.float32)
-        return obs, 1.0, self.steps == 6, False, {}
-
-
 @pytest.mark.own_processes("InferenceActor")
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
@@ -279,7 +263,7 @@ def test_one_that_is_killed_is_started_again_with_the_newest_weights(one_ray):
     options = {"total_steps": 256, "max_policy_lag": 1}
     config = ray_config(rollout_workers=2, **options)
     versions, found = {}, defaultdict(int)
-    with ppo.Trainer(config, envs=Counting) as trainer:
+    with ppo.Trainer(config, envs=Steps) as trainer:
         pool = trainer.collector.segments.pool.inference
         for log in trainer():
             version = trainer.agent.policy_version
@@ -300,11 +284,8 @@ def test_one_that_is_killed_is_started_again_with_the_newest_weights(one_ray):
 
 def check(rollout, versions, found):
     """Rows continue each other, and are of the weights that they name."""
-    obs, after = rollout["obs"][..., 0], rollout["next_obs"][..., 0]
-    ended, cut = rollout["terminated"][:-1], rollout["truncated"][:-1]
-    begins, goes_on = obs[1:] == 0, after[:-1] == obs[1:]
-    assert torch.where(ended, begins, goes_on | (cut & begins)).all()
-    model = ppo.Model(Counting.observation_space, SPACES[1], ray_config())
+    check_rows(rollout)
+    model = ppo.Model(Steps.observation_space, SPACES[1], ray_config())
     for version in rollout["policy_version"].unique().tolist():
         model.load_state_dict(versions[version])
         of = rollout[rollout["policy_version"] == version]

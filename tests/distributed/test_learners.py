@@ -6,6 +6,7 @@ import signal
 import time
 from types import SimpleNamespace
 
+import factories
 import pytest
 import torch
 
@@ -59,13 +60,7 @@ def trainer_of(learners, **options):
 
 def plain(log):
     """A log's numbers, but for what tells of the processes."""
-    logs = {k: float(v) for k, v in log["logs"].items()}
-    own = ("policy_lag", "policy_lag_max")
-    return (
-        log["sample_step"],
-        log["learn_step"],
-        {k: logs[k] for k in logs.keys() - own},
-    )
+    return log["sample_step"], log["learn_step"], factories.plain(log)["logs"]
 
 
 def trained(log):
@@ -218,21 +213,13 @@ def test_who_cannot_learn_together_is_refused(module, options, said):
 @pytest.mark.parametrize("module", [grpo, dapo])
 def test_two_learners_of_groups_take_the_step_of_all_groups(module):
     """Of one rollout, or of all that wait for it, whose groups they share."""
-    options = {
-        "env_id": "yieldrl/Pendulum-v1",
-        "env_kwargs": {"max_episode_steps": 8},
-        "num_envs": 8,
-        "group_size": 2,
-        "num_minibatches": 1,
-        "demonstration_steps": 0,
-        "total_steps": 128,
-    }
-    waits = {"batch_episodes": 12} if module is dapo else {}
-    options |= waits  # for a second rollout
-    sync = module.Trainer(module.Config(**OPTIONS | options))
+    options = {"num_envs": 8, "num_minibatches": 1, "total_steps": 128}
+    waits = {"batch_episodes": 12} if module is dapo else {}  # for a second rollout
+    options |= {"env_id": "yieldrl/Pendulum-v1", "max_policy_lag": 0, **waits}
+    sync = factories.trainer_of(module, **options)
     sync.agent.records_log_prob = True
     ray = {"collection": "ray", "learners": 2}
-    with module.Trainer(module.Config(**OPTIONS | options | ray)) as trainer:
+    with factories.trainer_of(module, **options, **ray) as trainer:
         found, expected = (
             [log["logs"] for log in filter(trained, one())] for one in (trainer, sync)
         )

@@ -1,48 +1,29 @@
 """With its transitions in an actor, a replay buffer draws the batches that it did."""
 
-import importlib
-
+import factories
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from factories import plain
 
-from yieldrl import algorithms
 from yieldrl.buffers import PrioritizedNStepReplayBuffer, ReplayBuffer
 from yieldrl.distributed import RemoteReplay, WorkerError, replay
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
 pytestmark = pytest.mark.usefixtures("on_ray")
 
-OPTIONS = {
-    "learning_starts": 24,
-    "batch_size": 8,
-    "hidden_sizes": (8,),
-    "train_every": 2,
-    "total_steps": 80,
-    "buffer_size": 40,
-    "eval_every": 0,
-    "device": "cpu",
-    "max_policy_lag": 0,
-}
-CASES = {
-    "dqn": {"gradient_steps": 3, "env_id": "yieldrl/CartPole-v1"},
-    "prioritized_dqn": {"env_id": "yieldrl/CartPole-v1"},
-}
-
 
 def trainer_of(name, **options):
-    module = importlib.import_module(f"{algorithms.__name__}.{name}")
-    return module.Trainer(module.Config(**{**OPTIONS, **CASES[name], **options}))
+    own = {"learning_starts": 24, "train_every": 2, "num_envs": 1}
+    own |= {"total_steps": 80, "buffer_size": 40, "max_policy_lag": 0}
+    if name == "dqn":
+        own["gradient_steps"] = 3
+    return factories.trainer_of(name, env_id="yieldrl/CartPole-v1", **own, **options)
 
 
-def in_actor(name, **options):
-    return trainer_of(name, collection="ray", replay_actor=True, **options)
-
-
-def plain(log):
-    logs = {k: float(v) for k, v in log["logs"].items() if "lag" not in k}
-    return log["log_type"], log["sample_step"], log["learn_step"], logs
+def in_actor(name):
+    return trainer_of(name, collection="ray", replay_actor=True)
 
 
 @pytest.mark.parametrize(

@@ -1,37 +1,21 @@
 """Cloning in this process and PPO on Ray are what they are in turns."""
 
 import pytest
-from factories import plain
+from factories import plain, trainer_of
 from token_policy import Tokens
 
 from yieldrl.algorithms import vla_ppo
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("on_ray")]
 
-COMMON = {
-    "num_envs": 2,
-    "num_epochs": 2,
-    "num_minibatches": 2,
-    "chunk_length": 2,
-    "max_policy_lag": 0,
-    "eval_every": 0,
-    "device": "cpu",
-}
-SMALL = {
-    **COMMON,
-    "env_id": "yieldrl/CartPole-v1",
-    "num_steps": 8,
-    "demonstration_steps": 40,
-    "clone_epochs": 2,
-    "clone_batch_size": 10,
-    "total_steps": 80,
-}
+CLONING = {"demonstration_steps": 40, "clone_epochs": 2, "clone_batch_size": 10}
+SMALL = {**CLONING, "env_id": "yieldrl/CartPole-v1", "total_steps": 80}
+SMALL |= {"chunk_length": 2, "max_policy_lag": 0}
 STOPS = 5, 33
 
 
-def trainer(collection, model=Tokens, **options):
-    config = vla_ppo.Config(collection=collection, **options)
-    made = vla_ppo.Trainer(config, model=model)
+def trainer(collection, **options):
+    made = trainer_of(vla_ppo, model=Tokens, collection=collection, **options)
     made.agent.records_log_prob = True
     return made
 

@@ -132,3 +132,12 @@ def trainer(make_trainer):
 def trainer_class():
     """The class of the fake trainers, to derive from."""
     return FakeTrainer
+
+
+@pytest.fixture
+def small_disk():
+    """Sets how many bytes a file may have; the disk's own measure at the end."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -186,10 +186,7 @@ def test_decorators_of_a_class_body(trainer_class, tmp_path):
             yield from super().__call__()
 
     one, two = Trainer(tmp_path), Trainer(tmp_path)
-    assert (Trainer.__call__.__name__, Trainer.__call__.__doc__) == (
-        "__call__",
-        "Train.",
-    )
+    assert Trainer.__call__.__doc__ == "Train."
     loops = [one(), two()]
     for _ in range(7):
         next(loops[0])
@@ -198,10 +195,7 @@ def test_decorators_of_a_class_body(trainer_class, tmp_path):
     loops[0].close()
     assert (one.agent.learn_step, two.agent.learn_step) == (3, 30)
     tables = [(t.run_dir / "logs.csv").read_text().splitlines() for t in (one, two)]
-    assert tables[0] == [
-        "log_type,sample_step,learn_step,metric,value",
-        "train,6,3,loss,2.0",
-    ]
+    assert tables[0][1:] == ["train,6,3,loss,2.0"]
     assert tables[1][-3] == "train,60,30,loss,28.0"  # the mean of 26 to 30
     assert one.closed_loops == two.closed_loops == 1
 
@@ -261,11 +255,8 @@ def test_default_is_what_the_command_line_gets(trainer, capsys):
         stack = loggers.default(stack)
     assert repr(stack).count(" over ") == 4
     list(stack())
-    assert {path.name for path in trainer.run_dir.iterdir()} == {
-        "checkpoints",
-        "logs.csv",
-        "tensorboard",
-    }
+    written = {path.name for path in trainer.run_dir.iterdir()}
+    assert written == {"checkpoints", "logs.csv", "tensorboard"}
     assert "fake: 100%" in capsys.readouterr().err
 
 

@@ -1,6 +1,7 @@
 """The live plot, in a notebook that is only pretended, and elsewhere."""
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,33 +14,20 @@ pytest.importorskip("IPython.display")
 METRICS = ("collect/episode_return", "train/loss")
 
 
-class Notebook:
-    """Stands in for IPython's display: what is shown, and in which place."""
-
-    def __init__(self):
-        self.places = []
-
-    def display(self, picture, *, display_id):
-        assert display_id
-        self.places.append([picture])
-        return Place(self.places[-1])
-
-
-class Place:
-    def __init__(self, pictures):
-        self.pictures = pictures
-
-    def update(self, picture):
-        self.pictures.append(picture)
-
-
 @pytest.fixture
-def notebook(monkeypatch):
-    found, ticks = Notebook(), itertools.count(0, 0.1)
+def places(monkeypatch):
+    """The pictures that are shown in each place by what stands in for IPython."""
+    places, ticks = [], itertools.count(0, 0.1)
+
+    def display(picture, *, display_id):
+        assert display_id
+        places.append([picture])
+        return SimpleNamespace(update=places[-1].append)
+
     monkeypatch.setattr(live_plots, "in_notebook", lambda: True)
     monkeypatch.setattr(live_plots, "perf_counter", lambda: next(ticks))
-    monkeypatch.setattr(IPython.display, "display", found.display)
-    return found
+    monkeypatch.setattr(IPython.display, "display", display)
+    return places
 
 
 def test_elsewhere_it_does_nothing(trainer, capsys):
@@ -53,16 +41,16 @@ def undrawn(monkeypatch):
     monkeypatch.setattr(live_plots, "_png", lambda curves: b"")
 
 
-def test_it_is_drawn_again_in_one_place(make_trainer, notebook):
+def test_it_is_drawn_again_in_one_place(make_trainer, places):
     list(loggers.live_plot(METRICS)(make_trainer(total_steps=40))())
-    (pictures,) = notebook.places
+    (pictures,) = places
     assert 2 <= len(pictures) <= 4  # 24 logs with something in them, 0.1 s each
     drawn = [picture.data for picture in pictures]
     assert all(png.startswith(b"\x89PNG\r\n") for png in drawn)
     assert len({*drawn[:-1]}) == len(drawn) - 1  # the curves grow
 
 
-def test_drawing_takes_a_tenth_of_the_time(trainer, notebook, monkeypatch):
+def test_drawing_takes_a_tenth_of_the_time(trainer, places, monkeypatch):
     clock, drawn = [0.0], []
 
     def slow(curves):
@@ -83,19 +71,19 @@ def test_drawing_takes_a_tenth_of_the_time(trainer, notebook, monkeypatch):
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_the_points_are_the_metrics_and_a_new_loop_continues_them(trainer, notebook):
+def test_the_points_are_the_metrics_and_a_new_loop_continues_them(trainer, places):
     logger = loggers.live_plot(METRICS)
     for log in logger(trainer)():
         if log["sample_step"] == 50:
             break
     list(logger(trainer)())
-    assert len(notebook.places) == 2
+    assert len(places) == 2
     points = logger.curves(trainer)
     assert points["collect/episode_return"] == [(s, s) for s in range(10, 101, 10)]
     assert points["train/loss"] == [(2 * n, n) for n in range(1, 51)]
 
 
-@pytest.mark.usefixtures("notebook", "undrawn")
+@pytest.mark.usefixtures("places", "undrawn")
 def test_long_series_are_means_over_windows(make_trainer):
     logger, trainer = loggers.live_plot("train/loss"), make_trainer(total_steps=3_000)
     list(logger(trainer)())
