@@ -15,6 +15,46 @@ def blind(envs):
     return envs
 
 
+def beside_gymnasiums(originals: Any, world: Any, states_of: Any, rtol: float) -> Any:
+    """Step a batch from the states of Gymnasium's: resets are where those have them.
+
+    `states_of(environments)` are states of `world`. Yields, for each of 60 steps, which
+    environments were reset in it, and the info.
+    """
+    originals.reset(seed=0)
+    originals.action_space.seed(1)
+    first, n = world.reset(seed=0)[0].mean(0), world.num_envs
+    seen, over, mode = np.zeros(2), np.zeros(n, bool), world.autoreset_mode
+    for _ in range(60):
+        world.state = states_of([env.unwrapped for env in originals.envs])
+        action = originals.action_space.sample()
+        obs, reward, *flags, info = originals.step(action)
+        my_obs, my_reward, *my_flags, my_info = world.step(action)
+        assert [flag.tolist() for flag in my_flags] == [flag.tolist() for flag in flags]
+        np.testing.assert_allclose(my_reward, reward, rtol=1e-5, atol=1e-6)
+        ended = flags[0] | flags[1]
+        was_reset = {"SameStep": ended, "NextStep": over}.get(mode.value, over & False)
+        kept = {"rtol": rtol, "atol": rtol}
+        np.testing.assert_allclose(my_obs[~was_reset], obs[~was_reset], **kept)
+        assert ((my_obs[was_reset] - first).abs() < 0.7).all()
+        elapsed = [env.get_wrapper_attr("_elapsed_steps") for env in originals.envs]
+        assert world.elapsed.tolist() == elapsed
+        if mode.value == "SameStep":
+            assert my_info["_final_obs"].tolist() == ended.tolist()
+            final = obs.copy()
+            if ended.any():
+                final[ended] = np.stack(info["final_obs"][ended])
+            np.testing.assert_allclose(my_info["final_obs"], final, **kept)
+        yield was_reset, my_info
+        if mode.value == "Disabled" and ended.any():
+            originals.reset(options={"reset_mask": ended.copy()})
+            fresh, _ = world.reset(options={"reset_mask": ended})
+            assert ((fresh[ended] - first).abs() < 0.7).all()
+        over = ended & (mode.value == "NextStep")
+        seen += [flag.any() for flag in flags]
+    assert (seen > 0).all()
+
+
 class TorchSines:
     """A module of mathematics, but that `sin` and `cos` are PyTorch's.
 

@@ -121,9 +121,6 @@ def test_episodes_of_memory_that_is_written_again_are_evaluated() -> None:
         assert result.lengths.tolist() == [2, 2, 3, 3]
 
 
-# ------------------------------------------------------------------ dict observations
-
-
 class InDict(gym.ObservationWrapper):
     def __init__(self, env: Any) -> None:
         super().__init__(env)
@@ -159,9 +156,6 @@ def test_dict_observations_of_gymnasiums_own(kind: Any, wrapped: bool) -> None:
 class InDictIdle(Idle):
     def predict(self, obs: Any) -> Any:
         return np.zeros(2, np.int64)
-
-
-# ------------------------------------------------------------- resets inside of a step
 
 
 def test_a_time_limit_keeps_the_last_observation() -> None:
@@ -203,9 +197,6 @@ def test_a_reset_does_not_clear_the_step_before_it() -> None:
             ends.append(step.terminated.tolist())
         assert rewards == [[1, 1], [2, 2]]
         assert ends == [[False, False], [True, True]]
-
-
-# -------------------------------------------------------------------- a lost final_obs
 
 
 class Forgetful(SyncVectorEnv):

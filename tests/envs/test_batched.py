@@ -67,49 +67,11 @@ def test_state_dict_continues_bitwise(mode: AutoresetMode) -> None:
     assert_same(roll(envs, 20), roll(other, 20))
 
 
-def test_state_dict_before_reset_and_misfits() -> None:
-    envs, other = Walk(2), Walk(2)
-    other.load_state_dict(envs.state_dict())
-    assert_same([envs.reset()[0]], [other.reset()[0]])
-    for misfit in (Walk(3), Walk(2, dtype=torch.float64)):
-        with pytest.raises(ValueError, match="saved was"):
-            misfit.load_state_dict(envs.state_dict())
-    saved = envs.state_dict()
-    before = saved["state"].clone()
-    envs.state.zero_()
-    assert torch.equal(saved["state"], before)
-    with pytest.raises(ValueError, match="saved was"):
-        envs.load_state_dict({})
-
-
-def test_seed_determines_everything() -> None:
-    for mode in MODES:
-        runs = []
-        for seed in (5, 5, 6, [1, 2, 3, 4], [1, 2, 3, 4]):
-            envs = Walk(4, max_episode_steps=3, autoreset_mode=mode)
-            runs.append([envs.reset(seed=seed)[0], *roll(envs, 10)])
-        assert_same(runs[0], runs[1])
-        assert_same(runs[3], runs[4])
-        assert not torch.equal(runs[0][0], runs[2][0])
-    assert not torch.equal(Walk(4).reset()[0], Walk(4).reset()[0])
-
-
 def test_clone_is_of_the_same_kind() -> None:
     envs = Walk(4, max_episode_steps=2, autoreset_mode="NextStep").clone(2)
     assert (envs.num_envs, envs.max_episode_steps) == (2, 2)
     assert envs.autoreset_mode is AutoresetMode.NEXT_STEP
     assert envs.single_action_space is not Walk.single_action_space
-
-
-def test_an_environment_s_own_seed_alone_determines_its_first_state() -> None:
-    these, _ = Walk(3).reset(seed=[7, None, 9])
-    those, _ = Walk(2).reset(seed=np.array([9, 7]))
-    assert torch.equal(these[[2, 0]], those)
-    again, _ = Walk(3).reset(seed=[7, None, 9])
-    assert not torch.equal(these[1], again[1])
-    numbers = (3, np.int64(3), torch.tensor(3))
-    one, *others = [Walk(2).reset(seed=seed)[0] for seed in numbers]
-    assert all(torch.equal(one, other) for other in others)
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
@@ -187,45 +149,6 @@ def test_looking_changes_nothing_but_what_is_drawn(mode: AutoresetMode) -> None:
     assert any(x.dtype == torch.bool and x.any() and not x.all() for x in these)
 
 
-@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
-def test_first_states_are_made_only_where_they_are_needed(mode: AutoresetMode) -> None:
-    made = []
-
-    class Counted(Walk):
-        def initial_state(self, noise: Tensor) -> Tensor:
-            made.append(noise.shape[1])
-            return super().initial_state(noise)
-
-    envs = Counted(5, autoreset_mode=mode)
-    envs.reset(seed=0)
-    made.clear()
-    ends = torch.tensor([0.0, 9, 0, 9, 0])
-    states = []
-    for action in (torch.zeros(5), ends, torch.zeros(5)):
-        envs.step(action)
-        states.append(envs.state)
-    assert made == [2]
-    begun = states[1 if mode is AutoresetMode.SAME_STEP else 2][:, [1, 3]]
-    assert (begun.abs() <= 0.5).all()
-    assert begun.unique().numel() == 4
-    assert torch.equal(states[2][:, ::2], states[0][:, ::2])
-
-
-def test_where_parameters_differ_first_states_are_made_for_all() -> None:
-    class Placed(Walk):
-        def __init__(self, *args, **kwargs) -> None:
-            super().__init__(*args, **kwargs)
-            self.place = torch.arange(self.num_envs) / 10
-
-        def initial_state(self, noise: Tensor) -> Tensor:
-            return self.place + 0 * noise
-
-    envs = Placed(4)
-    envs.reset(seed=0)
-    obs, *_ = envs.step(torch.tensor([0.0, 0, 9, 9]))
-    assert torch.equal(obs[:, 0], envs.place)
-
-
 def test_a_saved_state_goes_on_on_another_device() -> None:
     looking, other = Walk(4), blind(Walk(4))
     for first, then in ((looking, other), (other, looking)):
@@ -238,17 +161,6 @@ def test_a_saved_state_goes_on_on_another_device() -> None:
             assert (those[2:].abs() <= 0.5).all()
 
 
-def test_the_last_observations_are_the_callers() -> None:
-    envs = Walk(3)
-    envs.reset(seed=0)
-    for action in (torch.zeros(3), torch.tensor([0.0, 9, 0])):  # nobody, and one, ends
-        obs, *_, info = envs.step(action)
-        state, seen = envs.state.clone(), obs.clone()
-        info["final_obs"].zero_()
-        assert torch.equal(envs.state, state)
-        assert torch.equal(obs, seen)
-
-
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
 def test_step_never_synchronises(mode: AutoresetMode) -> None:
     envs = blind(Walk(4, max_episode_steps=3, autoreset_mode=mode))
@@ -256,17 +168,6 @@ def test_step_never_synchronises(mode: AutoresetMode) -> None:
     with NoSync():
         roll(envs, 8)
         envs.reset(options={"reset_mask": torch.ones(4).bool()})
-
-
-def test_answers_are_never_overwritten() -> None:
-    envs = Walk(4, max_episode_steps=2)
-    kept = [envs.reset(seed=0)[0], *roll(envs, 3)]
-    copies = [x.clone() for x in kept]
-    roll(envs, 5)
-    assert_same(kept, copies)
-    state = envs.state.clone()
-    envs.step(torch.zeros(4))[0].zero_()  # the caller may write to what it was given
-    assert not torch.equal(envs.state, torch.zeros_like(state))
 
 
 def test_gradients_flow_until_detached() -> None:
@@ -375,13 +276,6 @@ def test_deep_copies_go_on_alike_and_apart() -> None:
     before = other.state.clone()
     envs.step(torch.ones(3))
     assert torch.equal(other.state, before)
-    compiled = Thrown(3, compile=True)
-    again = copy.deepcopy(compiled)
-    assert again._step is not compiled._step
-    assert again._step.function.__self__ is again
-
-
-# ---------------------------------------------------------------- numbers that are none
 
 
 def test_actions_that_are_not_finite_are_refused() -> None:
@@ -401,30 +295,121 @@ def test_actions_that_are_not_finite_are_refused() -> None:
         alone.step(action[1])
 
 
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+def test_where_looking_waits_the_reward_says_so(mode: AutoresetMode) -> None:
+    envs = blind(gym.make_vec("yieldrl/Pendulum-v1", num_envs=3, autoreset_mode=mode))
+    reader = envs._action_reader
+    reader.checks_finite, reader.marks_rewards = False, True  # as on a GPU
+    envs.reset(seed=0)
+    action = torch.tensor([[0.5], [torch.inf], [torch.nan]])
+    with NoSync():
+        _, reward, *_ = envs.step(action)
+    assert reward.isnan().tolist() == [False, True, True]
+    again = gym.make_vec("yieldrl/Pendulum-v1", num_envs=3, autoreset_mode=mode)
+    again.reset(seed=0)
+    _, expected, *_ = again.step(torch.full((3, 1), 0.5))
+    assert reward[0] == expected[0]
+
+
+def test_state_dict_before_reset_and_misfits() -> None:
+    envs, other = Walk(2), Walk(2)
+    saved = envs.state_dict()
+    other.load_state_dict(saved)
+    assert torch.equal(envs.reset()[0], other.reset()[0])
+    saved = envs.state_dict()
+    before = saved["state"].clone()
+    envs.state.zero_()
+    assert torch.equal(saved["state"], before)
+    for misfit in (Walk(3), Walk(2, dtype=torch.float64)):
+        with pytest.raises(ValueError, match="saved was"):
+            misfit.load_state_dict(saved)
+
+
+def test_seeds_determine_everything_each_environments_own_its_first_state() -> None:
+    for mode in MODES:
+        runs = []
+        for seed in (5, torch.tensor(5), 6, [1, 2, 3, 4], [1, 2, 3, 4]):
+            envs = Walk(4, max_episode_steps=3, autoreset_mode=mode)
+            runs.append([envs.reset(seed=seed)[0], *roll(envs, 10)])
+        assert_same(runs[0], runs[1])
+        assert_same(runs[3], runs[4])
+        assert not torch.equal(runs[0][0], runs[2][0])
+    these, _ = Walk(3).reset(seed=[7, None, 9])
+    those, _ = Walk(2).reset(seed=np.array([9, 7]))
+    assert torch.equal(these[[2, 0]], those)
+    again, _ = Walk(3).reset(seed=[7, None, 9])
+    assert not torch.equal(these[1], again[1])
+    assert not torch.equal(Walk(4).reset()[0], Walk(4).reset()[0])
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+def test_first_states_are_made_only_where_they_are_needed(mode: AutoresetMode) -> None:
+    """But for all where parameters differ."""
+    made = []
+
+    class Counted(Walk):
+        place, spread = torch.tensor(0.0), 1
+
+        def initial_state(self, noise: Tensor) -> Tensor:
+            made.append(noise.shape[1])
+            return self.place + self.spread * super().initial_state(noise)
+
+    envs = Counted(5, autoreset_mode=mode)
+    envs.reset(seed=0)
+    made.clear()
+    ends = torch.tensor([0.0, 9, 0, 9, 0])
+    states = []
+    for action in (torch.zeros(5), ends, torch.zeros(5)):
+        envs.step(action)
+        states.append(envs.state)
+    assert made == [2]
+    begun = states[1 if mode is AutoresetMode.SAME_STEP else 2][:, [1, 3]]
+    assert (begun.abs() <= 0.5).all()
+    assert begun.unique().numel() == 4
+    assert torch.equal(states[2][:, ::2], states[0][:, ::2])
+    envs = Counted(5, autoreset_mode=mode)
+    envs.place, envs.spread = torch.arange(5) / 10, 0
+    envs.reset(seed=0)
+    for action in (ends, torch.zeros(5)):
+        obs, *_ = envs.step(action)
+        if mode is AutoresetMode.SAME_STEP:
+            break
+    assert torch.equal(obs[:, 0], envs.place)
+
+
+def test_answers_are_the_callers_and_never_overwritten() -> None:
+    envs = Walk(4, max_episode_steps=2)
+    kept = [envs.reset(seed=0)[0], *roll(envs, 3)]
+    copies = [x.clone() for x in kept]
+    roll(envs, 5)
+    assert_same(kept, copies)
+    for action in (torch.zeros(4), torch.tensor([0.0, 9, 0, 0])):  # all and one end
+        obs, *_, info = envs.step(action)
+        state, seen = envs.state.clone(), obs.clone()
+        info["final_obs"].zero_()
+        assert torch.equal(obs, seen)
+        obs.zero_()
+        assert torch.equal(envs.state, state)
+
+
 def started(**kwargs) -> Walk:
     envs = Walk(2, **kwargs)
     envs.reset(seed=0)
     return envs
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "word"),
-    [
-        ({"num_envs": 0}, "num_envs"),
-        ({"max_episode_steps": 0}, "max_episode_steps"),
-        ({"dtype": torch.int64}, "dtype"),
-        ({"device": "meta"}, "device"),
-        ({"autoreset_mode": "Never"}, "Never"),
-    ],
-)
-def test_what_cannot_be_made_is_refused(kwargs, word: str) -> None:
-    with pytest.raises(ValueError, match=word):
-        Walk(**kwargs)
+def broken(method: str, *result: Tensor) -> Walk:
+    told = result if method == "dynamics" else result[0]
+    return type("Broken", (Walk,), {method: lambda *_: told})(4)
 
 
 @pytest.mark.parametrize(
     ("done", "error", "word"),
     [
+        (lambda envs: Walk(0), ValueError, "num_envs"),
+        (lambda envs: Walk(max_episode_steps=0), ValueError, "max_episode_steps"),
+        (lambda envs: Walk(dtype=torch.int64), ValueError, "dtype"),
+        (lambda envs: Walk(device="meta"), ValueError, "device"),
         (lambda envs: Walk(2).step(torch.zeros(2)), ResetNeeded, "reset"),
         (lambda envs: envs.reset(seed=-1), ValueError, "seed"),
         (lambda envs: envs.reset(seed=[1, 2, 3]), ValueError, "seed"),
@@ -444,7 +429,21 @@ def test_what_cannot_be_is_refused(done, error, word: str) -> None:
         done(started())
 
 
-def test_before_a_reset_and_after_a_close_there_is_no_step() -> None:
+@pytest.mark.parametrize(
+    ("envs", "word"),
+    [
+        (broken("initial_state", torch.zeros(2, 5)), "last axis"),
+        (broken("dynamics", torch.zeros(1, 4), *torch.zeros(2, 4)), "next state"),
+        (broken("dynamics", torch.zeros(2, 4), *torch.zeros(2, 4)), "terminated"),
+        (broken("observe", torch.zeros(4, 3)), "float32"),
+    ],
+)
+def test_functions_that_disagree(envs: Walk, word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        envs.reset()
+
+
+def test_which_steps_are_refused_and_which_actions_ignored() -> None:
     envs = started(autoreset_mode="Disabled")
     envs.step(torch.tensor([9.0, 0.0]))
     with pytest.raises(ResetNeeded, match=r"\[0\]"):
@@ -453,44 +452,9 @@ def test_before_a_reset_and_after_a_close_there_is_no_step() -> None:
     envs.close()
     with pytest.raises(ClosedEnvironmentError, match="close"):
         envs.step(torch.zeros(2))
-
-
-@pytest.mark.parametrize(
-    ("method", "result", "word"),
-    [
-        ("initial_state", torch.zeros(2, 5), "last axis"),
-        ("dynamics", (torch.zeros(1, 4), torch.zeros(4), torch.zeros(4)), "next state"),
-        ("dynamics", (torch.zeros(2, 4), torch.zeros(4), torch.zeros(4)), "terminated"),
-        ("observe", torch.zeros(4, 3), "float32"),
-    ],
-)
-def test_functions_that_disagree(method: str, result, word: str) -> None:
-    broken = type("Broken", (Walk,), {method: lambda *_: result})
-    with pytest.raises(ValueError, match=word):
-        broken(4).reset()
-
-
-def test_an_action_that_is_ignored_may_be_anything() -> None:
-    envs = Walk(2, max_episode_steps=1, autoreset_mode=AutoresetMode.NEXT_STEP)
-    envs.reset(seed=0)
+    envs = started(max_episode_steps=1, autoreset_mode=AutoresetMode.NEXT_STEP)
     envs.step(torch.zeros(2))
     obs, *_ = envs.step(torch.full((2,), torch.nan))
     assert obs.isfinite().all()
     with pytest.raises(ValueError, match=r"action nan of environment 1 is not finite"):
         envs.step(torch.tensor([0.0, torch.nan]))
-
-
-@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
-def test_where_looking_waits_the_reward_says_so(mode: AutoresetMode) -> None:
-    envs = blind(gym.make_vec("yieldrl/Pendulum-v1", num_envs=3, autoreset_mode=mode))
-    reader = envs._action_reader
-    reader.checks_finite, reader.marks_rewards = False, True  # as on a GPU
-    envs.reset(seed=0)
-    action = torch.tensor([[0.5], [torch.inf], [torch.nan]])
-    with NoSync():
-        _, reward, *_ = envs.step(action)
-    assert reward.isnan().tolist() == [False, True, True]
-    again = gym.make_vec("yieldrl/Pendulum-v1", num_envs=3, autoreset_mode=mode)
-    again.reset(seed=0)
-    _, expected, *_ = again.step(torch.full((3, 1), 0.5))
-    assert reward[0] == expected[0]

@@ -104,9 +104,6 @@ def listed(value: Any) -> Any:
     return value.tolist()
 
 
-# --------------------------------------------------------------------- exact numbers
-
-
 @pytest.mark.parametrize("kind", ["torch", "blind", "serial"])
 def test_the_reward_of_each_action_and_the_dtypes(kind: str) -> None:
     """Three are executed of four: stopped at the first, at none, and cut."""
@@ -124,9 +121,6 @@ def test_the_reward_of_each_action_and_the_dtypes(kind: str) -> None:
         assert str(a.info[name].dtype).removeprefix("torch.") == dtype
     assert a.reward.dtype == a.info["reward"].dtype
     assert "rewards" not in ActionChunks.recorded_info
-
-
-# ------------------------------------------------------------------ a slow reference
 
 
 def slowly(chunks: Any, execute: int, gamma: float, late: bool) -> list[Any]:
@@ -207,9 +201,6 @@ def test_it_is_the_loop_that_it_stands_for(kind: str, mode: AutoresetMode, game:
                 assert bool(info["success"][i]) == told[4]
 
 
-# -------------------------------------------------------------------------- episodes
-
-
 @pytest.mark.parametrize("looks", [True, False])
 def test_new_episodes_begin_anywhere(looks: bool) -> None:
     """In each decision the first two of three actions are taken, from a new place."""
@@ -271,9 +262,6 @@ def test_frames_inside_are_of_steps_and_outside_of_decisions() -> None:
     assert listed(step.obs[..., 0]) == [[0, 3], [0, 0]]
 
 
-# ---------------------------------------------------------------- device, checkpoints
-
-
 @pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
 def test_no_step_waits_for_the_device(
     mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch
@@ -328,9 +316,6 @@ class Own(VectorEnv):
     metadata = {"autoreset_mode": SAME_STEP}  # noqa: RUF012
     single_action_space = Discrete(2)
     num_envs = 2
-
-
-# ---------------------------------------------------------------------------- borders
 
 
 def test_spaces_of_chunks() -> None:

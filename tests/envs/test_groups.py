@@ -262,9 +262,6 @@ def test_groups_share_hidden_parameters() -> None:
     assert first == second != third
 
 
-# ------------------------------------------------------------------------ checkpoints
-
-
 def actions(count: int) -> list[Tensor]:
     chance = torch.Generator().manual_seed(3)
     return [torch.randint(2, (4,), generator=chance) for _ in range(count)]
@@ -314,9 +311,6 @@ def test_another_reset_has_other_starts_and_a_seed_the_same() -> None:
     several, same = (envs.reset(seed=[1, 2, 3, 4])[0] for _ in range(2))
     assert torch.equal(several, same)
     assert not torch.equal(several, first)
-
-
-# ----------------------------------------------------------------------------- limits
 
 
 def test_how_long_an_episode_may_be() -> None:

@@ -81,9 +81,6 @@ def entries(obs: Any) -> Any:
     return obs["privileged"]
 
 
-# ------------------------------------------------------------------------- when
-
-
 @EACH_WAY
 def test_parameters_are_those_that_the_observation_before_says(
     mode: AutoresetMode, looks: bool
@@ -115,9 +112,6 @@ def test_a_reset_mask_draws_for_those_alone() -> None:
     gain = read(entries(after))[:, 0]
     torch.testing.assert_close(torch.tensor(envs.get_attr("gain")), gain)
     torch.testing.assert_close(envs.world.gain, gain)
-
-
-# ------------------------------------------------------------------------ where
 
 
 @st.composite
@@ -197,9 +191,6 @@ def test_the_ends_of_the_training_range_are_one() -> None:
     assert envs._shown(torch.zeros(2, 2))["privileged"].tolist() == [[-1], [1]]
 
 
-# ------------------------------------------------------------------------ seeds
-
-
 def run(envs: Any, seed: Any, steps: int = 20) -> Tensor:
     obs, _ = envs.reset(seed=seed)
     seen = [entries(obs)]
@@ -250,9 +241,6 @@ def test_a_checkpoint_goes_on_bitwise(mode: AutoresetMode, looks: bool) -> None:
             assert torch.equal(one.obs[name], two.obs[name])
 
 
-# ---------------------------------------------------------- devices, compiled steps
-
-
 @pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
 def test_no_step_waits_for_the_device(
     mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch
@@ -274,9 +262,6 @@ def test_gradients_flow_through_steps_with_hidden_parameters() -> None:
     masses = torch.tensor(envs.get_attr("mass"))
     (gradient,) = torch.autograd.grad(obs["obs"][:, 2].sum(), torque)
     torch.testing.assert_close(gradient[:, 0], 0.15 / masses)  # 3 / (m l^2) dt
-
-
-# ------------------------------------------------------------------ other wrappers
 
 
 def test_frames_inside_and_outside() -> None:
@@ -393,9 +378,6 @@ def test_the_conformance_test(mode: AutoresetMode) -> None:
     check(hidden(4, mode, looks=mode is NEXT_STEP), steps=40)
 
 
-# ---------------------------------------------------------------------- set_parameters
-
-
 def test_parameters_of_some_environments() -> None:
     world = Gain(3)
     world.set_parameters({"gain": 2.0, "offset": torch.arange(3.0)})
@@ -408,9 +390,6 @@ def test_parameters_of_some_environments() -> None:
         world.set_parameters({"mass": 1.0})
     with pytest.raises(ValueError, match=r"gain has the shape \[2\]: give one number"):
         world.set_parameters({"gain": torch.zeros(2)})
-
-
-# ----------------------------------------------------------------------------- borders
 
 
 def test_first_states_must_not_depend_on_them() -> None:

@@ -78,9 +78,6 @@ def test_the_expert_knows_which_way_a_push_goes() -> None:
     assert env.unwrapped.expert() in (0, 1)
 
 
-# ------------------------------------------------------------------------------ physics
-
-
 def mass_of(envs: HiddenParameters) -> Tensor:
     return torch.stack(envs.get_attr("body_mass"))
 

@@ -55,9 +55,6 @@ def games_of(envs):
     return {id(env.unwrapped) for env in envs.envs}
 
 
-# -------------------------------------------------------------------------- every kind
-
-
 def test_an_id():
     envs = make("CartPole-v1", config_of())
     assert type(envs) is SerialVectorEnv
@@ -241,9 +238,6 @@ def test_env_kwargs():
         assert envs.single_observation_space == Discrete(64)
 
 
-# ------------------------------------------------------------------------------ errors
-
-
 def test_a_function_that_gives_the_same_environment_again():
     """Several places of a batch would step one and the same game."""
     env = Corridor()
@@ -268,9 +262,6 @@ def test_a_missing_package_is_named(monkeypatch):
         ImportError, match=r"ALE/Pong-v5 needs ale-py.*yieldrl\[atari\]"
     ):
         make("ALE/Pong-v5", config_of())
-
-
-# -------------------------------------------------------------------------- evaluation
 
 
 EVALUATION_SOURCES: dict[str, Any] = {
@@ -379,9 +370,6 @@ def test_what_cannot_be_made_again_is_said():
     for source in sources:
         with pytest.raises(ValueError, match=r"no second environment.*eval_envs="):
             make_eval(source, config_of())
-
-
-# --------------------------------------------------------------------- Atari and MuJoCo
 
 
 def test_the_first_wrapper_is_the_innermost():

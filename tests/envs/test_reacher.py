@@ -33,9 +33,6 @@ def make(**kwargs):
     return gymnasium.make(ENV_ID, **kwargs)
 
 
-# ------------------------------------------------------------------------- the arm
-
-
 @given(angles=ANGLES, target=PLACES)
 def test_turning_so_far_touches_the_target(angles, target):
     turns = arm.turns(target, angles)
@@ -73,9 +70,6 @@ def test_the_controller_is_critically_damped():
     assert action.tolist() == [1, -1]
 
 
-# --------------------------------------------------------------------- the picture
-
-
 @given(angles=ANGLES, ball=PLACES, size=st.sampled_from([32, 48, 64]))
 @settings(max_examples=50)
 def test_the_ball_is_where_it_is(angles, ball, size):
@@ -105,9 +99,6 @@ def _offsets(place, size):
     row, column = _pixel(place, size)
     rows, columns = np.mgrid[:size, :size]
     return rows - row, columns - column
-
-
-# ----------------------------------------------------------------------- the world
 
 
 @pytest.mark.parametrize("seed", [0, 7])

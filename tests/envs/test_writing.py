@@ -41,9 +41,6 @@ def prompts(envs):
     return decode(envs.observe(envs.state)["prompt"])
 
 
-# ------------------------------------------------------------------------------ letters
-
-
 @given(MANY, st.integers(6, 9))
 def test_numbers_are_written_as_python_writes_them(numbers, width):
     written = digits(torch.tensor(numbers), width)
@@ -65,9 +62,6 @@ def test_parts_are_joined_without_gaps():
     assert decode(joined(parts, 6)) == ["7+", "42+"]
     assert joined(parts, 6).shape == (2, 6)
     assert decode(joined(parts, 2)) == ["7+", "42"]
-
-
-# --------------------------------------------------------------------------------- sums
 
 
 @pytest.mark.parametrize("kind", [SumsVectorEnv, StepsVectorEnv])
@@ -142,9 +136,6 @@ REWARDS = {
 }
 
 
-# -------------------------------------------------------------------------------- steps
-
-
 def by_columns(left, right):
     """The expert's answer by Python."""
     tens, ones = divmod(left + right, 10)
@@ -178,9 +169,6 @@ def test_the_expert_has_room():
     assert envs.single_action_space.max_bytes == len("<t>18 19 19</t>1998") + 1
 
 
-# ------------------------------------------------------------------------------- errors
-
-
 def test_what_is_refused():
     for largest in (0, 1_000_000):
         with pytest.raises(ValueError, match=f"max_operand = {largest}: choose"):
@@ -189,9 +177,6 @@ def test_what_is_refused():
         StepsVectorEnv(format_reward=1.0)
     with pytest.raises(ResetNeeded, match="nothing to answer yet"):
         SumsVectorEnv().expert()
-
-
-# ------------------------------------------------------------------------------- around
 
 
 @pytest.mark.parametrize("name", ["Sums", "Steps"])

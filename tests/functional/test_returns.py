@@ -89,9 +89,6 @@ def tensors(data, *names):
 ALL = ("reward", "value", "next_value", "terminated", "truncated")
 
 
-# ------------------------------------------------------------------------------- gae
-
-
 def test_by_hand_with_both_kinds_of_end():
     # gamma = lambda = 0.5, so that all numbers are exact in binary.
     advantage = gae(
@@ -249,9 +246,6 @@ def test_arguments_are_left_as_they_were():
         assert torch.equal(old, new)
 
 
-# --------------------------------------------------------- a discount per transition
-
-
 def test_discounts_of_chunks_by_hand():
     """Chunks of 1, 2, 1 and 3 actions: gamma = 1/2 to the power of their lengths."""
     gamma = column(1 / 2, 1 / 4, 1 / 2, 1 / 8)
@@ -325,9 +319,6 @@ def test_a_learned_discount_gets_no_gradient():
     assert not discounted_returns(ones, ones, no, no, gamma).requires_grad
 
 
-# ------------------------------------------------------------------ explained_variance
-
-
 def test_explained_variance_by_hand():
     goals = column(1, 2, 3, 4)
     assert explained_variance(goals, goals).item() == 1
@@ -366,9 +357,6 @@ def test_explained_variance_has_no_graph():
     assert not explained.requires_grad
     nobody = torch.zeros(4, 2, dtype=torch.bool)
     assert explained_variance(value, value * 2, nobody).item() == 0
-
-
-# ------------------------------------------------------------------ discounted_returns
 
 
 def test_returns_by_hand():
@@ -410,9 +398,6 @@ def test_no_look_at_the_numbers(device):
     assert gae(*data[:5], each, 0.9, data[5]).shape == (4, 2)
     assert discounted_returns(data[0], *data[2:5], each).shape == (4, 2)
     assert explained_variance(data[0], data[1], data[5]).shape == ()
-
-
-# ---------------------------------------------------------------------- n_step_returns
 
 
 @settings(max_examples=60)
