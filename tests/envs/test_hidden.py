@@ -25,7 +25,6 @@ from yieldrl.envs import (
 from yieldrl.envs.conformance import _NoWaiting
 from yieldrl.envs.pendulum import PendulumVectorEnv
 from yieldrl.envs.wrappers import (
-    ActionChunks,
     FrameStack,
     TorchToNumpy,
 )
@@ -164,33 +163,6 @@ def test_parameters_have_nothing_to_do_with_first_states() -> None:
         obs, _ = envs.reset()
 
 
-def test_what_is_held_out_is_outside_of_training() -> None:
-    envs = hidden(50, held_out=HELD_OUT, side="held_out")
-    obs, _ = envs.reset(seed=0)
-    sides = set()
-    for _ in range(60):
-        gain, offset = entries(obs).T
-        assert ((gain.abs() >= 1) & (gain >= -2) & (gain <= 3)).all()
-        assert (offset.abs() <= 1).all()  # which is not held out
-        sides |= set(gain.sign().tolist())
-        assert not set(envs.get_attr("gain")) & {2.0, 4.0}
-        obs, *_ = envs.step(torch.zeros(50))
-    assert sides == {-1, 1}
-
-
-def test_the_ends_of_the_training_range_are_one() -> None:
-    envs = HiddenParameters(
-        Gain(2),
-        {"gain": ((0.1, 0.4), (0.6, 0.7))},
-        held_out={"gain": (0.0, 0.0)},
-        side="held_out",
-    )
-    envs.reset(seed=0)
-    assert envs.get_attr("gain") == (0.0, 0.0)  # one number to evaluate at
-    envs.parameters = torch.tensor([[0.1, 0.7]])
-    assert envs._shown(torch.zeros(2, 2))["privileged"].tolist() == [[-1], [1]]
-
-
 def run(envs: Any, seed: Any, steps: int = 20) -> Tensor:
     obs, _ = envs.reset(seed=seed)
     seen = [entries(obs)]
@@ -198,25 +170,6 @@ def run(envs: Any, seed: Any, steps: int = 20) -> Tensor:
         obs, *_ = envs.step(torch.zeros(envs.num_envs))
         seen.append(entries(obs))
     return torch.stack(seen)
-
-
-@pytest.mark.parametrize("looks", [True, False])
-def test_a_seed_decides_all_parameters(looks: bool) -> None:
-    envs = hidden(4, looks=looks)
-    first = run(envs, 5)
-    assert torch.equal(first, run(envs, 5))
-    assert torch.equal(first, run(hidden(4, looks=looks), 5))
-    assert not torch.equal(first[0], run(envs, 6)[0])
-    assert not torch.equal(run(envs, None), run(envs, None))
-    assert not torch.equal(run(hidden(), None), run(hidden(), None))
-
-
-def test_seeds_of_environments_are_their_own() -> None:
-    together = run(hidden(3), [7, 8, 9])
-    alone = run(hidden(1), [8])
-    assert torch.equal(together[0, 1], alone[0, 0])
-    assert torch.equal(together, run(hidden(3), [7, 8, 9]))
-    assert run(hidden(2), [None, 1]).shape == (21, 2, 2)
 
 
 @pytest.mark.parametrize(("mode", "looks"), [(SAME_STEP, False), (NEXT_STEP, True)])
@@ -280,62 +233,6 @@ def test_frames_inside_and_outside() -> None:
     assert (new != first[0]).all()
 
 
-def test_chunks_of_actions_outside() -> None:
-    """What is played on in an episode that nobody sees draws numbers, and no more."""
-    envs = ActionChunks(hidden(3), 3)
-    stepper = Stepper(envs)
-    obs = stepper.reset(0)
-    for _ in range(10):
-        step = stepper.step(torch.ones(3, 3))
-        gain, offset = read(entries(obs)).T
-        torch.testing.assert_close(
-            step.reward, step.info["num_steps"] * (gain + offset)
-        )
-        obs = step.obs
-
-
-def test_arrays() -> None:
-    inside = HiddenParameters(TorchToNumpy(Gain(4)), RANGES)
-    for envs in (inside, TorchToNumpy(hidden(4))):
-        check(envs, steps=40)
-        obs, _ = envs.reset(seed=0)
-        assert type(obs["privileged"]).__name__ == "ndarray"
-
-
-def test_entries_of_a_dict_stay_where_they_are() -> None:
-    class Two(Gain):
-        single_observation_space = Dict(a=Box(0, 1, ()), b=Box(0, 100, ()))
-        single_action_space = Discrete(3)
-
-        def observe(self, state: Tensor) -> Any:
-            return {"a": state[0].clone(), "b": state[1].clone()}
-
-    envs = HiddenParameters(Two(3), RANGES)
-    assert set(envs.single_observation_space.spaces) == {"a", "b", "privileged"}
-    check(envs, steps=30)
-    with pytest.raises(ValueError, match="'privileged' already"):
-        HiddenParameters(envs, {"gain": (0, 1)})
-
-
-@pytest.mark.parametrize(
-    ("ranges", "kwargs", "word"),
-    [
-        ({}, {}, "ranges"),
-        ({"length": (1, 2)}, {}, "'length'"),  # a tensor of integers
-        ({"gain": (2, 1)}, {}, "upside down"),
-        ({"gain": (0, float("inf"))}, {}, "finite"),
-        ({"gain": ((0, 2), (1, 3))}, {}, "overlap"),
-        ({"gain": (1, 1)}, {}, "one number"),
-        ({"gain": (2, 4)}, {"side": "held_out"}, "held_out="),
-        ({"gain": (2, 4)}, {"held_out": {"offset": (1, 2)}}, "'offset'"),
-        ({"gain": (2, 4)}, {"held_out": {"gain": (1, 9)}}, "overlaps"),
-    ],
-)
-def test_wrong_ranges(ranges: Any, kwargs: Any, word: str) -> None:
-    with pytest.raises(ValueError, match=word):
-        HiddenParameters(Gain(2), ranges, **kwargs)
-
-
 def test_a_copy_goes_on_by_itself_and_owns_its_memory() -> None:
     envs = hidden(4)
     first, _ = envs.reset(seed=0)
@@ -352,14 +249,6 @@ def test_a_copy_goes_on_by_itself_and_owns_its_memory() -> None:
     assert not torch.equal(alone[0], alone[-1])
 
 
-def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(TypeError, match="of tensors"):
-        HiddenParameters(gym.make_vec("CartPole-v1", num_envs=2), {"length": (0.5, 1)})
-    other = HiddenParameters(Gain(2), {"gain": (1, 2)})
-    with pytest.raises(ValueError, match="saved was"):
-        hidden(2).load_state_dict(other.state_dict())
-
-
 def test_evaluation_has_the_same_ranges_and_side() -> None:
     envs = hidden(8, held_out=HELD_OUT, side="held_out")
     other = make_eval(envs, Config(eval_episodes=3))
@@ -371,11 +260,6 @@ def test_evaluation_has_the_same_ranges_and_side() -> None:
     before = envs.parameters.clone()
     run(other, 0)
     assert torch.equal(envs.parameters, before)
-
-
-@pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
-def test_the_conformance_test(mode: AutoresetMode) -> None:
-    check(hidden(4, mode, looks=mode is NEXT_STEP), steps=40)
 
 
 def test_parameters_of_some_environments() -> None:
@@ -392,19 +276,96 @@ def test_parameters_of_some_environments() -> None:
         world.set_parameters({"gain": torch.zeros(2)})
 
 
-def test_first_states_must_not_depend_on_them() -> None:
-    with pytest.raises(ValueError, match="say where first states"):
-        HiddenParameters(PendulumVectorEnv(2), {"high_angle": (0, 1)})
+def test_what_is_held_out_is_outside_of_training() -> None:
+    envs = hidden(50, held_out=HELD_OUT, side="held_out")
+    obs, _ = envs.reset(seed=0)
+    sides = set()
+    for _ in range(60):
+        gain, offset = entries(obs).T
+        assert ((gain.abs() >= 1) & (gain >= -2) & (gain <= 3)).all()
+        assert (offset.abs() <= 1).all()  # which is not held out
+        sides |= set(gain.sign().tolist())
+        obs, *_ = envs.step(torch.zeros(50))
+    assert sides == {-1, 1}
+    kwargs: Any = {"held_out": {"gain": (0.0, 0.0)}, "side": "held_out"}
+    envs = HiddenParameters(Gain(2), {"gain": ((0.1, 0.4), (0.6, 0.7))}, **kwargs)
+    envs.reset(seed=0)
+    assert envs.get_attr("gain") == (0.0, 0.0)  # one number to evaluate at
+    envs.parameters = torch.tensor([[0.1, 0.7]])  # the ends of the training range
+    assert envs._shown(torch.zeros(2, 2))["privileged"].tolist() == [[-1], [1]]
 
-    class Placed(Gain):
-        def initial_state(self, noise: Tensor) -> Tensor:
-            return super().initial_state(noise) * self.offset
 
-    class Scaled(Gain):
-        def observe(self, state: Tensor) -> Tensor:
-            return super().observe(self.offset * state)
+@pytest.mark.parametrize("looks", [True, False])
+def test_a_seed_decides_all_parameters(looks: bool) -> None:
+    envs = hidden(4, looks=looks)
+    first = run(envs, 5)
+    assert torch.equal(first, run(envs, 5))
+    assert torch.equal(first, run(hidden(4, looks=looks), 5))
+    assert not torch.equal(first[0], run(envs, 6)[0])
+    assert not torch.equal(run(envs, None), run(envs, None))
+    together, alone = run(hidden(3), [7, 8, 9]), run(hidden(1), [8])
+    assert torch.equal(together[0, 1], alone[0, 0])
+    assert run(hidden(2), [None, 1]).shape == (21, 2, 2)
 
-    for world in (Placed(2), Scaled(2)):
-        HiddenParameters(world, {"gain": (1, 2)})
-        with pytest.raises(ValueError, match=r"depend on one of \['gain', 'offset'\]"):
-            HiddenParameters(world, RANGES)
+
+class Two(Gain):
+    single_observation_space = Dict(a=Box(0, 1, ()), b=Box(0, 100, ()))
+    single_action_space = Discrete(3)
+
+    def observe(self, state: Tensor) -> Any:
+        return {"a": state[0].clone(), "b": state[1].clone()}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: hidden(4, NEXT_STEP, looks=True),
+        lambda: TorchToNumpy(hidden(4)),
+        lambda: HiddenParameters(TorchToNumpy(Gain(4)), RANGES),
+        lambda: HiddenParameters(Two(3), RANGES),
+    ],
+)
+def test_the_conformance_test(make: Any) -> None:
+    check(make(), steps=40)
+
+
+class Placed(Gain):
+    def initial_state(self, noise: Tensor) -> Tensor:
+        return super().initial_state(noise) * self.offset
+
+
+class Scaled(Gain):
+    def observe(self, state: Tensor) -> Tensor:
+        return super().observe(self.offset * state)
+
+
+@pytest.mark.parametrize(
+    ("envs", "ranges", "kwargs", "error", "word"),
+    [
+        (Gain, {}, {}, ValueError, "ranges"),
+        (Gain, {"length": (1, 2)}, {}, ValueError, "'length'"),  # of integers
+        (Gain, {"gain": (2, 1)}, {}, ValueError, "upside down"),
+        (Gain, {"gain": (0, float("inf"))}, {}, ValueError, "finite"),
+        (Gain, {"gain": ((0, 2), (1, 3))}, {}, ValueError, "overlap"),
+        (Gain, {"gain": (1, 1)}, {}, ValueError, "one number"),
+        (Gain, {"gain": (2, 4)}, {"side": "held_out"}, ValueError, "held_out="),
+        (Gain, RANGES, {"held_out": {"gain": (1, 9)}}, ValueError, "overlaps"),
+        (lambda n: hidden(n), {"gain": (0, 1)}, {}, ValueError, "'privileged' already"),
+        (PendulumVectorEnv, {"high_angle": (0, 1)}, {}, ValueError, "first states"),
+        (Placed, RANGES, {}, ValueError, r"depend on one of \['gain', 'offset'\]"),
+        (Scaled, RANGES, {}, ValueError, r"depend on one of \['gain', 'offset'\]"),
+        (lambda n: gym.make_vec("CartPole-v1", n), RANGES, {}, TypeError, "of tensors"),
+        (
+            lambda n: HiddenParameters(Gain(n), {"gain": (1, 2)}).load_state_dict(
+                hidden(n).state_dict()
+            ),
+            RANGES,
+            {},
+            ValueError,
+            "saved was",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(envs, ranges, kwargs, error, word: str) -> None:
+    with pytest.raises(error, match=word):
+        HiddenParameters(envs(2), ranges, **kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -11,8 +12,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
-from yieldrl.envs import HiddenParameters, expert_actions, hidden_worlds, make
-from yieldrl.foundations import Config
+from yieldrl.envs import HiddenParameters, expert_actions, hidden_worlds
 
 WORLDS = {
     "Pendulum": hidden_worlds.PENDULUM,
@@ -42,8 +42,7 @@ def test_ranges_and_what_is_held_out(name: str) -> None:
     assert (obs["privileged"].std(0) > 0.5).all()
     outside, _ = made(name, 200, side="held_out").reset(seed=0)
     assert (outside["privileged"].abs() > 1).all()
-    for row in outside["privileged"].T:  # just outside
-        assert row.abs().max() < 3
+    assert (outside["privileged"].abs() < 3).all()  # just outside
 
 
 def test_ranges_of_ones_own() -> None:
@@ -58,19 +57,13 @@ def test_ranges_of_ones_own() -> None:
         made("Pendulum", ranges={"gravity": [9, 11]}, side="held_out")
 
 
-def test_made_for_a_device_from_a_config() -> None:
-    config = Config(env_id="yieldrl/HiddenCartPole-v1", num_envs=3)
-    envs: Any = make(config.env_id, config, device="cpu")
-    assert (envs.num_envs, envs.device.type) == (3, "cpu")
-
-
 def test_the_expert_knows_which_way_a_push_goes() -> None:
     for side in ("training", "held_out"):
         envs = made("CartPole", 100, side=side)
         envs.reset(seed=0)
         signs = torch.tensor(envs.get_attr("force_mag")).sign()
         assert abs(signs.mean()) < 0.4
-        for _ in range(499):
+        for _ in range(200):
             _, _, terminated, _, _ = envs.step(expert_actions(envs))
             assert not terminated.any()
     env: Any = gymnasium.make("yieldrl/HiddenCartPole-v1")
@@ -109,10 +102,9 @@ def test_models_of_worlds_that_begin_change_and_no_others(mode: AutoresetMode) -
     assert (envs.parameters != first).all(0).tolist() == ended.tolist()
 
 
-@pytest.mark.parametrize("name", ["Hopper"])
-def test_physics_is_that_of_worlds_made_with_these_parameters(name: str) -> None:
+def test_physics_is_that_of_worlds_made_with_these_parameters() -> None:
     """Bitwise, though constants were derived anew for some of the worlds alone."""
-    envs = made(name, 5, max_episode_steps=20)
+    envs = made("Hopper", 5, max_episode_steps=20)
     envs.reset(seed=0)
     envs.world.elapsed = torch.tensor([0, 4, 8, 12, 16])
     chance = torch.manual_seed(0)
@@ -125,7 +117,7 @@ def test_physics_is_that_of_worlds_made_with_these_parameters(name: str) -> None
         envs.step(action())
     again = dict(zip(envs.names, envs.parameters, strict=True))
     plain: Any = gymnasium.make_vec(
-        f"yieldrl/{name}-v1", num_envs=5, threads=1, max_episode_steps=20, **again
+        "yieldrl/Hopper-v1", num_envs=5, threads=1, max_episode_steps=20, **again
     )
     plain.reset(seed=0)
     plain.state = copy.deepcopy(envs.world.state)
@@ -142,30 +134,23 @@ def test_physics_is_that_of_worlds_made_with_these_parameters(name: str) -> None
     assert not running.any()
 
 
-def exact(*numbers: float) -> Tensor:
-    return torch.tensor(numbers, dtype=torch.float64)
-
-
 def test_setting_some_is_setting_all() -> None:
     pytest.importorskip("mujoco", reason="MuJoCo is not installed")
     kwargs: dict[str, Any] = {"num_envs": 3, "threads": 1, "dtype": torch.float64}
     some, full = (gymnasium.make_vec("yieldrl/Hopper-v1", **kwargs) for _ in range(2))
-    old = {"mass_scale": exact(0.5, 1.0, 2.0), "gravity": 9.0}
-    new = {"mass_scale": exact(0.7, 0.8, 0.9), "gravity": 11.0}
-    mixed = {
-        "mass_scale": exact(0.5, 0.8, 2.0),
-        "gravity": exact(9.0, 11.0, 9.0),
-        "gear_scale": exact(1.0, 0.6, 1.0),
-    }
     worlds: Any = (some, full)
+    exact = partial(torch.tensor, dtype=torch.float64)
     for world in worlds:
         world.reset(seed=0)
-    worlds[0].set_parameters(old)
-    where = torch.tensor([False, True, False])
-    worlds[0].set_parameters({**new, "gear_scale": 0.6}, where)
-    worlds[1].vary(**mixed)
-    nobody = torch.zeros(3, dtype=torch.bool)
-    worlds[0].set_parameters({"mass_scale": 5.0}, nobody)
+    worlds[0].set_parameters({"mass_scale": exact([0.5, 1.0, 2.0]), "gravity": 9.0})
+    new = {"mass_scale": exact([0.7, 0.8, 0.9]), "gravity": 11.0, "gear_scale": 0.6}
+    worlds[0].set_parameters(new, torch.tensor([False, True, False]))
+    worlds[1].vary(
+        mass_scale=exact([0.5, 0.8, 2.0]),
+        gravity=exact([9.0, 11.0, 9.0]),
+        gear_scale=exact([1.0, 0.6, 1.0]),
+    )
+    worlds[0].set_parameters({"mass_scale": 5.0}, torch.zeros(3, dtype=torch.bool))
     copied = copy.deepcopy(worlds[0])
     for _ in range(30):
         action = 2 * torch.rand(3, 3, dtype=torch.float64) - 1
