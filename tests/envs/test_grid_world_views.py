@@ -1,7 +1,6 @@
 """Grids as pixels, goals that are held out, and what tells success."""
 
 from itertools import combinations
-from math import comb
 
 import numpy as np
 import pytest
@@ -19,17 +18,6 @@ def seen(num_envs=1, **kwargs):
     envs = GoToVectorEnv(num_envs, view="pixels", **kwargs)
     obs, _ = envs.reset(seed=0)
     return envs, obs
-
-
-def test_spaces():
-    envs, obs = seen(2, height=3, width=5, cell_pixels=8)
-    space = envs.single_observation_space
-    assert space["rgb"] == Box(0, 255, (24, 40, 3), np.uint8)
-    assert isinstance(space["language"], Utf8Text)
-    assert space["language"].max_bytes == len("go to the yellow triangle")
-    assert obs["rgb"].shape == (2, 24, 40, 3)
-    assert obs["rgb"].dtype == obs["language"].dtype == torch.uint8
-    assert space.contains({key: value[0].numpy() for key, value in obs.items()})
 
 
 @given(
@@ -81,25 +69,6 @@ def test_both_views_are_of_the_same_grid():
             assert torch.equal(fact, same)
 
 
-def test_the_picture_does_not_know_the_goal():
-    envs, _ = seen(3)
-    envs.state = {key: x[..., :1].expand_as(x) for key, x in envs.state.items()}
-    envs.state["goal"] = torch.arange(3)
-    obs = envs.observe(envs.state)
-    assert torch.equal(obs["rgb"][0], obs["rgb"][1])
-    assert torch.equal(obs["rgb"][0], obs["rgb"][2])
-    assert len(set(decode(obs["language"]))) == 3
-
-
-def test_held_out_kinds_leave_every_word_in_use():
-    named = [kind for kind in KINDS if kind not in HELD_OUT]
-    assert len(named) == 9
-    assert {color for color, _ in named} == set(COLORS)
-    assert {shape for _, shape in named} == set(SHAPES)
-    assert len(dict(HELD_OUT)) == 3  # each of another colour, and of another shape
-    assert {shape for _, shape in HELD_OUT} == set(SHAPES)
-
-
 @pytest.mark.parametrize(
     ("goals", "num_objects"), [("seen", 3), ("seen", 12), ("unseen", 1), ("unseen", 3)]
 )
@@ -129,30 +98,6 @@ def _far(numbers, expected):
     return ((share - expected).abs() / std).max()
 
 
-@pytest.mark.parametrize(
-    ("goals", "wrong_reward"), [("all", -2.0), ("seen", 0.0), ("seen", -0.5)]
-)
-def test_the_best_without_listening(goals, wrong_reward):
-    """It counts the objects that could be meant, and goes to one of them or to none."""
-    envs = GoToVectorEnv(20_000, goals=goals, wrong_reward=wrong_reward)
-    envs.reset(seed=1)
-    allowed = torch.isin(envs.state["kinds"], envs._nameable)
-    chance = 1 / allowed.sum(0)
-    best = (chance + (1 - chance) * wrong_reward).clamp(min=0).mean().item()
-    assert best == pytest.approx(envs.deaf_return, abs=0.015)
-
-
-def test_the_best_without_listening_in_numbers():
-    assert GoToVectorEnv(goals="all").deaf_return == 1 / 3
-    # 0, 1 or 2 more of 8 nameable kinds and 3 others: 3, 24 and 28 of 55 ways.
-    assert comb(11, 2) == 55
-    expected = (3 + 24 / 2 + 28 / 3) / 55
-    assert GoToVectorEnv(goals="seen").deaf_return == pytest.approx(expected)
-    # 0, 1 or 2 more of 2 nameable kinds and 9 others: 36, 18 and 1 of 55 ways.
-    expected = (36 + 18 / 2 + 1 / 3) / 55
-    assert GoToVectorEnv(goals="unseen").deaf_return == pytest.approx(expected)
-
-
 def test_success_is_a_step_to_the_right_one():
     for mode in ("SameStep", "NextStep", "Disabled"):
         envs = GoToVectorEnv(2, autoreset_mode=mode, wrong_reward=-1.0)
@@ -166,6 +111,55 @@ def test_success_is_a_step_to_the_right_one():
         assert info["success"].tolist() == [True, False]
 
 
+def test_spaces():
+    envs, obs = seen(2, height=3, width=5, cell_pixels=8)
+    space = envs.single_observation_space
+    assert space["rgb"] == Box(0, 255, (24, 40, 3), np.uint8)
+    assert space["language"] == Utf8Text(len("go to the yellow triangle"))
+    assert obs["rgb"].dtype == obs["language"].dtype == torch.uint8
+    assert space.contains({key: value[0].numpy() for key, value in obs.items()})
+
+
+def test_the_picture_does_not_know_the_goal():
+    envs, _ = seen(3)
+    envs.state = {key: x[..., :1].expand_as(x) for key, x in envs.state.items()}
+    envs.state["goal"] = torch.arange(3)
+    obs = envs.observe(envs.state)
+    assert torch.equal(obs["rgb"], obs["rgb"][:1].expand(3, -1, -1, -1))
+    assert len(set(decode(obs["language"]))) == 3
+
+
+def test_held_out_kinds_leave_every_word_in_use():
+    colors, shapes = zip(*(kind for kind in KINDS if kind not in HELD_OUT), strict=True)
+    assert (len(colors), {*colors}, {*shapes}) == (9, set(COLORS), set(SHAPES))
+    colors, shapes = zip(*HELD_OUT, strict=True)
+    assert len({*colors}) == len({*shapes}) == 3
+
+
+@pytest.mark.parametrize(("goals", "wrong_reward"), [("all", -2.0), ("seen", -0.5)])
+def test_the_best_without_listening(goals, wrong_reward):
+    """It counts the objects that could be meant, and goes to one of them or to none."""
+    envs = GoToVectorEnv(20_000, goals=goals, wrong_reward=wrong_reward)
+    envs.reset(seed=1)
+    chance = 1 / torch.isin(envs.state["kinds"], envs._nameable).sum(0)
+    best = (chance + (1 - chance) * wrong_reward).clamp(min=0).mean().item()
+    assert best == pytest.approx(envs.deaf_return, abs=0.015)
+
+
+@pytest.mark.parametrize(
+    ("goals", "expected"),
+    [
+        ("all", 1 / 3),
+        # 0, 1 or 2 more of 8 nameable kinds and 3 others: 3, 24 and 28 of 55 ways.
+        ("seen", (3 + 24 / 2 + 28 / 3) / 55),
+        # 0, 1 or 2 more of 2 nameable kinds and 9 others: 36, 18 and 1 of 55 ways.
+        ("unseen", (36 + 18 / 2 + 1 / 3) / 55),
+    ],
+)
+def test_the_best_without_listening_in_numbers(goals, expected):
+    assert GoToVectorEnv(goals=goals).deaf_return == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(
     ("kwargs", "word"),
     [
@@ -173,6 +167,10 @@ def test_success_is_a_step_to_the_right_one():
         ({"goals": "some"}, "goals"),
         ({"view": "pixels", "cell_pixels": 3}, "cell_pixels"),
         ({"wrong_reward": 1.0}, "wrong_reward"),
+        ({"num_objects": 13}, "num_objects = 13"),
+        ({"height": 2, "width": 2, "num_objects": 4}, "no room for 4 objects"),
+        ({"templates": ["the {color} one"]}, "must name"),
+        ({"templates": []}, "one sentence at least"),
     ],
 )
 def test_what_cannot_be_is_refused(kwargs, word):

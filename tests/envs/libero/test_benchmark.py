@@ -126,13 +126,6 @@ def test_pictures_stand_upright(env):
     np.testing.assert_array_equal(obs["rgb"]["agentview"], seen[:, ::-1])
 
 
-def test_an_episode_ends_with_its_horizon(env):
-    env.reset(seed=0)
-    ends = [env.step(WAITING)[2:4] for _ in range(4)]
-    assert ends == [(False, False)] * 3 + [(False, True)]
-    assert env.spec.max_episode_steps == 4
-
-
 def test_what_cannot_be_is_refused(env):
     env.reset(seed=0)
     for action in (np.full(7, np.nan, np.float32), np.zeros(6, np.float32)):

@@ -125,23 +125,6 @@ def test_other_tasks_are_refused():
             expert._goal(domain)
 
 
-def test_it_goes_on_where_the_hand_was_turned_and_pushed(installed):
-    kwargs = {"suite": "libero_spatial", "task": 2, "cameras": ()}
-    env = gym.make("yieldrl/LIBERO-v1", **kwargs)
-    try:
-        env.reset(seed=0)
-        for step in range(120):
-            action = env.unwrapped.expert()
-            if step in (10, 11, 12):
-                action = np.array([0.5, -0.5, 0.5, 0.8, -0.6, 0.7, 1.0], np.float32)
-            *_, terminated, truncated, info = env.step(action)
-            if terminated or truncated:
-                break
-        assert info["success"]
-    finally:
-        env.close()
-
-
 @pytest.mark.parametrize(
     ("suite", "task", "most"),
     [
