@@ -119,23 +119,6 @@ def test_constants_can_be_learnt() -> None:
         envs.detach()
 
 
-def test_render() -> None:
-    envs = CartPoleVectorEnv(
-        3, render_mode="rgb_array", length=torch.tensor([0.5, 1, 0.5])
-    )
-    envs.reset(seed=0)
-    envs.state = torch.tensor([[0.0, 1, 0], [0, 0, 0], [0, 0, 0.2], [0, 0, 0]])
-    frames = envs.render()
-    assert [frame.shape for frame in frames] == [(400, 600, 3)] * 3
-    assert all(frame.dtype == np.uint8 for frame in frames)
-    assert [frame[299, 300].tolist() for frame in frames[::2]] == [[0, 0, 0]] * 2
-    wood = [(frame == (202, 152, 101)).all(-1).sum() for frame in frames]
-    assert wood[1] > 1.8 * wood[0] > 1000
-    rows, columns = (frames[2] == (202, 152, 101)).all(-1).nonzero()
-    assert columns[rows.argmin()] > 310  # a positive angle leans to the right
-    np.testing.assert_array_equal(envs.render(indices=[2])[0], frames[2])
-
-
 def test_without_velocities_two_numbers_are_left() -> None:
     envs, blind = (CartPoleVectorEnv(5, velocities=flag) for flag in (True, False))
     assert blind.single_observation_space.shape == (2,)

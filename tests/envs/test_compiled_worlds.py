@@ -1,19 +1,22 @@
-"""The worlds' compiled steps are their eager ones.
+"""The worlds' compiled steps are their eager ones, whatever comes in.
 
 They share a file, so that one process loads PyTorch's compiler, once.
 """
 
 from __future__ import annotations
 
+import functools
+import random
 from typing import Any
 
 import gymnasium
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode
-from worlds import blind
+from torch import Tensor
+from worlds import Walk, blind
 
-import yieldrl.envs  # noqa: F401 (registers the environments)
+from yieldrl.envs import check
 
 pytestmark = [
     pytest.mark.slow,  # they compile
@@ -55,3 +58,62 @@ def test_a_compiled_step_is_the_eager_one(name: str, kwargs: Any) -> None:
         assert torch.equal(eager.elapsed, compiled.elapsed)
         ended += int((these[2] | these[3]).sum())
     assert ended or name in ("Taxi", "GoTo")
+
+
+class Slide(Walk):
+    """How hard it is pushed is a parameter."""
+
+    def __init__(self, num_envs: int = 4, force: Any = 1.0, **kwargs: Any) -> None:
+        super().__init__(num_envs, **kwargs)
+        self.force = self.parameter("force", force)
+
+    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return super().dynamics(state, self.force * action)
+
+
+def same_step(eager: Slide, compiled: Slide) -> None:
+    """Step both, and compare all that comes out."""
+    action = torch.linspace(-1, 1, 4)
+    torch.testing.assert_close(eager.step(action), compiled.step(action))
+    torch.testing.assert_close(eager.state, compiled.state)
+
+
+def test_gradients_and_other_parameters_pass_after_a_step_without() -> None:
+    both = blind(Slide()), Slide(compile=True)
+    for envs in both:
+        envs.reset(seed=0)
+    same_step(*both)
+    grads = []
+    for envs in both:
+        start = torch.full((2, 4), 0.1, requires_grad=True)
+        envs.state = start
+        _, reward, *_ = envs.step(torch.full((4,), 0.5))
+        reward.square().sum().backward()
+        grads.append(start.grad)
+        envs.detach()
+    torch.testing.assert_close(*grads)
+    assert grads[0].abs().min() > 0
+    same_step(*both)
+    for force in (torch.tensor(0.25), 2.0, torch.arange(4) / 4):
+        for envs in both:
+            envs.force = force
+        same_step(*both)
+
+
+def test_random_numbers_of_python_cannot_be_compiled() -> None:
+    class Dice(Slide):
+        def dynamics(self, state: Tensor, action: Tensor) -> Any:
+            return super().dynamics(state + random.uniform(0, 1), action)
+
+    envs = Dice(compile=True)
+    envs.reset(seed=0)
+    with pytest.raises(Exception, match="it draws Python's random numbers"):
+        envs.step(torch.zeros(4))
+
+
+def test_they_pass_the_conformance_test(monkeypatch) -> None:
+    """It makes nine of them: here traced, but not turned into code, which is long."""
+    traced = functools.partial(torch.compile, backend="eager")
+    compile_as = lambda function, **_: traced(function, fullgraph=True)  # noqa: E731
+    monkeypatch.setattr(torch, "compile", compile_as)
+    check(Slide(4, compile=True, max_episode_steps=20), steps=30)

@@ -197,7 +197,7 @@ def at_random(envs: Any) -> Any:
 @pytest.mark.parametrize(("minimal", "sticky"), [(True, 0.1), (False, 0.5)])
 def test_a_step_is_the_packages(name: str, minimal: bool, sticky: float) -> None:
     options = {"sticky_action_prob": sticky, "difficulty_ramping": minimal}
-    envs = make(name, 16, minimal_actions=minimal, **options)
+    envs = make(name, 8, minimal_actions=minimal, **options)
     rewards, ends = play(name, envs, at_random(envs), 150, **options)
     assert rewards.sum() > 0
     assert ends.any() == (name != "Freeway")
@@ -285,15 +285,14 @@ def test_choices_of_one_number_are_fair_and_independent() -> None:
     assert ((counts - expected) ** 2 / expected).sum() < 92  # 99.99 % of chi-square(47)
 
 
-@pytest.mark.parametrize("name", ["Freeway", "Seaquest"])
-def test_a_saved_game_goes_on(name: str) -> None:
-    envs = make(name, 9)
+def test_a_saved_game_goes_on() -> None:
+    envs = make("Seaquest", 9)
     envs.reset(seed=3)
     choose = at_random(envs)
     actions = [choose(None) for _ in range(60)]
     for action in actions[:30]:
         envs.step(action)
-    other = make(name, 9)
+    other = make("Seaquest", 9)
     other.load_state_dict(envs.state_dict())
     for action in actions[30:]:
         these, those = envs.step(action), other.step(action)

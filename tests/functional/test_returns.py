@@ -1,8 +1,5 @@
 """Advantages and returns: exact numbers by hand, then a slow reference."""
 
-import doctest
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -107,28 +104,6 @@ def test_by_hand_with_both_kinds_of_end():
     assert advantage.squeeze(1).tolist() == [first, over, cut, last]
 
 
-def test_truncation_bootstraps_and_termination_does_not():
-    one, no, yes = column(1), flags(0), flags(1)
-    arguments = {"gamma": 0.5, "gae_lambda": 1.0}
-    value, next_value = column(3), column(10)
-    terminated = gae(one, value, next_value, yes, no, **arguments)
-    truncated = gae(one, value, next_value, no, yes, **arguments)
-    both = gae(one, value, next_value, yes, yes, **arguments)
-    assert terminated.item() == 1 - 3
-    assert truncated.item() == 1 + 5 - 3
-    assert both.item() == 1 - 3, "a state that is both has no future"
-
-
-def test_the_next_episode_does_not_leak_into_the_last():
-    reward, no = column(0, 1000), flags(0, 0)
-    for kind in ("terminated", "truncated"):
-        ends = {"terminated": no, "truncated": no, kind: flags(1, 0)}
-        advantage = gae(
-            reward, 0 * reward, 0 * reward, **ends, gamma=0.99, gae_lambda=1.0
-        )
-        assert advantage.squeeze(1).tolist() == [0, 1000]
-
-
 @FEW
 @given(data=rollouts(), gamma=GAMMAS, gae_lambda=LAMBDAS)
 def test_equals_the_definition(data, gamma, gae_lambda):
@@ -188,39 +163,6 @@ def test_both_autoreset_modes_give_the_same(lengths, kinds, open_end, seed, gae_
     got = gae(*tensors(next_step, *ALL), 0.9, gae_lambda, *tensors(next_step, "valid"))
     kept = got[torch.from_numpy(next_step["valid"])].unsqueeze(1)
     torch.testing.assert_close(kept, expected, rtol=0, atol=0)
-
-
-@FEW
-@given(data=rollouts(), gamma=GAMMAS)
-def test_lambda_zero_is_the_td_error(data, gamma):
-    reward, value, next_value, terminated, truncated = tensors(data, *ALL)
-    td_error = reward + gamma * next_value * ~terminated - value
-    advantage = gae(reward, value, next_value, terminated, truncated, gamma, 0.0)
-    assert torch.equal(advantage, td_error)
-
-
-@FEW
-@given(data=rollouts(), gamma=GAMMAS)
-def test_lambda_one_is_the_return_less_the_value(data, gamma):
-    # True where V' is the value of the following row, as it is within an episode.
-    ends = data["terminated"] | data["truncated"]
-    following = np.roll(data["value"], -1, axis=0)
-    within = ~ends
-    within[-1] = False
-    data["next_value"] = np.where(within, following, data["next_value"])
-    reward, value, next_value, terminated, truncated = tensors(data, *ALL)
-    advantage = gae(reward, value, next_value, terminated, truncated, gamma, 1.0)
-    monte_carlo = discounted_returns(reward, next_value, terminated, truncated, gamma)
-    torch.testing.assert_close(advantage + value, monte_carlo, rtol=1e-4, atol=1e-4)
-
-
-def test_environments_do_not_mix():
-    data = {name: torch.randn(5, 3) for name in ALL[:3]}
-    data |= {name: torch.rand(5, 3) < 0.3 for name in ALL[3:]}
-    together = gae(*data.values(), 0.9, 0.9)
-    for n in range(3):
-        alone = gae(*(x[:, n : n + 1] for x in data.values()), 0.9, 0.9)
-        assert torch.equal(together[:, n : n + 1], alone)
 
 
 def test_critics_get_no_gradient_through_their_own_targets():
@@ -380,13 +322,6 @@ def test_returns_equal_the_definition(data, gamma):
     np.testing.assert_allclose(returned, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_returns_are_plain_sums_without_a_critic():
-    no = flags(0, 0, 0)
-    zeros = column(0, 0, 0)
-    returned = discounted_returns(column(1, 1, 1), zeros, no, no, gamma=1.0)
-    assert returned.squeeze(1).tolist() == [3, 2, 1]
-
-
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_no_look_at_the_numbers(device):
     """On "meta" there are no numbers: whatever synchronises with a GPU raises there."""
@@ -419,10 +354,3 @@ def test_n_step_returns_equal_the_definition(data, n, gamma):
             assert steps[b] == length
             assert float(returned[b]) == pytest.approx(expected, abs=1e-4)
             assert float(discount[b]) == pytest.approx(gamma**length)
-
-
-@pytest.mark.parametrize("module", ["returns", "gae"])
-def test_the_examples_are_run(module):
-    result = doctest.testmod(sys.modules[f"yieldrl.functional.{module}"])
-    assert result.attempted > 0
-    assert result.failed == 0

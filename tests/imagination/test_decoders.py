@@ -9,62 +9,44 @@ from yieldrl.imagination import make_decoder, symlog
 from yieldrl.networks import make_encoder
 
 
-def decoder_of(space, inputs=6):
-    return make_decoder(space, make_encoder(space), inputs, [8])
+def decoder_of(space):
+    """One whose answers are all zero."""
+    decoder = make_decoder(space, make_encoder(space), 6, [8])
+    for parameter in list(decoder.parameters()):
+        torch.nn.init.zeros_(parameter)
+    return decoder
 
 
 @pytest.mark.parametrize(
-    ("shape", "maps"),
-    [
-        ((10, 10, 4), (4, 10, 10)),
-        ((3, 12, 9), (3, 12, 9)),
-        ((64, 61, 3), (3, 64, 61)),
-    ],
+    ("shape", "maps"), [((10, 10, 4), (4, 10, 10)), ((3, 64, 61), (3, 64, 61))]
 )
 def test_images_come_back_in_their_size(shape, maps):
-    decoder = decoder_of(Box(0, 255, shape, np.uint8))
+    space = Box(0, 255, shape, np.uint8)
+    encoder = make_encoder(space)
+    decoder = make_decoder(space, encoder, 6, [8])
+    own = {id(p) for p in decoder.parameters()}
+    assert not own & {id(p) for p in encoder.parameters()}
     obs = torch.full((2, *shape), 51, dtype=torch.uint8)
     assert decoder(torch.zeros(2, 6)).shape == (2, *maps)
-    expected = torch.full((2, *maps), 0.2)
-    torch.testing.assert_close(decoder.target(obs), expected)
+    torch.testing.assert_close(decoder.target(obs), torch.full((2, *maps), 0.2))
 
 
 def test_an_images_loss_is_summed_over_its_pixels():
     decoder = decoder_of(Box(0, 1, (10, 10, 4), np.bool_))
-    for parameter in list(decoder.parameters()):
-        torch.nn.init.zeros_(parameter)
     obs = torch.zeros(2, 10, 10, 4, dtype=torch.bool)
     obs[1, :3, 0, 0] = True
     assert decoder.loss(torch.zeros(2, 6), obs).tolist() == [0.0, 3.0]
 
 
-def test_numbers_are_read_by_their_logarithm():
+def test_numbers_are_read_by_their_logarithm_and_entries_add_up():
     decoder = decoder_of(Box(-np.inf, np.inf, (2,), np.float32))
     obs = torch.tensor([[3.0, -100.0]])
     assert torch.equal(decoder.target(obs), symlog(obs))
-    for parameter in list(decoder.parameters()):
-        torch.nn.init.zeros_(parameter)
     by_hand = np.log(4.0) ** 2 + np.log(101.0) ** 2
     assert decoder.loss(torch.zeros(1, 6), obs).item() == pytest.approx(by_hand)
-
-
-def test_entries_of_a_dict_add_up():
-    space = Dict({"a": Box(-1, 1, (2,), np.float32), "b": Discrete(3)})
-    decoder = decoder_of(space)
-    for parameter in list(decoder.parameters()):
-        torch.nn.init.zeros_(parameter)
+    decoder = decoder_of(Dict({"a": Box(-1, 1, (2,), np.float32), "b": Discrete(3)}))
     obs = {"a": torch.zeros(1, 2), "b": torch.tensor([2])}
-    assert {k: v.shape for k, v in decoder(torch.zeros(1, 6)).items()} == {
-        "a": (1, 2),
-        "b": (1, 3),
-    }
+    shapes = {k: v.shape for k, v in decoder(torch.zeros(1, 6)).items()}
+    assert shapes == {"a": (1, 2), "b": (1, 3)}
     assert decoder.loss(torch.zeros(1, 6), obs).item() == pytest.approx(np.log(2) ** 2)
     assert decoder.target(obs)["b"].tolist() == [[0, 0, pytest.approx(np.log(2))]]
-
-
-def test_the_encoder_is_no_part_of_it():
-    space = Box(0, 255, (84, 84, 3), np.uint8)
-    encoder = make_encoder(space)
-    decoder = make_decoder(space, encoder, 6, [8])
-    own = {id(p) for p in decoder.parameters()}
-    assert not own & {id(p) for p in encoder.parameters()}

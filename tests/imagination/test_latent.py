@@ -50,25 +50,20 @@ class TestUnroll:
         assert torch.equal(seen.memory[0, 1], torch.zeros(6))
         torch.testing.assert_close(seen.state[2:, :1], alone.state)
         assert seen.state.shape == (4, 2, 6 + 12)
+        assert model._log_p(torch.tensor([[1e4, 0, 0, 0] * 3])).exp().min() > 0.002
 
     def test_it_is_step_by_step_what_acting_does(self):
         model, data = model_of(), sequences([[YES, YES], [NO, NO], [NO, NO]])
-        seen = model.unroll(data)
-        memory = torch.zeros(2, 6)
+        later = data.clone()
+        later["memory"][1:] += 1  # that before the first step alone counts
+        seen, memory = model.unroll(later), torch.zeros(2, 6)
+        assert torch.equal(seen.state, model.unroll(data).state)
         for t, row in enumerate(data):
             state, log_p = model.see(memory, model.features(row["obs"]))
             torch.testing.assert_close(state, seen.state[t])
             torch.testing.assert_close(log_p, seen.log_p[t])
             memory = model.remember(state, row["action"])
             torch.testing.assert_close(memory, seen.after[t])
-
-    def test_only_the_memory_before_the_first_step_counts(self):
-        model, data = model_of(), sequences([[NO], [NO]])
-        other = data.clone()
-        other["memory"][1] += 1
-        assert torch.equal(model.unroll(data).state, model.unroll(other).state)
-        other["memory"][0] += 1
-        assert not torch.equal(model.unroll(data).state, model.unroll(other).state)
 
 
 class TestStates:
@@ -85,11 +80,6 @@ class TestStates:
         p = 0.99 * logits.unflatten(-1, (3, 4)).softmax(-1) + 0.01 / 4
         (expected,) = torch.autograd.grad((p.flatten(1) * weight).sum(), logits)
         torch.testing.assert_close(found, expected)
-
-    def test_no_choice_is_impossible(self):
-        logits = torch.tensor([[1e4, 0.0, 0.0, 0.0] * 3])
-        p = model_of()._log_p(logits).exp()
-        assert p[0, 0].tolist() == pytest.approx([0.9925, 0.0025, 0.0025, 0.0025])
 
     def test_an_action_beyond_its_bound_is_the_bound(self):
         model = model_of(Box(-2, 2, (1,), np.float32))
@@ -154,29 +144,16 @@ class TestLoss:
         assert logs["outcome_loss"].item() == pytest.approx(expected, rel=1e-5)
 
 
-class TestThreeClasses:
-    """Reward and end as one question."""
-
-    def data(self):
-        data = sequences([[YES, YES], [NO, NO]])
-        data["terminated"] = torch.tensor([[NO, NO], [YES, YES]])
-        data["reward"] = torch.tensor([[0.0, 0.0], [1.0, 0.0]])
-        return data
-
-    def test_at_first_all_three_are_as_likely(self):
-        model, rng = model_of(outcome="three_classes"), torch.Generator()
-        _, state, logs = model.loss(self.data(), rng)
-        assert float(logs["outcome_loss"]) == pytest.approx(math.log(3))
-        found = model.predict(state[0], torch.tensor([0, 1]))
-        outcome = model.outcome(found.outcome)
-        assert outcome.reward.tolist() == pytest.approx([1 / 3] * 2)
-        assert outcome.end.tolist() == pytest.approx([2 / 3] * 2)
-
-    def test_other_rewards_are_refused(self):
-        model, data = model_of(outcome="three_classes"), self.data()
-        data["reward"][1, 0] = 2.0
-        with pytest.raises(ValueError, match="rewards of 0 and 1 alone, got 2"):
-            model.loss(data, torch.Generator())
-        data["reward"][:, 0] = torch.tensor([1.0, 0.0])
-        with pytest.raises(ValueError, match="none of the three classes"):
-            model.loss(data, torch.Generator())
+def test_reward_and_end_as_one_question():
+    model, data = model_of(outcome="three_classes"), sequences([[YES, YES], [NO, NO]])
+    data["terminated"] = torch.tensor([[NO, NO], [YES, YES]])
+    data["reward"] = torch.tensor([[0.0, 0.0], [1.0, 0.0]])
+    _, state, logs = model.loss(data, torch.Generator())
+    assert float(logs["outcome_loss"]) == pytest.approx(math.log(3))
+    found = model.predict(state[0], torch.tensor([0, 1]))
+    outcome = model.outcome(found.outcome)
+    assert outcome.reward.tolist() == pytest.approx([1 / 3] * 2)
+    assert outcome.end.tolist() == pytest.approx([2 / 3] * 2)
+    data["reward"][1, 0] = 2.0
+    with pytest.raises(ValueError, match="rewards of 0 and 1 alone, got 2"):
+        model.loss(data, torch.Generator())

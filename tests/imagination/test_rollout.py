@@ -80,14 +80,9 @@ class TestImagine:
         assert (segment["policy_version"] == 7).all()
         assert segment["value"].T.tolist()[0] == [0, 10, 20]
         assert imagined_return(segment).tolist() == [6, 5, 3]
-
-    def test_the_horizon_cuts_what_goes_on(self):
-        segment = segment_of(horizon=2)
-        assert segment["truncated"].tolist() == [[False] * 3, [True, False, False]]
-        assert segment["terminated"].tolist() == [
-            [False, False, True],
-            [False, True, False],
-        ]
+        segment = segment_of(horizon=2)  # which cuts what goes on
+        assert segment["truncated"].T.tolist() == [[False, True]] + [[False] * 2] * 2
+        assert segment["terminated"].T.tolist() == [row[:2] for row in end]
 
     def test_of_three_classes_the_reward_is_that_of_the_drawn_one(self):
         parts = {"gamma": 0.5, "generator": torch.Generator().manual_seed(0)}
@@ -98,11 +93,8 @@ class TestImagine:
         assert 0 < reward[ended].mean() < 1
 
     def test_an_uncertain_end_discounts(self):
-        world = Line(sharpness=1.0)
-        obs = torch.zeros(1, 1)
-        segment = imagine(
-            world, onward, obs, 3, gamma=0.5, generator=GENERATOR, soft=True
-        )
+        options = {"gamma": 0.5, "generator": GENERATOR, "soft": True}
+        segment = imagine(Line(1.0), onward, torch.zeros(1, 1), 3, **options)
         end = torch.sigmoid(torch.tensor([-1.5, -0.5, 0.5]))
         torch.testing.assert_close(segment["discount"][:, 0], 0.5 * (1 - end))
         reached = [1.0, 1 - end[0], (1 - end[0]) * (1 - end[1])]
@@ -113,14 +105,9 @@ class TestImagine:
 
     def test_gradients_flow_into_the_first_action(self):
         push = torch.tensor([[0.5]], requires_grad=True)
-        segment = imagine(
-            Line(),
-            lambda obs, generator: {"action": push.expand_as(obs)},
-            torch.zeros(1, 1),
-            3,
-            gamma=0.5,
-            generator=GENERATOR,
-        )
+        policy = lambda obs, generator: {"action": push.expand_as(obs)}  # noqa: E731
+        options = {"gamma": 0.5, "generator": GENERATOR}
+        segment = imagine(Line(), policy, torch.zeros(1, 1), 3, **options)
         segment["reward"].sum().backward()
         assert push.grad is not None
         assert push.grad.item() == 1 + 2 + 3
@@ -166,21 +153,17 @@ class TestBuffer:
         with pytest.raises(RuntimeError, match="no episode has 3 steps"):
             buffer.sequences(1, 3)
 
-    def test_each_step_knows_who_imagined_it(self):
+    def test_each_step_has_its_own_discount_and_versions(self):
         buffer = buffer_of()
         for version in (1, 2):
             versions = {"model_version": version, "policy_version": 10 * version}
-            buffer.add(segment_of(horizon=2, **versions))
+            segment = segment_of(horizon=2, **versions)
+            segment["discount"] = torch.tensor([[0.1, 0.2, 0.3]] * 2)
+            buffer.add(segment)
         batch = buffer.sample(100)
         assert torch.equal(batch["policy_version"], 10 * batch["model_version"])
         assert set(batch["model_version"].tolist()) == {1, 2}
-
-    def test_its_own_discount_comes_with_a_sample(self):
-        buffer = buffer_of()
-        segment = segment_of(horizon=2)
-        segment["discount"] = torch.tensor([[0.1, 0.2, 0.3]] * 2)
-        buffer.add(segment)
-        found = buffer.sample(100)["discount"].unique().tolist()
+        found = batch["discount"].unique().tolist()
         assert found == pytest.approx([0.1, 0.2, 0.3])
 
     def test_one_for_a_segment_of_latents(self):
@@ -209,12 +192,12 @@ class TestBuffer:
     def test_what_does_not_fit_is_refused(self):
         with pytest.raises(RuntimeError, match="nothing was imagined yet"):
             buffer_of().segment()
-        for name in ("valid", "model_version"):
-            with pytest.raises(ValueError, match=rf"lacks \['{name}'\]"):
-                buffer_of().add(segment_of(horizon=2).exclude(name))
-        with pytest.raises(ValueError, match="mark them as truncated"):
-            buffer_of().add(segment_of((0.0,) * 3, horizon=3)[:2])
-        with pytest.raises(ValueError, match="choose a capacity of 15 or more"):
-            buffer_of().add(segment_of((-9.0,) * 3, horizon=5))
+        for segment, word in (
+            (segment_of(horizon=2).exclude("valid"), r"lacks \['valid'\]"),
+            (segment_of((0.0,) * 3, horizon=3)[:2], "mark them as truncated"),
+            (segment_of((-9.0,) * 3, horizon=5), "capacity of 15 or more"),
+        ):
+            with pytest.raises(ValueError, match=word):
+                buffer_of().add(segment)
         with pytest.raises(ValueError, match="horizon = 0"):
             segment_of(horizon=0)

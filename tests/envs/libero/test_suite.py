@@ -4,8 +4,7 @@ import importlib.util
 
 import pytest
 
-from yieldrl.algorithms import ppo
-from yieldrl.experiments.suites import SuiteEvaluation, SuiteResults, find_suite
+from yieldrl.experiments.suites import find_suite
 
 LIBERO = "yieldrl/LIBERO-v1"
 
@@ -28,22 +27,3 @@ def test_a_suite_has_all_of_its_tasks_from_their_fixed_first_states(installed):
     }
     with pytest.raises(ValueError, match="there are libero_spatial"):
         find_suite("libero_kitchen", LIBERO)
-
-
-def test_an_episode_is_played_to_its_horizon(installed, tmp_path):
-    config = ppo.Config(
-        env_id=LIBERO,
-        env_kwargs={"cameras": (), "horizon": 3, "suite": "libero_object", "task": 3},
-        num_envs=1,
-        hidden_sizes=(8,),
-        eval_every=0,
-        device="cpu",
-    )
-    name, kwargs = [*find_suite("libero_object", LIBERO).items()][3]
-    results = SuiteResults(tmp_path / "a.json", {"tasks": {name: kwargs}})
-    with ppo.Trainer(config) as trainer:
-        evaluation = SuiteEvaluation(trainer, {name: kwargs}, results, 1)
-        (outcome,) = evaluation
-        evaluation.close()
-    assert (outcome.task, outcome.number) == (name, 0)
-    assert (outcome.length, outcome.success, outcome.episode_return) == (3, False, 0)
