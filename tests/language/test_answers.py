@@ -131,31 +131,3 @@ class Even(SumsVectorEnv):
 
     def grade(self, state, answer):
         return (answer[:, 0] % 2 == 0).float()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["ppo", "reinforce"])
-def test_both_learn_to_write(name):
-    fields = FIELDS | {"num_envs": 64, "total_steps": 64 * 60}
-    fields |= {"learning_rate": 3e-3}
-    if name == "ppo":
-        config, trainer_class = ppo.Config(**fields | PPO), ppo.Trainer
-        model = functools.partial(small, AnswerCritic)
-    else:
-        config = reinforce.Config(**fields, num_episodes=64)
-        trainer_class, model = reinforce.Trainer, functools.partial(small, AnswerPolicy)
-    with trainer_class(config, model=model, envs=Even(64)) as trainer:
-        before = rewarded(trainer.model)
-        for _ in trainer():
-            pass
-        assert before < 0.75
-        assert rewarded(trainer.model) > before + 0.2
-
-
-def rewarded(model):
-    """The mean reward of 512 answers that are drawn."""
-    envs = Even(512)
-    obs, _ = envs.reset(seed=0)
-    action, _ = model.sample(obs, torch.Generator().manual_seed(1))
-    length = envs.single_action_space.shape[-1]
-    return envs.step(model.tokenizer.to_bytes(action, length))[1].mean().item()

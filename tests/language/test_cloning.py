@@ -27,10 +27,6 @@ def trainer(env_id="yieldrl/Sums-v1", model=SMALL, **options):
     return behavior_cloning.Trainer(behavior_cloning.Config(**fields), model=model)
 
 
-def trained(made):
-    return [log["logs"] for log in made() if log["log_type"] == "train"]
-
-
 def test_where_actions_are_text_the_policy_writes():
     made = trainer(model=None)
     assert isinstance(made.model, TokenPolicy)
@@ -73,7 +69,7 @@ def test_what_was_shown_is_learned():
         learning_rate=1e-2,
         anneal_learning_rate=False,
     )
-    logs = trained(made)
+    logs = [log["logs"] for log in made() if log["log_type"] == "train"]
     assert float(logs[-1]["log_likelihood"]) > -0.1 > float(logs[0]["log_likelihood"])
     answers = made.agent.predict({"prompt": ["0+0=", "0+1=", "1+0=", "1+1="]})
     assert decode(answers) == ["0", "1", "1", "2"]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from answers import pairs_of, texts
 from gymnasium.spaces import Dict
 from tensordict import TensorDict
 
@@ -21,7 +22,6 @@ pytest.importorskip("peft", reason=reason)
 
 SPACES = Dict(prompt=Utf8Text(8)), Utf8Text(6)
 PROMPTS = ["17+25=", "1+2=", "go", "80+19="]
-KINDS = ["gpt2", "llama"]
 
 
 def own_tokenizer(**special):
@@ -40,24 +40,15 @@ def own_tokenizer(**special):
     return transformers.PreTrainedTokenizerFast(tokenizer_object=pairs, **special)
 
 
-def network(kind, size):
-    torch.manual_seed(0)
-    if kind == "gpt2":
-        sizes = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32}
-        config = transformers.GPT2Config(
-            vocab_size=size, eos_token_id=0, bos_token_id=0, **sizes
-        )
-        return transformers.GPT2LMHeadModel(config)
-    config = transformers.LlamaConfig(
-        vocab_size=size,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        eos_token_id=0,
-        bos_token_id=0,
-    )
-    return transformers.LlamaForCausalLM(config)
+KINDS = {
+    "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32},
+    "llama": {
+        "hidden_size": 16,
+        "intermediate_size": 24,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +57,10 @@ def folders(tmp_path_factory):
     for kind in KINDS:
         made[kind] = tmp_path_factory.mktemp(kind)
         tokenizer = own_tokenizer(eos_token="<end>")
-        model = network(kind, len(tokenizer))
+        ends = {"eos_token_id": 0, "bos_token_id": 0, "vocab_size": len(tokenizer)}
+        config = transformers.AutoConfig.for_model(kind, **KINDS[kind], **ends)
+        torch.manual_seed(0)
+        model = transformers.AutoModelForCausalLM.from_config(config)
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(0.1 * torch.randn_like(parameter))
@@ -129,6 +123,8 @@ def test_answers_come_back_as_bytes():
     assert (tokens[0] != tokenizer.end).sum() < len("the sum is")  # byte pairs
     assert torch.equal(tokenizer.to_bytes(tokens, 12), text)
     assert decode(tokenizer.to_bytes(tokens, 4)) == ["the ", "42", "", "grö"]
+    with pytest.raises(ValueError, match="has no eos_token"):
+        HuggingFaceTokenizer(own_tokenizer())
     after = tokens.clone()
     after[1, 5:] = 7
     assert torch.equal(tokenizer.to_bytes(after, 12), text)
@@ -152,52 +148,21 @@ def test_dropout_never_works(folders):
     assert torch.equal(model.evaluate_actions(obs, action)[0], before)
 
 
-def test_adapters_are_trained_alone(folders):
-    plain = policy(folders["llama"])
-    model = policy(folders["llama"], lora_rank=2, lora_targets=("q_proj", "v_proj"))
-    obs = asked()
-    action = plain.predict(obs)
-    expected, *_ = plain.evaluate_actions(obs, action)
-    found, *_ = model.evaluate_actions(obs, action)
-    assert torch.equal(found, expected)  # adapters begin at zero
-    trained = [name for name, p in model.named_parameters() if p.requires_grad]
-    assert len(trained) == 2 * 2 * 2  # layers, targets, A and B
-    assert all("lora_" in name for name in trained)
-    found.sum().backward()
-
-
-def compared(model, better, worse):
-    """Pairs `[B, 2, 1]` of answers to one prompt."""
-    size = (len(better), 2, 1)
-    answers = [text for pair in zip(better, worse, strict=True) for text in pair]
-    text = torch.from_numpy(SPACES[1].encode(answers))
-    data = {
-        "obs": TensorDict(asked(["1+2="] * len(answers)), len(answers)).view(size),
-        "action": model.tokenizer.to_tokens(text).view(*size, -1),
-        "valid": torch.ones(size, dtype=torch.bool),
-    }
-    return TensorDict(data, size)
-
-
 def test_a_reward_model_is_made_of_one(folders):
     """GPT-2 names the next token by the weights that it reads tokens by."""
     writer = policy(folders["gpt2"])
     before = {k: v.clone() for k, v in writer.state_dict().items()}
     model = RewardModel(writer)
-    pairs = compared(writer, ["3", "3", "3"], ["4", "12", "7"])
-    loss, _ = model.loss(pairs)
-    assert loss.item() == pytest.approx(math.log(2))
+    pairs = pairs_of(writer, ["3", "3", "3"], ["4", "12", "7"])
+    assert model.loss(pairs)[0].item() == pytest.approx(math.log(2))
     logs = list(model.fit(pairs, num_epochs=40, batch_size=3, learning_rate=1e-2))
     assert float(logs[-1]["loss"]) < 0.1
-    three, four = torch.from_numpy(SPACES[1].encode(["3", "4"])).unsqueeze(1)
+    three, four = texts(6, "3", "4").unsqueeze(1)
     assert model.judge(asked(["1+2="]), three) > model.judge(asked(["1+2="]), four)
     together = model.judge(asked(["1+2=", "17+25="]), three.expand(2, -1))
     alone = model.judge(asked(["1+2="]), three)
     torch.testing.assert_close(together[:1], alone)
     assert all(torch.equal(writer.state_dict()[k], v) for k, v in before.items())
-
-
-def test_a_reward_model_trains_adapters_and_its_head(folders):
     writer = policy(folders["llama"], lora_rank=2, lora_targets=("q_proj",))
     trained = {n for n, p in RewardModel(writer).named_parameters() if p.requires_grad}
     assert len(trained) == 2 * 1 * 2 + 1  # layers, targets, A and B, and the head
@@ -206,21 +171,22 @@ def test_a_reward_model_trains_adapters_and_its_head(folders):
     assert all(p.requires_grad for p in frozen.parameters())
 
 
-def test_a_tokenizer_without_an_end_is_refused():
-    with pytest.raises(ValueError, match="has no eos_token"):
-        HuggingFaceTokenizer(own_tokenizer())
-
-
-def test_adapters_are_saved_alone(folders, tmp_path):
-    model = policy(folders["llama"], lora_rank=2)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.requires_grad:
-                parameter.add_(0.3)
-    save_adapters(model, tmp_path / "adapters")
+def test_adapters_are_trained_and_saved_alone(folders, tmp_path):
     plain, obs = policy(folders["llama"]), asked()
-    action = model.predict(obs)
-    expected, *_ = model.evaluate_actions(obs, action)
-    assert not torch.equal(plain.evaluate_actions(obs, action)[0], expected)
+    model = policy(folders["llama"], lora_rank=2, lora_targets=("q_proj", "v_proj"))
+    action = plain.predict(obs)
+    expected, *_ = plain.evaluate_actions(obs, action)
+    found, *_ = model.evaluate_actions(obs, action)
+    assert torch.equal(found, expected)  # adapters begin at zero
+    trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    assert len(trained) == 2 * 2 * 2  # layers, targets, A and B
+    assert all("lora_" in name for name in trained)
+    found.sum().backward()
+    with torch.no_grad():
+        for parameter in trained.values():
+            parameter.add_(0.3)
+    save_adapters(model, tmp_path / "adapters")
+    other, *_ = model.evaluate_actions(obs, action)
+    assert not torch.equal(other, expected)
     loaded = load_adapters(plain, tmp_path / "adapters")
-    assert torch.equal(loaded.evaluate_actions(obs, action)[0], expected)
+    assert torch.equal(loaded.evaluate_actions(obs, action)[0], other)

@@ -60,15 +60,6 @@ def test_sampler_and_learner_agree(options):
     assert model.sampling_gap(data).item() == pytest.approx(0.5, abs=1e-4)
 
 
-def test_in_bfloat16_they_agree_to_its_rounding():
-    model, obs = policy(), asked(PROMPTS * 20)
-    with torch.autocast("cpu", torch.bfloat16):
-        action, log_prob = sampled(model, obs)
-        learned, *_ = model.evaluate_actions(obs, action)
-    assert log_prob.dtype == learned.dtype == torch.float32
-    torch.testing.assert_close(learned, log_prob, rtol=0, atol=0.1)
-
-
 def test_after_the_end_there_is_nothing():
     model, obs = policy(), asked(PROMPTS * 20)
     action, log_prob = sampled(model, obs)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from tensordict import TensorDict
+from answers import pairs_of as pairs_by
+from answers import texts
+from gymnasium.spaces import Dict
 from torch import nn
 
 from yieldrl.foundations import Utf8Text
@@ -17,28 +19,13 @@ from yieldrl.language import RewardModel, policy_for
 
 @functools.cache
 def policy() -> Any:
-    from gymnasium.spaces import Dict
-
     torch.manual_seed(0)
-    spaces = Dict(prompt=Utf8Text(4)), Utf8Text(3)
+    spaces = Dict(prompt=Utf8Text(8)), Utf8Text(3)
     return policy_for(*spaces, d_model=16, num_layers=1, num_heads=2)
 
 
-def texts(length: int, *rows: str) -> torch.Tensor:
-    return torch.from_numpy(Utf8Text(length).encode(rows))
-
-
-def pairs_of(better: list[str], worse: list[str]) -> TensorDict:
-    """Pairs `[B, 2, 1]` of answers to one prompt."""
-    tokenizer, size = policy().tokenizer, (len(better), 2, 1)
-    answers = [text for pair in zip(better, worse, strict=True) for text in pair]
-    prompt = texts(4, *["1+2="] * len(answers))
-    data = {
-        "obs": TensorDict({"prompt": prompt.view(*size, -1)}, size),
-        "action": tokenizer.to_tokens(texts(3, *answers)).view(*size, -1),
-        "valid": torch.ones(size, dtype=torch.bool),
-    }
-    return TensorDict(data, size)
+def pairs_of(better: list[str], worse: list[str]) -> Any:
+    return pairs_by(policy(), better, worse)
 
 
 def test_it_begins_without_a_preference_and_leaves_the_policy() -> None:
