@@ -11,26 +11,10 @@ from axe_playwright_python.base import AXE_SCRIPT
 pytestmark = pytest.mark.slow
 
 PAGES = built_site.addresses() or [built_site.MISSING]
-IN_FULL = (
-    "",
-    "algorithms/",
-    "algorithms/ppo/",
-    "course/",
-    "course/01-what-is-an-agent/",
-    "course/07-double-to-rainbow/",
-    "course/09-actor-critic-and-gae/",
-    "course/14-debugging/",
-    "course/glossary/",
-    "install/",
-    "one_transition/",
-    "quickstart/",
-    "reference/abstractions/",
-    "reference/envs/tables/",
-    "results/",
-    "vla/",
-    "watch/",
-    "worlds/",
-)
+IN_FULL = ["", "algorithms/", "algorithms/ppo/", "course/", "course/glossary/"]
+IN_FULL += ["course/01-what-is-an-agent/", "course/09-actor-critic-and-gae/"]
+IN_FULL += ["one_transition/", "quickstart/", "reference/abstractions/", "results/"]
+IN_FULL += ["vla/", "watch/", "worlds/"]
 """Pages whose accessibility is looked at, some of each kind: each takes seconds."""
 
 VISITS = [(name, mode) for name in PAGES for mode in ("light", "phone")]
@@ -120,11 +104,6 @@ def test_a_page_is_whole(name: str, mode: str, visitor) -> None:
         assert visit.faults + faults == []
 
 
-def test_pages_looked_at_in_full_are_there(folder) -> None:
-    assert set(IN_FULL) <= set(PAGES)
-    assert len(IN_FULL) >= 10
-
-
 def test_faults_are_found(folder, visitor) -> None:
     """A page that has one of each kind, in the site's own clothes."""
     planted = {
@@ -155,3 +134,4 @@ def test_faults_are_found(folder, visitor) -> None:
         found += page.evaluate(AXE, RULES) + visit.faults
     missing = [k for k in planted if not any(f.startswith(k) for f in found)]
     assert missing == [], json.dumps(found, indent=1)
+    assert set(IN_FULL) <= set(PAGES)

@@ -14,13 +14,10 @@ pytestmark = pytest.mark.slow
 ANSWERS = {
     "hyperparameters": ("course/glossary/#hyperparameters", "tuning/"),
     "what is a policy": ("course/glossary/",),
-    "truncation": ("course/glossary/", "time-limits/"),
     "resume training": ("course/glossary/#resume", "runs/#checkpoints"),
-    "seeds": ("course/glossary/", "runs/#seeds"),
     "install": ("install/",),
     "GPU": ("install/#a-gpu", "gpu/"),
     "GAE": ("course/glossary/#gae",),
-    "replay buffer": ("course/glossary/#replay-buffer",),
     "video": ("loggers/#videos-of-the-agent", "gallery/"),
 }
 """What a beginner types, and where the first answer may lead."""
