@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from typing import Any
@@ -38,29 +39,15 @@ HIGHEST: dict[type[TorchVectorEnv], list[float]] = {  # states to look at, and b
     MountainCarVectorEnv: [1.2, 0.07],
     MountainCarContinuousVectorEnv: [1.2, 0.07],
 }
-CONSTANTS: dict[type[TorchVectorEnv], dict[str, float]] = {
-    CartPoleVectorEnv: {
-        "gravity": 9.8,
-        "masscart": 1,
-        "masspole": 0.1,
-        "length": 0.5,
-        "force_mag": 10,
-        "tau": 0.02,
-    },
-    PendulumVectorEnv: {"gravity": 10, "mass": 1, "length": 1, "dt": 0.05},
-    AcrobotVectorEnv: {
-        "gravity": 9.8,
-        "link_mass_1": 1,
-        "link_mass_2": 1,
-        "link_length_1": 1,
-        "link_com_pos_1": 0.5,
-        "link_com_pos_2": 0.5,
-        "link_moi": 1,
-        "dt": 0.2,
-    },
-    MountainCarVectorEnv: {"gravity": 0.0025, "force": 0.001},
-    MountainCarContinuousVectorEnv: {"gravity": 0.0025, "power": 0.0015},
-}
+
+
+def constants(world: type) -> dict[str, float]:
+    """The numbers of its physics, which may differ between environments."""
+    defaults = {k: p.default for k, p in inspect.signature(world).parameters.items()}
+    numbers = {k: v for k, v in defaults.items() if isinstance(v, float) and v > 0}
+    return {k: v for k, v in numbers.items() if not k.startswith("high")}
+
+
 each = pytest.mark.parametrize("world", ORIGINALS)
 
 
@@ -208,9 +195,10 @@ def test_gradient_of_a_step_equals_finite_differences(world: type) -> None:
 @each
 def test_constants_per_environment_equal_separate_environments(world: type) -> None:
     n, rng = 4, np.random.default_rng(0)
+    assert constants(world)
     drawn = {
         k: torch.as_tensor(v * rng.uniform(0.7, 1.4, n))
-        for k, v in CONSTANTS[world].items()
+        for k, v in constants(world).items()
     }
     together = world(n, dtype=torch.float64, **drawn)
     together.reset(seed=list(range(n)))
@@ -230,7 +218,7 @@ def test_constants_per_environment_equal_separate_environments(world: type) -> N
     plain.reset(seed=0)
     state, action = anything(plain, 3)
     expected, *_ = plain.dynamics(state * 0.4, torch.as_tensor(action))
-    for name, value in CONSTANTS[world].items():  # each has an effect
+    for name, value in constants(world).items():  # each has an effect
         with pytest.raises(ValueError, match="give one number, or 2 of them"):
             world(2, **{name: torch.ones(3)})
         other = world(8, dtype=torch.float64, **{name: 1.2 * value})

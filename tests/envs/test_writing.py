@@ -31,16 +31,6 @@ def asked(kind, *operands, **kwargs):
     return envs
 
 
-def all_pairs(kind):
-    """Every sum of two numbers up to 99."""
-    number = torch.arange(100)
-    return asked(kind, *torch.cartesian_prod(number, number).tolist())
-
-
-def prompts(envs):
-    return decode(envs.observe(envs.state)["prompt"])
-
-
 @given(MANY, st.integers(6, 9))
 def test_numbers_are_written_as_python_writes_them(numbers, width):
     written = digits(torch.tensor(numbers), width)
@@ -64,21 +54,31 @@ def test_parts_are_joined_without_gaps():
     assert decode(joined(parts, 2)) == ["7+", "42"]
 
 
-@pytest.mark.parametrize("kind", [SumsVectorEnv, StepsVectorEnv])
-def test_every_sum_is_asked_for_as_it_is_read(kind):
-    envs = all_pairs(kind)
-    assert prompts(envs) == [f"{a}+{b}=" for a in range(100) for b in range(100)]
-    assert envs.observe(envs.state)["prompt"].shape == (10_000, 6)
+def by_columns(left, right):
+    """The expert's answer by Python."""
+    ones = left % 10 + right % 10
+    tens = left // 10 + right // 10 + ones // 10
+    return f"<t>{ones} {tens}</t>{left + right}"
 
 
-def test_the_expert_knows_every_sum():
-    envs = all_pairs(SumsVectorEnv)
-    assert decode(envs.expert()) == [str(a + b) for a in range(100) for b in range(100)]
+@pytest.mark.parametrize(
+    ("kind", "answer"),
+    [(SumsVectorEnv, lambda a, b: str(a + b)), (StepsVectorEnv, by_columns)],
+)
+def test_every_sum_is_asked_for_and_the_expert_knows_it(kind, answer):
+    number = torch.arange(100)
+    envs = asked(kind, *torch.cartesian_prod(number, number).tolist())
+    prompt = envs.observe(envs.state)["prompt"]
+    assert decode(prompt) == [f"{a}+{b}=" for a in range(100) for b in range(100)]
+    assert prompt.shape == (10_000, 6)
+    expected = [answer(a, b) for a in range(100) for b in range(100)]
+    assert decode(envs.expert()) == expected
     _, reward, terminated, truncated, info = envs.step(envs.expert())
     assert (reward == 1).all()
     assert terminated.all()
     assert not truncated.any()
     assert info["success"].all()
+    assert info.get("formatted", terminated).all()
 
 
 def test_an_answer_is_right_or_wrong():
@@ -114,6 +114,9 @@ def test_there_is_room_for_the_longest():
         envs = SumsVectorEnv(max_operand=largest)
         assert envs.single_observation_space["prompt"].max_bytes == prompt
         assert envs.single_action_space.max_bytes == answer
+    envs = asked(StepsVectorEnv, (999, 999), max_operand=999)
+    assert decode(envs.expert()) == ["<t>18 19 19</t>1998"]
+    assert envs.single_action_space.max_bytes == len("<t>18 19 19</t>1998") + 1
 
 
 REWARDS = {
@@ -136,23 +139,6 @@ REWARDS = {
 }
 
 
-def by_columns(left, right):
-    """The expert's answer by Python."""
-    tens, ones = divmod(left + right, 10)
-    ones = left % 10 + right % 10
-    tens = left // 10 + right // 10 + ones // 10
-    return f"<t>{ones} {tens}</t>{left + right}"
-
-
-def test_the_expert_adds_column_by_column():
-    envs = all_pairs(StepsVectorEnv)
-    expected = [by_columns(a, b) for a in range(100) for b in range(100)]
-    assert decode(envs.expert()) == expected
-    _, reward, *_, info = envs.step(envs.expert())
-    assert (reward == 1).all()
-    assert info["formatted"].all()
-
-
 def test_the_format_pays_less_than_the_answer():
     envs = asked(StepsVectorEnv, *[(17, 25)] * len(REWARDS))
     rows = np.stack([envs.single_action_space.encode(answer) for answer in REWARDS])
@@ -161,12 +147,6 @@ def test_the_format_pays_less_than_the_answer():
     assert rewards.tolist() == pytest.approx(expected)
     assert info["success"].tolist() == [reward == 1 for reward in expected]
     assert info["formatted"].tolist() == [reward > 0 for reward in expected]
-
-
-def test_the_expert_has_room():
-    envs = asked(StepsVectorEnv, (999, 999), max_operand=999)
-    assert decode(envs.expert()) == ["<t>18 19 19</t>1998"]
-    assert envs.single_action_space.max_bytes == len("<t>18 19 19</t>1998") + 1
 
 
 def test_what_is_refused():
