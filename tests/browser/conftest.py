@@ -1,19 +1,15 @@
 """The built site, served on this machine to a real browser that asks nobody else."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import built_site
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 SIZES = {"light": (1280, 900), "dark": (1280, 900), "phone": (390, 844)}
@@ -22,12 +18,12 @@ SIZES = {"light": (1280, 900), "dark": (1280, 900), "phone": (390, 844)}
 class Quiet(SimpleHTTPRequestHandler):
     """Serves files, and writes no line about each."""
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
 
 @pytest.fixture(scope="session")
-def folder() -> Path:
+def folder():
     """Where the site lies that `make docs` has built."""
     if built_site.FOLDER is None:
         pytest.skip(built_site.MISSING)
@@ -35,7 +31,7 @@ def folder() -> Path:
 
 
 @pytest.fixture(scope="session")
-def address(folder: Path) -> Iterator[str]:
+def address(folder):
     """The site's root, as a browser asks for it."""
     handler = partial(Quiet, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -45,7 +41,7 @@ def address(folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def browser(folder: Path) -> Iterator[Browser]:
+def browser(folder):
     """Chromium as the system has it; Playwright's own download is not asked for."""
     if CHROMIUM is None:
         pytest.skip("no program `chromium`: apt-get install chromium, or set CHROMIUM")
@@ -63,40 +59,40 @@ class Visitor:
     `faults` are errors on the console, answers such as 404, and requests to others.
     """
 
-    def __init__(self, page: Page, root: str) -> None:
+    def __init__(self, page, root):
         self.page, self.root = page, root
-        self.faults: list[str] = []
+        self.faults = []
         page.set_default_timeout(60_000)
         page.on("console", self._hear)
         page.on("pageerror", lambda error: self.faults.append(f"raises {error}"))
         page.on("response", self._receive)
         page.route(lambda url: not url.startswith((root, "data:", "blob:")), self._stop)
 
-    def open(self, name: str) -> Page:
+    def open(self, name):
         """Go to a page, and wait until its scripts have run."""
         self.page.goto(self.root + name, wait_until="load")
         self.page.evaluate("document.fonts.ready.then(() => 0)")
         return self.page
 
-    def _hear(self, message) -> None:
+    def _hear(self, message):
         if message.type in ("error", "warning"):
             self.faults.append(f"console: {message.text}")
 
-    def _receive(self, response) -> None:
+    def _receive(self, response):
         if response.status >= 400:
             self.faults.append(f"{response.status} for {response.url}")
 
-    def _stop(self, route) -> None:
+    def _stop(self, route):
         self.faults.append(f"asks {route.request.url}")
         route.abort()
 
 
 @pytest.fixture
-def visitor(browser: Browser, address: str):
+def visitor(browser, address):
     """`with visitor("dark") as visit:` is a window of its own, in one of `SIZES`."""
 
     @contextmanager
-    def visiting(mode: str = "light", motion: bool = False) -> Iterator[Visitor]:
+    def visiting(mode="light", motion=False):
         width, height = SIZES[mode]
         context = browser.new_context(
             viewport={"width": width, "height": height},

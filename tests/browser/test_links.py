@@ -1,9 +1,6 @@
 """All links of the built site lead somewhere, those in raw HTML too."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import built_site
 import pytest
@@ -17,18 +14,18 @@ LOADED = re.compile(
 
 
 @pytest.mark.slow
-def test_nothing_is_loaded_from_another_host(folder) -> None:
+def test_nothing_is_loaded_from_another_host(folder):
     files = [p for p in folder.rglob("*") if p.suffix in {".html", ".css", ".js"}]
     assert [p for p in files if LOADED.search(p.read_text("utf-8"))] == []
 
 
 @pytest.mark.slow
-def test_every_link_into_the_site_leads_somewhere(folder) -> None:
+def test_every_link_into_the_site_leads_somewhere(folder):
     assert len(built_site.addresses()) > 50
     assert list(built_site.dead(folder)) == []
 
 
-def test_dead_links_are_found(tmp_path: Path) -> None:
+def test_dead_links_are_found(tmp_path):
     there = '<h1 id="a b">t</h1><a name="old"></a><a href="#a%20b">up</a>'
     here = [
         '<a href="there/#a%20b">fine</a>',

@@ -1,7 +1,5 @@
 """Every page in a real browser: light, dark, and as narrow as a phone."""
 
-from __future__ import annotations
-
 import json
 
 import built_site
@@ -88,7 +86,7 @@ async (rules) => {
 
 
 @pytest.mark.parametrize(("name", "mode"), VISITS)
-def test_a_page_is_whole(name: str, mode: str, visitor) -> None:
+def test_a_page_is_whole(name, mode, visitor):
     with visitor(mode) as visit:
         page = visit.open(name)
         page.evaluate(EAGER)
@@ -104,7 +102,7 @@ def test_a_page_is_whole(name: str, mode: str, visitor) -> None:
         assert visit.faults + faults == []
 
 
-def test_faults_are_found(folder, visitor) -> None:
+def test_faults_are_found(folder, visitor):
     """A page that has one of each kind, in the site's own clothes."""
     planted = {
         "scrolls sideways": '<div style="width: 3000px">wide</div>',

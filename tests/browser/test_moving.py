@@ -1,7 +1,5 @@
 """What moves on the pages: worlds that are played, and figures with controls."""
 
-from __future__ import annotations
-
 import built_site
 import pytest
 
@@ -16,7 +14,7 @@ PIXELS = "node => node.toDataURL()"
 CHANGED = "([canvas, before]) => canvas.toDataURL() !== before"
 
 
-def drawn_anew(page, canvas, before: str) -> None:
+def drawn_anew(page, canvas, before):
     """Wait until a canvas shows something else."""
     given = [canvas.element_handle(), before]
     page.wait_for_function(CHANGED, arg=given, timeout=WAIT)
@@ -33,9 +31,7 @@ def demos(page):
 
 
 @pytest.mark.parametrize("name", DEMOS)
-def test_a_policy_plays_when_asked_and_pauses_and_the_keyboard_plays(
-    name: str, visitor
-) -> None:
+def test_a_policy_plays_when_asked_and_pauses_and_the_keyboard_plays(name, visitor):
     with visitor() as visit:
         page = visit.open(name)
         for demo in demos(page):
@@ -68,9 +64,7 @@ def test_a_policy_plays_when_asked_and_pauses_and_the_keyboard_plays(
         assert visit.faults == []
 
 
-def test_the_home_page_moves_by_itself_and_not_for_those_who_ask_for_less(
-    visitor,
-) -> None:
+def test_the_home_page_moves_by_itself_and_not_for_those_who_ask_for_less(visitor):
     for motion in (True, False):
         with visitor(motion=motion) as visit:
             page = visit.open("")
@@ -85,7 +79,7 @@ def test_the_home_page_moves_by_itself_and_not_for_those_who_ask_for_less(
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_the_controls_of_a_figure_change_it(name: str, visitor) -> None:
+def test_the_controls_of_a_figure_change_it(name, visitor):
     """Whoever has no mouse turns it over with the keyboard."""
     with visitor() as visit:
         page = visit.open(name)

@@ -1,7 +1,5 @@
 """The search gives a beginner the explanation first, and the reference later."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -46,17 +44,17 @@ def ask(browser, address):
     page.goto(address)
     field = page.locator(".md-search__input").first
 
-    def enter(text: str, said: str) -> None:
+    def enter(text, said):
         field.fill(text)
         field.press("End")  # it listens to keys
         page.wait_for_function(f"{META}.match(/{said}/)")
 
-    def asking(question: str) -> list[list[str]]:
+    def asking(question):
         enter("", "Type to start")
         enter(question, "matching document")
         return [[place(href) for href in item] for item in page.evaluate(FOUND)]
 
-    def place(href: str) -> str:
+    def place(href):
         page, _, anchor = href.removeprefix(address).partition("#")
         return page.partition("?")[0] + (f"#{anchor}" if anchor else "")
 
@@ -66,22 +64,22 @@ def ask(browser, address):
 
 
 @pytest.mark.parametrize("question", ANSWERS)
-def test_the_first_answer_explains(question: str, ask) -> None:
+def test_the_first_answer_explains(question, ask):
     found = ask(question)
     assert any(place.startswith(ANSWERS[question]) for place in found[0]), found
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_single_word_is_found_in_the_glossary_first(word: str, ask) -> None:
+def test_a_single_word_is_found_in_the_glossary_first(word, ask):
     found = ask(word)
     assert found[0][0] == "course/glossary/", found
 
 
-def test_words_that_every_question_has_do_not_count(ask) -> None:
+def test_words_that_every_question_has_do_not_count(ask):
     assert ask("what is an advantage") == ask("advantage")
 
 
-def test_what_the_search_knows_is_there(folder) -> None:
+def test_what_the_search_knows_is_there(folder):
     index = json.loads((folder / "search" / "search_index.json").read_text("utf-8"))
     places = [entry["location"] for entry in index["docs"]]
     assert len(places) > 1000

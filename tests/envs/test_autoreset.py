@@ -1,9 +1,5 @@
 """A step means the same in every autoreset mode, whatever memory it lies in."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -29,7 +25,7 @@ class InPlace(VectorEnv):
     Observation `[episode, step]`, reward `step`; environment i ends after 2 + i steps.
     """
 
-    def __init__(self, mode: AutoresetMode = SAME_STEP, device: str = "cpu") -> None:
+    def __init__(self, mode=SAME_STEP, device="cpu"):
         self.num_envs, self.mode = len(LENGTHS), mode
         self.metadata = {"autoreset_mode": mode}
         self.single_observation_space = Box(-np.inf, np.inf, (2,), np.float32)
@@ -41,7 +37,7 @@ class InPlace(VectorEnv):
         self.reward = torch.zeros(2)
         self.terminated, self.truncated = (torch.zeros(2).bool() for _ in range(2))
 
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         where = (options or {}).get("reset_mask", torch.ones(2, dtype=torch.bool))
         if options is None:
             self.obs[:, 0] = -1
@@ -51,7 +47,7 @@ class InPlace(VectorEnv):
         self.truncated.zero_()
         return self.obs, {}
 
-    def step(self, actions: Any) -> Any:
+    def step(self, actions):
         late = (self.terminated | self.truncated) & (self.mode is NEXT_STEP)
         self.obs[:, 1] += 1
         self._restart(late)
@@ -59,27 +55,27 @@ class InPlace(VectorEnv):
         ended, even = self.obs[:, 1] >= self.length, self.obs[:, 0] % 2 == 0
         self.terminated.copy_(ended & even)
         self.truncated.copy_(ended & ~even)
-        info: dict[str, Any] = {}
+        info = {}
         if self.mode is SAME_STEP:
             self.final_obs.copy_(self.obs)
             self._restart(ended)
             info = {"final_obs": self.final_obs, "_final_obs": ended}
         return self.obs, self.reward, self.terminated, self.truncated, info
 
-    def _restart(self, where: torch.Tensor) -> None:
+    def _restart(self, where):
         self.obs[:, 0] += where
         self.obs[:, 1] *= ~where
 
 
 class TensorIdle(Idle):
-    def sample(self, obs: Any) -> Any:
+    def sample(self, obs):
         return self.predict(obs), {}
 
-    def predict(self, obs: Any) -> Any:
+    def predict(self, obs):
         return torch.zeros(len(obs), dtype=torch.int64)
 
 
-def collected(envs: VectorEnv, agent: Idle, steps: int = 12, **kwargs: Any) -> Any:
+def collected(envs, agent, steps=12, **kwargs):
     """The valid transitions of each environment, and the logs."""
     spaces = envs.single_observation_space, envs.single_action_space
     buffer = RolloutBuffer(steps, *spaces, num_envs=envs.num_envs)
@@ -98,9 +94,7 @@ def collected(envs: VectorEnv, agent: Idle, steps: int = 12, **kwargs: Any) -> A
     ("mode", "wrapped"),
     [(mode, False) for mode in MODES] + [(SAME_STEP, True)],
 )
-def test_memory_that_is_written_again_is_read_in_time(
-    mode: AutoresetMode, wrapped: bool
-) -> None:
+def test_memory_that_is_written_again_is_read_in_time(mode, wrapped):
     counters = [lambda n=n: Counter(n) for n in LENGTHS]
     wrap = BatchWrapper if wrapped else lambda envs: envs
     expected, expected_logs = collected(
@@ -115,7 +109,7 @@ def test_memory_that_is_written_again_is_read_in_time(
     assert not any(logs[:-1])
 
 
-def test_episodes_of_memory_that_is_written_again_are_evaluated() -> None:
+def test_episodes_of_memory_that_is_written_again_are_evaluated():
     for mode in MODES:
         result = evaluate(TensorIdle(), InPlace(mode), episodes=4, seed=0)
         assert result.returns.tolist() == [3, 3, 6, 6]
@@ -123,12 +117,12 @@ def test_episodes_of_memory_that_is_written_again_are_evaluated() -> None:
 
 
 class InDict(gym.ObservationWrapper):
-    def __init__(self, env: Any) -> None:
+    def __init__(self, env):
         super().__init__(env)
         inside = {"a": env.observation_space, "n": Discrete(9)}
         self.observation_space = Dict(inside=Dict(inside))
 
-    def observation(self, observation: Any) -> Any:
+    def observation(self, observation):
         return {"inside": {"a": observation, "n": int(observation[1])}}
 
 
@@ -136,7 +130,7 @@ class InDict(gym.ObservationWrapper):
     ("kind", "wrapped"),
     [(SyncVectorEnv, False), (SyncVectorEnv, True), (AsyncVectorEnv, False)],
 )
-def test_dict_observations_of_gymnasiums_own(kind: Any, wrapped: bool) -> None:
+def test_dict_observations_of_gymnasiums_own(kind, wrapped):
     """`final_obs` is an array of objects there, each None or a dict."""
     functions = [lambda n=n: InDict(Counter(n)) for n in LENGTHS]
     envs = kind(functions, autoreset_mode=SAME_STEP)
@@ -155,11 +149,11 @@ def test_dict_observations_of_gymnasiums_own(kind: Any, wrapped: bool) -> None:
 
 
 class InDictIdle(Idle):
-    def predict(self, obs: Any) -> Any:
+    def predict(self, obs):
         return np.zeros(2, np.int64)
 
 
-def test_a_time_limit_keeps_the_last_observation() -> None:
+def test_a_time_limit_keeps_the_last_observation():
     """With `copy=False` the reset writes into the array that the step returned."""
     for world in (Counter, Reusing):
         functions = [lambda world=world: world(9)] * 2
@@ -176,17 +170,17 @@ def test_a_time_limit_keeps_the_last_observation() -> None:
 class Clearing(SyncVectorEnv):
     """Writes rewards and flags in place, and clears them at a reset."""
 
-    def step(self, actions: Any) -> Any:
+    def step(self, actions):
         obs, *_, info = super().step(actions)
         return obs, self._rewards, self._terminations, self._truncations, info
 
-    def reset(self, **kwargs: Any) -> Any:
+    def reset(self, **kwargs):
         self._rewards[:] = 0
         self._terminations[:] = False
         return super().reset(**kwargs)
 
 
-def test_a_reset_does_not_clear_the_step_before_it() -> None:
+def test_a_reset_does_not_clear_the_step_before_it():
     for mode in MODES:
         envs = Clearing([lambda: Counter(2)] * 2, copy=False, autoreset_mode=mode)
         stepper = Stepper(TimeLimit(envs, 3))
@@ -200,7 +194,7 @@ def test_a_reset_does_not_clear_the_step_before_it() -> None:
         assert ends == [[False, False], [True, True]]
 
 
-def forgetful(envs: Any) -> Any:
+def forgetful(envs):
     """Says nothing of last observations any more."""
     step = envs.step
     envs.step = lambda actions: (*step(actions)[:4], {"other": 1})
@@ -208,7 +202,7 @@ def forgetful(envs: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["arrays", "tensors"])
-def test_a_lost_final_obs_is_refused(kind: str) -> None:
+def test_a_lost_final_obs_is_refused(kind):
     """Or the next episode's first observation would be bootstrapped from."""
     functions = [lambda n=n: Counter(n) for n in LENGTHS]
     arrays = SyncVectorEnv(functions, autoreset_mode=SAME_STEP)
@@ -220,7 +214,7 @@ def test_a_lost_final_obs_is_refused(kind: str) -> None:
         stepper.step(action)
 
 
-def test_a_last_observation_that_is_none_is_refused() -> None:
+def test_a_last_observation_that_is_none_is_refused():
     reader = Stepper(SyncVectorEnv([Counter] * 2, autoreset_mode=SAME_STEP)).reader
     ends, no = np.array([True, False]), np.zeros(2, np.bool_)
     info = {"final_obs": np.array([None, None])}

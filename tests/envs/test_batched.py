@@ -11,15 +11,12 @@ import torch
 from gymnasium import spaces
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode
-from torch import Tensor
 from worlds import NoSync, Walk, blind
-
-from yieldrl.envs.batched import TorchVectorEnv
 
 MODES = list(AutoresetMode)
 
 
-def roll(envs: TorchVectorEnv, steps: int, seed: int = 0) -> list[Tensor]:
+def roll(envs, steps, seed=0):
     """Everything that some steps with random actions return."""
     generator, seen = torch.Generator().manual_seed(seed), []
     for _ in range(steps):
@@ -32,11 +29,11 @@ def roll(envs: TorchVectorEnv, steps: int, seed: int = 0) -> list[Tensor]:
     return seen
 
 
-def assert_same(these: list[Tensor], those: list[Tensor]) -> None:
+def assert_same(these, those):
     assert all(torch.equal(x, y) for x, y in zip(these, those, strict=True))
 
 
-def test_shapes_and_dtypes() -> None:
+def test_shapes_and_dtypes():
     envs = Walk(3, max_episode_steps=2)
     obs, info = envs.reset(seed=0)
     assert (obs.shape, obs.dtype, info) == ((3, 2), torch.float32, {})
@@ -55,7 +52,7 @@ def test_shapes_and_dtypes() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_state_dict_continues_bitwise(mode: AutoresetMode) -> None:
+def test_state_dict_continues_bitwise(mode):
     envs = Walk(16, max_episode_steps=5, autoreset_mode=mode)
     envs.reset(seed=1)
     roll(envs, 5)  # in NEXT_STEP mode, resets are pending now
@@ -67,7 +64,7 @@ def test_state_dict_continues_bitwise(mode: AutoresetMode) -> None:
     assert_same(roll(envs, 20), roll(other, 20))
 
 
-def test_clone_is_of_the_same_kind() -> None:
+def test_clone_is_of_the_same_kind():
     envs = Walk(4, max_episode_steps=2, autoreset_mode="NextStep").clone(2)
     assert (envs.num_envs, envs.max_episode_steps) == (2, 2)
     assert envs.autoreset_mode is AutoresetMode.NEXT_STEP
@@ -75,7 +72,7 @@ def test_clone_is_of_the_same_kind() -> None:
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
-def test_large_batches_draw_noise_only_where_it_was_used(mode: AutoresetMode) -> None:
+def test_large_batches_draw_noise_only_where_it_was_used(mode):
     n = 5000
     envs = blind(Walk(n, autoreset_mode=mode))
     envs.reset(seed=0)
@@ -96,14 +93,14 @@ def test_large_batches_draw_noise_only_where_it_was_used(mode: AutoresetMode) ->
     assert_same(roll(envs, 5), roll(other, 5))
 
 
-def test_chance_in_the_dynamics_gets_new_noise_in_every_step() -> None:
+def test_chance_in_the_dynamics_gets_new_noise_in_every_step():
     class RandomDynamics(Walk):
         noise_size = 3
 
-        def initial_state(self, noise: Tensor) -> Tensor:
+        def initial_state(self, noise):
             return noise[:2] * 0
 
-        def random_dynamics(self, state: Tensor, action: Tensor, noise: Tensor):
+        def random_dynamics(self, state, action, noise):
             return torch.stack((state[0], noise[2])), action, state[0] > 1
 
     for n in (4, 5000):  # small and large batches draw differently
@@ -116,7 +113,7 @@ def test_chance_in_the_dynamics_gets_new_noise_in_every_step() -> None:
         assert torch.equal(again.step(torch.zeros(n))[0][:, 1], rolls[0])
 
 
-def test_reset_mask() -> None:
+def test_reset_mask():
     envs = Walk(4, autoreset_mode="Disabled")
     first, _ = envs.reset(seed=0)
     before, *_ = envs.step(torch.tensor([0.1, 5, 0.1, 5]))
@@ -134,12 +131,12 @@ def test_reset_mask() -> None:
 class FromTheMiddle(Walk):
     """A walk that begins in the middle, so that chance has no part in it."""
 
-    def initial_state(self, noise: Tensor) -> Tensor:
+    def initial_state(self, noise):
         return noise * 0
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_looking_changes_nothing_but_what_is_drawn(mode: AutoresetMode) -> None:
+def test_looking_changes_nothing_but_what_is_drawn(mode):
     pair = [FromTheMiddle(8, max_episode_steps=4, autoreset_mode=mode) for _ in "ab"]
     blind(pair[1])
     for envs in pair:
@@ -149,7 +146,7 @@ def test_looking_changes_nothing_but_what_is_drawn(mode: AutoresetMode) -> None:
     assert any(x.dtype == torch.bool and x.any() and not x.all() for x in these)
 
 
-def test_a_saved_state_goes_on_on_another_device() -> None:
+def test_a_saved_state_goes_on_on_another_device():
     looking, other = Walk(4), blind(Walk(4))
     for first, then in ((looking, other), (other, looking)):
         first.reset(seed=0)
@@ -162,7 +159,7 @@ def test_a_saved_state_goes_on_on_another_device() -> None:
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
-def test_step_never_synchronises(mode: AutoresetMode) -> None:
+def test_step_never_synchronises(mode):
     envs = blind(Walk(4, max_episode_steps=3, autoreset_mode=mode))
     envs.reset(seed=0)
     with NoSync():
@@ -170,7 +167,7 @@ def test_step_never_synchronises(mode: AutoresetMode) -> None:
         envs.reset(options={"reset_mask": torch.ones(4).bool()})
 
 
-def test_gradients_flow_until_detached() -> None:
+def test_gradients_flow_until_detached():
     envs = Walk(2)
     envs.reset(seed=0)
     action = torch.zeros(2, requires_grad=True)
@@ -199,13 +196,13 @@ def test_gradients_flow_until_detached() -> None:
         (spaces.MultiBinary(2), [[1, 0], [0, 1]], [[0, 0], [0, 2]], "environment 1"),
     ],
 )
-def test_actions_out_of_range_are_refused(space, right, wrong, named: str) -> None:
+def test_actions_out_of_range_are_refused(space, right, wrong, named):
     """Not where looking would make the host wait, as on a GPU."""
 
     class Chooser(Walk):
         single_action_space = space
 
-        def dynamics(self, state: Tensor, action: Tensor):
+        def dynamics(self, state, action):
             moved = state + action.reshape(2, -1).sum(1)
             return moved, moved[0], moved[0] > 99
 
@@ -229,15 +226,15 @@ class Thrown(Walk):
     reset_parameters = {"low": "low", "high": "high"}  # noqa: RUF012
     name = "thrown"
 
-    def __init__(self, num_envs: int = 1, low: float = 0.0, **kwargs) -> None:
+    def __init__(self, num_envs=1, low=0.0, **kwargs):
         super().__init__(num_envs, **kwargs)
         self.low, self.high = self.parameter("low", low), self.parameter("high", 1.0)
 
-    def initial_state(self, noise: Tensor) -> Tensor:
+    def initial_state(self, noise):
         return torch.lerp(self.low, self.high, noise)
 
 
-def test_options_of_reset_stand_for_parameters_this_once() -> None:
+def test_options_of_reset_stand_for_parameters_this_once():
     envs = Thrown(500)
     obs, _ = envs.reset(seed=0, options={"low": 3, "high": 4})
     assert (obs >= 3).all()
@@ -253,7 +250,7 @@ def test_options_of_reset_stand_for_parameters_this_once() -> None:
     assert (envs.low, envs.high) == (0, 1)
 
 
-def test_attributes_one_environment_at_a_time() -> None:
+def test_attributes_one_environment_at_a_time():
     envs = Thrown(2, low=-1.0)
     envs.reset(seed=0)
     assert envs.get_attr("low") == (-1, -1)
@@ -268,7 +265,7 @@ def test_attributes_one_environment_at_a_time() -> None:
     assert envs.name == "new"
 
 
-def test_deep_copies_go_on_alike_and_apart() -> None:
+def test_deep_copies_go_on_alike_and_apart():
     envs = Thrown(3, max_episode_steps=4)
     envs.reset(seed=0)
     other = copy.deepcopy(envs)
@@ -278,7 +275,7 @@ def test_deep_copies_go_on_alike_and_apart() -> None:
     assert torch.equal(other.state, before)
 
 
-def test_actions_that_are_not_finite_are_refused() -> None:
+def test_actions_that_are_not_finite_are_refused():
     envs = gym.make_vec("yieldrl/Pendulum-v1", num_envs=3)
     envs.reset(seed=0)
     before = envs.unwrapped.state.clone()
@@ -296,7 +293,7 @@ def test_actions_that_are_not_finite_are_refused() -> None:
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
-def test_where_looking_waits_the_reward_says_so(mode: AutoresetMode) -> None:
+def test_where_looking_waits_the_reward_says_so(mode):
     envs = blind(gym.make_vec("yieldrl/Pendulum-v1", num_envs=3, autoreset_mode=mode))
     reader = envs._action_reader
     reader.checks_finite, reader.marks_rewards = False, True  # as on a GPU
@@ -311,7 +308,7 @@ def test_where_looking_waits_the_reward_says_so(mode: AutoresetMode) -> None:
     assert reward[0] == expected[0]
 
 
-def test_state_dict_before_reset_and_misfits() -> None:
+def test_state_dict_before_reset_and_misfits():
     envs, other = Walk(2), Walk(2)
     saved = envs.state_dict()
     other.load_state_dict(saved)
@@ -325,7 +322,7 @@ def test_state_dict_before_reset_and_misfits() -> None:
             misfit.load_state_dict(saved)
 
 
-def test_seeds_determine_everything_each_environments_own_its_first_state() -> None:
+def test_seeds_determine_everything_each_environments_own_its_first_state():
     for mode in MODES:
         runs = []
         for seed in (5, torch.tensor(5), 6, [1, 2, 3, 4], [1, 2, 3, 4]):
@@ -343,14 +340,14 @@ def test_seeds_determine_everything_each_environments_own_its_first_state() -> N
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
-def test_first_states_are_made_only_where_they_are_needed(mode: AutoresetMode) -> None:
+def test_first_states_are_made_only_where_they_are_needed(mode):
     """But for all where parameters differ."""
     made = []
 
     class Counted(Walk):
         place, spread = torch.tensor(0.0), 1
 
-        def initial_state(self, noise: Tensor) -> Tensor:
+        def initial_state(self, noise):
             made.append(noise.shape[1])
             return self.place + self.spread * super().initial_state(noise)
 
@@ -377,7 +374,7 @@ def test_first_states_are_made_only_where_they_are_needed(mode: AutoresetMode) -
     assert torch.equal(obs[:, 0], envs.place)
 
 
-def test_answers_are_the_callers_and_never_overwritten() -> None:
+def test_answers_are_the_callers_and_never_overwritten():
     envs = Walk(4, max_episode_steps=2)
     kept = [envs.reset(seed=0)[0], *roll(envs, 3)]
     copies = [x.clone() for x in kept]
@@ -392,13 +389,13 @@ def test_answers_are_the_callers_and_never_overwritten() -> None:
         assert torch.equal(envs.state, state)
 
 
-def started(**kwargs) -> Walk:
+def started(**kwargs):
     envs = Walk(2, **kwargs)
     envs.reset(seed=0)
     return envs
 
 
-def broken(method: str, *result: Tensor) -> Walk:
+def broken(method, *result):
     told = result if method == "dynamics" else result[0]
     return type("Broken", (Walk,), {method: lambda *_: told})(4)
 
@@ -424,7 +421,7 @@ def broken(method: str, *result: Tensor) -> Walk:
         (lambda envs: Thrown(2).set_attr("wind", 1), AttributeError, "wind"),
     ],
 )
-def test_what_cannot_be_is_refused(done, error, word: str) -> None:
+def test_what_cannot_be_is_refused(done, error, word):
     with pytest.raises(error, match=word):
         done(started())
 
@@ -438,12 +435,12 @@ def test_what_cannot_be_is_refused(done, error, word: str) -> None:
         (broken("observe", torch.zeros(4, 3)), "float32"),
     ],
 )
-def test_functions_that_disagree(envs: Walk, word: str) -> None:
+def test_functions_that_disagree(envs, word):
     with pytest.raises(ValueError, match=word):
         envs.reset()
 
 
-def test_which_steps_are_refused_and_which_actions_ignored() -> None:
+def test_which_steps_are_refused_and_which_actions_ignored():
     envs = started(autoreset_mode="Disabled")
     envs.step(torch.tensor([9.0, 0.0]))
     with pytest.raises(ResetNeeded, match=r"\[0\]"):

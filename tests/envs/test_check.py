@@ -15,7 +15,6 @@ import torch
 import worlds
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from torch import Tensor
 
 from yieldrl.envs import SerialVectorEnv, check
 
@@ -29,7 +28,7 @@ BUILT_IN = [
 class Walk(worlds.Walk):
     """One that ends after 20 steps."""
 
-    def __init__(self, num_envs: int = 4, **kwargs: Any) -> None:
+    def __init__(self, num_envs=4, **kwargs):
         super().__init__(num_envs, **{"max_episode_steps": 20, **kwargs})
 
 
@@ -39,21 +38,21 @@ class Counter(gymnasium.Env[np.ndarray, int]):
     observation_space = spaces.Box(-1, 30, (2,), np.float32)
     action_space = spaces.Discrete(2)
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.time, self.place = 0, self.np_random.uniform(-1, 0)
         return self._obs(), {}
 
-    def step(self, action: int) -> Any:
+    def step(self, action):
         self.time += 1
         self.place = self.np_random.uniform(-1, 0) + 0.5 * action
         return self._obs(), 1.0, self.time == 9, False, {}
 
-    def _obs(self) -> np.ndarray:
+    def _obs(self):
         return np.array([self.place, self.time], np.float32)
 
 
-def quick(names: Any) -> list[Any]:
+def quick(names):
     """Of each game and each robot the check takes seconds; some are of one class."""
     slow = re.compile("MinAtar|Humanoid|Ant|Walker2d|Hopper|HalfCheetah")
     alike = re.compile("Probe(?!Cut)|8x8")
@@ -64,7 +63,7 @@ def quick(names: Any) -> list[Any]:
     ]
 
 
-def made(env_id: str, **kwargs: Any) -> Any:
+def made(env_id, **kwargs):
     if re.search("Hopper|Cheetah|Walker|Ant-|Humanoid|InvertedPendulum", env_id):
         pytest.importorskip("mujoco", reason="MuJoCo is not installed")
     if "physics" in str(gymnasium.spec(env_id).vector_entry_point):
@@ -73,13 +72,13 @@ def made(env_id: str, **kwargs: Any) -> Any:
 
 
 @pytest.mark.parametrize("env_id", quick(BUILT_IN))
-def test_built_in_worlds_pass(env_id: str) -> None:
+def test_built_in_worlds_pass(env_id):
     """In one mode: a check of one tries the steps of the others too."""
     check(made(env_id, num_envs=4), steps=30)
 
 
 @pytest.mark.slow
-def test_built_in_worlds_pass_at_length_and_in_the_other_modes() -> None:
+def test_built_in_worlds_pass_at_length_and_in_the_other_modes():
     for env_id in BUILT_IN:
         check(made(env_id, num_envs=8), steps=100)
         for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED):
@@ -87,7 +86,7 @@ def test_built_in_worlds_pass_at_length_and_in_the_other_modes() -> None:
             check(made(env_id, num_envs=3, **options), steps=25)
 
 
-def test_gymnasiums_vector_environments_pass() -> None:
+def test_gymnasiums_vector_environments_pass():
     taxi = lambda: gymnasium.make("Taxi-v4", max_episode_steps=20)  # noqa: E731
     for mode in AutoresetMode:
         check(SyncVectorEnv([Counter] * 3, autoreset_mode=mode))
@@ -99,20 +98,20 @@ def test_gymnasiums_vector_environments_pass() -> None:
 
 
 class FinalObsIsAfterTheReset(Walk):
-    def step(self, actions: Any) -> Any:
+    def step(self, actions):
         obs, *answer, info = super().step(actions)
         return (obs, *answer, {**info, "final_obs": obs} if info else info)
 
 
 class ResetKeepsAColumn(Walk):
-    def pure_step(self, state: Any, *rest: Any) -> Any:
+    def pure_step(self, state, *rest):
         after, elapsed, ended, _, *answer, final_obs = super().pure_step(state, *rest)
         after = torch.stack((after[0], torch.where(ended, final_obs[:, 1], after[1])))
         return (after, elapsed, ended, self.observe(after), *answer, final_obs)
 
 
 class StateOutsideOfTheState(Walk):
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state, action):
         self.wind = getattr(self, "wind", torch.zeros(self.num_envs)) + 0.01
         return super().dynamics(state, action + self.wind)
 
@@ -122,34 +121,34 @@ class OutsideOfTheSpace(Walk):
 
 
 class OneMovesAll(Walk):
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state, action):
         return super().dynamics(state, action + 0.01 * action.mean())
 
 
 class IgnoresTheSeed(Walk):
-    def initial_state(self, noise: Tensor) -> Tensor:
+    def initial_state(self, noise):
         return torch.rand_like(noise) - 0.5
 
 
 class SeedIsAlwaysZero(Walk):
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         return super().reset(seed=None if seed is None else 0, options=options)
 
 
 class WritesToItsArgument(Walk):
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state, action):
         state += action
         return state.clone(), state.sum(0), state[0].abs() > 2
 
 
 class WaitsForTheDevice(Walk):
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state, action):
         state, reward, terminated = super().dynamics(state, action)
         return state, reward if reward.max() > 0 else reward * 2, terminated
 
 
 class ObservesItsOwnMemory(Walk):
-    def observe(self, state: Tensor) -> Tensor:
+    def observe(self, state):
         if not hasattr(self, "memory"):
             self.memory = torch.zeros(self.num_envs, 2)
         return self.memory.copy_(state.T)
@@ -170,7 +169,7 @@ class ObservesItsOwnMemory(Walk):
         (ObservesItsOwnMemory, "overwritten|gave something else"),
     ],
 )
-def test_planted_faults(faulty: type[Walk], message: str) -> None:
+def test_planted_faults(faulty, message):
     with pytest.raises(ValueError, match=f"(?s){message}"):
         check(faulty(4))
 
@@ -183,10 +182,10 @@ class Uneven(Counter):
 
     lengths = itertools.cycle([5, 6, 7, 8])
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.length = next(self.lengths)
 
-    def step(self, action: int) -> Any:
+    def step(self, action):
         obs, reward, _, truncated, info = super().step(action)
         return obs, reward, self.time == self.length, truncated, info
 
@@ -194,11 +193,11 @@ class Uneven(Counter):
 class Cut(Counter):
     """Terminates after nine steps where `place` begins low, else is cut before."""
 
-    def step(self, action: int) -> Any:
+    def step(self, action):
         obs, reward, terminated, _, info = super().step(action)
         return obs, reward, terminated, self.time == self.limit, info
 
-    def reset(self, **kwargs: Any) -> Any:
+    def reset(self, **kwargs):
         answer = super().reset(**kwargs)
         self.limit = 5 if self.place < -0.5 else 99
         return answer
@@ -209,17 +208,17 @@ class Tampered(SerialVectorEnv):
 
     fault: str
 
-    def __init__(self, fault: str, env: Any = Counter) -> None:
+    def __init__(self, fault, env=Counter):
         super().__init__([env] * 4)
         self.fault = fault
 
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         if self.fault == "seed":
             seed = None
         self.before, info = super().reset(seed=seed, options=options)
         return self.before, info
 
-    def step(self, actions: Any) -> Any:
+    def step(self, actions):
         if self.fault == "actions":
             actions[:] = 0
         obs, reward, terminated, truncated, info = super().step(actions)
@@ -272,7 +271,7 @@ class Tampered(SerialVectorEnv):
         ("before", Cut, "by truncation final_obs is the observation before the last"),
     ],
 )
-def test_planted_faults_in_numpy(fault: str, env: Any, message: str) -> None:
+def test_planted_faults_in_numpy(fault, env, message):
     check(Tampered("", env))
     with pytest.raises((ValueError, TypeError), match=f"(?s){message}"):
         check(Tampered(fault, env))
@@ -281,18 +280,18 @@ def test_planted_faults_in_numpy(fault: str, env: Any, message: str) -> None:
 class Seedless(SerialVectorEnv):
     """A seed at construction alone, as EnvPool's."""
 
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         if seed is not None:
             warnings.warn("reset(seed=...) is ignored", stacklevel=2)
         return super().reset(options=options)
 
 
-def test_a_pool_whose_seed_is_fixed_is_looked_at_without_it() -> None:
+def test_a_pool_whose_seed_is_fixed_is_looked_at_without_it():
     with pytest.warns(UserWarning, match="nothing that takes a repetition was tried"):
         check(Seedless([Counter] * 4))
 
     class Rude(Seedless):
-        def step(self, actions: Any) -> Any:
+        def step(self, actions):
             obs, reward, *rest = super().step(actions)
             return (obs, reward * np.nan, *rest)
 
@@ -307,37 +306,37 @@ class Drift(gymnasium.Env):
     action_space = spaces.Discrete(2)
     level = 0
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.seed_chance(seed)
         self.time, self.place = 0, self.chance()
         return self.seen(), {}
 
-    def step(self, action: int) -> Any:
+    def step(self, action):
         self.time += 1
         self.place += action - 0.5 + 0.1 * self.chance()
         ended = self.time >= 15 or abs(self.place) > 3
         reward = float(self.place) * (1 + self.level)
         return self.seen(), reward, ended, False, {}
 
-    def seen(self) -> np.ndarray:
+    def seen(self):
         return np.array([self.place, self.time], np.float32)
 
-    def seed_chance(self, seed: int | None) -> None:
+    def seed_chance(self, seed):
         """Where chance comes from what Gymnasium seeds there is nothing to do."""
 
-    def chance(self) -> float:
+    def chance(self):
         return self.np_random.normal()
 
 
 class OwnChance(Drift):
     """Right, though it has a generator under another name."""
 
-    def seed_chance(self, seed: int | None) -> None:
+    def seed_chance(self, seed):
         if seed is not None or not hasattr(self, "rng"):
             self.rng = np.random.default_rng(seed)
 
-    def chance(self) -> float:
+    def chance(self):
         return self.rng.normal()
 
 
@@ -346,47 +345,39 @@ class SharedChance(Drift):
 
     rng: Any = np.random.default_rng()
 
-    def seed_chance(self, seed: int | None) -> None:
+    def seed_chance(self, seed):
         if seed is not None:
             type(self).rng = np.random.default_rng(seed)
 
-    def chance(self) -> float:
+    def chance(self):
         return self.rng.normal()
-
-
-class FirstSeedCounts(SharedChance):
-    """The generator that all draw from has the seed of the first one."""
-
-    def seed_chance(self, seed: int | None) -> None:
-        if seed is not None and seed % 3 == 0:
-            type(self).rng = np.random.default_rng(seed)
 
 
 class SharedFirstStates(SharedChance):
     """Nothing but where episodes begin is by chance."""
 
-    def step(self, action: int) -> Any:
+    def step(self, action):
         self.time += 1
         self.place += action - 0.5
         return self.seen(), float(self.place), self.time >= 5, False, {}
 
 
 class PythonsChance(Drift):
-    def seed_chance(self, seed: int | None) -> None:
+    def seed_chance(self, seed):
         if seed is not None:
             random.seed(seed)
 
-    def chance(self) -> float:
+    def chance(self):
         return random.gauss(0, 1)
 
 
 class Levels(Drift):
     """The level rises with each episode; a seed alone sets it back."""
 
-    def seed_chance(self, seed: int | None) -> None:
+    def seed_chance(self, seed):
         self.level = 0 if seed is not None else self.level
 
-    def step(self, action: int) -> Any:
+    def step(self, action):
         *answer, ended, truncated, info = super().step(action)
         self.level += ended
         return *answer, ended, truncated, info
@@ -394,7 +385,6 @@ class Levels(Drift):
 
 VECTORIZED = {
     "serial": SerialVectorEnv,
-    "same": lambda fns: SyncVectorEnv(fns, autoreset_mode=AutoresetMode.SAME_STEP),
     "next": SyncVectorEnv,
     "by hand": lambda fns: SyncVectorEnv(fns, autoreset_mode=AutoresetMode.DISABLED),
 }
@@ -404,21 +394,18 @@ VECTORIZED = {
     ("kind", "env_class"),
     [
         ("serial", SharedChance),
-        ("same", FirstSeedCounts),
         ("next", SharedFirstStates),
         ("by hand", PythonsChance),
     ],
 )
-def test_a_generator_that_environments_share_is_found(
-    kind: str, env_class: Any
-) -> None:
+def test_a_generator_that_environments_share_is_found(kind, env_class):
     check(VECTORIZED[kind]([OwnChance] * 3))
     with pytest.raises(ValueError, match=r"got other seeds|another action in"):
         check(VECTORIZED[kind]([env_class] * 3))
 
 
 @pytest.mark.parametrize("kind", ["serial", "next"])
-def test_state_that_survives_a_reset_is_found(kind: str) -> None:
+def test_state_that_survives_a_reset_is_found(kind):
     with pytest.raises(ValueError, match=r"reward of environment . was .* reset\(\)"):
         check(VECTORIZED[kind]([Levels] * 3))
 
@@ -426,11 +413,11 @@ def test_state_that_survives_a_reset_is_found(kind: str) -> None:
 class Together(Walk):
     """All begin where the mean of their noise says."""
 
-    def initial_state(self, noise: Tensor) -> Tensor:
+    def initial_state(self, noise):
         return super().initial_state(noise.mean(-1, keepdim=True).expand_as(noise))
 
 
-def test_batches_whose_first_states_are_not_apart() -> None:
+def test_batches_whose_first_states_are_not_apart():
     with pytest.raises(ValueError, match="got other seeds: let each"):
         check(Together(3, max_episode_steps=9))
     with pytest.raises(ValueError, match="two environments or more"):

@@ -1,7 +1,5 @@
 """Chunks of actions: one decision sums up the steps that were really taken."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 
@@ -18,7 +16,7 @@ from torch import Tensor
 from worlds import blind
 
 from yieldrl.algorithms import ppo
-from yieldrl.collectors.stepping import Step, Stepper
+from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, make_eval
 from yieldrl.envs.conformance import _NoWaiting
 from yieldrl.envs.wrappers import (
@@ -42,17 +40,17 @@ class TorchSum(TorchVectorEnv):
     single_action_space = Discrete(10)
     noise_size = 1
 
-    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+    def __init__(self, num_envs=1, **kwargs):
         super().__init__(num_envs, **{"max_episode_steps": LIMIT, **kwargs})
 
-    def initial_state(self, noise: Tensor) -> Tensor:
+    def initial_state(self, noise):
         return torch.zeros_like(noise).repeat(2, 1)
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state, action):
         state = torch.stack((state[0] + 1, state[1] + action))
         return state, action.float(), action == STOP
 
-    def step(self, actions: Any) -> Any:
+    def step(self, actions):
         obs, reward, terminated, truncated, info = super().step(actions)
         return obs, reward, terminated, truncated, {**info, "success": terminated}
 
@@ -63,18 +61,18 @@ class NumpySum(gym.Env[Any, Any]):
     observation_space = Box(-1000, 1000, (2,))
     action_space = Discrete(10)
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.obs = np.zeros(2, np.float32)
         return self.obs, {}
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         self.obs = self.obs + np.array([1, action], np.float32)
         ended = bool(action == STOP)
         return self.obs, float(action), ended, self.obs[0] >= LIMIT, {"success": ended}
 
 
-def sums(kind: str, count: int, mode: AutoresetMode = SAME_STEP) -> VectorEnv:
+def sums(kind, count, mode=SAME_STEP):
     functions = [NumpySum] * count
     if kind in ("torch", "blind"):
         envs = TorchSum(count, autoreset_mode=mode)
@@ -84,12 +82,12 @@ def sums(kind: str, count: int, mode: AutoresetMode = SAME_STEP) -> VectorEnv:
     return SyncVectorEnv(functions, autoreset_mode=mode, copy=kind == "sync")
 
 
-def chunked(kind: str, count: int, mode: AutoresetMode, *args: Any, **kwargs: Any):
+def chunked(kind, count, mode, *args, **kwargs):
     envs = ActionChunks(sums(kind, count, mode), *args, **kwargs)
     return blind(envs) if kind == "blind" else envs
 
 
-def played(envs: VectorEnv, chunks: Any) -> list[Step]:
+def played(envs, chunks):
     """What a `Stepper` sees, of chunks `[T, N, L]`."""
     stepper = Stepper(envs)
     obs = stepper.reset(0)
@@ -102,7 +100,7 @@ def played(envs: VectorEnv, chunks: Any) -> list[Step]:
 
 
 @pytest.mark.parametrize("kind", ["torch", "blind", "serial"])
-def test_the_reward_of_each_action_and_the_dtypes(kind: str) -> None:
+def test_the_reward_of_each_action_and_the_dtypes(kind):
     """Three are executed of four: stopped at the first, at none, and cut."""
     options = {"execute": 3, "gamma": 0.5, "each_reward": True}
     envs = chunked(kind, 2, SAME_STEP, 4, **options)
@@ -120,7 +118,7 @@ def test_the_reward_of_each_action_and_the_dtypes(kind: str) -> None:
     assert "rewards" not in ActionChunks.recorded_info
 
 
-def slowly(chunks: Any, execute: int, gamma: float, late: bool) -> list[Any]:
+def slowly(chunks, execute, gamma, late):
     """Each decision of one environment `[T, L]`: what it led to, by the definition."""
     time = total = 0
     over, told = False, []
@@ -149,7 +147,7 @@ def slowly(chunks: Any, execute: int, gamma: float, late: bool) -> list[Any]:
 
 
 @st.composite
-def games(draw: Any) -> Any:
+def games(draw):
     length = draw(st.integers(1, 7))
     execute = draw(st.integers(1, length))
     count, decisions = draw(st.integers(1, 3)), draw(st.integers(1, 6))
@@ -178,7 +176,7 @@ def games(draw: Any) -> Any:
 )
 @settings(max_examples=20)
 @given(game=games())
-def test_it_is_the_loop_that_it_stands_for(kind: str, mode: AutoresetMode, game: Any):
+def test_it_is_the_loop_that_it_stands_for(kind, mode, game):
     chunks, execute, gamma = game
     _, count, length = chunks.shape
     envs = chunked(kind, count, mode, length, execute=execute, gamma=gamma)
@@ -199,7 +197,7 @@ def test_it_is_the_loop_that_it_stands_for(kind: str, mode: AutoresetMode, game:
 
 
 @pytest.mark.parametrize("looks", [True, False])
-def test_new_episodes_begin_anywhere(looks: bool) -> None:
+def test_new_episodes_begin_anywhere(looks):
     """In each decision the first two of three actions are taken, from a new place."""
     inside = gym.make_vec("yieldrl/CartPole-v1", num_envs=500, max_episode_steps=2)
     envs = ActionChunks(inside if looks else blind(inside), 3)
@@ -213,7 +211,7 @@ def test_new_episodes_begin_anywhere(looks: bool) -> None:
 
 
 @pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
-def test_a_time_limit_counts_steps_of_the_environments(mode: AutoresetMode) -> None:
+def test_a_time_limit_counts_steps_of_the_environments(mode):
     for envs in (sums("torch", 2, mode), sums("sync", 2, mode)):
         chunks = ActionChunks(TimeLimit(envs, 4), 3)
         first, second = played(chunks, np.ones((2, 2, 3), np.int64))
@@ -224,7 +222,7 @@ def test_a_time_limit_counts_steps_of_the_environments(mode: AutoresetMode) -> N
 
 
 @pytest.mark.parametrize("kind", ["torch", "serial", "sync"])
-def test_info_is_that_of_the_last_step_taken(kind: str) -> None:
+def test_info_is_that_of_the_last_step_taken(kind):
     envs = chunked(kind, 3, SAME_STEP, 2)
     info = played(envs, [[[9, 1], [1, 9], [1, 1]]])[0].info
     if kind == "sync":  # in Gymnasium's own way
@@ -235,7 +233,7 @@ def test_info_is_that_of_the_last_step_taken(kind: str) -> None:
         assert info["success"].tolist() == [True, True, False]
 
 
-def test_statistics_inside_see_whole_episodes() -> None:
+def test_statistics_inside_see_whole_episodes():
     for inside in (sums("torch", 3), sums("sync", 3)):
         envs = ActionChunks(EpisodeStatistics(inside), 3)
         steps = played(envs, [[[1, 9, 9], [1, 2, 3], [9, 1, 1]], [[2, 2, 2]] * 3])
@@ -249,7 +247,7 @@ def test_statistics_inside_see_whole_episodes() -> None:
     assert (other.length, other.execute, other.gamma) == (4, 2, 0.9)
 
 
-def test_frames_inside_are_of_steps_and_outside_of_decisions() -> None:
+def test_frames_inside_are_of_steps_and_outside_of_decisions():
     chunks = [[[1, 2, 3], [9, 1, 1]]]
     step = played(ActionChunks(FrameStack(sums("torch", 2), 2), 3), chunks)[0]
     assert step.next_obs[..., 0].tolist() == [[2, 3], [0, 1]]
@@ -260,9 +258,7 @@ def test_frames_inside_are_of_steps_and_outside_of_decisions() -> None:
 
 
 @pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
-def test_no_step_waits_for_the_device(
-    mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_step_waits_for_the_device(mode, monkeypatch):
     # Which looks on a CPU whether the caller forgot a reset.
     monkeypatch.setattr(TorchVectorEnv, "check_running", lambda *_: None)
     envs = chunked("blind", 2, mode, 4, execute=3, gamma=1)
@@ -274,8 +270,8 @@ def test_no_step_waits_for_the_device(
 
 
 @pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
-def test_a_checkpoint_goes_on_bitwise(mode: AutoresetMode) -> None:
-    def made() -> ActionChunks:
+def test_a_checkpoint_goes_on_bitwise(mode):
+    def made():
         kwargs = {"num_envs": 4, "autoreset_mode": mode}
         envs = TimeLimit(gym.make_vec("yieldrl/CartPole-v1", **kwargs), 9)
         return ActionChunks(envs, 4, execute=3)
@@ -296,9 +292,9 @@ def test_a_checkpoint_goes_on_bitwise(mode: AutoresetMode) -> None:
         assert torch.equal(tested.info["num_steps"], compared.info["num_steps"])
 
 
-def test_ppo_trains_and_returns_are_those_of_the_task() -> None:
+def test_ppo_trains_and_returns_are_those_of_the_task():
     envs = SerialVectorEnv([lambda: gym.make("CartPole-v1")] * 4)
-    chunks: Any = ActionChunks(envs, 3, gamma=0.99)
+    chunks = ActionChunks(envs, 3, gamma=0.99)
     trainer = trainer_of(ppo, envs=chunks, total_steps=64, eval_every=64)
     logs = list(trainer())[-1]["logs"]
     assert trainer.model.action_space == MultiDiscrete([2, 2, 2])
@@ -313,8 +309,8 @@ class Own(VectorEnv):
     num_envs = 2
 
 
-def test_spaces_of_chunks() -> None:
-    def space_of(space: gym.Space[Any]) -> Any:
+def test_spaces_of_chunks():
+    def space_of(space):
         class Other(TorchSum):
             single_action_space = space
 
@@ -343,7 +339,7 @@ def test_spaces_of_chunks() -> None:
         (lambda envs: played(ActionChunks(envs, 3), [[1, 1]]), ValueError, r"\(2, 3\)"),
     ],
 )
-def test_what_cannot_be_is_refused(made: Any, error: Any, word: str) -> None:
+def test_what_cannot_be_is_refused(made, error, word):
     with pytest.raises(error, match=word):
         made(sums("torch", 2))
     assert ActionChunks(Own(), 2, execute=1).execute == 1  # which resets nobody alone

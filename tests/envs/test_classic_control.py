@@ -1,22 +1,17 @@
 """The classic worlds on tensors are gymnasium's; CartPole's steps: test_cartpole.py."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import sys
-from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 from worlds import TorchSines
 
 import yieldrl.envs  # noqa: F401 (registers the environments)
 from yieldrl.envs.acrobot import AcrobotVectorEnv
-from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.cartpole import CartPoleVectorEnv
 from yieldrl.envs.mountain_car import (
     MountainCarContinuousVectorEnv,
@@ -25,14 +20,14 @@ from yieldrl.envs.mountain_car import (
 from yieldrl.envs.pendulum import PendulumVectorEnv
 
 PI = math.pi
-ORIGINALS: dict[type[TorchVectorEnv], str] = {
+ORIGINALS = {
     CartPoleVectorEnv: "CartPole-v1",
     PendulumVectorEnv: "Pendulum-v1",
     AcrobotVectorEnv: "Acrobot-v1",
     MountainCarVectorEnv: "MountainCar-v0",
     MountainCarContinuousVectorEnv: "MountainCarContinuous-v0",
 }
-HIGHEST: dict[type[TorchVectorEnv], list[float]] = {  # states to look at, and beyond
+HIGHEST = {  # states to look at, and beyond
     CartPoleVectorEnv: [3, 10, 0.5, 10],
     PendulumVectorEnv: [20, 8],
     AcrobotVectorEnv: [PI, PI, 4 * PI, 9 * PI],
@@ -41,7 +36,7 @@ HIGHEST: dict[type[TorchVectorEnv], list[float]] = {  # states to look at, and b
 }
 
 
-def constants(world: type) -> dict[str, float]:
+def constants(world):
     """The numbers of its physics, which may differ between environments."""
     defaults = {k: p.default for k, p in inspect.signature(world).parameters.items()}
     numbers = {k: v for k, v in defaults.items() if isinstance(v, float) and v > 0}
@@ -51,11 +46,11 @@ def constants(world: type) -> dict[str, float]:
 each = pytest.mark.parametrize("world", ORIGINALS)
 
 
-def original(world: type[TorchVectorEnv]) -> Any:
+def original(world):
     return gymnasium.make(ORIGINALS[world]).unwrapped
 
 
-def anything(envs: TorchVectorEnv, seed: int) -> tuple[Tensor, np.ndarray]:
+def anything(envs, seed):
     """States from everywhere `[D, N]` and actions, some of them out of bounds."""
     rng = np.random.default_rng(seed)
     high = np.array(HIGHEST[type(envs)])[:, None]
@@ -72,11 +67,9 @@ def anything(envs: TorchVectorEnv, seed: int) -> tuple[Tensor, np.ndarray]:
 
 
 @pytest.mark.parametrize("world", list(ORIGINALS)[1:])
-def test_equals_gymnasium_step_by_step(
-    world: type[TorchVectorEnv], monkeypatch
-) -> None:
+def test_equals_gymnasium_step_by_step(world, monkeypatch):
     n = 30
-    reference: Any = original(world)
+    reference = original(world)
     TorchSines.replace(monkeypatch, sys.modules[type(reference).__module__])
     reference.reset(seed=0)
     envs = world(n, dtype=torch.float64)
@@ -111,7 +104,7 @@ def test_equals_gymnasium_step_by_step(
 
 
 @each
-def test_registered_as_gymnasiums(world: type[TorchVectorEnv]) -> None:
+def test_registered_as_gymnasiums(world):
     gymnasiums = gymnasium.spec(ORIGINALS[world])
     name = f"yieldrl/{gymnasiums.name}-v1"
     tested = gymnasium.make_vec(name, num_envs=3)
@@ -126,7 +119,7 @@ def test_registered_as_gymnasiums(world: type[TorchVectorEnv]) -> None:
 
 
 @each
-def test_observes_what_gymnasium_observes(world: type[TorchVectorEnv]) -> None:
+def test_observes_what_gymnasium_observes(world):
     reference = original(world)
     envs = world(20, dtype=torch.float64)
     envs.reset(seed=0)
@@ -145,7 +138,7 @@ def test_observes_what_gymnasium_observes(world: type[TorchVectorEnv]) -> None:
 
 
 @each
-def test_first_states_have_gymnasiums_distribution(world: type[TorchVectorEnv]) -> None:
+def test_first_states_have_gymnasiums_distribution(world):
     n, m = 20_000, 2_000
     reference = original(world)
     reference.reset(seed=1)
@@ -173,14 +166,14 @@ def test_first_states_have_gymnasiums_distribution(world: type[TorchVectorEnv]) 
 
 
 @each
-def test_gradient_of_a_step_equals_finite_differences(world: type) -> None:
+def test_gradient_of_a_step_equals_finite_differences(world):
     envs = world(3, dtype=torch.float64)
     envs.reset(seed=0)
     start = envs.state / 2  # away from walls and limits
     floats = envs._action_reader.dtype.is_floating_point
     action = torch.full(envs.action_space.shape, 0.3).to(envs._action_reader.dtype)
 
-    def step(state: Tensor, action: Tensor) -> tuple[Tensor, ...]:
+    def step(state, action):
         envs.state = state
         _, reward, *_ = envs.step(action)
         # Rewards are float32, too coarse for differences: so the exact one as well.
@@ -193,7 +186,7 @@ def test_gradient_of_a_step_equals_finite_differences(world: type) -> None:
 
 
 @each
-def test_constants_per_environment_equal_separate_environments(world: type) -> None:
+def test_constants_per_environment_equal_separate_environments(world):
     n, rng = 4, np.random.default_rng(0)
     assert constants(world)
     drawn = {
@@ -226,7 +219,7 @@ def test_constants_per_environment_equal_separate_environments(world: type) -> N
         assert not torch.equal(moved, expected)
 
 
-def test_acrobot_of_the_paper() -> None:
+def test_acrobot_of_the_paper():
     reference = original(AcrobotVectorEnv)
     reference.reset(seed=0)
     reference.book_or_nips = "nips"
@@ -241,14 +234,14 @@ def test_acrobot_of_the_paper() -> None:
         AcrobotVectorEnv(book_or_nips="web")
 
 
-@pytest.mark.parametrize("world", list(ORIGINALS)[:2])
-def test_render_is_gymnasiums(world: type) -> None:
+@pytest.mark.parametrize("world", [PendulumVectorEnv, MountainCarVectorEnv])
+def test_render_is_gymnasiums(world):
     pytest.importorskip("pygame", reason="pygame is not installed")
     envs = world(2, render_mode="rgb_array")
     envs.reset(seed=0)
     envs.state, _ = anything(envs, 0)
     frames = envs.render()
-    reference: Any = gymnasium.make(ORIGINALS[world], render_mode="rgb_array").unwrapped
+    reference = gymnasium.make(ORIGINALS[world], render_mode="rgb_array").unwrapped
     reference.reset(seed=0)
     for i in (1, 0):
         reference.state = envs.state[:, i].numpy()

@@ -3,17 +3,13 @@
 They share a file, so that one process loads PyTorch's compiler, once.
 """
 
-from __future__ import annotations
-
 import functools
 import random
-from typing import Any
 
 import gymnasium
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode
-from torch import Tensor
 from worlds import Walk, blind
 
 from yieldrl.envs import check
@@ -39,7 +35,7 @@ NEXT_STEP = {"autoreset_mode": AutoresetMode.NEXT_STEP}
         ("GoTo", {"view": "pixels"}),
     ],
 )
-def test_a_compiled_step_is_the_eager_one(name: str, kwargs: Any) -> None:
+def test_a_compiled_step_is_the_eager_one(name, kwargs):
     eager, compiled = (
         gymnasium.make_vec(f"yieldrl/{name}-v1", 33, compile=flag, **kwargs)
         for flag in (False, True)
@@ -63,22 +59,22 @@ def test_a_compiled_step_is_the_eager_one(name: str, kwargs: Any) -> None:
 class Slide(Walk):
     """How hard it is pushed is a parameter."""
 
-    def __init__(self, num_envs: int = 4, force: Any = 1.0, **kwargs: Any) -> None:
+    def __init__(self, num_envs=4, force=1.0, **kwargs):
         super().__init__(num_envs, **kwargs)
         self.force = self.parameter("force", force)
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state, action):
         return super().dynamics(state, self.force * action)
 
 
-def same_step(eager: Slide, compiled: Slide) -> None:
+def same_step(eager, compiled):
     """Step both, and compare all that comes out."""
     action = torch.linspace(-1, 1, 4)
     torch.testing.assert_close(eager.step(action), compiled.step(action))
     torch.testing.assert_close(eager.state, compiled.state)
 
 
-def test_gradients_and_other_parameters_pass_after_a_step_without() -> None:
+def test_gradients_and_other_parameters_pass_after_a_step_without():
     both = blind(Slide()), Slide(compile=True)
     for envs in both:
         envs.reset(seed=0)
@@ -100,9 +96,9 @@ def test_gradients_and_other_parameters_pass_after_a_step_without() -> None:
         same_step(*both)
 
 
-def test_random_numbers_of_python_cannot_be_compiled() -> None:
+def test_random_numbers_of_python_cannot_be_compiled():
     class Dice(Slide):
-        def dynamics(self, state: Tensor, action: Tensor) -> Any:
+        def dynamics(self, state, action):
             return super().dynamics(state + random.uniform(0, 1), action)
 
     envs = Dice(compile=True)
@@ -111,7 +107,7 @@ def test_random_numbers_of_python_cannot_be_compiled() -> None:
         envs.step(torch.zeros(4))
 
 
-def test_they_pass_the_conformance_test(monkeypatch) -> None:
+def test_they_pass_the_conformance_test(monkeypatch):
     """It makes nine of them: here traced, but not turned into code, which is long."""
     traced = functools.partial(torch.compile, backend="eager")
     compile_as = lambda function, **_: traced(function, fullgraph=True)  # noqa: E731

@@ -1,9 +1,6 @@
 """Hidden parameters: in force when they should be, drawn where they should be."""
 
-from __future__ import annotations
-
 import copy
-from typing import Any
 
 import gymnasium as gym
 import pytest
@@ -12,7 +9,6 @@ from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 from worlds import blind
 
 from yieldrl.collectors.stepping import Stepper
@@ -48,42 +44,38 @@ class Gain(TorchVectorEnv):
     single_action_space = Box(-100, 100, ())
     noise_size = 1
 
-    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+    def __init__(self, num_envs=1, **kwargs):
         super().__init__(num_envs, **kwargs)
         self.gain = self.parameter("gain", 1.0)
         self.offset = self.parameter("offset", 0.0)
         self.length = torch.arange(num_envs) + 2
 
-    def initial_state(self, noise: Tensor) -> Tensor:
+    def initial_state(self, noise):
         return torch.cat((noise, torch.zeros_like(noise)))
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state, action):
         place, time = state
         state = torch.stack((place, time + 1))
         return state, self.gain * action + self.offset, time + 1 >= self.length
 
 
-def hidden(
-    count: int = 4, mode: Any = "SameStep", looks: bool = True, **kwargs: Any
-) -> HiddenParameters:
+def hidden(count=4, mode="SameStep", looks=True, **kwargs):
     envs = Gain(count, autoreset_mode=mode)
     wrapped = HiddenParameters(envs if looks else blind(envs), RANGES, **kwargs)
     return wrapped if looks else blind(wrapped)
 
 
-def read(privileged: Tensor) -> Tensor:
+def read(privileged):
     """The parameters `[N, 2]` that `RANGES` make so of."""
     return torch.stack((3 + privileged[:, 0], privileged[:, 1]), dim=1)
 
 
-def entries(obs: Any) -> Any:
+def entries(obs):
     return obs["privileged"]
 
 
 @EACH_WAY
-def test_parameters_are_those_that_the_observation_before_says(
-    mode: AutoresetMode, looks: bool
-) -> None:
+def test_parameters_are_those_that_the_observation_before_says(mode, looks):
     stepper = Stepper(hidden(4, mode, looks))
     obs, changed = stepper.reset(0), 0
     for _ in range(30):
@@ -102,7 +94,7 @@ def test_parameters_are_those_that_the_observation_before_says(
     assert changed > 20
 
 
-def test_a_reset_mask_draws_for_those_alone() -> None:
+def test_a_reset_mask_draws_for_those_alone():
     envs = hidden(4)
     before, _ = envs.reset(seed=0)
     mask = torch.tensor([True, False, False, True])
@@ -114,7 +106,7 @@ def test_a_reset_mask_draws_for_those_alone() -> None:
 
 
 @st.composite
-def several(draw: Any) -> list[tuple[float, float]]:
+def several(draw):
     """Up to four intervals that do not overlap, in order."""
     numbers = st.floats(-100, 100, width=32).map(lambda x: round(x, 2))
     ends = draw(st.lists(numbers, min_size=2, max_size=8, unique=True))
@@ -124,7 +116,7 @@ def several(draw: Any) -> list[tuple[float, float]]:
 
 @settings(max_examples=30)
 @given(rows=st.lists(several(), min_size=1, max_size=3), extreme=st.booleans())
-def test_numbers_lie_in_the_intervals(rows: Any, extreme: bool) -> None:
+def test_numbers_lie_in_the_intervals(rows, extreme):
     draws = Draws(rows, Gain(200))
     noise = draws.noise.draw()
     if extreme:  # the smallest and the largest that there are
@@ -137,7 +129,7 @@ def test_numbers_lie_in_the_intervals(rows: Any, extreme: bool) -> None:
         assert inside.any(1).all()
 
 
-def test_numbers_are_uniform_and_independent() -> None:
+def test_numbers_are_uniform_and_independent():
     n = 20_000
     rows = [[(0.0, 1.0)], [(-3.0, -2.0), (0.0, 3.0)]]
     draws = Draws(rows, Gain(n))
@@ -151,7 +143,7 @@ def test_numbers_are_uniform_and_independent() -> None:
     assert torch.corrcoef(torch.stack((one, two)))[0, 1].abs() < 4 / n**0.5
 
 
-def test_parameters_have_nothing_to_do_with_first_states() -> None:
+def test_parameters_have_nothing_to_do_with_first_states():
     """The world has a generator that the same number seeds."""
     envs = HiddenParameters(Gain(20_000), {"gain": (0.0, 1.0)})
     obs, _ = envs.reset(seed=3)
@@ -163,7 +155,7 @@ def test_parameters_have_nothing_to_do_with_first_states() -> None:
         obs, _ = envs.reset()
 
 
-def run(envs: Any, seed: Any, steps: int = 20) -> Tensor:
+def run(envs, seed, steps=20):
     obs, _ = envs.reset(seed=seed)
     seen = [entries(obs)]
     for _ in range(steps):
@@ -173,7 +165,7 @@ def run(envs: Any, seed: Any, steps: int = 20) -> Tensor:
 
 
 @pytest.mark.parametrize(("mode", "looks"), [(SAME_STEP, False), (NEXT_STEP, True)])
-def test_a_checkpoint_goes_on_bitwise(mode: AutoresetMode, looks: bool) -> None:
+def test_a_checkpoint_goes_on_bitwise(mode, looks):
     envs, other = hidden(4, mode, looks), hidden(4, mode, looks)
     steppers = Stepper(envs), Stepper(other)
     for stepper in steppers:
@@ -195,9 +187,7 @@ def test_a_checkpoint_goes_on_bitwise(mode: AutoresetMode, looks: bool) -> None:
 
 
 @pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
-def test_no_step_waits_for_the_device(
-    mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_step_waits_for_the_device(mode, monkeypatch):
     # Which looks on a CPU whether the caller forgot a reset.
     monkeypatch.setattr(TorchVectorEnv, "check_running", lambda *_: None)
     envs = hidden(2, mode, looks=False)
@@ -207,7 +197,7 @@ def test_no_step_waits_for_the_device(
             envs.step(torch.ones(2))
 
 
-def test_gradients_flow_through_steps_with_hidden_parameters() -> None:
+def test_gradients_flow_through_steps_with_hidden_parameters():
     envs = HiddenParameters(PendulumVectorEnv(2, max_episode_steps=3), {"mass": (1, 2)})
     envs.reset(seed=0)
     torque = torch.zeros(2, 1, requires_grad=True)
@@ -217,7 +207,7 @@ def test_gradients_flow_through_steps_with_hidden_parameters() -> None:
     torch.testing.assert_close(gradient[:, 0], 0.15 / masses)  # 3 / (m l^2) dt
 
 
-def test_frames_inside_and_outside() -> None:
+def test_frames_inside_and_outside():
     envs = HiddenParameters(FrameStack(Gain(2), 3), RANGES)
     assert envs.single_observation_space["obs"].shape == (3, 2)
     check(envs, steps=40)
@@ -233,7 +223,7 @@ def test_frames_inside_and_outside() -> None:
     assert (new != first[0]).all()
 
 
-def test_a_copy_goes_on_by_itself_and_owns_its_memory() -> None:
+def test_a_copy_goes_on_by_itself_and_owns_its_memory():
     envs = hidden(4)
     first, _ = envs.reset(seed=0)
     kept = entries(first).clone()
@@ -249,7 +239,7 @@ def test_a_copy_goes_on_by_itself_and_owns_its_memory() -> None:
     assert not torch.equal(alone[0], alone[-1])
 
 
-def test_evaluation_has_the_same_ranges_and_side() -> None:
+def test_evaluation_has_the_same_ranges_and_side():
     envs = hidden(8, held_out=HELD_OUT, side="held_out")
     other = make_eval(envs, Config(eval_episodes=3))
     assert isinstance(other, HiddenParameters)
@@ -262,7 +252,7 @@ def test_evaluation_has_the_same_ranges_and_side() -> None:
     assert torch.equal(envs.parameters, before)
 
 
-def test_parameters_of_some_environments() -> None:
+def test_parameters_of_some_environments():
     world = Gain(3)
     world.set_parameters({"gain": 2.0, "offset": torch.arange(3.0)})
     assert (world.gain.tolist(), world.offset.tolist()) == (2.0, [0, 1, 2])
@@ -276,7 +266,7 @@ def test_parameters_of_some_environments() -> None:
         world.set_parameters({"gain": torch.zeros(2)})
 
 
-def test_what_is_held_out_is_outside_of_training() -> None:
+def test_what_is_held_out_is_outside_of_training():
     envs = hidden(50, held_out=HELD_OUT, side="held_out")
     obs, _ = envs.reset(seed=0)
     sides = set()
@@ -287,7 +277,7 @@ def test_what_is_held_out_is_outside_of_training() -> None:
         sides |= set(gain.sign().tolist())
         obs, *_ = envs.step(torch.zeros(50))
     assert sides == {-1, 1}
-    kwargs: Any = {"held_out": {"gain": (0.0, 0.0)}, "side": "held_out"}
+    kwargs = {"held_out": {"gain": (0.0, 0.0)}, "side": "held_out"}
     envs = HiddenParameters(Gain(2), {"gain": ((0.1, 0.4), (0.6, 0.7))}, **kwargs)
     envs.reset(seed=0)
     assert envs.get_attr("gain") == (0.0, 0.0)  # one number to evaluate at
@@ -296,7 +286,7 @@ def test_what_is_held_out_is_outside_of_training() -> None:
 
 
 @pytest.mark.parametrize("looks", [True, False])
-def test_a_seed_decides_all_parameters(looks: bool) -> None:
+def test_a_seed_decides_all_parameters(looks):
     envs = hidden(4, looks=looks)
     first = run(envs, 5)
     assert torch.equal(first, run(envs, 5))
@@ -312,7 +302,7 @@ class Two(Gain):
     single_observation_space = Dict(a=Box(0, 1, ()), b=Box(0, 100, ()))
     single_action_space = Discrete(3)
 
-    def observe(self, state: Tensor) -> Any:
+    def observe(self, state):
         return {"a": state[0].clone(), "b": state[1].clone()}
 
 
@@ -325,17 +315,17 @@ class Two(Gain):
         lambda: HiddenParameters(Two(3), RANGES),
     ],
 )
-def test_the_conformance_test(make: Any) -> None:
+def test_the_conformance_test(make):
     check(make(), steps=40)
 
 
 class Placed(Gain):
-    def initial_state(self, noise: Tensor) -> Tensor:
+    def initial_state(self, noise):
         return super().initial_state(noise) * self.offset
 
 
 class Scaled(Gain):
-    def observe(self, state: Tensor) -> Tensor:
+    def observe(self, state):
         return super().observe(self.offset * state)
 
 
@@ -366,6 +356,6 @@ class Scaled(Gain):
         ),
     ],
 )
-def test_what_cannot_be_is_refused(envs, ranges, kwargs, error, word: str) -> None:
+def test_what_cannot_be_is_refused(envs, ranges, kwargs, error, word):
     with pytest.raises(error, match=word):
         HiddenParameters(envs(2), ranges, **kwargs)

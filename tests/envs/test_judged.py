@@ -1,9 +1,5 @@
 """Rewards by a judge, with the true ones beside them."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import gymnasium
 import numpy as np
 import pytest
@@ -20,7 +16,7 @@ from yieldrl.envs.wrappers import GroupStarts, JudgedReward, TorchToNumpy
 from yieldrl.foundations import Config
 
 
-def lasting(kind: str = "torch", mode: Any = AutoresetMode.SAME_STEP) -> Any:
+def lasting(kind="torch", mode=AutoresetMode.SAME_STEP):
     envs = Lasting(4, autoreset_mode=mode)
     return envs if kind == "torch" else TorchToNumpy(envs)
 
@@ -33,9 +29,7 @@ def lasting(kind: str = "torch", mode: Any = AutoresetMode.SAME_STEP) -> Any:
         ("torch", AutoresetMode.DISABLED),
     ],
 )
-def test_the_judge_sees_what_the_action_was_chosen_on(
-    kind: str, mode: AutoresetMode
-) -> None:
+def test_the_judge_sees_what_the_action_was_chosen_on(kind, mode):
     envs = JudgedReward(lasting(kind, mode), time_and_action)
     obs, _ = envs.reset(seed=0)
     for t in range(7):
@@ -53,7 +47,7 @@ def test_the_judge_sees_what_the_action_was_chosen_on(
             obs, _ = envs.reset(options={"reset_mask": ended})
 
 
-def test_groups_begin_around_it() -> None:
+def test_groups_begin_around_it():
     envs = GroupStarts(JudgedReward(lasting("torch"), time_and_action), 2, 6)
     envs.reset(seed=0)
     rewards, times = [], []
@@ -66,14 +60,7 @@ def test_groups_begin_around_it() -> None:
     assert times[1][3] == 2
 
 
-def test_scores_of_another_shape_are_refused() -> None:
-    envs = JudgedReward(lasting("torch"), lambda obs, action: obs)
-    envs.reset(seed=0)
-    with pytest.raises(ValueError, match=r"\(4, 2\), and must be \(4,\)"):
-        envs.step(torch.zeros(4))
-
-
-def test_what_was_seen_is_saved() -> None:
+def test_what_was_seen_is_saved():
     envs, other = (JudgedReward(lasting("torch"), time_and_action) for _ in range(2))
     envs.reset(seed=0)
     envs.step(torch.zeros(4))
@@ -86,19 +73,19 @@ def test_what_was_seen_is_saved() -> None:
             assert torch.equal(one, two)
 
 
-def test_evaluation_goes_by_true_rewards() -> None:
-    envs = JudgedReward(lasting("torch"), time_and_action)
-    assert not isinstance(make_eval(envs, Config()), JudgedReward)
-
-
-def test_any_algorithm_learns_on_it() -> None:
+def test_any_algorithm_learns_on_it():
     envs = JudgedReward(gymnasium.make_vec("yieldrl/CartPole-v1", num_envs=4), upright)
     logs = train_logs(trainer_of(ppo, envs=envs, total_steps=64))
     assert logs[0]["logs"]["true_reward"] == 1.0
     assert logs[0]["logs"]["judged_reward"] < 0
+    assert not isinstance(make_eval(envs, Config()), JudgedReward)
+    envs = JudgedReward(lasting("torch"), lambda obs, action: obs)
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match=r"\(4, 2\), and must be \(4,\)"):
+        envs.step(torch.zeros(4))
 
 
-def test_a_judge_is_found_by_its_name() -> None:
+def test_a_judge_is_found_by_its_name():
     assert find_function("judge", "judges:upright", "(obs, action)") is not None
     for name in ("judges:nobody", "upright", ":", "no_such_module:f"):
         with pytest.raises(ValueError, match="name my_module:function"):

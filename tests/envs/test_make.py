@@ -3,7 +3,6 @@
 import sys
 import textwrap
 import threading
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -27,7 +26,7 @@ class Corridor(gym.Env[np.ndarray, int]):
     observation_space = Box(-1, 1, (2,))
     action_space: gym.Space = Discrete(2)
 
-    def __init__(self, length: float = 5, render_mode: str | None = None) -> None:
+    def __init__(self, length=5, render_mode=None):
         self.length, self.render_mode = length, render_mode
 
     def reset(self, *, seed=None, options=None):
@@ -258,7 +257,7 @@ def test_what_is_given_is_used_as_it_is():
 class Batched(CartPoleVectorEnv):
     """Remembers the device that it was made for."""
 
-    def __init__(self, num_envs: int = 1, *, device: Any = None, **kwargs: Any) -> None:
+    def __init__(self, num_envs=1, *, device=None, **kwargs):
         super().__init__(num_envs, **kwargs)
         self.given = device
 
@@ -269,7 +268,7 @@ def test_a_batched_environment_lives_where_the_agent_does(monkeypatch):
     config = config_of(env_kwargs={"max_episode_steps": 9})
     for source in ("Batched-v0", Batched):
         for function, count in ((make, 3), (make_eval, 2)):
-            envs: Any = function(source, config, device="cuda:3")
+            envs = function(source, config, device="cuda:3")
             assert isinstance(envs, Batched)
             assert (envs.num_envs, envs.max_episode_steps) == (count, 9)
             assert envs.given == "cuda:3"

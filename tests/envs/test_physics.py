@@ -12,7 +12,6 @@ import pytest
 import torch
 from gymnasium.error import ClosedEnvironmentError, DependencyNotInstalled
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from torch import Tensor
 from worlds import beside_gymnasiums
 
 import yieldrl.envs  # noqa: F401 (registers the environments)
@@ -56,16 +55,16 @@ for robot in ("Hopper", "Walker2d", "Ant", "Humanoid"):
     OPTIONS[robot] |= {"terminate_when_unhealthy": robot != "Walker2d"}
 
 
-def make(robot: str, num_envs: int = 1, dtype=torch.float64, **kwargs):
+def make(robot, num_envs=1, dtype=torch.float64, **kwargs):
     env_id = f"yieldrl/{robot}-v1"
     return gymnasium.make_vec(env_id, num_envs=num_envs, dtype=dtype, **kwargs)
 
 
-def gymnasiums(robot: str, **kwargs):
+def gymnasiums(robot, **kwargs):
     return gymnasium.make(f"{robot}-v5", **kwargs).unwrapped
 
 
-def state_of(envs, world) -> dict[str, Tensor]:
+def state_of(envs, world):
     """The states of Gymnasium's environments, as `world` has them."""
     return {
         name: torch.as_tensor(np.stack([getattr(e.data, name) for e in envs], axis=-1))
@@ -73,13 +72,13 @@ def state_of(envs, world) -> dict[str, Tensor]:
     }
 
 
-def close(world, original) -> None:
+def close(world, original):
     """Equal to the rounding of sums that are taken in another order."""
     np.testing.assert_allclose(world, original, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
-def test_equals_gymnasium_step_by_step(robot: str) -> None:
+def test_equals_gymnasium_step_by_step(robot):
     for kwargs in ({}, OPTIONS[robot]):
         n, rng = 3, np.random.default_rng(0)
         references = [gymnasiums(robot, **kwargs) for _ in range(n)]
@@ -115,7 +114,7 @@ def test_equals_gymnasium_step_by_step(robot: str) -> None:
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
-def test_free_running_equals_gymnasium(robot: str) -> None:
+def test_free_running_equals_gymnasium(robot):
     """From one first state on, through contacts, without being put right."""
     n, rng = 2, np.random.default_rng(1)
     references = [gymnasiums(robot) for _ in range(n)]
@@ -148,7 +147,7 @@ def test_free_running_equals_gymnasium(robot: str) -> None:
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
-def test_first_states_are_gymnasiums(robot: str) -> None:
+def test_first_states_are_gymnasiums(robot):
     n, scale = 1000, 0.1
     reference = gymnasiums(robot, reset_noise_scale=scale)
     envs = make(robot, n, reset_noise_scale=scale, max_episode_steps=1)
@@ -174,7 +173,7 @@ def test_first_states_are_gymnasiums(robot: str) -> None:
     ("robot", "mode"),
     [("Ant", SAME_STEP), ("Ant", NEXT_STEP), ("Hopper", AutoresetMode.DISABLED)],
 )
-def test_autoreset_equals_sync_vector_env(robot: str, mode: AutoresetMode) -> None:
+def test_autoreset_equals_sync_vector_env(robot, mode):
     kwargs = {"healthy_z_range": (0.4, 0.8)} if robot == "Ant" else {}
     kwargs["max_episode_steps"] = 12
     one = lambda: gymnasium.make(f"{robot}-v5", **kwargs)  # noqa: E731
@@ -188,7 +187,7 @@ def test_autoreset_equals_sync_vector_env(robot: str, mode: AutoresetMode) -> No
 
 
 @pytest.mark.parametrize("robot", ["Hopper", "Humanoid"])
-def test_threads_do_not_matter_and_a_saved_state_continues_bitwise(robot: str) -> None:
+def test_threads_do_not_matter_and_a_saved_state_continues_bitwise(robot):
     alone, together = (make(robot, 5, threads=t) for t in (1, 3))
     alone.reset(seed=4)
     together.reset(seed=4)
@@ -219,7 +218,7 @@ def test_threads_do_not_matter_and_a_saved_state_continues_bitwise(robot: str) -
         ({"friction_scale": -1.0}, ValueError, "friction_scale"),
     ],
 )
-def test_what_cannot_be_is_refused(kwargs, error, word: str, tmp_path) -> None:
+def test_what_cannot_be_is_refused(kwargs, error, word, tmp_path):
     with pytest.raises(error, match=word):
         make("Hopper", 3, **kwargs)
     with pytest.raises(TypeError, match="'colour'"):
@@ -236,7 +235,7 @@ def test_what_cannot_be_is_refused(kwargs, error, word: str, tmp_path) -> None:
         make("HalfCheetah", 1, xml_file=str(file))
 
 
-def test_a_step_leaves_earlier_results_alone() -> None:
+def test_a_step_leaves_earlier_results_alone():
     envs = make("Humanoid", 2)
     obs, _ = envs.reset(seed=0)
     state, before = envs.state, {k: v.clone() for k, v in envs.state.items()}
@@ -246,13 +245,13 @@ def test_a_step_leaves_earlier_results_alone() -> None:
     assert all(torch.equal(state[name], before[name]) for name in before)
 
 
-def test_without_mujoco_the_extra_is_named(monkeypatch) -> None:
+def test_without_mujoco_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(ImportError, match=r"yieldrl\[mujoco\]"):
         make("Hopper")
 
 
-def test_observations_are_float32_unless_float64_is_asked_for() -> None:
+def test_observations_are_float32_unless_float64_is_asked_for():
     exact, envs = make("Hopper", 2), make("Hopper", 2, torch.float32)
     exact.reset(seed=0)
     obs, _ = envs.reset(seed=0)
@@ -275,7 +274,7 @@ VARIED = {
 """A value for each of three worlds."""
 
 
-def edit(model, values) -> None:
+def edit(model, values):
     """What the parameters mean, in gymnasium's model."""
     model.opt.gravity[:] = 0, 0, -values["gravity"]
     model.body_mass[:] *= values["mass_scale"]
@@ -287,7 +286,7 @@ def edit(model, values) -> None:
 
 
 @pytest.mark.parametrize("robot", ["HalfCheetah", "Ant", "Humanoid"])
-def test_varied_worlds_equal_edited_models(robot: str) -> None:
+def test_varied_worlds_equal_edited_models(robot):
     rng, references = np.random.default_rng(0), [gymnasiums(robot) for _ in range(3)]
     for i, reference in enumerate(references):
         edit(reference.model, {name: VARIED[name][i] for name in VARIED})
@@ -311,7 +310,7 @@ def test_varied_worlds_equal_edited_models(robot: str) -> None:
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
-def test_a_varied_world_begins_anew_as_itself(mode: AutoresetMode) -> None:
+def test_a_varied_world_begins_anew_as_itself(mode):
     mass = torch.tensor(VARIED["mass_scale"], dtype=torch.float64)
     world = make("Humanoid", 3, mass_scale=mass, autoreset_mode=mode)
     world.reset(seed=0)
@@ -323,7 +322,7 @@ def test_a_varied_world_begins_anew_as_itself(mode: AutoresetMode) -> None:
     assert not torch.equal(world.backend.fields(world.state)["cinert"][..., 0], heavy)
 
 
-def test_any_field_can_be_varied_and_at_any_time() -> None:
+def test_any_field_can_be_varied_and_at_any_time():
     """Here the size and the place of the torso's parts."""
     references = [gymnasiums("Ant") for _ in range(2)]
     world = make("Ant", 2)
@@ -354,7 +353,7 @@ def test_any_field_can_be_varied_and_at_any_time() -> None:
         assert torch.equal(after["qpos"], state_of(references, world)["qpos"])
 
 
-def test_what_is_closed_stays_closed() -> None:
+def test_what_is_closed_stays_closed():
     for robot in ("Ant", "Hopper"):
         closed = make(robot, 1)
         closed.reset(seed=0)
@@ -368,7 +367,7 @@ def test_what_is_closed_stays_closed() -> None:
             closed.vary(gravity=1.0)
 
 
-def test_deep_copies_go_on_alike_and_apart() -> None:
+def test_deep_copies_go_on_alike_and_apart():
     envs = make("Ant", 2, threads=1, gravity=torch.tensor([5.0, 9.0]))
     envs.reset(seed=0)
     envs.step(torch.ones(envs.action_space.shape))
@@ -384,7 +383,7 @@ def test_deep_copies_go_on_alike_and_apart() -> None:
         copy.deepcopy(envs).reset()
 
 
-def test_more_worlds_than_the_memory_holds_are_refused(monkeypatch) -> None:
+def test_more_worlds_than_the_memory_holds_are_refused(monkeypatch):
     machine = types.SimpleNamespace(total=2**30)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
     with pytest.raises(MemoryError, match=r"num_envs = 2000.*at most 1002 would do"):
@@ -407,7 +406,7 @@ def draws():
     "robot",
     ["Hopper", "InvertedPendulum", pytest.param("Humanoid", marks=pytest.mark.slow)],
 )
-def test_pictures_are_gymnasiums(robot: str, draws, monkeypatch) -> None:
+def test_pictures_are_gymnasiums(robot, draws, monkeypatch):
     """Of the same state, seen from the same place."""
     from yieldrl.envs.physics.picture import opengl
 
@@ -444,7 +443,7 @@ def test_pictures_are_gymnasiums(robot: str, draws, monkeypatch) -> None:
 
 
 @pytest.mark.slow
-def test_pictures_follow_the_robot_and_show_its_own_model(draws) -> None:
+def test_pictures_follow_the_robot_and_show_its_own_model(draws):
     envs = make("Hopper", 2, width=60, height=40, render_mode="rgb_array")
     envs.reset(seed=0)
     envs.state = {
@@ -469,7 +468,7 @@ def test_pictures_follow_the_robot_and_show_its_own_model(draws) -> None:
 @pytest.mark.parametrize(
     ("robot", "varied"), [("Hopper", True), ("Ant", False), ("Humanoid", False)]
 )
-def test_warp_agrees_with_mujoco(robot: str, varied: bool) -> None:
+def test_warp_agrees_with_mujoco(robot, varied):
     """One step from the same states, in float32. Ant's contacts are another matter."""
     pytest.importorskip("mujoco_warp", reason="MuJoCo Warp is not installed")
     with pytest.raises(ValueError, match="dtype"):

@@ -1,7 +1,5 @@
 """Worker processes: what they know, draw and say, and that they end."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import random
@@ -11,7 +9,6 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -30,7 +27,7 @@ from yieldrl.foundations import Config
 NOTHING = np.zeros(2, np.int64)
 
 
-def python(*arguments: str, **kwargs: Any) -> Any:
+def python(*arguments, **kwargs):
     """What a program says that may import these tests and their worlds."""
     folder = os.path.dirname(__file__)
     path = os.pathsep.join([folder, os.path.dirname(folder), *sys.path])
@@ -46,29 +43,29 @@ class Drawing(Counter):
     The first is what it drew when it was made.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(length=100)
         self.observation_space = Box(0, 1, (4,))
         self.first = random.random()
 
-    def _obs(self) -> np.ndarray:
+    def _obs(self):
         drawn = random.random(), np.random.rand(), torch.rand(()).item()
         return np.array([self.first, *drawn], np.float32)
 
 
-def drawn(envs: Any, seed: int, steps: int = 3) -> np.ndarray:
+def drawn(envs, seed, steps=3):
     """All that was drawn, `[steps + 1, N, 4]`."""
     every = [envs.reset(seed=seed)[0]]
     every += [envs.step(NOTHING)[0] for _ in range(steps)]
     return np.stack(every)
 
 
-def drawing(maker: Any = make, seed: int = 1, **options: Any) -> Any:
+def drawing(maker=make, seed=1, **options):
     config = Config(num_envs=2, vectorization="async", seed=seed)
     return maker(Drawing, config, num_envs=2, **options)
 
 
-def test_workers_draw_different_numbers_and_a_run_the_same_again() -> None:
+def test_workers_draw_different_numbers_and_a_run_the_same_again():
     one, again, other = drawing(), drawing(), drawing(seed=2)
     evaluation = drawing(make_eval)
     numbers = drawn(one, seed=7)
@@ -83,9 +80,9 @@ def test_workers_draw_different_numbers_and_a_run_the_same_again() -> None:
         envs.close()
 
 
-def test_workers_have_one_thread_and_what_the_program_set() -> None:
+def test_workers_have_one_thread_and_what_the_program_set():
     class Telling(Counter):
-        def told(self) -> Any:
+        def told(self):
             own = torch.get_num_threads(), torch.get_default_dtype()
             return *own, os.environ.get("TOLD")
 
@@ -150,9 +147,7 @@ print(multiprocessing.active_children())
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["default", "spawn"])
-def test_a_script_trains_in_processes_whatever_it_defines(
-    tmp_path: Any, method: str
-) -> None:
+def test_a_script_trains_in_processes_whatever_it_defines(tmp_path, method):
     """Without `if __name__`, after threads of PyTorch, with an id of its own."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
@@ -166,10 +161,10 @@ def test_a_script_trains_in_processes_whatever_it_defines(
     assert done.stdout.splitlines() == ["runs", *trained * count, "[]"]
 
 
-def failing(how: str) -> Any:
+def failing(how):
     """Makes an environment here, and fails to do so in a process of its own."""
 
-    def made() -> Any:
+    def made():
         in_worker = multiprocessing.parent_process() is not None
         if in_worker and how == "error":
             raise KeyError("its file")
@@ -191,9 +186,7 @@ def failing(how: str) -> Any:
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_a_death_in_the_constructor_has_a_name(
-    monkeypatch: pytest.MonkeyPatch, how: str, message: str
-) -> None:
+def test_a_death_in_the_constructor_has_a_name(monkeypatch, how, message):
     if how == "wait":
         monkeypatch.setattr(processes, "PATIENCE", 1.0)
     before = multiprocessing.active_children()
@@ -204,9 +197,9 @@ def test_a_death_in_the_constructor_has_a_name(
         ProcessVectorEnv([Counter], context="fork")
 
 
-def test_several_threads_of_a_busy_program_may_start_processes() -> None:
+def test_several_threads_of_a_busy_program_may_start_processes():
     class Thinking(Counter):
-        def step(self, action: int) -> Any:
+        def step(self, action):
             torch.nn.Linear(300, 300)(torch.rand(300, 300)).sum().backward()
             return super().step(action)
 
@@ -227,7 +220,7 @@ def test_several_threads_of_a_busy_program_may_start_processes() -> None:
         envs.close()
 
 
-def test_what_cannot_be_sent_is_refused() -> None:
+def test_what_cannot_be_sent_is_refused():
     lock = threading.Lock()
     config = Config(num_envs=2, vectorization="async")
     with pytest.raises(TypeError, match=r"cannot pickle .*lock.*open .*inside of"):
@@ -237,13 +230,13 @@ def test_what_cannot_be_sent_is_refused() -> None:
 class Waiting(Counter):
     """Its second step never returns."""
 
-    def step(self, action: int) -> Any:
+    def step(self, action):
         if self.step_number == 1:
             threading.Event().wait()
         return super().step(action)
 
 
-def test_no_wait_for_an_answer_is_endless(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_wait_for_an_answer_is_endless(monkeypatch):
     monkeypatch.setattr(processes, "GRACE", 0.05)
     envs = ProcessVectorEnv([Waiting] * 2)
     envs.reset(seed=0)
@@ -260,7 +253,7 @@ class OwnError(ValueError):
 
 
 class Failing(Counter):
-    def step(self, action: int) -> Any:
+    def step(self, action):
         errors = [KeyError("a"), gym.error.ResetNeeded("b"), OwnError("c")]
         raise [*errors, OSError(2, "d"), ValueError(lambda: 0)][action]
 
@@ -276,7 +269,7 @@ class Failing(Counter):
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_errors_are_of_a_class_that_the_trainer_has(action, kind, text) -> None:
+def test_errors_are_of_a_class_that_the_trainer_has(action, kind, text):
     envs = ProcessVectorEnv([Failing])
     envs.reset(seed=0)
     with pytest.raises(kind, match=rf"{text}.* \(in environment 0, at step 1\)"):
@@ -284,17 +277,17 @@ def test_errors_are_of_a_class_that_the_trainer_has(action, kind, text) -> None:
     envs.close()
 
 
-def test_arrays_that_are_written_again_are_read_in_time() -> None:
+def test_arrays_that_are_written_again_are_read_in_time():
     """The last observation of an episode, and its info, before the reset."""
 
     class Kept(Reusing):
         progress = np.zeros(1)
 
-        def reset(self, **kwargs: Any) -> Any:
+        def reset(self, **kwargs):
             self.progress[:] = -5
             return super().reset(**kwargs)
 
-        def step(self, action: int) -> Any:
+        def step(self, action):
             *answer, _ = super().step(action)
             self.progress[:] = self.step_number
             return *answer, {"progress": self.progress}
@@ -312,20 +305,20 @@ def test_arrays_that_are_written_again_are_read_in_time() -> None:
 class Odd(Counter):
     """One answer of it is not as it should be."""
 
-    def __init__(self, what: str, space: Any = None, value: Any = None) -> None:
+    def __init__(self, what, space=None, value=None):
         super().__init__(9)
         self.what, self.value = what, value
         self.observation_space = space or self.observation_space
 
-    def reset(self, **kwargs: Any) -> Any:
+    def reset(self, **kwargs):
         answer = super().reset(**kwargs)
         return answer[0] if self.what == "pair" else answer
 
-    def step(self, action: int) -> Any:
+    def step(self, action):
         obs, *answer = super().step(action)
         return obs[:1] if self.what == "shape" else obs, *answer
 
-    def _obs(self) -> Any:
+    def _obs(self):
         return super()._obs() if self.value is None else self.value
 
 
@@ -342,11 +335,11 @@ BYTES = Box(0, 255, (2,), np.uint8)
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_odd_answers_are_refused_by_name(odd: Any, message: str) -> None:
+def test_odd_answers_are_refused_by_name(odd, message):
     own = () if not odd[1:] else (odd[1], odd[1].sample())
     envs = ProcessVectorEnv([lambda: Odd("", *own), lambda: Odd(*odd)])
 
-    def play() -> None:
+    def play():
         envs.reset(seed=0)
         envs.step(NOTHING)
 
@@ -361,26 +354,26 @@ def test_odd_answers_are_refused_by_name(odd: Any, message: str) -> None:
 class Slow(Counter):
     """Its steps interrupt the program and take so many seconds, if the action is 1."""
 
-    def __init__(self, unit: float = 1.0, length: int = 9) -> None:
+    def __init__(self, unit=1.0, length=9):
         super().__init__(length)
         self.unit = unit
 
-    def step(self, action: int) -> Any:
+    def step(self, action):
         if action:
-            program: Any = multiprocessing.parent_process()
+            program = multiprocessing.parent_process()
             time.sleep(0.1)  # or it may not wait yet, and closing takes longer
             os.kill(program.pid, signal.SIGINT)
             time.sleep(self.unit)
         return super().step(action)
 
 
-def interrupt(envs: AsyncVectorEnv) -> None:
+def interrupt(envs):
     """Ctrl-C while they step: one has not answered."""
     with pytest.raises(KeyboardInterrupt):
         envs.step(np.array([0, 1]))
 
 
-def close_at_once(envs: Any) -> None:
+def close_at_once(envs):
     """Long before a step that takes an hour is done."""
     envs.close()
     for process in envs.processes:
@@ -388,7 +381,7 @@ def close_at_once(envs: Any) -> None:
     assert not any(process.is_alive() for process in envs.processes)
 
 
-def test_after_ctrl_c_a_reset_begins_anew() -> None:
+def test_after_ctrl_c_a_reset_begins_anew():
     envs = ProcessVectorEnv([lambda: Slow(1.0)] * 2)
     envs.reset(seed=0)
     interrupt(envs)
@@ -402,7 +395,7 @@ def test_after_ctrl_c_a_reset_begins_anew() -> None:
     close_at_once(envs)
 
 
-def test_after_ctrl_c_closing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_ctrl_c_closing_ends(monkeypatch):
     monkeypatch.setattr(processes, "GRACE", 0.1)
     envs = ProcessVectorEnv([lambda: Slow(3600.0)] * 2)
     envs.reset(seed=0)
@@ -411,7 +404,7 @@ def test_after_ctrl_c_closing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_at_a_terminal_reaches_the_workers_too() -> None:
+def test_ctrl_c_at_a_terminal_reaches_the_workers_too():
     """A terminal sends it to the whole group of processes."""
     program = """
 import os, signal, threading
@@ -439,11 +432,11 @@ envs.close()
     assert done.stdout.splitlines() == ["[[1.0, 0.0], [1.0, 0.0]]"]
 
 
-def test_what_is_recorded_is_known_of_worlds_in_processes() -> None:
+def test_what_is_recorded_is_known_of_worlds_in_processes():
     class Recorded(Counter):
         recorded_info = ("success",)
 
-        def step(self, action: int) -> Any:
+        def step(self, action):
             obs, reward, *flags, _ = super().step(action)
             said = {"success": self.step_number == 3}
             return obs, np.array([reward]), *flags, said  # a reward of shape one
@@ -452,14 +445,14 @@ def test_what_is_recorded_is_known_of_worlds_in_processes() -> None:
     assert envs.recorded_info == ("success",)
     envs.reset(seed=0)
     steps = [envs.step([0, 0]) for _ in range(3)]
-    said: Any = [final_info_entry(step[4], "success") for step in steps]
+    said = [final_info_entry(step[4], "success") for step in steps]
     assert [array.tolist() for array in said] == [[False] * 2] * 2 + [[False, True]]
     assert [step[1].tolist() for step in steps] == [[1, 1], [2, 2], [1, 3]]
     envs.close()
 
 
-def test_a_killed_worker_is_named() -> None:
-    envs: Any = ProcessVectorEnv([Counter] * 2)
+def test_a_killed_worker_is_named():
+    envs = ProcessVectorEnv([Counter] * 2)
     envs.reset(seed=0)
     os.kill(envs.processes[1].pid, signal.SIGKILL)
     envs.processes[1].join()
@@ -468,7 +461,7 @@ def test_a_killed_worker_is_named() -> None:
     close_at_once(envs)
 
 
-def test_it_is_gymnasiums_otherwise() -> None:
+def test_it_is_gymnasiums_otherwise():
     functions = [lambda: gym.make("CartPole-v1", max_episode_steps=5)] * 2
     gymnasiums = AsyncVectorEnv(functions, autoreset_mode=AutoresetMode.SAME_STEP)
     forked = ProcessVectorEnv(functions)
@@ -488,7 +481,7 @@ def test_it_is_gymnasiums_otherwise() -> None:
 
 
 @pytest.mark.slow
-def test_workers_end_with_a_trainer_that_is_killed() -> None:
+def test_workers_end_with_a_trainer_that_is_killed():
     program = """
 import os, signal
 from worlds import Counter

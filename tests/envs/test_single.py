@@ -1,17 +1,14 @@
 """Every world of tensors is also one plain environment of Gymnasium."""
 
-from __future__ import annotations
-
 import copy
 import re
 import warnings
-from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from yieldrl.envs.single import SingleEnv
 
@@ -23,12 +20,12 @@ WORLDS = [
 ROBOT = re.compile("Hopper|Cheetah|Walker|Ant-|Humanoid|InvertedPendulum")
 
 
-def check_single(env_id: str) -> None:
+def check_single(env_id):
     env = gymnasium.make(env_id)
     assert isinstance(env.unwrapped, SingleEnv)
     assert env.spec is not None
     limit = env.spec.max_episode_steps
-    batch: Any = gymnasium.make_vec(env_id, num_envs=1).unwrapped
+    batch = gymnasium.make_vec(env_id, num_envs=1).unwrapped
     assert limit == batch.max_episode_steps
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of infinite bounds
@@ -50,7 +47,7 @@ def check_single(env_id: str) -> None:
 
 
 @pytest.mark.parametrize("robots", [False, True])
-def test_every_world_passes_gymnasiums_checker(robots: bool) -> None:
+def test_every_world_passes_gymnasiums_checker(robots):
     if robots:
         pytest.importorskip("mujoco", reason="MuJoCo is not installed")
     for env_id in WORLDS:
@@ -58,7 +55,7 @@ def test_every_world_passes_gymnasiums_checker(robots: bool) -> None:
             check_single(env_id)
 
 
-def test_it_is_the_batch_of_one() -> None:
+def test_it_is_the_batch_of_one():
     env = gymnasium.make("yieldrl/Taxi-v1", is_rainy=True)
     batch = gymnasium.make_vec("yieldrl/Taxi-v1", num_envs=1, is_rainy=True)
     one, (many, _) = env.reset(seed=3)[0], batch.reset(seed=3)
@@ -68,36 +65,28 @@ def test_it_is_the_batch_of_one() -> None:
         many, rewards, *_, infos = batch.step([action])
         assert reward == rewards[0]
         assert np.array_equal(info["action_mask"], infos["action_mask"][0])
-    assert batch.get_attr("spec")[0].id == env.spec.id  # type: ignore
+    assert batch.get_attr("spec")[0].id == env.spec.id
 
 
-def test_gymnasiums_vectors_and_wrappers_go_around_it() -> None:
-    options: dict[str, Any] = {
-        "autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED
-    }
-    envs = gymnasium.make_vec(
-        "yieldrl/CartPole-v1",
-        num_envs=2,
-        vectorization_mode="sync",
-        vector_kwargs=options,
-        wrappers=[gymnasium.wrappers.FlattenObservation],
-        length=0.6,
-    )
+def test_gymnasiums_vectors_and_wrappers_go_around_it():
+    flat, mode = gymnasium.wrappers.FlattenObservation, AutoresetMode.DISABLED
+    kwargs = {"vectorization_mode": "sync", "vector_kwargs": {"autoreset_mode": mode}}
+    envs = gymnasium.make_vec("yieldrl/CartPole-v1", 2, **kwargs, wrappers=[flat])
     assert isinstance(envs, SyncVectorEnv)
-    assert envs.metadata["autoreset_mode"] is options["autoreset_mode"]
-    assert isinstance(envs.envs[0], gymnasium.wrappers.FlattenObservation)
+    assert envs.metadata["autoreset_mode"] is mode
+    assert isinstance(envs.envs[0], flat)
     obs, _ = envs.reset(seed=0)
     assert (obs.shape, obs.dtype) == ((2, 4), np.float32)
     assert envs.step(envs.action_space.sample())[0].shape == (2, 4)
 
 
-def test_pictures_and_copies() -> None:
+def test_pictures_and_copies():
     env = gymnasium.make("yieldrl/TMaze-v1", render_mode="rgb_array")
     env.reset(seed=0)
-    picture: Any = env.render()
+    picture = env.render()
     assert picture.dtype == np.uint8
     other = copy.deepcopy(env.unwrapped)
     env.step(1)
-    again: Any = other.render()
+    again = other.render()
     assert np.array_equal(again, picture)
-    assert not np.array_equal(env.render(), picture)  # type: ignore
+    assert not np.array_equal(env.render(), picture)

@@ -1,7 +1,5 @@
 """Rewards of success alone, and steps of waiting after a reset."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium as gym
@@ -21,15 +19,15 @@ class Falling(gym.Env[Any, Any]):
     observation_space = Box(0, 99, (1,), np.float32)
     action_space = Box(-1, 1, (2,))
 
-    def __init__(self, silent: bool = False) -> None:
+    def __init__(self, silent=False):
         self.silent, self.actions = silent, []
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.height = 5.0
         return np.array([self.height], np.float32), {}
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         self.actions.append(action)
         self.height -= 1
         ended = self.height == 0
@@ -37,7 +35,7 @@ class Falling(gym.Env[Any, Any]):
         return np.array([self.height], np.float32), 7.0, ended, False, info
 
 
-def test_only_an_end_in_success_is_rewarded() -> None:
+def test_only_an_end_in_success_is_rewarded():
     for mode in AutoresetMode:
         envs = SuccessReward(SyncVectorEnv([Falling, Falling], autoreset_mode=mode))
         envs.reset(seed=0)
@@ -46,7 +44,7 @@ def test_only_an_end_in_success_is_rewarded() -> None:
         assert rewards == [[0, 0]] * 4 + [[1, 0]]
 
 
-def test_tensors_are_rewarded_likewise() -> None:
+def test_tensors_are_rewarded_likewise():
     go = gym.make_vec("yieldrl/GoTo-v1", num_envs=32, wrong_reward=-0.5)
     envs = SuccessReward(go)
     envs.reset(seed=0)
@@ -59,7 +57,7 @@ def test_tensors_are_rewarded_likewise() -> None:
     assert seen == {0.0, 1.0}
 
 
-def test_who_does_not_say_what_a_success_is_is_refused() -> None:
+def test_who_does_not_say_what_a_success_is_is_refused():
     envs = SuccessReward(SyncVectorEnv([lambda: Falling(silent=True)]))
     envs.reset(seed=0)
     actions = np.zeros((1, 2), np.float32)
@@ -69,7 +67,7 @@ def test_who_does_not_say_what_a_success_is_is_refused() -> None:
         envs.step(actions)
 
 
-def test_it_waits_after_every_reset_and_nobody_counts() -> None:
+def test_it_waits_after_every_reset_and_nobody_counts():
     inside = Falling()
     env = gym.wrappers.TimeLimit(WaitingSteps(inside, steps=3), 2)
     for _ in range(2):

@@ -26,16 +26,6 @@ def step(envs, *action):
     return obs.int().tolist(), reward, terminated.tolist(), truncated.tolist()
 
 
-def test_a_walk_to_both_goals():
-    envs = maze_of(length=2, autoreset_mode="Disabled")
-    assert envs.observe(envs.state).tolist() == [NORTH_SIGN, SOUTH_SIGN]
-    no = [False, False]
-    assert step(envs, EAST, EAST) == ([CORRIDOR] * 2, [0, 0], no, no)
-    assert step(envs, EAST, EAST) == ([JUNCTION] * 2, [0, 0], no, no)
-    *_, reward, terminated, truncated = step(envs, NORTH, NORTH)
-    assert (reward, terminated, truncated) == ([1, 0], [True, True], no)
-
-
 class Maze:
     """The rules again, one maze at a time and without arithmetic on flags."""
 

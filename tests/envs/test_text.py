@@ -6,7 +6,6 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, Text
 
 from yieldrl import envs as environments
-from yieldrl.algorithms import ppo
 from yieldrl.envs import EncodeText
 from yieldrl.foundations import Config, Utf8Text
 from yieldrl.foundations.text import decode
@@ -45,16 +44,3 @@ def test_text_becomes_bytes():
     assert EncodeText(wide).observation_space.max_bytes == 9
     with pytest.raises(ValueError, match="says nothing"):
         EncodeText(gym.make("CartPole-v1"))
-
-
-def test_a_policy_learns_to_listen():
-    config = ppo.Config(
-        total_steps=4096, num_steps=16, num_envs=16, eval_every=0, eval_episodes=64
-    )
-    trainer = ppo.Trainer(config, envs=Speaker)
-    for _ in trainer():
-        pass
-    assert trainer.evaluate(64)["logs"]["episode_return"] > 0.95
-    light = np.ones(1, np.float32)
-    for goal, mission in enumerate(["left", "right"]):
-        assert trainer.agent.predict({"light": light, "mission": mission}) == goal

@@ -1,7 +1,5 @@
 """Wrappers of batches: exact numbers, in tensors and arrays, in all autoreset modes."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -48,11 +46,11 @@ class TorchCounter(TorchVectorEnv):
     single_action_space = Box(-100, 100, ())
     noise_size = 1
 
-    def initial_state(self, noise: Tensor) -> Tensor:
+    def initial_state(self, noise):
         length = torch.arange(self.num_envs, dtype=noise.dtype) + 2
         return torch.stack((length, torch.zeros_like(length)))
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state, action):
         length, step = state
         state = torch.stack((length, step + 1))
         return state, (step + 1) * action, step + 1 >= length
@@ -64,23 +62,23 @@ class NumpyCounter(gym.Env[Any, Any]):
     observation_space = Box(-1000, 1000, (2,))
     action_space = Box(-100, 100, ())
 
-    def __init__(self, length: int) -> None:
+    def __init__(self, length):
         self.length = length
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         self.time = 0
         return self._obs(), {}
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         self.time += 1
         reward = float(self.time * action)
         return self._obs(), reward, self.time >= self.length, False, {}
 
-    def _obs(self) -> np.ndarray:
+    def _obs(self):
         return np.array([self.length, self.time], np.float32)
 
 
-def counters(kind: str, count: int = 2, mode: AutoresetMode = SAME_STEP) -> VectorEnv:
+def counters(kind, count=2, mode=SAME_STEP):
     functions = [lambda i=i: NumpyCounter(2 + i) for i in range(count)]
     if kind == "torch":
         return TorchCounter(count, autoreset_mode=mode)
@@ -90,7 +88,7 @@ def counters(kind: str, count: int = 2, mode: AutoresetMode = SAME_STEP) -> Vect
     return SyncVectorEnv(functions, autoreset_mode=mode)
 
 
-def steps(envs: VectorEnv, actions: list[Any]) -> list[Any]:
+def steps(envs, actions):
     """What a `Stepper` sees, actions `[N]` repeated where they are numbers."""
     stepper = Stepper(envs)
     obs = stepper.reset(0)
@@ -116,7 +114,7 @@ COMPARED = ("next_obs", "obs", "reward", "terminated", "truncated")
 
 
 @EITHER
-def test_returns_and_lengths(kind: str, mode: AutoresetMode) -> None:
+def test_returns_and_lengths(kind, mode):
     envs = EpisodeStatistics(counters(kind, mode=mode))
     reported = [
         (s.info["episode"]["r"].tolist(), s.info["episode"]["l"].tolist())
@@ -131,7 +129,7 @@ def test_returns_and_lengths(kind: str, mode: AutoresetMode) -> None:
         assert reported == [*first, ([3, 6], [2, 3]), ([3, 0], [2, 0])]
 
 
-def test_a_time_limit_of_worlds_in_processes() -> None:
+def test_a_time_limit_of_worlds_in_processes():
     functions = [lambda: NumpyCounter(5), lambda: NumpyCounter(2)]
     for mode, expected in (
         (SAME_STEP, [[1, 1], [2, 2], [3, 1], [1, 2]]),
@@ -145,7 +143,7 @@ def test_a_time_limit_of_worlds_in_processes() -> None:
 
 @pytest.mark.parametrize("kind", ["torch", "sync", "serial"])
 @MODES
-def test_a_time_limit_is_the_worlds_own(kind: str, mode: AutoresetMode) -> None:
+def test_a_time_limit_is_the_worlds_own(kind, mode):
     """As `max_episode_steps` of a batched world does it, with episodes of 2 to 5."""
     if kind == "serial" and mode is not SAME_STEP:
         return
@@ -163,7 +161,7 @@ def test_a_time_limit_is_the_worlds_own(kind: str, mode: AutoresetMode) -> None:
 
 
 @pytest.mark.parametrize("kind", ["torch", "sync"])
-def test_frames_in_same_step(kind: str) -> None:
+def test_frames_in_same_step(kind):
     envs = FrameStack(counters(kind), 3)
     assert envs.single_observation_space == Box(-1000, 1000, (3, 2))
     obs, _ = envs.reset(seed=0)
@@ -191,11 +189,11 @@ def test_frames_in_same_step(kind: str) -> None:
     ],
     ids=str,
 )
-def test_what_stands_for_zero_lies_in_the_space(space: Any, first: Any) -> None:
+def test_what_stands_for_zero_lies_in_the_space(space, first):
     class Sampling(NumpyCounter):
         observation_space = space
 
-        def _obs(self) -> Any:
+        def _obs(self):
             return space.sample()
 
     envs = FrameStack(SerialVectorEnv([lambda: Sampling(2)] * 2), 3, padding="zero")
@@ -207,7 +205,7 @@ def test_what_stands_for_zero_lies_in_the_space(space: Any, first: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["torch", "sync"])
-def test_rewards_in_bounds_and_actions_that_are_stretched(kind: str) -> None:
+def test_rewards_in_bounds_and_actions_that_are_stretched(kind):
     clipped = [s.reward.tolist() for s in steps(ClipReward(counters(kind)), [-9, 0.25])]
     assert clipped == [[-1, -1], [0.5, 0.5]]
     signs = [s.reward.tolist() for s in steps(SignReward(counters(kind)), [-9, 0, 0.5])]
@@ -225,7 +223,7 @@ class Pictures(TorchVectorEnv):
     single_action_space = Discrete(2)
     noise_size = 1
 
-    def __init__(self, num_envs: int = 2, **kwargs: Any) -> None:
+    def __init__(self, num_envs=2, **kwargs):
         self.single_observation_space = Dict(
             last=Box(0, 255, (8, 8, 3), np.uint8),
             first=Box(0, 255, (3, 8, 8), np.uint8),
@@ -234,13 +232,13 @@ class Pictures(TorchVectorEnv):
         )
         super().__init__(num_envs, **{"max_episode_steps": 4, **kwargs})
 
-    def initial_state(self, noise: Tensor) -> Tensor:
+    def initial_state(self, noise):
         return torch.zeros_like(noise[0])
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state, action):
         return state + 1, state, state > 10
 
-    def observe(self, state: Tensor) -> dict[str, Tensor]:
+    def observe(self, state):
         number = state.long()
         channels = (number.unsqueeze(1) * 10 + torch.arange(3)).byte()
         first = channels[:, :, None, None].expand(-1, 3, 8, 8)
@@ -252,7 +250,7 @@ class Pictures(TorchVectorEnv):
         }
 
 
-def test_pictures_stay_pictures() -> None:
+def test_pictures_stay_pictures():
     envs = FrameStack(Pictures(), 2)
     space = envs.single_observation_space
     assert isinstance(space, Dict)
@@ -271,9 +269,7 @@ def test_pictures_stay_pictures() -> None:
 
 
 @EITHER
-def test_observations_are_scaled_by_all_that_were_acted_on(
-    kind: str, mode: AutoresetMode
-) -> None:
+def test_observations_are_scaled_by_all_that_were_acted_on(kind, mode):
     plain = counters(kind, mode=mode)
     envs = NormalizeObservation(counters(kind, mode=mode))
     ones = torch.ones(2) if kind == "torch" else np.ones(2, np.float32)
@@ -306,7 +302,7 @@ def test_observations_are_scaled_by_all_that_were_acted_on(
     assert envs.count == sum(map(len, seen))
 
 
-def test_frozen_statistics_do_not_move() -> None:
+def test_frozen_statistics_do_not_move():
     envs = NormalizeObservation(counters("torch"), limit=0.5)
     steps(envs, [1] * 5)
     before = envs.mean[""].clone(), envs.count.clone()
@@ -318,9 +314,7 @@ def test_frozen_statistics_do_not_move() -> None:
 
 
 @EITHER
-def test_rewards_are_scaled_by_the_standard_deviation_of_returns(
-    kind: str, mode: AutoresetMode
-) -> None:
+def test_rewards_are_scaled_by_the_standard_deviation_of_returns(kind, mode):
     envs = NormalizeReward(counters(kind, mode=mode), gamma=0.5, limit=1.5)
     raw = steps(counters(kind, mode=mode), [1, 2, 3, 4, 5, 6])
     scaled = steps(envs, [1, 2, 3, 4, 5, 6])
@@ -340,7 +334,7 @@ def test_rewards_are_scaled_by_the_standard_deviation_of_returns(
 
 
 @MODES
-def test_tensors_for_numpy_worlds(mode: AutoresetMode) -> None:
+def test_tensors_for_numpy_worlds(mode):
     envs = NumpyToTorch(EpisodeStatistics(counters("sync", mode=mode)))
     tensors = counters("torch", mode=mode)
     for a, b in zip(steps(envs, [1] * 8), steps(tensors, [1] * 8), strict=True):
@@ -379,19 +373,19 @@ WRAPPED = {
         ("frames of chunks", SAME_STEP),
     ],
 )
-def test_they_keep_the_promises(name: str, mode: AutoresetMode) -> None:
+def test_they_keep_the_promises(name, mode):
     wrap = WRAPPED[name]
     kwargs = {"num_envs": 4, "autoreset_mode": mode}
     check(wrap(gym.make_vec("yieldrl/CartPole-v1", **kwargs)), steps=30)
     one = lambda: gym.make("CartPole-v1", max_episode_steps=20)  # noqa: E731
     if mode is SAME_STEP:
-        arrays: VectorEnv = SerialVectorEnv([one] * 3)
+        arrays = SerialVectorEnv([one] * 3)
     else:
         arrays = NumpyToTorch(SyncVectorEnv([one] * 3, autoreset_mode=mode))
     check(wrap(arrays), steps=30)
 
 
-def test_returns_of_abandoned_episodes_are_forgotten() -> None:
+def test_returns_of_abandoned_episodes_are_forgotten():
     """Restored into environments that begin anew, none of them goes on."""
     envs, other = (NormalizeReward(counters("serial"), gamma=0.5) for _ in range(2))
     envs.reset(seed=0)
@@ -403,7 +397,7 @@ def test_returns_of_abandoned_episodes_are_forgotten() -> None:
     assert other.returns.tolist() == [0, 0]
 
 
-def test_frames_in_the_other_modes() -> None:
+def test_frames_in_the_other_modes():
     seen = steps(FrameStack(counters("torch", mode=NEXT_STEP), 2), [1] * 4)
     assert [s.obs[0, :, 1].tolist() for s in seen] == [[0, 1], [1, 2], [0, 0], [0, 1]]
     assert [s.obs[1, :, 1].tolist() for s in seen] == [[0, 1], [1, 2], [2, 3], [0, 0]]
@@ -413,7 +407,7 @@ def test_frames_in_the_other_modes() -> None:
     assert [s.obs[1, :, 1].tolist() for s in seen] == [[0, 1], [1, 2], [0, 0]]
 
 
-def test_a_reset_forgets_statistics_where_it_begins_anew() -> None:
+def test_a_reset_forgets_statistics_where_it_begins_anew():
     envs = EpisodeStatistics(counters("torch", 3))
     envs.reset(seed=0)
     envs.step(torch.ones(3))
@@ -426,7 +420,7 @@ def test_a_reset_forgets_statistics_where_it_begins_anew() -> None:
 class Told(Pictures):
     """Says "go" or "stop" beside numbers of which two have nearly one name."""
 
-    def __init__(self, num_envs: int = 3, **kwargs: Any) -> None:
+    def __init__(self, num_envs=3, **kwargs):
         super().__init__(num_envs, **kwargs)
         number = Box(-9e3, 9e3, (1,))
         self.single_observation_space = Dict(
@@ -435,7 +429,7 @@ class Told(Pictures):
             flags=Box(0, 1, (1,), np.int8),
         )
 
-    def observe(self, state: Tensor) -> dict[str, Any]:
+    def observe(self, state):
         said = torch.from_numpy(Utf8Text(4).encode(["go", "stop"]))
         bit, number = (state > 1).long(), state.float().unsqueeze(1)
         flags = bit.to(torch.int8).unsqueeze(1)
@@ -443,7 +437,7 @@ class Told(Pictures):
         return {"a.b": number + 1000, "a": inner, "said": said[bit], "flags": flags}
 
 
-def test_numbers_alone_are_normalized_each_by_its_own_statistics() -> None:
+def test_numbers_alone_are_normalized_each_by_its_own_statistics():
     plain, envs, again = Told(), NormalizeObservation(Told()), Told()
     plain.reset(seed=0)
     envs.reset(seed=0)
@@ -459,14 +453,14 @@ def test_numbers_alone_are_normalized_each_by_its_own_statistics() -> None:
     loaded = NormalizeObservation(again)
     loaded.load_state_dict(envs.state_dict())
     assert torch.equal(loaded.mean["a\\.b"], envs.mean["a\\.b"])
-    stacked: Any = FrameStack(Told(), 2)
+    stacked = FrameStack(Told(), 2)
     assert stacked.single_observation_space["said"] == Utf8Text(8)
     obs, _ = stacked.reset(seed=0)
     assert torch.equal(obs["said"][:, :4], obs["said"][:, 4:])
 
 
 @MODES
-def test_arrays_for_worlds_of_tensors(mode: AutoresetMode) -> None:
+def test_arrays_for_worlds_of_tensors(mode):
     envs = TorchToNumpy(counters("torch", mode=mode))
     arrays = counters("sync", mode=mode)
     for a, b in zip(steps(envs, [1] * 8), steps(arrays, [1] * 8), strict=True):
@@ -476,7 +470,7 @@ def test_arrays_for_worlds_of_tensors(mode: AutoresetMode) -> None:
         assert ("final_obs" in a.info) == ("final_obs" in b.info)
 
 
-def test_a_step_does_not_wait_for_the_device() -> None:
+def test_a_step_does_not_wait_for_the_device():
     """But for a time limit's or a chunk's: it looks on a CPU, where looking is free."""
     for name, wrap in WRAPPED.items():
         if "limit" in name or "chunks" in name:
@@ -488,7 +482,7 @@ def test_a_step_does_not_wait_for_the_device() -> None:
                 envs.step(torch.ones(2))
 
 
-def stacked(kind: str) -> Any:
+def stacked(kind):
     if kind == "torch":
         envs = gym.make_vec("yieldrl/CartPole-v1", num_envs=4)
     else:
@@ -497,7 +491,7 @@ def stacked(kind: str) -> Any:
     return NormalizeReward(NormalizeObservation(frames))
 
 
-def test_ppo_trains_and_evaluates_in_wrapped_worlds() -> None:
+def test_ppo_trains_and_evaluates_in_wrapped_worlds():
     envs = stacked("serial")
     options = {"total_steps": 64, "eval_every": 64, "eval_episodes": 2}
     trainer = trainer_of(ppo, envs=envs, **options)
@@ -506,12 +500,12 @@ def test_ppo_trains_and_evaluates_in_wrapped_worlds() -> None:
     assert last["logs"]["episode_length"] <= 9
     # Returns are those of the task, in observations on the scale of training.
     assert last["logs"]["episode_return"] == last["logs"]["episode_length"]
-    inside: Any = trainer.evaluator.envs
+    inside = trainer.evaluator.envs
     assert inside.frozen
     assert inside.mean[""] is envs.env.mean[""]
 
 
-def test_training_is_resumed_bitwise(tmp_path: Any) -> None:
+def test_training_is_resumed_bitwise(tmp_path):
     made = partial(trainer_of, ppo, total_steps=128)
     whole = [*map(plain, made(envs=stacked("torch"))())]
     first = made(envs=stacked("torch"))
@@ -521,7 +515,7 @@ def test_training_is_resumed_bitwise(tmp_path: Any) -> None:
     assert [*map(plain, second())] == whole[21:]
 
 
-def test_what_was_learned_outlasts_worlds_that_cannot_be_saved() -> None:
+def test_what_was_learned_outlasts_worlds_that_cannot_be_saved():
     first, second = (
         trainer_of(dqn, envs=stacked("serial"), total_steps=64) for _ in range(2)
     )
@@ -535,20 +529,25 @@ def test_what_was_learned_outlasts_worlds_that_cannot_be_saved() -> None:
     assert compared.env.env.lengths.max() == 1
 
 
-def test_evaluation_makes_what_is_inside_again() -> None:
+def test_evaluation_makes_what_is_inside_again():
     envs = TimeLimit(FrameStack(counters("serial"), 2), max_episode_steps=7)
-    other: Any = make_eval(envs, Config(eval_episodes=3))
+    other = make_eval(envs, Config(eval_episodes=3))
     assert (other.max_episode_steps, other.num_envs) == (7, 3)
     assert other.single_observation_space == envs.single_observation_space
     rewards = make_eval(SignReward(ClipReward(counters("torch"))), Config())
     assert isinstance(rewards, TorchVectorEnv)
 
 
+class Own(VectorEnv):
+    metadata = {"autoreset_mode": SAME_STEP}  # noqa: RUF012
+    num_envs = 2
+
+
 @pytest.mark.parametrize(
     ("made", "error", "word"),
     [
-        (lambda _: FrameStack(NumpyCounter(2), 2), TypeError, "vector environments"),  # pyright: ignore[reportArgumentType]
-        (lambda _: TimeLimit(VectorEnv(), 5), TypeError, "reset some"),
+        (lambda _: FrameStack(NumpyCounter(2), 2), TypeError, "vector environments"),
+        (lambda _: TimeLimit(Own(), 5), TypeError, "reset some"),
         (lambda envs: TimeLimit(envs, 0), ValueError, "max_episode_steps"),
         (lambda envs: FrameStack(envs, 0), ValueError, "num_frames"),
         (lambda _: NormalizeObservation(Pictures()), TypeError, "to normalise"),
@@ -571,6 +570,6 @@ def test_evaluation_makes_what_is_inside_again() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused(made: Any, error: Any, word: str) -> None:
+def test_what_cannot_be_is_refused(made, error, word):
     with pytest.raises(error, match=word):
         made(counters("torch"))

@@ -1,9 +1,5 @@
 """A model of the world over a policy's trunk: states, losses, groups, errors."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 from gymnasium.spaces import Box
@@ -18,38 +14,38 @@ SMALL |= {"patch_contrast": 1.0}  # so that it sees where things are
 B = 64
 
 
-def grid() -> Any:
+def grid():
     return GoToVectorEnv(B, height=2, width=2, num_objects=1, view="pixels")
 
 
-def made(*spaces: Any, **options: Any) -> VLAPolicy:
+def made(*spaces, **options):
     pytest.importorskip("transformers", reason="its trunk is a model of yieldrl[vla]")
     return VLAPolicy.from_config(*spaces, VLAConfig(model_config=SMALL, **options))
 
 
-def world_of(envs: Any, seed: int = 0, **options: Any) -> TrunkWorld:
+def world_of(envs, seed=0, **options):
     torch.manual_seed(seed)
     spaces = envs.single_observation_space, envs.single_action_space
     return TrunkWorld(made(*spaces).eval(), **options).eval()
 
 
-def steps(envs: Any, world: TrunkWorld, rows: int = 1) -> TensorDict:
+def steps(envs, world, rows=1):
     """Real steps between states, `[T, B]`, by actions at random."""
     obs, _ = envs.reset(seed=1)
     generator, found = torch.Generator().manual_seed(0), []
     for _ in range(rows):
-        row: dict[str, Any] = {"obs": world.begin(obs)}
+        row = {"obs": world.begin(obs)}
         row["action"] = torch.randint(4, (B,), generator=generator)
         obs, reward, ended, cut, info = envs.step(row["action"])
         after = info.get("final_obs", obs)
         row |= {"next_obs": world.begin(after), "reward": reward}
         row |= {"terminated": ended, "truncated": cut}
         found.append(TensorDict(row, [B]))
-    stacked: Any = torch.stack(found)
+    stacked = torch.stack(found)
     return stacked
 
 
-def test_the_loss_by_hand() -> None:
+def test_the_loss_by_hand():
     """Steps that end have no next state: the change of the others, over all."""
     world = world_of(grid())
     data = steps(grid(), world)[0]
@@ -74,7 +70,7 @@ def test_the_loss_by_hand() -> None:
     torch.testing.assert_close(logs["model/outcome_loss"], wrong)
 
 
-def test_what_is_said_stays_as_it_is() -> None:
+def test_what_is_said_stays_as_it_is():
     world = world_of(grid())
     torch.nn.init.normal_(world.change.weight)
     data = steps(grid(), world)[0]
@@ -83,7 +79,7 @@ def test_what_is_said_stays_as_it_is() -> None:
     assert torch.equal(moved, data["obs"]["changing"])
 
 
-def test_groups_are_the_trunk_and_what_is_put_on_it() -> None:
+def test_groups_are_the_trunk_and_what_is_put_on_it():
     world = world_of(grid())
     groups = world.parameter_groups()
     trunk = {id(p) for p in world.trunk.parameters()}
@@ -93,7 +89,7 @@ def test_groups_are_the_trunk_and_what_is_put_on_it() -> None:
     assert sum(map(len, groups.values())) == trained
 
 
-def test_the_trunk_is_a_copy_until_it_learns() -> None:
+def test_the_trunk_is_a_copy_until_it_learns():
     world = world_of(grid())
     policy = world.backbone[0]
     own, other = world.trunk.decoder, policy.decoder
@@ -105,7 +101,7 @@ def test_the_trunk_is_a_copy_until_it_learns() -> None:
 
 
 @pytest.mark.parametrize("kind", ["numbers", "bins"])
-def test_numbers_are_read_or_their_bins(kind: Any) -> None:
+def test_numbers_are_read_or_their_bins(kind):
     """Two numbers of one bin are one token only where bins are read."""
     torch.manual_seed(0)
     policy = made(Box(-1, 1, (3,)), Box(-2, 2, (2,)), action_bins=4)
@@ -115,7 +111,7 @@ def test_numbers_are_read_or_their_bins(kind: Any) -> None:
     assert same == (kind == "bins")
 
 
-def test_errors_are_shares_of_what_changes() -> None:
+def test_errors_are_shares_of_what_changes():
     """A model that says that nothing changes has 1 after any number of steps."""
     envs = grid()
     world = world_of(envs)
@@ -123,7 +119,7 @@ def test_errors_are_shares_of_what_changes() -> None:
     torch.testing.assert_close(change_errors(world, real), torch.ones(3))
 
 
-def test_it_learns_a_small_grid() -> None:
+def test_it_learns_a_small_grid():
     """Where things will be and when they are reached, of grids of four cells."""
     envs = grid()
     world = world_of(envs)

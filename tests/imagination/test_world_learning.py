@@ -1,14 +1,12 @@
 """What is kept of real episodes between rollouts."""
 
-from __future__ import annotations
-
 import torch
 from tensordict import TensorDict
 
 from yieldrl.imagination.world_learning import Past
 
 
-def test_steps_are_counted_through_rollouts() -> None:
+def test_steps_are_counted_through_rollouts():
     past = Past(2)
     flags = {
         "terminated": torch.tensor([[False, True], [False, False]]),

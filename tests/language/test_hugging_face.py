@@ -1,7 +1,6 @@
 """Causal models of Hugging Face, tiny and random, behind the same policy."""
 
 import math
-from typing import Any
 
 import pytest
 import torch
@@ -16,8 +15,8 @@ from yieldrl.language.hugging_face import HuggingFaceTokenizer
 from yieldrl.vla import load_adapters, save_adapters
 
 reason = "causal models of Hugging Face need the packages of yieldrl[vla]"
-transformers: Any = pytest.importorskip("transformers", reason=reason)
-tokenizers: Any = pytest.importorskip("tokenizers", reason=reason)
+transformers = pytest.importorskip("transformers", reason=reason)
+tokenizers = pytest.importorskip("tokenizers", reason=reason)
 pytest.importorskip("peft", reason=reason)
 
 SPACES = Dict(prompt=Utf8Text(8)), Utf8Text(6)

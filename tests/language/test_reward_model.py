@@ -1,10 +1,7 @@
 """A reward model: its loss by hand, its start, and what it learns."""
 
-from __future__ import annotations
-
 import functools
 import math
-from typing import Any
 
 import pytest
 import torch
@@ -18,17 +15,17 @@ from yieldrl.language import RewardModel, policy_for
 
 
 @functools.cache
-def policy() -> Any:
+def policy():
     torch.manual_seed(0)
     spaces = Dict(prompt=Utf8Text(8)), Utf8Text(3)
     return policy_for(*spaces, d_model=16, num_layers=1, num_heads=2)
 
 
-def pairs_of(better: list[str], worse: list[str]) -> Any:
+def pairs_of(better, worse):
     return pairs_by(policy(), better, worse)
 
 
-def test_it_begins_without_a_preference_and_leaves_the_policy() -> None:
+def test_it_begins_without_a_preference_and_leaves_the_policy():
     before = {k: v.clone() for k, v in policy().state_dict().items()}
     model = RewardModel(policy())
     loss, logs = model.loss(pairs_of(["3", "3"], ["4", "12"]))
@@ -39,7 +36,7 @@ def test_it_begins_without_a_preference_and_leaves_the_policy() -> None:
     assert all(torch.equal(policy().state_dict()[k], v) for k, v in before.items())
 
 
-def test_the_loss_is_that_of_bradley_and_terry() -> None:
+def test_the_loss_is_that_of_bradley_and_terry():
     model = RewardModel(policy())
     nn.init.normal_(model.model.head.weight)
     obs = {"prompt": texts(4, "1+2=", "1+2=")}
@@ -51,7 +48,7 @@ def test_the_loss_is_that_of_bradley_and_terry() -> None:
     assert float(logs["accuracy"]) == float(margin > 0)
 
 
-def test_steps_of_an_episode_add_up_and_those_after_it_do_not() -> None:
+def test_steps_of_an_episode_add_up_and_those_after_it_do_not():
     model = RewardModel(policy())
     nn.init.normal_(model.model.head.weight)
     one = pairs_of(["3"], ["12"])
@@ -62,7 +59,7 @@ def test_steps_of_an_episode_add_up_and_those_after_it_do_not() -> None:
     torch.testing.assert_close(model.loss(two)[0], model.loss(one)[0])
 
 
-def test_it_learns_what_is_preferred_and_padding_does_not_matter() -> None:
+def test_it_learns_what_is_preferred_and_padding_does_not_matter():
     torch.manual_seed(0)
     model = RewardModel(policy())
     pairs = pairs_of(["3", "3", "3"], ["4", "12", "7"])
@@ -76,7 +73,7 @@ def test_it_learns_what_is_preferred_and_padding_does_not_matter() -> None:
     torch.testing.assert_close(short, longer)
 
 
-def test_a_step_follows_the_gradient_of_its_own_loss() -> None:
+def test_a_step_follows_the_gradient_of_its_own_loss():
     model = RewardModel(policy())
     pairs = pairs_of(["3", "3"], ["4", "12"])
     steps = model.fit(pairs, num_epochs=2)
@@ -87,8 +84,8 @@ def test_a_step_follows_the_gradient_of_its_own_loss() -> None:
     torch.testing.assert_close(model.model.head.weight.grad, expected)
 
 
-def test_the_order_of_pairs_follows_from_the_seed() -> None:
-    def learned(seed: int) -> torch.Tensor:
+def test_the_order_of_pairs_follows_from_the_seed():
+    def learned(seed):
         torch.manual_seed(0)
         model = RewardModel(policy())
         pairs = pairs_of(["3", "3", "5"], ["4", "12", "7"])
@@ -100,7 +97,7 @@ def test_the_order_of_pairs_follows_from_the_seed() -> None:
     assert not torch.equal(learned(1), learned(2))
 
 
-def test_what_does_not_fit_is_said() -> None:
+def test_what_does_not_fit_is_said():
     with pytest.raises(ValueError, match="no pairs to learn from"):
         next(RewardModel(policy()).fit(pairs_of(["3"], ["4"])[:0]))
     other = policy_for(policy().observation_space, policy().action_space, d_model=16)

@@ -1,10 +1,8 @@
 """What needs no simulator: which episode is next, what is read, and what is said."""
 
 import importlib
-import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
-from pathlib import Path
 
 import gymnasium as gym
 import numpy as np

@@ -1,18 +1,13 @@
 """Robots of other packages, where they are: tasks, seeds and experts."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import numpy as np
 import pytest
-import torch
 
 from yieldrl.algorithms import sac
 from yieldrl.envs import expert_actions, make
 from yieldrl.envs.robots import push_t_expert as rule
-from yieldrl.vla import action_layout
-from yieldrl.vla.statistics import action_statistics
 
 REACH = {
     "env_id": "metaworld:Meta-World/MT1",
@@ -71,22 +66,6 @@ class TestTasks:
         for _ in range(steps):
             ended |= envs.step(expert_actions(envs))[2]
         assert ended.all()
-
-    def test_an_expert_succeeds_in_the_numbers_of_openvla(self):
-        """1 opens the gripper and 0 closes it, where Meta-World closes it at 1."""
-        settings = config(PICK)
-        envs = make(settings.env_id, settings)
-        envs.reset(seed=0)
-        own = {"q01": [-1.0] * 4, "q99": [1.0] * 4, "mask": [True] * 3 + [False]}
-        space = envs.single_action_space
-        units = action_statistics(space, action_layout(space))
-        units.from_openvla({"arm": {"action": own}}, None, "action")
-        success = False
-        for _ in range(80):
-            said = torch.as_tensor(expert_actions(envs)).clone()
-            said[:, 3] = (said[:, 3] <= 0).float()
-            success |= bool(envs.step(units.denormalize(said).numpy())[2][0])
-        assert success
 
     def test_the_rule_for_push_t_knows_what_a_push_does(self):
         """Its arithmetic beside the simulator's, which leaves a tenth of a pixel."""
