@@ -15,7 +15,7 @@ def blind(envs):
     return envs
 
 
-def beside_gymnasiums(originals: Any, world: Any, states_of: Any, rtol: float) -> Any:
+def beside_gymnasiums(originals, world, states_of, rtol):
     """Step a batch from the states of Gymnasium's: resets are where those have them.
 
     `states_of(environments)` are states of `world`. Yields, for each of 60 steps, which
