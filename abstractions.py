@@ -46,7 +46,13 @@ from yieldrl.foundations.logs import Logs as Logs
 from yieldrl.foundations.logs import LogType as LogType
 from yieldrl.networks.dtypes import in_float32
 from yieldrl.networks.train_mode import depends_on_mode, set_train_mode
-from yieldrl.runtime import GradientStep, Loss, Runtime, learning_rates
+from yieldrl.runtime import (
+    AccumulatedStep,
+    GradientStep,
+    Loss,
+    Runtime,
+    learning_rates,
+)
 from yieldrl.runtime.gradient_step import apply_gradients, trained_parameters
 
 
@@ -209,6 +215,8 @@ class Algorithm(ABC):
     ) -> Logs:
         """One gradient step of a loss on a batch `[B]`; metrics to log.
 
+        FloatingPointError if the loss is not finite.
+
         Args:
             loss: From the batch to the loss, 0-dim, and metrics, detached and 0-dim.
             data: The batch. Results per sample, such as priorities, the loss writes
@@ -220,45 +228,54 @@ class Algorithm(ABC):
         optimizer = optimizer or self.optimizer
         step = self.gradient_step(loss, optimizer, max_grad_norm)
         if step is not None:
-            return self._checked(step(data))
-        trained, function = trained_parameters(optimizer), self.runtime.executed(loss)
-        try:
-            total, logs = function(data)
-            total.backward(inputs=trained)
-            apply_gradients(optimizer, trained, logs, data, max_grad_norm)
-        finally:  # the next step begins without gradients
-            optimizer.zero_grad()
-        return self._checked(logs)
+            logs = step(data)
+        else:
+            trained, function = (
+                trained_parameters(optimizer),
+                self.runtime.executed(loss),
+            )
+            try:
+                total, logs = function(data)
+                total.backward(inputs=trained)
+                apply_gradients(optimizer, trained, logs, data, max_grad_norm)
+            finally:  # the next step begins without gradients
+                optimizer.zero_grad()
+        # To read the loss is to wait for a GPU, which is done every 100 steps.
+        is_read = self.device.type == "cpu" or self.counters.learn_step % 100 == 99
+        if is_read and "loss" in logs and not math.isfinite(logs["loss"]):
+            raise self._diverged(float(logs["loss"]))
+        return logs
 
-    def _checked(self, logs: Logs) -> Logs:
-        """The metrics of a step; FloatingPointError if the loss is not finite.
-
-        That is checked on every CPU step, and every 100 on a GPU, where checking costs
-        a synchronisation.
-        """
-        loss, now = logs.get("loss"), self.counters
-        if self.device.type != "cpu" and now.learn_step % 100 != 99:
-            return logs
-        if loss is None or math.isfinite(loss):
-            return logs
-        parameters = self.model.named_parameters()
+    def _diverged(self, loss: float) -> FloatingPointError:
+        parameters, now = self.model.named_parameters(), self.counters
         broken = [k for k, p in parameters if not bool(torch.isfinite(p).all())]
-        raise FloatingPointError(
-            f"the loss became {float(loss)} at learn_step {now.learn_step + 1}"
+        return FloatingPointError(
+            f"the loss became {loss} at learn_step {now.learn_step + 1}"
             f" (sample_step {now.sample_step}); parameters that are not finite:"
             f" {broken or 'none yet'}. Lower the learning rate, or look for extreme"
             " observations and rewards in the environment"
         )
 
     def gradient_step(
-        self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
+        self,
+        loss: Loss,
+        optimizer: Optimizer,
+        max_grad_norm: float | None = None,
+        micro_batches: int | None = None,
     ) -> GradientStep | None:
         """What takes the step in place of `minimize`: in parts, or by an engine.
 
-        Override it to accumulate gradients, to scale them, and the like.
+        Override it to accumulate gradients, to scale them, and the like. The batch is
+        cut into `micro_batches`, by default as many as the config says, if it does.
         """
-        parts = getattr(self.config, "micro_batches", None)
-        return self.runtime.gradient_step(loss, optimizer, max_grad_norm, parts)
+        executed = self.runtime.executed(loss)
+        parts = micro_batches or getattr(self.config, "micro_batches", None)
+        if self.runtime.engine is not None:
+            step = self.runtime.engine.gradient_step
+            return step(executed, optimizer, max_grad_norm, parts)
+        if parts is None:
+            return None
+        return AccumulatedStep(executed, optimizer, max_grad_norm, micro_batches=parts)
 
     @contextmanager
     def learning(self) -> Iterator[None]:
@@ -347,6 +364,7 @@ class Agent(ABC):
         config: Says the seed of exploration.
 
     Attributes:
+        model: The networks inside the algorithm.
         border: From observations to tensors, and from actions back.
     """
 
@@ -365,20 +383,15 @@ class Agent(ABC):
         self.counters, self.device = algorithm.counters, algorithm.device
         seed = ranks().derive_seed(config.seed, "exploration")
         self.generator = torch.Generator(self.device).manual_seed(seed)
+        self.model = algorithm.model
         self._notes_version = hasattr(algorithm, "evaluated")  # of rollouts, later
-        model = algorithm.model
         self.border = ObservationActionAdapter(
-            model.observation_space,
-            model.action_space,
+            self.model.observation_space,
+            self.model.action_space,
             self.device,
-            unit_box=model.unit_box,
-            tokenizer=getattr(model, "tokenizer", None),
+            unit_box=self.model.unit_box,
+            tokenizer=getattr(self.model, "tokenizer", None),
         )
-
-    @property
-    def model(self) -> Any:
-        """The networks inside the algorithm."""
-        return self.algorithm.model
 
     @property
     def sample_step(self) -> int:

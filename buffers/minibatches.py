@@ -72,7 +72,11 @@ class Minibatches:
 
     def minibatch(self) -> TensorDict:
         """The current minibatch, `[b]` or `[T, n]`, a copy; or RuntimeError."""
-        self._check_not_exhausted()
+        if self.exhausted:
+            raise RuntimeError(
+                f"all {self.num_epochs} epochs were learned from, or stop() was called:"
+                " clear() and collect the next rollout"
+            )
         number, position = divmod(self.position, self.num_minibatches)
         epoch = self._epoch
         if epoch is None or epoch[0] != number:
@@ -82,7 +86,6 @@ class Minibatches:
 
     def advance(self) -> None:
         """Count the current minibatch as used, and move on to the next one."""
-        self._check_not_exhausted()
         self.position += 1
 
     def stop(self) -> None:
@@ -129,13 +132,6 @@ class Minibatches:
         cuts = [count * i // parts for i in range(parts + 1)]
         cut = shuffled.split([b - a for a, b in pairwise(cuts)])
         return tuple(part.transpose(0, 1) if self.sequences else part for part in cut)
-
-    def _check_not_exhausted(self) -> None:
-        if self.exhausted:
-            raise RuntimeError(
-                f"all {self.num_epochs} epochs were learned from, or stop() was called:"
-                " clear() and collect the next rollout"
-            )
 
 
 def random_order(count: int, device: torch.device | None, seed: int) -> Tensor:

@@ -122,15 +122,15 @@ class VersionedAgent:
     def __init__(self, agent: Any, num_envs: int) -> None:
         self.agent, self.num_envs = agent, num_envs
         self.has_memory, self.count_steps = agent.has_memory, agent.count_steps
-        self.set_version(agent.policy_version)
+        self.set_version(agent.counters.policy_version)
 
     @property
     def sample_step(self) -> int:
-        return self.agent.sample_step
+        return self.agent.counters.sample_step
 
     def set_version(self, version: int) -> None:
         """Set the version of the weights that act."""
-        self.version = self.agent.policy_version = version
+        self.version = self.agent.counters.policy_version = version
         self._versions: Any = np.full(self.num_envs, version)
         if self.agent.device.type != "cpu":
             self._versions = torch.as_tensor(self._versions).to(self.agent.device)

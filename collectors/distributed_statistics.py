@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from yieldrl.collectors.checks import named_leaves
 from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics, mean_logs
-from yieldrl.collectors.stepping import Step
+from yieldrl.collectors.stepping import Step, named_leaves
 from yieldrl.foundations import ranks, spaces
 
 

@@ -9,9 +9,8 @@ from gymnasium import Env
 from gymnasium.vector import VectorEnv
 
 from yieldrl import envs as environments
-from yieldrl.collectors.checks import check_finite
 from yieldrl.collectors.outcomes import Episode, Evaluation, successes, task_names
-from yieldrl.collectors.stepping import Stepper
+from yieldrl.collectors.stepping import Stepper, check_finite
 from yieldrl.envs.make import check_apart
 from yieldrl.foundations import Config, derive_seed
 from yieldrl.foundations.conversion import as_array

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.collectors.checks import check_answer, named_leaves
-from yieldrl.collectors.stepping import Step
+from yieldrl.collectors.stepping import Step, check_answer, named_leaves
 
 
 def mean_logs(episodes: float, returns: float, lengths: float) -> dict[str, float]:

@@ -4,7 +4,7 @@ import asyncio
 import pickle
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import torch
 from yieldrl.distributed.cluster import import_ray
 from yieldrl.distributed.weights import StoredVersion, Weights
 from yieldrl.envs.batched.tree import tree_map
-from yieldrl.foundations import Config, Counters, Counting, seed_everything, spaces
+from yieldrl.foundations import Config, Counters, seed_everything, spaces
 from yieldrl.foundations.conversion import as_array
 
 BATCH_SECONDS = 0.01
@@ -72,7 +72,8 @@ class InferenceActor:
             SignatureError: If they are not this model's.
         """
         weights.load(self.agent.model)
-        self._loaded = self.agent.policy_version = weights.signature.version
+        version = weights.signature.version
+        self._loaded = self.agent.counters.policy_version = version
 
     async def act(
         self,
@@ -146,7 +147,7 @@ class InferenceActor:
         return [tree_map(lambda x, a=a, b=b: x[a:b], arrays) for a, b in bounds]
 
 
-class RemoteAgent(Counting):
+class RemoteAgent:
     """Acts by asking an inference actor, in place of a copy of the policy.
 
     Args:
@@ -164,7 +165,7 @@ class RemoteAgent(Counting):
     def ask(self, actor: Any, weights: StoredVersion) -> None:
         """Ask this actor from now on; it gets these weights with the first question."""
         self._actor, self._answers, self._weights = actor, [], weights
-        self.policy_version = weights.version
+        self.counters.policy_version = weights.version
 
     def sample(self, obs: Any) -> tuple[Any, dict[str, Any]]:
         """Actions and extras from the inference actor; see `InferenceActor.act`.
@@ -174,7 +175,8 @@ class RemoteAgent(Counting):
             TimeoutError: If it does not answer.
         """
         began, arrays = time.perf_counter(), tree_map(as_array, obs)
-        question = arrays, self.num_envs, self.sample_step, self._weights
+        step = self.counters.sample_step
+        question = arrays, self.num_envs, step, self._weights
         assert self._actor is not None, "ask() comes first"
         answer, rows = self._get(self._actor.act.remote(*question))
         self._weights = None
@@ -191,16 +193,20 @@ class RemoteAgent(Counting):
         means = {"inference_batch": np.mean(rows), "inference_ms": np.mean(times)}
         return min(versions), {name: float(mean) for name, mean in means.items()}
 
+    def count_steps(self, steps: int) -> None:
+        """Count environment steps."""
+        self.counters.sample_step += steps
+
     def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
         """Do nothing: the agent has no memory."""
 
     def state_dict(self) -> dict[str, Any]:
         """The counters; random numbers are the inference actor's."""
-        return {"algorithm": None, **self.counters_state()}
+        return {"algorithm": None, **asdict(self.counters)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
-        self.restore_counters(state)
+        self.counters.restore(state)
 
     def _get(self, answer: Any) -> Any:
         errors = self._ray.exceptions

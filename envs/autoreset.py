@@ -93,7 +93,8 @@ class StepReader:
         `[N]`; None for nowhere. ValueError if an episode ended in SAME_STEP mode and
         `info` lacks its final observation. A GPU needs `final_obs` in every step.
         """
-        self._overwrites.check(self.envs)
+        if self._overwrites.kept:
+            self._overwrites.check(self.envs)
         next_obs, valid = obs, None
         if self._same_step:
             if self.new_memory:  # dense: has all rows if any episode ended
@@ -160,18 +161,16 @@ class OverwriteDetector:
     one."""
 
     def __init__(self) -> None:
-        self._kept: list[tuple[np.ndarray, np.ndarray]] = []
+        self.kept: list[tuple[np.ndarray, np.ndarray]] = []
 
     def keep(self, observations: list[Any]) -> None:
         """Store these observations, in place of earlier ones."""
         arrays = [x for x in leaves(observations) if isinstance(x, np.ndarray)]
-        self._kept = [(array, array.copy()) for array in arrays]
+        self.kept = [(array, array.copy()) for array in arrays]
 
     def check(self, envs: Any) -> None:
         """Raise ValueError if one of them was overwritten, and drop them."""
-        if not self._kept:
-            return
-        kept, self._kept = self._kept, []
+        kept, self.kept = self.kept, []
         for array, copy in kept:
             if not np.array_equal(array, copy, equal_nan=array.dtype.kind == "f"):
                 raise ValueError(

@@ -21,7 +21,7 @@ from yieldrl.foundations.fields import (
     Widths,
 )
 from yieldrl.foundations.files import CheckpointError
-from yieldrl.foundations.logs import Counters, Counting
+from yieldrl.foundations.logs import Counters
 from yieldrl.foundations.ranks import Ranks, mean_and_std, mean_of_all, ranks
 from yieldrl.foundations.running_statistics import means
 from yieldrl.foundations.seeding import (
@@ -45,7 +45,6 @@ __all__ = [
     "Config",
     "Count",
     "Counters",
-    "Counting",
     "LearningRate",
     "LogStd",
     "NonNegative",

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from operator import attrgetter
 from typing import Any, Literal, TypedDict
-
-from yieldrl.foundations.ranks import ranks
 
 Logs = dict[str, Any]
 """Metric name -> a number, or a detached 0-dim tensor, read when a logger writes it."""
@@ -38,33 +35,3 @@ class Counters:
         """Set all counters, by their names."""
         for name in asdict(self):
             setattr(self, name, state[name])
-
-
-def _shared(name: str) -> Any:
-    def write(self: Counting, value: int) -> None:
-        setattr(self.counters, name, value)
-
-    return property(attrgetter(f"counters.{name}"), write)
-
-
-class Counting:
-    """Gives access to `counters` as attributes."""
-
-    counters: Counters
-
-    sample_step: int = _shared("sample_step")
-    learn_step: int = _shared("learn_step")
-    sync_step: int = _shared("sync_step")
-    policy_version: int = _shared("policy_version")
-
-    def count_steps(self, steps: int) -> None:
-        """Count environment steps, times the number of ranks that train together."""
-        self.counters.sample_step += steps * ranks().count
-
-    def counters_state(self) -> dict[str, int]:
-        """All counters by name."""
-        return asdict(self.counters)
-
-    def restore_counters(self, state: Mapping[str, Any]) -> None:
-        """Restore the counters that `counters_state` returned."""
-        self.counters.restore(state)

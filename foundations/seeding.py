@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from yieldrl.foundations.tracing import is_traced
-
 
 def seed_everything(seed: int) -> None:
     """Seed the global generators of Python, NumPy and PyTorch; seed below 2**32."""
@@ -36,6 +34,14 @@ def derive_seed(seed: int, purpose: str) -> int:
     """
     sequence = np.random.SeedSequence([seed, *purpose.encode()])
     return int(sequence.generate_state(1)[0] >> 2)  # from 32 bits to 30
+
+
+def is_traced() -> bool:
+    """Whether the code that asks is being compiled or exported.
+
+    `torch.compiler.is_compiling()` says so in every thread while one of them compiles.
+    """
+    return torch.compiler.is_dynamo_compiling() or torch.compiler.is_exporting()
 
 
 @contextmanager

@@ -8,11 +8,11 @@ import torch
 from gymnasium import Space
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text
 
-from yieldrl.foundations import actions, conversion
+from yieldrl.foundations import conversion
 from yieldrl.foundations.text import Utf8Text
 from yieldrl.foundations.trees import Path
 
-ActionTransform = actions.ActionTransform
+ActionTransform = conversion.ActionTransform
 add_batch_axis, batch_size = conversion.add_batch_axis, conversion.batch_size
 holds_tensors, is_batched = conversion.holds_tensors, conversion.is_batched
 to_tensor = conversion.to_tensor

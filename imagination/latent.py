@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from yieldrl.buffers.minibatches import transitions
-from yieldrl.foundations.actions import from_zero
+from yieldrl.foundations.conversion import from_zero
 from yieldrl.foundations.logs import Logs
 from yieldrl.imagination.config import LatentConfig
 from yieldrl.imagination.decoders import make_decoder

@@ -72,15 +72,19 @@ class WorldLearning(Algorithm):
             self.world.sync()
 
     def gradient_step(
-        self, loss: Any, optimizer: Any, max_grad_norm: float | None = None
+        self,
+        loss: Any,
+        optimizer: Any,
+        max_grad_norm: float | None = None,
+        micro_batches: int | None = None,
     ) -> GradientStep | None:
         """The gradient step of either loss, or with one stage that of both."""
         config, options = self.config, (loss, optimizer, max_grad_norm)
         if loss == self.world_loss:
             parts = config.model_micro_batches
-            return self.runtime.gradient_step(*options, parts)
+            return super().gradient_step(*options, parts)
         if config.stages == 2:
-            return super().gradient_step(*options)
+            return super().gradient_step(*options, micro_batches)
         return JointStep(
             *options,
             micro_batches=config.micro_batches,

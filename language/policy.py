@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 
 from yieldrl.abstractions import Model, Policy
 from yieldrl.foundations import Utf8Text
-from yieldrl.foundations.tracing import is_traced
+from yieldrl.foundations.seeding import is_traced
 from yieldrl.functional import tempered
 from yieldrl.language.sampling import entropy_of, until_end
 from yieldrl.networks import Categorical

@@ -5,8 +5,7 @@ Algorithms say `minimize(loss, batch)`; what that takes is decided here.
 
 from yieldrl.runtime.accumulation import AccumulatedStep, JointStep
 from yieldrl.runtime.gradient_step import GradientStep, Loss, averaged
-from yieldrl.runtime.precision import Precision, in_precision
-from yieldrl.runtime.runtime import Runtime
+from yieldrl.runtime.runtime import Precision, Runtime, in_precision
 
 __all__ = [
     "AccumulatedStep",

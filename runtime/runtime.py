@@ -2,17 +2,21 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from functools import partial
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
-from torch.optim import Optimizer
 
 from yieldrl.foundations import Config
 from yieldrl.foundations.compiled import Compiled
-from yieldrl.runtime.accumulation import AccumulatedStep
-from yieldrl.runtime.gradient_step import GradientStep, Loss
-from yieldrl.runtime.precision import in_precision
+from yieldrl.foundations.trees import map_tensors
+from yieldrl.runtime.gradient_step import Loss
+
+Precision = Literal["float32", "bfloat16"]
+
+Inputs = ParamSpec("Inputs")
+Result = TypeVar("Result")
 
 
 class Runtime:
@@ -52,29 +56,6 @@ class Runtime:
         latest.function = loss  # a new closure in each step may have the same code
         return function
 
-    def gradient_step(
-        self,
-        loss: Loss,
-        optimizer: Optimizer,
-        max_grad_norm: float | None,
-        micro_batches: int | None = None,
-    ) -> GradientStep | None:
-        """A step by the engine, or accumulated; None for the one of `minimize`.
-
-        Args:
-            loss: From a batch to the loss and metrics.
-            optimizer: Says what is trained.
-            max_grad_norm: Gradients are scaled down to it; None leaves them.
-            micro_batches: Into how many parts a batch is cut to save memory, if it is.
-        """
-        if self.engine is not None:
-            options = self.executed(loss), optimizer, max_grad_norm, micro_batches
-            return self.engine.gradient_step(*options)
-        if micro_batches is None:
-            return None
-        options = self.executed(loss), optimizer, max_grad_norm
-        return AccumulatedStep(*options, micro_batches=micro_batches)
-
     def gathered(self) -> AbstractContextManager[Any]:
         """Context in which the whole model can be read, though processes share it."""
         return nullcontext() if self.engine is None else self.engine.gathered()
@@ -90,3 +71,42 @@ class LatestLoss:
 
     def __call__(self, data: Any) -> tuple[Tensor, dict[str, Any]]:
         return self.function(data)
+
+
+def in_precision(
+    precision: Precision, device: torch.device, function: Callable[Inputs, Result]
+) -> Callable[Inputs, Result]:
+    """A function of tensors that multiplies matrices in this precision.
+
+    With `bfloat16` its products, and those of their gradients, are of numbers of eight
+    binary digits, which a GPU has units for. Weights, sums and results stay float32.
+    Nothing must be scaled, for the range is that of float32 (Micikevicius et al. 2018,
+    "Mixed Precision Training", arXiv:1710.03740, had to, with float16). ValueError if
+    the device is a GPU that has no such numbers.
+
+    >>> x = torch.tensor([[1.001]])
+    >>> in_precision("bfloat16", x.device, torch.mm)(x, x).item()
+    1.0
+    """
+    if precision == "float32":
+        return function
+    if device.type == "cuda" and not torch.cuda.is_bf16_supported(False):
+        name = torch.cuda.get_device_name(device)
+        raise ValueError(f"precision: {name} has no bfloat16; choose 'float32'")
+
+    return partial(_rounded, function, device.type)  # which copies with its function
+
+
+def _rounded(
+    function: Callable[Inputs, Result],
+    device: str,
+    *args: Inputs.args,
+    **kwargs: Inputs.kwargs,
+) -> Result:
+    # A cache of weights would outlive the step that a compiler follows.
+    with torch.autocast(device, torch.bfloat16, cache_enabled=False):
+        return map_tensors(_widened, function(*args, **kwargs))
+
+
+def _widened(x: torch.Tensor) -> torch.Tensor:
+    return x.float() if x.dtype == torch.bfloat16 else x

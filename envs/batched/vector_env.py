@@ -20,7 +20,7 @@ from yieldrl.envs.batched.noise import NoiseSource
 from yieldrl.envs.batched.tree import clone, last_axes, layout, tree_map, where
 from yieldrl.foundations.compiled import Compiled
 from yieldrl.foundations.device import usable_device
-from yieldrl.foundations.tracing import is_traced
+from yieldrl.foundations.seeding import is_traced
 
 
 class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.envs.wrappers.base import BatchWrapper
-from yieldrl.foundations.actions import ActionTransform
+from yieldrl.foundations.conversion import ActionTransform
 from yieldrl.foundations.device import usable_device
 
 

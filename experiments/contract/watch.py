@@ -20,8 +20,8 @@ from yieldrl.experiments.contract.report import (
     values_of,
 )
 from yieldrl.experiments.contract.stored_log_prob import StoredLogProbs
+from yieldrl.foundations.seeding import is_traced
 from yieldrl.foundations.text import listed
-from yieldrl.foundations.tracing import is_traced
 from yieldrl.networks.train_mode import depends_on_mode, set_train_mode
 
 LEARNING = ("agent.learn", "algorithm.learn")

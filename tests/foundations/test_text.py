@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yieldrl.foundations import ObservationActionAdapter, Utf8Text
-from yieldrl.foundations.actions import ActionTransform
+from yieldrl.foundations.conversion import ActionTransform
 from yieldrl.foundations.text import decode, encoded, has_text
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
