@@ -357,8 +357,6 @@ def test_an_empty_ring_may_become_one_of_other_segments():
     assert other.continues
 
 
-
-
 @pytest.mark.parametrize("give_up", ["clear", "skip"])
 def test_a_row_whose_segment_is_given_up_meanwhile_goes_into_the_next(
     give_up, monkeypatch

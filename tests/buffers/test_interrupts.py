@@ -213,8 +213,6 @@ def test_passes_go_on_where_they_were_interrupted():
     assert after > 300
 
 
-
-
 def read(ring, seen):
     """A trainer's loop: every row that waits, and every segment once it is full."""
     while ring.waiting or ring.full:
