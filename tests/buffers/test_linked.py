@@ -5,6 +5,7 @@ import pytest
 import torch
 from factories import saved_and_loaded
 from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.vector.utils import batch_space
 
 from yieldrl.buffers import CircularBuffer, RolloutBuffer
 
@@ -29,18 +30,10 @@ class World:
 
     def __init__(self, space=NESTED, ends=0.3, seed=0):
         self.rng, self.ends = np.random.default_rng(seed), ends
-        self.space = space
-        self.space.seed(seed)
+        space = batch_space(space, ENVS)
+        space.seed(seed)
+        self.look = space.sample
         self.obs = self.look()
-
-    def look(self):
-        found = [self.space.sample() for _ in range(ENVS)]
-        if not isinstance(self.space, Dict):
-            return np.stack(found)
-        return {
-            "camera": np.stack([one["camera"] for one in found]),
-            "body": {"joints": np.stack([one["body"]["joints"] for one in found])},
-        }
 
     def step(self, extras=()):
         last, begun = self.look(), self.look()

@@ -25,32 +25,25 @@ VECTOR = Box(-1, 1, (3,), np.float32)
 
 def random_demonstrations(observed, acted, steps=7, num_envs=2):
     """Of whatever the spaces hold, with ends of every kind."""
-    observed.seed(1)
-    acted.seed(2)
     buffer = Demonstrations(steps, observed, acted, num_envs=num_envs)
-
-    def batch(space):
-        samples = [space.sample() for _ in range(num_envs)]
-        array = gym.vector.utils.create_empty_array(space, num_envs)
-        return gym.vector.utils.concatenate(space, samples, array)
-
-    obs = batch(observed)
+    seen, done = (
+        gym.vector.utils.batch_space(one, num_envs) for one in (observed, acted)
+    )
+    obs = seen.sample()
     for t in range(steps):
-        next_obs = batch(observed)
+        next_obs = seen.sample()
         flags = {"terminated": [t == 2] * num_envs, "truncated": [t == 4] * num_envs}
         reward = np.random.default_rng(t).normal(size=num_envs)
-        step = {"obs": obs, "next_obs": next_obs, "action": batch(acted)}
+        step = {"obs": obs, "next_obs": next_obs, "action": done.sample()}
         buffer.add({**step, "reward": reward, **flags})
-        obs = batch(observed) if t in (2, 4) else next_obs
+        obs = seen.sample() if t in (2, 4) else next_obs
     return buffer
 
 
 def equal(one, two):
-    if hasattr(one, "items"):
-        return set(one.keys()) == set(two.keys()) and all(
-            equal(one[k], two[k]) for k in set(one.keys())
-        )
-    return one.dtype == two.dtype and torch.equal(one, two)
+    one, two = one.flatten_keys(), two.flatten_keys()
+    same = all(one[k].dtype == two[k].dtype for k in one.keys())  # noqa: SIM118
+    return one.keys() == two.keys() and same and (one == two).all()
 
 
 @pytest.mark.parametrize(

@@ -8,21 +8,17 @@ import torch
 from factories import buffer_of as any_buffer
 from factories import saved_and_loaded
 from gymnasium.spaces import Box, Dict, Discrete
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import Counter, Idle
 
 from yieldrl.buffers import (
     NStepReplayBuffer,
     PrioritizedNStepReplayBuffer,
     ReplayBuffer,
 )
-from yieldrl.collectors import SyncCollector
 
 VECTOR = Box(-np.inf, np.inf, (1,))
 KINDS = [NStepReplayBuffer, PrioritizedNStepReplayBuffer]
-MODES = [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED]
 
 
 def buffer_of(kind=NStepReplayBuffer, rows=10, num_envs=1, **options):
@@ -129,29 +125,6 @@ def test_random_episodes(kind, num_envs, rows, n_step, adds, next_step, seed):
     else:
         with pytest.raises(RuntimeError, match="collect"):
             buffer.sample(1)
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_every_autoreset_mode_gives_the_same_samples(mode):
-    """Counter(3): rewards 1, 2, 3; even episodes terminate and odd ones are cut."""
-    envs = SyncVectorEnv([lambda: Counter(3)] * 2, autoreset_mode=mode)
-    space = envs.single_observation_space
-    buffer = buffer_of(rows=30, num_envs=2, n_step=2, space=space)
-    collector = SyncCollector(envs, Idle(), buffer, seed=0)
-    for _ in range(25):
-        collector.step()
-    batch = buffer.sample(3000)
-    assert len(batch["obs"].unique(dim=0)) > 15
-    episode, step_number = batch["obs"].unbind(1)
-    last = (step_number + 2).clamp(max=3)
-    odd = episode % 2 == 1
-    assert torch.equal(batch["next_obs"], torch.stack([episode, last], 1))
-    two = step_number < 2
-    reward = (step_number + 1) + two * (step_number + 2) / 2
-    assert torch.equal(batch["reward"], reward)
-    assert torch.equal(batch["discount"], torch.where(two, 0.25, 0.5))
-    assert torch.equal(batch["terminated"], (last == 3) & ~odd)
-    assert torch.equal(batch["truncated"], (last == 3) & odd)
 
 
 def test_nested_observations_and_extras():

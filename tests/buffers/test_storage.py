@@ -5,6 +5,7 @@ import pytest
 import torch
 from factories import saved_and_loaded
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.vector.utils import batch_space
 
 from yieldrl.buffers.spec import transition_spec
 from yieldrl.buffers.storage import Storage
@@ -38,16 +39,13 @@ def write(store, row, first=True, **entries):
     store.write(row, {**row_of.clone().to_dict(), **entries}, first=first)
 
 
-def batch_of(space, count=2):
-    """A batch of samples, nested as the space is."""
-    if isinstance(space, Dict):
-        return {name: batch_of(child, count) for name, child in space.items()}
-    return np.stack([np.asarray(space.sample()) for _ in range(count)])
+def batch_of(space):
+    """Of two samples, nested as the space is."""
+    return batch_space(space, 2).sample()
 
 
 @pytest.mark.parametrize(("space", "dtype"), SPACES)
 def test_arrays_and_tensors_write_the_same(space, dtype):
-    space.seed(1)
     obs = batch_of(space)
     stores = [storage_for(space) for _ in range(2)]
     write(stores[0], 2, obs=obs)
@@ -182,7 +180,6 @@ def test_gather_copies_along_environments_first_and_reads_some_entries_elsewhere
 
 def filled(space, rows=4):
     store = storage_for(space, rows)
-    space.seed(3)
     for row in range(rows):
         extras = {"log_prob": torch.rand(2), "memory": {"h": torch.rand(2, 3)}}
         write(store, row, first=row == 0, obs=batch_of(space), **extras)

@@ -78,22 +78,12 @@ def test_what_failed_is_raised_once_with_its_own_traceback(work):
     lines = traceback.format_tb(failure.tb)
     assert any("in step" in line and "the cable" in line for line in lines)
     work.background.check()
+    assert not work.background.running
     assert work.done == 2
     assert count_threads() == 0
     work.background.start()
     work.wait(5)
     assert work.done == 5
-
-
-def test_what_failed_while_nobody_looked_is_raised_by_the_next_check(work):
-    work.fails_at = 0
-    work.allow(1)
-    work.background.start()
-    work.background._worker.thread.join(SECONDS)
-    assert not work.background.running
-    with pytest.raises(ConnectionError):
-        work.background.check()
-    work.background.check()
 
 
 def test_its_context_is_entered_and_left_in_the_thread():

@@ -61,12 +61,7 @@ def by_hand(trainer):
 
 @pytest.mark.parametrize(
     ("name", "collection"),
-    [
-        ("a2c", "sync"),
-        ("ppo", "sync"),
-        ("ppo_lstm", "async"),
-        ("ppo_masked", "sync"),
-    ],
+    [("a2c", "sync"), ("ppo", "sync"), ("ppo_lstm", "async"), ("ppo_masked", "sync")],
 )
 def test_collect_and_update_do_what_the_generator_does(name, collection):
     """Bitwise: transitions, advantages, losses and weights."""
