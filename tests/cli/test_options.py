@@ -27,14 +27,6 @@ def test_an_unreadable_value_names_its_option(capsys):
         assert words.partition(" ")[0] in capsys.readouterr().err
 
 
-def test_values_of_every_number_are_read():
-    words = "--hidden-sizes 8 16 --env-kwargs a=1 b=2 --wrappers --log-std-init -1"
-    config = options.parse(ppo.Trainer, [*words.split(), "--compile"], "test").config
-    assert config.hidden_sizes == (8, 16)
-    assert config.env_kwargs == {"a": 1, "b": 2}
-    assert (config.wrappers, config.log_std_init, config.compile) == ((), -1.0, True)
-
-
 def test_free_values_are_read_as_python_has_them():
     words = ["a=1e-3", "b=1E5", "c=12:30", "d=010", "e=None", "f=[None, {g: 2e3}]"]
     words += ["h='1e-3'", 'i="None"', "j=Nonesuch", "k=null", "l=True", "m=1_000"]

@@ -12,8 +12,8 @@ from yieldrl.algorithms import ppo
 from yieldrl.cli import main, options
 from yieldrl.vla import VLAPolicy
 
-# What the document asks of whoever brings a model, in forty lines.
-MODELS = '''
+# What the document asks of whoever brings a model.
+MODELS = """
 import torch
 from torch import nn
 from torch.distributions import Independent, Normal
@@ -21,28 +21,21 @@ from torch.distributions import Independent, Normal
 from yieldrl.foundations.text import decode
 
 WORDS = ("reach", "push", "lift")
-LANGUAGE_MODELS = {"gpt2-medium": 16}
 
 
 class GPTVLAModel(nn.Module):
-    """Looks at an image, reads a word, and moves an arm of seven joints."""
-
     def __init__(self, vision_encoder, language_model, freeze_vision_encoder):
         super().__init__()
-        width = LANGUAGE_MODELS[language_model]
-        assert vision_encoder == "resnet50"
-        self.vision = nn.Conv2d(3, width, kernel_size=4, stride=4)
-        self.vision.requires_grad_(not freeze_vision_encoder)
-        self.words = nn.Embedding(len(WORDS), width)
-        self.head = nn.Linear(width, 7)
-        self.value_head = nn.Linear(width, 1)
+        assert (vision_encoder, language_model) == ("resnet50", "gpt2-medium")
+        self.vision = nn.Linear(8 * 8 * 3, 16).requires_grad_(not freeze_vision_encoder)
+        self.words = nn.Embedding(len(WORDS), 16)
+        self.head, self.value_head = nn.Linear(16, 7), nn.Linear(16, 1)
         self.log_std = nn.Parameter(torch.zeros(7))
 
     def _hidden(self, observations):
-        image = observations["rgb"].permute(0, 3, 1, 2) / 255  # [B, 3, H, W]
         said = [WORDS.index(text) for text in decode(observations["language"])]
-        word = self.words(torch.tensor(said, device=image.device))
-        return (self.vision(image).mean((2, 3)) + word).tanh()  # [B, W]
+        image = self.vision(observations["rgb"].flatten(1) / 255)
+        return (image + self.words(torch.tensor(said))).tanh()  # [B, W]
 
     def _policy(self, observations):
         mean = self.head(self._hidden(observations))
@@ -58,7 +51,7 @@ class GPTVLAModel(nn.Module):
     def evaluate_actions(self, observations, actions):
         policy = self._policy(observations)
         return policy.log_prob(actions), policy.entropy()  # [B], [B]
-'''
+"""
 
 ARM = '''
 import gymnasium

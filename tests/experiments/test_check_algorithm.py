@@ -135,14 +135,6 @@ class KeepsTheClippedAction(ppo.Agent):
         return action, extras
 
 
-class NormalizesBeforeLogProb(ppo.Algorithm):
-    def prepare(self, rollout):
-        self.counters.policy_version += 1
-        self.counters.acted_version = self.counters.policy_version
-        self.model.update_normalization(rollout)
-        return super().prepare(rollout)
-
-
 class ActsWithOldWeights(ppo.Agent):
     def explore(self, obs):
         if not hasattr(self, "old"):
@@ -156,14 +148,6 @@ class SignsAnotherVersion(ppo.Agent):
         if "policy_version" in extras:
             extras["policy_version"] -= 1
         return action, extras
-
-
-class ForgetsTheVersion(dqn.Agent):
-    def learn(self, data):
-        before = self.policy_version
-        logs = super().learn(data)
-        self.policy_version = before
-        return logs
 
 
 class DecaysWeightsInBetween(ppo.Trainer):
@@ -245,10 +229,8 @@ class ActorSharesTheWeights(dqn.Algorithm):
         (LearnStepsTheEnvironment, "learning_steps_no_environment"),
         (EvaluatesInTrainingEnvironments, "evaluating_steps_no_training_environment"),
         (KeepsTheClippedAction, "stored_log_prob"),
-        (NormalizesBeforeLogProb, "stored_log_prob"),
         (ActsWithOldWeights, "stored_log_prob"),
         (SignsAnotherVersion, "policy_version"),
-        (ForgetsTheVersion, "policy_version"),
         (DecaysWeightsInBetween, "policy_version"),
         (PredictSamples, "predict_is_deterministic"),
         (PredictDraws, "predict_is_deterministic"),
