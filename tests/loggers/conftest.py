@@ -5,6 +5,7 @@ each fifth, and then one train log. At sample_step `s` the episode's return is `
 learn_step `n` the loss is a 0-dim tensor `n`, an evaluation's return is `s / 2`.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -136,8 +137,16 @@ def trainer_class():
 
 @pytest.fixture
 def small_disk():
-    """Sets how many bytes a file may have; the disk's own measure at the end."""
+    """A context in which no file may have more bytes, that of the output included."""
     resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    @contextlib.contextmanager
+    def limited(size):
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited

@@ -54,14 +54,13 @@ def test_rewind_refuses_what_the_run_has_not_written(path):
 
 def test_where_there_is_no_room_the_file_stays_as_it_was(path, small_disk):
     files.append(path, b"a" * 60 + b"\n")
-    small_disk(100)
-    with pytest.raises(WriteError) as caught:
+    with pytest.raises(WriteError) as caught, small_disk(100):
         files.append(path, b"b" * 60 + b"\n")
     assert path.read_bytes() == b"a" * 60 + b"\n"
     message = str(caught.value)
     assert message.startswith(f"{path}: could not be written (File too large)")
     assert "Make room or choose another path, then go on" in message
-    with pytest.raises(WriteError):
+    with pytest.raises(WriteError), small_disk(100):
         files.write_atomically(path, "c" * 200)
     assert path.read_bytes() == b"a" * 60 + b"\n"
     assert list(path.parent.iterdir()) == [path]

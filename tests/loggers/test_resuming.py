@@ -1,5 +1,6 @@
 """After any kill, the log files of a resumed run equal those of an unbroken one."""
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -179,10 +180,8 @@ def test_a_full_disk_is_named_and_nothing_is_lost(unbroken, small_disk):
     trainer = Counting(CONFIG)
     stack = writing(trainer)  # no checkpoints, which are larger than the logs
     _ = trainer.claim()
-    small_disk(500)
-    with pytest.raises(WriteError) as caught:
+    with pytest.raises(WriteError) as caught, small_disk(500):
         list(stack())
-    small_disk(2**40)
     names = ("logs.csv", "logs.jsonl", "tensorboard")
     assert any(f"{trainer.run_dir}/{name}" in str(caught.value) for name in names)
     assert "could not be written (File too large)" in str(caught.value)
@@ -195,13 +194,13 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path, small_disk):
     stack = saving(trainer)
 
     def train():
-        for log in stack():
-            if log["sample_step"] == 10:
-                small_disk(1000)
+        with contextlib.ExitStack() as disk:
+            for log in stack():
+                if log["sample_step"] == 10:
+                    disk.enter_context(small_disk(1000))
 
     with pytest.raises(WriteError, match=r"step_000000010\.pt: could not be written"):
         train()
-    small_disk(2**40)
     newest = latest_checkpoint(trainer.run_dir)
     assert newest.name == "step_000000006.pt"
     assert Counting.load(newest).agent.sample_step == 6

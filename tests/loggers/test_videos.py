@@ -142,8 +142,8 @@ def test_pictures_that_are_none_are_refused_and_leave_no_file(
 
 @pytest.mark.parametrize("size", [0, 1000])
 def test_without_room_there_is_no_film(film, tmp_path, small_disk, size):
-    small_disk(size)
-    with pytest.raises(WriteError, match=r"film\.mp4: could not be written"):
+    said = r"film\.mp4: could not be written"
+    with pytest.raises(WriteError, match=said), small_disk(size):
         record_video(film, tmp_path / "films" / "film.mp4")
     assert not list(tmp_path.glob("films/*"))
 
