@@ -11,15 +11,12 @@ from yieldrl.cli import main
 from yieldrl.exports import JsonPolicy
 
 
-def test_json_lies_in_the_folder_of_the_run(train, capsys):
-    run = train()
+def test_json_lies_in_the_folder_of_the_run_or_where_it_is_said(train, capsys):
+    run = train("--eval-every", "128", "--eval-episodes", "1")
     capsys.readouterr()
     main(["export", str(run)])
     saved = run / "checkpoints" / "step_000000256.pt"
-    assert capsys.readouterr().out.splitlines() == [
-        f"checkpoint: {saved}, step 256",
-        f"policy: {run / 'policy.json'}",
-    ]
+    assert f"policy: {run / 'policy.json'}\n" in capsys.readouterr().out
     obs = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
     with ppo.Trainer.load(saved) as trainer:
         expected = trainer.agent.predict(obs)
@@ -27,10 +24,6 @@ def test_json_lies_in_the_folder_of_the_run(train, capsys):
     assert (policy.predict(obs) == expected).all()
     assert policy.policy["sample_step"] == 256
     assert policy.policy["algorithm"] == "ppo"
-
-
-def test_a_checkpoint_and_a_file_can_be_chosen(train):
-    run = train("--eval-every", "128", "--eval-episodes", "1")
     main(["export", str(run), "--checkpoint", "last", "--out", "deep/er/last.json"])
     assert json.loads(Path("deep/er/last.json").read_text())["sample_step"] == 256
     main(["export", str(run / "checkpoints" / "best.pt")])

@@ -199,17 +199,9 @@ MISTAKES = [
     ("policy", "parts_of_mine:Helper", "name a class derived from torch.nn"),
     ("algorithm", "parts_of_mine", "is None, not a Trainer: name a subclass of"),
     ("loggers", ["tensorbord"], "no logger is called 'tensorbord': did you mean"),
-    (
-        "loggers",
-        {"checkpoint": {"evry": 3}},
-        "no argument 'evry': did you mean 'every'",
-    ),
+    ("loggers", {"checkpoint": {"evry": 3}}, "'evry': did you mean 'every'"),
     ("loggers", ["parts_of_mine:Note"], "missing 1 required positional"),
-    (
-        "loggers",
-        {"checkpoint": {"every": "often"}},
-        "checkpoint: every = 'often': give",
-    ),
+    ("loggers", {"checkpoint": {"every": "often"}}, "every = 'often': give"),
     ("loggers", "csv", "expected a list of names, got 'csv'"),
 ]
 

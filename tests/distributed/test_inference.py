@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from factories import plain
+from factories import algorithm_of, config_of, plain
 from worlds import Steps, check_rows
 
 from yieldrl.algorithms import dqn, ppo, ppo_lstm
@@ -26,24 +26,19 @@ from yieldrl.distributed.recipes import AgentRecipe
 from yieldrl.distributed.weights import StoredVersion, learned
 
 SPACES = gym.spaces.Box(-9, 9, (4,)), gym.spaces.Discrete(2)
-SMALL = {"num_envs": 4, "hidden_sizes": (8,), "device": "cpu", "eval_every": 0}
-PASSES = {**SMALL, "num_steps": 8, "num_minibatches": 2, "total_steps": 128}
+PASSES = {"num_envs": 4, "total_steps": 128, "eval_every": 0}
 
 
 def ray_config(**options):
-    return ppo.Config(
-        **{**PASSES, "collection": "ray", "inference_actors": 1, **options}
-    )
+    own = {**PASSES, "collection": "ray", "inference_actors": 1, **options}
+    return config_of(ppo, **own)
 
 
 def actor_of(module=ppo, size=5, seconds=60.0, **options):
     """An actor in this process, and the agent that it was made of."""
-    config = module.Config(**{**SMALL, **options})
-    torch.manual_seed(1)
-    agent = module.Agent(
-        module.Algorithm(module.Model(*SPACES, config), config), config
-    )
-    actor = InferenceActor(config, size)
+    algorithm = algorithm_of(module, *SPACES, num_envs=4, **options)
+    agent = module.Agent(algorithm, algorithm.config)
+    actor = InferenceActor(agent.config, size)
     actor.seconds = seconds
     actor.begin(pickle.dumps(AgentRecipe(module.Agent, module.Algorithm, agent.model)))
     return actor, agent
@@ -185,7 +180,7 @@ def died(cause=None):
 class TestPool:
     def pool(self, **options):
         config = ray_config(rollout_workers=4, inference_actors=2, num_envs=8)
-        own = ppo.Config(**{**PASSES, "num_envs": 2, **options})
+        own = config_of(ppo, **{**PASSES, "num_envs": 2, **options})
         return InferencePool(FakeCluster(), config, own)
 
     def test_each_has_the_rows_of_its_workers_and_a_seed_of_its_own(self):
@@ -236,7 +231,7 @@ class TestPool:
 def test_one_worker_that_asks_one_actor_gives_the_numbers_of_turns():
     """Also where it goes on from its state; and the worker has no policy."""
     options = {"env_id": "yieldrl/CartPole-v1", "max_policy_lag": 0}
-    sync = ppo.Trainer(ppo.Config(**{**PASSES, **options}))
+    sync = ppo.Trainer(config_of(ppo, **PASSES, **options))
     sync.agent.records_log_prob = True
     expected, logs = [plain(log) for log in sync()], []
     with ppo.Trainer(ray_config(**options)) as trainer:

@@ -16,20 +16,6 @@ from yieldrl.distributed.trainer_actor import join_states, share_of
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
 
-OPTIONS = {
-    "num_envs": 4,
-    "num_steps": 8,
-    "hidden_sizes": (8,),
-    "num_minibatches": 2,
-    "num_epochs": 2,
-    "total_steps": 96,
-    "max_policy_lag": 0,
-    "eval_every": 0,
-    "device": "cpu",
-    "env_id": "yieldrl/CartPole-v1",
-}
-
-
 LATER = {"entropy_coef": 0.5, "clip_coef": 0.01}
 
 
@@ -53,7 +39,9 @@ class Trainer(ppo.Trainer):
 
 def trainer_of(learners, **options):
     ray = {"collection": "ray", "learners": learners} if learners else {}
-    trainer = Trainer(ppo.Config(**{**OPTIONS, **ray, **options}))
+    own = {"num_envs": 4, "total_steps": 96, "max_policy_lag": 0, "eval_every": 0}
+    own |= {"env_id": "yieldrl/CartPole-v1", **ray, **options}
+    trainer = Trainer(factories.config_of(ppo, **own))
     trainer.agent.records_log_prob = True
     return trainer
 
