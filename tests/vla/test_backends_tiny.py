@@ -208,21 +208,14 @@ def test_dinov2_is_that_of_transformers():
 def layers(block, start, norm):
     parts = {f"{norm}1": block.norm1, f"{norm}2": block.norm2}
     parts |= {"mlp.fc1": block.mlp.fc1, "mlp.fc2": block.mlp.fc2}
-    state = {}
-    for name, part in parts.items():
-        state |= linear(f"{start}{name}", part)
-    return state
+    found = [linear(f"{start}{name}", part) for name, part in parts.items()]
+    return {key: tensor for state in found for key, tensor in state.items()}
 
 
 def attention(block, start, out):
-    split = zip(
-        ("q_proj", "k_proj", "v_proj"),
-        block.attn.qkv.weight.chunk(3),
-        block.attn.qkv.bias.chunk(3),
-        strict=True,
-    )
     state = linear(f"{start}{out}", block.attn.proj)
-    for name, weight, bias in split:
+    qkv = block.attn.qkv.weight.chunk(3), block.attn.qkv.bias.chunk(3)
+    for name, weight, bias in zip(("q_proj", "k_proj", "v_proj"), *qkv, strict=True):
         state |= {f"{start}{name}.weight": weight, f"{start}{name}.bias": bias}
     return state
 

@@ -114,22 +114,21 @@ def test_colours_of_integers_become_bytes(space, given, read):
     assert vla_space(own, {}) == own
 
 
-def test_colours_of_floats_are_at_most_one_and_depths_stay():
+def test_colours_of_floats_and_depths_of_integers_are_at_most_one():
+    """Depths in floats stay as they are."""
     shape = (6, 6, 3)
     space = Dict(rgb=Box(0, 255, shape, np.float32), depth=Box(0, 9, (6, 6, 1)))
-    seen = ObservationReader(space, {})(
-        {"rgb": torch.full((2, *shape), 51.0), "depth": torch.full((2, 6, 6, 1), 4.0)}
-    )
+    given = {
+        "rgb": torch.full((2, *shape), 51.0),
+        "depth": torch.full((2, 6, 6, 1), 4.0),
+    }
+    seen = ObservationReader(space, {})(given)
     assert seen["rgb"].unique().tolist() == pytest.approx([0.2])
     assert seen["depth"].unique().tolist() == [4.0]
     assert vla_space(space, {})["rgb"] == Box(0, 1, shape, np.float32)
-
-
-def test_depths_of_integers_are_at_most_one():
     space = Dict(depth=Box(0, 1000, (6, 6, 1), np.uint16))
-    depth = torch.full((2, 6, 6, 1), 250)
-    seen = ObservationReader(space, {})({"depth": depth})["depth"]
-    assert seen.unique().tolist() == pytest.approx([0.25])
+    seen = ObservationReader(space, {})({"depth": torch.full((2, 6, 6, 1), 250)})
+    assert seen["depth"].unique().tolist() == pytest.approx([0.25])
 
 
 SMALL = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}

@@ -133,7 +133,7 @@ class TestOneOfYourOwn:
         nested = TensorDict(obs, batch_size=[3])
         assert torch.equal(policy.get_value(nested), value)
 
-    def test_options_of_forward_are_given_where_it_takes_them(self):
+    def test_a_generator_decides_whether_a_model_takes_it_or_draws_globally(self):
         class Both(Mine):
             def forward(self, observations, deterministic=False, generator=None):
                 means = self.means(self.features(observations))
@@ -142,20 +142,12 @@ class TestOneOfYourOwn:
 
         policy, obs = VLAPolicy(RENAMED, NUMBERS, Both()), observe(2)
         assert torch.equal(policy(obs, True)[0], policy(obs, True)[0])
-        draws = [policy.sample(obs, torch.Generator().manual_seed(1)) for _ in "ab"]
-        assert torch.equal(draws[0][0], draws[1][0])
-
-    def test_one_that_takes_no_generator_draws_from_it_all_the_same(self):
-        class Draws(Mine):
-            def forward(self, observations):
-                means = self.means(self.features(observations))
-                return means + torch.randn_like(means)
-
-        policy, obs = VLAPolicy(RENAMED, NUMBERS, Draws()), observe(2)
-        generators = [torch.Generator().manual_seed(3) for _ in "ab"]
-        one, other = ([policy.sample(obs, g)[0] for _ in "ab"] for g in generators)
-        assert torch.equal(torch.stack(one), torch.stack(other))
-        assert not torch.equal(*one)
+        for kind in (Both, Mine):
+            policy = VLAPolicy(RENAMED, NUMBERS, kind())
+            generators = [torch.Generator().manual_seed(3) for _ in "ab"]
+            one, other = ([policy.sample(obs, g)[0] for _ in "ab"] for g in generators)
+            assert torch.equal(torch.stack(one), torch.stack(other))
+            assert not torch.equal(*one)
 
     def test_answers_of_a_wrong_shape_are_named(self):
         class Wrong(Mine):
