@@ -159,6 +159,15 @@ def test_losses_by_hand(module, options, gain):
     assert loss_of(module, **options) == pytest.approx(-gain)
 
 
+def test_a_ratio_is_of_a_token_a_step_or_an_episode():
+    log_ratio = torch.arange(6.0).view(1, 2, 3)  # of two steps of three tokens
+    mask = torch.ones_like(log_ratio, dtype=torch.bool)
+    expected = {"token": [0, 1, 2, 3, 4, 5], "step": [3] * 3 + [12] * 3}
+    for level, numbers in {**expected, "sequence": [15] * 6}.items():
+        found = algorithm_of(ratio_level=level).shared(log_ratio, mask)
+        assert found.flatten().tolist() == numbers
+
+
 def test_padding_has_no_part():
     algorithm = algorithm_of()
     data = answers(algorithm, [[[1], [2]], [[2], [1]]], [1.0, -2.0])
