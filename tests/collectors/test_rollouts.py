@@ -168,6 +168,18 @@ def test_a_rollout_can_begin_with_new_episodes_and_what_they_came_to_is_kept(
     assert ("policy_lag" in told[0]) == (collection == "async")
 
 
+def test_rows_of_before_the_version_since_which_an_agent_learns_are_dropped():
+    trainer = numbered(ppo, max_policy_lag=3, num_steps=4)
+    trainer.collector.collect(2)
+    trainer.collector._background.wait(lambda: trainer.buffer.waiting >= 4)
+    trainer.agent.policy_version = trainer.agent.learns_since = 1
+    rollout = trainer.collector.collect(4)
+    trainer.collector.stop()
+    assert (rollout["policy_version"] == 1).all()
+    assert steps_of(rollout) == [n + 3 + trainer.buffer.dropped for n in range(4)]
+    assert trainer.buffer.dropped >= 4
+
+
 def test_what_the_episodes_of_a_rollout_of_tensors_came_to_is_told_with_it():
     config = ppo.Config(env_id="yieldrl/CartPole-v1", num_envs=64, eval_every=0)
     trainer = ppo.Trainer(config)

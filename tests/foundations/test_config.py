@@ -78,6 +78,7 @@ def test_a_config_cannot_be_changed_and_can_be_replaced():
 
 WRONG = [
     (Small, {"num_envs": 0}, r"Small\.num_envs = 0: .* greater than or equal to 1"),
+    (Small, {"env_id": ""}, r"env_id = '': name an environment"),
     (Small, {"rate": "high"}, r"rate = 'high': .* valid number"),
     (Small, {"mode": "medium"}, r"mode = 'medium': .*'fast' or 'slow'"),
     (Small, {"sizes": (64, "wide")}, r"sizes\.1 = 'wide': .* valid integer"),

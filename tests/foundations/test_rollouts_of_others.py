@@ -42,6 +42,9 @@ def test_a_whole_rollout_is_added_row_by_row(buffer):
     buffer.add(rollout)
     held = buffer._storage["reward"][:STEPS]
     assert held.tolist() == rollout["reward"].tolist()
+    if hasattr(buffer, "rollout"):
+        assert buffer.full
+        assert torch.equal(buffer.rollout()["obs"], rollout["obs"])
 
 
 @pytest.mark.parametrize("module", [ppo, dqn, reinforce])
