@@ -1,5 +1,7 @@
 """Environments whose every observation is known beforehand."""
 
+import copy
+
 import gymnasium as gym
 import numpy as np
 import torch
@@ -13,6 +15,21 @@ def blind(envs):
     """`envs`; on a CPU it steps and draws now as on a GPU or compiled."""
     envs._can_branch = False
     return envs
+
+
+def goes_on_bitwise(make, actions, saved_after):
+    """What is saved after so many steps goes on so, in another one and once more."""
+    envs, other = make(), make()
+    envs.reset(seed=1)
+    other.reset(seed=2)
+    for action in actions[:saved_after]:
+        envs.step(action)
+    saved = copy.deepcopy(envs.state_dict())
+    expected = [envs.step(action) for action in actions[saved_after:]]
+    for again in (other, envs):
+        again.load_state_dict(copy.deepcopy(saved))
+        found = [again.step(action) for action in actions[saved_after:]]
+        torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 
 def beside_gymnasiums(originals, world, states_of, rtol):

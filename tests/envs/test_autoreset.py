@@ -91,8 +91,7 @@ def collected(envs, agent, steps=12, **kwargs):
 
 
 @pytest.mark.parametrize(
-    ("mode", "wrapped"),
-    [(mode, False) for mode in MODES] + [(SAME_STEP, True)],
+    ("mode", "wrapped"), [(mode, False) for mode in MODES] + [(SAME_STEP, True)]
 )
 def test_memory_that_is_written_again_is_read_in_time(mode, wrapped):
     counters = [lambda n=n: Counter(n) for n in LENGTHS]

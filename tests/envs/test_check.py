@@ -392,11 +392,7 @@ VECTORIZED = {
 
 @pytest.mark.parametrize(
     ("kind", "env_class"),
-    [
-        ("serial", SharedChance),
-        ("next", SharedFirstStates),
-        ("by hand", PythonsChance),
-    ],
+    [("serial", SharedChance), ("next", SharedFirstStates), ("by hand", PythonsChance)],
 )
 def test_a_generator_that_environments_share_is_found(kind, env_class):
     check(VECTORIZED[kind]([OwnChance] * 3))

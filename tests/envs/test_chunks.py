@@ -13,18 +13,13 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from worlds import blind
+from worlds import blind, goes_on_bitwise
 
 from yieldrl.algorithms import ppo
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, make_eval
 from yieldrl.envs.conformance import _NoWaiting
-from yieldrl.envs.wrappers import (
-    ActionChunks,
-    EpisodeStatistics,
-    FrameStack,
-    TimeLimit,
-)
+from yieldrl.envs.wrappers import ActionChunks, EpisodeStatistics, FrameStack, TimeLimit
 from yieldrl.foundations import Config
 
 SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
@@ -276,20 +271,8 @@ def test_a_checkpoint_goes_on_bitwise(mode):
         envs = TimeLimit(gym.make_vec("yieldrl/CartPole-v1", **kwargs), 9)
         return ActionChunks(envs, 4, execute=3)
 
-    envs, other = made(), made()
-    steppers = Stepper(envs), Stepper(other)
-    for stepper in steppers:
-        stepper.reset(seed=1)
-    ones = torch.ones(4, 4, dtype=torch.int64)
-    for _ in range(3):  # the limit's ninth step is the third of the third
-        steppers[0].step(ones)
-    other.load_state_dict(envs.state_dict())
-    steppers[1].resets = steppers[0].resets
-    for _ in range(12):
-        tested, compared = (s.step(ones) for s in steppers)
-        for name in ("next_obs", "obs", "reward", "terminated", "truncated"):
-            assert torch.equal(getattr(tested, name), getattr(compared, name))
-        assert torch.equal(tested.info["num_steps"], compared.info["num_steps"])
+    # The limit's ninth step is the third of the third.
+    goes_on_bitwise(made, [torch.ones(4, 4, dtype=torch.int64)] * 15, 3)
 
 
 def test_ppo_trains_and_returns_are_those_of_the_task():

@@ -10,7 +10,7 @@ import torch
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from torch import Tensor
-from worlds import Idle, Lasting
+from worlds import Idle, Lasting, goes_on_bitwise
 
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors import SyncCollector
@@ -256,21 +256,8 @@ def actions(count):
 
 
 def test_a_restored_world_goes_on_bitwise():
-    envs = GroupStarts(cartpoles("torch"), group_size=2, num_steps=60)
-    envs.reset(seed=5)
-    chosen = actions(150)
-    for action in chosen[:70]:
-        envs.step(action)
-    saved = envs.state_dict()
-    expected = [envs.step(action) for action in chosen[70:]]
-    other = GroupStarts(cartpoles("torch"), group_size=2, num_steps=60)
-    other.reset(seed=6)
-    other.load_state_dict(saved)
-    for action, wanted in zip(chosen[70:], expected, strict=True):
-        found = other.step(action)
-        assert all(map(torch.equal, found[:4], wanted[:4]))
-        for name in GroupStarts.recorded_info:
-            assert torch.equal(found[4][name], wanted[4][name])
+    made = lambda: GroupStarts(cartpoles("torch"), group_size=2, num_steps=60)  # noqa: E731
+    goes_on_bitwise(made, actions(150), 70)
 
 
 def test_environments_without_a_state_wait_for_the_next_round():

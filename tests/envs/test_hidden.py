@@ -9,21 +9,13 @@ from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import blind
+from worlds import blind, goes_on_bitwise
 
 from yieldrl.collectors.stepping import Stepper
-from yieldrl.envs import (
-    HiddenParameters,
-    TorchVectorEnv,
-    check,
-    make_eval,
-)
+from yieldrl.envs import HiddenParameters, TorchVectorEnv, check, make_eval
 from yieldrl.envs.conformance import _NoWaiting
 from yieldrl.envs.pendulum import PendulumVectorEnv
-from yieldrl.envs.wrappers import (
-    FrameStack,
-    TorchToNumpy,
-)
+from yieldrl.envs.wrappers import FrameStack, TorchToNumpy
 from yieldrl.envs.wrappers.hidden import Draws
 from yieldrl.foundations import Config
 
@@ -166,24 +158,7 @@ def run(envs, seed, steps=20):
 
 @pytest.mark.parametrize(("mode", "looks"), [(SAME_STEP, False), (NEXT_STEP, True)])
 def test_a_checkpoint_goes_on_bitwise(mode, looks):
-    envs, other = hidden(4, mode, looks), hidden(4, mode, looks)
-    steppers = Stepper(envs), Stepper(other)
-    for stepper in steppers:
-        stepper.reset(1)
-    for _ in range(7):
-        steppers[0].step(torch.ones(4))
-    saved = envs.state_dict()
-    frozen = copy.deepcopy(saved)
-    steppers[0].step(torch.ones(4))
-    envs.load_state_dict(frozen)  # back by a step
-    other.load_state_dict(saved)
-    assert torch.equal(other.world.gain, envs.world.gain)
-    steppers[1].resets = steppers[0].resets = envs._resets
-    for _ in range(20):
-        one, two = (stepper.step(torch.ones(4)) for stepper in steppers)
-        assert torch.equal(one.reward, two.reward)
-        for name in ("obs", "privileged"):
-            assert torch.equal(one.obs[name], two.obs[name])
+    goes_on_bitwise(lambda: hidden(4, mode, looks), [torch.ones(4)] * 27, 7)
 
 
 @pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])

@@ -77,12 +77,29 @@ def close(world, original):
     np.testing.assert_allclose(world, original, rtol=1e-12, atol=1e-12)
 
 
+def beside(references, world, steps):
+    """Steps of Gymnasium's environments, and of `world` from the same states.
+
+    Yields those states, the actions, and what both answer.
+    """
+    rng, high = np.random.default_rng(0), references[0].action_space.high
+    for _ in range(steps):
+        before = state_of(references, world)
+        action = torch.as_tensor(rng.uniform(-high, high, (len(references), len(high))))
+        rows = [e.step(a.numpy()) for e, a in zip(references, action, strict=True)]
+        after, reward, terminated = world.dynamics(before, action)
+        for name, value in state_of(references, world).items():
+            assert torch.equal(after[name], value), name
+        close(reward, [row[1] for row in rows])
+        assert terminated.tolist() == [row[2] for row in rows]
+        yield before, action, rows, after
+
+
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_equals_gymnasium_step_by_step(robot):
     for kwargs in ({}, OPTIONS[robot]):
-        n, rng = 3, np.random.default_rng(0)
-        references = [gymnasiums(robot, **kwargs) for _ in range(n)]
-        world = make(robot, n, threads=2, **kwargs)
+        references = [gymnasiums(robot, **kwargs) for _ in range(3)]
+        world = make(robot, 3, threads=2, **kwargs)
         assert world.single_observation_space == references[0].observation_space
         assert world.single_action_space == references[0].action_space
         assert world.dt == references[0].dt
@@ -91,17 +108,8 @@ def test_equals_gymnasium_step_by_step(robot):
         for i, reference in enumerate(references):
             reference.reset(seed=i)
         ends = 0
-        high = references[0].action_space.high
-        for _ in range(100):
-            before = state_of(references, world)
-            action = rng.uniform(-high, high, (n, len(high)))
-            rows = [e.step(a) for e, a in zip(references, action, strict=True)]
-            after, reward, terminated = world.dynamics(before, torch.as_tensor(action))
-            for name, value in state_of(references, world).items():
-                assert torch.equal(after[name], value), name
+        for *_, rows, after in beside(references, world, 100):
             close(world.observe(after), np.stack([row[0] for row in rows]))
-            close(reward, [row[1] for row in rows])
-            assert terminated.tolist() == [row[2] for row in rows]
             for reference, row in zip(references, rows, strict=True):
                 if row[2]:
                     ends += 1
@@ -274,8 +282,9 @@ VARIED = {
 """A value for each of three worlds."""
 
 
-def edit(model, values):
+def edit(model, **values):
     """What the parameters mean, in gymnasium's model."""
+    values = dict.fromkeys(VARIED, 1.0) | values
     model.opt.gravity[:] = 0, 0, -values["gravity"]
     model.body_mass[:] *= values["mass_scale"]
     model.body_inertia[:] *= values["mass_scale"]
@@ -287,26 +296,37 @@ def edit(model, values):
 
 @pytest.mark.parametrize("robot", ["HalfCheetah", "Ant", "Humanoid"])
 def test_varied_worlds_equal_edited_models(robot):
-    rng, references = np.random.default_rng(0), [gymnasiums(robot) for _ in range(3)]
+    references = [gymnasiums(robot) for _ in range(3)]
     for i, reference in enumerate(references):
-        edit(reference.model, {name: VARIED[name][i] for name in VARIED})
+        edit(reference.model, **{name: VARIED[name][i] for name in VARIED})
         reference.reset(seed=i)
     varied = {k: torch.tensor(VARIED[k], dtype=torch.float64) for k in VARIED}
-    world = make(robot, 3, **varied)
+    world, plain, differs = make(robot, 3, **varied), make(robot, 3), 0
     world.reset(seed=0)
-    high = references[0].action_space.high
-    plain, differs = make(robot, 3), 0
-    for _ in range(60):
-        before = state_of(references, world)
-        action = rng.uniform(-high, high, (3, len(high)))
-        rows = [e.step(a) for e, a in zip(references, action, strict=True)]
-        after, reward, _ = world.dynamics(before, torch.as_tensor(action))
-        for name, value in state_of(references, world).items():
-            assert torch.equal(after[name], value), name
-        close(reward, [row[1] for row in rows])
-        unvaried, *_ = plain.dynamics(before, torch.as_tensor(action))
+    for before, action, _, after in beside(references, world, 60):
+        unvaried, *_ = plain.dynamics(before, action)
         differs += (unvaried["qpos"] != after["qpos"]).any(0)
     assert (differs > 50).all()
+
+
+def test_any_field_can_be_varied_and_at_any_time():
+    """Here the size and the place of the torso's parts."""
+    references, world = [gymnasiums("Ant") for _ in range(2)], make("Ant", 2)
+    world.reset(seed=0)
+    model, sizes = references[0].model, torch.tensor([0.8, 1.3]).double()
+    fields = {
+        name: torch.tensor(getattr(model, name)) * sizes.view(2, 1, 1)
+        for name in ("body_pos", "geom_size")
+    }
+    world.step(torch.zeros(world.action_space.shape))
+    world.vary(model_fields=fields, gravity=5.0)
+    world.vary(mass_scale=2.0)  # gravity and sizes stay
+    for i, reference in enumerate(references):
+        for name, values in fields.items():
+            getattr(reference.model, name)[:] = values[i]
+        edit(reference.model, gravity=5.0, mass_scale=2.0)
+        reference.reset(seed=i)
+    assert sum(1 for _ in beside(references, world, 40)) == 40
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
@@ -320,37 +340,6 @@ def test_a_varied_world_begins_anew_as_itself(mode):
     heavy = world.backend.fields(world.state)["cinert"][..., 2]
     assert torch.equal(world.state["cinert"][..., 2], heavy)
     assert not torch.equal(world.backend.fields(world.state)["cinert"][..., 0], heavy)
-
-
-def test_any_field_can_be_varied_and_at_any_time():
-    """Here the size and the place of the torso's parts."""
-    references = [gymnasiums("Ant") for _ in range(2)]
-    world = make("Ant", 2)
-    world.reset(seed=0)
-    model, sizes = references[0].model, torch.tensor([0.8, 1.3]).double()
-    fields = {
-        name: torch.tensor(getattr(model, name)) * sizes.view(2, 1, 1)
-        for name in ("body_pos", "geom_size")
-    }
-    world.step(torch.zeros(world.action_space.shape))
-    world.vary(model_fields=fields, gravity=5.0)
-    world.vary(mass_scale=2.0)  # gravity and sizes stay
-    for i, reference in enumerate(references):
-        reference.model.opt.gravity[2] = -5
-        for name, values in fields.items():
-            getattr(reference.model, name)[:] = values[i]
-        reference.model.body_mass[:] *= 2
-        reference.model.body_inertia[:] *= 2
-        mujoco.mj_setConst(reference.model, mujoco.MjData(reference.model))
-        reference.reset(seed=i)
-    rng = np.random.default_rng(0)
-    for _ in range(40):
-        before = state_of(references, world)
-        action = rng.uniform(-1, 1, world.action_space.shape)
-        for reference, a in zip(references, action, strict=True):
-            reference.step(a)
-        after, *_ = world.dynamics(before, torch.as_tensor(action))
-        assert torch.equal(after["qpos"], state_of(references, world)["qpos"])
 
 
 def test_what_is_closed_stays_closed():

@@ -9,11 +9,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from yieldrl.envs import check
-from yieldrl.envs.tabular import (
-    FrozenLakeVectorEnv,
-    TableVectorEnv,
-    TaxiVectorEnv,
-)
+from yieldrl.envs.tabular import FrozenLakeVectorEnv, TableVectorEnv, TaxiVectorEnv
 
 WORLDS = {
     "FrozenLake-v1": ("FrozenLake-v1", {}),

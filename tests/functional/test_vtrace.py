@@ -137,13 +137,7 @@ def test_both_kinds_of_end_by_hand():
 def test_equals_the_papers_recursion_and_its_sum(data, gamma, gae_lambda, bars):
     parts, (valid, log_ratio) = tensors(data, *ALL), tensors(data, "valid", "log_ratio")
     advantage, target = vtrace(
-        log_ratio,
-        *parts,
-        gamma,
-        gae_lambda,
-        valid,
-        rho_bar=bars[0],
-        c_bar=bars[1],
+        log_ratio, *parts, gamma, gae_lambda, valid, rho_bar=bars[0], c_bar=bars[1]
     )
     expected, goal = by_remark_one(data, gamma, gae_lambda, *bars)
     np.testing.assert_allclose(target, goal, rtol=1e-6, atol=1e-6)

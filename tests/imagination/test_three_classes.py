@@ -66,8 +66,7 @@ class TestBalance:
         torch.testing.assert_close(found, torch.stack(expected))
         # 0.2 / 0.5, 0.3 / 2, 0.5 / 4, of which the sum is 0.675.
         torch.testing.assert_close(
-            head.probabilities(logits)[0],
-            torch.tensor([0.4, 0.15, 0.125]) / 0.675,
+            head.probabilities(logits)[0], torch.tensor([0.4, 0.15, 0.125]) / 0.675
         )
 
 

@@ -191,12 +191,7 @@ def test_nothing_is_computed_after_the_longest_answer():
 
 
 @pytest.mark.parametrize(
-    "spaces",
-    [
-        (Dict(other=PROMPT), ANSWER),
-        (PROMPT, ANSWER),
-        (SPACES[0], Discrete(3)),
-    ],
+    "spaces", [(Dict(other=PROMPT), ANSWER), (PROMPT, ANSWER), (SPACES[0], Discrete(3))]
 )
 def test_other_spaces_are_refused(spaces):
     with pytest.raises(TypeError, match=r"reads Dict\(prompt=Utf8Text\(P\)\)"):
