@@ -57,13 +57,10 @@ def games_of(envs):
 def test_an_id():
     envs = make("CartPole-v1", config_of())
     assert type(envs) is SerialVectorEnv
-    assert envs.num_envs == 3
     assert envs.metadata["autoreset_mode"] == SAME_STEP
     assert len(games_of(envs)) == 3
     assert envs.envs[0].spec.max_episode_steps == 500
-    obs, _ = envs.reset(seed=1)
-    assert obs.shape == (3, 4)
-    envs.close()
+    assert envs.reset(seed=1)[0].shape == (3, 4)
     assert make("CartPole-v1", config_of(), num_envs=5).num_envs == 5
 
 
@@ -72,11 +69,9 @@ def test_a_module_and_an_id_or_a_class(module_on_disk, function):
     envs = function(module_on_disk, config_of())
     assert type(envs.envs[0].unwrapped).__name__ == "Mine"
     assert envs.envs[0].spec.max_episode_steps == 7
-    envs.close()
     envs = function("on_disk:Mine", config_of(env_kwargs={"sutton_barto_reward": True}))
     assert [type(env.unwrapped).__name__ for env in envs.envs][:2] == ["Mine"] * 2
     assert reward_of(envs)[:2] == [0, 0]
-    envs.close()
     with pytest.raises(ValueError, match="'on_disk:Min': no such environment"):
         function("on_disk:Min", config_of())
 
@@ -140,14 +135,10 @@ def test_a_missing_package_is_named(monkeypatch):
     def lacking():
         raise gym.error.DependencyNotInstalled("mujoco is not installed")
 
-    with pytest.raises(
-        ImportError, match=r"mujoco is not installed.*yieldrl\[mujoco\]"
-    ):
+    with pytest.raises(ImportError, match=r"is not installed.*yieldrl\[mujoco\]"):
         make(lacking, config_of())
     monkeypatch.setitem(sys.modules, "ale_py", None)
-    with pytest.raises(
-        ImportError, match=r"ALE/Pong-v5 needs ale-py.*yieldrl\[atari\]"
-    ):
+    with pytest.raises(ImportError, match=r"needs ale-py.*yieldrl\[atari\]"):
         make("ALE/Pong-v5", config_of())
 
 
