@@ -4,7 +4,6 @@ They share a file, so that one process loads PyTorch's compiler, once.
 """
 
 import functools
-import random
 
 import gymnasium
 import pytest
@@ -94,17 +93,6 @@ def test_gradients_and_other_parameters_pass_after_a_step_without():
         for envs in both:
             envs.force = force
         same_step(*both)
-
-
-def test_random_numbers_of_python_cannot_be_compiled():
-    class Dice(Slide):
-        def dynamics(self, state, action):
-            return super().dynamics(state + random.uniform(0, 1), action)
-
-    envs = Dice(compile=True)
-    envs.reset(seed=0)
-    with pytest.raises(Exception, match="it draws Python's random numbers"):
-        envs.step(torch.zeros(4))
 
 
 def test_they_pass_the_conformance_test(monkeypatch):
