@@ -126,6 +126,10 @@ def test_reset_mask():
     assert envs.elapsed.tolist() == [1, 0, 1, 0]
     unchanged, _ = envs.reset(options={"reset_mask": torch.zeros(4).bool()})
     assert torch.equal(unchanged, after)
+    envs.step(torch.tensor([9.0, 9, 0, 0]))  # of two that end, one begins anew
+    envs.reset(options={"reset_mask": torch.tensor([True, False, False, False])})
+    with pytest.raises(ResetNeeded, match=r"\[1\]"):
+        envs.step(torch.zeros(4))
 
 
 class FromTheMiddle(Walk):
