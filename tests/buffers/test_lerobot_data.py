@@ -68,8 +68,8 @@ def features():
     }
 
 
-def write(folder, **changes):
-    """A data set, and its columns."""
+def write(folder, info=()):
+    """A data set, and its columns; `info` changes what it says of itself."""
     total, starts = sum(LENGTHS), np.cumsum((0, *LENGTHS))
     rng = np.random.default_rng(0)
     columns = {
@@ -93,26 +93,24 @@ def write(folder, **changes):
     for at in (0, 1):
         here = np.isin(columns["episode_index"], np.flatnonzero(np.array(FILES) == at))
         part = {name: list(values[here]) for name, values in columns.items()}
-        part[IMAGE] = [
-            still for still, inside in zip(stills, here, strict=True) if inside
-        ]
+        part[IMAGE] = [stills[k] for k in np.flatnonzero(here)]
         table(folder / f"data/chunk-000/file-00{at}.parquet", part)
         video = folder / f"videos/{VIDEO}/chunk-000/file-00{at}.mp4"
-        write_video(video, frames(1)[here], changes.get("codec", "libx264rgb"))
+        write_video(video, frames(1)[here])
     episodes = {name: [row[name] for row in rows] for name in rows[0]}
     table(folder / "meta/episodes/chunk-000/file-000.parquet", episodes)
     task = {"task_index": [0, 1], "__index_level_0__": TASKS}
     table(folder / "meta/tasks.parquet", task)
-    info = {
+    said = {
         "codebase_version": "v3.0",
         "fps": FPS,
         "features": features(),
         "data_path": "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",
         "video_path": "videos/{video_key}/chunk-{chunk_index:03d}"
         "/file-{file_index:03d}.mp4",
-        **changes.get("info", {}),
+        **dict(info),
     }
-    (folder / "meta/info.json").write_text(json.dumps(info))
+    (folder / "meta/info.json").write_text(json.dumps(said))
     return columns
 
 

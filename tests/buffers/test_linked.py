@@ -35,7 +35,7 @@ class World:
         self.look = space.sample
         self.obs = self.look()
 
-    def step(self, extras=()):
+    def step(self):
         last, begun = self.look(), self.look()
         flags = self.rng.random((2, ENVS)) < self.ends
         row = {
@@ -47,7 +47,7 @@ class World:
             "truncated": flags[1] & ~flags[0],
         }
         self.obs = chosen(flags.any(0), begun, last)
-        return {**row, **dict(extras)}
+        return row
 
 
 def chosen(where, new, old):
