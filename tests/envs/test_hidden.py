@@ -315,6 +315,13 @@ class Scaled(Gain):
         (Gain, {"gain": (1, 1)}, {}, ValueError, "one number"),
         (Gain, {"gain": (2, 4)}, {"side": "held_out"}, ValueError, "held_out="),
         (Gain, RANGES, {"held_out": {"gain": (1, 9)}}, ValueError, "overlaps"),
+        (
+            Gain,
+            {"gain": (2, 4)},
+            {"held_out": {"offset": (1, 2)}},
+            ValueError,
+            "'offset'",
+        ),
         (lambda n: hidden(n), {"gain": (0, 1)}, {}, ValueError, "'privileged' already"),
         (PendulumVectorEnv, {"high_angle": (0, 1)}, {}, ValueError, "first states"),
         (Placed, RANGES, {}, ValueError, r"depend on one of \['gain', 'offset'\]"),

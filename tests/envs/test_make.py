@@ -150,6 +150,7 @@ def test_a_missing_package_is_named(monkeypatch):
         lambda **kwargs: Corridor(**{"length": 8, **kwargs}),
         gym.make("CartPole-v1"),
         gym.make_vec("CartPole-v1", num_envs=2),
+        CartPoleVectorEnv(2),
         SyncVectorEnv([Corridor] * 2, autoreset_mode=SAME_STEP),
     ],
 )
