@@ -62,7 +62,7 @@ class TestEveryKind:
         torch.testing.assert_close(values, acted.value, rtol=1e-5, atol=1e-5)
 
     def test_a_batch_of_unequal_instructions_is_each_alone(self, space, options):
-        left = {"pad_left": space is UNEVEN or options is PARALLEL}
+        left = {"pad_left": space is CHUNK}
         model = make(space, options, backbone=left)
         obs, actions = observe(3), make(space, options).act(observe(3)).action
         together = model.evaluate(obs, actions)
