@@ -13,70 +13,54 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import dqn, q_learning
+from yieldrl.envs.arrays import copied
 
 from . import drawing as svg
 from .drawing import Frame
 
 
-class Recorder:
-    """Records the latest arguments and results of some methods of a trainer's parts.
+def recording(trainer: Any) -> dict[str, Any]:
+    """Name -> the latest argument or result of some methods of a trainer's parts."""
+    seen: dict[str, Any] = {}
 
-    Attributes:
-        seen: Name -> the latest that was recorded.
-    """
-
-    def __init__(self, trainer: Any) -> None:
-        self.seen: dict[str, Any] = {}
-        agent, border = trainer.agent, trainer.agent.border
-        self._record(border, "to_tensors", "obs", "tensor")
-        self._record(border, "like_input", "chosen", "action")
-        self._record(trainer.algorithm.model, "value", "asked", "q_value")
-        self._record(trainer.collector.stepper, "step", "done", "step")
-        self._record(trainer.buffer, "add", "row", "added")
-        self._record(agent, "learn", "batch", "logs")
-
-    def _record(self, owner: Any, method: str, came: str, went: str) -> None:
-        """Replace a method by one that also records."""
+    def record(owner: Any, method: str, came: str, went: str) -> None:
         inside = getattr(owner, method)
 
         def recorded(data: Any, *rest: Any, **options: Any) -> Any:
-            self.seen[came] = copied(data)
+            seen[came] = data.clone() if method == "learn" else copied(data)
             result = inside(data, *rest, **options)
-            self.seen[went] = copied(result)
+            seen[went] = copied(result)
             return result
 
         setattr(owner, method, recorded)
 
-
-def copied(data: Any) -> Any:
-    """What is not written over later."""
-    if isinstance(data, Tensor | TensorDict):
-        return data.clone()
-    if isinstance(data, np.ndarray):
-        return data.copy()
-    if isinstance(data, dict):
-        return {name: copied(part) for name, part in data.items()}
-    return data
+    border = trainer.agent.border
+    record(border, "to_tensors", "obs", "tensor")
+    record(border, "like_input", "chosen", "action")
+    record(trainer.algorithm.model, "value", "asked", "q_value")
+    record(trainer.collector.stepper, "step", "done", "step")
+    record(trainer.buffer, "add", "row", "added")
+    record(trainer.agent, "learn", "batch", "logs")
+    return seen
 
 
 def followed(trainer: Any) -> dict[str, Any]:
     """All that was seen of the first transition that ends an episode and earns.
 
     Returns:
-        What was recorded in its step (see `Recorder`); `batch`, the first that holds
+        What was recorded in its step (see `recording`); `batch`, the first that holds
         it; `at`, its place there; and the `log` that followed.
     """
-    recorder = Recorder(trainer)
-    mine: dict[str, Any] = {}
+    seen, mine = recording(trainer), {}
     for log in trainer():
         if log["log_type"] == "collect" and not mine:
-            if log["logs"].get("episode_return", 0) > 0 and "q_value" in recorder.seen:
-                mine = dict(recorder.seen)
+            if log["logs"].get("episode_return", 0) > 0 and "q_value" in seen:
+                mine = dict(seen)
         elif log["log_type"] == "train" and mine:
-            at = place(recorder.seen["batch"], mine)
+            at = place(seen["batch"], mine)
             if at is not None:
-                return mine | {"batch": recorder.seen["batch"], "at": at, "log": log}
-        recorder.seen.pop("q_value", None)  # learning asks the model, too
+                return mine | {"batch": seen["batch"], "at": at, "log": log}
+        seen.pop("q_value", None)  # learning asks the model, too
     raise RuntimeError("no batch held the transition: train for longer")
 
 
@@ -87,12 +71,11 @@ def ending(row: dict[str, Any]) -> int:
 
 def place(batch: TensorDict, mine: dict[str, Any]) -> int | None:
     """Where in a batch the transition is, if it is there."""
-    row = mine["row"]
-    n = ending(row)
+    row, n = mine["row"], ending(mine["row"])
     same = torch.ones(len(batch), dtype=torch.bool)
     for name in ("obs", "next_obs", "action"):
-        of = torch.as_tensor(np.asarray(row[name])[n])
-        same &= (batch[name] == of).reshape(len(batch), -1).all(1)
+        own = torch.as_tensor(np.asarray(row[name])[n])
+        same &= (batch[name] == own).reshape(len(batch), -1).all(1)
     return int(same.nonzero()[0]) if same.any() else None
 
 
@@ -126,17 +109,9 @@ def lake() -> q_learning.Trainer:
 
 def cart() -> dqn.Trainer:
     """DQN with two carts, that explores in half of its steps and learns soon."""
-    config = dqn.Config(
-        num_envs=2,
-        total_steps=2_000,
-        learning_starts=20,
-        batch_size=4,
-        epsilon_start=0.5,
-        device="cpu",
-        eval_every=0,
-        seed=5,
-    )
-    return dqn.Trainer(config)
+    small = {"num_envs": 2, "total_steps": 2_000, "batch_size": 4, "device": "cpu"}
+    soon = {"learning_starts": 20, "epsilon_start": 0.5, "eval_every": 0, "seed": 5}
+    return dqn.Trainer(dqn.Config(**small, **soon))
 
 
 def told(trainer: Any) -> list[tuple[str, list[str]]]:
@@ -154,50 +129,40 @@ def told(trainer: Any) -> list[tuple[str, list[str]]]:
         f"{name}: {float(value):.2g}" for name, value in list(log["logs"].items())[:2]
     )
     storage = type(trainer.buffer).__name__
+    first = {"obs": mine["obs"], "obs ": mine["tensor"][0]}
+    first |= {"q_value": mine["q_value"], "action": mine["action"]}
+    reward = mine["step"].reward
+    counts = ("log_type", "sample_step", "learn_step")
+    ended = f"{text(target[at])}: the reward alone, for the episode terminated"
+    plain = "LogData: a dict of plain numbers and 0-dim tensors"
     return [
-        (f"obs: {form(mine['obs'])}", [text(mine["obs"][n]), ""]),
-        (f"obs: {form(mine['tensor'][0])}", [text(mine["tensor"][0][n]), ""]),
-        (f"q_value: {form(mine['q_value'])}", [text(mine["q_value"][n]), ""]),
-        (f"action: {form(mine['action'])}", [text(mine["action"][n]), ""]),
+        *((f"{k.strip()}: {form(x)}", [text(x[n]), ""]) for k, x in first.items()),
         (
-            f"reward: {form(mine['step'].reward)}; next_obs, flags likewise",
-            [parts[1], f"reward {text(mine['step'].reward[n])}"],
+            f"reward: {form(reward)}; next_obs, flags likewise",
+            [parts[1], f"reward {text(reward[n])}"],
         ),
         (f"{storage}: a row, [2] of every entry", parts),
         (f"TensorDict [{len(batch)}], of which it is entry {at}", parts),
-        (
-            f"td_target: {form(target)}",
-            [f"{text(target[at])}: the reward alone, for the episode terminated", ""],
-        ),
-        (
-            "LogData: a dict of plain numbers and 0-dim tensors",
-            [
-                f"log_type: {log['log_type']}, sample_step: {log['sample_step']},"
-                f" learn_step: {log['learn_step']}",
-                f"logs: {metrics}",
-            ],
-        ),
+        (f"td_target: {form(target)}", [ended, ""]),
+        (plain, [", ".join(f"{k}: {log[k]}" for k in counts), f"logs: {metrics}"]),
     ]
 
 
 def form(data: Any) -> str:
     """Library, dtype, shape and device."""
-    shape = list(data.shape)
     if isinstance(data, Tensor):
         dtype = str(data.dtype).removeprefix("torch.")
-        return f"torch.Tensor {dtype} {shape} on {data.device}"
-    return f"numpy.ndarray {data.dtype} {shape}"
+        return f"torch.Tensor {dtype} {list(data.shape)} on {data.device}"
+    return f"numpy.ndarray {data.dtype} {list(data.shape)}"
 
 
 def text(values: Any) -> str:
     """Numbers with two digits after the point, if they have any."""
     array = np.asarray(values)
-    if array.dtype.kind == "f":
-        numbers = [f"{x:.2f}".replace("-0.00", "0.00") for x in array.reshape(-1)]
-    else:
-        numbers = [str(x) for x in array.reshape(-1)]
+    spec = ".2f" if array.dtype.kind == "f" else ""
+    numbers = [f"{x:{spec}}".replace("-0.00", "0.00") for x in array.reshape(-1)]
     said = ", ".join(numbers) if array.ndim == 0 else f"[{', '.join(numbers)}]"
-    return said.replace("-", "\N{MINUS SIGN}")
+    return svg.minus(said)
 
 
 def frame(station: int, world: str, way: list[tuple[str, list[str]]]) -> Frame:
