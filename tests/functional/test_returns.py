@@ -11,6 +11,7 @@ from yieldrl.functional import (
     explained_variance,
     gae,
     n_step_returns,
+    returns_within,
 )
 
 FEW = settings(max_examples=60)
@@ -354,3 +355,10 @@ def test_n_step_returns_equal_the_definition(data, n, gamma):
             assert steps[b] == length
             assert float(returned[b]) == pytest.approx(expected, abs=1e-4)
             assert float(discount[b]) == pytest.approx(gamma**length)
+
+
+def test_returns_from_each_action_of_a_chunk_by_hand():
+    """After its three actions 18 follow: 2 + 18 / 2, 0.5 + 11 / 2, 1 + 6 / 2."""
+    rewards = torch.tensor([[1.0, 0.5, 2.0], [0.0, 0.0, 0.0]])
+    found = returns_within(torch.tensor([4.0, 1.0]), rewards, 0.5)
+    assert found.tolist() == [[4, 6, 11], [1, 2, 4]]
