@@ -155,6 +155,10 @@ def test_a_time_limit_is_the_worlds_own(kind, mode):
             assert getattr(a, name).tolist() == getattr(b, name).tolist(), name
         valid = None if b.valid is None else b.valid.tolist()
         assert (None if a.valid is None else a.valid.tolist()) == valid
+    for step in seen:  # 2 + 4 + 6 ... of every episode
+        length = np.asarray(step.info.get("episode", {"l": 0})["l"])
+        returned = np.asarray(step.info.get("episode", {"r": 0})["r"])
+        assert (returned == length * (length + 1)).all()
     first = next(s.info for s in seen if s.truncated.any())
     assert first["episode"]["l"].tolist() == [0, 3, 3, 3]
     assert first["episode"]["r"].tolist() == [0, 12, 12, 12]
