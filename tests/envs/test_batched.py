@@ -338,6 +338,7 @@ def test_seeds_determine_everything_each_environments_own_its_first_state():
     these, _ = Walk(3).reset(seed=[7, None, 9])
     those, _ = Walk(2).reset(seed=np.array([9, 7]))
     assert torch.equal(these[[2, 0]], those)
+    assert torch.equal(these[:1], Walk(1).reset(seed=[7])[0])
     again, _ = Walk(3).reset(seed=[7, None, 9])
     assert not torch.equal(these[1], again[1])
     assert not torch.equal(Walk(4).reset()[0], Walk(4).reset()[0])
