@@ -30,7 +30,7 @@ RUNS = {
     "behavior_cloning": ("behavior_cloning", CLONED, (1, 32, 40, 41)),
     "ddpg": ("ddpg", {**ARM, **CRITICS}, (5, 41)),
     "td3": ("td3", {**ARM, **CRITICS}, (20, 41)),
-    "sac": ("sac", {**ARM, **CRITICS}, (20, 41)),
+    "sac": ("sac", {**ARM, **CRITICS, "policy_delay": 3}, (20, 41)),
     "sac_discrete": ("sac_discrete", {**POLE, **CRITICS}, (41,)),
     "dreamer": ("dreamer", {**POLE, **CRITICS, "memory_size": 6}, (20, 41)),
     "mbpo": ("mbpo", IMAGINED, (33,)),
