@@ -208,6 +208,22 @@ class TestSpaces:
         resumed = ppo.Trainer.load(trainer.save(tmp_path / "run.pt"), envs=envs)
         assert resumed.agent.learn_step == trainer.agent.learn_step
 
+    def test_through_a_cnn_they_are_looked_at_once(self, monkeypatch):
+        """Acting keeps what looking back would say, and nobody looks back."""
+        config = ppo.Config(**SMALL)
+        with ppo.Trainer(config, envs=lambda: Spaces(IMAGE, Discrete(2))) as trainer:
+            run = trainer()
+            while not trainer.buffer.full:
+                next(run)
+            rollout, algorithm = trainer.buffer.rollout(), trainer.algorithm
+            assert rollout["obs"].dtype == torch.uint8
+            looked = rollout.clone().exclude("log_prob", "value")
+            algorithm.prepare(looked)
+            monkeypatch.setattr(algorithm, "evaluated", None)
+            algorithm.prepare(rollout)
+        for name in ("log_prob", "value", "advantage", "returns"):
+            torch.testing.assert_close(rollout[name], looked[name])
+
     def test_beside_a_collector_the_critic_of_now_says_the_values(self):
         config = ppo.Config(**SMALL)
         with ppo.Trainer(config, envs=lambda: Spaces(IMAGE, Discrete(2))) as trainer:

@@ -1,6 +1,8 @@
 """One Ray for the tests that ask for it, and processes in it: both take long."""
 
+import gc
 import os
+import warnings
 
 import pytest
 
@@ -20,6 +22,8 @@ def one_ray():
         ray.init(**options)
     except Exception:
         ray.shutdown()
+        with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+            gc.collect()  # processes of the first try, which end by themselves
         ray.init(**options)
     yield ray
     ray.shutdown()
