@@ -10,6 +10,7 @@ from fake_vla import SPACE, make_model, observe
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
 from yieldrl.vla import OnePassVLA, VLAModelInterface
+from yieldrl.vla.heads import TokenGaussian
 
 NUMBERS, CHUNK = Box(-2, 6, (2,)), Box(-2, 6, (3, 2))
 CHOICES, MANY = Discrete(5), MultiDiscrete([5] * 3)
@@ -135,6 +136,14 @@ class TestProbabilities:
         entropy = model.act(observe(1)).entropy[0]  # of three actions
         apart = entropy - 0.5 * (1 + math.log(2 * math.pi))
         torch.testing.assert_close(apart, torch.tensor([[0.0, 2.0]] * 3))
+
+    def test_a_gaussians_draws_and_density_are_those_of_its_deviation(self):
+        mean, log_std = torch.ones(20_000, 1), torch.tensor([math.log(0.5)])
+        policy = TokenGaussian(mean, log_std)
+        drawn = policy.sample(torch.Generator().manual_seed(0))
+        assert drawn.std().item() == pytest.approx(0.5, rel=0.03)
+        wanted = torch.distributions.Normal(mean, 0.5).log_prob(drawn)
+        torch.testing.assert_close(policy.log_prob(drawn), wanted)
 
     def test_a_gaussians_density_is_in_units_of_half_the_range(self):
         narrow = make_model(Box(-1, 1, (1,)), action_head="gaussian")
