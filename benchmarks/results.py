@@ -155,7 +155,12 @@ def _cpu_model() -> str:
 
 
 def _revision() -> str:
-    """The commit, with `-dirty` where files of the product or of benchmarks differ."""
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip() or "uncommitted"
+    """The commit, with `-dirty` where files differ that are no results themselves."""
+    commit = _git("describe", "--always", "--exclude=*")
+    differ = _git("status", "-s", "-uno", "--", ".", ":!docs/results")
+    return (commit + "-dirty" * bool(differ)) or "uncommitted"
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip()

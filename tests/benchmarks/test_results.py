@@ -19,9 +19,7 @@ COMMITTED = {path.stem: path for path in sorted(results.FOLDER.glob("*.json"))}
 ENTRIES = {"learning": learning, "worlds": measuring, "peers": tables}
 NOTED = re.compile(r"# Reached: (\S+) .* \(docs/results/([\w-]+)\.json\)\.")
 AGAIN = {  # timed beside changes, or before the history was written anew
-    "debugging-cartpole",
     "dqn-stability",
-    "ppo_lstm-signpost",
 }
 
 
