@@ -5,7 +5,6 @@ import importlib
 import json
 import re
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 from jinja2 import pass_context
@@ -64,16 +63,12 @@ def film(context: Context, name: str, seen: str) -> str:
 def frames(name: str, title: str, caller: Callable[[], str]) -> str:
     """A figure that controls turn over; without a script it is its first frame."""
     figure = load(name)["figure"]()
-    sizes = [len(labels) for labels in figure["controls"].values()]
-    at = sum(index * prod(sizes[i + 1 :]) for i, index in enumerate(figure["start"]))
-    said = dict(zip(map(tuple, figure["parts"]), figure["frames"][at], strict=True))
     data = {key: figure[key] for key in ("parts", "frames")}
     return filled(
         "frames.html",
         name=name,
         title=title,
         caption=caller().strip(),
-        says=said.get((".says", "text"), ""),
         data=json.dumps(data, separators=(",", ":")),
         **figure,
     )

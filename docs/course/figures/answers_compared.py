@@ -5,10 +5,11 @@ where the ratio is 1: `relative` and `mean` of the algorithms.
 """
 
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from tensordict import TensorDict
+from torch import Tensor
 
 from yieldrl.algorithms import dapo, dr_grpo, grpo, rloo
 
@@ -19,46 +20,38 @@ RIGHT, END, LENGTH = "42", "end", 4
 WRONG = ("52", "43", "420", "32", "4", "", "41", "4222")
 """What stands in the place of an answer as long as it is not right."""
 ALGORITHMS = {"GRPO": grpo, "RLOO": rloo, "Dr. GRPO": dr_grpo, "DAPO": dapo}
-LEFT, WIDE, TOP, HIGH = 20, 62, 36, 30  # of cells, in pixels
-REACH = 12  # of the longest bar
-COLUMNS = {"return": 300, "advantage": 380, "all tokens": 464}
+TOP, HIGH, REACH = 36, 30, 12  # of cells and of the longest bar, in pixels
 
 
-class Pushed(NamedTuple):
-    """A group of eight answers."""
+def group(right: int, module: Any) -> tuple[list[list[str]], Tensor, Tensor]:
+    """Eight answers, of which the first are right.
 
-    words: list[list[str]]
-    returns: list[float]
-    advantage: list[float]
-    push: torch.Tensor
-    """Of each token, `[8, 4]`, 0 after the end; times 8."""
-
-
-def group(right: int, module: Any) -> Pushed:
-    """The first answers are right, the others are not."""
+    Returns:
+        The words of each; its advantage, `[8]`; and the push of each token, `[8, 4]`, 0
+        after the end; times 8.
+    """
     answers = [RIGHT] * right + list(WRONG[right:])
     words = [[*answer, END][:LENGTH] for answer in answers]
     lengths = torch.tensor([len(word) for word in words])
     mask = (torch.arange(LENGTH) < lengths.unsqueeze(1)).unsqueeze(1)
-    returns = torch.tensor([float(answer == RIGHT) for answer in answers])
     algorithm: Any = SimpleNamespace(config=SimpleNamespace(num_steps=1))
     every = torch.ones(1, len(answers), dtype=torch.bool)
-    advantage = module.Algorithm.relative(algorithm, returns.unsqueeze(0), every)[0]
+    returns = (torch.arange(len(answers)) < right).float().unsqueeze(0)
+    advantage = module.Algorithm.relative(algorithm, returns, every)[0]
     log_prob = torch.zeros(mask.shape, requires_grad=True)
     counts = {"episodes": torch.ones(len(answers), 1), "tokens": mask.sum(2)}
     data = TensorDict({"mask": mask, **counts}, [len(answers), 1])
     gain = log_prob.exp() * advantage.view(-1, 1, 1)
-    module.Algorithm.mean(algorithm, gain, data).backward()
-    assert log_prob.grad is not None
-    push = len(answers) * log_prob.grad[:, 0]
-    return Pushed(words, returns.tolist(), advantage.tolist(), push)
+    loss = module.Algorithm.mean(algorithm, gain, data)
+    (push,) = torch.autograd.grad(loss, log_prob)
+    return words, advantage, len(answers) * push[:, 0]
 
 
 def figure() -> dict[str, Any]:
     """All frames: how many answers are right, and an algorithm."""
     return svg.figure(
-        size=(480, TOP + HIGH * len(WRONG) + 6),
-        svg=drawing(),
+        size=(480, 282),
+        svg=svg.drawn("answers_compared"),
         controls={
             "right answers": svg.labelled(range(len(WRONG) + 1)),
             "algorithm": ALGORITHMS,
@@ -70,65 +63,42 @@ def figure() -> dict[str, Any]:
 
 def frame(right: int, module: Any) -> Frame:
     """One group by one algorithm."""
-    found = group(right, module)
-    longest = float(found.push.abs().max()) or 1.0
+    words, advantage, push = group(right, module)
+    longest = float(push.abs().max()) or 1.0
     cells = []
-    for row, (word, pushes) in enumerate(
-        zip(found.words, found.push.tolist(), strict=True)
-    ):
+    for row, word in enumerate(words):
         middle = TOP + HIGH * (row + 0.5)
-        for column, push in enumerate(pushes):
+        for column, pushed in enumerate(push[row].tolist()):
             up, down = (
-                round(max(0.0, way * push) / longest * REACH, 1) for way in (1, -1)
+                round(max(0.0, way * pushed) / longest * REACH, 1) for way in (1, -1)
             )
+            up_shown, down_shown = svg.visible((up, down))
             cells.append(
                 {
                     "letter text": word[column] if column < len(word) else "",
                     "up y": round(middle - up, 1),
                     "up height": up,
                     "down height": down,
-                    "up visibility": "visible" if up else "hidden",
-                    "down visibility": "visible" if down else "hidden",
+                    "up visibility": up_shown,
+                    "down visibility": down_shown,
                 }
             )
-    total = found.push.sum(1).tolist()
     return svg.each(cells) | {
-        "returned text": [f"{earned:g}" for earned in found.returns],
-        "better text": [svg.signed(advantage, ".2f") for advantage in found.advantage],
-        "total text": [svg.signed(push, ".2f") for push in total],
-        "says text": said(found),
+        "returned text": [f"{row < right:d}" for row in range(len(words))],
+        "better text": [svg.signed(better, ".2f") for better in advantage.tolist()],
+        "total text": [svg.signed(total, ".2f") for total in push.sum(1).tolist()],
+        "says text": f"{right} of 8 are right. {said(push)}",
     }
 
 
-def said(found: Pushed) -> str:
+def said(push: Tensor) -> str:
     """What a group teaches, in words."""
-    right = sum(map(bool, found.returns))
-    begin = f"{right} of 8 are right."
-    if not found.push.any():
-        return f"{begin} All earned the same, and no token is pushed."
-    pushes = found.push[found.push != 0]
-    fair = svg.minus(f"{float(pushes.max()):+.2f}")
-    least, most = (
-        svg.signed(float(of), ".2f") for of in (pushes[pushes < 0].max(), pushes.min())
+    pushes = push[push != 0]
+    if not len(pushes):
+        return "All earned the same, and no token is pushed."
+    fair, least, most = (
+        svg.signed(float(of), ".2f")
+        for of in (pushes.max(), pushes[pushes < 0].max(), pushes.min())
     )
     wrong = least if least == most else f"{least} to {most}"
-    return f"{begin} A token of a right answer is pushed by {fair}, others by {wrong}."
-
-
-def drawing() -> str:
-    """Cells, bars and columns."""
-    heads = svg.label(LEFT, 20, "answer, token by token")
-    heads += "".join(svg.label(x, 20, name, "end") for name, x in COLUMNS.items())
-    columns = dict(zip(("returned", "better", "total"), COLUMNS.values(), strict=True))
-    cells = ""
-    for row in range(len(WRONG)):
-        middle = TOP + HIGH * (row + 0.5)
-        for column in range(LENGTH):
-            x = LEFT + WIDE * column
-            cells += svg.label(x, middle + 4, class_="letter")
-            cells += svg.box("up shade", x + 30, "", 12, "")
-            cells += svg.box("down red line", x + 30, middle, 12, "")
-        cells += svg.line("axis dotted", f"M{LEFT} {middle + HIGH / 2}H466")
-        for name, x in columns.items():
-            cells += svg.label(x, middle + 4, "", "end", class_=name)
-    return heads + cells
+    return f"A token of a right answer is pushed by {fair}, others by {wrong}."

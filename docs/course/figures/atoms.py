@@ -69,14 +69,10 @@ def moved(reward: float, gamma: float, ended: bool) -> Tensor:
 
 
 def target(probability: Tensor, reward: float, gamma: float, ended: bool) -> Tensor:
-    """A distribution on the atoms, moved and shared, `[K]`."""
-    return project(probability[None], moved(reward, gamma, ended)[None], ATOMS)[0]
-
-
-def shares(reward: float, gamma: float, ended: bool) -> Tensor:
-    """How much of each moved atom goes to each atom, `[K, K]`."""
-    each = torch.eye(len(ATOMS), dtype=torch.float64)
-    return project(each, moved(reward, gamma, ended).expand_as(each), ATOMS)
+    """Distributions on the atoms `[..., K]`, moved and shared."""
+    rows = probability.reshape(-1, len(ATOMS))
+    places = moved(reward, gamma, ended).expand_as(rows)
+    return project(rows, places, ATOMS).view_as(probability)
 
 
 def frame(reward: float, gamma: float, ended: bool) -> Frame:
@@ -85,7 +81,8 @@ def frame(reward: float, gamma: float, ended: bool) -> Frame:
     places, on_atoms = moved(*choice), target(z, *choice)
     # At an end all lie on one another: the first is as high as all of them.
     heights = torch.eye(len(ATOMS))[0] if ended else z
-    largest = shares(*choice).topk(2)
+    # How much of each moved atom goes to the atoms that get most of it.
+    largest = target(torch.eye(len(ATOMS), dtype=z.dtype), *choice).topk(2)
     return {
         "thread d": [
             f"M{across(a)} {UPPER + 2}L{across(x)} {round(MIDDLE - HIGH * float(h))}"
@@ -120,32 +117,13 @@ def said(reward: float, gamma: float, ended: bool) -> str:
 
 
 def drawing() -> str:
-    """Axes and bars."""
-    z, count = following(), len(ATOMS)
-    scales = "".join(
-        svg.line("axis", f"M8 {y}H472" + "".join(f"M{across(a)} {y}v4" for a in ATOMS))
-        for y in (UPPER, MIDDLE, LOWER)
+    """All that no choice changes."""
+    z = following()
+    source = (
+        svg.line("ink line wide", stick(a, UPPER, p))
+        for a, p in zip(ATOMS, z, strict=True)
     )
-    numbers = "".join(
-        svg.label(across(x), LOWER + 26, svg.minus(f"{x:g}"), "middle")
-        for x in (-0.5, 0.0, 0.5, 1.0, 1.5)
-    )
-    source = [stick(a, UPPER, p) for a, p in zip(ATOMS, z, strict=True)]
-    return svg.parts(
-        scales,
-        numbers,
-        svg.line("thread axis dotted") * count,
-        svg.line("link axis") * 2 * count,
-        "".join(svg.line("ink line wide", d) for d in source),
-        svg.line("moved red line wide") * count,
-        svg.line("bar blue line wide") * count,
-        svg.line("now ink line dashed"),
-        svg.line("ink dot", triangle(z @ ATOMS, UPPER)),
-        svg.line("mean ink dot"),
-        svg.label(8, 16, "the next state"),
-        svg.label(8, MIDDLE - HIGH + 6, "moved"),
-        svg.label(8, LOWER - HIGH + 26, "the target"),
-    )
+    return svg.drawn("atoms", source="".join(source), mean=triangle(z @ ATOMS, UPPER))
 
 
 def stick(place: Tensor, base: int, probability: Tensor) -> str:

@@ -63,9 +63,10 @@ def figure() -> dict[str, Any]:
     """All frames: a step each."""
     moments = played()
     ends = [int(moment.ended.sum()) for moment in moments]
+    bars = "".join(f"M{ACROSS(t)} {FLOOR}V{UP(count)}" for t, count in enumerate(ends))
     return svg.figure(
         size=(500, FLOOR + 42),
-        svg=drawing(ends),
+        svg=svg.drawn("carts_at_once", bars=bars),
         controls={"step": svg.labelled(SHOWN)},
         start=("12",),
         frame=lambda step: frame(step, moments[step], ends),
@@ -99,21 +100,3 @@ def poles(lean: Tensor, shown: Tensor) -> str:
         strokes.append(f"m{at - x} {foot - y}l{right}-{up}z")
         x, y = at, foot
     return "".join(strokes).replace(" -", "-")
-
-
-def drawing(ends: list[int]) -> str:
-    """The field, and the axis below it."""
-    looks = {"on ink": 1, "final red": 2, "fresh blue": 2}
-    lines = "".join(
-        svg.line(f"{look} line", style=f"stroke-width:{width}")
-        for look, width in looks.items()
-    )
-    bars = "".join(f"M{ACROSS(t)} {FLOOR}V{UP(count)}" for t, count in enumerate(ends))
-    return svg.parts(
-        lines,
-        svg.x_axis(ACROSS, FLOOR, range(0, STEPS + 1, 25), "step"),
-        svg.y_axis(UP, 40, (0, 40, 80)),
-        svg.label(48, CEILING - 5, "episodes that ended in it"),
-        svg.line("axis", bars),
-        svg.line("now red line dashed"),
-    )

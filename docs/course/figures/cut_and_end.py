@@ -32,17 +32,13 @@ LEFT, WIDE = 56, 46  # of the first row's middle, and of a row, in pixels
 LAST = LEFT + WIDE * BURNT  # of the first episode's last state
 UP = {"ended": Scale(0, 1, 132, 117), "cut": Scale(0, 1, 296, 281)}
 NAMES = {"ended": "ended", "cut": "was cut"}
-TITLES = {
-    "ended": "It burns down after five steps; the next one burns.",
-    "cut": "It would burn for nine steps, and the clock is stopped after five.",
-}
 
 
 def figure() -> dict[str, Any]:
     """All frames: a way to read the flags and a number of steps each."""
     return svg.figure(
         size=(480, 330),
-        svg="".join(map(drawing, LENGTHS)),
+        svg=drawing(),
         controls={"flags": svg.labelled(READINGS), "target": TARGETS},
         start=("as it is", "one step"),
         frame=frame,
@@ -101,49 +97,32 @@ class Candle:
 def frame(reading: str, gae_lambda: float) -> Frame:
     """Both candles, for one way to read the flags."""
     circles, paths, said = [], [], []
-    for way in LENGTHS:
+    for way, up in UP.items():
         candle = Candle(way)
         targets = candle.targets(reading, gae_lambda)
-        circles += map(UP[way], targets)
-        source = candle.bootstrapped(reading)
+        circles += map(up, targets)
         got, right = float(targets[BURNT - 1]), float(candle.value[BURNT - 1])
-        paths.append(arrow(way, source, got) if source else "")
+        arrow = ""
+        if source := candle.bootstrapped(reading):
+            begin = f"M{source[0] - 6} {up(source[1])}"
+            arrow = f"{begin}L{across(BURNT - 1) + 10} {up(got)}m8 -5l-8 5l8 5"
+        paths.append(arrow)
         verdict = "right" if abs(got - right) < 0.005 else f"right is {right:.1f}"
         said.append(f"{got:.1f} where it {NAMES[way]} ({verdict})")
     text = f"Flags read: {READINGS[reading]}. The last target is {' and '.join(said)}."
     return {"target cy": circles, "taken d": paths, "says text": text}
 
 
-def drawing(way: str) -> str:
-    """A timeline."""
-    candle, up = Candle(way), UP[way]
-    dots = "".join(
-        svg.dot("dot", across(t), up(y), r=4) for t, y in enumerate(candle.value)
-    )
-    rings = "".join(svg.dot("target red line", across(t), r=7) for t in range(ROWS))
-    x, y = LAST + WIDE // 2, up(candle.last)
-    flag = "terminated" if way == "ended" else "truncated"
-    marks = "".join(
-        svg.label(26, f"{up(y) + 4:g}", f"{y}", "end") for y in (0, 2, 4, 6)
-    )
-    return svg.parts(
-        svg.line("axis", f"M32 {up(0)}H{across(ROWS - 1) + 24}"),
-        svg.line("axis dashed", f"M{x} {up(0)}v-112"),
-        svg.line("axis", f"M{LAST - 5} {y - 5}h10v10h-10z"),
-        marks,
-        dots,
-        svg.line("taken blue line"),
-        rings,
-        svg.label(x, up(0) - 118, flag, "middle"),
-        svg.label(32, up(0) + 18, TITLES[way]),
-    )
-
-
-def arrow(way: str, source: tuple[float, float], target: float) -> str:
-    """From the value that is taken to the target that is made of it."""
-    x, y = source[0] - 6, UP[way](source[1])
-    to_x, to_y = across(BURNT - 1) + 10, UP[way](target)
-    return f"M{x} {y}L{to_x} {to_y}m8 -5l-8 5l8 5"
+def drawing() -> str:
+    """Two timelines, with what the critic says of each state."""
+    computed = {}
+    for way, up in UP.items():
+        candle = Candle(way)
+        computed[f"last_{way}"] = f"M{LAST - 5} {up(candle.last) - 5}h10v10h-10z"
+        computed[f"dots_{way}"] = "".join(
+            svg.dot("dot", across(t), up(y), r=4) for t, y in enumerate(candle.value)
+        )
+    return svg.drawn("cut_and_end", **computed)
 
 
 def across(row: int) -> int:

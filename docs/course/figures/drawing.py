@@ -1,4 +1,6 @@
-"""How the figures of the course are drawn: scales, axes, lines, texts and frames.
+"""How the figures of the course are drawn: scales, lines, texts and frames.
+
+What no number decides, as axes and their names, is an SVG beside a figure's code.
 
 Looks such as `red line dashed` are classes of `docs/assets/course/course.css`.
 """
@@ -10,8 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-Marks = Iterable[float] | Mapping[float, str]
-"""Marks of an axis, or marks and their labels."""
 Frame = dict[str, Any]
 """`"name attribute"` -> what it is in all elements of the class `name`: one value, or
 one for each of them. The attribute `text` is an element's text."""
@@ -23,10 +23,10 @@ def measured(name: str) -> dict[str, Any]:
     return json.loads(path.read_text("utf-8"))
 
 
-def drawn(name: str) -> str:
-    """What `name.svg` in this folder draws."""
+def drawn(name: str, **computed: Any) -> str:
+    """What `name.svg` in this folder draws, with what is computed where it asks."""
     text = Path(__file__).with_name(f"{name}.svg").read_text("utf-8")
-    return "".join(text.splitlines()[1:-1])
+    return "".join(text.splitlines()[1:-1]).format(**computed)
 
 
 class Scale(NamedTuple):
@@ -41,6 +41,25 @@ class Scale(NamedTuple):
         """Pixels of a value."""
         share = (float(value) - self.low) / (self.high - self.low)
         return round(self.begin + (self.end - self.begin) * share, 1)
+
+
+class Grid(NamedTuple):
+    """Square fields, row after row; sizes in pixels."""
+
+    columns: int
+    side: int
+    left: int
+    top: int
+
+    def corner(self, field: int) -> tuple[int, int]:
+        """The upper left of a field."""
+        row, column = divmod(field, self.columns)
+        return self.left + self.side * column, self.top + self.side * row
+
+    def middle(self, field: int) -> tuple[int, int]:
+        """The middle of a field."""
+        x, y = self.corner(field)
+        return x + self.side // 2, y + self.side // 2
 
 
 def figure(
@@ -59,19 +78,17 @@ def figure(
         start: The labels that are chosen first.
         frame: Makes a frame of a value from each control.
     """
-    shown = [
-        frame(*choice) for choice in product(*(c.values() for c in controls.values()))
-    ]
     labels = {name: list(values) for name, values in controls.items()}
-    at = [*product(*labels.values())].index(start)
+    choices = product(*(values.values() for values in controls.values()))
+    shown = [frame(*choice) for choice in choices]
+    first = shown[[*product(*labels.values())].index(start)]
     return {
         "size": size,
-        "svg": filled(svg, shown[at]),
+        "svg": filled(svg, first),
+        "says": first["says text"],
         "controls": labels,
-        "start": tuple(
-            of.index(label) for of, label in zip(labels.values(), start, strict=True)
-        ),
-        "parts": [(f".{name}", of) for name, of in map(str.split, shown[0])],
+        "start": [*map(list.index, labels.values(), start)],
+        "parts": [(f".{name}", of) for name, of in map(str.split, first)],
         "frames": [[*values.values()] for values in shown],
     }
 
@@ -138,11 +155,6 @@ def line(look: str, d: str = "", **more: Any) -> str:
     return tag("path", class_=look, d=d, **more)
 
 
-def lines(*looks: str) -> str:
-    """Paths that frames draw, of several looks."""
-    return "".join(map(line, looks))
-
-
 def label(x: Any, y: Any, words: str = "", anchor: str = "", **more: Any) -> str:
     """A text; `anchor` is `middle` or `end`."""
     return tag("text", words, x=x, y=y, text_anchor=anchor, **more)
@@ -174,39 +186,11 @@ def through(points: Iterable[Sequence[Any]], x: Scale, y: Scale) -> str:
     return joined((x(a), y(b)) for a, b in points)
 
 
-def _named(marks: Marks) -> dict[float, str]:
-    named = (
-        marks.items() if isinstance(marks, Mapping) else ((m, f"{m:g}") for m in marks)
-    )
-    return {mark: minus(name) for mark, name in named}
-
-
-def x_axis(scale: Scale, y: float, marks: Marks, name: str = "") -> str:
-    """A horizontal axis with labels below its marks and a name below them."""
-    ticks = "".join(
-        line("axis", f"M{scale(mark)} {y}v4")
-        + label(scale(mark), y + 16, text, "middle")
-        for mark, text in _named(marks).items()
-    )
-    middle = (scale.begin + scale.end) / 2
-    ticks += label(f"{middle:g}", y + 32, name, "middle") if name else ""
-    return line("axis", f"M{scale.begin} {y}H{scale.end}") + ticks
-
-
-def y_axis(scale: Scale, x: float, marks: Marks, name: str = "") -> str:
-    """A vertical axis with labels left of its marks, and a name at its top."""
-    ticks = "".join(
-        line("axis", f"M{x} {scale(mark)}h-4")
-        + label(x - 7, f"{scale(mark) + 4:g}", text, "end")
-        for mark, text in _named(marks).items()
-    )
-    ticks += label(x + 8, f"{scale.end - 6:g}", name) if name else ""
-    return line("axis", f"M{x} {scale.begin}V{scale.end}") + ticks
-
-
-def legend(y: float, looks: Mapping[str, str], xs: Iterable[float]) -> str:
-    """Looks of lines and what they are, side by side."""
+def curves(
+    looks: Iterable[str], xs: Sequence[Any], rows: Iterable[Any], x: Scale, y: Scale
+) -> str:
+    """Lines through several rows of values, each with a look of its own."""
     return "".join(
-        line(f"{look} line", f"M{x} {y - 4}h26") + label(x + 32, y, name)
-        for x, (look, name) in zip(xs, looks.items(), strict=True)
+        line(f"{look} line", curve(xs, ys, x, y))
+        for look, ys in zip(looks, rows, strict=True)
     )

@@ -117,12 +117,13 @@ def smoothed(critics: Critics, action: np.ndarray) -> np.ndarray:
 TARGETS = {"one critic": one, "lower of two": lower, "lower, smoothed": smoothed}
 
 
-SHOWN, FIRST = 5, 1
-"""How many draws can be looked at, and which is shown first."""
-LOOKS = {"blue": "one critic", "blue dashed": "lower of two"}
-LOOKS |= {"red dotted": "lower, smoothed", "ink": "truth"}
+SHOWN = 5
+"""How many draws can be looked at."""
+LOOKS = ("blue", "blue dashed", "red dotted", "ink")
+"""Of the three targets and the truth, on average."""
 ACTION, VALUE = Scale(-1, 1, 48, 460), Scale(-0.8, 1.6, 206, 10)
 STEP, MEAN = Scale(0, STEPS[-1], 48, 460), Scale(0.75, 1.25, 400, 270)
+"""The axes of `false_peak.svg`."""
 
 
 def figure() -> dict[str, Any]:
@@ -141,7 +142,7 @@ def figure() -> dict[str, Any]:
             "draw": {str(draw + 1): draw for draw in range(SHOWN)},
             "target": svg.labelled(TARGETS),
         },
-        start=("22", str(FIRST + 1), "one critic"),
+        start=("22", "2", "one critic"),
         frame=lambda step, draw, name: frame(step, draw, name, path, said),
     )
 
@@ -160,56 +161,38 @@ def frame(
         f" {'much' if mean > 0 else 'little'}."
     )
     chosen, two = [draw == i for i in range(SHOWN)], name != "one critic"
-    around = f"M{left} {y}H{right}" if "smoothed" in name else f"M{x - 5:g} {y}h10"
     return {
         "draw visibility": svg.visible(chosen),
         "second visibility": svg.visible(is_chosen and two for is_chosen in chosen),
         "actor cx": x,
         "actor cy": VALUE(said["one critic"][step, draw]),
         "gap d": f"M{x} {y}V{VALUE(true)}",
-        "around d": around,
+        "around d": f"M{left} {y}H{right}"
+        if "smoothed" in name
+        else f"M{x - 5:g} {y}h10",
         "now d": f"M{STEP(STEPS[step])} 270V400",
         "says text": svg.minus(text),
     }
 
 
 def drawing(critics: Critics, path: np.ndarray, said: dict[str, np.ndarray]) -> str:
-    """Axes, critics, the actor, and below what is so on average."""
+    """Critics, what they have seen, and below what is so on average."""
     actions = np.linspace(-1, 1, 101)
-    values = critics.value(np.tile(actions, (DRAWS, 1)))
+
+    def values(look: str, of: np.ndarray) -> str:
+        d = svg.curve(actions, of, ACTION, VALUE)
+        return svg.line(look, d, clip_path="url(#false-peak-values)")
+
     draws = ""
-    for i, (first, second) in enumerate(values[:SHOWN]):
+    for i, both in enumerate(critics.value(np.tile(actions, (DRAWS, 1)))[:SHOWN]):
         seen = zip(critics.action[i], critics.reward[i], strict=True)
         dots = "".join(svg.dot("dot", ACTION(a), VALUE(r), r=3.5) for a, r in seen)
-        own = svg.line("blue line", inside(actions, first)) + dots
-        draws += svg.tag("g", own, class_="draw")
-        draws += svg.line("second blue line dashed", inside(actions, second))
+        draws += svg.tag("g", values("blue line", both[0]) + dots, class_="draw")
+        draws += values("second blue line dashed", both[1])
     means = [*(of.mean(1) for of in said.values()), worth(path).mean(1)]
-    lines = "".join(
-        svg.line(f"{look} line", svg.curve(STEPS, of, STEP, MEAN))
-        for look, of in zip(LOOKS, means, strict=True)
+    return svg.drawn(
+        "false_peak",
+        truth=values("ink line", worth(actions)),
+        draws=draws,
+        means=svg.curves(LOOKS, STEPS, means, STEP, MEAN),
     )
-    return svg.parts(
-        svg.x_axis(ACTION, 206, np.linspace(-1, 1, 5), "action"),
-        svg.y_axis(VALUE, 48, (0, 1)),
-        svg.y_axis(MEAN, 48, (0.8, 1, 1.2)),
-        svg.x_axis(STEP, 400, range(0, 41, 10), "gradient steps of the actor"),
-        svg.line("ink line", inside(actions, worth(actions))),
-        draws,
-        svg.lines("gap red line", "around red line"),
-        svg.dot("actor ink line", r=5),
-        lines,
-        svg.legend(256, LOOKS, (48, 148, 264, 402)),
-        svg.line("now axis dotted"),
-    )
-
-
-def inside(actions: np.ndarray, values: np.ndarray) -> str:
-    """A line over all actions, where it is inside of the picture."""
-    parts, pen = [], "M"
-    for action, value in zip(actions, values, strict=True):
-        is_inside = VALUE.low < value < VALUE.high
-        if is_inside:
-            parts.append(f"{pen}{ACTION(action)} {VALUE(value)}")
-        pen = "L" if is_inside else "M"
-    return "".join(parts)

@@ -18,6 +18,11 @@ def transitions(env_id: str = "FrozenLake-v1", **options: Any) -> Any:
     return gymnasium.make(env_id, **options).unwrapped.P  # pyright: ignore
 
 
+def thirds(table: Any) -> np.ndarray:
+    """Three equally likely outcomes of every action on any ice, `[S, A, 3, 4]`."""
+    return np.array([[(row * 3)[:3] for row in table[s].values()] for s in range(16)])
+
+
 def good_policy(table: Any) -> np.ndarray:
     """The best policy with every fifth action at random, `[S, A]`."""
     return 0.05 + 0.8 * np.eye(4)[value_iteration(table, GAMMA)[1].argmax(1)]

@@ -18,7 +18,7 @@ LAMBDAS = [round(0.05 * k, 2) for k in range(21)]
 CRITICS = {"untrained": 0, "young": 10, "exact": 10_000}
 """Critic -> sweeps of Bellman's equation that it has seen, from zeros."""
 EPISODES = 80
-LOOKS = {"blue dashed": "bias", "red dotted": "standard deviation", "ink": "error"}
+LOOKS = ("blue dashed", "red dotted", "ink")  # bias, standard deviation, error
 ACROSS, UP = Scale(0, 1, 40, 460), Scale(0, 0.4, 364, 230)
 
 
@@ -65,32 +65,15 @@ def frame(
 
 
 def drawing(lake: Lake) -> str:
-    """Axes, dots and curves."""
-    circles = "".join(svg.dot("dot", y=34 + 8 * (i * 5 % 14)) for i in range(EPISODES))
-    groups = "".join(
-        svg.tag("g", curves(lake, lake.critic(sweeps)), class_="curves")
-        for sweeps in CRITICS.values()
-    )
-    truth, marks = ACROSS(lake.truth[0]), np.linspace(0, 1, 5)
-    return svg.parts(
-        svg.line("ink line", f"M{truth} 18V158"),
-        svg.label(truth + 6, 16, f"truth: {lake.truth[0]:.2f}"),
-        svg.x_axis(ACROSS, 162, marks, "estimate of the return from the start"),
-        svg.x_axis(ACROSS, 364, marks, "λ"),
-        svg.y_axis(UP, 40, (0, 0.2, 0.4)),
-        svg.legend(218, LOOKS, (40, 126, 306)),
-        circles,
-        svg.lines("mean red line dashed", "spread red line", "now axis dotted"),
-        groups,
-    )
-
-
-def curves(lake: Lake, value: np.ndarray) -> str:
-    """Bias, standard deviation and error of a critic, over all lambdas."""
-    means, spreads = np.array([lake.moments(value, lam) for lam in LAMBDAS]).T
-    bias = np.abs(means - lake.truth[0])
-    lines = zip(LOOKS, (bias, spreads, np.hypot(bias, spreads)), strict=True)
-    return "".join(
-        svg.line(f"{look} line", svg.curve(LAMBDAS, ys, ACROSS, UP))
-        for look, ys in lines
+    """The truth, dots for the episodes, and all curves of each critic."""
+    truth, groups = lake.truth[0], ""
+    for sweeps in CRITICS.values():
+        value = lake.critic(sweeps)
+        means, spreads = np.array([lake.moments(value, lam) for lam in LAMBDAS]).T
+        rows = np.abs(means - truth), spreads, np.hypot(means - truth, spreads)
+        curves = svg.curves(LOOKS, LAMBDAS, rows, ACROSS, UP)
+        groups += svg.tag("g", curves, class_="curves")
+    dots = "".join(svg.dot("dot", y=34 + 8 * (i * 5 % 14)) for i in range(EPISODES))
+    return svg.drawn(
+        "gae_lambda", x=ACROSS(truth), truth=truth, dots=dots, curves=groups
     )

@@ -9,14 +9,12 @@ each episode is played once for all frames.
 from typing import Any
 
 import numpy as np
-import torch
 
 from yieldrl.envs import value_iteration
-from yieldrl.functional import discounted_returns
 
 from . import drawing as svg
 from .drawing import Frame, Scale
-from .frozen_lake import transitions
+from .frozen_lake import thirds, transitions
 
 
 class Lake:
@@ -28,16 +26,16 @@ class Lake:
         after: Where the ice takes one from each state and action, `[S, A, 3]`.
         reward: What that earns, `[S, A, 3]`.
         ended: Whether it ends the episode, `[S, A, 3]`.
+        goes_on: 1 at the next state, all 0 at an end, `[S, A, 3, S]`.
     """
 
     def __init__(self) -> None:
         worlds = [transitions(is_slippery=slips) for slips in (True, False)]
         best = [value_iteration(world, 0.99)[1].round(8).argmax(1) for world in worlds]
         self.advice = np.stack([np.eye(4)[actions] for actions in best], -1)
-        slippery = worlds[0]
-        rows = [[(row * 3)[:3] for row in slippery[s].values()] for s in range(16)]
-        _, after, self.reward, ended = np.moveaxis(np.array(rows), -1, 0)
+        _, after, self.reward, ended = np.moveaxis(thirds(worlds[0]), -1, 0)
         self.after, self.ended = after.astype(int), ended > 0
+        self.goes_on = np.eye(16)[self.after] * ~self.ended[..., None]
 
     def policy(self, theta: np.ndarray) -> np.ndarray:
         """Probabilities `[..., S, A]` for parameters `[..., 2]`."""
@@ -46,9 +44,8 @@ class Lake:
 
     def arrives(self, theta: np.ndarray) -> np.ndarray:
         """The probability to arrive, `[...]`, for parameters `[..., 2]`."""
-        goes_on = np.eye(16)[self.after] * ~self.ended[..., None]
         policy = self.policy(theta)
-        chance = np.einsum("...sa,sakt->...st", policy, goes_on) / 3
+        chance = np.einsum("...sa,sakt->...st", policy, self.goes_on) / 3
         earned = np.einsum("...sa,sak->...s", policy, self.reward) / 3
         return np.linalg.solve(np.eye(16) - chance, earned[..., None])[..., 0, 0]
 
@@ -65,25 +62,21 @@ class Lake:
     def parts(
         self, theta: np.ndarray, count: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Of so many episodes `sum(score G)` and `sum(score)`, `[count, 2]` each."""
-        first = self.policy(theta)[:, :3].cumsum(1)
+        """Of so many episodes `sum(score G)` and `sum(score)`, `[count, 2]` each.
+
+        All is earned at the end: what follows a step is the return of the episode.
+        """
+        first, scores = self.policy(theta)[:, :3].cumsum(1), self.scores(theta)
         state, going = np.zeros(count, int), np.ones(count, bool)
-        columns: list[tuple[np.ndarray, ...]] = []
+        earned, score = np.zeros((count, 1)), np.zeros((count, 2))
         while going.any():
             action = (rng.random((count, 1)) > first[state]).sum(1)
             at = state, action, rng.integers(3, size=count)
-            columns.append((state, action, self.reward[at], self.ended[at], going))
+            score[going] += scores[state, action][going]
+            earned[going, 0] += self.reward[at][going]
             going = going & ~self.ended[at]
             state = self.after[at]
-        states, actions, reward, ended, counts = map(
-            np.array, zip(*columns, strict=True)
-        )
-        flags = torch.as_tensor(ended)
-        no = torch.zeros_like(flags)
-        earned = torch.as_tensor(reward * counts)
-        returns = discounted_returns(earned, torch.zeros_like(earned), flags, no, 1.0)
-        score = self.scores(theta)[states, actions] * counts[..., None]
-        return (score * returns.numpy()[..., None]).sum(0), score.sum(0)
+        return score * earned, score
 
 
 THETA = np.array([5.0, 2.0])
@@ -92,35 +85,32 @@ EPISODES = [8, 32, 128]
 """Behind each estimate."""
 DOTS = 100
 LOOKS = {"ink": 8, "blue dashed": 32, "ink dotted": 128}
-WIDE, HIGH, LEFT, TOP = 420, 264, 40, 6  # of the map, in pixels
+WIDE, HIGH, LEFT = 420, 264, 40  # of the map in `gradient_cloud.svg`, in pixels
 UNIT = 150  # pixels of a parameter
-NAMES = (
-    "\N{GREEK SMALL LETTER THETA}\N{SUBSCRIPT ONE}",
-    "\N{GREEK SMALL LETTER THETA}\N{SUBSCRIPT TWO}",
-)
 BASELINE, SPREAD = Scale(-1, 2, LEFT, LEFT + WIDE), Scale(0, 1, 444, 348)
 
 
 def figure() -> dict[str, Any]:
     """All frames: a baseline and a number of episodes each."""
-    lake, rng = Lake(), np.random.default_rng(8)
-    weighed, plain = lake.parts(THETA, DOTS * max(EPISODES), rng)
+    lake = Lake()
+    parts = lake.parts(THETA, DOTS * max(EPISODES), np.random.default_rng(8))
     return svg.figure(
         size=(480, 480),
-        svg=drawing(lake, weighed) + lower(lake, weighed, plain),
+        svg=drawing(lake, *parts),
         controls={
             "baseline": svg.labelled(BASELINES, ".2f"),
             "episodes": svg.labelled(EPISODES),
         },
         start=("0.50", "8"),
-        frame=lambda baseline, count: frame(
-            lake, weighed - baseline * plain, baseline, count
-        ),
+        frame=lambda baseline, count: frame(lake, *parts, baseline, count),
     )
 
 
-def frame(lake: Lake, each: np.ndarray, baseline: float, count: int) -> Frame:
-    """One choice, from each episode's estimate of the gradient, `[., 2]`."""
+def frame(
+    lake: Lake, weighed: np.ndarray, plain: np.ndarray, baseline: float, count: int
+) -> Frame:
+    """One choice, from the two parts of each episode's estimate, `[., 2]`."""
+    each = weighed - baseline * plain
     steps = THETA + clouds(each, count)
     uphill = int((lake.arrives(steps) > lake.arrives(THETA)).sum())
     length = np.linalg.norm(lake.gradient(THETA))
@@ -131,13 +121,12 @@ def frame(lake: Lake, each: np.ndarray, baseline: float, count: int) -> Frame:
     )
     xs, ys = zip(*map(place, steps), strict=True)
     x, y = place(THETA + each.mean(0))
-    now = BASELINE(baseline)
     return {
-        "shade cx": list(xs),
-        "shade cy": list(ys),
+        "shade cx": [*xs],
+        "shade cy": [*ys],
         "plain visibility": svg.visible(count == other for other in EPISODES),
         "mean d": f"M{x - 7} {y}h14M{x} {y - 7}v14",
-        "now d": f"M{now} 348V444",
+        "now d": f"M{BASELINE(baseline)} 348V444",
         "says text": svg.minus(said),
     }
 
@@ -152,34 +141,29 @@ def spread(each: np.ndarray, count: int) -> float:
     return float(np.sqrt(each.var(0).sum() / count))
 
 
-def drawing(lake: Lake, weighed: np.ndarray) -> str:
-    """The map with its dots; hollow ones are estimates without a baseline."""
-    hollow = ""
+def drawing(lake: Lake, weighed: np.ndarray, plain: np.ndarray) -> str:
+    """The map with its dots, and below it the spread with every baseline."""
+    hollow = ""  # estimates without a baseline
     for count in EPISODES:
         places = map(place, THETA + clouds(weighed, count))
-        hollow += svg.tag(
-            "g", "".join(svg.dot("axis", *at) for at in places), class_="plain"
-        )
-    x, y = place(THETA)
-    tip = place(THETA + lake.gradient(THETA))
-    arrow = f"M{x} {y}L{tip[0]} {tip[1]}{head(x, y, *tip)}"
-    inside = levels(lake) + hollow + svg.dot("dot shade") * DOTS
-    inside += svg.dot("ink line", x, y, r=4) + svg.line("red line", arrow)
-    inside += svg.line("mean ink line")
-    sides = "".join(
-        svg.label(LEFT + place((mark, 0))[0], 286, f"{mark}", "middle")
-        for mark in (4, 5, 6)
-    )
-    sides += "".join(
-        svg.label(LEFT - 7, TOP + place((0, mark))[1] + 4, f"{mark:g}", "end")
-        for mark in (1.5, 2, 2.5)
-    )
-    return svg.parts(
-        svg.tag("svg", inside, x=LEFT, y=TOP, width=WIDE, height=HIGH),
-        svg.box("axis", LEFT, TOP, WIDE, HIGH),
-        sides,
-        svg.label(LEFT + WIDE, 286, NAMES[0], "end"),
-        svg.label(LEFT - 7, 16, NAMES[1], "end"),
+        dots = "".join(svg.dot("axis", *at) for at in places)
+        hollow += svg.tag("g", dots, class_="plain")
+    gradient = lake.gradient(THETA)
+    level = SPREAD(np.linalg.norm(gradient))
+    curves = svg.line("red line", f"M182 318h24M{LEFT} {level}h{WIDE}")
+    baselines = np.linspace(-1, 2, 31)
+    for x, (look, count) in zip((182, 256, 334), LOOKS.items(), strict=True):
+        spreads = [spread(weighed - b * plain, count) for b in baselines]
+        d = svg.curve(baselines, spreads, BASELINE, SPREAD)
+        curves += svg.line(f"{look} line", f"{d}M{x} 336h24")
+        curves += svg.label(x + 29, 340, f"{count}")
+    return svg.drawn(
+        "gradient_cloud",
+        levels=levels(lake),
+        hollow=hollow,
+        dots=svg.dot("dot shade") * DOTS,
+        arrow=arrow(place(THETA), place(THETA + gradient)),
+        curves=curves,
     )
 
 
@@ -191,44 +175,22 @@ def levels(lake: Lake) -> str:
     lines = ""
     for level in (0.3, 0.4, 0.5, 0.6, 0.7):
         at = np.stack([[np.interp(level, row, rights) for row in found], ups], -1)
-        xs, ys = np.array([*map(place, at)]).T
-        lines += svg.line(
-            "axis", svg.joined(zip(xs, ys, strict=True)), stroke_opacity=0.5
-        )
-        top = np.interp(20, ys[::-1], xs[::-1])
-        lines += svg.label(f"{top + 12:.0f}", 20, f"{level:g}")
+        points = [*map(place, at)]
+        lines += svg.line("axis", svg.joined(points), stroke_opacity=0.5)
+        xs, ys = zip(*reversed(points), strict=True)
+        lines += svg.label(f"{np.interp(20, ys, xs) + 12:.0f}", 20, f"{level:g}")
     return lines
 
 
-def lower(lake: Lake, weighed: np.ndarray, plain: np.ndarray) -> str:
-    """The standard deviation for every baseline, a line for each number of episodes."""
-    level = SPREAD(np.linalg.norm(lake.gradient(THETA)))
-    baselines = np.linspace(-1, 2, 31)
-    lines = svg.line("red line", f"M182 318h24M{LEFT} {level}h{WIDE}")
-    for x, (look, count) in zip((182, 256, 334), LOOKS.items(), strict=True):
-        spreads = [spread(weighed - b * plain, count) for b in baselines]
-        d = svg.curve(baselines, spreads, BASELINE, SPREAD)
-        lines += svg.line(f"{look} line", f"{d}M{x} 336h24") + svg.label(
-            x + 29, 340, f"{count}"
-        )
-    return svg.parts(
-        svg.x_axis(BASELINE, 444, (-1, -0.5, 0, 0.5, 1, 1.5, 2), "baseline"),
-        svg.y_axis(SPREAD, LEFT, (0, 0.5, 1)),
-        svg.label(LEFT, 322, "length of the gradient"),
-        svg.label(LEFT, 340, "standard deviation with"),
-        lines,
-        svg.label(386, 340, "episodes"),
-        svg.line("now axis dotted"),
-    )
-
-
-def head(x: float, y: float, to_x: float, to_y: float) -> str:
-    """The head of an arrow, at its tip."""
-    back = np.array([x - to_x, y - to_y], float)
-    back *= 9 / np.linalg.norm(back)
+def arrow(begin: tuple[int, int], tip: tuple[int, int]) -> str:
+    """A line with two wings at its tip."""
+    x, y = tip
+    back = np.subtract(begin, tip)
+    back = 9 * back / np.linalg.norm(back)
     turn = np.array([[0.87, 0.5], [-0.5, 0.87]])
-    wings = [(to_x, to_y) + back @ matrix for matrix in (turn, turn.T)]
-    return "".join(f"M{to_x} {to_y}L{a:.1f} {b:.1f}" for a, b in wings)
+    wings = [tip + back @ matrix for matrix in (turn, turn.T)]
+    head = "".join(f"M{x} {y}L{a:.1f} {b:.1f}" for a, b in wings)
+    return f"M{begin[0]} {begin[1]}L{x} {y}{head}"
 
 
 def place(theta: Any) -> tuple[int, int]:

@@ -13,45 +13,21 @@ from .drawing import Frame
 
 CELL, SIZE, LEFT, TOP = 18, 10, 20, 30  # pixels; cells of a side
 SIDES = {"real": LEFT, "imagined": LEFT + 12 * CELL}
-THINGS = {"1": "blue", "2": "red", "3": "axis", "4": "ink"}
-"""Number of a channel -> how a cell of it looks."""
-FAINT = dict(zip("abcd", THINGS.values(), strict=True))
-"""Letter of what is there perhaps -> how its cell looks, smaller."""
-LOOKS = THINGS | FAINT
+KINDS, FAINT = "1234abcd", "abcd"
+"""What can be in a cell: a channel's number, or its letter if it is there perhaps."""
 SEEN = 8
 
 
 def figure() -> dict[str, Any]:
     """All frames, one a step."""
-    runs = svg.measured("imagination-film")["runs"]
-    return drawn(runs[0]["film"])
-
-
-def drawn(film: dict[str, Sequence[str]]) -> dict[str, Any]:
-    """The figure of a film: boards `[T]` of each side, a number for every cell."""
+    film = svg.measured("imagination-film")["runs"][0]["film"]
     steps = range(len(film["real"]))
     return svg.figure(
         size=(LEFT + 23 * CELL, TOP + 11 * CELL + 20),
-        svg=boards(),
-        controls={"step": svg.labelled([step + 1 for step in steps])},
+        svg=svg.drawn("imagined_breakout"),
+        controls={"step": {f"{step + 1}": step for step in steps}},
         start=(f"{len(steps) - 1}",),
-        frame=lambda step: frame(film, step - 1),
-    )
-
-
-def boards() -> str:
-    """Two empty boards, and a path for every kind of thing on each."""
-    edge = SIZE * CELL
-    return svg.parts(
-        *(
-            svg.label(x + edge / 2, TOP - 10, name, "middle")
-            + svg.box("axis", x, TOP, edge, edge)
-            + "".join(
-                svg.line(f"{name}-{kind} {look} line") for kind, look in LOOKS.items()
-            )
-            for name, x in SIDES.items()
-        ),
-        svg.label(LEFT, TOP + edge + 24, class_="says"),
+        frame=lambda step: frame(film, step),
     )
 
 
@@ -63,7 +39,7 @@ def frame(film: dict[str, Sequence[str]], step: int) -> Frame:
         **{
             f"{name}-{kind} d": cells(film[name][step], kind, x)
             for name, x in SIDES.items()
-            for kind in LOOKS
+            for kind in KINDS
         },
         "says text": said,
     }

@@ -11,8 +11,8 @@ import numpy as np
 from . import drawing as svg
 from .drawing import Frame, Scale
 
-ANSWERS = ("42", "43", "32", "52", "4", "4222")
 REFERENCE = np.array([0.30, 0.25, 0.20, 0.15, 0.09, 0.01])
+"""Probabilities of the answers 42, 43, 32, 52, 4 and 4222."""
 TRUE = np.array([1.0, 0, 0, 0, 0, 0])
 JUDGES = {
     "careful": TRUE,
@@ -27,18 +27,17 @@ SHARE, DIVERGENCE = Scale(0, 1, 142, 22), Scale(0, 4.8, 48, 460)
 REWARD = Scale(0, 1.4, 316, 204)
 
 
-def policy(score: np.ndarray, beta: float) -> np.ndarray:
-    """The best policy for scores `[A]` less beta times the divergence, `[A]`."""
-    weight = REFERENCE * np.exp((score - score.max()) / beta)
-    return weight / weight.sum()
+def best(score: np.ndarray, beta: float) -> tuple[np.ndarray, float, float, float]:
+    """The best policy for scores `[A]` less beta times the divergence.
 
-
-def outcome(score: np.ndarray, beta: float) -> tuple[float, float, float]:
-    """Divergence from the reference, learned and true reward."""
-    pi = policy(score, beta)
+    Returns:
+        The policy, `[A]`; its divergence from the reference, learned and true reward.
+    """
+    pi = REFERENCE * np.exp((score - score.max()) / beta)
+    pi = pi / pi.sum()
     some = pi > 0
     divergence = (pi[some] * np.log(pi[some] / REFERENCE[some])).sum()
-    return float(divergence), float(pi @ score), float(pi @ TRUE)
+    return pi, float(divergence), float(pi @ score), float(pi @ TRUE)
 
 
 def figure() -> dict[str, Any]:
@@ -48,15 +47,15 @@ def figure() -> dict[str, Any]:
         svg=drawing(),
         controls={"β": svg.labelled(BETAS, "g"), "judge": svg.labelled(JUDGES)},
         start=("0.35", "few pairs"),
-        frame=lambda beta, judge: frame(beta, judge),
+        frame=frame,
     )
 
 
 def frame(beta: float, judge: str) -> Frame:
     """One choice."""
     score = JUDGES[judge]
-    pi, (divergence, learned, true) = policy(score, beta), outcome(score, beta)
-    along = [outcome(score, b) for b in BETAS]
+    pi, divergence, learned, true = best(score, beta)
+    _, ds, *rewards = zip(*(best(score, b) for b in BETAS), strict=True)
     tops = [SHARE(p) for p in pi]
     said = (
         f"β = {beta:g}, judge: {judge}. {divergence:.2f} nats from the reference;"
@@ -65,8 +64,8 @@ def frame(beta: float, judge: str) -> Frame:
     return {
         "now y": tops,
         "now height": [round(SHARE.begin - top, 1) for top in tops],
-        "learned d": svg.through([(d, r) for d, r, _ in along], DIVERGENCE, REWARD),
-        "true d": svg.through([(d, t) for d, _, t in along], DIVERGENCE, REWARD),
+        "learned d": svg.curve(ds, rewards[0], DIVERGENCE, REWARD),
+        "true d": svg.curve(ds, rewards[1], DIVERGENCE, REWARD),
         "at cx": DIVERGENCE(divergence),
         "at cy": REWARD(true),
         "says text": said,
@@ -74,21 +73,10 @@ def frame(beta: float, judge: str) -> Frame:
 
 
 def drawing() -> str:
-    """Bars, axes and curves."""
-    bars, names = "", {}
+    """The reference, and the bars beside it that frames raise."""
+    bars = ""
     for k, share in enumerate(REFERENCE):
         x, top = PLACE(k + 0.2), SHARE(share)
         bars += svg.box("now dot", x, "", 24, "")
         bars += svg.box("axis", x + 28, top, 16, round(SHARE.begin - top, 1))
-        names[k + 0.5] = ANSWERS[k]
-    looks = {"blue dashed": "learned reward", "ink": "true reward"}
-    return svg.parts(
-        svg.x_axis(PLACE, 142, names),
-        svg.y_axis(SHARE, 48, (0, 0.5, 1), "probability"),
-        svg.x_axis(DIVERGENCE, 316, (0, 1, 2, 3, 4), "divergence in nats"),
-        svg.y_axis(REWARD, 48, (0, 0.5, 1)),
-        svg.legend(192, looks, (120, 300)),
-        bars,
-        svg.lines("learned blue line dashed", "true ink line"),
-        svg.dot("at red line", r=6),
-    )
+    return svg.drawn("judged_answers", bars=bars)

@@ -15,7 +15,6 @@ CORRECTIONS = ("none", "clip", "gipo", "vtrace")
 LAGS = (0, 1, 2, 4, 8)
 KINDS = {"at the end": False, "along training": True}
 """What is shown -> whether it is the mean of all evaluations of a run."""
-DASHES = ("2 4", "none", "6 4", "8 3 2 3")
 SAYS = {
     "none": "the older policy is taken for that of now",
     "clip": "the ratio starts from the policy that acted",
@@ -28,10 +27,10 @@ across, up = Scale(0, LAGS[-1], 66, 400), Scale(0, 500, 236, 22)
 def figure() -> dict[str, Any]:
     """All frames: a correction and a kind of return each."""
     runs = svg.measured("collecting-lag")["runs"]
-    seeds = len({run["seed"] for run in runs})
+    count = len(LAGS) * len({run["seed"] for run in runs})
     return svg.figure(
         size=(480, 280),
-        svg=drawing(seeds),
+        svg=svg.drawn("lag_return", dots=svg.dot("seed dot", r=3) * count),
         controls={
             "correction": svg.labelled(CORRECTIONS),
             "return": svg.labelled(KINDS),
@@ -69,26 +68,9 @@ def frame(runs: list[dict[str, Any]], name: str, kind: str) -> Frame:
     }
 
 
-def drawing(seeds: int) -> str:
-    """Axes, lines, and dots of all seeds."""
-    dashes = [f"stroke-width:1;stroke-dasharray:{dash}" for dash in DASHES]
-    names = "".join(svg.label(412, "", name, class_="tag") for name in CORRECTIONS)
-    name = "updates since the policy that collected"
-    axis = svg.line("axis", "M48 236H408") + svg.x_axis(across, 236, LAGS, name)
-    return svg.parts(
-        axis,
-        svg.y_axis(up, 48, (0, 250, 500), "return of deterministic episodes"),
-        "".join(svg.line("other ink line", style=style) for style in dashes),
-        svg.line("chosen red line"),
-        svg.dot("seed dot", r=3) * (seeds * len(LAGS)),
-        names,
-    )
-
-
 def spaced(ys: list[float], apart: float = 13.0) -> list[float]:
     """Heights of names, moved down until none lies on another."""
-    placed: list[float] = []
-    for y in sorted(ys):
-        placed.append(max([y, *(last + apart for last in placed[-1:])]))
-    order = sorted(range(len(ys)), key=lambda i: ys[i])
-    return [round(placed[order.index(i)], 1) for i in range(len(ys))]
+    placed, last = ys.copy(), -apart
+    for i in sorted(range(len(ys)), key=ys.__getitem__):
+        placed[i] = last = max(ys[i], last + apart)
+    return [round(y, 1) for y in placed]

@@ -28,7 +28,7 @@ SCHEDULES = {"constant": 1.0, "falling": 0.0}
 STRAYING = (0.1, 0.0, 0.2, 0.05)
 """Each guide's share of steps at random."""
 RUNS, STEPS, EARLY, SHOWN = 250, 1000, 100, 12
-LOOKS = {"blue dashed": "the first 100 crossings", "ink": "all 1 000"}
+LOOKS = ("blue dashed", "ink")  # over the first 100 crossings, over all 1 000
 CROSSING, ROOT = Scale(0, STEPS, 48, 460), Scale(0, 1, 48, 460)
 REGRET, RATE = Scale(0, 320, 172, 22), Scale(0, 0.35, 392, 264)
 
@@ -42,13 +42,10 @@ def guides() -> np.ndarray:
 
 
 class Travellers(q_learning.Agent):
-    """Q-learning's agent, with an epsilon for each row of the table.
-
-    Attributes:
-        start: Epsilon at first, `[R, 1]`.
-    """
+    """Q-learning's agent, with an epsilon for each row of the table."""
 
     start: Tensor
+    """Epsilon at first, `[R, 1]`."""
 
     def epsilon(self) -> Any:
         """Probability of a random action at this step, `[R, 1]`."""
@@ -63,13 +60,8 @@ def played(success: np.ndarray, epsilons: list[float], end: float) -> np.ndarray
         epsilons: Probabilities of a random action at first.
         end: What is left of them from half way on, as a share.
     """
-    config = q_learning.Config(
-        visit_power=1.0,  # means
-        total_steps=STEPS,
-        epsilon_end=end,
-        exploration_fraction=0.5,
-        seed=2,
-    )
+    half = {"exploration_fraction": 0.5, "epsilon_end": end, "total_steps": STEPS}
+    config = q_learning.Config(visit_power=1.0, seed=2, **half)  # of visits, means
     count = len(epsilons) * RUNS
     model = q_learning.Model(Discrete(count), Discrete(len(success)), config)
     algorithm = q_learning.Algorithm(model, config)
@@ -77,17 +69,16 @@ def played(success: np.ndarray, epsilons: list[float], end: float) -> np.ndarray
     agent.start = torch.tensor(epsilons).repeat_interleave(RUNS)[:, None]
     chance, traveller = torch.from_numpy(success).float(), torch.arange(count)
     always = torch.ones(count, dtype=torch.bool)
-    taken = torch.zeros(STEPS, count, dtype=torch.uint8)
+    parts = {"obs": traveller, "next_obs": traveller, "terminated": always}
+    regret = []
     for step in range(STEPS):
         agent.counters.sample_step = step
         action, _ = agent.explore(traveller)
         arrives = torch.rand(count, generator=generator) < chance[action]
-        parts = {"obs": traveller, "action": action, "reward": arrives.float()}
-        parts |= {"next_obs": traveller, "terminated": always}
-        algorithm.learn(TensorDict(parts, [count]))
-        taken[step] = action
-    regret = (success.max() - success)[taken.numpy()]
-    return regret.reshape(STEPS, len(epsilons), RUNS)
+        earned = {"action": action, "reward": arrives.float()}
+        algorithm.learn(TensorDict(parts | earned, [count]))
+        regret.append(success.max() - success[action])
+    return np.reshape(regret, (STEPS, len(epsilons), RUNS))
 
 
 def figure() -> dict[str, Any]:
@@ -96,15 +87,13 @@ def figure() -> dict[str, Any]:
     regrets = {name: played(success, EPSILONS, end) for name, end in SCHEDULES.items()}
     return svg.figure(
         size=(480, 430),
-        svg=drawing(regrets),
+        svg=svg.drawn("regret", curves="".join(map(curves, regrets.values()))),
         controls={
-            "ε": svg.labelled(EPSILONS, "g"),
+            "ε": {f"{epsilon:g}": (i, epsilon) for i, epsilon in enumerate(EPSILONS)},
             "schedule": svg.labelled(SCHEDULES),
         },
         start=("0.02", "constant"),
-        frame=lambda epsilon, name: frame(
-            regrets[name][:, EPSILONS.index(epsilon)], epsilon, name
-        ),
+        frame=lambda of, name: frame(regrets[name][:, of[0]], of[1], name),
     )
 
 
@@ -114,46 +103,23 @@ def frame(regret: np.ndarray, epsilon: float, name: str) -> Frame:
     mean, best = sums.mean(1), (regret[-EARLY:] == 0).mean()
     said = (
         f"ε = {epsilon:g}, {name}: regret {mean[EARLY - 1]:.0f} after {EARLY},"
-        f" {mean[-1]:.0f} after {STEPS:,} crossings; best guide in {best:.0%} of the"
-        f" last {EARLY}."
+        f" {mean[-1]:.0f} after 1 000 crossings; best guide in {100 * best:.0f} % of"
+        f" the last {EARLY}."
     )
     return {
         "run d": [grown(sums[:, run]) for run in range(SHOWN)],
         "mean d": grown(mean),
         "now d": f"M{ROOT(epsilon**0.5)} 264V392",
         "curves visibility": svg.visible(name == other for other in SCHEDULES),
-        "says text": said.replace(f"{STEPS:,}", "1 000").replace("%", " %"),
+        "says text": said,
     }
-
-
-def drawing(regrets: dict[str, np.ndarray]) -> str:
-    """Axes, sums and curves."""
-    groups = "".join(
-        svg.tag("g", curves(regret), class_="curves") for regret in regrets.values()
-    )
-    steps = {k: f"{k:,}".replace(",", " ") for k in range(0, STEPS + 1, 250)}
-    marks = {e**0.5: f"{e:g}" for e in (0, 0.01, 0.04, 0.09, 0.25, 0.5, 1)}
-    return svg.parts(
-        svg.x_axis(CROSSING, 172, steps, "crossings"),
-        svg.x_axis(ROOT, 392, marks, "ε"),
-        svg.y_axis(REGRET, 48, (0, 100, 200, 300), "regret so far"),
-        svg.y_axis(RATE, 48, (0, 0.1, 0.2, 0.3)),
-        svg.label(56, 250, "regret per crossing over"),
-        svg.legend(250, LOOKS, (204, 376)),
-        svg.line("run axis") * SHOWN,
-        svg.lines("mean red line", "now axis dotted"),
-        groups,
-    )
 
 
 def curves(regret: np.ndarray) -> str:
     """Regret per crossing for every epsilon, early and over all."""
     means = regret[:EARLY].mean((0, 2)), regret.mean((0, 2))
     roots = [epsilon**0.5 for epsilon in EPSILONS]
-    return "".join(
-        svg.line(f"{look} line", svg.curve(roots, ys, ROOT, RATE))
-        for look, ys in zip(LOOKS, means, strict=True)
-    )
+    return svg.tag("g", svg.curves(LOOKS, roots, means, ROOT, RATE), class_="curves")
 
 
 def grown(sums: np.ndarray) -> str:

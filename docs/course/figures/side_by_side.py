@@ -70,74 +70,36 @@ def in_turn(works: Works) -> Played:
     return Played(collected, learned)
 
 
-class SideBySide:
-    """A collector in the background and its learner.
+def side_by_side(works: Works, max_policy_lag: int) -> Played:
+    """A collector in the background and its learner, tick by tick.
 
-    Args:
-        works: How long everything takes.
-        max_policy_lag: How many newer policies there may be.
+    Of either side the last piece is under way until its end.
     """
-
-    def __init__(self, works: Works, max_policy_lag: int) -> None:
-        slots = (NONE,) * (max_policy_lag + 2)  # as a trainer's ring has
-        self.ring = RingPositions(ROWS, slots)
-        self.works, self.most = works, max_policy_lag
-        self.lag = PolicyLag(0)
-        self.limit = self.oldest = 0
-        self.rows: list[int] = []  # the policy that acted in each of them
-        self.step: Piece | None = None  # under way
-        self.learning: Piece | None = None
-        self.collected: list[Piece] = []
-        self.learned: list[Piece] = []
-
-    def play(self) -> Played:
-        """All of the time, and what is under way at its end."""
-        for now in range(TICKS + 1):
-            if self.step is not None and self.step.end == now:
-                self.write(self.step)
-            self.look(now)
-            self.act(now)
-        for works, piece in (
-            (self.collected, self.step),
-            (self.learned, self.learning),
-        ):
-            works += [] if piece is None else [piece]
-        return Played(merged(self.collected), self.learned, self.oldest)
-
-    def act(self, now: int) -> None:
-        """Begin a step, if the ring has room and the limit allows it."""
-        segment = len(self.rows) // ROWS
-        if self.step is None and self.ring.room and segment <= self.limit:
-            end = now + self.works.step[segment]
-            self.step = Piece(now, end, segment, self.lag.newest)
-
-    def write(self, step: Piece) -> None:
-        """A step is done: one more row, with the policy that acted in it."""
-        self.ring.open_segment()
-        self.ring.written += 1
-        self.rows.append(int(step.number))
-        self.collected.append(step)
-        self.step = None
-
-    def look(self, now: int) -> None:
-        """What the learner does at a tick: finish, hand weights over, read, begin."""
-        if self.learning is not None:
-            if self.learning.end > now:
-                return
-            self.learned.append(self.learning)
-            self.learning = None
-            self.ring.clear()
-            self.lag.publish(len(self.learned))
-        self.limit = self.ring.next_segment + self.most
-        while self.ring.waiting and self.ring.row < ROWS:
-            self.ring.hand_over()
-            row = self.ring.claimed * ROWS + self.ring.row - 1
-            self.lag.add(self.rows[row])
-        if self.ring.row == ROWS:
-            said, segment = self.lag.report(), len(self.learned)
-            self.oldest = max(self.oldest, int(said["policy_lag_max"]))
-            end = now + self.works.learn[segment]
-            self.learning = Piece(now, end, segment, said["policy_lag"])
+    ring = RingPositions(ROWS, (NONE,) * (max_policy_lag + 2))  # as a trainer's ring
+    lag, limit, oldest = PolicyLag(0), 0, 0
+    steps: list[Piece] = []
+    learned: list[Piece] = []
+    for now in range(TICKS + 1):
+        if steps and steps[-1].end == now:
+            ring.open_segment()
+            ring.written += 1
+        if learned and learned[-1].end == now:
+            ring.clear()
+            lag.publish(len(learned))
+        if not learned or learned[-1].end <= now:
+            limit = ring.next_segment + max_policy_lag
+            while ring.waiting and ring.row < ROWS:
+                ring.hand_over()
+                lag.add(int(steps[ring.claimed * ROWS + ring.row - 1].number))
+            if ring.row == ROWS:
+                said, k = lag.report(), len(learned)
+                oldest = max(oldest, int(said["policy_lag_max"]))
+                end = now + works.learn[k]
+                learned.append(Piece(now, end, k, said["policy_lag"]))
+        k = len(steps) // ROWS  # the segment that the next step belongs to
+        if (not steps or steps[-1].end <= now) and ring.room and k <= limit:
+            steps.append(Piece(now, now + works.step[k], k, lag.newest))
+    return Played(merged(steps), learned, oldest)
 
 
 def merged(steps: list[Piece]) -> list[Piece]:
@@ -154,12 +116,13 @@ def merged(steps: list[Piece]) -> list[Piece]:
 
 ACROSS = Scale(0, TICKS, 66, 468)
 LANES = (24, 50, 112, 138)  # upper edges
+KINDS = (("shade", 0.35, "collects"), ("band", 0.3, "learns")) * 2
 
 
 def figure() -> dict[str, Any]:
     """All frames: a limit of the lag and a kind of work each."""
     sides = {
-        (most, kind): (in_turn(works), SideBySide(works, most).play())
+        (most, kind): (in_turn(works), side_by_side(works, most))
         for most in LAGS
         for kind, works in WORKS.items()
     }
@@ -184,44 +147,33 @@ def lanes(turn: Played, beside: Played) -> list[list[Piece]]:
 
 def frame(turn: Played, beside: Played, most: int, room: list[int]) -> Frame:
     """Both sides; each lane has so many boxes, and hides what it lacks."""
-    boxes, numbers = {}, {}
+    boxes, numbers, idle = {}, {}, []
     for i, (lane, count) in enumerate(zip(lanes(turn, beside), room, strict=True)):
+        lacks = count - len(lane)
         ends = [(ACROSS(of.begin), ACROSS(min(of.end, TICKS))) for of in lane]
-        ends += [(66, 66)] * (count - len(lane))
+        ends += [(66, 66)] * lacks
         wide = [round(right - left, 1) for left, right in ends]
-        words = [f"{of.number:.2g}" for of in lane] + [""] * (count - len(lane))
+        words = [f"{of.number:.2g}" for of in lane] + [""] * lacks
         boxes[f"lane-{i} x"] = [left for left, _ in ends]
         boxes[f"lane-{i} width"] = wide
         numbers[f"number-{i} x"] = [round(sum(of) / 2, 1) for of in ends]
         numbers[f"number-{i} text"] = [
             word if width > 14 else "" for word, width in zip(words, wide, strict=True)
         ]
-    handed = [f"M{ACROSS(piece.end)} 109V163" for piece in finished(beside)]
-    said = {"handed d": "".join(handed), "says text": text(turn, beside, most)}
-    return boxes | numbers | said
-
-
-def finished(of: Played) -> list[Piece]:
-    """The updates that are done by the end."""
-    return [piece for piece in of.learned if piece.end <= TICKS]
-
-
-def text(turn: Played, beside: Played, most: int) -> str:
-    """A frame in words."""
-    done = finished(beside)
-    rest = [idle(lane) for lane in lanes(turn, beside)[2:]]
-    mean = statistics.mean(piece.number for piece in done)
-    return (
-        f"max_policy_lag = {most}: {len(done)} updates, and {len(finished(turn))} in"
-        f" turn. The policy that acted is {mean:.1f} updates old on average, and"
-        f" {beside.oldest} at most. The collector waits {rest[0]:.0%} of the time, the"
-        f" learner {rest[1]:.0%}."
+        busy = sum(min(piece.end, TICKS) - piece.begin for piece in lane)
+        idle.append(1 - busy / TICKS)
+    alone, done = (
+        [piece for piece in of.learned if piece.end <= TICKS] for of in (turn, beside)
     )
-
-
-def idle(lane: list[Piece]) -> float:
-    """The share of the time in which a lane is empty."""
-    return 1 - sum(min(piece.end, TICKS) - piece.begin for piece in lane) / TICKS
+    mean = statistics.mean(piece.number for piece in done)
+    said = (
+        f"max_policy_lag = {most}: {len(done)} updates, and {len(alone)} in turn. The"
+        f" policy that acted is {mean:.1f} updates old on average, and {beside.oldest}"
+        f" at most. The collector waits {idle[2]:.0%} of the time, the learner"
+        f" {idle[3]:.0%}."
+    )
+    handed = "".join(f"M{ACROSS(piece.end)} 109V163" for piece in done)
+    return boxes | numbers | {"handed d": handed, "says text": said}
 
 
 def drawing(room: list[int]) -> str:
@@ -229,18 +181,9 @@ def drawing(room: list[int]) -> str:
     parts = []
     style = "stroke:var(--md-default-fg-color);stroke-width:0.7;fill-opacity:"
     for i, (top, count) in enumerate(zip(LANES, room, strict=True)):
-        look, opacity, name = (("shade", 0.35, "collects"), ("band", 0.3, "learns"))[
-            i % 2
-        ]
+        look, opacity, name = KINDS[i]
         parts.append(svg.label(60, top + 15, name, "end"))
         lane = svg.box(f"lane-{i} {look}", "", top, "", 22, style=f"{style}{opacity}")
         number = svg.label("", top + 15, anchor="middle", class_=f"number-{i}")
         parts.append((lane + number) * count)
-    return svg.parts(
-        svg.label(66, 16, "in turn", font_weight=600),
-        svg.label(66, 104, "side by side", font_weight=600),
-        "".join(parts),
-        svg.line("handed red line dotted", style="stroke-width:1.4"),
-        svg.line("axis", "M66 170H472m-6 -4l6 4l-6 4"),
-        svg.label(472, 186, "time", "end"),
-    )
+    return svg.drawn("side_by_side", lanes="".join(parts))

@@ -14,12 +14,12 @@ from .drawing import Frame, Scale
 CHOICES = ("kept", "exchanged", "emptied", "before training")
 AT = 5
 """Observations after which the memory is changed."""
-WAYS = ("north", "south")
 ROWS = 4
 """Of the eight cells that were kept, those that differ most."""
 WIDE, LEFT = 34, 92  # of a step, and of the first one, in pixels
-BOTTOM = 322  # of the chart of turns
-CHANCE = Scale(0, 1, BOTTOM, BOTTOM - 52)
+LEVELS = [Scale(0, 1, middle, middle - 17.1) for middle in (111, 149, 187, 225)]
+CHANCE = Scale(0, 1, 322, 270)
+"""Axes of `t_maze_memory.svg`: of each cell, and of the chart of turns."""
 
 
 def figure() -> dict[str, Any]:
@@ -27,7 +27,7 @@ def figure() -> dict[str, Any]:
     details = svg.measured("ppo_lstm-signpost")["runs"][0]["details"]
     return svg.figure(
         size=(480, 350),
-        svg=drawing(details["cells"][:ROWS], len(details["trained"]["cells"]) - 1),
+        svg=svg.drawn("t_maze_memory"),
         controls={"memory": svg.labelled(CHOICES)},
         start=("kept",),
         frame=lambda choice: frame(details, choice),
@@ -37,14 +37,16 @@ def figure() -> dict[str, Any]:
 def frame(details: dict[str, Any], choice: str) -> Frame:
     """Both walks, with one change of the memory."""
     cells, turns = (walks(details, choice, name) for name in ("cells", "north"))
-    most = largest(details)
+    known = [walks(details, any_choice, "cells") for any_choice in CHOICES]
+    most = max(abs(c) for of in known for two in of for way in two for c in way[:ROWS])
     ends = [
         f"{100 * p:.0f} % where the signpost said {way}"
-        for p, way in zip(turns[-1], WAYS, strict=True)
+        for p, way in zip(turns[-1], ("north", "south"), strict=True)
     ]
     return {
+        "name text": [f"cell {cell}" for cell in details["cells"][:ROWS]],
         "cell d": [
-            over_steps([level(row)(step[way][row] / most) for step in cells])
+            over_steps([LEVELS[row](step[way][row] / most) for step in cells])
             for row in range(ROWS)
             for way in (0, 1)
         ],
@@ -70,63 +72,6 @@ def walks(details: dict[str, Any], choice: str, name: str) -> list[Any]:
     return steps
 
 
-def largest(details: dict[str, Any]) -> float:
-    """The largest number in any of the cells that are shown."""
-    known = [walks(details, choice, "cells") for choice in CHOICES]
-    return max(
-        abs(c) for of in known for step in of for way in step for c in way[:ROWS]
-    )
-
-
-def drawing(cells: Sequence[int], last: int) -> str:
-    """The maze, the rows of cells and the chart of turns."""
-    start, end = across(0), across(last)
-    both = svg.line("{0} blue line") + svg.line("{0} red line dashed")  # the two walks
-    rows = "".join(
-        svg.line("axis dotted", f"M{start} {level(row)(0)}H{end}")
-        + svg.label(start - 12, f"{level(row)(0) + 4:g}", f"cell {cell}", "end")
-        + both.format("cell")
-        for row, cell in enumerate(cells)
-    )
-    heights = "".join(
-        svg.label(start - 12, f"{CHANCE(p) + 4:g}", text, "end")
-        for p, text in ((1, "north"), (0.5, "50 %"), (0, "south"))
-    )
-    return svg.parts(
-        maze(end),
-        rows,
-        svg.line("axis", f"M{start} {BOTTOM - 52}v52H{end}"),
-        svg.line("axis dotted", f"M{start} {CHANCE(0.5):g}H{end}"),
-        both.format("turn"),
-        heights,
-        svg.label(start, BOTTOM + 18, "signpost"),
-        svg.label(end, BOTTOM + 18, "nine steps later", "end"),
-        svg.line("change ink dotted", f"M{across(AT) - WIDE / 2:g} 84V{BOTTOM}"),
-    )
-
-
-def maze(end: int) -> str:
-    """The corridor, over the steps at which its cells are seen, and the junction."""
-    x, y, side = across(0) - WIDE // 2, 30, WIDE
-    turn = end + side // 2
-    walls = f"M{x} {y}H{turn}v-26h{side}v{side + 52}h-{side}v-26H{x}z"
-    signs = svg.label(x + 6, y + 22, "N or S") + svg.label(
-        end + side, y + 22, "?", "middle"
-    )
-    return svg.line("axis", walls) + signs
-
-
 def over_steps(heights: Sequence[float]) -> str:
     """A path over the steps, from heights in pixels."""
-    return svg.joined((across(t), y) for t, y in enumerate(heights))
-
-
-def across(step: int) -> int:
-    """Pixels of a step."""
-    return LEFT + WIDE * step
-
-
-def level(row: int) -> Scale:
-    """Pixels of numbers from -1 to 1 in the row of a cell."""
-    middle = 92 + 38 * (row + 0.5)
-    return Scale(0, 1, middle, middle - 0.45 * 38)
+    return svg.joined((LEFT + WIDE * t, y) for t, y in enumerate(heights))

@@ -7,7 +7,7 @@ is the sum of what a sentence's tokens stand for, and that is all that is learne
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ import torch
 from yieldrl.envs.grid_world import COLORS, KINDS, GoToVectorEnv
 
 from . import drawing as svg
-from .drawing import Frame
+from .drawing import Frame, Grid
 
 Reader = tuple[Callable[[np.ndarray], np.ndarray], int]
 ROW, COLUMN = np.divmod(np.arange(36), 6)
@@ -76,174 +76,130 @@ def demonstrated() -> list[np.ndarray]:
     return [np.concatenate(column) for column in zip(*rows, strict=True)]
 
 
-def taught(
-    reader: Reader, demonstrations: list[np.ndarray], after: list[int]
-) -> list[np.ndarray]:
-    """What is learned `[tokens, 7]`, after so many steps each, in rising order."""
-    (tokens, size), (words, *rest) = reader, demonstrations
-    meaning, rng, kept = np.zeros((size, 7)), np.random.default_rng(0), []
+def taught(reader: Reader, words: np.ndarray, *rest: np.ndarray) -> dict:
+    """What is learned `[tokens, 7]`, after so many of `STEPS`."""
+    tokens, size = reader
+    meaning, rng, kept = np.zeros((size, 7)), np.random.default_rng(0), {}
     words = tokens(words)
-    for step in range(after[-1] + 1):
-        if step in after:
-            kept.append(meaning.copy())
+    for step in range(STEPS[-1] + 1):
+        if step in STEPS:
+            kept[step] = meaning.copy()
         rows = rng.integers(len(words), size=128)
         clone(meaning, words[rows], *(column[rows] for column in rest))
     return kept
 
 
 STEPS = [0, 1, 2, 5, 10, 20, 50, 100, 300]
-THINGS = {
+THINGS: dict[int, tuple[str, Any]] = {
     10: ("red", "square"),
     30: ("blue", "circle"),
     6: ("red", "circle"),
     29: ("green", "triangle"),
 }
 """Cell -> what lies there; of the latter two no sentence of the training speaks."""
-AGENT = 26
-ASKED = {"named in training": (0, 1), "never named": (2, 3)}
-"""Which things the two sentences name."""
-WALKERS = (*READERS, "expert")
-LONGEST = 12  # steps of a walk that is drawn
-SIDE, TOP, LEFT = 36, 26, (12, 252)  # of a cell, and of both grids, in pixels
-
-
-class Walk(NamedTuple):
-    """The cells of a walk, and the attention at its first cell, `[36]`."""
-
-    cells: list[int]
-    looks: np.ndarray
+AGENT, LONGEST = 26, 12  # where a walk begins, and how many steps of it are drawn
+ASKED = {"named in training": (10, 30), "never named": (6, 29)}
+"""Where the things lie that the two sentences name."""
+SIDE, TOP = 36, 26  # of a cell, and of both grids, in pixels
+GRIDS = Grid(6, SIDE, 12, TOP), Grid(6, SIDE, 252, TOP)
+OUTLINES = {
+    "circle": "m-10 0a10 10 0 0 0 20 0a10 10 0 0 0-20 0z",
+    "square": "m-9-9h18v18h-18z",
+    "triangle": "m0-11l11 20h-22z",
+}
+"""Around the middle of a cell."""
 
 
 def figure() -> dict[str, Any]:
     """All frames: who walks, what is asked for, and how much was learned."""
-    found = learned()
+    shown = demonstrated()
+    learned = {name: taught(reader, *shown) for name, reader in READERS.items()}
+
+    def frame(walker: str, goals: tuple[int, int], steps: int) -> Frame:
+        who, mind = "The expert", None
+        if walker in READERS:
+            who = f"Who {walker}, after {steps} gradient steps"
+            mind = READERS[walker][0], learned[walker][steps]
+        walks = [walk(goal, mind) for goal in goals]
+        both = svg.each(
+            {
+                "walk d": svg.joined(map(grid.middle, cells)),
+                "told text": f"go to the {' '.join(THINGS[goal])}",
+                "came text": ending(cells, goal),
+            }
+            for (cells, _), goal, grid in zip(walks, goals, GRIDS, strict=True)
+        )
+        pairs = zip(both["told text"], both["came text"], strict=True)
+        looks = [round(0.85 * share, 2) or 0 for _, look in walks for share in look]
+        said = f"{who}. {'; '.join(f'“{told}”: {end}' for told, end in pairs)}."
+        return {"look fill-opacity": looks, **both, "says text": said}
+
     return svg.figure(
         size=(480, 274),
-        svg="".join(map(drawing, LEFT)),
+        svg="".join(map(drawing, GRIDS)),
         controls={
-            "who goes": svg.labelled(WALKERS),
+            "who goes": svg.labelled((*READERS, "expert")),
             "things": ASKED,
             "steps": svg.labelled(STEPS),
         },
-        start=(WALKERS[0], "named in training", "300"),
-        frame=lambda walker, goals, steps: frame(
-            walker, goals, steps, found.get((walker, steps))
-        ),
+        start=("reads word by word", "named in training", "300"),
+        frame=frame,
     )
 
 
-def learned() -> dict[tuple[str, int], np.ndarray]:
-    """What the readers have learned, by name and gradient steps."""
-    shown = demonstrated()
-    return {
-        (name, steps): meaning
-        for name, reader in READERS.items()
-        for steps, meaning in zip(STEPS, taught(reader, shown, STEPS), strict=True)
+def walk(goal: int, mind: tuple[Any, np.ndarray] | None) -> tuple[list[int], Any]:
+    """The cells on the way to a thing, and the attention at the first of them, `[36]`.
+
+    The expert walks, or who has a mind: a way to read, and what it has learned.
+    """
+    envs, cells, looks = GoToVectorEnv(1, num_objects=len(THINGS)), [AGENT], []
+    state = {
+        "agent": torch.tensor([AGENT]),
+        "goal": torch.tensor([[*THINGS].index(goal)]),
+        "template": torch.tensor([0]),
+        "objects": torch.tensor([[cell] for cell in THINGS]),
+        "kinds": torch.tensor([[KINDS.index(kind)] for kind in THINGS.values()]),
     }
-
-
-def frame(
-    walker: str, goals: tuple[int, int], steps: int, meaning: np.ndarray | None
-) -> Frame:
-    """Both grids for one choice."""
-    walks = [walk(walker, goal, meaning) for goal in goals]
-    both = svg.each(
-        {
-            "walk d": svg.joined(place(number, left) for number in of.cells),
-            "told text": " ".join(("go to the", *thing(goal))),
-            "came text": ending(of, goal),
-        }
-        for of, goal, left in zip(walks, goals, LEFT, strict=True)
-    )
-    who = f"Who {walker}, after {steps} gradient steps"
-    who = "The expert" if walker == "expert" else who
-    pairs = zip(both["told text"], both["came text"], strict=True)
-    looks = [round(0.85 * share, 2) or 0 for of in walks for share in of.looks]
-    said = f"{who}. {'; '.join(f'“{told}”: {end}' for told, end in pairs)}."
-    return {"look fill-opacity": looks, **both, "says text": said}
-
-
-def walk(walker: str, goal: int, meaning: np.ndarray | None) -> Walk:
-    """The walk of the expert, or of the policy that has learned `meaning`."""
-    envs, state = world(goal)
-    cells, first = [AGENT], np.zeros(36)
-    while len(cells) <= LONGEST:
-        if meaning is None:
+    ended: Any = False
+    while len(cells) <= LONGEST and not ended:
+        if mind is None:
             envs.state = state
-            action = envs.expert()
+            action, look = envs.expert(), np.zeros((1, 36))
         else:
-            obs, (reads, _) = envs.observe(state), READERS[walker]
+            obs, (reads, meaning) = envs.observe(state), mind
             words = reads(obs["instruction"].numpy())
-            looks, moves = policy(meaning, words, *seen(obs["image"]))
-            first = looks[0] if len(cells) == 1 else first
+            look, moves = policy(meaning, words, *seen(obs["image"]))
             action = torch.as_tensor(moves.argmax(1))
+        looks.append(look[0])
         state, _, ended = envs.dynamics(state, action)
         cells.append(int(state["agent"]))
-        if ended:
-            break
-    return Walk(cells, first)
+    return cells, looks[0]
 
 
-def world(goal: int) -> tuple[GoToVectorEnv, dict[str, torch.Tensor]]:
-    """The grid of the figure, and its state where `goal` is meant."""
-    known: list[tuple[str, str]] = list(KINDS)
-    kinds = [known.index(kind) for kind in THINGS.values()]
-    numbers = {"agent": AGENT, "goal": goal, "template": 0}
-    state = {name: torch.tensor([number]) for name, number in numbers.items()}
-    state["objects"] = torch.tensor(list(THINGS)).unsqueeze(1)
-    state["kinds"] = torch.tensor(kinds).unsqueeze(1)
-    return GoToVectorEnv(1, num_objects=len(THINGS)), state
-
-
-def thing(index: int) -> tuple[str, str]:
-    """Colour and shape of one of the things."""
-    return list(THINGS.values())[index]
-
-
-def ending(of: Walk, goal: int) -> str:
+def ending(cells: list[int], goal: int) -> str:
     """What came of a walk, in words."""
-    last, steps = of.cells[-1], len(of.cells) - 1
+    last = cells[-1]
     if last not in THINGS:
         return "does not arrive"
-    if last == list(THINGS)[goal]:
-        return f"there after {steps} steps"
+    if last == goal:
+        return f"there after {len(cells) - 1} steps"
     return f"at the {' '.join(THINGS[last])}"
 
 
-def drawing(left: int) -> str:
-    """One of the grids with its things."""
-    middle = left + 3 * SIDE
-    corners = [
-        (x - SIDE // 2, y - SIDE // 2) for x, y in (place(i, left) for i in range(36))
-    ]
-    cells = "".join(
-        svg.box("look shade", *corner, SIDE, SIDE)
-        + svg.box("axis", *corner, SIDE, SIDE, style="stroke-opacity:.3")
-        for corner in corners
-    )
-    things = "".join(shape(*place(i, left), *kind) for i, kind in THINGS.items())
+def drawing(grid: Grid) -> str:
+    """One of the grids with its things, each with a rim that shows on any ground."""
+    x = grid.left + 3 * SIDE
+    parts = [svg.label(x, 16, anchor="middle", class_="told")]
+    for corner in map(grid.corner, range(36)):
+        parts.append(svg.box("look shade", *corner, SIDE, SIDE))
+        parts.append(svg.box("axis", *corner, SIDE, SIDE, style="stroke-opacity:.3"))
+    for cell, (color, form) in THINGS.items():
+        d = "M{} {}".format(*grid.middle(cell)) + OUTLINES[form]
+        fill = "rgb({} {} {})".format(*COLORS[color])
+        parts.append(svg.tag("path", d=d, fill=fill, stroke="#fff", stroke_width=1.2))
     return svg.parts(
-        svg.label(middle, 16, anchor="middle", class_="told"),
-        cells,
-        things,
+        *parts,
         svg.line("walk ink line dashed"),
-        svg.dot("ink line", *place(AGENT, left), r=13),
-        svg.label(middle, TOP + 6 * SIDE + 18, anchor="middle", class_="came"),
+        svg.dot("ink line", *grid.middle(AGENT), r=13),
+        svg.label(x, TOP + 6 * SIDE + 18, anchor="middle", class_="came"),
     )
-
-
-def shape(x: int, y: int, color: str, form: str) -> str:
-    """A thing, in its colour, with a rim that shows on any ground."""
-    fill = "rgb({} {} {})".format(*COLORS[color])
-    look = {"fill": fill, "stroke": "#fff", "stroke_width": 1.2}
-    if form == "circle":
-        return svg.tag("circle", cx=x, cy=y, r=10, **look)
-    if form == "square":
-        return svg.tag("rect", x=x - 9, y=y - 9, width=18, height=18, **look)
-    return svg.tag("path", d=f"M{x} {y - 11}L{x + 11} {y + 9}H{x - 11}Z", **look)
-
-
-def place(number: int, left: int) -> tuple[int, int]:
-    """The middle of a cell, in pixels."""
-    row, column = divmod(number, 6)
-    return left + SIDE * column + SIDE // 2, TOP + SIDE * row + SIDE // 2
