@@ -9,7 +9,8 @@ Each lies in a folder of its own: `solution.py` is the answer of the authors, fr
 answer.
 """
 
+from yieldrl.exercises.checking import check, grade
 from yieldrl.exercises.comparing import Wrong, expect, expect_close
-from yieldrl.exercises.finding import chapters, check, grade
+from yieldrl.exercises.gaps import chapters
 
 __all__ = ["Wrong", "chapters", "check", "expect", "expect_close", "grade"]

@@ -13,8 +13,7 @@ A `check.py` has a few arguments, and says of them what must hold, one after the
 import copy
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,6 @@ Function = str | Callable[..., Any]
 """The name of an answer's function, or a function of the answer and the arguments."""
 Names = str | Sequence[str]
 """What a result is called, or each of several."""
-IN_PLACE = "the argument was changed in place: make a new one"
 
 
 class Chapter:
@@ -42,17 +40,18 @@ class Chapter:
         also: Changes to the solution that leave it right with other numbers.
 
     Attributes:
-        properties: What is asked of an answer, in this order.
+        properties: What is asked of an answer, in this order, by what it says.
     """
 
     def __init__(self, name: str, also: Sequence[Change] = ()) -> None:
-        self.name = name
-        self.properties: list[Property] = []
+        self.properties: dict[str, Property] = {}
         self.solution = Solution(Path(str(sys.modules[name].__file__)).parent, also)
 
     def holds(self, *functions: Property) -> None:
         """Add functions that raise `Wrong`; their docstrings say what is asked."""
-        self.properties += functions
+        for holds in functions:
+            says, _, _ = (holds.__doc__ or "").partition("\n")
+            self.properties[says.rstrip(".")] = holds
 
     def same(
         self,
@@ -68,24 +67,22 @@ class Chapter:
         the function; the next property and its cases. Of several results that are
         `named`, `only` some may count.
         """
-        rows: dict[str, list[Any]] = {}
-        for part in table:
-            if isinstance(part, str):
-                rows[part] = []
-            else:
-                rows[list(rows)[-1]].append(part)
         named = named or _name(function)
-        for says, cases in rows.items():
+        counts = only or named
+        counts = [counts] if isinstance(counts, str) else counts
+        cases: list[Any] = []
+        for part in table:
+            if not isinstance(part, str):
+                cases.append(part)
+                continue
+            cases = []
 
-            def solve(module: Any, cases: Any = cases) -> Results:
+            def solve(module: Any, cases: Iterable[Any] = cases) -> Results:
                 results = [_call(module, function, copy.deepcopy(of)) for of in cases]
-                return [_parts(result, named, only, function) for result in results]
+                parts = [_parts(result, named, function) for result in results]
+                return [[all_of[name] for name in counts] for all_of in parts]
 
-            self.alike(says, solve, only or named, tolerance)
-
-    def alike(self, says: str, solve: Callable[[Any], Results], *named: Any) -> None:
-        """What `solve` gives of a module must be the solution's."""
-        self._ask(says, lambda answer: self.compare(answer, solve, *named))
+            self._solves(part, solve, counts, tolerance)
 
     def gradient(
         self, says: str, function: Function, case: Sequence[Any], of: int = 0
@@ -102,7 +99,7 @@ class Chapter:
             expect(some, f"the result of {_name(function)} has no gradient", hint)
             return [list(torch.autograd.grad(result.sum(), inputs))]
 
-        self.alike(says, solve, "gradient")
+        self._solves(says, solve, "gradient")
 
     def constant(
         self,
@@ -111,8 +108,8 @@ class Chapter:
         of: Sequence[int] = (),
         hint: str = "",
     ) -> None:
-        """Arguments must stay as they were, and those numbered in `of` must get no
-        gradient."""
+        """Arguments must stay as they were, and those of the first function that are
+        numbered in `of` must get no gradient."""
 
         def holds(answer: Any) -> None:
             for function, case in calls:
@@ -126,33 +123,23 @@ class Chapter:
                 text = f"the result of {_name(function)} has a gradient, of {name}"
                 expect(not moved, text, hint)
 
-        self._ask(says, holds)
-
-    def leaves(self, answer: Any, function: Function, case: Sequence[Any]) -> None:
-        """Raise `Wrong` if an answer's function changes an argument."""
-        given = copy.deepcopy(case)
-        _call(answer, function, given)
-        for name, part, was in zip(
-            self._arguments(function), given, case, strict=False
-        ):
-            if hasattr(was, "dtype"):
-                expect_close(part, was, named=name, hint=IN_PLACE)
+        self.properties[says] = holds
 
     def trains(self, says: str, *settings: Mapping[str, Any], **classes: Any) -> None:
-        """With an algorithm or a trainer of the answer's, by its name there, a module
-        of the library must log what it logs with its own, with all these settings."""
+        """With an algorithm, model or trainer of the answer's, by its name there, a
+        module of the library must log what it logs with its own, with all settings."""
 
         def holds(answer: Any) -> None:
             for fields, (name, library) in product(settings, classes.items()):
                 config = library.Config(eval_every=0, **fields)
-                run = partial(_trained, name, library, config)
-                got, want = run(answer), logged(library.Trainer(config))
-                wants = [want, *(run(right) for right in self.solution.all_right[1:])]
+                modules = answer, *self.solution.all_right[1:]
+                parts = [getattr(module, name) for module in modules]
+                got, *wants = (_trained(library, config, part) for part in parts)
+                wants.append(_trained(library, config, library.Trainer))
                 wrongs = [_first_unlike(got, want) for want in wants]
-                if all(wrongs):
-                    raise Wrong(wrongs[0])
+                expect(not all(wrongs), wrongs[-1])
 
-        self._ask(says, holds)
+        self.properties[says] = holds
 
     def compare(
         self,
@@ -169,17 +156,25 @@ class Chapter:
         if all(wrongs):
             raise Wrong(wrongs[0], self.solution.hint(solve, got, tolerance))
 
+    def leaves(self, answer: Any, function: Function, case: Sequence[Any]) -> None:
+        """Raise `Wrong` if an answer's function changes an argument."""
+        given, names = copy.deepcopy(case), self._arguments(function)
+        _call(answer, function, given)
+        hint = "the argument was changed in place: make a new one"
+        for name, part, was in zip(names, given, case, strict=False):
+            if hasattr(was, "dtype"):
+                expect_close(part, was, named=name, hint=hint)
+
+    def _solves(self, says: str, solve: Callable[[Any], Results], *named: Any) -> None:
+        """What `solve` gives of an answer must be the solution's."""
+        self.properties[says] = lambda answer: self.compare(answer, solve, *named)
+
     def _arguments(self, function: Function) -> list[str]:
         """The names of a function's arguments, without the module."""
         if callable(function):
             return list(inspect.signature(function).parameters)[1:]
         right = getattr(self.solution.right, function)
         return list(inspect.signature(right).parameters)
-
-    def _ask(self, says: str, holds: Property) -> None:
-        """Add a property with its statement."""
-        holds.__doc__ = says
-        self.properties.append(holds)
 
 
 def flags(count: int, *steps: Sequence[int]) -> list[Tensor]:
@@ -199,36 +194,35 @@ def _call(module: Any, function: Function, given: Sequence[Any]) -> Any:
     return function(module, *given)
 
 
-def _parts(result: Any, named: Names, only: Names, function: Function) -> list[Any]:
-    """A result's parts, of which there must be as many as names; of them some."""
+def _parts(result: Any, named: Names, function: Function) -> dict[str, Any]:
+    """A result's parts by their names, of which there must be as many."""
     none = f"{_name(function)} returns None"
     expect(result is not None, none, "does the function return its result?")
     if isinstance(named, str):
-        return [result]
+        return {named: result}
     complete = isinstance(result, tuple | list) and len(result) == len(named)
     kind, count = type(result).__name__, len(named)
-    some = f"{_name(function)} returns a {kind}, expected {count} results"
-    expect(complete, some, f"return {', '.join(named)}, in this order")
-    some = [only] if isinstance(only, str) else only or named
-    return [result[named.index(name)] for name in some]
+    wrong = f"{_name(function)} returns a {kind}, expected {count} results"
+    expect(complete, wrong, f"return {', '.join(named)}, in this order")
+    return dict(zip(named, result, strict=True))
 
 
 def _first_wrong(got: Results, want: Results, named: Names, tolerance: float) -> str:
     """What is said of the first result that is not as wanted; empty if all are."""
     names = [named] if isinstance(named, str) else named
     for one, other in zip(got, want, strict=True):
-        for j, name in enumerate(names):
+        for name, mine, right in zip(names, one, other, strict=False):
             try:
-                expect_close(one[j], other[j], named=name, tolerance=tolerance)
+                expect_close(mine, right, named=name, tolerance=tolerance)
             except Wrong as wrong:
                 return wrong.message
     return ""
 
 
-def _trained(name: str, library: Any, config: Any, module: Any) -> list[Any]:
-    """What is logged of learning with a class of a module's."""
+def _trained(library: Any, config: Any, part: Any) -> list[dict[str, float]]:
+    """What is logged of learning with an algorithm, model or trainer."""
     try:
-        return logged(trainer_class(library, getattr(module, name))(config))
+        return logged(trainer_class(library, part)(config))
     except FloatingPointError as error:  # as soon as a loss is NaN
         raise Wrong(str(error).partition(" (")[0]) from error
 
@@ -254,7 +248,6 @@ def _learns(given: list[Any], of: int) -> list[Tensor]:
 def _moved_by(result: Any, inputs: list[Tensor]) -> bool:
     """Whether a result has a gradient for the inputs that is not 0."""
     results = result if isinstance(result, tuple) else (result,)
-    tensors = [part for part in results if isinstance(part, Tensor)]
-    sums = [part.sum() for part in tensors if part.requires_grad]
+    sums = [part.sum() for part in results if getattr(part, "requires_grad", False)]
     found = torch.autograd.grad(sums, inputs, allow_unused=True) if sums else ()
     return any(part is not None and bool(part.any()) for part in found)

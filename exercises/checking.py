@@ -1,18 +1,21 @@
-"""The run of a `check.py`, property by property, and what it prints.
+"""What is said of an answer, property by property, and what an answer is read from."""
 
-A property is a function of the reader's module that raises `Wrong` if it does not hold.
-The first line of its docstring states it.
-"""
-
+import contextlib
+import importlib
+import json
+import os
+import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from yieldrl.exercises.comparing import Wrong
+from yieldrl.exercises.gaps import PACKAGE, definitions, find, gaps, opened, title
 
 Property = Callable[[Any], None]
+"""A function of the reader's module that raises `Wrong` if it does not hold."""
 
 
 class Verdict(NamedTuple):
@@ -31,24 +34,48 @@ class Verdict(NamedTuple):
     hint: str = ""
 
 
-def properties(checks: ModuleType) -> list[Property]:
-    """What a `check.py` asks of an answer."""
-    return checks.CHAPTER.properties
+def check(chapter: str, /, *, file: str | Path | None = None, **functions: Any) -> bool:
+    """Say of every property of an exercise whether an answer has it.
+
+    What is given takes the place of what `exercise.py` has under that name, so that a
+    notebook may hold the answer: `check("ch09", gae=my_function)`.
+
+    Args:
+        chapter: For example `ch09`; `9` and the name of the folder will do.
+        file: Another file than the chapter's `exercise.py`, which is made with its
+            gaps open if it is not there.
+        functions: Functions by their names.
+
+    Returns:
+        Whether all hold.
+
+    Raises:
+        ValueError: If there is no such exercise, or nothing of that name in it.
+        FileNotFoundError: If there is no such file.
+    """
+    what, found = _read(chapter, file, functions)
+    print(what)
+    return report(found)
 
 
-def statement(holds: Property) -> str:
-    """What a property says: the first line of its docstring."""
-    return (holds.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+def grade(chapter: str, file: str | Path | None = None) -> bool:
+    """Print what `check` finds as JSON, for a program; the arguments are the same.
+
+    A list with an object for each property: `property`, `passed`, `message` and `hint`.
+    What the answer itself prints goes to standard error.
+    """
+    with contextlib.redirect_stdout(sys.stderr):
+        found = list(_read(chapter, file, {})[1])
+    print(json.dumps([verdict._asdict() for verdict in found], indent=2))
+    return all(verdict.passed for verdict in found)
 
 
-def verdicts(answer: Any, checks: Sequence[Property]) -> Iterator[Verdict]:
+def verdicts(answer: Any, properties: Mapping[str, Property]) -> Iterator[Verdict]:
     """What holds of an answer, property by property, as it is found."""
-    for holds in checks:
+    for says, holds in properties.items():
         wrong = _wrong(holds, answer)
-        if wrong is None:
-            yield Verdict(statement(holds), True)
-        else:
-            yield Verdict(statement(holds), False, wrong.message, wrong.hint)
+        said = (wrong.message, wrong.hint) if wrong else ()
+        yield Verdict(says, wrong is None, *said)
 
 
 def report(found: Iterable[Verdict], say: Callable[[str], None] = print) -> bool:
@@ -67,6 +94,63 @@ def report(found: Iterable[Verdict], say: Callable[[str], None] = print) -> bool
     return not failed
 
 
+def load(folder: Path, path: Path, given: Mapping[str, Any]) -> ModuleType:
+    """An answer: a file that may hold no more than what belongs in the gaps, and what a
+    caller puts in the place of it."""
+    if path.suffix != ".py":
+        raise ImportError(f"{path} is no Python file: its name must end in .py")
+    module = ModuleType(f"answer_{path.stem}")
+    sys.modules[module.__name__] = module  # where dataclasses look for names
+    exercise = folder / "exercise.py"
+    _run(opened(folder), exercise, module)
+    if path.exists():
+        for gap in gaps(folder):
+            delattr(module, gap)
+        _run(path.read_text("utf-8-sig"), path, module)
+    vars(module).update(given)
+    codes = [getattr(part, "__code__", None) for part in given.values()]
+    files = [code.co_filename for code in codes if code is not None]
+    vars(module)["__answers__"] = (str(exercise), str(path), *files)
+    return module
+
+
+def _run(text: str, path: Path, module: ModuleType) -> None:
+    """Run a file's text in a module."""
+    vars(module)["__file__"] = str(path)
+    exec(compile(text, str(path), "exec", dont_inherit=True), vars(module))
+
+
+def _read(
+    chapter: str, file: str | Path | None, given: Mapping[str, Any]
+) -> tuple[str, Iterator[Verdict]]:
+    """What is checked, in words, and what is found, property by property."""
+    folder = find(chapter)
+    has_gap = definitions(folder)
+    if unknown := sorted(given.keys() - has_gap):
+        there = ", ".join(sorted(has_gap, key=lambda name: not has_gap[name]))
+        lost = ", ".join(unknown)
+        raise ValueError(f"nothing in this exercise is called {lost}: it has {there}")
+    path = folder / "exercise.py" if file is None else Path(file)
+    if file is not None and not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file")
+    shown = os.path.relpath(path)
+    if not given and not path.exists():
+        path.write_text(opened(folder), "utf-8")
+        print(f"made {shown}, which has gaps to fill")
+    what = f"{', '.join(given)} as given" if given else shown
+    return f"{title(folder)}: {what}", _found(folder, path, given)
+
+
+def _found(folder: Path, path: Path, given: Mapping[str, Any]) -> Iterator[Verdict]:
+    try:
+        module = load(folder, path, given)
+    except (Exception, SystemExit) as error:
+        yield Verdict("Python can import it", False, _said(error))
+        return
+    checks = importlib.import_module(f"{PACKAGE}.{folder.name}.check")
+    yield from verdicts(module, checks.CHAPTER.properties)
+
+
 def _wrong(holds: Property, answer: Any) -> Wrong | None:
     """What is wrong with an answer, or None; it may raise whatever it likes."""
     try:
@@ -75,21 +159,19 @@ def _wrong(holds: Property, answer: Any) -> Wrong | None:
         return wrong
     except NotImplementedError as gap:
         return Wrong("the gap is still open", str(gap))
-    except AttributeError as error:
-        if error.obj is not answer:
-            return _raised(error, answer)
-        return Wrong(f"there is no `{error.name}` in it", "keep the names as they were")
     except (Exception, SystemExit) as error:
-        return _raised(error, answer)
+        if isinstance(error, AttributeError) and error.obj is answer:
+            lost = f"there is no `{error.name}` in it"
+            return Wrong(lost, "keep the names as they were")
+        files = {str(Path(file)) for file in getattr(answer, "__answers__", ())}
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [
+            f"line {of.lineno}: {of.line}" for of in frames if of.filename in files
+        ]
+        return Wrong(f"it raised {_said(error)}", lines[-1] if lines else "")
     return None
 
 
-def _raised(error: BaseException, answer: Any) -> Wrong:
-    """An error of the answer's, with the last line of its own that was running."""
-    files = {str(Path(file)) for file in getattr(answer, "__answers__", ())}
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename in files]
-    text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-    if not own:
-        return Wrong(f"it raised {text}")
-    return Wrong(f"it raised {text}", f"line {own[-1].lineno}: {own[-1].line}")
+def _said(error: BaseException) -> str:
+    """The name of an error and what it says, in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")

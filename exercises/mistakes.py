@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -62,24 +63,19 @@ class Solution:
     """
 
     def __init__(self, folder: Path, also: Sequence[Change] = ()) -> None:
-        self.path, table = folder / "solution.py", folder / "mistakes.txt"
-        self.also = also
-        self.mistakes = parse(table.read_text("utf-8")) if table.is_file() else []
-
-    @cached_property
-    def text(self) -> str:
-        """The text of the file."""
-        return self.path.read_text("utf-8")
-
-    @cached_property
-    def right(self) -> ModuleType:
-        """The file as a module."""
-        return self.changed()
+        self.path, self.also = folder / "solution.py", also
+        self.text = self.path.read_text("utf-8")
+        self.mistakes = parse((folder / "mistakes.txt").read_text("utf-8"))
 
     @cached_property
     def all_right(self) -> list[ModuleType]:
         """The file as a module, and with each of the changes that leave it right."""
-        return [self.right, *(self.changed(change) for change in self.also)]
+        return [self.changed(), *map(self.changed, self.also)]
+
+    @property
+    def right(self) -> ModuleType:
+        """The file as a module."""
+        return self.all_right[0]
 
     def changed(self, *changes: Change) -> ModuleType:
         """The file as a module, with parts of its text replaced, in its gaps or, if
@@ -90,15 +86,15 @@ class Solution:
         """
         text = self.text
         for old, new in changes:
-            places = [
-                gap.start(3) + found.start()
-                for gap in GAP.finditer(text)
-                for found in re.finditer(re.escape(old), gap[3])
-            ] or [found.start() for found in re.finditer(re.escape(old), text)]
-            if len(places) != 1:
+            gaps = [gap.span(3) for gap in GAP.finditer(text)]
+            found = [part.span() for part in re.finditer(re.escape(old), text)]
+            inside = [
+                (at, end) for at, end in found for a, b in gaps if a <= at < end <= b
+            ]
+            if len(inside or found) != 1:
                 raise ValueError(f"{old!r} is not once in {self.path}")
-            at = places[0]
-            text = text[:at] + new + text[at + len(old) :]
+            [(at, end)] = inside or found
+            text = text[:at] + new + text[end:]
         module = ModuleType(f"changed_{self.path.stem}")
         sys.modules[module.__name__] = module  # where dataclasses look for names
         vars(module).update(torch=torch, np=np)  # a mistake may need them
@@ -112,23 +108,16 @@ class Solution:
 
         `solve` gives a module's results.
         """
+        parts = list(chain(*got))
         for also in ((), *((change,) for change in self.also)):
             for old, new, hint in self.mistakes:
                 try:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        made = solve(self.changed(*also, (old, new)))
+                    with warnings.catch_warnings(action="ignore"):
+                        made = chain(*solve(self.changed(*also, (old, new))))
                 except Exception:  # with this mistake there is no result
                     continue
-                if _all_like(made, got, tolerance):
+                if all(
+                    like(*pair, tolerance) for pair in zip(made, parts, strict=True)
+                ):
                     return hint
         return ""
-
-
-def _all_like(made: Results, got: Results, tolerance: float) -> bool:
-    """Whether two answers give the same in all cases."""
-    return all(
-        like(a, b, tolerance)
-        for one, other in zip(made, got, strict=True)
-        for a, b in zip(one, other, strict=True)
-    )

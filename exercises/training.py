@@ -4,27 +4,26 @@ from typing import Any
 
 import torch
 
-
-def variant(cls: Any, **members: Any) -> Any:
-    """A class with other members: `variant(Trainer, algorithm_class=Mine)`."""
-    return type(cls.__name__, (cls,), members)
+from yieldrl.abstractions import Model, Trainer
 
 
 def trainer_class(library: Any, part: Any) -> Any:
-    """An algorithm's trainer with one's own algorithm in it, or one's own trainer."""
-    if issubclass(part, library.Trainer):
+    """The trainer of an algorithm's folder with one's own algorithm or model in it, or
+    one's own trainer."""
+    if issubclass(part, Trainer):
         return part
-    return variant(library.Trainer, algorithm_class=part)
+    name = "model_class" if issubclass(part, Model) else "algorithm_class"
+    return type("Trainer", (library.Trainer,), {name: part})
 
 
 def train(
     library: Any, part: Any, metric: str = "episode_return", **settings: Any
 ) -> None:
-    """Train with one's own algorithm or trainer; print the metric of evaluations.
+    """Train with a class of one's own; print the metric of evaluations.
 
     Args:
         library: The folder of the algorithm, as `yieldrl.algorithms.ppo`.
-        part: What takes the place of its `Algorithm`, or of its `Trainer`.
+        part: What takes the place of its `Algorithm`, its `Model` or its `Trainer`.
         metric: What to print.
         settings: Of its `Config`.
     """

@@ -42,11 +42,10 @@ def chapters() -> str:
 def exercise(key: str) -> str:
     """What `yieldrl check ch09` asks for, read off its `check.py`."""
     from yieldrl.exercises import chapters
-    from yieldrl.exercises.checking import properties, statement
 
     folder = chapters()[key].name
     check = importlib.import_module(f"yieldrl.exercises.{folder}.check")
-    said = [html.escape(statement(holds), quote=False) for holds in properties(check)]
+    said = [html.escape(says, quote=False) for says in check.CHAPTER.properties]
     lines = [f"- {text}." for text in said]
     return "\n".join(["```bash", f"yieldrl check {key}", "```", "", *lines])
 

@@ -1,6 +1,5 @@
 """What holds of playing one episode."""
 
-import functools
 from typing import Any
 
 import gymnasium
@@ -9,7 +8,7 @@ from gymnasium.spaces import Discrete
 
 from yieldrl.envs import value_iteration
 from yieldrl.exercises.cases import Chapter
-from yieldrl.exercises.comparing import Wrong, expect
+from yieldrl.exercises.comparing import expect
 
 LENGTH, SEED = 4, 7
 # what is observed before the first step, after it, ..., and beyond the end
@@ -29,8 +28,7 @@ class Script(gymnasium.Env[Any, Any]):
     action_space = Discrete(1000)
 
     def __init__(self, ends: str) -> None:
-        self.terminates = LENGTH if ends == "terminated" else LENGTH + 2
-        self.truncates = 2 * LENGTH + 2 - self.terminates
+        self.ends = (LENGTH, LENGTH + 2)[:: 1 if ends == "terminated" else -1]
         self.resets: list[int | None] = []
         self.actions: list[Any] = []
         self.now = 0
@@ -42,14 +40,12 @@ class Script(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
         self.actions.append(action)
-        if len(self.actions) > 10 * LENGTH:
-            raise Wrong(
-                f"an episode of {LENGTH} steps is still going on after {10 * LENGTH}",
-                "an episode is over with either flag, `terminated` or `truncated`",
-            )
+        late = f"an episode of {LENGTH} steps is still going on after {10 * LENGTH}"
+        hint = "an episode is over with either flag, `terminated` or `truncated`"
+        expect(len(self.actions) <= 10 * LENGTH, late, hint)
         reward = 2.0**self.now
         self.now += 1
-        terminated, truncated = self.now == self.terminates, self.now == self.truncates
+        terminated, truncated = (self.now == end for end in self.ends)
         return SEEN[min(self.now, len(SEEN) - 1)], reward, terminated, truncated, {}
 
 
@@ -77,28 +73,22 @@ def lake(answer: Any) -> np.ndarray:
 
 
 CHAPTER = Chapter(__name__)
-same = functools.partial(CHAPTER.same, play, named=NAMES)
-same(
-    "The return is the sum of all rewards, the last one with them",
-    (),
-    only="the return",
-)
-same("The length is the number of steps", (), only="the length")
-same(
-    "The policy is asked once a step, about what was observed last",
-    (),
-    only="observation",
-)
-same("The environment is stepped with what the policy says", (), only="action")
-same("An episode that is truncated is over as well", ("truncated",), only=RESULT)
-same(
-    "The environment is reset once, with the seed, and then left where it ended",
-    (),
-    only="seed of a reset",
-)
-CHAPTER.same(
-    lake,
-    "On the frozen lake fifty episodes come out as they should",
-    (),
-    named="episode",
-)
+for says, case, only in (
+    ("The return is the sum of all rewards, the last one with them", (), "the return"),
+    ("The length is the number of steps", (), "the length"),
+    (
+        "The policy is asked once a step, about what was observed last",
+        (),
+        "observation",
+    ),
+    ("The environment is stepped with what the policy says", (), "action"),
+    ("An episode that is truncated is over as well", ("truncated",), RESULT),
+    (
+        "The environment is reset once, with the seed, and then left where it ended",
+        (),
+        "seed of a reset",
+    ),
+):
+    CHAPTER.same(play, says, case, named=NAMES, only=only)
+says = "On the frozen lake fifty episodes come out as they should"
+CHAPTER.same(lake, says, (), named="episode")

@@ -70,11 +70,10 @@ class Algorithm(q_learning.Algorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """Count a target `r + gamma V(s')` as an action's reward, for each of `[B]`."""
-        state, action = self.model.state(data["obs"]), data["action"]
         table, visits = self.model.table.numpy(), self.visits.numpy()
-        target = self.td_target(data)
-        for s, a, reward in zip(state, action, target, strict=True):
-            update(table[int(s)], visits[int(s)], int(a), float(reward))
+        steps = self.model.state(data["obs"]), data["action"], self.td_target(data)
+        for state, action, target in zip(*(of.tolist() for of in steps), strict=True):
+            update(table[state], visits[state], action, target)
         return {}
 
 

@@ -72,16 +72,10 @@ class QLearning(q_learning.Algorithm):
 
     def td_target(self, data: TensorDict) -> Tensor:
         """Targets `[B]` of transitions `[B]`."""
-        return q_learning_target(
-            self.model.table,
-            self.model.state(data["obs"]),
-            data["action"],
-            data["reward"],
-            self.model.state(data["next_obs"]),
-            data["terminated"],
-            data["truncated"],
-            self.config.gamma,
-        ).float()
+        state, next_state = map(self.model.state, (data["obs"], data["next_obs"]))
+        step = state, data["action"], data["reward"], next_state
+        rest = data["terminated"], data["truncated"], self.config.gamma
+        return q_learning_target(self.model.table, *step, *rest).float()
 
 
 class Sarsa(sarsa.Algorithm):
@@ -89,17 +83,10 @@ class Sarsa(sarsa.Algorithm):
 
     def td_target(self, data: TensorDict) -> Tensor:
         """Targets `[B]` of transitions `[B]`."""
-        return sarsa_target(
-            self.model.table,
-            self.model.state(data["obs"]),
-            data["action"],
-            data["reward"],
-            self.model.state(data["next_obs"]),
-            data["next_action"],
-            data["terminated"],
-            data["truncated"],
-            self.config.gamma,
-        ).float()
+        state, next_state = map(self.model.state, (data["obs"], data["next_obs"]))
+        step = state, data["action"], data["reward"], next_state, data["next_action"]
+        rest = data["terminated"], data["truncated"], self.config.gamma
+        return sarsa_target(self.model.table, *step, *rest).float()
 
 
 if __name__ == "__main__":

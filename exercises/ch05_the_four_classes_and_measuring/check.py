@@ -1,6 +1,7 @@
 """What holds of an interquartile mean and of its stratified bootstrap interval."""
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -17,12 +18,10 @@ def own_runs(answer: Any) -> None:
     CHAPTER.leaves(answer, "resample", [SCORES, np.random.default_rng(5)])
     for task, row in enumerate(SCORES):
         foreign = np.setdiff1d(got[:, task], row)
+        text = f"a resample of task {task} holds {foreign[:1]}, which is no run of it"
         hint = "runs of one task are drawn for another: draw within each row"
-        expect(
-            foreign.size == 0,
-            f"a resample of task {task} holds {foreign[:1]}, which is no run of it",
-            hint if np.isin(foreign, SCORES).any() else "",
-        )
+        hint = hint if np.isin(foreign, SCORES).any() else ""
+        expect(foreign.size == 0, text, hint)
 
 
 def replaced(answer: Any) -> None:
@@ -35,39 +34,31 @@ def replaced(answer: Any) -> None:
     hint = "draw with replacement: a run may come several times"
     expect(bool(twice.any()), "no run is ever drawn twice", hint)
     for task, row in enumerate(SCORES):
-        shares = [(got[:, task] == score).mean() for score in row]
-        expect_close(
-            np.array(shares),
-            np.full(len(row), 1 / len(row)),
-            named=f"share of the runs of task {task} in what is drawn",
-            tolerance=0.045,
-        )
+        shares = (got[:, task, :, None] == row).mean((0, 1))
+        named = f"share of the runs of task {task} in what is drawn"
+        expect_close(shares, np.full(7, 1 / 7), named=named, tolerance=0.045)
 
 
 def by_itself(answer: Any) -> None:
     """Each task's runs are drawn by themselves."""
     got = _resamples(answer, 50, seed=7)
     place = got - SCORES[:, :1]  # the tasks' scores differ by what they begin with
-    expect(
-        bool((place != place[:, :1]).any()),
-        "all tasks have drawn the same runs, 50 times",
-        "one draw serves all tasks: draw `size=scores.shape`, not one row",
-    )
+    differ = bool((place != place[:, :1]).any())
+    hint = "one draw serves all tasks: draw `size=scores.shape`, not one row"
+    expect(differ, "all tasks have drawn the same runs, 50 times", hint)
 
 
 def percentiles(answer: Any) -> None:
     """The interval holds the middle 95 % of the interquartile means of resamples."""
     scores, count, rng = SCORES**1.3, 200, np.random.default_rng(8)
-    found = [
-        CHAPTER.solution.right.iqm(answer.resample(scores, rng)) for _ in range(count)
-    ]
+    iqm = CHAPTER.solution.right.iqm
+    found = [iqm(answer.resample(scores, rng)) for _ in range(count)]
     hint = "mend `resample` first: nothing changes from one to the next"
     expect(max(found) > min(found), "all resamples have the same IQM", hint)
 
     def solve(module: Any) -> list[list[Any]]:
-        own, module.resample = module.resample, answer.resample
-        got = module.interval(scores.copy(), np.random.default_rng(8), count)
-        module.resample = own
+        with patch.object(module, "resample", answer.resample):
+            got = module.interval(scores.copy(), np.random.default_rng(8), count)
         two = f"the interval is {got!r}, expected two numbers"
         expect(np.shape(got) == (2,), two, "return both ends, the lower first")
         return [[np.array(got, dtype=np.float64)]]
@@ -95,9 +86,8 @@ def _resamples(answer: Any, count: int, seed: int) -> np.ndarray:
     rng, drawn = np.random.default_rng(seed), []
     for _ in range(count):
         got = answer.resample(SCORES.copy(), rng)
-        expect(
-            got is not None, "resample is None", "does the function return its result?"
-        )
+        hint = "does the function return its result?"
+        expect(got is not None, "resample is None", hint)
         found = f"a resample has the shape {np.shape(got)}, expected {SCORES.shape}"
         same = np.shape(got) == SCORES.shape
         expect(same, found, "every task keeps as many runs as it has")

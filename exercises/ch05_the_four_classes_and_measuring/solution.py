@@ -7,6 +7,7 @@ import numpy as np
 
 from yieldrl.algorithms import q_learning
 from yieldrl.envs import policy_evaluation, value_iteration
+from yieldrl.exercises.training import logged
 
 
 def iqm(scores: np.ndarray) -> float:
@@ -66,38 +67,29 @@ def interval(
     # end
 
 
-def trained(runs: int, total_steps: int) -> np.ndarray:
-    """Scores `[2, runs]` of Q-learning on a slippery lake and on a firm one.
+def score(is_slippery: bool, seed: int) -> float:
+    """What Q-learning reaches on one of two lakes, in short.
 
-    A score is what the greedy policy is worth at the start, exactly, as a share of what
-    the best policy is worth there. So the two tasks may be pooled.
+    It is what the greedy policy is worth at the start, exactly, as a share of what the
+    best policy is worth there. So the two tasks may be pooled.
     """
-    return np.array(
-        [
-            [score(is_slippery, seed, total_steps) for seed in range(runs)]
-            for is_slippery in (True, False)
-        ]
-    )
-
-
-def score(is_slippery: bool, seed: int, total_steps: int) -> float:
-    """One run, in short."""
     world: dict[str, Any] = {"is_slippery": is_slippery}
-    config = q_learning.Config(
-        env_kwargs=world, num_envs=8, total_steps=total_steps, eval_every=0, seed=seed
-    )
+    settings: dict[str, Any] = {"num_envs": 8, "total_steps": 6_000, "eval_every": 0}
+    config = q_learning.Config(env_kwargs=world, seed=seed, **settings)
     trainer = q_learning.Trainer(config)
-    for _ in trainer():
-        pass
-    lake: Any = gymnasium.make(config.env_id, **config.env_kwargs).unwrapped
+    logged(trainer)
+    lake: Any = gymnasium.make(config.env_id, **world).unwrapped
     policy = trainer.model.table.argmax(1).numpy()
     best, _ = value_iteration(lake.P, config.gamma)
     return float(policy_evaluation(lake.P, policy, config.gamma)[0] / best[0])
 
 
 if __name__ == "__main__":
-    scores = trained(runs=10, total_steps=6_000)
+    slippery, firm = (
+        [score(lake, seed) for seed in range(10)] for lake in (True, False)
+    )
+    scores = np.array([slippery, firm])
     low, high = interval(scores, np.random.default_rng(5))
-    print(f"slippery {np.sort(scores[0]).round(2)}")
-    print(f"firm     {np.sort(scores[1]).round(2)}")
+    print(f"slippery {np.sort(slippery).round(2)}")
+    print(f"firm     {np.sort(firm).round(2)}")
     print(f"IQM {iqm(scores):.2f}, 95 % interval {low:.2f} to {high:.2f}")

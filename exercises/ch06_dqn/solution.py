@@ -81,27 +81,15 @@ class Algorithm(dqn.Algorithm):
 
     def td_target(self, data: TensorDict) -> Tensor:
         """Targets `[B]` of a batch `[B]`."""
-        return td_target(
-            self.model.value,
-            self.target_model.value,
-            data["reward"],
-            data["next_obs"],
-            data["terminated"],
-            data["truncated"],
-            self.config.gamma,
-        )
+        networks = self.model.value, self.target_model.value
+        step = data["reward"], data["next_obs"], data["terminated"], data["truncated"]
+        return td_target(*networks, *step, self.config.gamma)
 
     def element_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The loss of every transition, `[B]`; nothing to log."""
-        clip = self.config.error_clip
-        loss = element_loss(
-            self.model.value,
-            data["obs"],
-            data["action"],
-            self.td_target(data),
-            math.inf if clip is None else clip,
-        )
-        return loss, {}
+        clip = math.inf if self.config.error_clip is None else self.config.error_clip
+        step = data["obs"], data["action"], self.td_target(data)
+        return element_loss(self.model.value, *step, clip), {}
 
 
 if __name__ == "__main__":

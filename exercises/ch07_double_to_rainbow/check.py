@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import rainbow
-from yieldrl.exercises.cases import Chapter
+from yieldrl.exercises.cases import Chapter, flags
 
 # Three states and three actions, so that the axes can be mistaken.
 ONLINE = torch.tensor([[1.0, 4.0, 2.0], [7.0, 3.0, 5.0], [6.0, 9.0, 11.0]])
@@ -25,11 +25,9 @@ ANYWHERE = (
 
 def _steps(ends: Sequence[int] = (), cuts: Sequence[int] = ()) -> list[Any]:
     """Arguments of `look_ahead`: in which step each row ends, and is cut."""
-    flags = torch.zeros(2, *REWARD.shape, dtype=torch.bool)
-    for flag, steps in zip(flags, (ends, cuts), strict=True):
-        for row, step in enumerate(steps):
-            flag[row, step] = True
-    return [REWARD, *flags, 0.5]
+    never = torch.zeros(2, 4, dtype=torch.bool)
+    both = [flags(4, *([step] for step in steps)) for steps in (ends, cuts)]
+    return [REWARD, *(torch.stack(of) if of else never for of in both), 0.5]
 
 
 def _shared(first: Sequence[float], second: Sequence[float]) -> list[Tensor]:

@@ -53,15 +53,10 @@ class Algorithm(a2c.Algorithm):
 
     def advantages(self, rollout: TensorDict) -> Tensor:
         """Advantages `[T, N]` of a rollout, of rewards as they are."""
-        return gae(
-            rollout["reward"],
-            rollout["value"],
-            self.next_values(rollout),
-            rollout["terminated"],
-            rollout["truncated"],
-            self.config.gamma,
-            self.config.gae_lambda,
-        )
+        values = rollout["value"], self.next_values(rollout)
+        ends = rollout["terminated"], rollout["truncated"]
+        discounts = self.config.gamma, self.config.gae_lambda
+        return gae(rollout["reward"], *values, *ends, *discounts)
 
 
 if __name__ == "__main__":

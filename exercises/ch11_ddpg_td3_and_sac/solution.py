@@ -89,15 +89,10 @@ class TD3(td3.Algorithm):
     def td_target(self, data: TensorDict) -> Tensor:
         """Targets `[B]` of transitions `[B]`."""
         action = self.target_action(data)
-        return td_target(
-            data["reward"],
-            self.target_model.value(data["next_obs"], action),
-            torch.zeros_like(data["reward"]),
-            data["terminated"],
-            data["truncated"],
-            self.config.gamma,
-            alpha=0.0,
-        )
+        next_value = self.target_model.value(data["next_obs"], action)
+        no_entropy = torch.zeros_like(data["reward"])
+        rest = data["terminated"], data["truncated"], self.config.gamma, 0.0
+        return td_target(data["reward"], next_value, no_entropy, *rest)
 
 
 class SAC(sac.Algorithm):
@@ -108,15 +103,11 @@ class SAC(sac.Algorithm):
         policy = self.model.policy(data["next_obs"])
         noise = torch.randn_like(policy.mean)
         normal = policy.mean + policy.log_std.exp() * noise
-        return td_target(
-            data["reward"],
-            self.target_critic(data["next_obs"], torch.tanh(normal)),
-            squashed_log_prob(normal, policy.mean, policy.log_std),
-            data["terminated"],
-            data["truncated"],
-            self.config.gamma,
-            self.temperature(),
-        )
+        log_prob = squashed_log_prob(normal, policy.mean, policy.log_std)
+        next_value = self.target_critic(data["next_obs"], torch.tanh(normal))
+        ends = data["terminated"], data["truncated"]
+        rest = *ends, self.config.gamma, self.temperature()
+        return td_target(data["reward"], next_value, log_prob, *rest)
 
 
 if __name__ == "__main__":

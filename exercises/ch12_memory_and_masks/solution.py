@@ -134,21 +134,9 @@ class MaskedModel(ppo_masked.Model):
         return predict(logits, obs["action_mask"].bool())
 
 
-class RecurrentTrainer(ppo_lstm.Trainer):
-    """The schedule of recurrent PPO, as it is."""
-
-    model_class = RecurrentModel
-
-
-class MaskedTrainer(ppo_masked.Trainer):
-    """The schedule of PPO with masks, as it is."""
-
-    model_class = MaskedModel
-
-
 if __name__ == "__main__":
     maze = {"env_id": "yieldrl/TMaze-v1", "env_kwargs": {"length": 3}, "num_steps": 32}
     print("T-maze")
-    train(ppo_lstm, RecurrentTrainer, **maze, total_steps=16_000, eval_every=4_000)
+    train(ppo_lstm, RecurrentModel, **maze, total_steps=16_000, eval_every=4_000)
     print("masks")
-    train(ppo_masked, MaskedTrainer, total_steps=60_000, eval_every=10_000)
+    train(ppo_masked, MaskedModel, total_steps=60_000, eval_every=10_000)

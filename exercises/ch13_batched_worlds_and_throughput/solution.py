@@ -10,25 +10,15 @@ from yieldrl.envs.cartpole import CartPoleVectorEnv
 
 
 class Answer(NamedTuple):
-    """What a step of N environments comes to, in SAME_STEP mode.
+    """What a step of N environments comes to, in SAME_STEP mode."""
 
-    Attributes:
-        state: Of each environment after the step, `[D, N]`.
-        elapsed: How many steps its episode has had, int64 `[N]`.
-        obs: The observation of that state, `[N, D]`.
-        reward: `[N]`.
-        terminated: Where an episode ended, bool `[N]`.
-        truncated: Where an episode was cut, bool `[N]`.
-        final_obs: What the action led to, before any reset, `[N, D]`.
-    """
-
-    state: Tensor
-    elapsed: Tensor
-    obs: Tensor
-    reward: Tensor
-    terminated: Tensor
-    truncated: Tensor
-    final_obs: Tensor
+    state: Tensor  # of each environment after the step, `[D, N]`
+    elapsed: Tensor  # how many steps its episode has had, int64 `[N]`
+    obs: Tensor  # the observation of that state, `[N, D]`
+    reward: Tensor  # `[N]`
+    terminated: Tensor  # where an episode ended, bool `[N]`
+    truncated: Tensor  # where an episode was cut, bool `[N]`
+    final_obs: Tensor  # what the action led to, before any reset, `[N, D]`
 
 
 def step(
@@ -86,9 +76,9 @@ class Carts(CartPoleVectorEnv):
         self, state: Any, elapsed: Tensor, ended: Tensor, action: Tensor, noise: Any
     ) -> tuple[Any, ...]:
         """The step, in the order in which the base class takes it."""
-        answer = Answer(*step(self, state, elapsed, action, noise))
-        ended = answer.terminated | answer.truncated
-        return answer.state, answer.elapsed, ended, *answer[2:]
+        state, elapsed, *rest = step(self, state, elapsed, action, noise)
+        _, _, terminated, truncated, _ = rest
+        return state, elapsed, terminated | truncated, *rest
 
 
 if __name__ == "__main__":

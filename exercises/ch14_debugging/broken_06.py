@@ -20,16 +20,18 @@ class Algorithm(ppo.Algorithm):
         now: Any = evaluated
         if now is None:
             now = model.evaluate_actions(model.inputs(data), data["action"])
-        _, logs = ppo.Algorithm.loss(self, data, now)
+        _, logs = super().loss(data, now)
         log_prob, entropy, value = now
         ratio = (log_prob - data["log_prob"]).exp()
         advantage = self.normalized(data["advantage"])
         policy_loss = -self.surrogate(ratio, advantage).mean()
-        value_loss = self.value_loss(value, data)
-        weighted = self.config.value_coef * value_loss
-        weighted = weighted + self.config.entropy_coef * entropy.mean()
-        loss = policy_loss + weighted
+        loss = self.total(policy_loss, self.value_loss(value, data), entropy.mean())
         return loss, {**logs, "loss": loss.detach()}
+
+    def total(self, policy_loss: Tensor, value_loss: Tensor, entropy: Tensor) -> Tensor:
+        """The three terms, each with its weight, 0-dim."""
+        value_loss = self.config.value_coef * value_loss
+        return policy_loss + value_loss + self.config.entropy_coef * entropy
 
 
 class Trainer(ppo.Trainer):

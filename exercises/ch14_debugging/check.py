@@ -4,14 +4,13 @@ import inspect
 from typing import Any
 
 import torch
-from gymnasium.spaces import Box, Discrete
 from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
 from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.ch14_debugging import diagnostics
-from yieldrl.exercises.ch14_debugging.diagnostics import BUGS, FOLDERS, with_part
+from yieldrl.exercises.ch14_debugging.diagnostics import BUGS, FOLDERS, settings
 from yieldrl.exercises.ch14_debugging.seen import SEEN
 from yieldrl.exercises.comparing import expect, expect_close, like
 from yieldrl.exercises.mistakes import Results
@@ -31,15 +30,8 @@ RULES = {
     "entropy": "where nothing but `entropy` pays there is none left",
 }
 
-RATIO = "the ratio is of two policies: data['log_prob'] was stored before the first"
-RATIO += " gradient step"
-START = "the ratio begins at 1: before the first gradient step both log-probabilities"
-START += " are of one policy, and of the same actions"
 CONSTANT = "of the two log-probabilities `log_prob` learns: it must keep its gradient"
 STALE = "an optimizer trains the parameters that were there when it was made"
-WIDTH = "the actor is to be twice as wide as the critic: keep what was wanted"
-STATE = "an attribute is no part of a state: `register_buffer`, and all three"
-RAW = "observations pass as they are: mend it, and keep what was wanted"
 
 
 def healthy(answer: Any) -> None:
@@ -55,35 +47,34 @@ def named(answer: Any) -> None:
 
 def mended_01(answer: Any) -> None:
     """broken_01: what ends is worth what it pays, what is only cut is worth more."""
-    config = ppo.Config(gamma=0.9, gae_lambda=0.5)
-
-    def solve(module: Any) -> Results:
-        model = ppo.Model(Box(-1, 1, (1,)), Discrete(2), config)
-        return [[_mended(module, 1)(model, config).advantage(*_rollout())]]
-
-    CHAPTER.compare(answer, solve, "advantage")
-    trainer = with_part(FOLDERS[0], _mended(answer, 1))
-    for learned in (diagnostics.known_value(trainer), diagnostics.known_cut(trainer)):
-        expect_close(learned, 1.0, named="value", tolerance=0.1)
+    config = settings(gamma=0.9, gae_lambda=0.5)
+    _compare(answer, 1, "advantage", config, lambda of: of.advantage(*_rollout()))
+    trainer_class = _mended(answer, 1)
+    for learned in (diagnostics.known_value, diagnostics.known_cut):
+        expect_close(learned(trainer_class), 1.0, named="value", tolerance=0.1)
 
 
 def mended_02(answer: Any) -> None:
     """broken_02: the ratio begins at 1, and a rollout moves it away from there."""
-    trainer_class = with_part(FOLDERS[1], _mended(answer, 2))
-    config = diagnostics.settings(total_steps=128, normalize_observation=False)
+    trainer_class = _mended(answer, 2)
+    config = settings(total_steps=128, normalize_observation=False)
     logs = diagnostics.trained(trainer_class(config))
     first, *later = (float(log["approx_kl"]) for log in logs)
-    expect(first < 1e-6, f"approx_kl is {first:.2g} at first", START)
-    expect(max(later) > 1e-6, "approx_kl is 0 to the end", RATIO)
+    hint = "the ratio begins at 1: before the first gradient step both"
+    hint += " log-probabilities are of one policy, and of the same actions"
+    expect(first < 1e-6, f"approx_kl is {first:.2g} at first", hint)
+    hint = "the ratio is of two policies: data['log_prob'] was stored before the first"
+    expect(max(later) > 1e-6, "approx_kl is 0 to the end", f"{hint} gradient step")
     _expect_preference(trainer_class, CONSTANT)
 
 
 def mended_03(answer: Any) -> None:
     """broken_03: a rollout moves the actor, which is still wider than the critic."""
-    trainer_class = with_part(FOLDERS[2], _mended(answer, 3))
-    model = trainer_class(diagnostics.settings()).model
+    trainer_class = _mended(answer, 3)
+    model = trainer_class(settings()).model
     widths = [head.layers[0].out_features for head in (model.actor, model.critic)]
-    expect(widths == [32, 16], f"the widths are {widths}", WIDTH)
+    hint = "the actor is to be twice as wide as the critic: keep what was wanted"
+    expect(widths == [32, 16], f"the widths are {widths}", hint)
     moved, _ = diagnostics.one_rollout(trainer_class)
     expect(moved > 0, "the actor has not moved", STALE)
     _expect_preference(trainer_class, STALE)
@@ -91,56 +82,45 @@ def mended_03(answer: Any) -> None:
 
 def mended_04(answer: Any) -> None:
     """broken_04: a policy that was loaded acts as the one that was saved."""
-    trainer_class = with_part(FOLDERS[3], _mended(answer, 4))
-    model = trainer_class(diagnostics.settings()).model
-    obs = torch.tensor([[[1.0, 0, 3, 8]], [[3.0, 2, 3, 0]], [[5.0, 1, 0, 1]]])
-    model.update_normalization(TensorDict({"obs": obs}, [3, 1]))
-    flat = obs.flatten(0, 1)
-    right = (flat - flat.mean(0)) / flat.std(0, correction=0)
-    observed = model.observed(flat)
-    hint = RAW if like(observed, flat, 1e-4) else ""
+    trainer_class = _mended(answer, 4)
+    model = trainer_class(settings()).model
+    obs = torch.tensor([[1.0, 0, 3, 8], [3.0, 2, 3, 0], [5.0, 1, 0, 1]])
+    model.update_normalization(TensorDict({"obs": obs[:, None]}, [3, 1]))
+    right = (obs - obs.mean(0)) / obs.std(0, correction=0)
+    observed = model.observed(obs)
+    hint = "observations pass as they are: mend it, and keep what was wanted"
+    hint = hint if like(observed, obs, 1e-4) else ""
     expect_close(observed, right, named="observed", hint=hint)
     changed = diagnostics.restoring(trainer_class)
-    expect(changed < 1e-4, f"log_prob changes by {changed:.2g}", STATE)
+    hint = "an attribute is no part of a state: `register_buffer`, and all three"
+    expect(changed < 1e-4, f"log_prob changes by {changed:.2g}", hint)
 
 
 def mended_05(answer: Any) -> None:
     """broken_05: of two sides the one that pays is worth 2 more."""
-    config = diagnostics.settings(env_id="yieldrl/ProbeObservation-v1", num_envs=2)
-
-    def solve(module: Any) -> Results:
-        trainer = with_part(FOLDERS[4], _mended(module, 5))(config)
-        rollout = trainer.collector.collect(6)
-        return [[trainer.algorithm.advantages(rollout)]]
-
-    CHAPTER.compare(answer, solve, "advantage")
-    trainer_class = with_part(FOLDERS[4], _mended(answer, 5))
-    sides = diagnostics.known_sides(trainer_class)
+    config = settings(env_id="yieldrl/ProbeObservation-v1", num_envs=2)
+    rollout = ppo.Trainer(config).collector.collect(6)
+    _compare(answer, 5, "advantage", config, lambda of: of.advantages(rollout.copy()))
+    sides = diagnostics.known_sides(_mended(answer, 5))
     expect_close(sides, 2.0, named="sides", tolerance=0.1)
 
 
 def mended_06(answer: Any) -> None:
     """broken_06: where only being undecided pays, it stays undecided."""
-    config = diagnostics.settings(entropy_coef=0.5)
     entropy, value = torch.tensor([0.6, 0.4]), torch.tensor([1.0, 2.0])
     log_prob, zeros = torch.tensor([-0.5, -1.0]), torch.zeros(2)
     data = TensorDict({"log_prob": zeros - 0.75, "returns": zeros + 3}, [2])
     data["advantage"], data["value"] = torch.tensor([1.0, -1.0]), value
-
-    def solve(module: Any) -> Results:
-        algorithm = with_part(FOLDERS[5], _mended(module, 6))(config).algorithm
-        return [[algorithm.loss(data, (log_prob, entropy, value))[0]]]
-
-    CHAPTER.compare(answer, solve, "loss")
-    trainer_class = with_part(FOLDERS[5], _mended(answer, 6))
-    left = diagnostics.indecision(trainer_class)
+    config, now = settings(entropy_coef=0.5), (log_prob, entropy, value)
+    _compare(answer, 6, "loss", config, lambda of: of.loss(data, now)[0])
+    left = diagnostics.indecision(_mended(answer, 6))
     expect_close(left, 1.0, named="entropy", tolerance=0.1)
 
 
 def circle(answer: Any) -> None:
     """Mended, all six are `none` to your own `diagnose`."""
     for number, folder in enumerate(FOLDERS, 1):
-        seen = diagnostics.examine(with_part(folder, _mended(answer, number)))
+        seen = diagnostics.examine(_mended(answer, number))
         found = answer.diagnose(seen)
         expect(found == "none", f"{folder}, mended, is {found!r}: {seen}")
 
@@ -153,12 +133,24 @@ def _expect_named(answer: Any, bug: str) -> None:
         expect(found == bug, f"it says {found!r} of {seen}: {BUGS[bug]}", RULES[bug])
 
 
-def _mended(answer: Any, number: int) -> Any:
+def _mended(answer: Any, number: int) -> type[ppo.Trainer]:
+    """The trainer of a version with what the answer has in the place of the bug."""
     part = getattr(answer, f"Mended{number:02}")
     own = any(inspect.isfunction(member) for member in vars(part).values())
     hint = f"Mended{number:02} is what the version has: override what is wrong in it"
     expect(own, "the gap is still open", hint)
-    return part
+    return diagnostics.with_part(FOLDERS[number - 1], part)
+
+
+def _compare(
+    answer: Any, number: int, named: str, config: ppo.Config, result: Any
+) -> None:
+    """What the mended algorithm gives must be what the solution's gives."""
+
+    def solve(module: Any) -> Results:
+        return [[result(_mended(module, number)(config).algorithm)]]
+
+    CHAPTER.compare(answer, solve, named)
 
 
 def _expect_preference(trainer_class: type[ppo.Trainer], hint: str) -> None:

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import gymnasium
 import torch
 from torch import Tensor
+from torch.nn.utils import parameters_to_vector
 
 from yieldrl.algorithms import ppo
 from yieldrl.envs.probes import Answer
-from yieldrl.exercises.training import variant
+from yieldrl.exercises.training import trainer_class
 
 BUGS = {
     "none": "nothing is wrong, as far as these experiments see",
@@ -30,6 +31,7 @@ BUGS = {
 """What `diagnose` may answer, and what it means."""
 
 FOLDERS = tuple(f"broken_{number:02}" for number in range(1, 7))
+PPO = type[ppo.Trainer]
 
 
 class Readings(NamedTuple):
@@ -44,7 +46,7 @@ class Readings(NamedTuple):
     restored: float  # 0: the change of log-probabilities by saving and loading
 
 
-def examine(trainer_class: type[ppo.Trainer], seed: int = 1) -> Readings:
+def examine(trainer_class: PPO, seed: int = 1) -> Readings:
     """All experiments with a trainer like PPO's, in about a second."""
     return Readings(
         known_value(trainer_class, seed),
@@ -56,33 +58,31 @@ def examine(trainer_class: type[ppo.Trainer], seed: int = 1) -> Readings:
     )
 
 
-def known_value(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
+def known_value(trainer_class: PPO, seed: int = 1) -> float:
     """What a step is worth that pays 1 and ends, as it learns it in `ProbeReward`."""
-    trainer, answer = probed(trainer_class, "Reward", seed)
-    return float(values(trainer, answer)[0])
+    return float(values(*probed(trainer_class, "Reward", seed))[0])
 
 
-def known_cut(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
+def known_cut(trainer_class: PPO, seed: int = 1) -> float:
     """What `ProbeCut`, whose steps pay 1 for ever, is worth: a share of the truth."""
     trainer, answer = probed(trainer_class, "Cut", seed)
     return float(values(trainer, answer)[0] / answer.value[0])
 
 
-def known_sides(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
+def known_sides(trainer_class: PPO, seed: int = 1) -> float:
     """How much more a step is worth that pays 1 than one that costs 1, in
     `ProbeObservation`, where it sees beforehand which of them it is."""
-    trainer, answer = probed(trainer_class, "Observation", seed)
-    cost, pay = values(trainer, answer).tolist()
+    cost, pay = values(*probed(trainer_class, "Observation", seed)).tolist()
     return pay - cost
 
 
-def preference(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
+def preference(trainer_class: PPO, seed: int = 1) -> float:
     """The probability of the action that pays in `ProbeAction`; the other one costs."""
     trainer, answer = probed(trainer_class, "Action", seed)
     return float(log_probs(trainer, answer.obs)[0, 1].exp())
 
 
-def indecision(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
+def indecision(trainer_class: PPO, seed: int = 1) -> float:
     """The entropy of its policy, as a share of the most that two actions have, where
     actions do nothing and all to be gained is the bonus for entropy, of weight 1."""
     trainer, answer = probed(trainer_class, "Observation", seed, entropy_coef=1.0)
@@ -91,18 +91,19 @@ def indecision(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
     return float(entropy) / math.log(2)
 
 
-def one_rollout(trainer_class: type[ppo.Trainer], seed: int = 1) -> tuple[float, float]:
+def one_rollout(trainer_class: PPO, seed: int = 1) -> tuple[float, float]:
     """What a rollout on CartPole does: how far the actor's parameters move, at most,
     and the largest `approx_kl`."""
     trainer = trainer_class(settings(seed=seed, total_steps=128))
-    before = [parameter.detach().clone() for parameter in actor_of(trainer)]
+    before = parameters_to_vector(trainer.model.actor.parameters())
     logs = trained(trainer)
-    pairs = zip(actor_of(trainer), before, strict=True)
-    moved = max(float((now.detach() - old).abs().max()) for now, old in pairs)
-    return moved, max(float(log["approx_kl"]) for log in logs)
+    moved = parameters_to_vector(trainer.model.actor.parameters()) - before
+    return float(moved.detach().abs().max()), max(
+        float(log["approx_kl"]) for log in logs
+    )
 
 
-def restoring(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
+def restoring(trainer_class: PPO, seed: int = 1) -> float:
     """The largest change of a log-probability when a trained state is loaded."""
     config = settings(seed=seed, total_steps=256)
     trainer, again = trainer_class(config), trainer_class(config)
@@ -113,7 +114,7 @@ def restoring(trainer_class: type[ppo.Trainer], seed: int = 1) -> float:
 
 
 def probed(
-    trainer_class: type[ppo.Trainer], name: str, seed: int = 1, **changes: Any
+    trainer_class: PPO, name: str, seed: int = 1, **changes: Any
 ) -> tuple[ppo.Trainer, Answer]:
     """A trainer that was trained in a probe world, and what there was to learn."""
     chosen = {"gamma": 0.8, "seed": seed, **changes}
@@ -131,19 +132,10 @@ def trained(trainer: ppo.Trainer) -> list[dict[str, Any]]:
 
 def settings(**changes: Any) -> ppo.Config:
     """Small and quick: 128 updates from 2 048 steps; rewards are not scaled."""
-    quick: dict[str, Any] = {
-        "num_envs": 8,
-        "num_steps": 16,
-        "num_minibatches": 2,
-        "total_steps": 2_048,
-        "learning_rate": 0.01,
-        "hidden_sizes": (16,),
-        "normalize_observation": True,
-        "normalize_reward": False,
-        "eval_every": 0,
-        "device": "cpu",
-    }
-    return ppo.Config(**{**quick, **changes})
+    quick: dict[str, Any] = {"num_envs": 8, "num_steps": 16, "num_minibatches": 2}
+    quick |= {"total_steps": 2_048, "learning_rate": 0.01, "hidden_sizes": (16,)}
+    quick |= {"normalize_observation": True, "normalize_reward": False}
+    return ppo.Config(**{**quick, "eval_every": 0, "device": "cpu", **changes})
 
 
 @torch.no_grad()
@@ -158,18 +150,14 @@ def log_probs(trainer: ppo.Trainer, obs: Tensor) -> Tensor:
     return trainer.model.action(obs).log_softmax(-1)
 
 
-def actor_of(trainer: ppo.Trainer) -> list[Tensor]:
-    return list(trainer.model.actor.parameters())
-
-
-def trainer_of(folder: str) -> type[ppo.Trainer]:
+def trainer_of(folder: str) -> PPO:
+    """The trainer of one of `FOLDERS`."""
     return importlib.import_module(f"{__package__}.{folder}").Trainer
 
 
-def with_part(folder: str, part: type) -> type[ppo.Trainer]:
+def with_part(folder: str, part: type) -> PPO:
     """The trainer of one of `FOLDERS` with one's own algorithm or model in it."""
-    name = "model_class" if issubclass(part, ppo.Model) else "algorithm_class"
-    return variant(trainer_of(folder), **{name: part})
+    return trainer_class(importlib.import_module(f"{__package__}.{folder}"), part)
 
 
 def main() -> None:

@@ -15,18 +15,11 @@ from yieldrl.exercises.ch14_debugging import (
     broken_04,
     broken_05,
     broken_06,
+    diagnostics,
 )
-from yieldrl.exercises.ch14_debugging.diagnostics import (
-    FOLDERS,
-    Readings,
-    examine,
-    trainer_of,
-    with_part,
-)
-from yieldrl.networks import MLP, action_size
 
 
-def diagnose(seen: Readings) -> str:
+def diagnose(seen: diagnostics.Readings) -> str:
     """What six small experiments point to.
 
     Args:
@@ -94,10 +87,7 @@ class Mended03(broken_03.Algorithm):
     # gap
     # The actor is there before the optimizer asks for its parameters.
     def __init__(self, model: ppo.Model, config: ppo.Config) -> None:
-        outputs = action_size(model.action_space)
-        widths = [2 * width for width in config.hidden_sizes]
-        sizes = [model.actor_size(config), *widths, outputs]
-        model.actor = MLP(sizes, config.activation, last_gain=0.01)
+        model.actor = broken_03.wide_actor(model, config)
         ppo.Algorithm.__init__(self, model, config)
 
     # end
@@ -137,31 +127,17 @@ class Mended06(broken_06.Algorithm):
 
     # gap
     # A bonus is subtracted from what is minimised.
-    def loss(
-        self, data: TensorDict, evaluated: tuple[Any, ...] | None = None
-    ) -> tuple[Tensor, Logs]:
-        """The loss, from what the policy now says of the minibatch, `[B]` each."""
-        model: Any = self.model
-        now: Any = evaluated
-        if now is None:
-            now = model.evaluate_actions(model.inputs(data), data["action"])
-        _, logs = ppo.Algorithm.loss(self, data, now)
-        log_prob, entropy, value = now
-        ratio = (log_prob - data["log_prob"]).exp()
-        advantage = self.normalized(data["advantage"])
-        policy_loss = -self.surrogate(ratio, advantage).mean()
-        value_loss = self.value_loss(value, data)
-        weighted = self.config.value_coef * value_loss
-        weighted = weighted - self.config.entropy_coef * entropy.mean()
-        loss = policy_loss + weighted
-        return loss, {**logs, "loss": loss.detach()}
+    def total(self, policy_loss: Tensor, value_loss: Tensor, entropy: Tensor) -> Tensor:
+        """The three terms, each with its weight, 0-dim."""
+        value_loss = self.config.value_coef * value_loss
+        return policy_loss + value_loss - self.config.entropy_coef * entropy
 
     # end
 
 
 if __name__ == "__main__":
     parts = Mended01, Mended02, Mended03, Mended04, Mended05, Mended06
-    for folder, part in zip(FOLDERS, parts, strict=True):
-        broken, mended = trainer_of(folder), with_part(folder, part)
-        print(f"{folder}: {diagnose(examine(broken))}", end="")
-        print(f", mended: {diagnose(examine(mended))}")
+    for folder, part in zip(diagnostics.FOLDERS, parts, strict=True):
+        broken = diagnostics.examine(diagnostics.trainer_of(folder))
+        mended = diagnostics.examine(diagnostics.with_part(folder, part))
+        print(f"{folder}: {diagnose(broken)}, mended: {diagnose(mended)}")

@@ -73,17 +73,14 @@ class Algorithm(appo.Algorithm):
         self, rollout: TensorDict, reward: Tensor, next_value: Tensor
     ) -> Tensor:
         """Advantages `[T, N]`; PPO makes the critic's targets of them."""
-        return vtrace(
+        ends = rollout["terminated"], rollout["truncated"]
+        discounts = self.config.gamma, self.config.gae_lambda
+        advantage, _ = vtrace(
             rollout["log_prob_now"],  # of the policy that learns, when learning begins
             rollout["log_prob"],  # of the one that acted, written down then
-            reward,
-            rollout["value"],
-            next_value,
-            rollout["terminated"],
-            rollout["truncated"],
-            self.config.gamma,
-            self.config.gae_lambda,
-        )[0]
+            *(reward, rollout["value"], next_value, *ends, *discounts),
+        )
+        return advantage
 
 
 if __name__ == "__main__":

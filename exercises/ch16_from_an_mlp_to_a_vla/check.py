@@ -1,18 +1,17 @@
 """What holds of the sums of a chunk."""
 
-import functools
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import patch
 
 import torch
-from torch import Tensor
 
 from yieldrl.algorithms import ppo
 from yieldrl.exercises.cases import Chapter, flags
 from yieldrl.exercises.comparing import expect, expect_close
-from yieldrl.exercises.training import logged, variant
+from yieldrl.exercises.training import logged
 
-PARTS = ("reward", "discount", "num_steps")
+PARTS = R, D, K = "reward", "discount", "num_steps"
 
 
 def _chunk(terminated: Sequence[int] = (), truncated: Sequence[int] = ()) -> list[Any]:
@@ -31,75 +30,63 @@ def _environments() -> list[Any]:
 
 def whole_episodes(answer: Any) -> None:
     """Chunk by chunk an episode's return is what it is step by step."""
-    reward, gamma, total, weight = torch.arange(1.0, 8.0), 0.5, 0.0, 1.0
-    (ended,) = flags(8, [6])  # the last chunk has a row that is another episode's
-    rows = torch.cat([reward, torch.tensor([100.0])])
-    for chunk in (slice(0, 4), slice(4, 8)):
-        given = (rows[chunk, None], ended[chunk, None], 0 * ended[chunk, None] > 0)
-        paid, discount, _ = answer.chunk_sums(*given, gamma)
+    reward, gamma, total, weight = torch.arange(1.0, 9.0), 0.5, 0.0, 1.0
+    reward[7] = 100.0  # the last row is another episode's
+    rows = [of[:, None].split(4) for of in (reward, *flags(8, [6], []))]
+    for chunk in zip(*rows, strict=True):
+        paid, discount, _ = answer.chunk_sums(*chunk, gamma)
         total += weight * float(paid)
         weight *= float(discount)
-    want = float((gamma ** torch.arange(7) * reward).sum())
+    want = float((gamma ** torch.arange(7) * reward[:7]).sum())
     expect_close(total, want, named="R_1 + gamma^4 R_2")
     expect_close(weight, gamma**7, named="both discounts together")
 
 
 def training(answer: Any) -> None:
     """PPO that uses it collects chunks with the library's own sums."""
-    seen: list[Tensor] = []
+    own, seen = answer.chunk_sums, []
 
-    class Chunks(answer.Chunks):
-        def advance(self, actions: Any) -> Any:
-            step, steps = super().advance(actions), self.noted.steps
-            columns = ("reward", "terminated", "truncated")
-            rows = [torch.stack([getattr(of, k) for of in steps]) for k in columns]
-            sums = CHAPTER.solution.right.chunk_sums(*rows, self.gamma)
-            for name, want in zip(PARTS, sums, strict=True):
-                expect_close(step.info[name], want, named=name)
-            seen.append(step.ended & (sums[2] < self.length))
-            return step
-
-    def wrap_envs(trainer: Any, envs: Any, training: bool) -> Any:
-        return Chunks(envs, trainer.config.chunk_length, trainer.config.gamma)
+    def compared(*given: Any) -> Any:
+        got, want = own(*given), CHAPTER.solution.right.chunk_sums(*given)
+        for name, mine, right in zip(PARTS, got, want, strict=True):
+            expect_close(mine, right, named=name)
+        seen.append((want[2] < 4).any())
+        return got
 
     fields = {"chunk_length": 4, "num_steps": 16, "total_steps": 128, "eval_every": 0}
-    trainer_class = variant(answer.Trainer, wrap_envs=wrap_envs)
-    logged(trainer_class(answer.config(**fields), model=ppo.Model))
-    expect(bool(torch.stack(seen).any()), "no episode ended in mid-chunk")
+    with patch.object(answer, "chunk_sums", compared):
+        logged(answer.Trainer(answer.config(**fields), model=ppo.Model))
+    expect(any(seen), "no episode ended in mid-chunk")
 
 
 CHAPTER = Chapter(__name__)
-same = functools.partial(CHAPTER.same, "chunk_sums", named=PARTS)
-same(
-    "Within a chunk the reward r_i counts gamma^i: the first as it is",
-    _chunk(),
-    only="reward",
-)
-same(
-    "What comes after k steps counts gamma^k", _chunk(), only=("discount", "num_steps")
-)
-same(
-    "The step that ends an episode counts, and no step after it does",
-    _chunk(terminated=[1]),
-    only=("reward", "num_steps"),
-)
-same(
-    "After an episode that ended in mid-chunk, too, the discount is gamma^k",
-    _chunk(terminated=[1]),
-    only="discount",
-)
-same(
-    "An episode that was cut is over, and what would have followed counts gamma^k",
-    _chunk(truncated=[2]),
-    only=("reward", "discount"),
-)
-same(
-    "An episode that is done stays done, whatever the rows below say",
-    _chunk(terminated=[0], truncated=[2]),
-    _chunk(terminated=[0, 2]),
-    only=("reward", "num_steps"),
-)
-same("Environments side by side do not touch each other", _environments())
+for says, only, *cases in (
+    ("Within a chunk the reward r_i counts gamma^i: the first as it is", R, _chunk()),
+    ("What comes after k steps counts gamma^k", (D, K), _chunk()),
+    (
+        "The step that ends an episode counts, and no step after it does",
+        (R, K),
+        _chunk(terminated=[1]),
+    ),
+    (
+        "After an episode that ended in mid-chunk, too, the discount is gamma^k",
+        D,
+        _chunk(terminated=[1]),
+    ),
+    (
+        "An episode that was cut is over, and what would have followed counts gamma^k",
+        (R, D),
+        _chunk(truncated=[2]),
+    ),
+    (
+        "An episode that is done stays done, whatever the rows below say",
+        (R, K),
+        _chunk(terminated=[0], truncated=[2]),
+        _chunk(terminated=[0, 2]),
+    ),
+    ("Environments side by side do not touch each other", PARTS, _environments()),
+):
+    CHAPTER.same("chunk_sums", says, *cases, named=PARTS, only=only)
 CHAPTER.holds(whole_episodes)
 CHAPTER.constant(
     "The arguments stay as they were",

@@ -47,15 +47,9 @@ def chunk_sums(
 
 
 class Noted(BatchWrapper):
-    """Environments whose steps are noted.
+    """Environments whose steps are noted."""
 
-    Attributes:
-        steps: Those since the list was last emptied.
-    """
-
-    def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
-        super().__init__(envs)
-        self.steps: list[Step] = []
+    steps: list[Step]
 
     def after_step(self, step: Step) -> Step:
         """Note a step, and pass it on."""
@@ -66,20 +60,17 @@ class Noted(BatchWrapper):
 class Chunks(ActionChunks):
     """The library's chunks, with the sums above in the place of its own."""
 
-    def __init__(
-        self, envs: VectorEnv[Any, Any, Any], length: int, gamma: float
-    ) -> None:
+    def __init__(self, envs: VectorEnv, length: int, gamma: float) -> None:
         self.noted = Noted(envs)
         super().__init__(self.noted, length, gamma=gamma)
 
     def advance(self, actions: Any) -> Step:
         """Execute chunks `[N, L, ...]`; one step that sums up all of it."""
-        self.noted.steps.clear()
+        steps = self.noted.steps = []
         step = super().advance(actions)
-        reward, terminated, truncated = (
-            torch.stack([getattr(of, name) for of in self.noted.steps])
-            for name in ("reward", "terminated", "truncated")
-        )
+        reward = torch.stack([of.reward for of in steps])
+        terminated = torch.stack([of.terminated for of in steps])
+        truncated = torch.stack([of.truncated for of in steps])
         sums = chunk_sums(reward, terminated, truncated, self.gamma)
         named = zip(("reward", "discount", "num_steps"), sums, strict=True)
         return step._replace(info={**step.info, **dict(named)})

@@ -10,10 +10,7 @@ from torch import Tensor, nn
 
 from yieldrl.exercises.cases import Chapter, flags
 from yieldrl.exercises.comparing import expect, expect_close
-from yieldrl.exercises.training import logged, variant
-
-NO_GRAD = "the target has a gradient: `@torch.no_grad()`, it is a constant to the loss"
-IN_PLACE = "the batch was changed in place: make new tensors"
+from yieldrl.exercises.training import logged, trainer_class
 
 # Four states and three actions; the two tables prefer different actions.
 ONLINE = torch.tensor([[0.5, 2, 1.0], [3, 1.5, 0.0], [1, 0.2, 2.2], [2, 2.5, 0.0]])
@@ -27,10 +24,9 @@ class Table(nn.Module):
         super().__init__()
         self.values = nn.Parameter(values.clone())
 
-    def value(self, obs: Tensor, action: Tensor | None = None) -> Tensor:
-        """`[B, A]`; with actions `[B]` their values, `[B]`."""
-        rows = self.values[obs]
-        return rows if action is None else rows.gather(1, action[:, None])[:, 0]
+    def value(self, obs: Tensor) -> Tensor:
+        """`[B, A]`."""
+        return self.values[obs]
 
 
 def _batch(
@@ -40,10 +36,9 @@ def _batch(
 ) -> TensorDict:
     columns: dict[str, Any] = {"obs": [0, 1, 2, 3], "action": [1, 2, 1, 0]}
     columns |= {"reward": [1.0, -0.5, 2.0, 0.25], "next_obs": [1, 2, 3, 0]}
-    batch = {name: torch.tensor(of) for name, of in columns.items()}
-    batch["discount"] = torch.tensor(discount)
-    batch["terminated"], batch["truncated"] = flags(4, terminated, truncated)
-    return TensorDict(batch, [4])
+    columns["discount"] = discount
+    columns["terminated"], columns["truncated"] = flags(4, terminated, truncated)
+    return TensorDict({name: torch.as_tensor(of) for name, of in columns.items()}, [4])
 
 
 def _algorithm(
@@ -66,9 +61,11 @@ def constant(answer: Any) -> None:
     """The target is a constant to the loss, and the batch stays as it was."""
     data, algorithm = _batch(), _algorithm(answer, 0.9)
     algorithm.target_model.values.requires_grad_()
-    expect(not algorithm.td_target(data).requires_grad, "it has a gradient", NO_GRAD)
+    hint = "the target has a gradient: `@torch.no_grad()`, it is a constant to the loss"
+    expect(not algorithm.td_target(data).requires_grad, "it has a gradient", hint)
+    hint = "the batch was changed in place: make new tensors"
     for name, was in _batch().items():
-        expect_close(data[name], was, named=f"data[{name!r}]", hint=IN_PLACE)
+        expect_close(data[name], was, named=f"data[{name!r}]", hint=hint)
 
 
 def learned(answer: Any) -> None:
@@ -79,7 +76,7 @@ def learned(answer: Any) -> None:
     settings |= {"batch_size": 32, "tau": 0.05, "learning_rate": 0.01, "seed": 17}
     settings |= {"env_id": "yieldrl/ProbeCut-v1", "hidden_sizes": (16,)}
     config = answer.Config(**settings, eval_every=0, device="cpu")
-    trainer = variant(answer.Trainer, algorithm_class=answer.Algorithm)(config)
+    trainer = trainer_class(answer, answer.Algorithm)(config)
     logged(trainer)
     found = trainer.model.value(torch.zeros(1, 1)).mean()
     worth = (1 + (gamma - alpha) * tau * math.log(2)) / (1 - gamma)

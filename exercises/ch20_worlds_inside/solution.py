@@ -70,17 +70,13 @@ class Algorithm(dreamer.Algorithm):
     def imagined(self, state: Tensor) -> TensorDict:
         """A segment `[H, B]` with `returns` and `advantage`."""
         segment, config = super().imagined(state), self.config
-        reward, end = segment["reward"], 1 - segment["discount"] / config.gamma
-        value, next_value = (
-            self.model.returns.mean(self.target_critic(segment[name]))
-            for name in ("obs", "next_obs")
-        )
-        discounts = config.gamma, config.gae_lambda
-        returns = imagined_returns(reward, end, next_value, *discounts)
-        segment["returns"] = returns
-        spread = self.spread.value.clamp(min=1.0)
-        segment["advantage"] = (returns - value) / spread
-        return segment
+        end = 1 - segment["discount"] / config.gamma
+        both = torch.stack([segment["obs"], segment["next_obs"]])
+        value, next_value = self.model.returns.mean(self.target_critic(both))
+        steps = segment["reward"], end, next_value
+        returns = imagined_returns(*steps, config.gamma, config.gae_lambda)
+        advantage = (returns - value) / self.spread.value.clamp(min=1.0)
+        return segment.update({"returns": returns, "advantage": advantage})
 
 
 if __name__ == "__main__":

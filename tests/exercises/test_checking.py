@@ -11,7 +11,7 @@ import torch
 
 from yieldrl import functional
 from yieldrl.cli import main
-from yieldrl.exercises import Wrong, chapters, check, expect_close, finding
+from yieldrl.exercises import Wrong, chapters, check, expect_close, gaps
 from yieldrl.exercises.checking import Verdict, report, verdicts
 
 WANT = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -47,15 +47,11 @@ def test_a_number_is_a_number_of_any_kind_and_precision():
 
 
 def asks_for_one(answer):
-    """One is one.
-
-    More about it.
-    """
     expect_close(answer.one(), 1.0, named="one", hint="count again")
 
 
 def found(**members):
-    [verdict] = verdicts(SimpleNamespace(**members), [asks_for_one])
+    [verdict] = verdicts(SimpleNamespace(**members), {"One is one": asks_for_one})
     return verdict
 
 
@@ -107,10 +103,10 @@ def test_a_report_has_a_line_for_each_property_and_says_nothing_twice():
 
 def test_a_chapter_has_several_names_and_another_says_which_there_are():
     for name in ("ch09", "9", "09", "CH9", "ch09_actor_critic_and_gae"):
-        assert finding.find(name) == SOLUTION.parent
+        assert gaps.find(name) == SOLUTION.parent
     for name in ("ch99", "juggling", "", "-1"):
         with pytest.raises(ValueError, match=r"choose one of .*ch09"):
-            finding.find(name)
+            gaps.find(name)
 
 
 def test_functions_of_a_notebook(capsys):
@@ -125,7 +121,7 @@ def test_the_exercise_is_made_once_with_its_gaps_open(tmp_path, monkeypatch, cap
     home.mkdir()
     for name in ("__init__.py", "solution.py"):
         (home / name).write_text((SOLUTION.parent / name).read_text("utf-8"), "utf-8")
-    monkeypatch.setattr(finding, "HOME", tmp_path)
+    monkeypatch.setattr(gaps, "HOME", tmp_path)
     assert not check("ch09")
     made = home / "exercise.py"
     assert "raise NotImplementedError" in made.read_text("utf-8")
