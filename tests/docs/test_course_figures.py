@@ -207,7 +207,8 @@ def test_the_target_keeps_the_mean_as_long_as_nothing_lies_outside(atoms):
         assert target.min() >= 0
         assert target.sum() == pytest.approx(1)
         inside = moved.min() > -1e-9 and moved.max() < 1 + 1e-9
-        assert inside != ("beyond the atoms" in atoms["said"](*choice))
+        said = atoms["frame"](*choice)["says text"]
+        assert inside != ("beyond the atoms" in said)
         if inside:
             assert target @ places == pytest.approx(float(moved @ z))
             kept += 1
@@ -372,9 +373,9 @@ def played(timeline, kind, most):
 @pytest.mark.parametrize("most", [0, 1, 5])
 def test_the_ring_waits_as_the_ten_lines_say(timeline, recurrence, kind, most):
     """Two ways to one timeline: the library's bookkeeping, and a recurrence."""
-    works = timeline["WORKS"][kind]
-    collect = [timeline["ROWS"] * step for step in works.step]
-    ends, lags = recurrence(collect, works.learn, most)
+    step, learn = timeline["WORKS"][kind]
+    collect = [timeline["ROWS"] * ticks for ticks in step]
+    ends, lags = recurrence(collect, learn, most)
     learned = played(timeline, kind, most).learned
     assert [piece.end for piece in learned] == list(ends[: len(learned)])
     # The ten lines look for weights before a rollout, the ring before each of its rows.

@@ -5,30 +5,19 @@ that is best there. Each frame is one step of it: what the agent saw, what it di
 what came back.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 
 from yieldrl.envs import value_iteration
 
 from . import drawing as svg
-from .drawing import Frame
+from .drawing import Frame, Grid
 
 SEED = 42  # of an episode that is short, slips, and arrives
 ACTIONS = ("left", "down", "right", "up")
 MOVES = {-1: "left", 4: "down", 1: "right", -4: "up"}  # change of place -> its name
-CELL, LEFT, TOP = 22, 268, 206  # of the lake, in pixels
-
-
-class Step(NamedTuple):
-    """One step of an episode."""
-
-    obs: int
-    action: int
-    reward: float
-    next_obs: int
-    terminated: bool
-    truncated: bool
+GRID = Grid(4, 22, 268, 206)  # the lake, as drawn
 
 
 def figure() -> dict[str, Any]:
@@ -43,54 +32,43 @@ def figure() -> dict[str, Any]:
     )
 
 
-def episode() -> list[Step]:
-    """All steps of one episode under the best policy."""
+def episode() -> list[tuple[int, int, float, int, bool, bool]]:
+    """All steps of one episode under the best policy.
+
+    Each is the observation, the action, the reward, the next observation, terminated
+    and truncated.
+    """
     env = gymnasium.make("FrozenLake-v1")
     table: Any = env.unwrapped
     best = value_iteration(table.P, gamma=0.99)[1].argmax(1)
-    obs, _ = env.reset(seed=SEED)
-    played: list[Step] = []
-    while not played or not (played[-1].terminated or played[-1].truncated):
-        action = int(best[obs])
-        after, reward, terminated, truncated, _ = env.step(action)
-        played.append(Step(obs, action, float(reward), after, terminated, truncated))
-        obs = after
+    (obs, _), ended, played = env.reset(seed=SEED), False, []
+    while not ended:
+        action, before = int(best[obs]), obs
+        obs, reward, *flags, _ = env.step(action)
+        played.append((before, action, float(reward), obs, *flags))
+        ended = any(flags)
     return played
 
 
-def frame(played: list[Step], t: int) -> Frame:
+def frame(played: list[tuple[int, int, float, int, bool, bool]], t: int) -> Frame:
     """Step `t`."""
-    step = played[t]
-    wanted = ACTIONS[step.action]
-    earned = sum(one.reward for one in played[: t + 1])
-    ended = step.terminated or step.truncated
+    obs, action, reward, after, terminated, truncated = played[t]
+    wanted, way = ACTIONS[action], MOVES.get(after - obs)
+    went = f"{'went' if way == wanted else 'slipped'} {way}, to {after}"
+    went = went if way else f"stayed at {obs}, at the edge"
+    earned = sum(step[2] for step in played[: t + 1])
     said = (
-        f"Step {t + 1} of {len(played)}: the agent saw {step.obs}, chose {wanted} and"
-        f" {went(step)}. Reward {step.reward:g}; return so far {earned:g}. The episode"
-        f" {'is over' if ended else 'goes on'}."
+        f"Step {t + 1} of {len(played)}: the agent saw {obs}, chose {wanted} and"
+        f" {went}. Reward {reward:g}; return so far {earned:g}. The episode"
+        f" {'is over' if terminated or truncated else 'goes on'}."
     )
     return {
-        "saw text": f"sees {step.obs}, so it goes {wanted}",
-        "did text": f"{step.action}, {wanted}",
-        "earned text": f"{step.reward:g}",
-        "sees text": f"{step.next_obs}",
-        "flags text": f"terminated: {step.terminated}, truncated: {step.truncated}",
-        "was d": cell(step.obs, 2),
-        "is d": cell(step.next_obs, 5),
+        "saw text": f"sees {obs}, so it goes {wanted}",
+        "did text": f"{action}, {wanted}",
+        "earned text": f"{reward:g}",
+        "sees text": f"{after}",
+        "flags text": f"terminated: {terminated}, truncated: {truncated}",
+        "was d": GRID.square(obs, 2),
+        "is d": GRID.square(after, 5),
         "says text": said,
     }
-
-
-def went(step: Step) -> str:
-    """Where a step took the agent, in words."""
-    if step.next_obs == step.obs:
-        return f"stayed at {step.obs}, at the edge"
-    way, wanted = MOVES[step.next_obs - step.obs], ACTIONS[step.action]
-    return f"{'went' if way == wanted else 'slipped'} {way}, to {step.next_obs}"
-
-
-def cell(place: int, inset: int) -> str:
-    """The border of a place, so many pixels inside of it."""
-    x, y = LEFT + CELL * (place % 4) + inset, TOP + CELL * (place // 4) + inset
-    side = CELL - 2 * inset
-    return f"M{x} {y}h{side}v{side}h-{side}z"

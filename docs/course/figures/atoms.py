@@ -8,6 +8,7 @@ it is applied to the lake's table. Every share is the library's own `project`.
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,7 +17,7 @@ from yieldrl.functional import project
 
 from . import drawing as svg
 from .drawing import Frame
-from .frozen_lake import transitions
+from .frozen_lake import thirds, transitions
 
 ATOMS = torch.linspace(0, 1, 11, dtype=torch.float64)
 FIELD, DISCOUNT, SWEEPS = 14, 0.9, 200  # of the distribution that is moved
@@ -31,9 +32,12 @@ HIGH = 120  # of the probability 1
 
 def figure() -> dict[str, Any]:
     """All frames: a reward, a discount and whether the episode ended each."""
+    z = following()
+    sticks = (stick(a, UPPER, p) for a, p in zip(ATOMS, z, strict=True))
+    source = "".join(svg.line("ink line wide", d) for d in sticks)
     return svg.figure(
         size=(480, 424),
-        svg=drawing(),
+        svg=svg.drawn("atoms", source=source, mean=triangle(z @ ATOMS, UPPER)),
         controls={
             "reward": svg.labelled(REWARDS, ".1f"),
             "discount": svg.labelled(GAMMAS, "g"),
@@ -49,17 +53,13 @@ def following() -> Tensor:
     """Probabilities of the returns from the field, `[K]`."""
     table = transitions()
     best = value_iteration(table, DISCOUNT)[1].argmax(1)
-    outcomes = [
-        (state, *outcome)
-        for state, actions in table.items()
-        for outcome in actions[int(best[state])]
-    ]
-    state, p, after, reward, ended = map(torch.tensor, zip(*outcomes, strict=True))
+    after, reward, ended = (
+        torch.from_numpy(of[np.arange(16), best].flatten()) for of in thirds(table)
+    )
     returns = reward[:, None] + DISCOUNT * ~ended[:, None] * ATOMS
-    z = torch.eye(len(ATOMS), dtype=torch.float64)[0].repeat(len(table), 1)
+    z = torch.eye(len(ATOMS), dtype=torch.float64)[0].repeat(16, 1)
     for _ in range(SWEEPS):
-        parts = p[:, None] * project(z[after], returns, ATOMS)
-        z = torch.zeros_like(z).index_add(0, state, parts)
+        z = project(z[after], returns, ATOMS).view(16, 3, -1).mean(1)
     return z[FIELD]
 
 
@@ -83,6 +83,14 @@ def frame(reward: float, gamma: float, ended: bool) -> Frame:
     heights = torch.eye(len(ATOMS))[0] if ended else z
     # How much of each moved atom goes to the atoms that get most of it.
     largest = target(torch.eye(len(ATOMS), dtype=z.dtype), *choice).topk(2)
+    factor = "" if gamma == 1 else f"{gamma:g} "
+    said = (
+        f"Each z goes to {reward:.1f}{'' if ended else f' + {factor}z'}. DQN's target"
+        f" {places @ z:.2f}, mean of the bars {on_atoms @ ATOMS:.2f}"
+    )
+    beyond = z[(places < -1e-9) | (places > 1 + 1e-9)].sum()
+    if beyond > 0.001:
+        said += f": a share of {beyond:.2f} lies beyond the atoms"
     return {
         "thread d": [
             f"M{across(a)} {UPPER + 2}L{across(x)} {round(MIDDLE - HIGH * float(h))}"
@@ -100,30 +108,8 @@ def frame(reward: float, gamma: float, ended: bool) -> Frame:
         "bar d": [stick(a, LOWER, p) for a, p in zip(ATOMS, on_atoms, strict=True)],
         "now d": f"M{across(places @ z)} {MIDDLE - HIGH}V{LOWER}",
         "mean d": triangle(on_atoms @ ATOMS, LOWER),
-        "says text": said(*choice),
+        "says text": svg.minus(f"{said}."),
     }
-
-
-def said(reward: float, gamma: float, ended: bool) -> str:
-    """A frame in words."""
-    z, places = following(), moved(reward, gamma, ended)
-    asked, got = places @ z, target(z, reward, gamma, ended) @ ATOMS
-    beyond = z[(places < -1e-9) | (places > 1 + 1e-9)].sum()
-    factor = "" if gamma == 1 else f"{gamma:g} "
-    where = f"{reward:.1f}" if ended else f"{reward:.1f} + {factor}z"
-    means = f"DQN's target {asked:.2f}, mean of the bars {got:.2f}"
-    why = f": a share of {beyond:.2f} lies beyond the atoms" if beyond > 0.001 else ""
-    return svg.minus(f"Each z goes to {where}. {means}{why}.")
-
-
-def drawing() -> str:
-    """All that no choice changes."""
-    z = following()
-    source = (
-        svg.line("ink line wide", stick(a, UPPER, p))
-        for a, p in zip(ATOMS, z, strict=True)
-    )
-    return svg.drawn("atoms", source="".join(source), mean=triangle(z @ ATOMS, UPPER))
 
 
 def stick(place: Tensor, base: int, probability: Tensor) -> str:

@@ -14,7 +14,7 @@ from torch import Tensor
 import yieldrl.envs  # noqa: F401 (registers its worlds)
 
 from . import drawing as svg
-from .drawing import Frame, Scale
+from .drawing import Frame, Grid, Scale
 
 COUNT, COLUMNS = 1024, 32
 STEPS = 100
@@ -22,26 +22,18 @@ SHOWN = [0, 4, 8, 10, 12, 14, 17, 20, 30, 50, 75, 100]
 """Steps that have a frame."""
 STEEPER = 5
 """How many times as far as in the world poles lean in the figure."""
-CELL, POLE = 15, 11  # pixels of a cart's place, and of a pole
-LEFT, TOP = 10, 4  # of the field
+GRID, POLE = Grid(COLUMNS, 15, 10, 4), 11  # carts' places and a pole, in pixels
 FLOOR, CEILING = 580, 516  # of the axis below, in pixels
 ACROSS, UP = Scale(0, STEPS, 44, 474), Scale(0, 80, FLOOR, CEILING)
 
 
 class Moment(NamedTuple):
-    """What a step answered.
+    """What a step answered, `[N]` each."""
 
-    Attributes:
-        lean: Angles that everybody goes on from, `[N]`.
-        ended: Whose episode ended in the step, bool `[N]`.
-        final: Angles that everybody had come to, `[N]`.
-        age: Steps that everybody's episode has had, `[N]`.
-    """
-
-    lean: Tensor
-    ended: Tensor
-    final: Tensor
-    age: Tensor
+    lean: Tensor  # angles that everybody goes on from
+    ended: Tensor  # whose episode ended in the step
+    final: Tensor  # angles that everybody had come to
+    age: Tensor  # steps that everybody's episode has had
 
 
 def played() -> list[Moment]:
@@ -64,27 +56,25 @@ def figure() -> dict[str, Any]:
     moments = played()
     ends = [int(moment.ended.sum()) for moment in moments]
     bars = "".join(f"M{ACROSS(t)} {FLOOR}V{UP(count)}" for t, count in enumerate(ends))
+
+    def frame(step: int) -> Frame:
+        moment, so_far = moments[step], f"{sum(ends[: step + 1]):,}".replace(",", " ")
+        return {
+            "on d": poles(moment.lean, ~moment.ended),
+            "fresh d": poles(moment.lean, moment.ended),
+            "final d": poles(moment.final, moment.ended),
+            "now d": f"M{ACROSS(step)} {CEILING}V{FLOOR}",
+            "says text": f"Step {step}: {ends[step]} of 1 024 episodes ended in it,"
+            f" {so_far} so far. The oldest has had {int(moment.age.max())} steps.",
+        }
+
     return svg.figure(
         size=(500, FLOOR + 42),
         svg=svg.drawn("carts_at_once", bars=bars),
         controls={"step": svg.labelled(SHOWN)},
         start=("12",),
-        frame=lambda step: frame(step, moments[step], ends),
+        frame=frame,
     )
-
-
-def frame(step: int, moment: Moment, ends: list[int]) -> Frame:
-    """The carts after one step."""
-    oldest, so_far = int(moment.age.max()), f"{sum(ends[: step + 1]):,}"
-    ended = moment.ended
-    return {
-        "on d": poles(moment.lean, ~ended),
-        "fresh d": poles(moment.lean, ended),
-        "final d": poles(moment.final, ended),
-        "now d": f"M{ACROSS(step)} {CEILING}V{FLOOR}",
-        "says text": f"Step {step}: {ends[step]} of 1 024 episodes ended in it,"
-        f" {so_far.replace(',', ' ')} so far. The oldest has had {oldest} steps.",
-    }
 
 
 def poles(lean: Tensor, shown: Tensor) -> str:
@@ -93,8 +83,7 @@ def poles(lean: Tensor, shown: Tensor) -> str:
     strokes = []
     for place in shown.nonzero().flatten().tolist():
         angle = max(-1.4, min(1.4, STEEPER * float(lean[place])))
-        at = LEFT + CELL * (place % COLUMNS) + CELL // 2
-        foot = TOP + CELL * (place // COLUMNS) + CELL - 1
+        at, foot = GRID.middle(place)[0], GRID.corner(place + COLUMNS)[1] - 1
         right, up = round(POLE * math.sin(angle)), round(POLE * math.cos(angle))
         # After z the pen is at the foot again, so that the way to the next is short.
         strokes.append(f"m{at - x} {foot - y}l{right}-{up}z")

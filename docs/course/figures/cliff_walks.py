@@ -14,12 +14,12 @@ from yieldrl.envs import policy_evaluation, value_iteration
 from yieldrl.envs.planning import Table
 
 from . import drawing as svg
-from .drawing import Frame
-from .frozen_lake import transitions
+from .drawing import Frame, Grid
+from .frozen_lake import thirds, transitions
 
 EPSILONS = [0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4]
-START, GOAL, COLUMNS = 36, 47, 12
-SIDE, LEFT, TOP = 40, 4, 6  # of a field, and of the grid's corner, as drawn
+START, GOAL = 36, 47
+GRID = Grid(12, 40, 4, 6)  # as drawn
 
 
 def figure() -> dict[str, Any]:
@@ -40,12 +40,11 @@ def frame(table: Table, epsilon: float) -> Frame:
     tables["Q-learning"] = q_learning_table(table)
     walks, said = [], []
     for name, q_value in tables.items():
-        states = walk(table, q_value)
+        walks.append(walk(table, q_value))
         exploring, calm = (value(table, q_value, at) for at in (epsilon, 0.0))
-        walks.append(states)
         said.append(
-            f"{name}: {len(states) - 1} steps, return while exploring {exploring:.1f},"
-            f" without {calm:.0f}"
+            f"{name}: {len(walks[-1]) - 1} steps, return while exploring"
+            f" {exploring:.1f}, without {calm:.0f}"
         )
     text = f"ε = {epsilon:.2f}. {'; '.join(said)}."
     return {
@@ -65,18 +64,13 @@ def sarsa_table(table: Table, epsilon: float) -> np.ndarray:
     q_value = q_learning_table(table)
     if epsilon == 0:
         return q_value
+    after, reward, ended = thirds(table)
     while True:
         greedy = q_value.argmax(1)
         values = policy_evaluation(table, exploring(q_value, epsilon), gamma=1.0)
-        rows = ([one_step(of, values) for of in row.values()] for row in table.values())
-        q_value = np.array([*rows])
+        q_value = (reward + values[after] * ~ended).mean(2)
         if (q_value.argmax(1) == greedy).all():
             return q_value
-
-
-def one_step(outcomes: Any, values: np.ndarray) -> float:
-    """What an action is worth, if the states after it are worth `values`."""
-    return sum(p * (r + values[after] * (not end)) for p, after, r, end in outcomes)
 
 
 def exploring(q_value: np.ndarray, epsilon: float) -> np.ndarray:
@@ -102,10 +96,4 @@ def walk(table: Table, q_value: np.ndarray) -> list[int]:
 
 def moved(states: list[int], by: int) -> str:
     """A walk, moved aside a little, so that two of them can be seen."""
-    return svg.joined((x + by, y + by) for x, y in map(place, states))
-
-
-def place(state: int) -> tuple[int, int]:
-    """Pixels of the middle of a field."""
-    row, column = divmod(state, COLUMNS)
-    return LEFT + SIDE // 2 + SIDE * column, TOP + SIDE // 2 + SIDE * row
+    return svg.joined((x + by, y + by) for x, y in map(GRID.middle, states))

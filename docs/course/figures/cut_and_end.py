@@ -27,7 +27,6 @@ READINGS = {
     "only a reset": "neither stops it",
     "the next row": "V of the next row's state",
 }
-TARGETS = {"one step": 0.0, "all steps": 1.0}
 LEFT, WIDE = 56, 46  # of the first row's middle, and of a row, in pixels
 LAST = LEFT + WIDE * BURNT  # of the first episode's last state
 UP = {"ended": Scale(0, 1, 132, 117), "cut": Scale(0, 1, 296, 281)}
@@ -39,7 +38,10 @@ def figure() -> dict[str, Any]:
     return svg.figure(
         size=(480, 330),
         svg=drawing(),
-        controls={"flags": svg.labelled(READINGS), "target": TARGETS},
+        controls={
+            "flags": svg.labelled(READINGS),
+            "target": {"one step": 0.0, "all steps": 1.0},
+        },
         start=("as it is", "one step"),
         frame=frame,
     )

@@ -61,6 +61,11 @@ class Grid(NamedTuple):
         x, y = self.corner(field)
         return x + self.side // 2, y + self.side // 2
 
+    def square(self, field: int, inset: int) -> str:
+        """The border of a field, so many pixels inside of it."""
+        (x, y), side = self.corner(field), self.side - 2 * inset
+        return f"M{x + inset} {y + inset}h{side}v{side}h-{side}z"
+
 
 def figure(
     size: tuple[int, int],
@@ -135,11 +140,6 @@ def signed(number: float, spec: str) -> str:
     return minus(text if float(text) else text[1:])
 
 
-def parts(*elements: str) -> str:
-    """Several elements, each above those before it."""
-    return "".join(elements)
-
-
 def tag(name: str, content: str = "", **attributes: Any) -> str:
     """An element of an SVG; attributes that are an empty text are left out."""
     given = "".join(
@@ -178,12 +178,7 @@ def joined(points: Iterable[tuple[Any, Any]]) -> str:
 
 def curve(xs: Iterable[Any], ys: Iterable[Any], x: Scale, y: Scale) -> str:
     """The line of a path through values."""
-    return through(zip(xs, ys, strict=True), x, y)
-
-
-def through(points: Iterable[Sequence[Any]], x: Scale, y: Scale) -> str:
-    """The line of a path through pairs of values."""
-    return joined((x(a), y(b)) for a, b in points)
+    return joined((x(a), y(b)) for a, b in zip(xs, ys, strict=True))
 
 
 def curves(

@@ -28,11 +28,12 @@ BEST, RATE = 0.4, 0.02
 STEPS = [0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40]
 """Gradient steps after which the actor is looked at."""
 
-_QUANTILES = (np.arange(21) + 0.5) / 21
-_SETTINGS = td3.Config()
-SMOOTHING = np.array([NormalDist().inv_cdf(share) for share in _QUANTILES])
+_CONFIG = td3.Config()
+_NORMAL = NormalDist(0, _CONFIG.policy_noise)
 SMOOTHING = np.clip(
-    _SETTINGS.policy_noise * SMOOTHING, -_SETTINGS.noise_clip, _SETTINGS.noise_clip
+    [_NORMAL.inv_cdf((k + 0.5) / 21) for k in range(21)],
+    -_CONFIG.noise_clip,
+    _CONFIG.noise_clip,
 )
 """What is added to the target action, all equally likely."""
 
@@ -134,45 +135,42 @@ def figure() -> dict[str, Any]:
         name: np.array([target(critics, action) for action in path])
         for name, target in TARGETS.items()
     }
+
+    def frame(step: int, draw: int, name: str) -> Frame:
+        at = STEPS.index(step)
+        action, claim = path[at, draw], said[name][at, draw]
+        true, mean = worth(action), (said[name][at] - worth(path[at])).mean()
+        x, y = ACTION(action), VALUE(claim)
+        left, right = map(ACTION, np.clip([action - 0.2, action + 0.2], -1, 1))
+        text = (
+            f"After {step} steps, {name}: the target says {claim:.2f}, the action is"
+            f" worth {true:.2f}. On average over all draws it says {abs(mean):.2f} too"
+            f" {'much' if mean > 0 else 'little'}."
+        )
+        chosen, two = [draw == i for i in range(SHOWN)], name != "one critic"
+        smoothed = "smoothed" in name
+        return {
+            "draw visibility": svg.visible(chosen),
+            "second visibility": svg.visible(is_so and two for is_so in chosen),
+            "actor cx": x,
+            "actor cy": VALUE(said["one critic"][at, draw]),
+            "gap d": f"M{x} {y}V{VALUE(true)}",
+            "around d": f"M{left} {y}H{right}" if smoothed else f"M{x - 5:g} {y}h10",
+            "now d": f"M{STEP(step)} 270V400",
+            "says text": svg.minus(text),
+        }
+
     return svg.figure(
         size=(480, 440),
         svg=drawing(critics, path, said),
         controls={
-            "steps": {str(step): i for i, step in enumerate(STEPS)},
+            "steps": svg.labelled(STEPS),
             "draw": {str(draw + 1): draw for draw in range(SHOWN)},
             "target": svg.labelled(TARGETS),
         },
         start=("22", "2", "one critic"),
-        frame=lambda step, draw, name: frame(step, draw, name, path, said),
+        frame=frame,
     )
-
-
-def frame(
-    step: int, draw: int, name: str, path: np.ndarray, said: dict[str, np.ndarray]
-) -> Frame:
-    """One number of steps, one draw and one target."""
-    action, claim = path[step, draw], said[name][step, draw]
-    true, mean = worth(action), (said[name][step] - worth(path[step])).mean()
-    x, y = ACTION(action), VALUE(claim)
-    left, right = map(ACTION, np.clip([action - 0.2, action + 0.2], -1, 1))
-    text = (
-        f"After {STEPS[step]} steps, {name}: the target says {claim:.2f}, the action is"
-        f" worth {true:.2f}. On average over all draws it says {abs(mean):.2f} too"
-        f" {'much' if mean > 0 else 'little'}."
-    )
-    chosen, two = [draw == i for i in range(SHOWN)], name != "one critic"
-    return {
-        "draw visibility": svg.visible(chosen),
-        "second visibility": svg.visible(is_chosen and two for is_chosen in chosen),
-        "actor cx": x,
-        "actor cy": VALUE(said["one critic"][step, draw]),
-        "gap d": f"M{x} {y}V{VALUE(true)}",
-        "around d": f"M{left} {y}H{right}"
-        if "smoothed" in name
-        else f"M{x - 5:g} {y}h10",
-        "now d": f"M{STEP(STEPS[step])} 270V400",
-        "says text": svg.minus(text),
-    }
 
 
 def drawing(critics: Critics, path: np.ndarray, said: dict[str, np.ndarray]) -> str:

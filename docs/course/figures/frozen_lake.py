@@ -18,9 +18,15 @@ def transitions(env_id: str = "FrozenLake-v1", **options: Any) -> Any:
     return gymnasium.make(env_id, **options).unwrapped.P  # pyright: ignore
 
 
-def thirds(table: Any) -> np.ndarray:
-    """Three equally likely outcomes of every action on any ice, `[S, A, 3, 4]`."""
-    return np.array([[(row * 3)[:3] for row in table[s].values()] for s in range(16)])
+def thirds(table: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Three equally likely outcomes of every action, all the same if nobody slips.
+
+    Returns:
+        The next state, the reward and whether the episode ends, `[S, A, 3]` each.
+    """
+    rows = [[(row * 3)[:3] for row in actions.values()] for actions in table.values()]
+    _, after, reward, ended = np.moveaxis(np.array(rows), -1, 0)
+    return after.astype(int), reward, ended > 0
 
 
 def good_policy(table: Any) -> np.ndarray:
@@ -43,12 +49,10 @@ class Lake:
         policy = good_policy(table)
         self.truth = policy_evaluation(table, policy, GAMMA)
         self.chance, self.reward, self.goes_on = np.zeros((3, 16, 16))
-        for state, actions in table.items():
-            for action, outcomes in actions.items():
-                for probability, after, earned, ended in outcomes:
-                    self.chance[state, after] += policy[state, action] * probability
-                    self.reward[state, after] = earned
-                    self.goes_on[state, after] = not ended
+        after, earned, ended = thirds(table)
+        step = np.arange(16)[:, None, None], after
+        np.add.at(self.chance, step, policy[..., None] / 3)
+        self.reward[step], self.goes_on[step] = earned, ~ended
 
     def critic(self, sweeps: int) -> np.ndarray:
         """What so many sweeps make of zeros, `[S]`."""

@@ -26,42 +26,36 @@ def figure() -> dict[str, Any]:
     """All frames: a lambda and a critic each."""
     lake, rng = Lake(), np.random.default_rng(9)
     episodes = [lake.episode(rng) for _ in range(EPISODES)]
+
+    def frame(gae_lambda: float, name: str) -> Frame:
+        value = lake.critic(CRITICS[name])
+        mean, std = lake.moments(value, gae_lambda)
+        bias = round(mean - lake.truth[0], 3)
+        said = (
+            f"λ = {gae_lambda:.2f}, {name} critic: bias {bias:+z.3f}, standard"
+            f" deviation {std:.3f}, error {np.hypot(bias, std):.3f}."
+        )
+        dots = lake.estimates(episodes, value, gae_lambda)
+        low, high = ACROSS(max(0, mean - std)), ACROSS(min(1, mean + std))
+        return {
+            "dot cx": [round(ACROSS(of)) for of in dots],
+            "mean d": f"M{ACROSS(mean)} 24V142",
+            "spread d": f"M{low} 150H{high}",
+            "now d": f"M{ACROSS(gae_lambda)} 226V364",
+            "curves visibility": svg.visible(name == other for other in CRITICS),
+            "says text": said.replace(" -", " \N{MINUS SIGN}"),
+        }
+
     return svg.figure(
         size=(480, 400),
         svg=drawing(lake),
         controls={
             "λ": svg.labelled(LAMBDAS, ".2f"),
-            "critic": {name: (name, lake.critic(n)) for name, n in CRITICS.items()},
+            "critic": svg.labelled(CRITICS),
         },
         start=("0.80", "young"),
-        frame=lambda lam, critic: frame(lake, episodes, lam, *critic),
+        frame=frame,
     )
-
-
-def frame(
-    lake: Lake,
-    episodes: list[list[int]],
-    gae_lambda: float,
-    name: str,
-    value: np.ndarray,
-) -> Frame:
-    """One lambda and one critic."""
-    mean, std = lake.moments(value, gae_lambda)
-    bias = round(mean - lake.truth[0], 3) + 0.0  # no minus before a zero
-    said = (
-        f"λ = {gae_lambda:.2f}, {name} critic: bias {bias:+.3f}, standard deviation"
-        f" {std:.3f}, error {np.hypot(bias, std):.3f}."
-    )
-    dots = lake.estimates(episodes, value, gae_lambda)
-    low, high = ACROSS(max(0, mean - std)), ACROSS(min(1, mean + std))
-    return {
-        "dot cx": [round(ACROSS(of)) for of in dots],
-        "mean d": f"M{ACROSS(mean)} 24V142",
-        "spread d": f"M{low} 150H{high}",
-        "now d": f"M{ACROSS(gae_lambda)} 226V364",
-        "curves visibility": svg.visible(name == other for other in CRITICS),
-        "says text": said.replace(" -", " \N{MINUS SIGN}"),
-    }
 
 
 def drawing(lake: Lake) -> str:

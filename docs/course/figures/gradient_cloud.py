@@ -33,8 +33,7 @@ class Lake:
         worlds = [transitions(is_slippery=slips) for slips in (True, False)]
         best = [value_iteration(world, 0.99)[1].round(8).argmax(1) for world in worlds]
         self.advice = np.stack([np.eye(4)[actions] for actions in best], -1)
-        _, after, self.reward, ended = np.moveaxis(thirds(worlds[0]), -1, 0)
-        self.after, self.ended = after.astype(int), ended > 0
+        self.after, self.reward, self.ended = thirds(worlds[0])
         self.goes_on = np.eye(16)[self.after] * ~self.ended[..., None]
 
     def policy(self, theta: np.ndarray) -> np.ndarray:
@@ -93,42 +92,40 @@ BASELINE, SPREAD = Scale(-1, 2, LEFT, LEFT + WIDE), Scale(0, 1, 444, 348)
 def figure() -> dict[str, Any]:
     """All frames: a baseline and a number of episodes each."""
     lake = Lake()
-    parts = lake.parts(THETA, DOTS * max(EPISODES), np.random.default_rng(8))
+    count, rng = DOTS * max(EPISODES), np.random.default_rng(8)
+    weighed, plain = lake.parts(THETA, count, rng)
+    length = np.linalg.norm(lake.gradient(THETA))
+
+    def frame(baseline: float, count: int) -> Frame:
+        each = weighed - baseline * plain
+        steps = THETA + clouds(each, count)
+        uphill = int((lake.arrives(steps) > lake.arrives(THETA)).sum())
+        said = (
+            f"Baseline {baseline:.2f}, {count} episodes: standard deviation"
+            f" {spread(each, count):.2f}, gradient {length:.2f}; {uphill} of {DOTS}"
+            " steps lead uphill."
+        )
+        xs, ys = zip(*map(place, steps), strict=True)
+        x, y = place(THETA + each.mean(0))
+        return {
+            "shade cx": [*xs],
+            "shade cy": [*ys],
+            "plain visibility": svg.visible(count == other for other in EPISODES),
+            "mean d": f"M{x - 7} {y}h14M{x} {y - 7}v14",
+            "now d": f"M{BASELINE(baseline)} 348V444",
+            "says text": svg.minus(said),
+        }
+
     return svg.figure(
         size=(480, 480),
-        svg=drawing(lake, *parts),
+        svg=drawing(lake, weighed, plain),
         controls={
             "baseline": svg.labelled(BASELINES, ".2f"),
             "episodes": svg.labelled(EPISODES),
         },
         start=("0.50", "8"),
-        frame=lambda baseline, count: frame(lake, *parts, baseline, count),
+        frame=frame,
     )
-
-
-def frame(
-    lake: Lake, weighed: np.ndarray, plain: np.ndarray, baseline: float, count: int
-) -> Frame:
-    """One choice, from the two parts of each episode's estimate, `[., 2]`."""
-    each = weighed - baseline * plain
-    steps = THETA + clouds(each, count)
-    uphill = int((lake.arrives(steps) > lake.arrives(THETA)).sum())
-    length = np.linalg.norm(lake.gradient(THETA))
-    said = (
-        f"Baseline {baseline:.2f}, {count} episodes: standard deviation"
-        f" {spread(each, count):.2f}, gradient {length:.2f}; {uphill} of {DOTS} steps"
-        " lead uphill."
-    )
-    xs, ys = zip(*map(place, steps), strict=True)
-    x, y = place(THETA + each.mean(0))
-    return {
-        "shade cx": [*xs],
-        "shade cy": [*ys],
-        "plain visibility": svg.visible(count == other for other in EPISODES),
-        "mean d": f"M{x - 7} {y}h14M{x} {y - 7}v14",
-        "now d": f"M{BASELINE(baseline)} 348V444",
-        "says text": svg.minus(said),
-    }
 
 
 def clouds(each: np.ndarray, count: int) -> np.ndarray:

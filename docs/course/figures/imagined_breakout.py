@@ -1,18 +1,15 @@
 """Chapter 20's figure: a game of Breakout, as it was and as a world model imagines it.
 
 Nothing is trained here: the boards are those of the first seed in
-`docs/results/imagination-film.json`, which
-`benchmarks/figures/film.py` recorded.
+`docs/results/imagination-film.json`, which `benchmarks/figures/film.py` recorded.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from . import drawing as svg
-from .drawing import Frame
+from .drawing import Frame, Grid
 
-CELL, SIZE, LEFT, TOP = 18, 10, 20, 30  # pixels; cells of a side
-SIDES = {"real": LEFT, "imagined": LEFT + 12 * CELL}
+SIDES = {"real": Grid(10, 18, 20, 30), "imagined": Grid(10, 18, 236, 30)}
 KINDS, FAINT = "1234abcd", "abcd"
 """What can be in a cell: a channel's number, or its letter if it is there perhaps."""
 SEEN = 8
@@ -22,35 +19,28 @@ def figure() -> dict[str, Any]:
     """All frames, one a step."""
     film = svg.measured("imagination-film")["runs"][0]["film"]
     steps = range(len(film["real"]))
+
+    def frame(step: int) -> Frame:
+        ahead = step - SEEN + 1
+        said = "It sees the game." if ahead < 1 else f"It imagines: step {ahead} ahead."
+        boards = {
+            f"{name}-{kind} d": cells(film[name][step], kind, grid)
+            for name, grid in SIDES.items()
+            for kind in KINDS
+        }
+        return boards | {"says text": said}
+
     return svg.figure(
-        size=(LEFT + 23 * CELL, TOP + 11 * CELL + 20),
+        size=(434, 248),
         svg=svg.drawn("imagined_breakout"),
         controls={"step": {f"{step + 1}": step for step in steps}},
         start=(f"{len(steps) - 1}",),
-        frame=lambda step: frame(film, step),
+        frame=frame,
     )
 
 
-def frame(film: dict[str, Sequence[str]], step: int) -> Frame:
-    """Both boards at a step, from 0 on."""
-    ahead = step - SEEN + 1
-    said = "It sees the game." if ahead < 1 else f"It imagines: step {ahead} ahead."
-    return {
-        **{
-            f"{name}-{kind} d": cells(film[name][step], kind, x)
-            for name, x in SIDES.items()
-            for kind in KINDS
-        },
-        "says text": said,
-    }
-
-
-def cells(board: str, kind: str, left: int) -> str:
+def cells(board: str, kind: str, grid: Grid) -> str:
     """The outline of all cells of a kind, as a path."""
-    edge = 6 if kind in FAINT else 2
-    inner = CELL - 2 * edge
-    places = (divmod(i, SIZE) for i, cell in enumerate(board) if cell == kind)
-    return "".join(
-        f"M{left + x * CELL + edge} {TOP + y * CELL + edge}h{inner}v{inner}h-{inner}z"
-        for y, x in places
-    )
+    inset = 6 if kind in FAINT else 2
+    places = (i for i, cell in enumerate(board) if cell == kind)
+    return "".join(grid.square(i, inset) for i in places)

@@ -1,8 +1,7 @@
 """Chapter 15's second figure: what PPO returns that learns from an older policy.
 
-Nothing is trained here: the numbers are those of
-`docs/results/collecting-lag.json`, which `benchmarks/figures/lag.py`
-has measured.
+Nothing is trained here: the numbers are those of `docs/results/collecting-lag.json`,
+which `benchmarks/figures/lag.py` has measured.
 """
 
 import statistics

@@ -12,14 +12,14 @@ from yieldrl.algorithms import q_learning
 from yieldrl.envs import policy_evaluation, value_iteration
 
 from . import drawing as svg
-from .drawing import Frame
+from .drawing import Frame, Grid
 from .frozen_lake import GAMMA, LAKE, transitions
 
 MARKS = [0, 10, 30, 60, 100, 150, 200, 300, 400, 600, 800, 1000]
 """Episodes after which the table is looked at."""
 STEPS = 24_000  # enough for the last mark
 FIELDS = [state for state, kind in enumerate(LAKE) if kind in "SF"]
-SIDE, LEFT, TOP = 90, 60, 4  # of a field, and of the lake's corner, as drawn
+GRID = Grid(4, 90, 60, 4)  # as drawn
 DIRECTIONS = ((-1, 0), (0, 1), (1, 0), (0, -1))  # left, down, right, up
 
 
@@ -34,7 +34,9 @@ def figure() -> dict[str, Any]:
             f"After {mark} episodes, {steps:,} steps: the greedy policy is worth"
             f" {truth:.2f} at the start; the best one, {value[0]:.2f}."
         )
-        return {**look(table, best), "says text": said}
+        opacity = [round(float(q), 2) for state in FIELDS for q in table[state]]
+        fields = svg.each(field(state, table[state], best[state]) for state in FIELDS)
+        return {"entry fill-opacity": opacity, **fields, "says text": said}
 
     found = zip(MARKS, tables(), strict=True)
     return svg.figure(
@@ -62,40 +64,21 @@ def tables() -> list[tuple[int, np.ndarray]]:
     return found
 
 
-def look(table: np.ndarray, best: np.ndarray) -> Frame:
-    """How a table looks."""
-    opacity = [round(float(q), 2) for state in FIELDS for q in table[state]]
-    fields = svg.each(field(state, table[state], best[state]) for state in FIELDS)
-    return {"entry fill-opacity": opacity, **fields}
-
-
 def field(state: int, q_value: np.ndarray, best: np.ndarray) -> Frame:
     """How a field looks, by its entries `[A]` and the best there are `[A]`."""
-    action, learned = int(q_value.argmax()), q_value.any()
-    right = best[action] > best.max() - 1e-6
-    shaft, head = arrow(state, action if learned else None)
+    action, (x, y) = int(q_value.argmax()), GRID.middle(state)
+    shaft, head, right = f"M{x - 1} {y}h2", "", True  # a dot, before anything is known
+    if q_value.any():
+        dx, dy = DIRECTIONS[action]
+        (a, b), (c, d) = (
+            (x + 12 * dx + 7 * by * dy, y + 12 * dy + 7 * by * dx) for by in (-1, 1)
+        )
+        tip = f"{x + 20 * dx} {y + 20 * dy}"
+        shaft, head = f"M{x - 20 * dx} {y - 20 * dy}L{tip}", f"M{a} {b}L{tip}L{c} {d}"
+        right = best[action] > best.max() - 1e-6
     return {
         "shaft d": shaft,
-        "shaft stroke-dasharray": "none" if right or not learned else "5 4",
+        "shaft stroke-dasharray": "none" if right else "5 4",
         "head d": head,
         "number text": f"{q_value.max():.2f}",
     }
-
-
-def arrow(state: int, action: int | None) -> tuple[str, str]:
-    """Shaft and head of an arrow in the middle of a field, or a dot and nothing."""
-    x, y = middle(state)
-    if action is None:
-        return f"M{x - 1} {y}h2", ""
-    dx, dy = DIRECTIONS[action]
-    (a, b), (c, d) = (
-        (x + 12 * dx + 7 * sign * dy, y + 12 * dy + 7 * sign * dx) for sign in (-1, 1)
-    )
-    tip = f"{x + 20 * dx} {y + 20 * dy}"
-    return f"M{x - 20 * dx} {y - 20 * dy}L{tip}", f"M{a} {b}L{tip}L{c} {d}"
-
-
-def middle(state: int) -> tuple[int, int]:
-    """Pixels of the middle of a field."""
-    row, column = divmod(state, 4)
-    return LEFT + SIDE // 2 + SIDE * column, TOP + SIDE // 2 + SIDE * row

@@ -1,8 +1,7 @@
 """Chapter 17's figure: a reader's algorithm beside the library's, by how many seeds.
 
-Nothing is trained here: the runs are those of
-`docs/results/comparing-munchausen.json`, which
-`benchmarks/figures/munchausen.py` has measured.
+Nothing is trained here: the runs are those of `docs/results/comparing-munchausen.json`,
+which `benchmarks/figures/munchausen.py` has measured.
 """
 
 from typing import Any
@@ -20,7 +19,6 @@ SIDES = {"munchausen": "mine", "dqn": "ours"}
 """Side -> its class in `mine_and_ours.svg`, whose axes are these."""
 ACROSS, UP = Scale(0, 1, 40, 330), Scale(0, 500, 250, 22)
 DIFFERENCE = Scale(-120, 120, 250, 22)
-BAR = 394  # where the difference stands
 
 
 def figure() -> dict[str, Any]:
@@ -45,15 +43,15 @@ def figure() -> dict[str, Any]:
 
 def frame(runs: list[dict[str, Any]], group: str) -> Frame:
     """What is known from some runs."""
-    bands, lines = {}, {}
+    count, bands, lines = len(runs), {}, {}
     for side, name in SIDES.items():
         curves = np.array([run["curves"][side] for run in runs])[..., 1].T
         steps = np.arange(1, len(curves) + 1) / len(curves)
-        band, mean = fan(steps, interval(curves), iqm(curves), ACROSS, UP)
-        bands[f"band-{name} d"], lines[f"line-{name} d"] = band, mean
+        bands[f"band-{name} d"], lines[f"line-{name} d"] = fan(
+            steps, interval(curves), iqm(curves), ACROSS, UP
+        )
     of = {side: np.array([run["scores"][side] for run in runs]) for side in SIDES}
     apart, low, high = map(float, difference(of["munchausen"], of["dqn"]))
-    count = len(runs)
     decision = "better" if low > 0 else "worse" if high < 0 else "not decided"
     told = f", 95 % interval {low:+.0f} to {high:+.0f}: {decision}"
     said = (
@@ -61,15 +59,12 @@ def frame(runs: list[dict[str, Any]], group: str) -> Frame:
         f" DQN {iqm(of['dqn']):.0f}, difference {apart:+.0f}"
         f"{told if count > 1 else SILENT}."
     )
+    # What is far off is just outside.
+    at, begin, end = (DIFFERENCE(min(max(x, -126), 126)) for x in (apart, low, high))
     return {
         **bands,
         **lines,
-        "between d": f"M{BAR} {level(low)}V{level(high)}" if count > 1 else "",
-        "apart cy": level(apart),
+        "between d": f"M394 {begin}V{end}" if count > 1 else "",
+        "apart cy": at,
         "says text": svg.minus(said),
     }
-
-
-def level(apart: float) -> float:
-    """Pixels of a difference; what is far off is just outside."""
-    return DIFFERENCE(min(max(apart, -126), 126))

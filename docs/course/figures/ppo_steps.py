@@ -137,10 +137,10 @@ def drawing(
         svg.curves(
             ("blue dashed", "ink"),
             STEPS,
-            [[moment[i] for moment in of] for of in found.values()],
-            ALONG[i - 1],
-            UP[i - 1],
+            [[getattr(moment, name) for moment in of] for of in found.values()],
+            along,
+            up,
         )
-        for i in (1, 2)
+        for name, along, up in zip(("promise", "worth"), ALONG, UP, strict=True)
     )
     return svg.drawn("ppo_steps", dots=dots, promise=promise, worth=worth)

@@ -85,46 +85,46 @@ def figure() -> dict[str, Any]:
     """All frames: an epsilon and a schedule each."""
     success = guides()
     regrets = {name: played(success, EPSILONS, end) for name, end in SCHEDULES.items()}
+
+    def frame(epsilon: float, name: str) -> Frame:
+        regret = regrets[name][:, EPSILONS.index(epsilon)]
+        sums, best = regret.cumsum(0), (regret[-EARLY:] == 0).mean()
+        mean = sums.mean(1)
+        return {
+            "run d": [grown(sums[:, run]) for run in range(SHOWN)],
+            "mean d": grown(mean),
+            "now d": f"M{ROOT(epsilon**0.5)} 264V392",
+            "curves visibility": svg.visible(name == other for other in SCHEDULES),
+            "says text": f"ε = {epsilon:g}, {name}: regret {mean[EARLY - 1]:.0f} after"
+            f" {EARLY}, {mean[-1]:.0f} after 1 000 crossings; best guide in"
+            f" {100 * best:.0f} % of the last {EARLY}.",
+        }
+
     return svg.figure(
         size=(480, 430),
-        svg=svg.drawn("regret", curves="".join(map(curves, regrets.values()))),
+        svg=drawing(regrets),
         controls={
-            "ε": {f"{epsilon:g}": (i, epsilon) for i, epsilon in enumerate(EPSILONS)},
+            "ε": svg.labelled(EPSILONS, "g"),
             "schedule": svg.labelled(SCHEDULES),
         },
         start=("0.02", "constant"),
-        frame=lambda of, name: frame(regrets[name][:, of[0]], of[1], name),
+        frame=frame,
     )
 
 
-def frame(regret: np.ndarray, epsilon: float, name: str) -> Frame:
-    """One choice, from the regret `[STEPS, RUNS]` of its epsilon."""
-    sums = regret.cumsum(0)
-    mean, best = sums.mean(1), (regret[-EARLY:] == 0).mean()
-    said = (
-        f"ε = {epsilon:g}, {name}: regret {mean[EARLY - 1]:.0f} after {EARLY},"
-        f" {mean[-1]:.0f} after 1 000 crossings; best guide in {100 * best:.0f} % of"
-        f" the last {EARLY}."
-    )
-    return {
-        "run d": [grown(sums[:, run]) for run in range(SHOWN)],
-        "mean d": grown(mean),
-        "now d": f"M{ROOT(epsilon**0.5)} 264V392",
-        "curves visibility": svg.visible(name == other for other in SCHEDULES),
-        "says text": said,
-    }
-
-
-def curves(regret: np.ndarray) -> str:
-    """Regret per crossing for every epsilon, early and over all."""
-    means = regret[:EARLY].mean((0, 2)), regret.mean((0, 2))
-    roots = [epsilon**0.5 for epsilon in EPSILONS]
-    return svg.tag("g", svg.curves(LOOKS, roots, means, ROOT, RATE), class_="curves")
+def drawing(regrets: dict[str, np.ndarray]) -> str:
+    """Regret per crossing for every epsilon, early and over all, of each schedule."""
+    roots, groups = [epsilon**0.5 for epsilon in EPSILONS], ""
+    for regret in regrets.values():
+        means = regret[:EARLY].mean((0, 2)), regret.mean((0, 2))
+        curves = svg.curves(LOOKS, roots, means, ROOT, RATE)
+        groups += svg.tag("g", curves, class_="curves")
+    return svg.drawn("regret", curves=groups)
 
 
 def grown(sums: np.ndarray) -> str:
     """A line over the crossings, as far as the axis goes."""
-    points = [(k, sums[k - 1] if k else 0.0) for k in range(0, STEPS + 1, 50)]
+    points = zip(range(0, STEPS + 1, 50), [0.0, *sums[49::50]], strict=True)
     return svg.joined(
         (round(CROSSING(k)), round(REGRET(y))) for k, y in points if y <= REGRET.high
     )

@@ -32,7 +32,9 @@ def frame(run: dict[str, Any]) -> Frame:
     numbers = run["numbers"]
     lines = {
         f"{state} d": [
-            svg.through(run["series"][f"{name}, {state}"], ACROSS, up)
+            svg.curve(
+                *zip(*run["series"][f"{name}, {state}"], strict=True), x=ACROSS, y=up
+            )
             for name in SETTINGS
         ]
         for state, up in (("upright", HIGH), ("falling", LOW))

@@ -36,6 +36,22 @@ def figure() -> dict[str, Any]:
     runs = (svg.curve(marks, of, ACROSS, UP) for of in curves.T)
     lines = "".join(svg.line("run axis", d, stroke_opacity=0.5) for d in runs)
     best = UP(value_iteration(table, GAMMA)[0][0])
+
+    def frame(count: int, group: int) -> Frame:
+        known = drawn_seeds(RUNS, count, group)
+        of = curves[:, known]
+        (low, high), middle = interval(of), iqm(of)
+        band, mean = fan(marks, (low, high), middle, ACROSS, UP)
+        kind = "95 % interval" if count >= 3 else "least and greatest"
+        told = f", {kind} {low[-1]:.2f} to {high[-1]:.2f}" if count > 1 else SILENT
+        return {
+            "run visibility": svg.visible(run in known for run in range(RUNS)),
+            "band d": band,
+            "iqm d": mean,
+            "says text": f"{counted(count)}, group {GROUPS[group]}: after 10 000 steps"
+            f" {middle[-1]:.2f}{told}.",
+        }
+
     return svg.figure(
         size=(480, 310),
         svg=svg.drawn("seed_fan", best=best, runs=lines),
@@ -44,9 +60,7 @@ def figure() -> dict[str, Any]:
             "which": {name: i for i, name in enumerate(GROUPS)},
         },
         start=("5", "one"),
-        frame=lambda count, group: frame(
-            curves, drawn_seeds(RUNS, count, group), GROUPS[group]
-        ),
+        frame=frame,
     )
 
 
@@ -85,18 +99,18 @@ def learned(table: Any) -> np.ndarray:
         agent.counters.sample_step = step
         obs = torch.from_numpy(block + state)
         action, _ = agent.explore(obs)
-        drawn = rng.integers(3, size=len(state))
-        _, after, reward, ended = outcomes[state, action.numpy(), drawn].T
+        at = state, action.numpy(), rng.integers(3, size=len(state))
+        after, reward, ended = (of[at] for of in outcomes)
         parts = {
             "obs": obs,
             "action": action,
             "reward": torch.from_numpy(reward).float(),
-            "next_obs": torch.from_numpy(block + after).long(),
-            "terminated": torch.from_numpy(ended > 0),
+            "next_obs": torch.from_numpy(block + after),
+            "terminated": torch.from_numpy(ended),
         }
         algorithm.learn(TensorDict(parts, [len(state)]))
-        over = (ended > 0) | (age == LIMIT - 1)
-        state, age = np.where(over, 0, after).astype(int), np.where(over, 0, age + 1)
+        over = ended | (age == LIMIT - 1)
+        state, age = np.where(over, 0, after), np.where(over, 0, age + 1)
         if (step + LAKES) % EVERY == 0:
             found.append(worth(table, model.table))
     return np.array(found)
@@ -106,19 +120,3 @@ def worth(table: Any, q_value: torch.Tensor) -> list[float]:
     """What the greedy policy of every block of rows is worth at the start."""
     policies = q_value.view(RUNS, 16, 4).argmax(2).numpy()
     return [float(policy_evaluation(table, of, GAMMA)[0]) for of in policies]
-
-
-def frame(curves: np.ndarray, runs: np.ndarray, group: str) -> Frame:
-    """What is known from some runs."""
-    of, count = curves[:, runs], len(runs)
-    (low, high), middle = interval(of), iqm(of)
-    band, mean = fan(np.linspace(0, 1, len(of)), (low, high), middle, ACROSS, UP)
-    kind = "95 % interval" if count >= 3 else "least and greatest"
-    told = f", {kind} {low[-1]:.2f} to {high[-1]:.2f}" if count > 1 else SILENT
-    return {
-        "run visibility": svg.visible(run in runs for run in range(RUNS)),
-        "band d": band,
-        "iqm d": mean,
-        "says text": f"{counted(count)}, group {group}: after 10 000 steps"
-        f" {middle[-1]:.2f}{told}.",
-    }

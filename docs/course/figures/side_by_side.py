@@ -24,18 +24,13 @@ COUNT = TICKS // ROWS + max(LAGS) + 1  # more rollouts than fit
 SEEDED = np.random.default_rng(39)  # one with which more than a lag of 1 pays
 
 
-class Works(NamedTuple):
-    """Ticks of a step, and of learning from a rollout, for each rollout."""
-
-    step: list[int]
-    learn: list[int]
-
-
-WORKS = {
-    "1 : 3": Works([1] * COUNT, [18] * COUNT),
-    "1 : 1": Works([2] * COUNT, [12] * COUNT),
-    "3 : 1": Works([3] * COUNT, [6] * COUNT),
-    "uneven": Works(
+Works = tuple[list[int], list[int]]
+"""Ticks of a step, and of learning from a rollout, for each rollout."""
+WORKS: dict[str, Works] = {
+    "1 : 3": ([1] * COUNT, [18] * COUNT),
+    "1 : 1": ([2] * COUNT, [12] * COUNT),
+    "3 : 1": ([3] * COUNT, [6] * COUNT),
+    "uneven": (
         SEEDED.choice([1, 1, 4], COUNT).tolist(),
         SEEDED.choice([6, 6, 24], COUNT).tolist(),
     ),
@@ -77,6 +72,7 @@ def side_by_side(works: Works, max_policy_lag: int) -> Played:
     """
     ring = RingPositions(ROWS, (NONE,) * (max_policy_lag + 2))  # as a trainer's ring
     lag, limit, oldest = PolicyLag(0), 0, 0
+    stepping, learning = works
     steps: list[Piece] = []
     learned: list[Piece] = []
     for now in range(TICKS + 1):
@@ -94,11 +90,11 @@ def side_by_side(works: Works, max_policy_lag: int) -> Played:
             if ring.row == ROWS:
                 said, k = lag.report(), len(learned)
                 oldest = max(oldest, int(said["policy_lag_max"]))
-                end = now + works.learn[k]
+                end = now + learning[k]
                 learned.append(Piece(now, end, k, said["policy_lag"]))
         k = len(steps) // ROWS  # the segment that the next step belongs to
         if (not steps or steps[-1].end <= now) and ring.room and k <= limit:
-            steps.append(Piece(now, now + works.step[k], k, lag.newest))
+            steps.append(Piece(now, now + stepping[k], k, lag.newest))
     return Played(merged(steps), learned, oldest)
 
 
@@ -178,12 +174,12 @@ def frame(turn: Played, beside: Played, most: int, room: list[int]) -> Frame:
 
 def drawing(room: list[int]) -> str:
     """Lanes and their names."""
-    parts = []
+    parts = ""
     style = "stroke:var(--md-default-fg-color);stroke-width:0.7;fill-opacity:"
     for i, (top, count) in enumerate(zip(LANES, room, strict=True)):
         look, opacity, name = KINDS[i]
-        parts.append(svg.label(60, top + 15, name, "end"))
+        parts += svg.label(60, top + 15, name, "end")
         lane = svg.box(f"lane-{i} {look}", "", top, "", 22, style=f"{style}{opacity}")
         number = svg.label("", top + 15, anchor="middle", class_=f"number-{i}")
-        parts.append((lane + number) * count)
-    return svg.drawn("side_by_side", lanes="".join(parts))
+        parts += (lane + number) * count
+    return svg.drawn("side_by_side", lanes=parts)

@@ -1,8 +1,7 @@
 """Chapter 14's figure: six silent bugs in PPO, each beside PPO as it is.
 
-Nothing is trained here: the lines are those of
-`docs/results/debugging-cartpole.json`, which
-`benchmarks/figures/debugging.py` has measured.
+Nothing is trained here: the lines are those of `docs/results/debugging-cartpole.json`,
+which `benchmarks/figures/debugging.py` has measured.
 """
 
 import statistics
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 from . import drawing as svg
 from .drawing import Frame, Scale
 
-Line = Sequence[Sequence[float]]
+Line = Sequence[tuple[float, float]]
 """Points `[step, reading]`."""
 
 
@@ -26,27 +25,18 @@ class Reading(NamedTuple):
     when: str = "At the end"
 
 
+KL = "How far an update moves the policy, in nats"
+PROMISE = "The value of the upright pole, less what episodes earned"
 EXPLAINED = "Share of the returns' variance that the critic explains"
 READINGS = {
     "return": Reading("return", (0, 250, 500), 0, "Return of ten evaluation episodes"),
-    "promise": Reading(
-        name="promised",
-        marks=(-60, 0, 60),
-        places=0,
-        says="The value of the upright pole, less what episodes earned",
-    ),
+    "promise": Reading("promised", (-60, 0, 60), 0, PROMISE),
     "entropy": Reading("entropy", (0, 0.35, 0.7), 2, "Entropy of the policy, in nats"),
-    "approx_kl": Reading(
-        name="approx_kl",
-        marks=(0, 0.01, 0.02),
-        places=4,
-        says="How far an update moves the policy, in nats",
-        when="Over the whole run",
-    ),
+    "approx_kl": Reading("approx_kl", (0, 0.01, 0.02), 4, KL, "Over the whole run"),
     "explained variance": Reading("explained_variance", (-1, 0, 1), 1, EXPLAINED),
 }
 """What the buttons are called -> what they show."""
-FOLDERS = tuple(f"broken_{number:02}" for number in range(1, 7))
+FOLDERS = {"PPO": "right"} | {f"{n:02}": f"broken_{n:02}" for n in range(1, 7)}
 STEPS = 30_720
 WIDE, TALL = 128, 96  # of a panel of `six_bugs.svg`, in pixels
 
@@ -65,44 +55,36 @@ def figure() -> dict[str, Any]:
 
 def frame(runs: list[dict[str, Any]], reading: Reading) -> Frame:
     """All panels for one reading."""
-    right = lines(runs, "right", reading)
-    bugs = [lines(runs, folder, reading) for folder in FOLDERS]
+    found = {
+        key: [run["series"][f"{folder}, {reading.name}"] for run in runs]
+        for key, folder in FOLDERS.items()
+    }
+    right, *bugs = found.values()
     low, high, mean = spread(right)
-    panels = svg.each(
-        {
-            "band d": svg.joined(
-                points(high, reading, place) + points(low, reading, place)[::-1]
-            )
-            + "Z",
-            "mean d": svg.joined(points(mean, reading, place)),
-        }
-        for place in range(len(FOLDERS))
-    )
-    bug = [
-        svg.joined(points(of, reading, i)) for i, bug in enumerate(bugs) for of in bug
-    ]
-    found = {"PPO": right, **dict(zip((f[-2:] for f in FOLDERS), bugs, strict=True))}
+    bands, means, lines = [], [], []
+    for place, bug in enumerate(bugs):
+        edges = [*points(high, reading, place), *points(low, reading, place)[::-1]]
+        bands.append(f"{svg.joined(edges)}Z")
+        means.append(svg.joined(points(mean, reading, place)))
+        lines += [svg.joined(points(line, reading, place)) for line in bug]
     said = "; ".join(
-        f"{k}: {number(said_of(of, reading), reading)}" for k, of in found.items()
+        f"{key}: {average(of, reading):z.{reading.places}f}"
+        for key, of in found.items()
     )
     return {
-        **panels,
-        "bug d": bug,
+        "band d": bands,
+        "mean d": means,
+        "bug d": lines,
         "mark text": [f"{mark:g}" for mark in reversed(reading.marks)] * 2,
         "says text": f"{reading.says}. {reading.when}: {said}.",
     }
 
 
-def said_of(of: list[Line], reading: Reading) -> float:
+def average(of: list[Line], reading: Reading) -> float:
     """The mean over all seeds, of the lines' ends or of all their points."""
     at_the_end = reading.when == "At the end"
     kept = [line[-1:] if at_the_end else line for line in of]
     return statistics.mean(y for line in kept for _, y in line)
-
-
-def lines(runs: list[dict[str, Any]], folder: str, reading: Reading) -> list[Line]:
-    """The lines of all seeds."""
-    return [run["series"][f"{folder}, {reading.name}"] for run in runs]
 
 
 def spread(of: list[Line]) -> list[Line]:
@@ -113,28 +95,18 @@ def spread(of: list[Line]) -> list[Line]:
     common = sorted(set.intersection(*map(set, known)))
     columns = [(step, [line[step, i] for line in known]) for step, i in common]
     return [
-        [[step, of_all(column)] for step, column in columns]
+        [(step, of_all(column)) for step, column in columns]
         for of_all in (min, max, statistics.mean)
     ]
 
 
-def corner(place: int) -> tuple[int, int]:
-    """The upper left corner of a panel, in pixels."""
-    return 40 + place % 3 * (WIDE + 14), 24 + place // 3 * (TALL + 40)
-
-
 def points(of: Line, reading: Reading, place: int) -> list[tuple[float, float]]:
     """Pixels of a line's points; what is far outside is just outside."""
-    (x, y), (low, _, high) = corner(place), reading.marks
+    x, y = 40 + place % 3 * (WIDE + 14), 24 + place // 3 * (TALL + 40)
+    low, _, high = reading.marks
     across, up = Scale(0, STEPS, x, x + WIDE), Scale(low, high, y + TALL, y)
     edge = 0.2 * (high - low)
     return [
         (across(min(step, STEPS)), up(min(max(value, low - edge), high + edge)))
         for step, value in of
     ]
-
-
-def number(value: float, reading: Reading) -> str:
-    """A number in words; no minus before a zero."""
-    text = f"{value:.{reading.places}f}"
-    return text.lstrip("-") if float(text) == 0 else text

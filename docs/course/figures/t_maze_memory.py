@@ -1,8 +1,7 @@
 """Chapter 12's figure: what a trained LSTM holds of the T-maze's signpost.
 
 Nothing is trained here: the numbers are those of the first seed in
-`docs/results/ppo_lstm-signpost.json`; `benchmarks/figures/signpost.py`
-measured them.
+`docs/results/ppo_lstm-signpost.json`; `benchmarks/figures/signpost.py` measured them.
 """
 
 from collections.abc import Sequence
@@ -11,7 +10,6 @@ from typing import Any
 from . import drawing as svg
 from .drawing import Frame, Scale
 
-CHOICES = ("kept", "exchanged", "emptied", "before training")
 AT = 5
 """Observations after which the memory is changed."""
 ROWS = 4
@@ -23,53 +21,48 @@ CHANCE = Scale(0, 1, 322, 270)
 
 
 def figure() -> dict[str, Any]:
-    """All frames: what is done to the memory, and the network before training."""
+    """All frames: what is done to the memory, and the network before training.
+
+    Of each memory is known what was measured in it, `[T][2]`: of each step and way.
+    """
     details = svg.measured("ppo_lstm-signpost")["runs"][0]["details"]
+    memories = {
+        "kept": details["trained"],
+        # The corridor looks alike in both walks: with the memory of the other, a walk
+        # goes on as the other one does.
+        "exchanged": {
+            name: steps[:AT] + [step[::-1] for step in steps[AT:]]
+            for name, steps in details["trained"].items()
+        },
+        "emptied": details["emptied"],
+        "before training": details["untrained"],
+    }
+    known = [way for of in memories.values() for step in of["cells"] for way in step]
+    most = max(abs(cell) for way in known for cell in way[:ROWS])
+
+    def frame(choice: str) -> Frame:
+        cells, turns = memories[choice]["cells"], memories[choice]["north"]
+        ends = "At the junction it turns north in {:.0%} where the signpost said north"
+        ends += " and in {:.0%} where the signpost said south."
+        return {
+            "name text": [f"cell {cell}" for cell in details["cells"][:ROWS]],
+            "cell d": [
+                over_steps([level(step[way][row] / most) for step in cells])
+                for row, level in enumerate(LEVELS)
+                for way in (0, 1)
+            ],
+            "turn d": [over_steps([CHANCE(of[way]) for of in turns]) for way in (0, 1)],
+            "change visibility": svg.visible([choice in ("exchanged", "emptied")]),
+            "says text": ends.format(*turns[-1]).replace("%", " %"),
+        }
+
     return svg.figure(
         size=(480, 350),
         svg=svg.drawn("t_maze_memory"),
-        controls={"memory": svg.labelled(CHOICES)},
+        controls={"memory": svg.labelled(memories)},
         start=("kept",),
-        frame=lambda choice: frame(details, choice),
+        frame=frame,
     )
-
-
-def frame(details: dict[str, Any], choice: str) -> Frame:
-    """Both walks, with one change of the memory."""
-    cells, turns = (walks(details, choice, name) for name in ("cells", "north"))
-    known = [walks(details, any_choice, "cells") for any_choice in CHOICES]
-    most = max(abs(c) for of in known for two in of for way in two for c in way[:ROWS])
-    ends = [
-        f"{100 * p:.0f} % where the signpost said {way}"
-        for p, way in zip(turns[-1], ("north", "south"), strict=True)
-    ]
-    return {
-        "name text": [f"cell {cell}" for cell in details["cells"][:ROWS]],
-        "cell d": [
-            over_steps([LEVELS[row](step[way][row] / most) for step in cells])
-            for row in range(ROWS)
-            for way in (0, 1)
-        ],
-        "turn d": [over_steps([CHANCE(step[way]) for step in turns]) for way in (0, 1)],
-        "change visibility": svg.visible([choice in ("exchanged", "emptied")]),
-        "says text": f"At the junction it turns north in {' and in '.join(ends)}.",
-    }
-
-
-def walks(details: dict[str, Any], choice: str, name: str) -> list[Any]:
-    """What was measured, `[T][2]`: of each step and way.
-
-    The corridor looks alike in both walks. So with the memory of the other, a walk goes
-    on as the other one does.
-    """
-    if choice == "before training":
-        return details["untrained"][name]
-    if choice == "emptied":
-        return details["emptied"][name]
-    steps = details["trained"][name]
-    if choice == "exchanged":
-        return steps[:AT] + [step[::-1] for step in steps[AT:]]
-    return steps
 
 
 def over_steps(heights: Sequence[float]) -> str:

@@ -79,25 +79,42 @@ def place(batch: TensorDict, mine: dict[str, Any]) -> int | None:
     return int(same.nonzero()[0]) if same.any() else None
 
 
-STATIONS = ("observation", "tensor", "Q(s, ·)", "action", "answer", "row", "batch")
-STATIONS += ("target", "log")
-WORLDS = ("frozen lake, a table", "CartPole, a network")
+STATIONS = {
+    "observation": "the environments give NumPy arrays, a row for each.",
+    "tensor": "the agent makes tensors of them, on the model's device.",
+    "Q(s, ·)": "the model answers with numbers, and chooses nothing.",
+    "action": "the agent chooses, explores now and then, and gives NumPy back.",
+    "answer": "the environments answer; next_obs is where the action led.",
+    "row": "the collector writes all of it into a row of the buffer.",
+    "batch": "agent.learn hands a batch to the algorithm, on its device.",
+    "target": "the algorithm says where the model should have been.",
+    "log": "the trainer yields a log, and waits for your loop.",
+}
 
 
 def figure() -> dict[str, Any]:
     """All frames: a world and a station each."""
-    ways = [told(lake()), told(cart())]
+    trainers = {"frozen lake, a table": lake(), "CartPole, a network": cart()}
+    ways = {world: told(trainer) for world, trainer in trainers.items()}
+
+    def frame(world: str, station: int) -> Frame:
+        (kind, holds), says = ways[world][station], [*STATIONS.values()][station]
+        return {
+            "way visibility": svg.visible(i == station for i in range(len(STATIONS))),
+            "form text": kind,
+            "holds text": holds,
+            "says text": f"{station + 1} of {len(STATIONS)}, {world}: {says}",
+        }
+
     return svg.figure(
         size=(480, 330),
         svg=svg.drawn("transition_way"),
         controls={
-            "world": {
-                world: (world, way) for world, way in zip(WORLDS, ways, strict=True)
-            },
+            "world": svg.labelled(ways),
             "station": {f"{i + 1}. {name}": i for i, name in enumerate(STATIONS)},
         },
-        start=(WORLDS[0], "6. row"),
-        frame=lambda of, station: frame(station, *of),
+        start=("frozen lake, a table", "6. row"),
+        frame=frame,
     )
 
 
@@ -120,31 +137,32 @@ def told(trainer: Any) -> list[tuple[str, list[str]]]:
     row, batch, at, log = (mine[name] for name in ("row", "batch", "at", "log"))
     n = ending(row)
     target = trainer.algorithm.td_target(batch)
-    parts = [
-        f"obs {text(row['obs'][n])}, action {text(row['action'][n])},"
-        f" reward {text(row['reward'][n])}",
-        f"next_obs {text(row['next_obs'][n])}, terminated True, truncated False",
-    ]
-    metrics = ", ".join(
-        f"{name}: {float(value):.2g}" for name, value in list(log["logs"].items())[:2]
+    plain = {key: text(row[key][n]) for key in ("obs", "action", "reward", "next_obs")}
+    led = f"next_obs {plain['next_obs']}, terminated True, truncated False"
+    parts = ["obs {obs}, action {action}, reward {reward}".format(**plain), led]
+    first = (
+        ("obs", mine["obs"]),
+        ("obs", mine["tensor"][0]),
+        ("q_value", mine["q_value"]),
+        ("action", mine["action"]),
     )
-    storage = type(trainer.buffer).__name__
-    first = {"obs": mine["obs"], "obs ": mine["tensor"][0]}
-    first |= {"q_value": mine["q_value"], "action": mine["action"]}
-    reward = mine["step"].reward
-    counts = ("log_type", "sample_step", "learn_step")
+    reward, shown = mine["step"].reward, list(log["logs"].items())[:2]
+    metrics = ", ".join(f"{name}: {float(value):.2g}" for name, value in shown)
+    counts = [f"{k}: {log[k]}" for k in ("log_type", "sample_step", "learn_step")]
     ended = f"{text(target[at])}: the reward alone, for the episode terminated"
-    plain = "LogData: a dict of plain numbers and 0-dim tensors"
     return [
-        *((f"{k.strip()}: {form(x)}", [text(x[n]), ""]) for k, x in first.items()),
+        *((f"{name}: {form(data)}", [text(data[n]), ""]) for name, data in first),
         (
             f"reward: {form(reward)}; next_obs, flags likewise",
-            [parts[1], f"reward {text(reward[n])}"],
+            [led, f"reward {text(reward[n])}"],
         ),
-        (f"{storage}: a row, [2] of every entry", parts),
+        (f"{type(trainer.buffer).__name__}: a row, [2] of every entry", parts),
         (f"TensorDict [{len(batch)}], of which it is entry {at}", parts),
         (f"td_target: {form(target)}", [ended, ""]),
-        (plain, [", ".join(f"{k}: {log[k]}" for k in counts), f"logs: {metrics}"]),
+        (
+            "LogData: a dict of plain numbers and 0-dim tensors",
+            [", ".join(counts), f"logs: {metrics}"],
+        ),
     ]
 
 
@@ -159,42 +177,6 @@ def form(data: Any) -> str:
 def text(values: Any) -> str:
     """Numbers with two digits after the point, if they have any."""
     array = np.asarray(values)
-    spec = ".2f" if array.dtype.kind == "f" else ""
-    numbers = [f"{x:{spec}}".replace("-0.00", "0.00") for x in array.reshape(-1)]
-    said = ", ".join(numbers) if array.ndim == 0 else f"[{', '.join(numbers)}]"
-    return svg.minus(said)
-
-
-def frame(station: int, world: str, way: list[tuple[str, list[str]]]) -> Frame:
-    """One station of a transition's way."""
-    kind, holds = way[station]
-    return {
-        "way d": WAYS[station],
-        "form text": kind,
-        "holds text": holds,
-        "says text": f"{station + 1} of {len(STATIONS)}, {world}: {SAYS[station]}",
-    }
-
-
-WAYS = (
-    "M112 76H226m-8 -5l8 5l-8 5",
-    "M226 94H362m-8 -5l8 5l-8 5",
-    "M362 118H226m8 -5l-8 5l8 5",
-    "M226 106H112m8 -5l-8 5l8 5",
-    "M64 120V188m-5 -8l5 8l5 -8",
-    "M146 194h24v26h-24z",
-    "M290 207H330V152m-5 8l5 -8l5 8",
-    "M330 138H362m-8 -5l8 5l-8 5",
-    "M430 160V258m-5 -8l5 8l5 -8",
-)
-SAYS = (
-    "the environments give NumPy arrays, a row for each.",
-    "the agent makes tensors of them, on the model's device.",
-    "the model answers with numbers, and chooses nothing.",
-    "the agent chooses, explores now and then, and gives NumPy back.",
-    "the environments answer; next_obs is where the action led.",
-    "the collector writes all of it into a row of the buffer.",
-    "agent.learn hands a batch to the algorithm, on its device.",
-    "the algorithm says where the model should have been.",
-    "the trainer yields a log, and waits for your loop.",
-)
+    spec = "z.2f" if array.dtype.kind == "f" else ""
+    said = ", ".join(f"{x:{spec}}" for x in array.flat)
+    return svg.minus(f"[{said}]" if array.ndim else said)

@@ -189,17 +189,14 @@ def ending(cells: list[int], goal: int) -> str:
 def drawing(grid: Grid) -> str:
     """One of the grids with its things, each with a rim that shows on any ground."""
     x = grid.left + 3 * SIDE
-    parts = [svg.label(x, 16, anchor="middle", class_="told")]
+    all_of = svg.label(x, 16, anchor="middle", class_="told")
     for corner in map(grid.corner, range(36)):
-        parts.append(svg.box("look shade", *corner, SIDE, SIDE))
-        parts.append(svg.box("axis", *corner, SIDE, SIDE, style="stroke-opacity:.3"))
+        all_of += svg.box("look shade", *corner, SIDE, SIDE)
+        all_of += svg.box("axis", *corner, SIDE, SIDE, style="stroke-opacity:.3")
     for cell, (color, form) in THINGS.items():
         d = "M{} {}".format(*grid.middle(cell)) + OUTLINES[form]
         fill = "rgb({} {} {})".format(*COLORS[color])
-        parts.append(svg.tag("path", d=d, fill=fill, stroke="#fff", stroke_width=1.2))
-    return svg.parts(
-        *parts,
-        svg.line("walk ink line dashed"),
-        svg.dot("ink line", *grid.middle(AGENT), r=13),
-        svg.label(x, TOP + 6 * SIDE + 18, anchor="middle", class_="came"),
-    )
+        all_of += svg.tag("path", d=d, fill=fill, stroke="#fff", stroke_width=1.2)
+    all_of += svg.line("walk ink line dashed")
+    all_of += svg.dot("ink line", *grid.middle(AGENT), r=13)
+    return all_of + svg.label(x, TOP + 6 * SIDE + 18, anchor="middle", class_="came")

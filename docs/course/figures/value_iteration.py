@@ -11,15 +11,15 @@ import numpy as np
 from yieldrl.envs import value_iteration
 
 from . import drawing as svg
-from .drawing import Frame
-from .frozen_lake import GAMMA, LAKE, transitions
+from .drawing import Frame, Grid
+from .frozen_lake import GAMMA, LAKE, thirds, transitions
 
 SWEEPS = [*range(11), 12, 15, 20, 30, 50, 100, 200, 400]
 """Numbers of sweeps that are shown; after them, what an endless number gives."""
 ICE = {"slippery": True, "firm": False}
 FIELDS = [state for state, kind in enumerate(LAKE) if kind in "SF"]
 """Where something can be decided."""
-SIDE, LEFT, TOP = 78, 84, 8  # of a field, and of the lake's corner, as drawn
+GRID = Grid(4, 78, 84, 8)  # as drawn
 
 
 def figure() -> dict[str, Any]:
@@ -43,31 +43,23 @@ class Lake:
     """
 
     def __init__(self, is_slippery: bool) -> None:
-        self.table = transitions(is_slippery=is_slippery)
+        table = transitions(is_slippery=is_slippery)
+        self.outcomes = thirds(table)
         self.values = [np.zeros(16)]
         for _ in range(SWEEPS[-1]):
             self.values.append(self.look_ahead(self.values[-1]).max(1))
-        self.best = value_iteration(self.table, GAMMA)
+        self.best = value_iteration(table, GAMMA)
 
     def look_ahead(self, value: np.ndarray) -> np.ndarray:
         """What each action is worth, `[S, A]`, if the next states are worth `value`."""
-        q_value = np.zeros((16, 4))
-        for state, actions in self.table.items():
-            for action, outcomes in actions.items():
-                for probability, after, reward, ended in outcomes:
-                    future = 0.0 if ended else value[after]
-                    q_value[state, action] += probability * (reward + GAMMA * future)
-        return q_value
+        after, reward, ended = self.outcomes
+        return (reward + GAMMA * value[after] * ~ended).mean(2)
 
     def after(self, count: int | None) -> tuple[np.ndarray, np.ndarray]:
         """Values `[S]`, and what is best by them `[S, A]`; None is the end."""
         value = self.best[0] if count is None else self.values[count]
-        return value, best_actions(self.look_ahead(value))
-
-
-def best_actions(q_value: np.ndarray) -> np.ndarray:
-    """The largest of each row, ties too, beyond rounding: `[S, A]`."""
-    return q_value > q_value.max(1, keepdims=True) - 1e-9
+        q_value = self.look_ahead(value)
+        return value, q_value > q_value.max(1, keepdims=True) - 1e-9  # ties, too
 
 
 def frame(count: int | None, ice: str, lake: Lake) -> Frame:
@@ -94,10 +86,9 @@ def frame(count: int | None, ice: str, lake: Lake) -> Frame:
 
 def arrows(state: int, chosen: np.ndarray) -> str:
     """A path for each action that is chosen, from the middle of the field."""
-    x, y = corner(state)
-    start = f"M{x + SIDE // 2} {y + SIDE // 2 - 6}"
+    x, y = GRID.middle(state)
     pairs = zip(LINES, chosen, strict=True)
-    return "".join(f"{start}{path}" for path, is_chosen in pairs if is_chosen)
+    return "".join(f"M{x} {y - 6}{path}" for path, is_chosen in pairs if is_chosen)
 
 
 LINES = (
@@ -107,9 +98,3 @@ LINES = (
     "v-22m-5 6l5 -6l5 6",
 )
 """Left, down, right and up, in Gymnasium's order."""
-
-
-def corner(state: int) -> tuple[int, int]:
-    """The upper left of a field, in pixels."""
-    row, column = divmod(state, 4)
-    return LEFT + SIDE * column, TOP + SIDE * row
