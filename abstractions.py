@@ -26,14 +26,17 @@ from torch.optim import Optimizer
 
 from yieldrl import envs as environments
 from yieldrl.collectors import mean_episode
-from yieldrl.experiments import agreement, on_ray, parts
-from yieldrl.experiments.run import Run
-from yieldrl.foundations import (
+from yieldrl.core import (
+    AccumulatedStep,
     CheckpointError,
     Config,
     Counters,
+    GradientStep,
+    Loss,
     ObservationActionAdapter,
+    Runtime,
     drawing_from,
+    learning_rates,
     ranks,
     resolve_device,
     restore_generator,
@@ -41,19 +44,14 @@ from yieldrl.foundations import (
     seed_everything,
     set_rng_state,
 )
-from yieldrl.foundations.logs import LogData as LogData
-from yieldrl.foundations.logs import Logs as Logs
-from yieldrl.foundations.logs import LogType as LogType
+from yieldrl.core.gradient_step import apply_gradients, trained_parameters
+from yieldrl.core.logs import LogData as LogData
+from yieldrl.core.logs import Logs as Logs
+from yieldrl.core.logs import LogType as LogType
+from yieldrl.experiments import agreement, on_ray, parts
+from yieldrl.experiments.run import Run
 from yieldrl.networks.dtypes import in_float32
 from yieldrl.networks.train_mode import depends_on_mode, set_train_mode
-from yieldrl.runtime import (
-    AccumulatedStep,
-    GradientStep,
-    Loss,
-    Runtime,
-    learning_rates,
-)
-from yieldrl.runtime.gradient_step import apply_gradients, trained_parameters
 
 
 class Model(nn.Module):

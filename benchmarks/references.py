@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from yieldrl.collectors import evaluate
+from yieldrl.core import derive_seed
 from yieldrl.envs import make_eval
 from yieldrl.envs.names import find_wrappers
-from yieldrl.foundations import derive_seed
 
 from .tasks import TASKS, Reference
 

@@ -16,7 +16,7 @@ import gymnasium
 from yieldrl import exports
 from yieldrl.algorithms import behavior_cloning
 from yieldrl.collectors import evaluate
-from yieldrl.foundations.files import read_file
+from yieldrl.core.files import read_file
 from yieldrl.loggers import record_video
 from yieldrl.loggers.files import write_atomically
 

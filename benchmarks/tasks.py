@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from yieldrl.foundations.files import read_file
+from yieldrl.core.files import read_file
 
 
 @dataclass(frozen=True, kw_only=True)

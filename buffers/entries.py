@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from yieldrl.buffers.spec import Spec, check_memory, entry_bytes
-from yieldrl.foundations import spaces
-from yieldrl.foundations.trees import flatten
+from yieldrl.core import spaces
+from yieldrl.core.trees import flatten
 
 VALID = ("valid",)
 """False marks steps that only reset an environment; if missing, it is True."""

@@ -12,7 +12,7 @@ from gymnasium.spaces import Box
 
 from yieldrl.buffers import pictures
 from yieldrl.buffers.robot_episodes import DataSet, Recording, action_space, entries_of
-from yieldrl.foundations import Utf8Text
+from yieldrl.core import Utf8Text
 
 INFO, STATISTICS = "meta/info.json", "meta/stats.json"
 

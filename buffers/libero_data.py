@@ -11,7 +11,7 @@ from gymnasium.spaces import Box
 
 from yieldrl.buffers.pictures import MISSING
 from yieldrl.buffers.robot_episodes import DataSet, Recording, action_space, entries_of
-from yieldrl.foundations import Utf8Text
+from yieldrl.core import Utf8Text
 
 CAMERAS = {"rgb.agentview": "agentview_rgb", "rgb.wrist": "eye_in_hand_rgb"}
 """Observation name here -> name in the files."""

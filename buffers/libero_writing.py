@@ -11,8 +11,8 @@ from tensordict import TensorDict
 
 from yieldrl.buffers.demonstrations import Demonstrations
 from yieldrl.buffers.libero_data import CAMERAS, import_h5py, upright
-from yieldrl.foundations import spaces
-from yieldrl.foundations.text import decode
+from yieldrl.core import spaces
+from yieldrl.core.text import decode
 
 
 def write_file(file: str | Path, demonstrations: Demonstrations) -> Path:

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from yieldrl.buffers.spec import Spec
 from yieldrl.buffers.storage import Storage
-from yieldrl.foundations import spaces
-from yieldrl.foundations.trees import flatten, nest
+from yieldrl.core import spaces
+from yieldrl.core.trees import flatten, nest
 
 
 class Kept(NamedTuple):

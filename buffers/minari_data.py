@@ -14,8 +14,8 @@ from tensordict import TensorDict
 
 from yieldrl.buffers.demonstrations import Demonstrations
 from yieldrl.buffers.robot_episodes import DataSet
-from yieldrl.foundations import spaces, text
-from yieldrl.foundations.named_code import UntrustedError
+from yieldrl.core import spaces, text
+from yieldrl.core.named_code import UntrustedError
 
 _META = "metadata.json"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.foundations import spaces
+from yieldrl.core import spaces
 
 MISSING = (
     "data sets of demonstrations take a package that is missing ({}): pip install"

@@ -16,7 +16,7 @@ from yieldrl.buffers.spec import (
     transition_spec,
 )
 from yieldrl.buffers.storage import Storage, add_rollout
-from yieldrl.foundations import restore_generator
+from yieldrl.core import restore_generator
 
 
 class ReplayBuffer(SequenceDraws):

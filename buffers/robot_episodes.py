@@ -9,9 +9,9 @@ import torch
 from gymnasium.spaces import Box, Dict
 from tensordict import TensorDict
 
-from yieldrl.foundations import Utf8Text, spaces, text
-from yieldrl.foundations.spaces import Path
-from yieldrl.foundations.trees import nest
+from yieldrl.core import Utf8Text, spaces, text
+from yieldrl.core.spaces import Path
+from yieldrl.core.trees import nest
 
 NO_OP = 1e-4
 """Norm of an action without the gripper's number, below which it is a no-op."""

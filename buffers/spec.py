@@ -8,7 +8,7 @@ import gymnasium as gym
 import psutil
 import torch
 
-from yieldrl.foundations import Utf8Text, spaces
+from yieldrl.core import Utf8Text, spaces
 
 Spec = dict[spaces.Path, tuple[tuple[int, ...], torch.dtype]]
 """Leaf path -> shape of one entry, dtype."""

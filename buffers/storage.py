@@ -11,9 +11,9 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.buffers.entries import Entries, Leaf
-from yieldrl.foundations import spaces
-from yieldrl.foundations.conversion import check_shapes
-from yieldrl.foundations.trees import flatten, nest
+from yieldrl.core import spaces
+from yieldrl.core.conversion import check_shapes
+from yieldrl.core.trees import flatten, nest
 
 
 class Storage(Entries):

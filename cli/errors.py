@@ -26,8 +26,8 @@ def usage_errors() -> Iterator[None]:
     except Exception as error:
         from pydantic import ValidationError
 
+        from yieldrl.core.checked import in_a_line
         from yieldrl.experiments import CheckpointError
-        from yieldrl.foundations.checked import in_a_line
 
         expected = ImportError, MemoryError, OSError, TypeError, ValueError
         if sys.flags.dev_mode or not isinstance(error, (CheckpointError, *expected)):

@@ -16,8 +16,8 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 from yieldrl.cli import catalog
 from yieldrl.cli.run_spec import RunSpec, make_logger
-from yieldrl.foundations.files import YamlLoader, read_file
-from yieldrl.foundations.named_code import refuse_untrusted
+from yieldrl.core.files import YamlLoader, read_file
+from yieldrl.core.named_code import refuse_untrusted
 
 
 @dataclass(frozen=True, kw_only=True)

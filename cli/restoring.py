@@ -13,14 +13,14 @@ from yieldrl.cli.run_spec import (
     importable_from_here,
     refuse_untrusted_run,
 )
-from yieldrl.experiments import CheckpointError, run_files
-from yieldrl.experiments.checkpoint import load_trainer_state
-from yieldrl.foundations.files import read_file
-from yieldrl.foundations.named_code import (
+from yieldrl.core.files import read_file
+from yieldrl.core.named_code import (
     UntrustedError,
     refuse_unless,
     refuse_untrusted,
 )
+from yieldrl.experiments import CheckpointError, run_files
+from yieldrl.experiments.checkpoint import load_trainer_state
 
 
 def last_usable(

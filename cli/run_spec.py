@@ -21,8 +21,7 @@ from torch import nn
 from yieldrl import loggers as all_loggers
 from yieldrl.abstractions import Policy, Trainer
 from yieldrl.cli import catalog
-from yieldrl.experiments import run_files
-from yieldrl.foundations.config_blocks import (
+from yieldrl.core.config_blocks import (
     BLOCKS,
     NAMES,
     VLA,
@@ -33,12 +32,13 @@ from yieldrl.foundations.config_blocks import (
     part,
     to_blocks,
 )
-from yieldrl.foundations.named_code import (
+from yieldrl.core.named_code import (
     is_function_of_user,
     is_known,
     refuse_unless,
     refuse_untrusted,
 )
+from yieldrl.experiments import run_files
 
 DEFAULT = "default"
 """The name of an algorithm's own model."""

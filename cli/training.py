@@ -43,7 +43,7 @@ def train_command(
         prog = f"python -m {trainer_class.__module__.rpartition('.')[0]}"
     with usage_errors():
         from yieldrl.cli import options
-        from yieldrl.foundations.files import to_yaml
+        from yieldrl.core.files import to_yaml
 
         command = options.parse(trainer_class, words, prog or "yieldrl train")
         spec, config = command.spec, command.config
@@ -142,7 +142,7 @@ def _loop(trainer: Any, logged: Any) -> None:
 
 def _first() -> bool:
     """Whether this is the only process, or the first of several that train together."""
-    from yieldrl.foundations import ranks  # imports PyTorch, loaded by now
+    from yieldrl.core import ranks  # imports PyTorch, loaded by now
 
     return ranks().first
 

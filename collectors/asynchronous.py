@@ -15,7 +15,7 @@ from yieldrl.collectors.policy_lag import LagLimit, PolicyLag
 from yieldrl.collectors.protocols import Collector, check_parts
 from yieldrl.collectors.sync import collect
 from yieldrl.collectors.weight_transfer import Weights
-from yieldrl.foundations import defer_keyboard_interrupt
+from yieldrl.core import defer_keyboard_interrupt
 
 
 class AsyncCollector(Collector):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from queue import Empty, SimpleQueue
 
-from yieldrl.foundations import defer_keyboard_interrupt
+from yieldrl.core import defer_keyboard_interrupt
 
 PATIENCE = 5.0  # seconds to wait for the end of a step when stopping
 LONG = 60.0  # seconds after which `wait` warns that it still waits

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from yieldrl.collectors.statistics import ArrayStatistics, TensorStatistics, mean_logs
 from yieldrl.collectors.stepping import Step, named_leaves
-from yieldrl.foundations import ranks, spaces
+from yieldrl.core import ranks, spaces
 
 
 class DistributedStatistics:

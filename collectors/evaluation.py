@@ -11,9 +11,9 @@ from gymnasium.vector import VectorEnv
 from yieldrl import envs as environments
 from yieldrl.collectors.outcomes import Episode, Evaluation, successes, task_names
 from yieldrl.collectors.stepping import Stepper, check_finite
+from yieldrl.core import Config, derive_seed
+from yieldrl.core.conversion import as_array
 from yieldrl.envs.make import check_apart
-from yieldrl.foundations import Config, derive_seed
-from yieldrl.foundations.conversion import as_array
 
 MAX_EPISODE_STEPS = 200_000
 OBJECTS = (Env, VectorEnv)

@@ -12,9 +12,9 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from torch import Tensor
 
 from yieldrl import envs as environments
+from yieldrl.core import spaces
 from yieldrl.envs.names import find_function
 from yieldrl.envs.wrappers import ActionChunks
-from yieldrl.foundations import spaces
 
 Rule = Callable[[VectorEnv[Any, Any, Any], Any], Any]
 """From environments and their observations `[N, ...]` to actions `[N, ...]`."""

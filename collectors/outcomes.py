@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from yieldrl.core.conversion import as_array
 from yieldrl.envs.answers import SUCCESS, succeeded, success_entry
 from yieldrl.envs.autoreset import final_info_entry
-from yieldrl.foundations.conversion import as_array
 
 Episode = tuple[float, int, bool, str]
 """Its return, its length, whether it was a success, and the name of its task."""

@@ -10,12 +10,12 @@ import torch
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
+from yieldrl.core import spaces
+from yieldrl.core.conversion import as_array
 from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.arrays import MisfitError, copied, in_dtype, leaves, replaced
 from yieldrl.envs.autoreset import Step, StepReader
 from yieldrl.envs.serial import SerialVectorEnv
-from yieldrl.foundations import spaces
-from yieldrl.foundations.conversion import as_array
 
 __all__ = ["Step", "Stepper"]
 

@@ -13,9 +13,9 @@ from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors.distributed_statistics import make_statistics, mean_episode
 from yieldrl.collectors.protocols import Collector, check_parts
 from yieldrl.collectors.stepping import Stepper
+from yieldrl.core import spaces
 from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.envs.batched.tree import tree_map
-from yieldrl.foundations import spaces
 
 
 class SyncCollector(Collector):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from yieldrl.foundations import defer_keyboard_interrupt
+from yieldrl.core import defer_keyboard_interrupt
 
 log = logging.getLogger("yieldrl.distributed")
 

@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
+from yieldrl.core import Config
 from yieldrl.distributed.actors import full_store_explained
-from yieldrl.foundations import Config
 
 
 class Cluster:

@@ -9,11 +9,11 @@ from tensordict import TensorDict
 from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.protocols import Collector
 from yieldrl.collectors.sync import collect
+from yieldrl.core import defer_keyboard_interrupt
 from yieldrl.distributed.segments import Segments, saved_segment
 from yieldrl.distributed.worker import Segment
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.envs.batched.tree import tree_map
-from yieldrl.foundations import defer_keyboard_interrupt
 
 
 class RayCollector(Collector):

@@ -12,13 +12,13 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
 from yieldrl import envs as environments
 from yieldrl.collectors.evaluation import OBJECTS, Evaluation, Evaluator, evaluate
+from yieldrl.core import Config, derive_seed, seed_everything
 from yieldrl.distributed.actors import ActorPool
 from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.recipes import AgentRecipe, pickled, wrapped
 from yieldrl.distributed.weights import Weights, learned
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.make import most_eval_envs
-from yieldrl.foundations import Config, derive_seed, seed_everything
 
 
 @dataclass

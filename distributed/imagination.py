@@ -10,11 +10,11 @@ import torch
 from tensordict import TensorDict
 from torch import Generator
 
+from yieldrl.core.conversion import as_array
 from yieldrl.distributed.actors import ActorPool, Call
 from yieldrl.distributed.recipes import AlgorithmRecipe, pickled
 from yieldrl.distributed.weights import Weights, WeightStore, tensors_of
 from yieldrl.envs.batched.tree import tree_map
-from yieldrl.foundations.conversion import as_array
 
 
 class ImaginationRolloutActor:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from yieldrl.core import Config, Counters, seed_everything, spaces
+from yieldrl.core.conversion import as_array
 from yieldrl.distributed.cluster import import_ray
 from yieldrl.distributed.weights import StoredVersion, Weights
 from yieldrl.envs.batched.tree import tree_map
-from yieldrl.foundations import Config, Counters, seed_everything, spaces
-from yieldrl.foundations.conversion import as_array
 
 BATCH_SECONDS = 0.01
 """Seconds that observations wait for those of other workers."""

@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 from tensordict import TensorDict
 from torch import Tensor
 
+from yieldrl.core import Config, defer_keyboard_interrupt, means
+from yieldrl.core.trees import map_tensors
 from yieldrl.distributed.actors import (
     WAIT_SECONDS,
     DeadWorkerError,
@@ -24,8 +26,6 @@ from yieldrl.distributed.trainer_actor import (
     settings_of,
 )
 from yieldrl.distributed.weights import Weights, checksum, learned
-from yieldrl.foundations import Config, defer_keyboard_interrupt, means
-from yieldrl.foundations.trees import map_tensors
 
 log = logging.getLogger("yieldrl.distributed")
 

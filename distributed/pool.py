@@ -8,13 +8,13 @@ import gymnasium as gym
 from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from yieldrl.core import Config, derive_seed
 from yieldrl.distributed.actors import ActorPool, DeadWorkerError
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.inference import DeadInferenceError, InferenceActor
 from yieldrl.distributed.recipes import AgentRecipe, EnvRecipe, pickled
 from yieldrl.distributed.stats import StatsActor
 from yieldrl.distributed.worker import RolloutWorkerActor
-from yieldrl.foundations import Config, derive_seed
 
 
 class WorkerPool(ActorPool):

@@ -11,7 +11,7 @@ import cloudpickle
 from gymnasium.vector import VectorEnv
 
 from yieldrl import envs as environments
-from yieldrl.foundations import Config, derive_seed, seed_everything
+from yieldrl.core import Config, derive_seed, seed_everything
 
 
 @dataclass

@@ -9,14 +9,14 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from yieldrl.core import defer_keyboard_interrupt
+from yieldrl.core.conversion import copied_array
+from yieldrl.core.trees import map_tensors
 from yieldrl.distributed.actors import DeadWorkerError, WorkerError, answer_of
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.recipes import pickled
 from yieldrl.envs.arrays import as_tensors, copied
 from yieldrl.envs.batched.tree import tree_map
-from yieldrl.foundations import defer_keyboard_interrupt
-from yieldrl.foundations.conversion import copied_array
-from yieldrl.foundations.trees import map_tensors
 
 Write = tuple[str, tuple[Any, ...]]
 """The name of a method of the buffer, and its arguments."""

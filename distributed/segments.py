@@ -12,6 +12,8 @@ from torch import Tensor
 
 from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.policy_lag import PolicyLag
+from yieldrl.core import defer_keyboard_interrupt
+from yieldrl.core.trees import map_tensors
 from yieldrl.distributed.actors import (
     WAIT_SECONDS,
     Call,
@@ -23,8 +25,6 @@ from yieldrl.distributed.weights import WeightStore
 from yieldrl.distributed.worker import Segment
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.envs.batched.tree import tree_map
-from yieldrl.foundations import defer_keyboard_interrupt
-from yieldrl.foundations.trees import map_tensors
 
 log = logging.getLogger("yieldrl.distributed")
 

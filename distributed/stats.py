@@ -9,7 +9,7 @@ import numpy as np
 from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.outcomes import successes, task_names
 from yieldrl.collectors.stepping import Step, Stepper
-from yieldrl.foundations.conversion import as_array
+from yieldrl.core.conversion import as_array
 
 WINDOW = 100
 """Number of the latest episodes that means are taken of."""

@@ -12,12 +12,12 @@ from tensordict import TensorDict
 from torch import Tensor
 from torch.optim import Optimizer
 
+from yieldrl.core import ranks, seed_everything
+from yieldrl.core.trees import map_tensors
 from yieldrl.distributed.engines import make_engine
 from yieldrl.distributed.recipes import AlgorithmRecipe
 from yieldrl.distributed.weights import Weights, learned, tensors_of
 from yieldrl.envs.arrays import as_tensors
-from yieldrl.foundations import ranks, seed_everything
-from yieldrl.foundations.trees import map_tensors
 
 PLAIN = (bool, int, float, str, type(None))
 

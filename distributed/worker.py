@@ -13,12 +13,12 @@ import torch
 
 from yieldrl.collectors.acting import VersionedAgent
 from yieldrl.collectors.sync import SyncCollector
+from yieldrl.core import derive_seed
+from yieldrl.core.conversion import copied_array
 from yieldrl.distributed.inference import RemoteAgent
 from yieldrl.distributed.stats import OutcomeStepper
 from yieldrl.distributed.weights import StoredVersion
 from yieldrl.envs.batched.tree import tree_map
-from yieldrl.foundations import derive_seed
-from yieldrl.foundations.conversion import copied_array
 
 
 @dataclass

@@ -7,8 +7,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import Space
 
+from yieldrl.core.conversion import as_array
 from yieldrl.envs.arrays import stacked, truncated_repr
-from yieldrl.foundations.conversion import as_array
 
 NUMBERS = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.bool_})
 """Classes of rewards that need no check."""

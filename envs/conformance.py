@@ -17,11 +17,11 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from yieldrl.core import spaces
+from yieldrl.core.conversion import copied_array
 from yieldrl.envs.arrays import leaves
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.make import check_spaces
-from yieldrl.foundations import spaces
-from yieldrl.foundations.conversion import copied_array
 
 Moment = dict[str, np.ndarray]
 """Results of a step: name such as `obs.image` or `reward` -> array `[N, ...]`."""

@@ -20,6 +20,7 @@ from gymnasium.vector import (
     VectorWrapper,
 )
 
+from yieldrl.core import Config, derive_seed, ranks, spaces
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.masks import ActionMask
@@ -34,7 +35,6 @@ from yieldrl.envs.names import (
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.envs.text import EncodeText, says_text
 from yieldrl.envs.wrappers import BatchWrapper
-from yieldrl.foundations import Config, derive_seed, ranks, spaces
 
 _OF_ARGUMENTS = (
     "unexpected keyword argument",

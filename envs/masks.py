@@ -7,8 +7,8 @@ import numpy as np
 from gymnasium.spaces import Box, Dict
 from gymnasium.utils import RecordConstructorArgs
 
+from yieldrl.core import spaces
 from yieldrl.envs.arrays import ResetResult, StepResult
-from yieldrl.foundations import spaces
 
 MASK = "action_mask"
 """Key of the mask, in observations and in infos."""

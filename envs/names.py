@@ -10,9 +10,9 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 
+from yieldrl.core.files import SUFFIXES, read_file
+from yieldrl.core.named_code import import_named, is_function_of_user
 from yieldrl.envs import atari
-from yieldrl.foundations.files import SUFFIXES, read_file
-from yieldrl.foundations.named_code import import_named, is_function_of_user
 
 Wrap = Callable[[gym.Env], gym.Env]
 

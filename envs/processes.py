@@ -22,6 +22,7 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from gymnasium.vector.async_vector_env import AsyncState, _async_worker
 
+from yieldrl.core import derive_seed, seed_everything
 from yieldrl.envs.answers import (
     Place,
     check_observation,
@@ -30,7 +31,6 @@ from yieldrl.envs.answers import (
     declared_names,
 )
 from yieldrl.envs.arrays import ResetResult, StepResult
-from yieldrl.foundations import derive_seed, seed_everything
 
 PATIENCE = 600.0  # seconds without an answer until an error
 GRACE = 2.0  # seconds to finish a step whose result is not needed

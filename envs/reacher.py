@@ -10,8 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
+from yieldrl.core.text import Utf8Text
 from yieldrl.envs.arrays import ResetResult, StepResult
-from yieldrl.foundations.text import Utf8Text
 
 INSTRUCTION = "touch the red ball"
 SUCCESS_DISTANCE = 0.02  # metres, the radius of the ball in the image

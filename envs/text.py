@@ -6,8 +6,8 @@ import gymnasium as gym
 from gymnasium.spaces import Dict, Text
 from gymnasium.utils import RecordConstructorArgs
 
-from yieldrl.foundations import Utf8Text
-from yieldrl.foundations.text import encoded
+from yieldrl.core import Utf8Text
+from yieldrl.core.text import encoded
 
 
 class EncodeText(gym.ObservationWrapper, RecordConstructorArgs):

@@ -8,8 +8,8 @@ from gymnasium.error import ResetNeeded
 from torch import Tensor
 from torch.nn.functional import pad
 
+from yieldrl.core import Utf8Text
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.foundations import Utf8Text
 
 State = dict[str, Tensor]
 MOST = 999_999  # float32 noise can represent all operands up to here
@@ -38,7 +38,7 @@ class SumsVectorEnv(TorchVectorEnv):
         ValueError: If `max_operand` is out of range.
 
     Example:
-        >>> from yieldrl.foundations.text import decode
+        >>> from yieldrl.core.text import decode
         >>> envs = SumsVectorEnv(2, max_operand=99)
         >>> obs, _ = envs.reset(seed=0)
         >>> decode(obs["prompt"]), decode(envs.expert())
@@ -137,7 +137,7 @@ class StepsVectorEnv(SumsVectorEnv):
         ValueError: If an argument is out of range.
 
     Example:
-        >>> from yieldrl.foundations.text import decode
+        >>> from yieldrl.core.text import decode
         >>> envs = StepsVectorEnv(3)
         >>> obs, _ = envs.reset(seed=0)
         >>> decode(obs["prompt"])[0], decode(envs.expert())[0]

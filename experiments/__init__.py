@@ -3,9 +3,9 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from yieldrl.core import CheckpointError, Config
 from yieldrl.experiments.checkpoint import load_checkpoint, save_checkpoint
 from yieldrl.experiments.run import Run, RunInUseError
-from yieldrl.foundations import CheckpointError, Config
 
 if TYPE_CHECKING:
     from yieldrl.experiments.contract import (

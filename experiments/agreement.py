@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from yieldrl.foundations import CheckpointError, Config, ranks, seed_everything
+from yieldrl.core import CheckpointError, Config, ranks, seed_everything
 
 OWN = ("device", "run_name", "run_root", "threads", "vectorization")
 """Fields of a config that may differ between processes: where and how fast one works,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from yieldrl.core import Config, ranks
 from yieldrl.experiments.run_files import algorithm_name
-from yieldrl.foundations import Config, ranks
 
 
 def is_death_of_learner(error: BaseException) -> bool:

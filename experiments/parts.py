@@ -10,8 +10,7 @@ from torch import nn
 
 from yieldrl import collectors
 from yieldrl.collectors import Collector, Evaluator, SyncCollector
-from yieldrl.experiments import agreement, on_ray, run_files
-from yieldrl.foundations import (
+from yieldrl.core import (
     CheckpointError,
     Config,
     keep_freed_memory,
@@ -19,6 +18,7 @@ from yieldrl.foundations import (
     set_threads,
     spaces,
 )
+from yieldrl.experiments import agreement, on_ray, run_files
 
 
 def checked_config(trainer_class: Any, config: Any, collector: Any) -> Config:

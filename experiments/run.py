@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Self
 
 from filelock import FileLock, Timeout
 
+from yieldrl.core import CheckpointError, Config
+from yieldrl.core.named_code import refuse_untrusted
 from yieldrl.experiments import run_files
 from yieldrl.experiments.checkpoint import load_trainer_state, save_checkpoint
-from yieldrl.foundations import CheckpointError, Config
-from yieldrl.foundations.named_code import refuse_untrusted
 from yieldrl.loggers.files import (
     delete_partial_files,
     naming_failures,

@@ -23,8 +23,8 @@ import torch
 
 import yieldrl
 from yieldrl import loggers
-from yieldrl.foundations.config_blocks import flat, to_blocks
-from yieldrl.foundations.files import read_file, to_yaml
+from yieldrl.core.config_blocks import flat, to_blocks
+from yieldrl.core.files import read_file, to_yaml
 from yieldrl.loggers.files import BEST, place, write_atomically
 
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"

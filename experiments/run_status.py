@@ -6,10 +6,10 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+from yieldrl.core import ranks
+from yieldrl.core.files import read_file
+from yieldrl.core.logs import LogData
 from yieldrl.experiments import run, run_files
-from yieldrl.foundations import ranks
-from yieldrl.foundations.files import read_file
-from yieldrl.foundations.logs import LogData
 from yieldrl.loggers import list_checkpoints
 from yieldrl.loggers.files import place, write_atomically
 from yieldrl.loggers.windowed_means import read

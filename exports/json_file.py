@@ -28,9 +28,9 @@ from yieldrl.algorithms import (
     sac_discrete,
 )
 from yieldrl.algorithms.dueling_dqn.algorithm import DuelingHead
+from yieldrl.core import Utf8Text, spaces
+from yieldrl.core.running_statistics import EPSILON
 from yieldrl.exports.json_policy import FORMAT, VERSION, JsonPolicy
-from yieldrl.foundations import Utf8Text, spaces
-from yieldrl.foundations.running_statistics import EPSILON
 from yieldrl.loggers.files import write_atomically
 from yieldrl.networks import MLP, DictEncoder, NatureCNN, ObservationNormalizer
 from yieldrl.networks.layers import ACTIVATIONS

@@ -14,10 +14,10 @@ from gymnasium.spaces import Dict
 from torch import Tensor, nn
 
 from yieldrl.abstractions import Agent, Algorithm
+from yieldrl.core import spaces
+from yieldrl.core.files import write_whole
+from yieldrl.core.trees import nest
 from yieldrl.exports.json_file import NotExportableError, refuse_memory
-from yieldrl.foundations import spaces
-from yieldrl.foundations.files import write_whole
-from yieldrl.foundations.trees import nest
 
 
 def write_onnx(agent: Agent, path: str | Path) -> Path:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from yieldrl.foundations import ranks
+from yieldrl.core import ranks
 
 
 def discounted_returns(

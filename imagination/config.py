@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl import foundations
-from yieldrl.foundations import (
+from yieldrl import core
+from yieldrl.core import (
     BatchSize,
     Coefficient,
     Count,
@@ -16,7 +16,7 @@ from yieldrl.foundations import (
     UnitInterval,
     Widths,
 )
-from yieldrl.foundations.checked import Checked
+from yieldrl.core.checked import Checked
 from yieldrl.functional import linear
 
 
@@ -47,7 +47,7 @@ Members = Annotated[int, Field(ge=1, le=100)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImaginationConfig(ImaginationActorsConfig, foundations.Config):
+class ImaginationConfig(ImaginationActorsConfig, core.Config):
     """Fields of algorithms that imagine branches with an ensemble."""
 
     model_every: Steps = 250
@@ -123,7 +123,7 @@ class ImaginationConfig(ImaginationActorsConfig, foundations.Config):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LatentConfig(foundations.Config):
+class LatentConfig(core.Config):
     """The sizes of `LatentModel`, and the batches it learns from."""
 
     memory_size: Count = 128

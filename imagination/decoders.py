@@ -9,7 +9,7 @@ import torch
 from gymnasium.spaces import Dict
 from torch import Tensor, nn
 
-from yieldrl.foundations import Utf8Text
+from yieldrl.core import Utf8Text
 from yieldrl.imagination.outcomes import symlog
 from yieldrl.networks import MLP, DictEncoder, NatureCNN
 from yieldrl.networks.encoder import Encoder

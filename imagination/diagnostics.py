@@ -9,7 +9,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.foundations.logs import Logs
+from yieldrl.core.logs import Logs
 from yieldrl.imagination.outcomes import recall_of_ends
 from yieldrl.imagination.rollout import WorldModel
 

@@ -11,7 +11,7 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from yieldrl.foundations.logs import Logs
+from yieldrl.core.logs import Logs
 from yieldrl.imagination.outcomes import outcome_head, soft_clamp
 from yieldrl.imagination.rollout import Prediction, WorldModel
 from yieldrl.networks import EnsembleMLP

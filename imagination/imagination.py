@@ -9,8 +9,8 @@ from tensordict import TensorDict
 from torch import Generator, Tensor
 
 from yieldrl.buffers import ImaginationBuffer, ReplayBuffer
-from yieldrl.foundations import derive_seed, restore_generator
-from yieldrl.foundations.logs import Logs
+from yieldrl.core import derive_seed, restore_generator
+from yieldrl.core.logs import Logs
 from yieldrl.imagination.diagnostics import (
     ExploitationWatch,
     k_step_errors,

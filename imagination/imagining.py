@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.buffers import Minibatches
-from yieldrl.foundations import derive_seed
+from yieldrl.core import derive_seed
 from yieldrl.imagination.imagination import Imagination
 from yieldrl.imagination.rollout import imagine, imagined_return
 from yieldrl.imagination.world_learning import WorldLearning

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from yieldrl.buffers.minibatches import transitions
-from yieldrl.foundations.conversion import from_zero
-from yieldrl.foundations.logs import Logs
+from yieldrl.core.conversion import from_zero
+from yieldrl.core.logs import Logs
 from yieldrl.imagination.config import LatentConfig
 from yieldrl.imagination.decoders import make_decoder
 from yieldrl.imagination.outcomes import outcome_head, recall_of_ends, symlog

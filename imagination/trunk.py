@@ -7,7 +7,7 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 from torch.nn import functional
 
-from yieldrl.foundations.logs import Logs
+from yieldrl.core.logs import Logs
 from yieldrl.imagination.diagnostics import followed
 from yieldrl.imagination.outcomes import outcome_head
 from yieldrl.imagination.rollout import Prediction, WorldModel

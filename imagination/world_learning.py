@@ -8,11 +8,10 @@ from torch import Tensor, nn
 
 from yieldrl.abstractions import Algorithm, Logs
 from yieldrl.buffers import ReplayBuffer, transitions
-from yieldrl.foundations import derive_seed
+from yieldrl.core import GradientStep, JointStep, derive_seed
 from yieldrl.imagination.diagnostics import outcome_errors
 from yieldrl.imagination.trunk import TrunkWorld, change_errors
 from yieldrl.networks.dtypes import in_float32
-from yieldrl.runtime import GradientStep, JointStep
 
 STEP = ("obs", "next_obs", "action", "reward", "terminated", "truncated", "valid")
 

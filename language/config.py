@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.foundations.checked import Checked
+from yieldrl.core.checked import Checked
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from yieldrl.foundations import Utf8Text
-from yieldrl.foundations.text import decode
+from yieldrl.core import Utf8Text
+from yieldrl.core.text import decode
 from yieldrl.vla.backends.transformers_policy import pretrained
 from yieldrl.vla.files import model_folder, require
 

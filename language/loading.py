@@ -4,7 +4,7 @@ from typing import Any
 
 import gymnasium
 
-from yieldrl.foundations import Utf8Text
+from yieldrl.core import Utf8Text
 from yieldrl.language.characters import Characters
 from yieldrl.language.config import LanguageConfig, language_config_of
 from yieldrl.language.policy import TokenPolicy, text_spaces

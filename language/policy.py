@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from yieldrl.abstractions import Model, Policy
-from yieldrl.foundations import Utf8Text
-from yieldrl.foundations.seeding import is_traced
+from yieldrl.core import Utf8Text
+from yieldrl.core.seeding import is_traced
 from yieldrl.functional import tempered
 from yieldrl.language.sampling import entropy_of, until_end
 from yieldrl.networks import Categorical
@@ -195,5 +195,5 @@ def text_spaces(
     raise TypeError(
         "a policy that writes reads Dict(prompt=Utf8Text(P)), and writes a Utf8Text(L)"
         f"; got {observation_space} and {action_space}: give the environment such"
-        " spaces, of yieldrl.foundations.Utf8Text"
+        " spaces, of yieldrl.core.Utf8Text"
     )

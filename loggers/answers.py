@@ -30,7 +30,7 @@ def latest_answer(trainer: Any) -> Shown | None:
     buffer: Any = getattr(trainer, "buffer", None)
     if not writes(trainer) or not hasattr(buffer, "rollout") or len(buffer) == 0:
         return None
-    from yieldrl.foundations.text import decode
+    from yieldrl.core.text import decode
 
     rollout = buffer.rollout()
     if "log_prob" not in set(rollout.keys()):  # actions of an expert
@@ -62,7 +62,7 @@ def now_and_then(trainer: Any) -> Callable[[], dict[str, Any] | None]:
 
 def writes(trainer: Any) -> bool:
     """Whether the actions of a trainer's environments are text."""
-    from yieldrl.foundations import Utf8Text
+    from yieldrl.core import Utf8Text
 
     space = getattr(getattr(trainer, "envs", None), "single_action_space", None)
     return isinstance(space, Utf8Text)

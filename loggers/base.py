@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 if TYPE_CHECKING:
-    from yieldrl.foundations.logs import LogData
+    from yieldrl.core.logs import LogData
 
 Stream = Generator["LogData", None, None]
 Target = TypeVar("Target")
@@ -80,7 +80,7 @@ class Logger(ABC):
 
     def wrap(self, trainer: Any, logs: Stream) -> Stream:
         """Call `run`, and always close the wrapped generator after it."""
-        from yieldrl.foundations import ranks  # imports PyTorch, which is loaded by now
+        from yieldrl.core import ranks  # imports PyTorch, which is loaded by now
 
         at_work = self.steers or ranks().first
         try:

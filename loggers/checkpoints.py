@@ -18,7 +18,7 @@ from yieldrl.loggers.files import BEST
 from yieldrl.loggers.windowed_means import read
 
 if TYPE_CHECKING:
-    from yieldrl.foundations.logs import LogData
+    from yieldrl.core.logs import LogData
 
 FOLDER, INDEX = "checkpoints", "checkpoints.json"
 _NAME = re.compile(r"step_(\d+)\.pt")

@@ -75,7 +75,7 @@ def append(path: Path, data: bytes, header: bytes = b"") -> None:
 
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file atomically: unchanged if killed, or after a WriteError."""
-    from yieldrl.foundations.files import write_whole  # imports torch
+    from yieldrl.core.files import write_whole  # imports torch
 
     with naming_failures(path):
         write_whole(path, text.encode())

@@ -12,7 +12,7 @@ from yieldrl.loggers.base import Logger, Stream, in_notebook
 from yieldrl.loggers.windowed_means import read
 
 if TYPE_CHECKING:
-    from yieldrl.foundations.logs import LogData
+    from yieldrl.core.logs import LogData
 
 _SHOWN = {"collect": "episode_return", "evaluate": "evaluation"}
 _ON_RAY = "workers", "policy_lag"

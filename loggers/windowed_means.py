@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from yieldrl.foundations.logs import LogData
+    from yieldrl.core.logs import LogData
 
 _CHUNK = 1024  # logs that are stored before they are summed, in long windows
 

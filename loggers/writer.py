@@ -13,7 +13,7 @@ from yieldrl.loggers.base import Logger, Stream, check_whole
 from yieldrl.loggers.windowed_means import Row, WindowedMeans
 
 if TYPE_CHECKING:
-    from yieldrl.foundations.logs import LogData
+    from yieldrl.core.logs import LogData
 
 POINTS = 1000  # per curve by default, for runs of any length
 

@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from yieldrl.foundations import spaces
+from yieldrl.core import spaces
 
 
 class Distribution(Protocol):

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from torch import Tensor, nn
 from torch.nn import functional
 
-from yieldrl.foundations import Utf8Text, spaces
+from yieldrl.core import Utf8Text, spaces
 from yieldrl.networks.layers import orthogonal
 
 

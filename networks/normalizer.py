@@ -9,9 +9,9 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from yieldrl.foundations import spaces
-from yieldrl.foundations.ranks import ranks
-from yieldrl.foundations.running_statistics import scale, standardize, update_moments
+from yieldrl.core import spaces
+from yieldrl.core.ranks import ranks
+from yieldrl.core.running_statistics import scale, standardize, update_moments
 from yieldrl.networks.encoder import DictEncoder
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from torch import nn
 
-from yieldrl.foundations.text import listed
+from yieldrl.core.text import listed
 
 
 def depends_on_mode(model: nn.Module) -> bool:

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl import foundations, functional
-from yieldrl.foundations import (
+from yieldrl import core, functional
+from yieldrl.core import (
     BatchSize,
     Steps,
     StepsOrZero,
@@ -16,7 +16,7 @@ from yieldrl.foundations import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class OffPolicyConfig(foundations.Config):
+class OffPolicyConfig(core.Config):
     """Common fields of methods that learn from a replay buffer."""
 
     num_envs: int = 1
@@ -61,9 +61,7 @@ class OffPolicyConfig(foundations.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_range(
-            "buffer_size", low=self.num_envs, high=foundations.MAX_TRANSITIONS
-        )
+        self._check_range("buffer_size", low=self.num_envs, high=core.MAX_TRANSITIONS)
 
     def learn_steps_by(self, sample_step: int) -> int:
         """Gradient steps that should have been taken by an environment step."""

@@ -7,14 +7,14 @@ import torch
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from yieldrl import abstractions, foundations
+from yieldrl import abstractions, core
 from yieldrl.abstractions import Logs
-from yieldrl.foundations import UnitInterval, spaces
+from yieldrl.core import UnitInterval, spaces
 from yieldrl.functional import linear
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpsilonConfig(foundations.Config):
+class EpsilonConfig(core.Config):
     """Fields of epsilon-greedy exploration."""
 
     epsilon_start: UnitInterval = 1.0

@@ -9,12 +9,12 @@ from tensordict import TensorDict
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import ReplayBuffer
+from yieldrl.core import derive_seed, means
+from yieldrl.core.conversion import check_shapes
+from yieldrl.core.learning_rates import anneal_before
 from yieldrl.experiments import on_ray
 from yieldrl.experiments.parts import transition_parts
-from yieldrl.foundations import derive_seed, means
-from yieldrl.foundations.conversion import check_shapes
 from yieldrl.off_policy.config import OffPolicyConfig
-from yieldrl.runtime.learning_rates import anneal_before
 
 MAX_ROWS = 128  # most rows of a segment, to limit memory
 

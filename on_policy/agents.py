@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from yieldrl import abstractions
-from yieldrl.foundations import Config, spaces
+from yieldrl.core import Config, in_precision, spaces
 from yieldrl.networks import Memory
 from yieldrl.on_policy.program import write_program
-from yieldrl.runtime import in_precision
 
 
 class RememberingAgent(abstractions.Agent):

@@ -4,15 +4,15 @@ from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
-from yieldrl import foundations
-from yieldrl.foundations import (
+from yieldrl import core
+from yieldrl.core import (
     LogStd,
     Widths,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class ActorCriticConfig(foundations.Config):
+class ActorCriticConfig(core.Config):
     """Which observations the networks read, and how wide they are."""
 
     actor_obs: tuple[str, ...] = ()

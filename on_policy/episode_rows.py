@@ -6,7 +6,7 @@ import torch
 from tensordict import TensorDict, pad
 from torch import Tensor
 
-from yieldrl.foundations import mean_of_all, ranks
+from yieldrl.core import mean_of_all, ranks
 from yieldrl.on_policy.rollouts import CHUNK
 from yieldrl.on_policy.tokens import in_rows
 

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from yieldrl.foundations import spaces
-from yieldrl.foundations.files import write_whole
-from yieldrl.foundations.trees import map_tensors
+from yieldrl.core import spaces
+from yieldrl.core.files import write_whole
+from yieldrl.core.trees import map_tensors
 
 
 class Program(nn.Module):

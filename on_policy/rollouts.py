@@ -7,7 +7,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.foundations import mean_and_std, ranks, spaces
+from yieldrl.core import mean_and_std, ranks, spaces
 from yieldrl.on_policy.tokens import sum_executed
 
 CHUNK = 4096

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from tensordict import TensorDict
 
-from yieldrl.foundations import Utf8Text
+from yieldrl.core import Utf8Text
 
 
 def texts(length: int, *rows: str) -> torch.Tensor:

@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from yieldrl.foundations import Config, compiled
+from yieldrl.core import Config, compiled
 
 pytest_plugins = ["pytester"]
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from yieldrl.algorithms import a2c, ppo
-from yieldrl.foundations import ranks
+from yieldrl.core import ranks
 
 SETTINGS = {"env_id": "yieldrl/CartPole-v1", "num_envs": 2, "num_steps": 8}
 SETTINGS |= {"total_steps": 64, "eval_every": 0}

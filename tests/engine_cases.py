@@ -15,8 +15,8 @@ from torch.distributed.fsdp import FSDPModule
 from two_losses import SIZES, Adapted, Two, adapted_curve, batches, curve
 
 from yieldrl.algorithms import ppo, sac
+from yieldrl.core import ranks
 from yieldrl.distributed.engines import make_engine
-from yieldrl.foundations import ranks
 
 ENGINES = {
     "ddp": ("ddp", 0),

@@ -10,7 +10,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from yieldrl.buffers import ReplayBuffer
-from yieldrl.foundations import means
+from yieldrl.core import means
 
 SMALL = {
     "batch_size": 8,

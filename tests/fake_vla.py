@@ -6,7 +6,7 @@ from gymnasium.spaces import Box, Dict
 from torch import Tensor, nn
 from torch.nn import functional
 
-from yieldrl.foundations import Utf8Text
+from yieldrl.core import Utf8Text
 from yieldrl.vla import VLAConfig, VLAModel
 
 CAMERA = Box(0, 255, (8, 8, 3), np.uint8)

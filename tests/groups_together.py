@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from yieldrl.foundations import ranks
+from yieldrl.core import ranks
 from yieldrl.language import policy_for
 from yieldrl.on_policy.rollouts import evaluate_rollout
 

@@ -19,10 +19,10 @@ from yieldrl.abstractions import Policy
 from yieldrl.algorithms import a2c, dqn, ppo, ppo_lstm, reinforce
 from yieldrl.collectors import Collector
 from yieldrl.collectors.stepping import Stepper
+from yieldrl.core import derive_seed
 from yieldrl.envs import SerialVectorEnv
 from yieldrl.experiments import CheckpointError
 from yieldrl.exports import JsonPolicy, describe
-from yieldrl.foundations import derive_seed
 from yieldrl.networks import Categorical
 
 trainer_of = partial(factories.trainer_of, total_steps=96)

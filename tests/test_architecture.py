@@ -9,40 +9,34 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ALLOWED = {
-    "foundations": "",
-    "functional": "foundations",
-    "envs": "foundations",
-    "networks": "foundations",
-    "buffers": "foundations functional",
-    "loggers": "envs foundations",
-    "runtime": "buffers foundations networks",
-    "collectors": "buffers envs foundations runtime",
-    "distributed": "collectors envs foundations networks runtime",
-    "experiments": "collectors distributed envs foundations loggers networks runtime",
-    "abstractions": "collectors envs experiments foundations networks runtime",
-    "on_policy": (
-        "abstractions buffers collectors foundations functional networks runtime"
-    ),
-    "off_policy": "abstractions buffers experiments foundations functional runtime",
+    "core": "",
+    "functional": "core",
+    "envs": "core",
+    "networks": "core",
+    "buffers": "core functional",
+    "loggers": "core envs",
+    "collectors": "buffers core envs",
+    "distributed": "collectors core envs networks",
+    "experiments": "collectors core distributed envs loggers networks",
+    "abstractions": "collectors core envs experiments networks",
+    "on_policy": "abstractions buffers collectors core functional networks",
+    "off_policy": "abstractions buffers core experiments functional",
     "imagination": (
-        "abstractions buffers experiments foundations functional networks "
-        "on_policy runtime vla"
+        "abstractions buffers core experiments functional networks on_policy vla"
     ),
-    "vla": "abstractions foundations functional networks",
-    "language": "abstractions foundations functional networks vla",
+    "vla": "abstractions core functional networks",
+    "language": "abstractions core functional networks vla",
     "algorithms": (
-        "abstractions buffers collectors envs experiments foundations "
-        "functional imagination language networks off_policy on_policy runtime "
-        "vla"
+        "abstractions buffers collectors core envs experiments functional "
+        "imagination language networks off_policy on_policy vla"
     ),
     "exercises": (
-        "abstractions algorithms buffers collectors envs experiments "
-        "foundations networks"
+        "abstractions algorithms buffers collectors core envs experiments networks"
     ),
-    "exports": "abstractions algorithms foundations loggers networks",
+    "exports": "abstractions algorithms core loggers networks",
     "cli": (
-        "abstractions algorithms collectors exercises experiments exports "
-        "foundations loggers vla"
+        "abstractions algorithms collectors core exercises experiments exports "
+        "loggers vla"
     ),
 }
 """Room -> the rooms that it may import when it runs."""

@@ -20,9 +20,9 @@ from yieldrl.benchmarks.peers import venvs
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 ROOMS = ["algorithms", "buffers", "cli", "collectors", "distributed", "envs"]
-ROOMS += ["exercises", "experiments", "exports", "foundations", "functional"]
+ROOMS += ["exercises", "experiments", "exports", "functional"]
 ROOMS += ["imagination", "language", "loggers", "networks", "off_policy", "on_policy"]
-ROOMS += ["runtime", "vla"]
+ROOMS += ["core", "vla"]
 
 
 def test_every_room_bans_its_bare_import():

@@ -15,7 +15,7 @@ import torch
 
 from yieldrl import cli, loggers
 from yieldrl.algorithms import ppo
-from yieldrl.foundations import ranks
+from yieldrl.core import ranks
 
 COMMAND = (
     "train ppo --env-id yieldrl/CartPole-v1 --total-steps 2048 --num-steps 32"
@@ -84,7 +84,7 @@ def main(folder):
     cli.main(COMMAND.split())
     torch.set_num_threads(1)
     found = {"rank": ranks().rank, "step": one_step(), "run": a_run()}
-    with mock.patch("yieldrl.foundations.compiled.lookup_backend", graphs):
+    with mock.patch("yieldrl.core.compiled.lookup_backend", graphs):
         found["compiled"] = a_run(compile=True)
     torch.save(found, folder / f"{ranks().rank}.pt")
     differing.main(folder / "differing")

@@ -6,7 +6,7 @@ from torch import nn
 from vla_folders import CHUNKS, OBSERVED, seen
 
 from yieldrl.abstractions import Algorithm
-from yieldrl.foundations import Config
+from yieldrl.core import Config
 from yieldrl.vla import VLAConfig, load_vla_model
 
 SIZES = 6, 4

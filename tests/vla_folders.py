@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Dict
 from tensordict import TensorDict
 from torch import nn
 
-from yieldrl.foundations import Utf8Text
+from yieldrl.core import Utf8Text
 from yieldrl.vla.backends.openvla import PROMPT
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig

@@ -7,7 +7,7 @@ from gymnasium import Space
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor
 
-from yieldrl.foundations import spaces
+from yieldrl.core import spaces
 
 
 class ActionLayout(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from yieldrl.foundations import CheckpointError
+from yieldrl.core import CheckpointError
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import existing, read_json, read_state_dict, require
 from yieldrl.vla.lora import adapter_layers, adapters, add_lora

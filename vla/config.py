@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.foundations import LogStd, Plain
-from yieldrl.foundations.checked import Checked
+from yieldrl.core import LogStd, Plain
+from yieldrl.core.checked import Checked
 
 OBSERVATIONS = ("rgb", "depth", "proprio", "language")
 """Observations that a vision-language-action model can read."""

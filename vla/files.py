@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from yieldrl.foundations import CheckpointError
-from yieldrl.foundations.text import listed
+from yieldrl.core import CheckpointError
+from yieldrl.core.text import listed
 
 DOWNLOADED = ["*.json", "*.safetensors", "*--*_checkpoint.pt"]
 """Files to download from the hub; the last pattern matches heads of OpenVLA-OFT."""

@@ -39,7 +39,7 @@ class VLAModelInterface(Protocol):
     | `proprio` | proprioception: joints, gripper ... | `[B, P]` float32 |
     | `language` | the instruction in UTF-8, zeros after it | `[B, S]` uint8 |
 
-    `language` is always there, and `yieldrl.foundations.text.decode` makes strings of
+    `language` is always there, and `yieldrl.core.text.decode` makes strings of
     it. Actions are in the environment's units; choices are whole numbers from zero.
     They are `[B, D]` where one is decided at a time, and chunks `[B, L, D]` where
     several are.

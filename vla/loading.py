@@ -7,7 +7,7 @@ import torch
 from gymnasium.spaces import Dict
 from torch import nn
 
-from yieldrl.foundations import CheckpointError, resolve_device
+from yieldrl.core import CheckpointError, resolve_device
 from yieldrl.networks.dtypes import in_float32
 from yieldrl.vla.actions import action_layout
 from yieldrl.vla.backends import check_options

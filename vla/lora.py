@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from yieldrl.foundations.text import listed
+from yieldrl.core.text import listed
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import require
 from yieldrl.vla.parameter_groups import (

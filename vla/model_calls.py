@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from yieldrl.foundations import drawing_from, spaces
+from yieldrl.core import drawing_from, spaces
 from yieldrl.vla.actions import ActionLayout
 from yieldrl.vla.interface import VLAOutput
 

@@ -9,9 +9,9 @@ from gymnasium.spaces import Dict
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from yieldrl.foundations import Utf8Text, spaces
-from yieldrl.foundations.spaces import Path
-from yieldrl.foundations.trees import nest
+from yieldrl.core import Utf8Text, spaces
+from yieldrl.core.spaces import Path
+from yieldrl.core.trees import nest
 from yieldrl.vla.config import OBSERVATIONS
 from yieldrl.vla.crops import centre_cropped
 from yieldrl.vla.latents import is_latent

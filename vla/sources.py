@@ -8,8 +8,8 @@ from gymnasium import Space
 from gymnasium.spaces import Box
 from torch import Tensor
 
-from yieldrl.foundations import spaces
-from yieldrl.foundations.spaces import UNBOUNDED, Path
+from yieldrl.core import spaces
+from yieldrl.core.spaces import UNBOUNDED, Path
 
 
 class Picture(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.foundations.text import decode
+from yieldrl.core.text import decode
 from yieldrl.vla.files import existing, require
 
 _WORDS = """

@@ -6,8 +6,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from yieldrl.foundations import CheckpointError
-from yieldrl.foundations.text import listed
+from yieldrl.core import CheckpointError
+from yieldrl.core.text import listed
 from yieldrl.vla.files import existing, read_json, require
 
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"

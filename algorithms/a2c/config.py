@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import ppo
-from yieldrl.foundations import LearningRate
+from yieldrl.core import LearningRate
 
 
 @dataclass(frozen=True, kw_only=True)

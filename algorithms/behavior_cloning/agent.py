@@ -10,7 +10,7 @@ from torch import Tensor
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
 from yieldrl.buffers import actions_taken
-from yieldrl.foundations import mean_of_all
+from yieldrl.core import mean_of_all
 
 from .algorithm import Algorithm
 

@@ -8,7 +8,7 @@ from tensordict import TensorDict
 
 from yieldrl.abstractions import LogData
 from yieldrl.algorithms import ppo
-from yieldrl.foundations import ranks
+from yieldrl.core import ranks
 
 from .cloning_config import CloningConfig
 from .trainer import Trainer

@@ -7,7 +7,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import ppo
-from yieldrl.foundations import (
+from yieldrl.core import (
     BatchSize,
     LearningRate,
     Steps,

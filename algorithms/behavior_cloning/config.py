@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.foundations import (
+from yieldrl.core import (
     MAX_TRANSITIONS,
     BatchSize,
     Coefficient,

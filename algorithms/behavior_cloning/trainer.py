@@ -15,9 +15,9 @@ from yieldrl.algorithms.ppo import Model
 from yieldrl.buffers import Demonstrations, Windows, read_dataset, write_dataset
 from yieldrl.collectors import Collector, SyncCollector
 from yieldrl.collectors.expert import Expert, expert_envs, find_rule
+from yieldrl.core import ranks
+from yieldrl.core.conversion import check_shapes
 from yieldrl.envs.wrappers import ActionChunks
-from yieldrl.foundations import ranks
-from yieldrl.foundations.conversion import check_shapes
 from yieldrl.language import writer_or
 
 from .agent import Agent

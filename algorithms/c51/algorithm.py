@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import dqn
-from yieldrl.foundations import MAX_NUMBER
+from yieldrl.core import MAX_NUMBER
 from yieldrl.functional import project
 
 FLOAT32_EPSILON = 2.0**-23  # distance of float32 numbers near 1

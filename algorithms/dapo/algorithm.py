@@ -14,7 +14,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import grpo
-from yieldrl.foundations import Count, Positive, mean_of_all
+from yieldrl.core import Count, Positive, mean_of_all
 from yieldrl.on_policy.rollouts import evaluate_rollout
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.foundations import LearningRate
+from yieldrl.core import LearningRate
 from yieldrl.off_policy import OffPolicyConfig
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms.behavior_cloning.cloning_config import CloningConfig
-from yieldrl.foundations import (
+from yieldrl.core import (
     BatchSize,
     LearningRate,
     Positive,

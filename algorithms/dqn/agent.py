@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.foundations import derive_seed, spaces
+from yieldrl.core import derive_seed, spaces
 from yieldrl.off_policy import EpsilonGreedy
 
 from .algorithm import Algorithm

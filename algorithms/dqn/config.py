@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.foundations import BatchSize, LearningRate, Positive, Steps, Widths
+from yieldrl.core import BatchSize, LearningRate, Positive, Steps, Widths
 from yieldrl.off_policy import EpsilonConfig, OffPolicyConfig
 
 

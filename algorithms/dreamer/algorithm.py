@@ -10,7 +10,7 @@ from torch import Tensor
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
 from yieldrl.buffers import transitions
-from yieldrl.foundations import derive_seed
+from yieldrl.core import derive_seed
 from yieldrl.functional import gae
 from yieldrl.imagination import imagine, imagined_return
 from yieldrl.networks import RunningMean, TargetUpdate

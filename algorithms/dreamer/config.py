@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.foundations import Coefficient, LearningRate, Positive, UnitInterval
+from yieldrl.core import Coefficient, LearningRate, Positive, UnitInterval
 from yieldrl.imagination import LatentConfig
 from yieldrl.off_policy import OffPolicyConfig
 

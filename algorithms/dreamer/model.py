@@ -8,7 +8,7 @@ from gymnasium.spaces import Box
 from torch import Tensor, nn
 
 from yieldrl import abstractions
-from yieldrl.foundations import spaces
+from yieldrl.core import spaces
 from yieldrl.imagination import LatentModel, TwoHot
 from yieldrl.networks import MLP, Distribution, action_size, make_distribution
 

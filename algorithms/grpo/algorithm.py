@@ -11,7 +11,7 @@ from torch import Tensor
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.algorithms import ppo
 from yieldrl.buffers import EpisodeGroups, Minibatches
-from yieldrl.foundations import mean_of_all, ranks
+from yieldrl.core import mean_of_all, ranks
 from yieldrl.functional import centred, group_mean
 from yieldrl.on_policy import in_rows, pad_across_ranks, tokens_taken, where_taken
 from yieldrl.on_policy.episode_rows import counted, evaluate_steps, log_prob_of

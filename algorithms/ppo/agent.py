@@ -5,7 +5,7 @@ from typing import Any
 from torch import Tensor
 
 from yieldrl import abstractions
-from yieldrl.runtime import in_precision
+from yieldrl.core import in_precision
 
 
 class Agent(abstractions.Agent):

@@ -13,8 +13,9 @@ from torch import Tensor
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import Minibatches, transitions
-from yieldrl.foundations import derive_seed, ranks
-from yieldrl.foundations.conversion import check_shapes
+from yieldrl.core import derive_seed, ranks
+from yieldrl.core.conversion import check_shapes
+from yieldrl.core.learning_rates import anneal_before
 from yieldrl.functional import clipped_surrogate, explained_variance, gae
 from yieldrl.networks import RewardScaler, train_mode_concern
 from yieldrl.on_policy.rollouts import (
@@ -24,7 +25,6 @@ from yieldrl.on_policy.rollouts import (
     standardized,
     state_values,
 )
-from yieldrl.runtime.learning_rates import anneal_before
 
 from .config import Config
 

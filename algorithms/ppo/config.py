@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl import foundations
-from yieldrl.foundations import (
+from yieldrl import core
+from yieldrl.core import (
     Coefficient,
     Count,
     LearningRate,
@@ -91,8 +91,8 @@ class Config(ActorCriticConfig):
         if self.num_minibatches > self.batch_size:
             remedy = f"a rollout has only {self.batch_size} transitions"
             raise self.error("num_minibatches", remedy)
-        if self.batch_size > foundations.MAX_TRANSITIONS:
-            most = foundations.MAX_TRANSITIONS // self.num_envs
+        if self.batch_size > core.MAX_TRANSITIONS:
+            most = core.MAX_TRANSITIONS // self.num_envs
             remedy = f"choose at most {most}, or fewer num_envs"
             size = f"rollouts of {self.batch_size} transitions"
             raise self.error(

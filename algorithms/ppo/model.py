@@ -9,7 +9,7 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.foundations import spaces
+from yieldrl.core import spaces
 from yieldrl.networks import (
     MLP,
     Distribution,

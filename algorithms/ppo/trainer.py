@@ -8,10 +8,10 @@ from tensordict import TensorDict
 
 from yieldrl import abstractions, buffers
 from yieldrl.abstractions import LogData, Logs
+from yieldrl.core import means, spaces
+from yieldrl.core.conversion import check_shapes
 from yieldrl.experiments import on_ray
 from yieldrl.experiments.parts import transition_parts
-from yieldrl.foundations import means, spaces
-from yieldrl.foundations.conversion import check_shapes
 
 from .agent import Agent
 from .algorithm import Algorithm

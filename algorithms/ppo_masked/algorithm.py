@@ -14,7 +14,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.foundations import spaces
+from yieldrl.core import spaces
 
 
 @dataclass(frozen=True, kw_only=True)

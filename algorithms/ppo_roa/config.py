@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import ppo
 from yieldrl.algorithms.ppo.config import check_whole_sequences
-from yieldrl.foundations import Coefficient, LearningRate
+from yieldrl.core import Coefficient, LearningRate
 
 from .phases import PHASES
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.algorithms import dqn
 from yieldrl.buffers import PrioritizedReplayBuffer
-from yieldrl.foundations import UnitInterval
+from yieldrl.core import UnitInterval
 from yieldrl.functional import linear
 
 

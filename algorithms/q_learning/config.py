@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.foundations import UnitInterval
+from yieldrl.core import UnitInterval
 from yieldrl.off_policy import EpsilonConfig
 
 

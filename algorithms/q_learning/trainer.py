@@ -7,8 +7,8 @@ from tensordict import TensorDict
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import StepBuffer
+from yieldrl.core import means
 from yieldrl.experiments.parts import transition_parts
-from yieldrl.foundations import means
 from yieldrl.off_policy.trainer import rows_of
 
 from .agent import Agent

@@ -4,12 +4,12 @@ from typing import Any, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from yieldrl import foundations
-from yieldrl.foundations import LearningRate, UnitInterval, Widths
+from yieldrl import core
+from yieldrl.core import LearningRate, UnitInterval, Widths
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(foundations.SyncOnly, foundations.Config):
+class Config(core.SyncOnly, core.Config):
     """REINFORCE; the defaults learn CartPole-v1 in 100 000 steps."""
 
     uncompiled: ClassVar[str | None] = "every batch of episodes has another size"

@@ -6,8 +6,8 @@ from tensordict import TensorDict
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.buffers import EpisodeBuffer
+from yieldrl.core.conversion import check_shapes
 from yieldrl.experiments.parts import transition_parts
-from yieldrl.foundations.conversion import check_shapes
 
 from .agent import Agent
 from .algorithm import Algorithm

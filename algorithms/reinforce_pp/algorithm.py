@@ -7,7 +7,7 @@ Models", arXiv:2501.03262.
 from torch import Tensor
 
 from yieldrl.algorithms import grpo
-from yieldrl.foundations import mean_of_all
+from yieldrl.core import mean_of_all
 
 
 class Algorithm(grpo.Algorithm):

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.foundations import Coefficient, LearningRate, Steps
+from yieldrl.core import Coefficient, LearningRate, Steps
 from yieldrl.off_policy import OffPolicyConfig
 
 

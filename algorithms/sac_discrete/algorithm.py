@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import sac
-from yieldrl.foundations import UnitInterval, Widths, spaces
+from yieldrl.core import UnitInterval, Widths, spaces
 from yieldrl.networks import MLP, Categorical, EnsembleMLP, make_encoder
 
 

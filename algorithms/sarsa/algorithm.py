@@ -14,7 +14,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import q_learning
-from yieldrl.foundations import SyncOnly
+from yieldrl.core import SyncOnly
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ddpg
-from yieldrl.foundations import Steps
+from yieldrl.core import Steps
 from yieldrl.networks import EnsembleMLP
 
 

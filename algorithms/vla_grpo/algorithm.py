@@ -15,7 +15,7 @@ from torch import Tensor
 
 from yieldrl.algorithms import grpo, vla_ppo
 from yieldrl.algorithms.vla_ppo.trainer import in_chunks
-from yieldrl.foundations import Count, LearningRate
+from yieldrl.core import Count, LearningRate
 from yieldrl.functional import share_above
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.parameter_groups import optimizer_groups

@@ -21,8 +21,8 @@ import torch
 
 from yieldrl.benchmarks import results, subprocesses
 from yieldrl.benchmarks.style import COLORS, line
+from yieldrl.core.files import read_file
 from yieldrl.experiments.plot import Curve
-from yieldrl.foundations.files import read_file
 
 from . import sides
 from .sides import SEED, Batch

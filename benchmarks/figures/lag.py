@@ -11,8 +11,8 @@ import numpy as np
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import COLORS, line
 from yieldrl.collectors import SyncCollector
+from yieldrl.core import derive_seed
 from yieldrl.experiments.plot import aggregate
-from yieldrl.foundations import derive_seed
 
 from .corrections import CORRECTIONS, learned, trainer_of
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from yieldrl.foundations.files import read_file
+from yieldrl.core.files import read_file
 
 OURS = "yieldrl"
 

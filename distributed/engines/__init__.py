@@ -8,11 +8,11 @@ from typing import Any
 
 from torch import distributed
 
+from yieldrl.core import Config
 from yieldrl.distributed.engines.base import Engine, EngineStep
 from yieldrl.distributed.engines.ddp import DDPEngine
 from yieldrl.distributed.engines.deepspeed import DeepSpeedEngine
 from yieldrl.distributed.engines.fsdp2 import FSDP2Engine
-from yieldrl.foundations import Config
 
 __all__ = [
     "DDPEngine",

@@ -11,10 +11,9 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
-from yieldrl.foundations import Config, ranks
-from yieldrl.runtime import AccumulatedStep, Loss
-from yieldrl.runtime.accumulation import in_parts
-from yieldrl.runtime.gradient_step import trained_parameters
+from yieldrl.core import AccumulatedStep, Config, Loss, ranks
+from yieldrl.core.accumulation import in_parts
+from yieldrl.core.gradient_step import trained_parameters
 
 Compute = Callable[[], tuple[Tensor, dict[str, Any]]]
 """Computes a loss, 0-dim, and metrics to log."""

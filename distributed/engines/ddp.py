@@ -8,8 +8,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 
+from yieldrl.core import Config
 from yieldrl.distributed.engines.base import Compute, Engine, LossModule
-from yieldrl.foundations import Config
 
 
 class DDPEngine(Engine):

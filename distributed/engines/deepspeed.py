@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.optim import Optimizer
 
+from yieldrl.core import Config, ranks
 from yieldrl.distributed.engines.base import Compute, Engine, LossModule, clip
-from yieldrl.foundations import Config, ranks
 from yieldrl.networks.train_mode import frozen
 
 

@@ -12,9 +12,9 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.optim import Optimizer
 
+from yieldrl.core import Config, ranks
+from yieldrl.core.trees import map_tensors
 from yieldrl.distributed.engines.base import Compute, Engine, LossModule
-from yieldrl.foundations import Config, ranks
-from yieldrl.foundations.trees import map_tensors
 from yieldrl.networks.train_mode import frozen
 
 

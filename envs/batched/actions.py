@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.foundations import Utf8Text
-from yieldrl.foundations.spaces import choice_ranges
+from yieldrl.core import Utf8Text
+from yieldrl.core.spaces import choice_ranges
 
 
 class ActionReader:

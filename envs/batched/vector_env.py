@@ -14,13 +14,13 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
+from yieldrl.core.compiled import Compiled
+from yieldrl.core.device import usable_device
+from yieldrl.core.seeding import is_traced
 from yieldrl.envs.batched import checks
 from yieldrl.envs.batched.actions import ActionReader
 from yieldrl.envs.batched.noise import NoiseSource
 from yieldrl.envs.batched.tree import clone, last_axes, layout, tree_map, where
-from yieldrl.foundations.compiled import Compiled
-from yieldrl.foundations.device import usable_device
-from yieldrl.foundations.seeding import is_traced
 
 
 class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):

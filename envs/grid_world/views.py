@@ -10,8 +10,8 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
+from yieldrl.core.text import Utf8Text
 from yieldrl.envs.grid_world.objects import COLORS, KINDS, SHAPES
-from yieldrl.foundations.text import Utf8Text
 
 CELL = 32  # pixels of a cell when rendering
 FLOOR, LINE, AGENT = (250, 250, 250), (225, 225, 225), (60, 60, 60)

@@ -17,10 +17,10 @@ from gymnasium.vector import (
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
+from yieldrl.core import spaces
 from yieldrl.envs.arrays import ResetResult, StepResult, as_tensors, copied, replaced
 from yieldrl.envs.autoreset import Step, StepReader
 from yieldrl.envs.batched.tree import clone, layout, tree_map
-from yieldrl.foundations import spaces
 
 
 class BatchWrapper(VectorWrapper):

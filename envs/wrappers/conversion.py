@@ -11,10 +11,10 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
+from yieldrl.core.conversion import ActionTransform
+from yieldrl.core.device import usable_device
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.envs.wrappers.base import BatchWrapper
-from yieldrl.foundations.conversion import ActionTransform
-from yieldrl.foundations.device import usable_device
 
 
 class NumpyToTorch(BatchWrapper):

@@ -13,17 +13,17 @@ from gymnasium.vector.utils import create_empty_array
 from gymnasium.wrappers.utils import create_zero_array
 from torch import Tensor
 
+from yieldrl.core import Utf8Text, spaces
+from yieldrl.core.running_statistics import (
+    masked_moments,
+    standardize,
+    update_moments,
+)
 from yieldrl.envs.arrays import replaced
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched.checks import check_choice
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.wrappers.base import BatchWrapper, repeated_space
-from yieldrl.foundations import Utf8Text, spaces
-from yieldrl.foundations.running_statistics import (
-    masked_moments,
-    standardize,
-    update_moments,
-)
 
 
 class FrameStack(BatchWrapper):

@@ -8,17 +8,17 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import create_empty_array
 from torch import Tensor
 
+from yieldrl.core.running_statistics import (
+    masked_moments,
+    scale,
+    update_moments,
+)
+from yieldrl.core.text import encoded
 from yieldrl.envs.answers import SUCCESS
 from yieldrl.envs.arrays import as_tensors, copied, replaced
 from yieldrl.envs.autoreset import Step, final_info_entry
 from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.wrappers.base import BatchWrapper
-from yieldrl.foundations.running_statistics import (
-    masked_moments,
-    scale,
-    update_moments,
-)
-from yieldrl.foundations.text import encoded
 
 Judge = Callable[[Any, Tensor], Tensor]
 """From observations `[N, ...]` and the actions on them `[N, ...]` to scores `[N]`."""

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import q_learning
+from yieldrl.core import derive_seed
 from yieldrl.exercises.training import train
-from yieldrl.foundations import derive_seed
 
 
 def epsilon_greedy(value: np.ndarray, epsilon: float, rng: np.random.Generator) -> int:

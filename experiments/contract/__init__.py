@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from yieldrl.core.conversion import as_array
+from yieldrl.core.text import listed
 from yieldrl.envs.arrays import copied
 from yieldrl.experiments.contract.report import (
     CHECKS,
@@ -21,8 +23,6 @@ from yieldrl.experiments.contract.report import (
     warn_of_concerns,
 )
 from yieldrl.experiments.contract.watch import Watch
-from yieldrl.foundations.conversion import as_array
-from yieldrl.foundations.text import listed
 
 __all__ = ["CHECKS", "ContractError", "check_algorithm"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from yieldrl.foundations import rng_state
+from yieldrl.core import rng_state
 
 CHECKS = {
     "acting_in_eval_mode": "sample and predict run the model in eval mode",

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
+from yieldrl.core.seeding import is_traced
+from yieldrl.core.text import listed
 from yieldrl.envs.arrays import copied
 from yieldrl.experiments.contract.report import (
     Report,
@@ -20,8 +22,6 @@ from yieldrl.experiments.contract.report import (
     values_of,
 )
 from yieldrl.experiments.contract.stored_log_prob import StoredLogProbs
-from yieldrl.foundations.seeding import is_traced
-from yieldrl.foundations.text import listed
 from yieldrl.networks.train_mode import depends_on_mode, set_train_mode
 
 LEARNING = ("agent.learn", "algorithm.learn")

@@ -18,7 +18,7 @@ from torch import nn
 import yieldrl
 from yieldrl.algorithms import ppo, ppo_lstm
 from yieldrl.collectors import AsyncCollector
-from yieldrl.foundations import spaces
+from yieldrl.core import spaces
 from yieldrl.networks import MLP
 
 ROOTS = ["ddpg", "dqn", "dreamer", "grpo", "ppo", "q_learning", "reinforce", "sac"]

@@ -13,8 +13,8 @@ from worlds import Counter
 
 from yieldrl.algorithms import ppo, ppo_lstm
 from yieldrl.collectors import evaluate
+from yieldrl.core import spaces
 from yieldrl.envs.t_maze import TMazeVectorEnv
-from yieldrl.foundations import spaces
 
 SMALL = {"num_envs": 4, "num_steps": 16, "num_epochs": 2}
 SMALL |= {"num_minibatches": 2, "lstm_size": 8, "hidden_sizes": (8,), "eval_every": 0}

@@ -12,7 +12,7 @@ from PIL import Image
 
 from yieldrl.buffers import read_dataset
 from yieldrl.buffers.pictures import of_video
-from yieldrl.foundations.text import decode
+from yieldrl.core.text import decode
 
 av = pytest.importorskip("av", reason="LeRobot's videos need av")
 pa = pytest.importorskip("pyarrow", reason="LeRobot's tables need pyarrow")

@@ -9,8 +9,8 @@ import torch
 from gymnasium.spaces import Box, Dict
 
 from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
-from yieldrl.foundations import Utf8Text
-from yieldrl.foundations.text import decode
+from yieldrl.core import Utf8Text
+from yieldrl.core.text import decode
 
 h5py = pytest.importorskip("h5py", reason="LIBERO's files need h5py")
 

@@ -9,7 +9,7 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
 
 from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
-from yieldrl.foundations.text import Utf8Text
+from yieldrl.core.text import Utf8Text
 
 minari = pytest.importorskip("minari", reason="its data sets need minari")
 EpisodeBuffer = pytest.importorskip("minari.data_collector").EpisodeBuffer

@@ -11,7 +11,7 @@ from yieldrl.buffers.robot_episodes import (
     entries_of,
     without_no_ops,
 )
-from yieldrl.foundations import Utf8Text
+from yieldrl.core import Utf8Text
 
 NUMBERS = Box(-np.inf, np.inf, (1,), np.float32)
 PICTURE = Box(0, 255, (8, 8, 3), np.uint8)

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 from torch.distributions import Independent, Normal
 
-from yieldrl.foundations.text import decode
+from yieldrl.core.text import decode
 
 WORDS = ("reach", "push", "lift")
 
@@ -58,7 +58,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict
 
-from yieldrl.foundations.text import Utf8Text
+from yieldrl.core.text import Utf8Text
 
 
 class Arm(gymnasium.Env):

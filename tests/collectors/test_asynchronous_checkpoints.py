@@ -9,7 +9,7 @@ from factories import plain, saved_and_loaded
 from interruptions import Watched
 
 from yieldrl.algorithms import dqn, n_step_dqn, ppo, ppo_lstm
-from yieldrl.foundations import CheckpointError
+from yieldrl.core import CheckpointError
 
 MODULES = [ppo, ppo_lstm, dqn]
 

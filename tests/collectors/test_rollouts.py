@@ -12,9 +12,9 @@ from worlds import Counter, Doors
 
 from yieldrl.algorithms import dqn, grpo, ppo, vla_ppo
 from yieldrl.collectors import AsyncCollector, SyncCollector
+from yieldrl.core import means
 from yieldrl.envs import SerialVectorEnv
 from yieldrl.experiments.contract.report import changed, leaves
-from yieldrl.foundations import means
 
 STEPS, ENVS, UPDATES = 8, 2, 4
 BOTH = pytest.mark.parametrize("collection", ["sync", "async"])

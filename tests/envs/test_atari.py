@@ -5,8 +5,8 @@ import pytest
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode
 
+from yieldrl.core import Config
 from yieldrl.envs import make, make_eval
-from yieldrl.foundations import Config
 
 pytest.importorskip("ale_py", reason="ale-py is not installed: yieldrl[atari]")
 

@@ -17,10 +17,10 @@ from worlds import blind, goes_on_bitwise
 
 from yieldrl.algorithms import ppo
 from yieldrl.collectors.stepping import Stepper
+from yieldrl.core import Config
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, make_eval
 from yieldrl.envs.conformance import _NoWaiting
 from yieldrl.envs.wrappers import ActionChunks, EpisodeStatistics, FrameStack, TimeLimit
-from yieldrl.foundations import Config
 
 SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
 DISABLED = AutoresetMode.DISABLED

@@ -9,9 +9,9 @@ from gymnasium.spaces import Box
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from yieldrl.core.text import Utf8Text, decode
 from yieldrl.envs.grid_world import COLORS, HELD_OUT, KINDS, SHAPES, GoToVectorEnv
 from yieldrl.envs.grid_world.views import FLOOR, SMALLEST, sprites
-from yieldrl.foundations.text import Utf8Text, decode
 
 
 def seen(num_envs=1, **kwargs):

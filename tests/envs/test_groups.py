@@ -16,6 +16,7 @@ from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors import SyncCollector
 from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.stepping import Stepper
+from yieldrl.core import Config
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, make_eval
 from yieldrl.envs.processes import ProcessVectorEnv
 from yieldrl.envs.wrappers import (
@@ -26,7 +27,6 @@ from yieldrl.envs.wrappers import (
     TimeLimit,
 )
 from yieldrl.envs.wrappers.chunks import longest_episode
-from yieldrl.foundations import Config
 
 SAME_STEP = AutoresetMode.SAME_STEP
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from worlds import blind, goes_on_bitwise
 
 from yieldrl.collectors.stepping import Stepper
+from yieldrl.core import Config
 from yieldrl.envs import HiddenParameters, TorchVectorEnv, check, make_eval
 from yieldrl.envs.conformance import _NoWaiting
 from yieldrl.envs.pendulum import PendulumVectorEnv
 from yieldrl.envs.wrappers import FrameStack, TorchToNumpy
 from yieldrl.envs.wrappers.hidden import Draws
-from yieldrl.foundations import Config
 
 SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
 DISABLED = AutoresetMode.DISABLED

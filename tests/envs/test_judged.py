@@ -10,10 +10,10 @@ from judges import time_and_action, upright
 from worlds import Lasting, goes_on_bitwise
 
 from yieldrl.algorithms import ppo
+from yieldrl.core import Config
 from yieldrl.envs import make_eval
 from yieldrl.envs.names import find_function
 from yieldrl.envs.wrappers import GroupStarts, JudgedReward, TorchToNumpy
-from yieldrl.foundations import Config
 
 
 def lasting(kind="torch", mode=AutoresetMode.SAME_STEP):

@@ -12,9 +12,9 @@ from gymnasium.spaces import Box, Dict, Discrete, Text, Tuple
 from gymnasium.spaces import Sequence as SequenceSpace
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
+from yieldrl.core import Config
 from yieldrl.envs import SerialVectorEnv, make, make_eval
 from yieldrl.envs.cartpole import CartPoleVectorEnv
-from yieldrl.foundations import Config
 
 SAME_STEP = AutoresetMode.SAME_STEP
 

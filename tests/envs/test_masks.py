@@ -8,9 +8,9 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.utils.env_checker import check_env
 
+from yieldrl.core import Config
 from yieldrl.envs import ActionMask, make, make_eval
 from yieldrl.envs.cartpole import CartPoleVectorEnv
-from yieldrl.foundations import Config
 
 VECTOR = Box(-1, 1, (2,), np.float32)
 

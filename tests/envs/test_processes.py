@@ -19,10 +19,10 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from worlds import Counter, Reusing
 
+from yieldrl.core import Config
 from yieldrl.envs import make, make_eval, processes
 from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.envs.processes import ProcessVectorEnv
-from yieldrl.foundations import Config
 
 NOTHING = np.zeros(2, np.int64)
 
@@ -394,7 +394,7 @@ import os, signal, threading
 import numpy as np
 from worlds import Counter
 from yieldrl.envs import make
-from yieldrl.foundations import Config
+from yieldrl.core import Config
 class Slow(Counter):
     def step(self, action):
         threading.Event().wait(2.0 * action)

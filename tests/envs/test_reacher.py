@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from yieldrl import envs as worlds
 from yieldrl.algorithms import ppo
+from yieldrl.core.text import decode
 from yieldrl.envs import reacher as arm
 from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.envs.reacher import (
@@ -20,7 +21,6 @@ from yieldrl.envs.reacher import (
     Painter,
     ReacherImagesEnv,
 )
-from yieldrl.foundations.text import decode
 
 ENV_ID = "yieldrl/ReacherImages-v1"
 ANGLES = st.tuples(st.floats(-7, 7), st.floats(-3, 3)).map(np.array)

@@ -6,9 +6,9 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, Text
 
 from yieldrl import envs as environments
+from yieldrl.core import Config, Utf8Text
+from yieldrl.core.text import decode
 from yieldrl.envs import EncodeText
-from yieldrl.foundations import Config, Utf8Text
-from yieldrl.foundations.text import decode
 
 
 class Speaker(gym.Env):

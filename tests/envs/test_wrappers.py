@@ -15,6 +15,7 @@ from torch import Tensor
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.collectors.stepping import Stepper
+from yieldrl.core import Config, Utf8Text
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, check, make_eval
 from yieldrl.envs.conformance import _NoWaiting
 from yieldrl.envs.wrappers import (
@@ -30,7 +31,6 @@ from yieldrl.envs.wrappers import (
     TimeLimit,
     TorchToNumpy,
 )
-from yieldrl.foundations import Config, Utf8Text
 
 SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
 DISABLED = AutoresetMode.DISABLED

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from yieldrl.core.text import decode
 from yieldrl.envs.writing import (
     StepsVectorEnv,
     SumsVectorEnv,
@@ -17,7 +18,6 @@ from yieldrl.envs.writing import (
     letters,
     packed,
 )
-from yieldrl.foundations.text import decode
 
 CPU = torch.device("cpu")
 MANY = st.lists(st.integers(0, 10**6 - 1), min_size=1, max_size=8)

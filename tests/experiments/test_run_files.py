@@ -9,9 +9,9 @@ import pytest
 from yieldrl import loggers
 from yieldrl.algorithms import ppo
 from yieldrl.cli import run_spec
+from yieldrl.core.config_blocks import to_blocks
+from yieldrl.core.files import read_file
 from yieldrl.experiments import run_files
-from yieldrl.foundations.config_blocks import to_blocks
-from yieldrl.foundations.files import read_file
 from yieldrl.loggers import list_checkpoints
 
 LOGS = "log_type,sample_step,learn_step,metric,value\n"

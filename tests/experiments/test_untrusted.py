@@ -14,8 +14,8 @@ import yaml
 import yieldrl
 from yieldrl.algorithms import behavior_cloning, dpo, ppo, vla_ppo
 from yieldrl.cli.app import main
+from yieldrl.core.named_code import CODE_FIELDS, UntrustedError
 from yieldrl.experiments import save_checkpoint
-from yieldrl.foundations.named_code import CODE_FIELDS, UntrustedError
 from yieldrl.loggers import checkpoint
 
 ROOT = Path(yieldrl.__file__).parent
@@ -68,7 +68,7 @@ def ran_nothing(folder):
 SYSTEM = {"env_id": "os:system", "env_kwargs": {"command": "touch executed"}}
 POPEN = {"env_id": "subprocess:Popen", "env_kwargs": {"args": ["touch", "executed"]}}
 OF_US = {
-    "env_id": "yieldrl.foundations.files:write_whole",
+    "env_id": "yieldrl.core.files:write_whole",
     "env_kwargs": {"path": "executed", "content": "x"},
 }
 FORGERIES = {

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yieldrl.foundations import Utf8Text
-from yieldrl.foundations.text import decode
+from yieldrl.core import Utf8Text
+from yieldrl.core.text import decode
 from yieldrl.language import Characters, Tokenizer
 from yieldrl.language.characters import PRINTABLE
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from yieldrl.algorithms import behavior_cloning
-from yieldrl.foundations.text import decode
+from yieldrl.core.text import decode
 from yieldrl.language import TokenPolicy, policy_for
 
 SMALL = functools.partial(policy_for, d_model=32, num_layers=1, num_heads=2)

@@ -5,7 +5,7 @@ from gymnasium.spaces import Dict
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import behavior_cloning
-from yieldrl.foundations import Utf8Text
+from yieldrl.core import Utf8Text
 from yieldrl.language import Characters, LanguageConfig, Transformer, policy_for
 from yieldrl.language.config import language_config_of
 

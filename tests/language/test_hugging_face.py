@@ -8,8 +8,8 @@ from answers import pairs_of, texts
 from gymnasium.spaces import Dict
 from tensordict import TensorDict
 
-from yieldrl.foundations import Utf8Text
-from yieldrl.foundations.text import decode
+from yieldrl.core import Utf8Text
+from yieldrl.core.text import decode
 from yieldrl.language import RewardModel, policy_for
 from yieldrl.language.hugging_face import HuggingFaceTokenizer
 from yieldrl.vla import load_adapters, save_adapters

@@ -8,7 +8,7 @@ from gymnasium.spaces import Dict, Discrete
 from tensordict import TensorDict
 
 import yieldrl.envs  # noqa: F401 (registers the worlds)
-from yieldrl.foundations import Utf8Text
+from yieldrl.core import Utf8Text
 from yieldrl.language import Characters, TokenPolicy, Transformer, policy_for
 
 PROMPT, ANSWER = Utf8Text(6), Utf8Text(4)

@@ -10,7 +10,7 @@ from answers import texts
 from gymnasium.spaces import Dict
 from torch import nn
 
-from yieldrl.foundations import Utf8Text
+from yieldrl.core import Utf8Text
 from yieldrl.language import RewardModel, policy_for
 
 

@@ -7,7 +7,7 @@ import torch
 
 from yieldrl import loggers
 from yieldrl.algorithms import behavior_cloning, grpo, ppo
-from yieldrl.foundations.text import decode
+from yieldrl.core.text import decode
 from yieldrl.language import policy_for
 from yieldrl.loggers.answers import PER_RUN, latest_answer, now_and_then
 

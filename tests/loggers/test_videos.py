@@ -12,7 +12,7 @@ from gymnasium.spaces import Box, Discrete
 
 from yieldrl import envs as environments
 from yieldrl import loggers
-from yieldrl.foundations import Config
+from yieldrl.core import Config
 from yieldrl.loggers import record_video
 from yieldrl.loggers.files import WriteError
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensordict import TensorDict
 
-from yieldrl.foundations import Utf8Text
+from yieldrl.core import Utf8Text
 from yieldrl.networks import ObservationNormalizer, RewardScaler
 from yieldrl.networks.normalizer import RunningMoments
 

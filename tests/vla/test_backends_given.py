@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from vla_folders import ACTED, OBSERVED, save_file, seen
 
-from yieldrl.foundations import CheckpointError
+from yieldrl.core import CheckpointError
 from yieldrl.vla import (
     VLAConfig,
     VLAPolicy,

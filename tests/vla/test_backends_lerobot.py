@@ -8,7 +8,7 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 from vla_folders import CHUNKS, OBSERVED, SENTENCES, Scale, seen, write_json
 
-from yieldrl.foundations import CheckpointError
+from yieldrl.core import CheckpointError
 from yieldrl.vla import OnePassVLA, VLAConfig, add_lora, load_vla_model
 from yieldrl.vla.backends.lerobot import LeRobotVLA
 

@@ -17,7 +17,7 @@ from vla_folders import (
     write_openvla,
 )
 
-from yieldrl.foundations import CheckpointError
+from yieldrl.core import CheckpointError
 from yieldrl.vla import VLAConfig, load_vla_model
 from yieldrl.vla.backends.openvla import PROMPT
 from yieldrl.vla.weights import Shards

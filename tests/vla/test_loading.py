@@ -9,7 +9,7 @@ from torch import nn
 from vla_folders import ACTED, OBSERVED, save_file, seen, write_json
 
 from yieldrl.algorithms import ppo
-from yieldrl.foundations import CheckpointError
+from yieldrl.core import CheckpointError
 from yieldrl.vla import VLAConfig, load_vla_model
 from yieldrl.vla.config import vla_config_of
 from yieldrl.vla.weights import distinct, load_strictly

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from vla_folders import CHUNKS, OBSERVED, load_file, seen, transformers
 
-from yieldrl.foundations import CheckpointError
+from yieldrl.core import CheckpointError
 from yieldrl.vla import (
     VLAConfig,
     VLAPolicy,

@@ -7,8 +7,8 @@ from fake_vla import CAMERA, SPACE, TEXT, FakeBackbone, observe
 from gymnasium.spaces import Box, Dict, Discrete
 from tensordict import TensorDict
 
+from yieldrl.core.text import decode
 from yieldrl.envs.grid_world import GoToVectorEnv
-from yieldrl.foundations.text import decode
 from yieldrl.vla import ObservationReader, VLAConfig, VLAModel, VLAPolicy, vla_space
 from yieldrl.vla.latents import PROMPT, is_latent, latents_of, padded
 

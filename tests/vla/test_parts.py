@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensordict import TensorDict
 
-from yieldrl.foundations import Utf8Text
+from yieldrl.core import Utf8Text
 from yieldrl.vla import ActionBins, AttentionPool, VLAPolicy, action_layout
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.crops import centre_cropped

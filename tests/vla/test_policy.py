@@ -14,7 +14,7 @@ from tensordict import TensorDict
 from torch import nn
 
 from yieldrl.algorithms import ppo
-from yieldrl.foundations.text import decode
+from yieldrl.core.text import decode
 from yieldrl.vla import VLAPolicy
 from yieldrl.vla.parameter_groups import optimizer_groups
 

@@ -6,7 +6,7 @@ from typing import Any
 from gymnasium.spaces import Dict, Space
 from torch import nn
 
-from yieldrl.foundations.named_code import import_named
+from yieldrl.core.named_code import import_named
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import read_state_dict
 from yieldrl.vla.model_calls import check_model

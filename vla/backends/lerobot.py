@@ -9,8 +9,8 @@ import torch
 from gymnasium.spaces import Dict
 from torch import Tensor, nn
 
-from yieldrl.foundations import CheckpointError
-from yieldrl.foundations.text import decode
+from yieldrl.core import CheckpointError
+from yieldrl.core.text import decode
 from yieldrl.networks import MLP, make_encoder
 from yieldrl.vla.backends import check_options
 from yieldrl.vla.backends.cameras import has_images, unit_images

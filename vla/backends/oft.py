@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from yieldrl.foundations import CheckpointError
+from yieldrl.core import CheckpointError
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import read_state_dict
 from yieldrl.vla.weights import load_strictly, unwrapped

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from yieldrl.foundations import CheckpointError
+from yieldrl.core import CheckpointError
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
 from yieldrl.vla.files import read_json, require

@@ -13,8 +13,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import nn
 
-from yieldrl.foundations.checked import Checked
-from yieldrl.foundations.fields import MAX_WIDTH
+from yieldrl.core.checked import Checked
+from yieldrl.core.fields import MAX_WIDTH
 from yieldrl.vla.backends import check_options
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig

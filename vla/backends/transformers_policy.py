@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from yieldrl.foundations import CheckpointError
-from yieldrl.foundations.text import listed
+from yieldrl.core import CheckpointError
+from yieldrl.core.text import listed
 from yieldrl.vla.backends.cameras import camera_images
 from yieldrl.vla.backends.decoder import DecoderBackbone
 from yieldrl.vla.files import read_json, require

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from yieldrl import envs as environments
+from yieldrl.core import Config
+from yieldrl.core.text import decode
 from yieldrl.envs.libero import LiberoEnvChunk, LiberoEnvWrapper, tasks_of
 from yieldrl.envs.wrappers.chunks import longest_episode
-from yieldrl.foundations import Config
-from yieldrl.foundations.text import decode
 
 SUITE = "libero_object"
 

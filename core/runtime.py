@@ -1,0 +1,112 @@
+"""Execution of functions of tensors: compiled or eager, and in which precision."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any, Literal, ParamSpec, TypeVar
+
+import torch
+from torch import Tensor
+
+from yieldrl.core.compiled import Compiled
+from yieldrl.core.config import Config
+from yieldrl.core.gradient_step import Loss
+from yieldrl.core.trees import map_tensors
+
+Precision = Literal["float32", "bfloat16"]
+
+Inputs = ParamSpec("Inputs")
+Result = TypeVar("Result")
+
+
+class Runtime:
+    """Executes the losses of one learner, and what it evaluates of rollouts.
+
+    Functions keep their meaning: compiled or eager, the results are equal to rounding.
+
+    Args:
+        config: Says `compile` and `precision`.
+        device: Where the tensors are.
+
+    Attributes:
+        engine: What takes the gradient steps of processes that learn together, see
+            `yieldrl.distributed`; None where there is no need of one.
+    """
+
+    def __init__(self, config: Config, device: torch.device) -> None:
+        self.config, self.device = config, device
+        self.engine: Any = None
+        self._losses: dict[str, tuple[LatestLoss, Loss]] = {}
+
+    def function(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of tensors, compiled if the config says so."""
+        rounded = in_precision(self.config.precision, self.device, function)
+        return Compiled(name, rounded) if self.config.compile else rounded
+
+    def executed(self, loss: Loss) -> Loss:
+        """A loss as the config says: compiled, in fewer digits, or as it is."""
+        if not self.config.compile and self.config.precision == "float32":
+            return loss
+        name = getattr(loss, "__name__", "loss")
+        if name not in self._losses:
+            latest = LatestLoss(name)
+            function = self.function(f"gradient step ({name})", latest)
+            self._losses[name] = latest, function
+        latest, function = self._losses[name]
+        latest.function = loss  # a new closure in each step may have the same code
+        return function
+
+    def gathered(self) -> AbstractContextManager[Any]:
+        """Context in which the whole model can be read, though processes share it."""
+        return nullcontext() if self.engine is None else self.engine.gathered()
+
+
+class LatestLoss:
+    """A loss with a name, whose `function` can be replaced at each step."""
+
+    function: Loss
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, data: Any) -> tuple[Tensor, dict[str, Any]]:
+        return self.function(data)
+
+
+def in_precision(
+    precision: Precision, device: torch.device, function: Callable[Inputs, Result]
+) -> Callable[Inputs, Result]:
+    """A function of tensors that multiplies matrices in this precision.
+
+    With `bfloat16` its products, and those of their gradients, are of numbers of eight
+    binary digits, which a GPU has units for. Weights, sums and results stay float32.
+    Nothing must be scaled, for the range is that of float32 (Micikevicius et al. 2018,
+    "Mixed Precision Training", arXiv:1710.03740, had to, with float16). ValueError if
+    the device is a GPU that has no such numbers.
+
+    >>> x = torch.tensor([[1.001]])
+    >>> in_precision("bfloat16", x.device, torch.mm)(x, x).item()
+    1.0
+    """
+    if precision == "float32":
+        return function
+    if device.type == "cuda" and not torch.cuda.is_bf16_supported(False):
+        name = torch.cuda.get_device_name(device)
+        raise ValueError(f"precision: {name} has no bfloat16; choose 'float32'")
+
+    return partial(_rounded, function, device.type)  # which copies with its function
+
+
+def _rounded(
+    function: Callable[Inputs, Result],
+    device: str,
+    *args: Inputs.args,
+    **kwargs: Inputs.kwargs,
+) -> Result:
+    # A cache of weights would outlive the step that a compiler follows.
+    with torch.autocast(device, torch.bfloat16, cache_enabled=False):
+        return map_tensors(_widened, function(*args, **kwargs))
+
+
+def _widened(x: torch.Tensor) -> torch.Tensor:
+    return x.float() if x.dtype == torch.bfloat16 else x

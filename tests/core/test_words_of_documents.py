@@ -1,0 +1,77 @@
+"""Files with blocks: our names, and those of the founding documents."""
+
+import re
+
+import pytest
+from founding_document import DOCUMENT
+
+from yieldrl.algorithms import a2c, dqn, ppo, ppo_lstm
+from yieldrl.core.config_blocks import to_fields
+
+
+def test_the_file_of_the_document_is_a_config(tmp_path):
+    path = tmp_path / "my_config.json"
+    path.write_text(DOCUMENT)
+    assert ppo.Config.from_file(path) == ppo.Config(
+        num_steps=2048,
+        collection="sync",
+        total_steps=500 * 2048 * 4,
+        learning_rate=3e-4,
+        gamma=0.99,
+        num_epochs=10,
+        num_minibatches=2048 * 4 // 64,
+    )
+
+
+TRANSLATED = [
+    (ppo.Config, {"trainer": {"buffer_type": "vla"}}, {"collection": "async"}),
+    (ppo_lstm.Config, {"algorithm": {"batch_size": 512}}, {"num_minibatches": 4}),
+    (a2c.Config, {"trainer": {"iterations": 3}}, {"total_steps": 3 * 16 * 8}),
+    (
+        ppo.Config,
+        {"trainer": {"iterations": 3, "n_envs": 2}, "algorithm": {"n_steps": 5}},
+        {"total_steps": 3 * 5 * 2, "num_envs": 2, "num_steps": 5},
+    ),
+    (
+        dqn.Config,
+        {"trainer": {"buffer_size": 500}, "algorithm": {"batch_size": 32}},
+        {"buffer_size": 500, "batch_size": 32},
+    ),
+    (
+        ppo.Config,
+        {"env": {"name": "Pendulum-v1", "cfg": {"g": 9.8}}},
+        {"env_id": "Pendulum-v1", "env_kwargs": {"g": 9.8}},
+    ),
+    (ppo.Config, {"policy": {"name": "nets:Wide", "hidden_sizes": [8]}}, {}),
+    (ppo.Config, {"trainer": None, "algorithm": "ppo", "loggers": []}, {}),
+]
+
+
+def test_names_are_translated():
+    for config_class, blocks, fields in TRANSLATED:
+        assert to_fields(blocks, config_class) == fields
+
+
+MISTAKES = [
+    (ppo.Config, {"trainer": {"iteratons": 3}}, "mean 'iterations'"),
+    (
+        ppo.Config,
+        {"trainer": {"n_envs": 2}, "env": {"num_envs": 2}},
+        "'n_envs' of the block 'trainer' and 'num_envs' of the block 'env' both say",
+    ),
+    (ppo.Config, {"algorithm": {"batch_size": 60}}, "it must divide a rollout"),
+    (ppo.Config, {"trainer": {"iterations": 2.5}}, "iterations = 2.5 of rollouts"),
+    (dqn.Config, {"trainer": {"iterations": 2}}, "('num_steps', 'num_envs') = [None"),
+    (ppo.Config, {"trainer": {"buffer_type": "ring"}}, "collection"),
+    (ppo.Config, {"algoritm": {}, "trainer": {}}, "did you mean 'algorithm'?"),
+    (ppo.Config, {"env": "Pendulum-v1"}, "block 'env': expected keys and values"),
+    (ppo.Config, {"gama": 0.9}, "did you mean 'gamma'"),
+]
+
+
+def test_a_mistake_is_named_with_the_remedy():
+    for config_class, values, message in MISTAKES:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            config_class.from_dict(values)
+    with pytest.raises(TypeError, match="has no field 'gama': did you mean 'gamma'"):
+        ppo.Config(gama=0.9)  # type: ignore[call-arg]
