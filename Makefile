@@ -4,14 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 TYPES  := .cache/types/yieldrl
 # One version of each package, so that a newer one is a change that somebody made.
-PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
+PIP    := $(BIN)/python -m pip install --quiet -c .ci/constraints.txt
 
 .PHONY: setup train test test-all pages planted libero robots lint format docs browser bench clean
 .DEFAULT_GOAL := setup
 
 # A stamp for each set of packages, so that training needs no pytest, and the tests that
 # are always run need nothing that films, compiles for a GPU, or drives a browser.
-$(VENV)/.core: pyproject.toml setup.py constraints.txt
+$(VENV)/.core: pyproject.toml setup.py .ci/constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "yieldrl needs Python 3.11 or newer; name one with make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) -e .
@@ -65,11 +65,11 @@ planted: $(VENV)/.dev
 
 # LIBERO needs mujoco < 4, and so an environment of its own.
 LIBERO := .venv-libero
-PIP_LIBERO := $(LIBERO)/bin/python -m pip install --quiet -c constraints-libero.txt
+PIP_LIBERO := $(LIBERO)/bin/python -m pip install --quiet -c .ci/constraints-libero.txt
 # What paints without a screen, of Debian and Ubuntu.
 PAINTS := libegl1 libgl1-mesa-dri libgles2 libopengl0 libglx-mesa0 libgl1 libosmesa6
 
-$(LIBERO)/.dev: pyproject.toml constraints-libero.txt
+$(LIBERO)/.dev: pyproject.toml .ci/constraints-libero.txt
 	test -x $(LIBERO)/bin/python || $(PYTHON) -m venv $(LIBERO)
 	$(PIP_LIBERO) -e '.[libero,vla]' hypothesis pytest pytest-xdist
 	touch $@
@@ -80,9 +80,9 @@ libero: $(LIBERO)/.dev
 
 # Meta-World pins an old mujoco, and so robots of others have an environment of their own.
 ROBOTS := .venv-robots
-PIP_ROBOTS := $(ROBOTS)/bin/python -m pip install --quiet -c constraints-robots.txt
+PIP_ROBOTS := $(ROBOTS)/bin/python -m pip install --quiet -c .ci/constraints-robots.txt
 
-$(ROBOTS)/.dev: pyproject.toml constraints-robots.txt
+$(ROBOTS)/.dev: pyproject.toml .ci/constraints-robots.txt
 	test -x $(ROBOTS)/bin/python || $(PYTHON) -m venv $(ROBOTS)
 	$(PIP_ROBOTS) -e '.[robots]' hypothesis pytest
 	touch $@

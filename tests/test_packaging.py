@@ -30,7 +30,7 @@ def test_every_room_bans_its_bare_import():
     assert sorted(banned) == sorted(["abstractions", "benchmarks", *ROOMS])
 
 
-def constraints(file="constraints.txt"):
+def constraints(file=".ci/constraints.txt"):
     """Package -> the one version that `make` and CI install."""
     lines = (ROOT / file).read_text().splitlines()
     lines = [line for line in lines if line and not line.startswith("#")]
@@ -60,7 +60,7 @@ def test_one_version_of_everything_is_pinned_within_its_bounds():
     pinned = constraints()
     for requirement in declared("dev", "all"):
         name = canonicalize_name(requirement.name)
-        assert name in pinned, f"{name} has no line in constraints.txt"
+        assert name in pinned, f"{name} has no line in .ci/constraints.txt"
         assert requirement.specifier.contains(pinned[name]), requirement
 
 
