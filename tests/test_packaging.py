@@ -68,7 +68,7 @@ def test_one_version_of_everything_is_pinned_within_its_bounds():
     ("extra", "mujoco"), [("libero", "3.17.0"), ("robots", "3.3.0")]
 )
 def test_simulators_have_the_same_versions_but_for_mujoco(extra, mujoco):
-    pinned, ours = constraints(f"constraints-{extra}.txt"), constraints()
+    pinned, ours = constraints(f".ci/constraints-{extra}.txt"), constraints()
     for requirement in declared(extra):
         name = canonicalize_name(requirement.name)
         assert requirement.specifier.contains(pinned[name]), requirement
