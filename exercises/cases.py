@@ -1,13 +1,6 @@
 """Properties as data: for these arguments an answer must give what the solution gives.
 
-A `check.py` has a few arguments, and says of them what must hold, one after the other:
-
-    CHAPTER = Chapter(__name__)
-    CHAPTER.same(
-        "td_target",
-        "After a terminated step nothing follows",
-        steps(terminated=[1]),
-    )
+A `check.py` has a few arguments, and says of them what must hold, one after the other.
 """
 
 import copy
@@ -22,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.exercises.checking import Property
-from yieldrl.exercises.comparing import Wrong, expect, expect_close, like
-from yieldrl.exercises.mistakes import Change, Results, Solution
+from yieldrl.exercises.comparing import Results, Wrong, difference, expect, expect_close
+from yieldrl.exercises.mistakes import Change, Solution
 from yieldrl.exercises.training import logged, trainer_class
 
 Function = str | Callable[..., Any]
@@ -68,8 +61,7 @@ class Chapter:
         `named`, `only` some may count.
         """
         named = named or _name(function)
-        counts = only or named
-        counts = [counts] if isinstance(counts, str) else counts
+        only = [only] if isinstance(only, str) else only
         cases: list[Any] = []
         for part in table:
             if not isinstance(part, str):
@@ -80,26 +72,25 @@ class Chapter:
             def solve(module: Any, cases: Iterable[Any] = cases) -> Results:
                 results = [_call(module, function, copy.deepcopy(of)) for of in cases]
                 parts = [_parts(result, named, function) for result in results]
-                return [[all_of[name] for name in counts] for all_of in parts]
+                return [{name: of[name] for name in only or of} for of in parts]
 
-            self._solves(part, solve, counts, tolerance)
+            self._solves(part, solve, tolerance)
 
-    def gradient(
-        self, says: str, function: Function, case: Sequence[Any], of: int = 0
-    ) -> None:
-        """The gradient for argument number `of` must be the solution's."""
+    def gradient(self, says: str, function: Function, case: Sequence[Any]) -> None:
+        """The gradient for the first argument must be the solution's."""
 
         def solve(module: Any) -> Results:
             given = list(copy.deepcopy(case))
-            inputs = _learns(given, of)
+            inputs = _learns(given, 0)
             result = _call(module, function, given)
             some = isinstance(result, Tensor) and result.requires_grad
-            name = self._arguments(function)[of]
+            name = self._arguments(function)[0]
             hint = f"it must depend on {name}, which learns: do not detach that"
             expect(some, f"the result of {_name(function)} has no gradient", hint)
-            return [list(torch.autograd.grad(result.sum(), inputs))]
+            gradients = torch.autograd.grad(result.sum(), inputs)
+            return [{"gradient": gradient} for gradient in gradients]
 
-        self._solves(says, solve, "gradient")
+        self._solves(says, solve)
 
     def constant(
         self,
@@ -142,17 +133,13 @@ class Chapter:
         self.properties[says] = holds
 
     def compare(
-        self,
-        answer: Any,
-        solve: Callable[[Any], Results],
-        named: Names,
-        tolerance: float = 1e-4,
+        self, answer: Any, solve: Callable[[Any], Results], tolerance: float = 1e-4
     ) -> None:
         """Raise `Wrong` unless an answer's results are those of a right solution;
-        `solve` gives the results of a module, which are `named`."""
+        `solve` gives the results of a module."""
         got = solve(answer)
         wants = [solve(right) for right in self.solution.all_right]
-        wrongs = [_first_wrong(got, want, named, tolerance) for want in wants]
+        wrongs = [difference(got, want, tolerance) for want in wants]
         if all(wrongs):
             raise Wrong(wrongs[0], self.solution.hint(solve, got, tolerance))
 
@@ -165,9 +152,11 @@ class Chapter:
             if hasattr(was, "dtype"):
                 expect_close(part, was, named=name, hint=hint)
 
-    def _solves(self, says: str, solve: Callable[[Any], Results], *named: Any) -> None:
+    def _solves(
+        self, says: str, solve: Callable[[Any], Results], tolerance: float = 1e-4
+    ) -> None:
         """What `solve` gives of an answer must be the solution's."""
-        self.properties[says] = lambda answer: self.compare(answer, solve, *named)
+        self.properties[says] = lambda answer: self.compare(answer, solve, tolerance)
 
     def _arguments(self, function: Function) -> list[str]:
         """The names of a function's arguments, without the module."""
@@ -207,18 +196,6 @@ def _parts(result: Any, named: Names, function: Function) -> dict[str, Any]:
     return dict(zip(named, result, strict=True))
 
 
-def _first_wrong(got: Results, want: Results, named: Names, tolerance: float) -> str:
-    """What is said of the first result that is not as wanted; empty if all are."""
-    names = [named] if isinstance(named, str) else named
-    for one, other in zip(got, want, strict=True):
-        for name, mine, right in zip(names, one, other, strict=False):
-            try:
-                expect_close(mine, right, named=name, tolerance=tolerance)
-            except Wrong as wrong:
-                return wrong.message
-    return ""
-
-
 def _trained(library: Any, config: Any, part: Any) -> list[dict[str, float]]:
     """What is logged of learning with an algorithm, model or trainer."""
     try:
@@ -227,11 +204,11 @@ def _trained(library: Any, config: Any, part: Any) -> list[dict[str, float]]:
         raise Wrong(str(error).partition(" (")[0]) from error
 
 
-def _first_unlike(got: list[Any], want: list[Any]) -> str:
+def _first_unlike(got: Results, want: Results) -> str:
     """Of updates' metrics, those of one name, the first that are not equal."""
     for update, (mine, right) in enumerate(zip(got, want, strict=False), 1):
         for name in [name for name in mine if name in right]:
-            if not like(mine[name], right[name], 1e-3):
+            if difference([mine], [{name: right[name]}], 1e-3):
                 found = f"{name} is {mine[name]:.5g} in update {update}"
                 return f"{found}, expected {right[name]:.5g}"
     return ""

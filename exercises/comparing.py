@@ -5,6 +5,9 @@ from typing import Any
 import numpy as np
 import torch
 
+Results = list[dict[str, Any]]
+"""For each case, the parts of its result by their names."""
+
 
 class Wrong(Exception):  # noqa: N818 - a verdict, no error of the program
     """A property does not hold: what was found and expected, and a hint where to look,
@@ -32,7 +35,7 @@ def expect_close(
     """
     _expect_same_kind(got, want, named)
     answer, right = _array(got), _array(want)
-    equal = _equal(answer, right, tolerance)
+    equal = np.isclose(answer, right, rtol=tolerance, atol=tolerance, equal_nan=True)
     if equal.all():
         return
     index = tuple(int(i) for i in np.argwhere(~equal)[0])
@@ -42,13 +45,15 @@ def expect_close(
     raise Wrong(found, hint)
 
 
-def like(a: Any, b: Any, tolerance: float) -> bool:
-    """Whether two results are equal; NaN is equal to NaN."""
-    try:
-        one, other = _array(a), _array(b)
-    except (TypeError, ValueError, RuntimeError):
-        return False
-    return one.shape == other.shape and bool(_equal(one, other, tolerance).all())
+def difference(got: Results, want: Results, tolerance: float = 1e-4) -> str:
+    """What is said of the first result that is not as wanted; empty if all are."""
+    for mine, right in zip(got, want, strict=True):
+        for name in right:
+            try:
+                expect_close(mine[name], right[name], named=name, tolerance=tolerance)
+            except Wrong as wrong:
+                return wrong.message
+    return ""
 
 
 def _expect_same_kind(got: Any, want: Any, named: str) -> None:
@@ -80,7 +85,3 @@ def _array(thing: Any) -> np.ndarray:
         thing = thing.detach().cpu().numpy()
     array = np.asarray(thing, dtype=np.float64)
     return array.reshape(()) if array.size == 1 else array
-
-
-def _equal(a: np.ndarray, b: np.ndarray, tolerance: float) -> np.ndarray:
-    return np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)

@@ -9,33 +9,22 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
-from yieldrl.exercises.comparing import like
+from yieldrl.exercises.comparing import Results, difference
 from yieldrl.exercises.gaps import GAP
 
-Results = list[list[Any]]
-"""For each case, the parts of its result."""
 Change = tuple[str, str]
 """A part of a solution's text, and what to put in its place."""
 
 
-class Mistake(NamedTuple):
-    """A change to the text of a solution, and what to say of it."""
-
-    old: str
-    new: str
-    hint: str
-
-
-def parse(table: str) -> list[Mistake]:
-    r"""The mistakes of a table.
+def parse(table: str) -> list[tuple[str, str, str]]:
+    r"""The mistakes of a table: what to change, into what, and what to say of it.
 
     It has lines `old => new`, one for each way to make a mistake, and below them,
     indented, the hint. Line breaks in the code are written `\n`. Of several mistakes
@@ -43,14 +32,14 @@ def parse(table: str) -> list[Mistake]:
     mistake must be noticed, and no more.
 
     >>> parse("x + y => x - y\n    the sign is wrong")
-    [Mistake(old='x + y', new='x - y', hint='the sign is wrong')]
+    [('x + y', 'x - y', 'the sign is wrong')]
     """
     mistakes = []
     for changes, hint in re.findall(r"((?:^\S.*\n)+)((?:^ .*\n?)+)", table, re.M):
         for change in changes.splitlines():
             old, _, new = change.replace(r"\n", "\n").partition(" =>")
-            text = " ".join(hint.split())
-            mistakes.append(Mistake(old, new.removeprefix(" "), text.strip("-")))
+            says = " ".join(hint.split()).strip("-")
+            mistakes.append((old, new.removeprefix(" "), says))
     return mistakes
 
 
@@ -108,16 +97,13 @@ class Solution:
 
         `solve` gives a module's results.
         """
-        parts = list(chain(*got))
         for also in ((), *((change,) for change in self.also)):
             for old, new, hint in self.mistakes:
                 try:
                     with warnings.catch_warnings(action="ignore"):
-                        made = chain(*solve(self.changed(*also, (old, new))))
+                        made = solve(self.changed(*also, (old, new)))
+                        if not difference(got, made, tolerance):
+                            return hint
                 except Exception:  # with this mistake there is no result
                     continue
-                if all(
-                    like(*pair, tolerance) for pair in zip(made, parts, strict=True)
-                ):
-                    return hint
         return ""

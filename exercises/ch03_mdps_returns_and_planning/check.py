@@ -41,24 +41,16 @@ def fixed_point(answer: Any) -> np.ndarray:
 
 
 def lake(answer: Any) -> tuple[np.ndarray, float]:
-    """What planning says of the lake, and how often its policy arrives."""
+    """What planning says of the lake, and how often its policy arrives in time."""
     table = gymnasium.make("FrozenLake-v1").unwrapped.P  # pyright: ignore
     with np.errstate(all="ignore"):  # wrong values may grow without end
         value = answer.plan(table, 0.99)
         policy = answer.greedy(table, value, 0.99)
-    return value, _arrives(table, policy, LIMIT)
-
-
-def _arrives(table: Table, policy: np.ndarray, limit: int) -> float:
-    here, paid = np.eye(len(table))[0], 0.0
-    for _ in range(limit):
-        there = np.zeros_like(here)
-        for state, chance in enumerate(here):
-            for probability, next_state, reward, ended in table[state][policy[state]]:
-                paid += chance * probability * reward
-                there[next_state] += chance * probability * (not ended)
-        here = there
-    return paid
+    moves = np.zeros((len(table), len(table)))
+    for state, action in enumerate(policy):
+        for probability, next_state, _, _ in table[state][action]:
+            moves[state, next_state] += probability
+    return value, np.linalg.matrix_power(moves, LIMIT)[0, -1]
 
 
 GOOD, BAD, WORSE = (

@@ -4,6 +4,7 @@ import gymnasium
 import numpy as np
 
 from yieldrl.envs.planning import Table
+from yieldrl.exercises.ch01_what_is_an_agent.solution import mean_return
 
 
 def sweep(table: Table, value: np.ndarray, gamma: float) -> np.ndarray:
@@ -51,33 +52,16 @@ def greedy(table: Table, value: np.ndarray, gamma: float) -> np.ndarray:
 
     What an action is worth is what a sweep says of a world in which there is no other.
     """
-    worth = [
-        sweep(
-            {state: {0: actions[a]} for state, actions in table.items()}, value, gamma
-        )
-        for a in range(len(table[0]))
-    ]
-    return np.stack(worth, 1).argmax(1)
-
-
-def success(policy: np.ndarray, episodes: int = 1_000) -> float:
-    """The part of so many real episodes that reach the goal, within the time limit."""
-    lake = gymnasium.make("FrozenLake-v1")
-    arrived = 0.0
-    for episode in range(episodes):
-        state, _ = lake.reset(seed=3 if episode == 0 else None)
-        over = False
-        while not over:
-            state, reward, terminated, truncated, _ = lake.step(int(policy[state]))
-            arrived += float(reward)
-            over = terminated or truncated
-    return arrived / episodes
+    worlds = [{s: {0: table[s][a]} for s in table} for a in range(len(table[0]))]
+    return np.stack([sweep(of, value, gamma) for of in worlds], 1).argmax(1)
 
 
 if __name__ == "__main__":
-    lake = gymnasium.make("FrozenLake-v1").unwrapped.P  # pyright: ignore
+    env = gymnasium.make("FrozenLake-v1")
+    lake = env.unwrapped.P  # pyright: ignore
     value = plan(lake, gamma=0.99)
     policy = greedy(lake, value, gamma=0.99)
     print(value.reshape(4, 4).round(2))
     print(np.array(list("<v>^"))[policy].reshape(4, 4))
-    print(f"{success(policy):.0%} of the episodes reach the goal")
+    arrived = mean_return(env, lambda state: int(policy[state]), episodes=1_000)
+    print(f"{arrived:.0%} of the episodes reach the goal")

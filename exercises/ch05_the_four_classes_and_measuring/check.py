@@ -6,7 +6,7 @@ from unittest.mock import patch
 import numpy as np
 
 from yieldrl.exercises.cases import Chapter
-from yieldrl.exercises.comparing import expect, expect_close
+from yieldrl.exercises.comparing import Results, expect, expect_close
 
 # Scores of three tasks, seven runs each; no two are equal.
 SCORES = np.array([[0.0], [100.0], [200.0]]) + np.array([5.0, 1, 20, 3, 12, 0, 8])
@@ -56,19 +56,19 @@ def percentiles(answer: Any) -> None:
     hint = "mend `resample` first: nothing changes from one to the next"
     expect(max(found) > min(found), "all resamples have the same IQM", hint)
 
-    def solve(module: Any) -> list[list[Any]]:
+    def solve(module: Any) -> Results:
         with patch.object(module, "resample", answer.resample):
             got = module.interval(scores.copy(), np.random.default_rng(8), count)
         two = f"the interval is {got!r}, expected two numbers"
         expect(np.shape(got) == (2,), two, "return both ends, the lower first")
-        return [[np.array(got, dtype=np.float64)]]
+        return [{"interval": np.array(got, dtype=np.float64)}]
 
     # Definitions of a percentile differ in where between two neighbours it lies.
     ends = [2.5, 97.5]
     low, high = (np.percentile(found, ends, method=of) for of in ("lower", "higher"))
-    [[between]] = solve(answer)
+    between = solve(answer)[0]["interval"]
     if not np.allclose(between, np.clip(between, low, high)):
-        CHAPTER.compare(answer, solve, "interval")
+        CHAPTER.compare(answer, solve)
 
 
 def coverage(answer: Any) -> None:

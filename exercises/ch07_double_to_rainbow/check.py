@@ -42,7 +42,8 @@ def _shared(first: Sequence[float], second: Sequence[float]) -> list[Tensor]:
 
 def any_atoms(answer: Any) -> None:
     """Atoms may begin anywhere and be any distance apart; the mean stays."""
-    CHAPTER.compare(answer, lambda of: [[of.project(*deepcopy(ANYWHERE))]], "project")
+    solve = lambda of: [{"project": of.project(*deepcopy(ANYWHERE))}]  # noqa: E731
+    CHAPTER.compare(answer, solve)
     CHAPTER.leaves(answer, "project", ANYWHERE)
 
 

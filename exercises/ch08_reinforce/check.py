@@ -16,10 +16,8 @@ BATCH = (LOGITS, *map(torch.tensor, ([2, 0, 1, 1], [3.0, 1, 4, 2], [1.0, 2, 1, 2
 def _walk(gamma: float, *ended: tuple[int, int]) -> list[Any]:
     """Arguments of `returns_to_go`: six steps of two environments."""
     reward = torch.tensor([1.0, 0, 2, 0, 4, 3, 5, 7, 1, 6, 2, 8]).view(2, 6).T
-    flags = torch.zeros(6, 2, dtype=torch.bool)
-    for row, column in ended:
-        flags[row, column] = True
-    return [reward.contiguous(), flags, gamma]
+    ends = torch.tensor([[(t, n) in ended for n in range(2)] for t in range(6)])
+    return [reward.contiguous(), ends, gamma]
 
 
 SETTINGS = {"num_envs": 2, "num_episodes": 4, "total_steps": 400, "baseline": "mean"}
