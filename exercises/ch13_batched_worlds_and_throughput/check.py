@@ -109,9 +109,7 @@ def training(answer: Any) -> None:
 class Operations(TorchDispatchMode):
     """Counts the operations on tensors, and refuses those that read values."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0
+    count = 0
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None

@@ -17,16 +17,12 @@ ONLINE = torch.tensor([[0.5, 2, 1.0], [3, 1.5, 0.0], [1, 0.2, 2.2], [2, 2.5, 0.0
 TARGET = torch.tensor([[1.0, 0, 2.0], [0.5, 1.2, 0.3], [2, 2.4, 0.9], [0, 1, 3.0]])
 
 
-class Table(nn.Module):
+class Table(nn.Embedding):
     """`Q(s, .)` as a table, in the place of a network."""
-
-    def __init__(self, values: Tensor) -> None:
-        super().__init__()
-        self.values = nn.Parameter(values.clone())
 
     def value(self, obs: Tensor) -> Tensor:
         """`[B, A]`."""
-        return self.values[obs]
+        return self(obs)
 
 
 def _batch(
@@ -46,9 +42,9 @@ def _algorithm(
 ) -> Any:
     settings = {"munchausen_coef": coef, "munchausen_clip": clip, "temperature": tau}
     config = answer.Config(**settings, gamma=0.8, device="cpu")
-    algorithm = answer.Algorithm(Table(scale * ONLINE), config)
-    with torch.no_grad():
-        algorithm.target_model.values.copy_(scale * TARGET)
+    online, target = (Table.from_pretrained(scale * of) for of in (ONLINE, TARGET))
+    algorithm = answer.Algorithm(online.requires_grad_(), config)
+    algorithm.target_model = target
     return algorithm
 
 
@@ -60,7 +56,7 @@ def td_target(answer: Any, batch: TensorDict, *settings: float) -> Any:
 def constant(answer: Any) -> None:
     """The target is a constant to the loss, and the batch stays as it was."""
     data, algorithm = _batch(), _algorithm(answer, 0.9)
-    algorithm.target_model.values.requires_grad_()
+    algorithm.target_model.requires_grad_()
     hint = "the target has a gradient: `@torch.no_grad()`, it is a constant to the loss"
     expect(not algorithm.td_target(data).requires_grad, "it has a gradient", hint)
     hint = "the batch was changed in place: make new tensors"
