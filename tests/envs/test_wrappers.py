@@ -141,6 +141,19 @@ def test_a_time_limit_of_worlds_in_processes():
         envs.close()
 
 
+def test_a_late_reset_leaves_the_ends_of_others():
+    """One is cut by the limit and reset in the fifth step, where the other is cut."""
+    functions = [
+        lambda: NumpyCounter(99),
+        lambda: gym.wrappers.TimeLimit(NumpyCounter(99), 1),
+    ]
+    envs = TimeLimit(SyncVectorEnv(functions, autoreset_mode=NEXT_STEP), 4)
+    cut = [step.truncated.tolist() for step in steps(envs, [1] * 6)]
+    one, other = zip(*cut, strict=True)
+    assert one == (False, False, False, True, False, False)
+    assert other == (True, False, True, False, True, False)
+
+
 @pytest.mark.parametrize("kind", ["torch", "sync", "serial"])
 @MODES
 def test_a_time_limit_is_the_worlds_own(kind, mode):
