@@ -52,6 +52,17 @@ def algorithm_of(**kwargs):
     return sac.Algorithm(model, config)
 
 
+def test_the_actor_waits_for_the_critics():
+    algorithm, moved = algorithm_of(policy_delay=3), []
+    for _ in range(7):
+        before = [x.clone() for x in algorithm.model.actor.parameters()]
+        logs = algorithm.learn(DATA)
+        pairs = zip(before, algorithm.model.actor.parameters(), strict=True)
+        moved.append(not all(torch.equal(one, other) for one, other in pairs))
+        assert ("actor_loss" in logs) == moved[-1]
+    assert moved == [False, False, True, False, False, True, False]
+
+
 class TestTarget:
     def test_by_hand(self):
         algorithm = algorithm_of(temperature=0.2)
