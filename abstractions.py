@@ -228,12 +228,9 @@ class Algorithm(ABC):
         if step is not None:
             logs = step(data)
         else:
-            trained, function = (
-                trained_parameters(optimizer),
-                self.runtime.executed(loss),
-            )
+            trained = trained_parameters(optimizer)
             try:
-                total, logs = function(data)
+                total, logs = self.runtime.executed(loss)(data)
                 total.backward(inputs=trained)
                 apply_gradients(optimizer, trained, logs, data, max_grad_norm)
             finally:  # the next step begins without gradients
@@ -266,14 +263,14 @@ class Algorithm(ABC):
         Override it to accumulate gradients, to scale them, and the like. The batch is
         cut into `micro_batches`, by default as many as the config says, if it does.
         """
-        executed = self.runtime.executed(loss)
+        engine, executed = self.runtime.engine, self.runtime.executed
         parts = micro_batches or getattr(self.config, "micro_batches", None)
-        if self.runtime.engine is not None:
-            step = self.runtime.engine.gradient_step
-            return step(executed, optimizer, max_grad_norm, parts)
+        options = optimizer, max_grad_norm
+        if engine is not None:
+            return engine.gradient_step(executed(loss), *options, parts)
         if parts is None:
             return None
-        return AccumulatedStep(executed, optimizer, max_grad_norm, micro_batches=parts)
+        return AccumulatedStep(executed(loss), *options, micro_batches=parts)
 
     @contextmanager
     def learning(self) -> Iterator[None]:
@@ -362,7 +359,6 @@ class Agent(ABC):
         config: Says the seed of exploration.
 
     Attributes:
-        model: The networks inside the algorithm.
         border: From observations to tensors, and from actions back.
     """
 
@@ -381,15 +377,20 @@ class Agent(ABC):
         self.counters, self.device = algorithm.counters, algorithm.device
         seed = ranks().derive_seed(config.seed, "exploration")
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.model = algorithm.model
         self._notes_version = hasattr(algorithm, "evaluated")  # of rollouts, later
+        model = algorithm.model
         self.border = ObservationActionAdapter(
-            self.model.observation_space,
-            self.model.action_space,
+            model.observation_space,
+            model.action_space,
             self.device,
-            unit_box=self.model.unit_box,
-            tokenizer=getattr(self.model, "tokenizer", None),
+            unit_box=model.unit_box,
+            tokenizer=getattr(model, "tokenizer", None),
         )
+
+    @property
+    def model(self) -> Any:
+        """The networks inside the algorithm."""
+        return self.algorithm.model
 
     @property
     def sample_step(self) -> int:

@@ -74,8 +74,7 @@ class EpisodeBuffer:
 
         RuntimeError if full, ValueError if an entry does not fit: it is not counted.
         """
-        if isinstance(transition, TensorDict) and transition.batch_dims > 1:
-            add_rollout(self, transition)
+        if add_rollout(self, transition):
             return
         row, ended, full = self._now
         if full:
@@ -85,8 +84,7 @@ class EpisodeBuffer:
         counts = ended < self._share
         if "valid" in transition:  # NEXT_STEP autoreset: False at reset-only steps
             counts &= torch.as_tensor(transition["valid"], device=self.device)
-        there = self._names & set(transition.keys())
-        entries = {name: transition[name] for name in there}
+        entries = {name: transition[name] for name in self._names & transition.keys()}
         self._storage.write(row, {**entries, "valid": counts}, first=row == 0)
         ends = self._storage["terminated"][row] | self._storage["truncated"][row]
         self._now = self._progress(row + 1, ended + (ends & counts))

@@ -85,8 +85,7 @@ class ReplayBuffer(SequenceDraws):
 
         ValueError if an entry does not fit; then the row is not counted.
         """
-        if isinstance(transition, TensorDict) and transition.batch_dims > 1:
-            add_rollout(self, transition)
+        if add_rollout(self, transition):
             return
         written = self._written
         self._begun = written + 1

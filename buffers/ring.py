@@ -96,8 +96,7 @@ class CircularBuffer(RolloutBuffer):
 
         A full ring drops its oldest segment that `rollout` did not return.
         """
-        if isinstance(transition, TensorDict) and transition.batch_dims > 1:
-            add_rollout(self, transition)
+        if add_rollout(self, transition):
             return
         self._change(RingPositions.yield_segment)
         self.write(transition)

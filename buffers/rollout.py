@@ -127,8 +127,7 @@ class RolloutBuffer:
 
         RuntimeError if full, ValueError if an entry does not fit: it is not counted.
         """
-        if isinstance(transition, TensorDict) and transition.batch_dims > 1:
-            add_rollout(self, transition)
+        if add_rollout(self, transition):
             return
         now = self._progress
         if now.row == self.num_steps:

@@ -139,11 +139,14 @@ class Storage(Entries):
         return saved.shape[1:] == own.shape[1:] and saved.dtype == own.dtype
 
 
-def add_rollout(buffer: Any, rollout: TensorDict) -> None:
-    """Add a rollout `[T, N]` row by row."""
-    check_shapes(rollout)
-    for row in rollout.unbind(0):
+def add_rollout(buffer: Any, data: Mapping[str, Any]) -> bool:
+    """Add a rollout `[T, N]` row by row; for a single step return False."""
+    if not isinstance(data, TensorDict) or data.batch_dims < 2:
+        return False
+    check_shapes(data)
+    for row in data.unbind(0):
         buffer.add(row.to_dict())
+    return True
 
 
 def _layout(tensor: Tensor | None) -> str:

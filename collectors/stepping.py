@@ -99,9 +99,8 @@ class Stepper:
             self.resets = step.ended
         elif self._resets_here:
             step = self._reset_ended(step)
-        first = () if step.obs is step.next_obs else (step.obs,)
-        if self._checks and not are_finite(step.reward, step.next_obs, *first):
-            self._refuse(step)
+        if self._checks:
+            self._check_finite(step)
         if self._choices:
             self._check_choices(step.next_obs)
             if step.obs is not step.next_obs:
@@ -117,8 +116,11 @@ class Stepper:
         fresh, _ = self.envs.reset(options={"reset_mask": ended})
         return step._replace(obs=replaced(step.obs, fresh, ended))
 
-    def _refuse(self, step: Step) -> None:
-        """Raise for the value that is not finite."""
+    def _check_finite(self, step: Step) -> None:
+        """Raise if an array holds a value that is not finite."""
+        first = () if step.obs is step.next_obs else (step.obs,)
+        if are_finite(step.reward, step.next_obs, *first):
+            return
         when = f"step {self.steps} since the latest reset of all"
         check_answer(step.next_obs, when, reward=step.reward, action=step.action)
         check_answer(step.obs, f"the reset that follows {when}")
@@ -163,7 +165,7 @@ def check_values(envs: Any, leaves: list[Any], obs: Any, step: int) -> None:
         try:
             in_dtype(array, dtype)
         except MisfitError:
-            _refuse(envs, array, path, space, step)
+            _refuse_misfit(envs, array, path, space, step)
 
 
 def check_rewards(envs: VectorEnv[Any, Any, Any], reward: Any, *flags: Any) -> None:
@@ -185,7 +187,7 @@ def check_rewards(envs: VectorEnv[Any, Any, Any], reward: Any, *flags: Any) -> N
             )
 
 
-def _refuse(
+def _refuse_misfit(
     envs: Any, array: np.ndarray, path: spaces.Path, space: Any, step: int
 ) -> None:
     for i, row in enumerate(array):
