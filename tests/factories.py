@@ -156,3 +156,13 @@ def update(algorithm, rollout):
     """All gradient steps of an algorithm on a rollout; the means of their metrics."""
     minibatches, logs = algorithm.begin(rollout)
     return logs | means(list(algorithm.update(minibatches)))
+
+
+def ends_alike(one, other):
+    """Run two trainers to their end: agents and buffers must be equal to the bit."""
+    states = []
+    for run in (one, other):
+        list(run())
+        state = run.state_dict()
+        states.append([state["agent"], state["buffer"]])
+    torch.testing.assert_close(*states, rtol=0, atol=0)
