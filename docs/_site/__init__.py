@@ -8,12 +8,13 @@ from jinja2 import Environment, StrictUndefined
 
 from . import algorithms, course, diffs, results, sources
 
+PAGES = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
+for _module in (algorithms, course, diffs, results, sources):
+    PAGES.globals.update(vars(_module))
+
 
 def render(path: str, markdown: str) -> str:
     """The Markdown of a page, which has a path such as `course/10-ppo.md`."""
-    pages = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
-    for module in (algorithms, course, diffs, results, sources):
-        pages.globals.update(vars(module))
     page = {"path": path, "source": markdown, "to_docs": "../" * path.count("/")}
-    text = pages.from_string(markdown).render(page)
+    text = PAGES.from_string(markdown).render(page)
     return sources.with_annotations(sources.with_sources(text))

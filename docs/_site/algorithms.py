@@ -44,9 +44,9 @@ def place(name: str) -> str:
 
 
 def hyperparameters(algorithm: str, some: str = "") -> str:
-    """A folded table for every class with fields, the algorithm's own first; or `some`.
+    """A folded table for every class with fields, the algorithm's own first.
 
-    Those are rows of one table, in the order of their names.
+    With names of `some` fields, one table of these, in the order given.
     """
     cls: Any = importlib.import_module(f"{catalog.PACKAGE}.{algorithm}").Config
     if some:
