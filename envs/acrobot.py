@@ -9,7 +9,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched import Parameter, TorchVectorEnv
 from yieldrl.envs.batched.checks import check_choice
 
 MAX_SPEED_1 = 4 * math.pi  # rad/s
@@ -31,20 +31,6 @@ class AcrobotVectorEnv(TorchVectorEnv):
     examples using sparse coarse coding", NIPS 8; the equations are those of Sutton and
     Barto (2018), section 11.3 of the first edition, integrated by one Runge-Kutta step
     of the fourth order, rounded in the order of gymnasium's code.
-
-    Args:
-        book_or_nips: Equations of the "book", as in gymnasium, or of the "nips" paper.
-        gravity: In m/s^2. This and all following: a number, or one each, `[N]`.
-        link_mass_1: Mass of the first link (kg).
-        link_mass_2: Mass of the second link (kg).
-        link_length_1: Length of the first link (m); that of the second has no effect.
-        link_com_pos_1: From the bar to the first link's centre of mass (m).
-        link_com_pos_2: From the joint to the second link's centre of mass (m).
-        link_moi: Moment of inertia of either link (kg m^2).
-        dt: Time from step to step (s).
-        low: Lower bound of the initial state's four numbers, drawn uniformly.
-        high: Upper bound of the initial state's numbers.
-        kwargs: Arguments of `TorchVectorEnv`.
     """
 
     gymnasium_id = "Acrobot-v1"
@@ -53,38 +39,34 @@ class AcrobotVectorEnv(TorchVectorEnv):
     single_action_space = spaces.Discrete(3)
     noise_size = 4
     reset_parameters = MappingProxyType({"low": "low", "high": "high"})
+    max_episode_steps = 500
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        max_episode_steps: int | None = 500,
-        book_or_nips: str = "book",
-        gravity: float | Tensor = 9.8,
-        link_mass_1: float | Tensor = 1.0,
-        link_mass_2: float | Tensor = 1.0,
-        link_length_1: float | Tensor = 1.0,
-        link_com_pos_1: float | Tensor = 0.5,
-        link_com_pos_2: float | Tensor = 0.5,
-        link_moi: float | Tensor = 1.0,
-        dt: float | Tensor = 0.2,
-        low: float | Tensor = -0.1,
-        high: float | Tensor = 0.1,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
-        check_choice("book_or_nips", book_or_nips, ("book", "nips"))
-        self.book = book_or_nips == "book"
-        self.gravity = self.parameter("gravity", gravity)
-        self.link_mass_1 = self.parameter("link_mass_1", link_mass_1)
-        self.link_mass_2 = self.parameter("link_mass_2", link_mass_2)
-        self.link_length_1 = self.parameter("link_length_1", link_length_1)
-        self.link_com_pos_1 = self.parameter("link_com_pos_1", link_com_pos_1)
-        self.link_com_pos_2 = self.parameter("link_com_pos_2", link_com_pos_2)
-        self.link_moi = self.parameter("link_moi", link_moi)
-        self.dt = self.parameter("dt", dt)
-        self.low = self.parameter("low", low)
-        self.high = self.parameter("high", high)
+    book_or_nips: str = "book"
+    """Equations of the "book", as in gymnasium, or of the "nips" paper."""
+    gravity: Parameter = 9.8
+    """In m/s^2. This and all following: a number, or one each, `[N]`."""
+    link_mass_1: Parameter = 1.0
+    """Mass of the first link (kg)."""
+    link_mass_2: Parameter = 1.0
+    """Mass of the second link (kg)."""
+    link_length_1: Parameter = 1.0
+    """Length of the first link (m); that of the second has no effect."""
+    link_com_pos_1: Parameter = 0.5
+    """From the bar to the first link's centre of mass (m)."""
+    link_com_pos_2: Parameter = 0.5
+    """From the joint to the second link's centre of mass (m)."""
+    link_moi: Parameter = 1.0
+    """Moment of inertia of either link (kg m^2)."""
+    dt: Parameter = 0.2
+    """Time from step to step (s)."""
+    low: Parameter = -0.1
+    """Lower bound of the initial state's four numbers, drawn uniformly."""
+    high: Parameter = 0.1
+    """Upper bound of the initial state's numbers."""
+
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        super().__init__(num_envs, **kwargs)
+        check_choice("book_or_nips", self.book_or_nips, ("book", "nips"))
 
     def initial_state(self, noise: Tensor) -> Tensor:
         return torch.lerp(self.low, self.high, noise)
@@ -125,7 +107,7 @@ class AcrobotVectorEnv(TorchVectorEnv):
             + phi2
         )
         force = torque + d2 / d1 * phi1
-        if self.book:
+        if self.book_or_nips == "book":
             force = force - m2 * l1 * lc2 * speed_1**2 * sin
         acc_2 = (force - phi2) / (m2 * lc2**2 + moi - d2**2 / d1)
         acc_1 = -(d2 * acc_2 + phi1) / d1

@@ -10,7 +10,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched import Parameter, TorchVectorEnv
 from yieldrl.envs.batched.checks import check_choice
 
 INTEGRATORS = ("euler", "semi-implicit euler")
@@ -31,21 +31,6 @@ class CartPoleVectorEnv(TorchVectorEnv):
     solve difficult learning control problems", IEEE Trans. SMC-13(5); the equations are
     those of Florian (2007), "Correct equations for the dynamics of the cart-pole
     system", without friction, rounded in the order of gymnasium's code.
-
-    Args:
-        sutton_barto_reward: Reward 0 per step and -1 for a fall, instead of 1 per step.
-        velocities: False hides both velocities, so that balancing needs memory.
-        kinematics_integrator: "euler", or "semi-implicit euler", which updates
-            positions with the new velocities.
-        gravity: In m/s^2. This and all following: a number, or one per cart, `[N]`.
-        masscart: Mass of the cart (kg).
-        masspole: Mass of the pole (kg).
-        length: Half of the pole's length (m).
-        force_mag: Force of a push (N).
-        tau: Time from step to step (s).
-        low: Lower bound of the initial state's four numbers, drawn uniformly.
-        high: Upper bound of the initial state's numbers.
-        kwargs: Arguments of `TorchVectorEnv`.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
@@ -53,39 +38,38 @@ class CartPoleVectorEnv(TorchVectorEnv):
     single_action_space = spaces.Discrete(2)
     noise_size = 4
     reset_parameters = MappingProxyType({"low": "low", "high": "high"})
+    max_episode_steps = 500
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        max_episode_steps: int | None = 500,
-        sutton_barto_reward: bool = False,
-        velocities: bool = True,
-        kinematics_integrator: str = "euler",
-        gravity: float | Tensor = 9.8,
-        masscart: float | Tensor = 1.0,
-        masspole: float | Tensor = 0.1,
-        length: float | Tensor = 0.5,
-        force_mag: float | Tensor = 10.0,
-        tau: float | Tensor = 0.02,
-        low: float | Tensor = -0.05,
-        high: float | Tensor = 0.05,
-        **kwargs: Any,
-    ) -> None:
-        if not velocities:
+    sutton_barto_reward: bool = False
+    """Reward 0 per step and -1 for a fall, instead of 1 per step."""
+    velocities: bool = True
+    """False hides both velocities, so that balancing needs memory."""
+    kinematics_integrator: str = "euler"
+    """"euler", or "semi-implicit euler", where positions follow the new velocities."""
+    gravity: Parameter = 9.8
+    """In m/s^2. This and all following: a number, or one per cart, `[N]`."""
+    masscart: Parameter = 1.0
+    """Mass of the cart (kg)."""
+    masspole: Parameter = 0.1
+    """Mass of the pole (kg)."""
+    length: Parameter = 0.5
+    """Half of the pole's length (m)."""
+    force_mag: Parameter = 10.0
+    """Force of a push (N)."""
+    tau: Parameter = 0.02
+    """Time from step to step (s)."""
+    low: Parameter = -0.05
+    """Lower bound of the initial state's four numbers, drawn uniformly."""
+    high: Parameter = 0.05
+    """Upper bound of the initial state's numbers."""
+
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        self.take_attributes(kwargs)
+        if not self.velocities:
             self.single_observation_space = spaces.Box(-HIGH[::2], HIGH[::2])
-        super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
-        check_choice("kinematics_integrator", kinematics_integrator, INTEGRATORS)
-        self.sutton_barto_reward, self.velocities = sutton_barto_reward, velocities
-        self.semi_implicit = kinematics_integrator == "semi-implicit euler"
-        self.gravity = self.parameter("gravity", gravity)
-        self.masscart = self.parameter("masscart", masscart)
-        self.masspole = self.parameter("masspole", masspole)
-        self.length = self.parameter("length", length)
-        self.force_mag = self.parameter("force_mag", force_mag)
-        self.tau = self.parameter("tau", tau)
-        self.low = self.parameter("low", low)
-        self.high = self.parameter("high", high)
+        super().__init__(num_envs, **kwargs)
+        integrator = self.kinematics_integrator
+        check_choice("kinematics_integrator", integrator, INTEGRATORS)
         # Moment of inertia about the axle, in units of mass times half length squared.
         self.inertia = self.parameter("inertia", 4 / 3)
         limits = [[X_LIMIT], [math.inf], [THETA_LIMIT], [math.inf]]
@@ -110,7 +94,7 @@ class CartPoleVectorEnv(TorchVectorEnv):
         )
         x_acc = temp - polemass_length * theta_acc * cos / total_mass
 
-        if self.semi_implicit:
+        if self.kinematics_integrator != "euler":
             x_dot = x_dot + self.tau * x_acc
             theta_dot = theta_dot + self.tau * theta_acc
         rate = torch.stack((x_dot, x_acc, theta_dot, theta_acc))
@@ -134,7 +118,7 @@ class CartPoleVectorEnv(TorchVectorEnv):
 
         x, _, theta, _ = state.tolist()
         scale = 600 / (2 * X_LIMIT)  # pixels per metre
-        length = float(self.length.expand(self.num_envs)[index])
+        length = self.get_attr("length")[index]
         # Points are complex numbers in pixels, y upwards: rotating is multiplying.
         cart = 300 + scale * x + 100j
         axle = cart + 7.5j

@@ -8,7 +8,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched import Parameter, TorchVectorEnv
 
 MIN_POSITION, MAX_POSITION = -1.2, 0.6
 MAX_SPEED = 0.07  # per step
@@ -25,15 +25,6 @@ class MountainCarVectorEnv(TorchVectorEnv):
 
     Source: Moore (1990), "Efficient memory-based learning for robot control", PhD
     thesis, University of Cambridge.
-
-    Args:
-        goal_velocity: Least velocity at the goal for success. This and all following:
-            a number, or one per car, `[N]`.
-        force: What a push adds to the velocity.
-        gravity: What the steepest slope adds to the velocity.
-        low: Lower bound of the first position, drawn uniformly.
-        high: Upper bound of the first position.
-        kwargs: Arguments of `TorchVectorEnv`.
     """
 
     gymnasium_id = "MountainCar-v0"
@@ -42,26 +33,20 @@ class MountainCarVectorEnv(TorchVectorEnv):
     single_action_space = spaces.Discrete(3)
     noise_size = 1
     reset_parameters = MappingProxyType({"low": "low", "high": "high"})
+    max_episode_steps = 200
     goal_position = 0.5
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        max_episode_steps: int | None = 200,
-        goal_velocity: float | Tensor = 0.0,
-        force: float | Tensor = 0.001,
-        gravity: float | Tensor = 0.0025,
-        low: float | Tensor = -0.6,
-        high: float | Tensor = -0.4,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
-        self.goal_velocity = self.parameter("goal_velocity", goal_velocity)
-        self.force = self.parameter("force", force)
-        self.gravity = self.parameter("gravity", gravity)
-        self.low = self.parameter("low", low)
-        self.high = self.parameter("high", high)
+    goal_velocity: Parameter = 0.0
+    """Least velocity at the goal for success. This and all following: a number, or one
+    per car, `[N]`."""
+    force: Parameter = 0.001
+    """What a push adds to the velocity."""
+    gravity: Parameter = 0.0025
+    """What the steepest slope adds to the velocity."""
+    low: Parameter = -0.6
+    """Lower bound of the first position, drawn uniformly."""
+    high: Parameter = -0.4
+    """Upper bound of the first position."""
 
     def initial_state(self, noise: Tensor) -> Tensor:
         position = torch.lerp(self.low, self.high, noise[0])
@@ -102,19 +87,13 @@ class MountainCarContinuousVectorEnv(MountainCarVectorEnv):
 
     gymnasium_id = "MountainCarContinuous-v0"
     single_action_space = spaces.Box(-1.0, 1.0, (1,))
+    max_episode_steps = 999
     goal_position = 0.45
 
     def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        max_episode_steps: int | None = 999,
-        power: float | Tensor = 0.0015,
-        **kwargs: Any,
+        self, num_envs: int = 1, *, power: float | Tensor = 0.0015, **kwargs: Any
     ) -> None:
-        super().__init__(
-            num_envs, max_episode_steps=max_episode_steps, force=power, **kwargs
-        )
+        super().__init__(num_envs, force=power, **kwargs)
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         action = action[:, 0]

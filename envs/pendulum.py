@@ -2,14 +2,13 @@
 
 import math
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched import Parameter, TorchVectorEnv
 
 MAX_SPEED = 8.0  # rad/s
 MAX_TORQUE = 2.0  # N m
@@ -24,15 +23,6 @@ class PendulumVectorEnv(TorchVectorEnv):
     `[N, 1]`, clipped to 2 N m. The reward is minus a cost of the angle, the velocity
     and the torque. No episode ends by itself; all are cut after 200 steps. Gradients
     flow through the step, except where the torque or the velocity is at its limit.
-
-    Args:
-        gravity: In m/s^2. This and all following: a number, or one each, `[N]`.
-        mass: Mass of the rod (kg).
-        length: Length of the rod (m).
-        dt: Time from step to step (s).
-        high_angle: First angles are uniform between minus this and this (rad).
-        high_speed: First velocities are uniform between minus this and this (rad/s).
-        kwargs: Arguments of `TorchVectorEnv`.
     """
 
     gymnasium_id = "Pendulum-v1"
@@ -43,27 +33,20 @@ class PendulumVectorEnv(TorchVectorEnv):
     reset_parameters = MappingProxyType(
         {"x_init": "high_angle", "y_init": "high_speed"}
     )
+    max_episode_steps = 200
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        max_episode_steps: int | None = 200,
-        gravity: float | Tensor = 10.0,
-        mass: float | Tensor = 1.0,
-        length: float | Tensor = 1.0,
-        dt: float | Tensor = 0.05,
-        high_angle: float | Tensor = math.pi,
-        high_speed: float | Tensor = 1.0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
-        self.gravity = self.parameter("gravity", gravity)
-        self.mass = self.parameter("mass", mass)
-        self.length = self.parameter("length", length)
-        self.dt = self.parameter("dt", dt)
-        self.high_angle = self.parameter("high_angle", high_angle)
-        self.high_speed = self.parameter("high_speed", high_speed)
+    gravity: Parameter = 10.0
+    """In m/s^2. This and all following: a number, or one each, `[N]`."""
+    mass: Parameter = 1.0
+    """Mass of the rod (kg)."""
+    length: Parameter = 1.0
+    """Length of the rod (m)."""
+    dt: Parameter = 0.05
+    """Time from step to step (s)."""
+    high_angle: Parameter = math.pi
+    """First angles are uniform between minus this and this (rad)."""
+    high_speed: Parameter = 1.0
+    """First velocities are uniform between minus this and this (rad/s)."""
 
     def initial_state(self, noise: Tensor) -> Tensor:
         theta, theta_dot = 2 * noise - 1

@@ -7,7 +7,7 @@ Jones 2021, "Debugging RL, Without the Agonizing Pain", has five of them; here t
 two actions each, without effect in the first four, and there is one with truncation.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from gymnasium import spaces
@@ -83,10 +83,7 @@ class ProbeDelayVectorEnv(ProbeVectorEnv):
 class ProbeCutVectorEnv(ProbeVectorEnv):
     """Reward 1 in every step, truncated: tests bootstrapping at truncations."""
 
-    def __init__(
-        self, num_envs: int = 1, *, max_episode_steps: int | None = 5, **kwargs: Any
-    ) -> None:
-        super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
+    max_episode_steps = 5
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return state, torch.ones_like(state[0]), ~_all(state)

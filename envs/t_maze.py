@@ -33,36 +33,28 @@ class TMazeVectorEnv(TorchVectorEnv):
     14. Differs from the paper: the goal pays 1, not 4, and the wrong turn 0, not
     -0.1, so that returns count right turns; the signpost is visible only at the
     first step, not whenever the agent stands at it.
-
-    Args:
-        length: Steps from the start to the junction.
-        bump_reward: Reward of a step into a wall.
-        kwargs: Arguments of `TorchVectorEnv`.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
     single_observation_space = spaces.Box(0, 1, (3,))
     single_action_space = spaces.Discrete(4)
     noise_size = 1
+    max_episode_steps = 100
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        length: int = 10,
-        bump_reward: float = -0.1,
-        max_episode_steps: int | None = 100,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
-        if length < 1:
-            raise ValueError(f"length = {length}: must be at least 1")
-        if max_episode_steps is not None and max_episode_steps <= length:
+    length: int = 10
+    """Steps from the start to the junction."""
+    bump_reward: float = -0.1
+    """Reward of a step into a wall."""
+
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        super().__init__(num_envs, **kwargs)
+        if self.length < 1:
+            raise ValueError(f"length = {self.length}: must be at least 1")
+        if self.max_episode_steps is not None and self.max_episode_steps <= self.length:
             raise ValueError(
-                f"max_episode_steps = {max_episode_steps}: the goal takes"
-                f" {length + 1} steps in a corridor of length = {length}"
+                f"max_episode_steps = {self.max_episode_steps}: the goal takes"
+                f" {self.length + 1} steps in a corridor of length = {self.length}"
             )
-        self.length, self.bump_reward = length, bump_reward
 
     def initial_state(self, noise: Tensor) -> Tensor:
         """Position 0, side of the goal (1 north, 0 south), and 0: at the first step."""

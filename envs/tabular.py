@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,7 +33,6 @@ class TableVectorEnv(TorchVectorEnv):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
-    single_action_space: spaces.Discrete
     noise_size = 2  # the first state, and the outcome of an action
 
     def __init__(self, num_envs: int, env: Any, **kwargs: Any) -> None:
@@ -89,36 +88,30 @@ class FrozenLakeVectorEnv(TableVectorEnv):
     Actions 0 to 3 go left, down, right and up. The reward is 1 at the goal, else 0.
     Episodes end at the goal and in a hole, and are cut after 100 steps (the 8 x 8 map's
     registration says 200).
-
-    Args:
-        map_name: "4x4" or "8x8".
-        desc: A custom map instead, a string per row of the letters S, F, H, G.
-        is_slippery: Whether moves may slip to either side.
-        success_rate: Probability of the intended move, if slippery.
-        reward_schedule: Rewards for arriving at the goal, a hole, and elsewhere.
-        kwargs: Arguments of `TorchVectorEnv`.
     """
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        max_episode_steps: int | None = 100,
-        map_name: str = "4x4",
-        desc: Sequence[str] | None = None,
-        is_slippery: bool = True,
-        success_rate: float = 1 / 3,
-        reward_schedule: tuple[float, float, float] = (1, 0, 0),
-        **kwargs: Any,
-    ) -> None:
-        if desc is None and map_name not in MAPS:
+    max_episode_steps = 100
+
+    map_name: str = "4x4"
+    """"4x4" or "8x8"."""
+    desc: Sequence[str] | None = None
+    """A custom map instead, a string per row of the letters S, F, H, G."""
+    is_slippery: bool = True
+    """Whether moves may slip to either side."""
+    success_rate: float = 1 / 3
+    """Probability of the intended move, if slippery."""
+    reward_schedule: tuple[float, float, float] = (1, 0, 0)
+    """Rewards for arriving at the goal, a hole, and elsewhere."""
+
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        self.take_attributes(kwargs)
+        if self.desc is None and self.map_name not in MAPS:
             raise ValueError(
-                f"map_name = {map_name!r}: use one of {list(MAPS)}, or give a desc"
+                f"map_name = {self.map_name!r}: use one of {list(MAPS)}, or give a desc"
             )
-        chance = {"is_slippery": is_slippery, "success_rate": success_rate}
-        given: Any = {"desc": desc, "map_name": map_name, **chance}
-        env = FrozenLakeEnv(**given, reward_schedule=cast("Any", reward_schedule))
-        super().__init__(num_envs, env, max_episode_steps=max_episode_steps, **kwargs)
+        names = "desc", "map_name", "is_slippery", "success_rate", "reward_schedule"
+        given: dict[str, Any] = {name: getattr(self, name) for name in names}
+        super().__init__(num_envs, FrozenLakeEnv(**given), **kwargs)
 
 
 class CliffWalkingVectorEnv(TableVectorEnv):
@@ -163,11 +156,12 @@ class TaxiVectorEnv(TableVectorEnv):
         kwargs: Arguments of `TorchVectorEnv`.
     """
 
+    max_episode_steps = 200
+
     def __init__(
         self,
         num_envs: int = 1,
         *,
-        max_episode_steps: int | None = 200,
         is_rainy: bool = False,
         rainy_probability: float = 0.8,
         action_mask: bool = False,
@@ -181,7 +175,7 @@ class TaxiVectorEnv(TableVectorEnv):
                 observation=env.observation_space,
                 action_mask=spaces.Box(0, 1, masks.shape[1:], bits),
             )
-        super().__init__(num_envs, env, max_episode_steps=max_episode_steps, **kwargs)
+        super().__init__(num_envs, env, **kwargs)
         self.action_mask = self._table(masks, torch.int8)
         self._observes_masks = action_mask
 

@@ -1,6 +1,6 @@
 """Worlds whose observations are prompts and whose actions are answers, as text."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from gymnasium import spaces
@@ -28,12 +28,6 @@ class SumsVectorEnv(TorchVectorEnv):
     Operands are drawn independently, each number from 0 to `max_operand` as likely as
     any other. Environments that are reset with equal seeds have equal prompts.
 
-    Args:
-        num_envs: N, the number of sums.
-        max_operand: The largest number that is to be added. More digits take more
-            tokens and are harder.
-        kwargs: Arguments of `TorchVectorEnv`.
-
     Raises:
         ValueError: If `max_operand` is out of range.
 
@@ -48,16 +42,19 @@ class SumsVectorEnv(TorchVectorEnv):
     """
 
     noise_size = 2
-    metadata: dict[str, Any] = {"render_modes": [], "most_eval_envs": 512}  # noqa: RUF012
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": [], "most_eval_envs": 512}
 
-    def __init__(
-        self, num_envs: int = 1, *, max_operand: int = 19, **kwargs: Any
-    ) -> None:
-        if not 1 <= max_operand <= MOST:
+    max_operand: int = 19
+    """The largest number that is to be added. More digits take more tokens and are
+    harder."""
+
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        self.take_attributes(kwargs)
+        if not 1 <= self.max_operand <= MOST:
             raise ValueError(
-                f"max_operand = {max_operand}: choose a number from 1 to {MOST:,}"
+                f"max_operand = {self.max_operand}: choose a number from 1 to {MOST:,}"
             )
-        self.max_operand, self.width = max_operand, len(str(max_operand))
+        self.width = len(str(self.max_operand))
         self.prompt_length = 2 * self.width + 2
         self.single_observation_space = spaces.Dict(prompt=Utf8Text(self.prompt_length))
         self.single_action_space = Utf8Text(self.answer_length)
@@ -126,13 +123,6 @@ class StepsVectorEnv(SumsVectorEnv):
     carried into it: `<t>12 4</t>42`. The digits of the answer are then those steps'
     last ones. No reward asks for steps that are true.
 
-    Args:
-        num_envs: N, the number of sums.
-        max_operand: The largest number that is to be added.
-        format_reward: Reward of a wrong number in the right format. Higher makes the
-            format easier to find and the right number less worth looking for.
-        kwargs: Arguments of `TorchVectorEnv`.
-
     Raises:
         ValueError: If an argument is out of range.
 
@@ -147,21 +137,19 @@ class StepsVectorEnv(SumsVectorEnv):
         tensor([1.0000, 0.1000, 0.0000])
     """
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        max_operand: int = 99,
-        format_reward: float = 0.1,
-        **kwargs: Any,
-    ) -> None:
-        if not 0 < format_reward < 1:
+    max_operand = 99
+    format_reward: float = 0.1
+    """Reward of a wrong number in the right format. Higher makes the format easier to
+    find and the right number less worth looking for."""
+
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        self.take_attributes(kwargs)
+        if not 0 < self.format_reward < 1:
             raise ValueError(
-                f"format_reward = {format_reward}: choose a number between 0 and 1, the"
-                " reward of a right answer"
+                f"format_reward = {self.format_reward}: choose a number between 0 and"
+                " 1, the reward of a right answer"
             )
-        self.format_reward = format_reward
-        super().__init__(num_envs, max_operand=max_operand, **kwargs)
+        super().__init__(num_envs, **kwargs)
         marks = (letters(text, self.device) for text in (OPEN, CLOSE, " "))
         self._open, self._close, self._space = marks
 

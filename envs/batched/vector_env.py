@@ -3,8 +3,9 @@
 import copy
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from inspect import get_annotations
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import gymnasium
 import numpy as np
@@ -22,6 +23,9 @@ from yieldrl.envs.batched.actions import ActionReader
 from yieldrl.envs.batched.noise import NoiseSource
 from yieldrl.envs.batched.tree import clone, last_axes, layout, tree_map, where
 
+Parameter = Annotated[Any, "parameter"]
+"""Type of a constant of a world's equations: a number, or one per world, `[N]`."""
+
 
 class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     """Base class of device-batched environments.
@@ -37,9 +41,12 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     where `dynamics` is smooth; the graph grows over steps only if the state or the
     actions require gradients, until `detach`.
 
+    Attributes that a subclass declares with types, except ClassVars, are arguments of
+    its constructor too; the values in the class are their defaults. Those of the type
+    `Parameter` become tensors `[]` or `[N]`.
+
     Args:
         num_envs: N, the number of environments; the first argument of subclasses too.
-        max_episode_steps: Time limit in steps, which truncates; None for no limit.
         device: Where the tensors live.
         dtype: Precision of the state. Observations have the dtype of their space.
         autoreset_mode: SAME_STEP resets within the step that ends an episode; NEXT_STEP
@@ -47,8 +54,10 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
             `reset(options={"reset_mask": ended})`.
         render_mode: None, or "rgb_array" if the subclass has `draw`.
         compile: Whether to compile `pure_step` with `torch.compile`.
+        attributes: The declared attributes, by name.
 
     Attributes:
+        max_episode_steps: Time limit in steps, which truncates; None for no limit.
         state: The state (see `fold`), None before the first reset. It may be replaced.
         elapsed: Steps of the current episodes, int64 `[N]`.
         compiles: The argument `compile`.
@@ -78,7 +87,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     gymnasium_id: ClassVar[str | None] = None
     """Id of a Gymnasium environment with the same states, used for rendering."""
 
-    reset_parameters: Mapping[str, str] = MappingProxyType({})
+    max_episode_steps: int | None = None
+    reset_parameters: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Option of `reset` -> parameter that it replaces for that reset."""
 
     closed: bool
@@ -94,14 +104,20 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self,
         num_envs: int = 1,
         *,
-        max_episode_steps: int | None = None,
         device: str | torch.device = "cpu",
         dtype: torch.dtype = torch.float32,
         autoreset_mode: str | AutoresetMode = AutoresetMode.SAME_STEP,
         render_mode: str | None = None,
         compile: bool = False,  # noqa: A002 (as in PyTorch)
+        **attributes: Any,
     ) -> None:
-        self.num_envs, self.max_episode_steps = num_envs, max_episode_steps
+        self.num_envs = num_envs
+        self.take_attributes(attributes)
+        if attributes:
+            raise TypeError(
+                f"{type(self).__name__} got an unexpected keyword argument"
+                f" {min(attributes)!r}: of its own it has {sorted(self.declared())}"
+            )
         self.device = usable_device(device)  # "cuda" becomes "cuda:0"
         self.dtype, self.render_mode, self.compiles = dtype, render_mode, compile
         self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -114,7 +130,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         observation = np.empty(0, self.single_observation_space.dtype)
         self._obs_dtype = torch.from_numpy(observation).dtype
-        self._limit = max_episode_steps or torch.iinfo(torch.int64).max
+        self._limit = self.max_episode_steps or torch.iinfo(torch.int64).max
         its_dynamics = type(self).random_dynamics
         self._is_random = its_dynamics is not TorchVectorEnv.random_dynamics
         self._action_reader = ActionReader(self)
@@ -123,10 +139,27 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.elapsed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
         self._ended = torch.zeros(num_envs, dtype=torch.bool, device=self.device)
         self._painter: Any = None  # Gymnasium environment for rendering, or None
+        for name, kind in self.declared().items():
+            if kind == Parameter:
+                setattr(self, name, self.parameter(name, getattr(self, name)))
         step = self.pure_step
         self._step = Compiled("world's step", step) if compile else step
         if compile or self.device.type != "cpu":
             self._can_branch = False
+
+    @classmethod
+    def declared(cls) -> dict[str, Any]:
+        """The attributes that are arguments of the constructor, and their types."""
+        declared: dict[str, Any] = {"max_episode_steps": int | None}
+        for world in reversed(cls.__mro__):
+            if issubclass(world, TorchVectorEnv) and world is not TorchVectorEnv:
+                declared |= get_annotations(world)
+        return {name: x for name, x in declared.items() if "ClassVar" not in str(x)}
+
+    def take_attributes(self, arguments: dict[str, Any]) -> None:
+        """Take the declared attributes out of the arguments."""
+        for name in arguments.keys() & self.declared():
+            setattr(self, name, arguments.pop(name))
 
     def initial_state(self, noise: Tensor) -> Any:
         """Turn noise `[noise_size, N]`, uniform in [0, 1), into first states.

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import product
 from math import comb
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -52,14 +53,9 @@ def deaf_return(num_objects: int, nameable: int, wrong_reward: float) -> float:
     return total
 
 
-def check(
-    height: int,
-    width: int,
-    num_objects: int,
-    wrong_reward: float,
-    templates: Sequence[str],
-) -> None:
+def check(envs: Any) -> None:
     """Raise ValueError if such a grid or such an instruction is impossible."""
+    height, width, num_objects = envs.height, envs.width, envs.num_objects
     if not 1 <= num_objects <= len(KINDS):
         raise ValueError(
             f"num_objects = {num_objects}: there are 1 to {len(KINDS)} kinds of them"
@@ -69,18 +65,18 @@ def check(
             f"height = {height}, width = {width}: no room for {num_objects} objects"
             " and the agent"
         )
-    if wrong_reward >= 1:
+    if envs.wrong_reward >= 1:
         raise ValueError(
-            f"wrong_reward = {wrong_reward}: must be below 1, the reward of the right"
-            " one"
+            f"wrong_reward = {envs.wrong_reward}: must be below 1, the reward of the"
+            " right one"
         )
-    for template in templates:
+    for template in envs.templates:
         if sorted(re.findall(r"\{(\w*)\}", template)) != ["color", "shape"]:
             raise ValueError(
                 f"templates: {template!r} must name {{color}} and {{shape}} once, or"
                 " the instruction would be ambiguous"
             )
-    if not templates:
+    if not envs.templates:
         raise ValueError("templates = (): give one sentence at least")
 
 

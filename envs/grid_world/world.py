@@ -49,19 +49,6 @@ class GoToVectorEnv(TorchVectorEnv):
     room without walls, moves in four directions instead of turns, and a wrong object
     ends the episode.
 
-    Args:
-        height: Rows of cells.
-        width: Cells of a row.
-        num_objects: K, number of objects.
-        wrong_reward: Reward for reaching another object than the named one.
-        templates: Sentences with `{color}` and `{shape}`, of which one is drawn.
-        max_episode_steps: Time limit in steps, or None.
-        view: Kind of observations: "symbols" or "pixels".
-        cell_pixels: Pixels of a cell's side, for "pixels".
-        goals: Kinds that sentences name: "all"; "seen", all but red circles, green
-            triangles and blue squares; or "unseen", those three.
-        kwargs: Arguments of `TorchVectorEnv`.
-
     Raises:
         ValueError: If the objects do not fit or exceed the number of kinds, if a
             template does not name the goal, or an argument is not as above.
@@ -79,42 +66,42 @@ class GoToVectorEnv(TorchVectorEnv):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
     single_action_space = spaces.Discrete(4)
+    max_episode_steps = 50
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        height: int = 6,
-        width: int = 6,
-        num_objects: int = 3,
-        wrong_reward: float = 0.0,
-        templates: Sequence[str] = (
-            "go to the {color} {shape}",
-            "find the {color} {shape}",
-        ),
-        max_episode_steps: int | None = 50,
-        view: Literal["symbols", "pixels"] = "symbols",
-        cell_pixels: int = 6,
-        goals: Literal["all", "seen", "unseen"] = "all",
-        **kwargs: Any,
-    ) -> None:
-        self.height, self.width, self.num_objects = height, width, num_objects
-        self.wrong_reward = wrong_reward
-        objects.check(height, width, num_objects, wrong_reward, templates)
-        check_choice("view", view, ("symbols", "pixels"))
-        check_choice("goals", goals, NAMEABLE)
-        sentences = objects.sentences(templates)
+    height: int = 6
+    """Rows of cells."""
+    width: int = 6
+    """Cells of a row."""
+    num_objects: int = 3
+    """K, number of objects."""
+    wrong_reward: float = 0.0
+    """Reward for reaching another object than the named one."""
+    templates: Sequence[str] = ("go to the {color} {shape}", "find the {color} {shape}")
+    """Sentences with `{color}` and `{shape}`, of which one is drawn."""
+    view: Literal["symbols", "pixels"] = "symbols"
+    """Kind of observations."""
+    cell_pixels: int = 6
+    """Pixels of a cell's side, for "pixels"."""
+    goals: Literal["all", "seen", "unseen"] = "all"
+    """Kinds that sentences name: "all"; "seen", all but red circles, green triangles
+    and blue squares; or "unseen", those three."""
+
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        self.take_attributes(kwargs)
+        objects.check(self)
+        check_choice("view", self.view, ("symbols", "pixels"))
+        check_choice("goals", self.goals, NAMEABLE)
+        sentences = objects.sentences(self.templates)
         self.vocabulary = Vocabulary(sentences)
-        cells, device = (height, width), kwargs.get("device", "cpu")
-        if view == "pixels":
-            self._view = Pixels(cells, sentences, cell_pixels, device)
+        cells, device = (self.height, self.width), kwargs.get("device", "cpu")
+        if self.view == "pixels":
+            self._view = Pixels(cells, sentences, self.cell_pixels, device)
         else:
             self._view = Symbols(cells, sentences, self.vocabulary, device)
         self.single_observation_space = self._view.space
-        self.noise_size = 2 * num_objects + 3
-        super().__init__(num_envs, max_episode_steps=max_episode_steps, **kwargs)
-        self._num_templates = len(templates)
-        self._nameable = torch.tensor(NAMEABLE[goals], device=self.device)
+        self.noise_size = 2 * self.num_objects + 3
+        super().__init__(num_envs, **kwargs)
+        self._nameable = torch.tensor(NAMEABLE[self.goals], device=self.device)
 
     @property
     def deaf_return(self) -> float:
@@ -137,7 +124,7 @@ class GoToVectorEnv(TorchVectorEnv):
         of_cells, of_kinds, of_goal, of_template = noise.split([k + 1, k, 1, 1])
         cells = distinct(of_cells, self.height * self.width)
         (goal,) = distinct(of_goal, k)
-        (template,) = distinct(of_template, self._num_templates)
+        (template,) = distinct(of_template, len(self.templates))
         if len(self._nameable) == len(KINDS):
             kinds = distinct(of_kinds, len(KINDS))
         else:

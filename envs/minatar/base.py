@@ -1,6 +1,6 @@
 """Base class of the five MinAtar games: actions, randomness, observations."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -46,38 +46,30 @@ class MinAtarVectorEnv(TorchVectorEnv):
     `begin`, `play` and `things`. Row 0 of the noise decides which actions stick.
     Numbers are int32, of which a CPU computes 16 at once, and flags are 0 or 1.
 
-    Args:
-        sticky_action_prob: Probability of repeating the previous action; ValueError
-            if it is no probability.
-        difficulty_ramping: Whether Asterix, Space Invaders and Seaquest become harder.
-        minimal_actions: False for all six actions in every game.
-        kwargs: Arguments of `TorchVectorEnv`.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
-    channels: tuple[str, ...]
-    actions: tuple[int, ...]
+    channels: ClassVar[tuple[str, ...]]
+    actions: ClassVar[tuple[int, ...]]
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        sticky_action_prob: float = 0.1,
-        difficulty_ramping: bool = True,
-        minimal_actions: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        if not 0 <= sticky_action_prob <= 1:
-            given = f"sticky_action_prob = {sticky_action_prob}"
+    sticky_action_prob: float = 0.1
+    """Probability of repeating the previous action; ValueError if it is none."""
+    difficulty_ramping: bool = True
+    """Whether Asterix, Space Invaders and Seaquest become harder."""
+    minimal_actions: bool = True
+    """False for all six actions in every game."""
+
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        self.take_attributes(kwargs)
+        if not 0 <= self.sticky_action_prob <= 1:
+            given = f"sticky_action_prob = {self.sticky_action_prob}"
             raise ValueError(f"{given}: must be in [0, 1]")
         shape = (SIZE, SIZE, len(self.channels))
         bits: Any = np.bool_  # missing in the types of Box
         self.single_observation_space = spaces.Box(0, 1, shape, bits)
-        actions = self.actions if minimal_actions else tuple(range(6))
+        actions = self.actions if self.minimal_actions else tuple(range(6))
         self.single_action_space = spaces.Discrete(len(actions))
         super().__init__(num_envs, **kwargs)
-        self.sticky_action_prob = sticky_action_prob
-        self.difficulty_ramping = difficulty_ramping
         self._meanings = torch.tensor(actions, dtype=torch.int32).to(self.device)
 
     def begin(self, noise: Tensor) -> State:

@@ -1,8 +1,7 @@
 """Worlds of MuJoCo: one model, N times, with rewards and pictures."""
 
 from collections.abc import Mapping, Sequence
-from inspect import get_annotations
-from typing import Any, ClassVar, get_origin
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -23,15 +22,12 @@ class PhysicsVectorEnv(TorchVectorEnv):
 
     A subclass defines observations in `parts`, rewards in `gains` and `costs`, and when
     episodes end in `terminated`. A step depends only on the state and the actions, so
-    states can be saved, replaced and continued bitwise. Attributes declared with types,
-    except ClassVars, are also arguments of the constructor; the values in the class are
-    the defaults.
+    states can be saved, replaced and continued bitwise.
 
     The `info` of a step has gymnasium's entries as tensors `[N, ...]`: the terms of the
     reward, `reward_...`, and those of `measure`, for the state of `final_obs`.
 
     Args:
-        max_episode_steps: Time limit in steps, or None.
         backend: "mujoco" (on the CPU, in float64) or "warp" (MuJoCo Warp, for GPUs, in
             float32); None to choose by the device.
         threads: Threads of the mujoco backend; None for one per core.
@@ -47,6 +43,7 @@ class PhysicsVectorEnv(TorchVectorEnv):
         ValueError: If an argument is not as above, or the model has activations.
     """
 
+    max_episode_steps = 1000
     xml_file: str
     """The model: a path, or the name of a file of gymnasium."""
     frame_skip: int
@@ -78,7 +75,6 @@ class PhysicsVectorEnv(TorchVectorEnv):
         self,
         num_envs: int = 1,
         *,
-        max_episode_steps: int | None = 1000,
         backend: str | None = None,
         threads: int | None = None,
         device: str | torch.device = "cpu",
@@ -88,8 +84,7 @@ class PhysicsVectorEnv(TorchVectorEnv):
     ) -> None:
         if kwargs.get("compile"):
             raise ValueError("compile = True: physics is compiled code already")
-        for name in kwargs.keys() & self._declared():
-            setattr(self, name, kwargs.pop(name))
+        self.take_attributes(kwargs)
         counts = {} if threads is None else {"threads": threads}
         check_counts(num_envs=num_envs, frame_skip=self.frame_skip, **counts)
         self.model = model = models.load(self.xml_file, small="cfrc_ext" in self.fields)
@@ -101,21 +96,13 @@ class PhysicsVectorEnv(TorchVectorEnv):
         self._set_spaces(dtype)
         given = kwargs.keys() & {*models.PARAMETERS}
         parameters = {name: kwargs.pop(name) for name in given}
-        kwargs = {"max_episode_steps": max_episode_steps, "device": device, **kwargs}
-        super().__init__(num_envs, dtype=self.backend.dtype, **kwargs)
+        super().__init__(num_envs, dtype=self.backend.dtype, device=device, **kwargs)
         start = torch.tensor(model.qpos0, dtype=self.dtype, device=self.device)
         self.init_qpos = start.unsqueeze(-1)
         self._info: State = {}  # info of the last call of `dynamics`
         self._varied: dict[str, Tensor] = {}
         self._own_fields: dict[str, Tensor] = {}  # fields of the model, as tensors
         self.vary(model_fields=model_fields, **parameters)
-
-    @classmethod
-    def _declared(cls) -> set[str]:
-        """The attributes that are arguments of the constructor."""
-        worlds = [base for base in cls.__mro__ if issubclass(base, PhysicsVectorEnv)]
-        hints = [hint for base in worlds for hint in get_annotations(base).items()]
-        return {name for name, hint in hints if get_origin(hint) is not ClassVar}
 
     def _set_spaces(self, dtype: torch.dtype) -> None:
         dtypes = {torch.float32: np.float32, torch.float64: np.float64}

@@ -1,6 +1,5 @@
 """The classic worlds on tensors are gymnasium's; CartPole's steps: test_cartpole.py."""
 
-import inspect
 import math
 import sys
 
@@ -12,6 +11,7 @@ from worlds import TorchSines
 
 import yieldrl.envs  # noqa: F401 (registers the environments)
 from yieldrl.envs.acrobot import AcrobotVectorEnv
+from yieldrl.envs.batched import Parameter
 from yieldrl.envs.cartpole import CartPoleVectorEnv
 from yieldrl.envs.mountain_car import (
     MountainCarContinuousVectorEnv,
@@ -38,9 +38,11 @@ HIGHEST = {  # states to look at, and beyond
 
 def constants(world):
     """The numbers of its physics, which may differ between environments."""
-    defaults = {k: p.default for k, p in inspect.signature(world).parameters.items()}
-    numbers = {k: v for k, v in defaults.items() if isinstance(v, float) and v > 0}
-    return {k: v for k, v in numbers.items() if not k.startswith("high")}
+    names = [name for name, kind in world.declared().items() if kind == Parameter]
+    numbers = {name: getattr(world, name) for name in names}
+    if world is MountainCarContinuousVectorEnv:
+        numbers["power"] = numbers.pop("force")
+    return {k: v for k, v in numbers.items() if v > 0 and not k.startswith("high")}
 
 
 each = pytest.mark.parametrize("world", ORIGINALS)
