@@ -116,16 +116,18 @@ def shoot_film(
 
 def shoot_libero(path: Path = ASSETS / "libero" / "bowl.mp4") -> Iterator[Path]:
     """The script of a task of LIBERO from the first of its fixed first states."""
+    from yieldrl.benchmarks.experts.libero import LiberoExpert
     from yieldrl.loggers.videos import mp4
 
     kwargs = {"suite": "libero_spatial", "task": 2, "cameras": ()}
     env: Any = gymnasium.make("yieldrl/LIBERO-v1", render_mode="rgb_array", **kwargs)
+    env = LiberoExpert(env)
     env.reset(seed=0)
     ended = False
     with mp4(path, env.metadata["render_fps"]) as write:
         write(env.render())
         while not ended:
-            *_, terminated, truncated, _ = env.step(env.unwrapped.expert())
+            *_, terminated, truncated, _ = env.step(env.expert())
             ended = terminated or truncated
             write(env.render())
     env.close()

@@ -11,7 +11,6 @@ from gymnasium import spaces
 
 from yieldrl.envs.arrays import ResetResult, StepResult
 from yieldrl.envs.libero import benchmark, observations
-from yieldrl.envs.libero.expert import expert_action
 from yieldrl.envs.libero.simulator import Simulator
 from yieldrl.envs.libero.suites import (
     Episodes,
@@ -178,10 +177,6 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         truncated = not done and self.steps >= self.horizon
         seen = self._look(obs, self.simulator.objects, self.instruction)
         return seen, reward, done, truncated, {"success": done}
-
-    def expert(self) -> np.ndarray:
-        """The action of a scripted expert that knows all poses: see `expert_action`."""
-        return expert_action(self.simulator)
 
     def render(self) -> np.ndarray | None:
         """The table as people see it: uint8 `[512, 512, 3]`."""

@@ -7,9 +7,14 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.utils import RecordConstructorArgs
 
-from yieldrl.envs.robots import push_t_expert as rule
-
 _HALF_TABLE = 256  # pixels
+GOAL = np.array([256, 256, np.pi / 4])  # x and y of the T on the table, and its angle
+
+# In the T's own frame its bar is 120 x 30 and its stem 30 x 90.
+CORNERS = np.array(
+    [(-60, 0), (60, 0), (60, 30), (15, 30), (15, 120), (-15, 120), (-15, 30), (-60, 30)]
+).astype(np.float64)
+CENTRE = np.array([0.0, 45.0])  # centre of gravity
 
 LENGTHS = 6.0, 20.0, 64.0  # of moves, in pixels
 DIRECTIONS = 12
@@ -53,12 +58,11 @@ class PushT(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         obs, reward, terminated, truncated, info = self.env.step(place)
         return on_the_table(obs), reward, terminated, truncated, info
 
-    def expert(self) -> Any:
-        """The disk's target by the rule `place_to_push`, float32 `[2]`."""
-        place = rule.place_to_push(*self._state()) / _HALF_TABLE - 1
-        return place.clip(-1, 1).astype(np.float32)
+    def action_to(self, place: np.ndarray) -> Any:
+        """The action that sends the disk to a place on the table, in pixels."""
+        return (place / _HALF_TABLE - 1).clip(-1, 1).astype(np.float32)
 
-    def _state(self) -> tuple[np.ndarray, np.ndarray]:
+    def poses(self) -> tuple[np.ndarray, np.ndarray]:
         """The disk's place and the T's pose, in pixels and radians."""
         world: Any = self.unwrapped
         block = world.block
@@ -74,8 +78,8 @@ class PushTMoves(PushT):
     cosine of the remaining turn; and the disk's velocity, in 256 pixels a second.
 
     An action is one of `MOVES`, 36 places to send the disk to, as seen from the disk in
-    the T's frame. Its expert is `PushT`'s, by the nearest of them. With a choice, a
-    policy can prefer the ways around the T on both sides to the one through it.
+    the T's frame. With a choice, a policy can prefer the ways around the T on both
+    sides to the one through it.
 
     A step's reward is the task's own less 1, so that time costs; what the T's corners
     have come nearer to their places, 0.1 a pixel of root mean square (Ng et al. 1999);
@@ -100,33 +104,33 @@ class PushTMoves(PushT):
         return self._seen_from_the_t(), info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        disk, pose = self._state()
-        place = disk + rule.rotated(MOVES[int(action)], pose[2])
+        disk, pose = self.poses()
+        place = disk + rotated(MOVES[int(action)], pose[2])
         _, reward, terminated, truncated, info = self.env.step(place.clip(0, 512))
         before, self._error = self._error, self._misplaced()
         reward = float(reward) - 1 + PER_PIXEL * (before - self._error)
         reward += SUCCESS * terminated
         return self._seen_from_the_t(), reward, terminated, truncated, info
 
-    def expert(self) -> Any:
-        """The move, int64, that is nearest to the target of `place_to_push`."""
-        disk, pose = self._state()
-        move = rule.rotated(rule.place_to_push(disk, pose) - disk, -pose[2])
+    def action_to(self, place: np.ndarray) -> Any:
+        """The move, int64, that ends nearest to a place on the table."""
+        disk, pose = self.poses()
+        move = rotated(place - disk, -pose[2])
         move *= min(1, LENGTHS[-1] / max(float(np.linalg.norm(move)), 1e-6))
         return np.int64(((MOVES - move) ** 2).sum(1).argmin())
 
     def _misplaced(self) -> float:
         """Root mean square distance of the T's corners from their places, in pixels."""
-        _, pose = self._state()
-        return float(rule.misplaced(rule.CORNERS, rule.to_frame(rule.PLACES, pose)))
+        _, pose = self.poses()
+        return float(misplaced(CORNERS, to_frame(PLACES, pose)))
 
     def _seen_from_the_t(self) -> np.ndarray:
         world: Any = self.unwrapped
-        disk, pose = self._state()
-        goal = rule.to_table(rule.CENTRE, rule.GOAL)
-        places = rule.to_frame(np.array([disk, goal]), pose) - rule.CENTRE
-        turn = rule.GOAL[2] - pose[2]
-        velocity = rule.rotated(np.array(world.agent.velocity), -pose[2])
+        disk, pose = self.poses()
+        goal = to_table(CENTRE, GOAL)
+        places = to_frame(np.array([disk, goal]), pose) - CENTRE
+        turn = GOAL[2] - pose[2]
+        velocity = rotated(np.array(world.agent.velocity), -pose[2])
         angle, speed = (np.sin(turn), np.cos(turn)), velocity / (2 * UNIT)
         return np.array([*(places / UNIT).flat, *angle, *speed], np.float32)
 
@@ -137,6 +141,28 @@ def on_the_table(obs: np.ndarray) -> np.ndarray:
     return np.array([*places.clip(-1, 1), np.sin(angle), np.cos(angle)], np.float32)
 
 
+def misplaced(corners: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Root mean square distance of corners `[..., 8, 2]` from their places."""
+    return np.sqrt(((corners - wanted) ** 2).sum(-1).mean(-1))
+
+
+def to_frame(places: np.ndarray, pose: np.ndarray) -> np.ndarray:
+    """Places on the table as points in the frame of a T with that pose, `[3]`."""
+    return rotated(places - pose[:2], -pose[2])
+
+
+def to_table(points: np.ndarray, pose: np.ndarray) -> np.ndarray:
+    """Points in the frame of a T with that pose as places on the table."""
+    return rotated(points, pose[2]) + pose[:2]
+
+
+def rotated(points: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """Points `[2]` or `[P, 2]` turned by angles `[...]`: `[..., 2]`, `[..., P, 2]`."""
+    cos, sin = np.cos(angle), np.sin(angle)
+    return points @ np.stack([np.stack([cos, sin], -1), np.stack([-sin, cos], -1)], -2)
+
+
+PLACES = to_table(CORNERS, GOAL)  # goal positions of the corners, on the table
 _ANGLES = np.arange(DIRECTIONS) * 2 * np.pi / DIRECTIONS
 _UNITS = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], 1)
 MOVES = np.concatenate([length * _UNITS for length in LENGTHS])  # [36, 2], pixels

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from yieldrl.benchmarks.experts.libero import LiberoExpert
 from yieldrl.vla import action_layout
 from yieldrl.vla.statistics import action_statistics
 
@@ -39,7 +40,7 @@ def test_an_action_survives_the_way_through_its_numbers():
 def env(installed):
     task = {"suite": "libero_spatial", "task": 2, "cameras": ()}
     env = gym.make("yieldrl/LIBERO-v1", **task)
-    yield env
+    yield LiberoExpert(env)
     env.close()
 
 
@@ -49,7 +50,7 @@ def test_the_script_succeeds_in_the_numbers_of_openvla(env):
     env.reset(seed=0)
     success, steps = False, 0
     while not success and steps < 110:
-        *_, info = env.step(from_numbers(in_openvla(env.unwrapped.expert())))
+        *_, info = env.step(from_numbers(in_openvla(env.expert())))
         success, steps = info["success"], steps + 1
     assert success
 

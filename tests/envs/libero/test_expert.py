@@ -6,8 +6,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from yieldrl.envs.libero import expert
-from yieldrl.envs.libero.expert import Box
+from yieldrl.benchmarks.experts import libero as expert
+from yieldrl.benchmarks.experts.libero import Box, LiberoExpert
 
 CAN = Box(np.array([0.0, 0.0, 0.0]), np.array([0.06, 0.06, 0.1]))
 BOWL = Box(np.array([0.0, 0.0, 0.0]), np.array([0.1, 0.1, 0.05]))
@@ -134,13 +134,14 @@ def test_other_tasks_are_refused():
 )
 def test_it_does_a_task_from_a_fixed_first_state(installed, suite, task, most):
     env = gym.make("yieldrl/LIBERO-v1", suite=suite, task=task, cameras=())
+    env = LiberoExpert(env)
     try:
         with pytest.raises(RuntimeError, match="before reset"):
-            env.unwrapped.expert()
+            env.expert()
         env.reset(seed=0)
         steps, terminated = 0, False
         while not terminated:
-            action = env.unwrapped.expert()
+            action = env.expert()
             assert env.action_space.contains(action)
             _, reward, terminated, truncated, info = env.step(action)
             assert not truncated

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from yieldrl.envs.robots import push_t_expert as rule
+from yieldrl.benchmarks.experts import push_t as rule
+from yieldrl.envs.robots.push_t import GOAL
 
 UPRIGHT = np.array([250.0, 200.0, 0.0])  # a T in the middle, as it is written
 ABOVE, BELOW = np.array([0.0, -40.0]), np.array([0.0, 160.0])
@@ -65,7 +66,7 @@ def test_nobody_walks_off_the_table(x, side):
 
 
 def test_it_walks_up_and_lets_go_without_touching():
-    pose = rule.GOAL - (0, 50, 0)
+    pose = GOAL - (0, 50, 0)
     for far in ((450.0, 100.0), (100.0, 400.0)):
         here = rule.to_frame(rule.place_to_push(np.array(far), pose), pose)
         assert rule.distance(here) >= rule.RADIUS + 1
@@ -78,8 +79,8 @@ def test_it_walks_up_and_lets_go_without_touching():
 def test_a_push_brings_it_home():
     """A T that is `depth` short of its place along a normal through its centre."""
     contact = at([0, 0])
-    normal = rule.rotated(rule.NORMALS[contact], rule.GOAL[2])
-    pose = rule.GOAL - [*(11 * normal), 0]
+    normal = rule.rotated(rule.NORMALS[contact], GOAL[2])
+    pose = GOAL - [*(11 * normal), 0]
     disk = rule.to_table(rule.DISKS[contact], pose)
     move = rule.place_to_push(disk, pose) - disk
     assert move @ normal == pytest.approx(rule.LEAD * 11, rel=0.1)

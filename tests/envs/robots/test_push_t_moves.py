@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 
+from yieldrl.benchmarks.experts.push_t import PushTExpert, place_to_push
 from yieldrl.envs.robots import PushTMoves
-from yieldrl.envs.robots import push_t_expert as rule
+from yieldrl.envs.robots import push_t as rule
 from yieldrl.envs.robots.push_t import MOVES
 
 
@@ -90,12 +91,12 @@ def test_the_reward_says_what_was_gained():
 
 def test_its_expert_means_what_the_rule_means():
     table = Table()
-    env = PushTMoves(table)
+    env = PushTExpert(PushTMoves(table))
     for pose in ([200, 300, 0.2], [300, 200, 2.0], [256, 180, -1.0]):
         table.place(np.array(pose, np.float64))
         env.reset()
         disk = np.array(table.agent.position)
-        wanted = rule.place_to_push(disk, np.array(pose, np.float64)) - disk
+        wanted = place_to_push(disk, np.array(pose, np.float64)) - disk
         move = rule.rotated(MOVES[env.expert()], pose[2])
         cosine = move @ wanted / np.linalg.norm(move) / np.linalg.norm(wanted)
         assert cosine > np.cos(np.pi / 12) - 1e-9

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from yieldrl.algorithms import sac
+from yieldrl.benchmarks.experts import push_t as rule
 from yieldrl.envs import expert_actions, make
-from yieldrl.envs.robots import push_t_expert as rule
 
+EXPERT = "yieldrl.benchmarks.experts.push_t:PushTExpert"
 REACH = {
     "env_id": "metaworld:Meta-World/MT1",
     "env_kwargs": {"env_name": "reach-v3", "seed": 1, "terminate_on_success": True},
@@ -17,11 +18,11 @@ REACH = {
 PUSH = {**REACH, "env_kwargs": {**REACH["env_kwargs"], "env_name": "push-v3"}}
 PUSH_T = {
     "env_id": "gym_pusht:gym_pusht/PushT-v0",
-    "wrappers": ("yieldrl.envs.robots:PushT",),
+    "wrappers": ("yieldrl.envs.robots:PushT", EXPERT),
 }
 PICK = {**REACH, "env_kwargs": {**REACH["env_kwargs"], "env_name": "pick-place-v3"}}
 REPEATED = {**PUSH, "wrappers": ("yieldrl.envs.robots:MetaWorldRepeated",)}
-MOVES = {**PUSH_T, "wrappers": ("yieldrl.envs.robots:PushTMoves",)}
+MOVES = {**PUSH_T, "wrappers": ("yieldrl.envs.robots:PushTMoves", EXPERT)}
 TASKS = [REPEATED, PUSH_T, {"env_id": "gymnasium_robotics:FetchPush-v4"}]
 
 

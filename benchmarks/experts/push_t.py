@@ -1,21 +1,28 @@
 """A scripted expert for Push-T, which knows the poses: walk to the T, and push.
 
 Points are `[..., 2]`, float64, in pixels, and in the T's own frame unless names say
-otherwise; there its bar is 120 x 30 and its stem 30 x 90. Everything that does not
-depend on the T's pose is computed once.
+otherwise. Everything that does not depend on the T's pose is computed once.
 """
 
+from typing import Any
+
+import gymnasium as gym
 import numpy as np
+from gymnasium.utils import RecordConstructorArgs
+
+from yieldrl.envs.robots.push_t import (
+    CENTRE,
+    CORNERS,
+    PLACES,
+    misplaced,
+    rotated,
+    to_frame,
+    to_table,
+)
 
 RADIUS = 15.0  # of the disk
 TABLE = 16.0, 496.0  # bounds of the disk's centre
-GOAL = np.array([256, 256, np.pi / 4])  # x and y on the table, and angle
-
-CORNERS = np.array(
-    [(-60, 0), (60, 0), (60, 30), (15, 30), (15, 120), (-15, 120), (-15, 30), (-60, 30)]
-).astype(np.float64)
 BOXES = CORNERS[[[0, 2], [6, 4]]]  # bar and stem, two opposite corners each
-CENTRE = np.array([0.0, 45.0])  # centre of gravity
 INERTIA = 2 * ((120**2 + 30**2) / 12 + 15**2)  # divided by mass, as in the simulator
 
 DEPTHS = np.array([1, 2, 4, 7, 11, 16, 23, 32, 45, 60], np.float64)  # of pushes
@@ -24,6 +31,19 @@ STAND_OFF = 6.0  # gap between disk and T before a push
 ROOM = 19.0  # distance from the T of a disk that walks around a corner
 TRAVEL = 0.01  # cost, in pixels of error, of a pixel of way
 LEAD = 1.6  # target distance over the wanted distance in a step
+
+
+class PushTExpert(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Adds the expert to a `PushT` or `PushTMoves`, which it goes around."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+
+    def expert(self) -> Any:
+        """The action that sends the disk to `place_to_push`, or nearly there."""
+        disk, pose = self.get_wrapper_attr("poses")()
+        return self.get_wrapper_attr("action_to")(place_to_push(disk, pose))
 
 
 def place_to_push(disk: np.ndarray, pose: np.ndarray) -> np.ndarray:
@@ -51,11 +71,6 @@ def place_to_push(disk: np.ndarray, pose: np.ndarray) -> np.ndarray:
     else:
         to = towards[best]
     return to_table(to, pose)
-
-
-def misplaced(corners: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Root mean square distance of corners `[..., 8, 2]` from their places."""
-    return np.sqrt(((corners - wanted) ** 2).sum(-1).mean(-1))
 
 
 def touched(here: np.ndarray) -> np.ndarray:
@@ -143,23 +158,6 @@ def on_table(places: np.ndarray) -> np.ndarray:
     return np.all((places > TABLE[0]) & (places < TABLE[1]), -1)
 
 
-def to_frame(places: np.ndarray, pose: np.ndarray) -> np.ndarray:
-    """Places on the table as points in the frame of a T with that pose."""
-    return rotated(places - pose[:2], -pose[2])
-
-
-def to_table(points: np.ndarray, pose: np.ndarray) -> np.ndarray:
-    """Points in the frame of a T with that pose as places on the table."""
-    return rotated(points, pose[2]) + pose[:2]
-
-
-def rotated(points: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    """Points `[2]` or `[P, 2]` turned by angles `[...]`: `[..., 2]`, `[..., P, 2]`."""
-    cos, sin = np.cos(angle), np.sin(angle)
-    return points @ np.stack([np.stack([cos, sin], -1), np.stack([-sin, cos], -1)], -2)
-
-
-PLACES = to_table(CORNERS, GOAL)  # goal positions of the corners, on the table
 CONTACTS, NORMALS = contacts()
 DISKS = CONTACTS - RADIUS * NORMALS  # the disk's centre at each contact
 STANDS = DISKS - STAND_OFF * NORMALS

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
+from gymnasium.utils import RecordConstructorArgs
 
 from yieldrl.envs.libero.simulator import Simulator
 
@@ -37,6 +39,18 @@ class Box(NamedTuple):
         """Horizontal distance from a point, in m."""
         outside = np.maximum(self.low - point, point - self.high)[:2]
         return float(np.linalg.norm(outside.clip(min=0.0)))
+
+
+class LiberoExpert(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Adds the expert to a `yieldrl/LIBERO-v1`."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+
+    def expert(self) -> np.ndarray:
+        """The action of `expert_action`, float32 `[7]`."""
+        return expert_action(self.get_wrapper_attr("simulator"))
 
 
 def expert_action(simulator: Simulator | None) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""Scripted experts of robots' tasks, as wrappers of single environments."""
