@@ -15,6 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
@@ -44,11 +45,12 @@ from yieldrl.core import (
     seed_everything,
     set_rng_state,
 )
-from yieldrl.core.gradient_step import apply_gradients, trained_parameters
+from yieldrl.core.gradient_step import apply_gradients, diverged, trained_parameters
 from yieldrl.core.logs import LogData as LogData
 from yieldrl.core.logs import Logs as Logs
 from yieldrl.core.logs import LogType as LogType
-from yieldrl.experiments import agreement, on_ray, parts
+from yieldrl.experiments import agreement, on_ray, parts, run_files
+from yieldrl.experiments.checkpoint import load_trainer, save_trainer
 from yieldrl.experiments.run import Run
 from yieldrl.networks.dtypes import in_float32
 from yieldrl.networks.train_mode import depends_on_mode, set_train_mode
@@ -196,14 +198,6 @@ class Algorithm(ABC):
     def sync_target(self) -> None:  # noqa: B027 - most have none
         """Update the target copy towards the model; nothing without a target."""
 
-    def sync_if_due(self, every: int) -> None:
-        """Sync the target, if `every` gradient steps were taken since it was last."""
-        now = self.counters
-        if now.learn_step // every > now.sync_step // every:
-            with self.runtime.gathered():
-                self.sync_target()
-            now.sync_step = now.learn_step
-
     def minimize(
         self,
         loss: Loss,
@@ -238,18 +232,8 @@ class Algorithm(ABC):
         # To read the loss is to wait for a GPU, which is done every 100 steps.
         is_read = self.device.type == "cpu" or self.counters.learn_step % 100 == 99
         if is_read and "loss" in logs and not math.isfinite(logs["loss"]):
-            raise self._diverged(float(logs["loss"]))
+            raise diverged(self.model, self.counters, float(logs["loss"]))
         return logs
-
-    def _diverged(self, loss: float) -> FloatingPointError:
-        parameters, now = self.model.named_parameters(), self.counters
-        broken = [k for k, p in parameters if not bool(torch.isfinite(p).all())]
-        return FloatingPointError(
-            f"the loss became {loss} at learn_step {now.learn_step + 1}"
-            f" (sample_step {now.sample_step}); parameters that are not finite:"
-            f" {broken or 'none yet'}. Lower the learning rate, or look for extreme"
-            " observations and rewards in the environment"
-        )
 
     def gradient_step(
         self,
@@ -290,15 +274,6 @@ class Algorithm(ABC):
         finally:
             if switches:
                 self.model.eval()
-
-    def complete(self, rollout: TensorDict) -> TensorDict:
-        """A rollout `[T, N]` with what learning computes of all of it."""
-        return rollout
-
-    def concerns(self) -> list[str]:
-        """Warnings that a new trainer shows, as sentences: by default the model's."""
-        own = getattr(self.model, "concerns", None)
-        return [] if own is None else own()
 
     def acting_copy(self) -> Self:
         """A copy that only acts: own model and counters; frozen weights are shared."""
@@ -407,10 +382,6 @@ class Agent(ABC):
         """It rises whenever the weights that act may have changed."""
         return self.counters.policy_version
 
-    @policy_version.setter
-    def policy_version(self, value: int) -> None:
-        self.counters.policy_version = value
-
     def count_steps(self, steps: int) -> None:
         """Count environment steps, times the number of ranks that train together."""
         self.counters.sample_step += steps * ranks().count
@@ -494,7 +465,7 @@ class Agent(ABC):
         self.counters.restore(state)
 
 
-class Trainer(Run):
+class Trainer(ABC):
     """The schedule of training: `for log in trainer(): ...` is its whole interface.
 
     `__call__` is a generator that keeps no state in its frame. Break out of the loop,
@@ -515,6 +486,10 @@ class Trainer(Run):
         buffer: Storage for transitions, instead of that of `make_buffer`.
         collector: Steps the environments, instead of the config's: one made of the
             parts that are passed with it, or a class of collectors.
+
+    Attributes:
+        evaluator: Plays whole episodes in environments of its own.
+        run: The run's folder, and what loggers save with the trainer.
 
     Raises:
         TypeError: If the config is that of another algorithm.
@@ -550,7 +525,8 @@ class Trainer(Run):
         source = config.env_id if envs is None else envs
         if envs is not None:
             config = dataclasses.replace(config, env_id=environments.name_of(envs))
-        super().__init__(config)
+        self.config = config
+        self.run = Run(run_files.algorithm_name(type(self).__module__), config)
         seed_everything(config.seed)
         self.envs = self._make_envs(source, config)
         self.config = dataclasses.replace(config, num_envs=self.envs.num_envs)
@@ -559,6 +535,8 @@ class Trainer(Run):
             self.agent = parts.make_agent(self, model, algorithm, agent)
             self._make_parts(buffer, collector)
             self.evaluator = parts.make_evaluator(self, source, eval_envs)
+            self._evaluated_at = 0  # steps at the latest evaluation
+            self.run.description = run_files.description(self)
         except BaseException:
             if envs is None:  # they are nobody else's
                 self.envs.close()
@@ -604,11 +582,11 @@ class Trainer(Run):
         # frame: break out of the loop anywhere, and a new loop goes on from there.
         keeps_gradients = torch.is_grad_enabled()
         try:
-            while not self.training_done or self.evaluation_due:
+            while not self.training_done or self._evaluation_due:
                 self.collector.check()
                 if self.learning_due:
                     yield self._run_train()
-                elif self.evaluation_due:
+                elif self._evaluation_due:
                     yield self._run_evaluate()
                 else:
                     yield self._run_collect()
@@ -625,18 +603,25 @@ class Trainer(Run):
         """Whether what was collected so far calls for a gradient step."""
 
     @property
-    def evaluation_due(self) -> bool:
-        """Whether `eval_every` was crossed, or the end reached, since the last one."""
-        step = self.agent.counters.sample_step
-        return self.evaluator.due(step, lambda: self.training_done)
-
-    @property
     def training_done(self) -> bool:
         """Whether nothing is left to collect or to learn from."""
-        return self.collecting_done and not self.learning_due
+        return self._collecting_done and not self.learning_due
 
     @property
-    def collecting_done(self) -> bool:
+    def _evaluation_due(self) -> bool:
+        """Whether `eval_every` was crossed, or the end reached, since the last one."""
+        every, step, last = self.config.eval_every, self._steps, self._evaluated_at
+        if every == 0 or step == last:
+            return False
+        return step // every > last // every or self.training_done
+
+    @property
+    def _steps(self) -> int:
+        """The steps that `eval_every` counts: those in environments."""
+        return self.agent.counters.sample_step
+
+    @property
+    def _collecting_done(self) -> bool:
         """Whether all environment steps of the config were taken."""
         return self.agent.counters.sample_step >= self.config.total_steps
 
@@ -658,7 +643,7 @@ class Trainer(Run):
 
     def _more_steps(self) -> Iterator[Logs]:
         for _ in range(self.config.log_every - 1):
-            if self.learning_due or self.evaluation_due or self.training_done:
+            if self.learning_due or self._evaluation_due or self.training_done:
                 return
             self.collector.check()
             yield self.collector.step()
@@ -668,7 +653,7 @@ class Trainer(Run):
         first, nothing = ranks().first, self._log("evaluate", {})
         own = self.evaluate(self.config.eval_episodes) if first else nothing
         log = ranks().broadcast_object(own)
-        self.evaluator.evaluated_at = self.agent.sample_step
+        self._evaluated_at = self._steps
         return log
 
     def evaluate(self, episodes: int = 10, seed: int | None = None) -> LogData:
@@ -703,7 +688,7 @@ class Trainer(Run):
             "buffer": self.buffer.state_dict(),
             "collection": parts.collection_of(self),
             "collector": self.collector.state_dict(),
-            "evaluated_at": self.evaluator.evaluated_at,
+            "evaluated_at": self._evaluated_at,
             "rng": rng_state(),
         }
 
@@ -718,13 +703,57 @@ class Trainer(Run):
         self.agent.load_state_dict(state["agent"])
         self.buffer.load_state_dict(state["buffer"])
         self.collector.load_state_dict(state["collector"] if ranks().first else {})
-        self.evaluator.evaluated_at = state["evaluated_at"]
+        self._evaluated_at = state["evaluated_at"]
         set_rng_state(state["rng"])
         agreement.seed_rank(self.config, self.agent)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a checkpoint from which `load` goes on: atomically, all or nothing.
+
+        WriteError if there is no room for it; what was at `path` stays.
+        """
+        return save_trainer(self, path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        saved_by: str | None = None,
+        trust: bool = False,
+        **parts: Any,
+    ) -> Self:
+        """The trainer that `save` wrote, ready to loop on.
+
+        Environments whose state can be saved continue bitwise; others start new
+        episodes. It goes on in the folder of its run: the one whose `checkpoints` hold
+        the file, also if that was moved or copied, or the original one. If neither
+        exists, or another run has taken its place, it gets a new folder.
+
+        Args:
+            path: The checkpoint.
+            saved_by: Module and name of the class that saved it, if its parts fit.
+            trust: Whether code that the checkpoint's config names may be imported and
+                called, `env_id="my_module:MyEnv"` for example, if that is not passed.
+            parts: What the saving trainer was given besides its config (`envs`,
+                `model`, ...), or a `config` to use instead of the saved one.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            CheckpointError: If it is damaged or does not fit this trainer.
+            UntrustedError: If its config names code of your own, without `trust`.
+        """
+        return load_trainer(cls, path, saved_by, trust, parts)
 
     def close(self) -> None:
         """Close the environments and free the run's folder. Safe to call twice."""
         self.collector.stop()
-        super().close()
+        self.run.close()
         self.envs.close()
         self.evaluator.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -159,7 +159,7 @@ def _share(trainer: Any) -> float:
     """How much of the training is done: of the steps, or of what follows them where
     nothing is learned before they are all there."""
     if isinstance(trainer, behavior_cloning.Trainer):
-        ready = trainer.collecting_done
+        ready = trainer.buffer.full and trainer.agent.sample_step > 0
         return trainer.agent.learn_step / trainer.learn_steps if ready else 0.0
     return trainer.agent.sample_step / trainer.config.total_steps
 

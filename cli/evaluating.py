@@ -100,7 +100,7 @@ def report(
     result = play(trainer.agent, trainer.evaluator.envs, episodes, seed)
     returns, lengths = result.returns, result.lengths
     summary = (
-        f"{trainer.name} on {trainer.config.env_id}, {episodes} episodes:"
+        f"{trainer.run.name} on {trainer.config.env_id}, {episodes} episodes:"
         f" return {returns.mean():.2f} +- {returns.std():.2f}"
         f" (min {returns.min():g}, max {returns.max():g}),"
         f" length {lengths.mean():.1f}"

@@ -96,7 +96,7 @@ def _logged(trainer: Any, spec: RunSpec) -> Any:
     logged = spec.logged(trainer)
     if _first():
         run_files.describe(trainer, spec.to_dict(trainer.config))
-        print(f"run folder: {_shown(trainer.run_dir)}", flush=True)
+        print(f"run folder: {_shown(trainer.run.folder)}", flush=True)
     return logged
 
 
@@ -116,7 +116,7 @@ def _run(trainer: Any, logged: Any, restarts: int = 0) -> None:
         if restarts == trainer.config.learner_restarts:
             fail(f"{reason}; go on with: {_command(trainer)}")
         print(f"yieldrl: {reason}", file=sys.stderr)
-        newer, logged = _restored(str(trainer.run_dir), None, trust=True)  # its own
+        newer, logged = _restored(str(trainer.run.folder), None, trust=True)  # its own
         _run(newer, logged, restarts + 1)
 
 
@@ -137,7 +137,7 @@ def _loop(trainer: Any, logged: Any) -> None:
             raise SystemExit(130) from None
         except (WriteError, ForeignFileError) as reason:
             fail(str(reason))
-    print(f"run folder: {_shown(trainer.run_dir)}")
+    print(f"run folder: {_shown(trainer.run.folder)}")
 
 
 def _first() -> bool:
@@ -148,7 +148,7 @@ def _first() -> bool:
 
 
 def _say_how_to_go_on(trainer: Any) -> None:
-    saved = list_checkpoints(trainer.run_dir)
+    saved = list_checkpoints(trainer.run.folder)
     if not saved:
         print("\ninterrupted before there was anything to save")
         return
@@ -161,9 +161,9 @@ def _command(trainer: Any) -> str:
     """The command that continues the run."""
     from yieldrl.cli import restoring
 
-    run = str(_shown(trainer.run_dir))
+    run = str(_shown(trainer.run.folder))
     words = "yieldrl resume " + (f'"{run}"' if os.name == "nt" else shlex.quote(run))
-    return words + (" --trust" if restoring.needs_trust(trainer.run_dir) else "")
+    return words + (" --trust" if restoring.needs_trust(trainer.run.folder) else "")
 
 
 def _shown(path: Path) -> Path:

@@ -137,7 +137,6 @@ class Evaluator:
         self._config, self._device = config, device
         self._as_it_is, self._wrap, self._training = as_it_is, wrap, training
         self.seed = derive_seed(config.seed, "evaluation")  # so that they compare
-        self.evaluated_at = 0  # environment steps at the latest evaluation
         if config.eval_every > 0 and isinstance(self.source, OBJECTS):
             _ = self.made  # raise now if no second one can be made
 
@@ -150,13 +149,6 @@ class Evaluator:
     def envs(self) -> VectorEnv[Any, Any, Any]:
         """The environments, of the first task."""
         return next(iter(self.made.values()))
-
-    def due(self, sample_step: int, finished: Callable[[], bool]) -> bool:
-        """Whether `eval_every` was crossed, or the end reached, since the last one."""
-        every = self._config.eval_every
-        if every == 0 or sample_step == self.evaluated_at:
-            return False
-        return sample_step // every > self.evaluated_at // every or finished()
 
     def __call__(
         self, agent: Any, episodes: int, seed: int | None = None

@@ -62,6 +62,18 @@ def apply_gradients(
     logs["learning_rate"] = optimizer.param_groups[0]["lr"]
 
 
+def diverged(model: nn.Module, counters: Any, loss: float) -> FloatingPointError:
+    """The error for a loss that is not finite, which names the broken parameters."""
+    parameters = model.named_parameters()
+    broken = [k for k, p in parameters if not bool(torch.isfinite(p).all())]
+    return FloatingPointError(
+        f"the loss became {loss} at learn_step {counters.learn_step + 1}"
+        f" (sample_step {counters.sample_step}); parameters that are not finite:"
+        f" {broken or 'none yet'}. Lower the learning rate, or look for extreme"
+        " observations and rewards in the environment"
+    )
+
+
 class GradientStep:
     """A gradient step that is taken otherwise than `Algorithm.minimize` takes it.
 

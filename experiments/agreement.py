@@ -14,7 +14,7 @@ OWN = ("device", "run_name", "run_root", "threads", "vectorization")
 and the folder, which only the first one writes into."""
 
 
-def join(run: Any, agent: Any) -> None:
+def join(trainer: Any, agent: Any) -> None:
     """Start with the first process's weights, if a trainer is not alone.
 
     Raises:
@@ -24,17 +24,17 @@ def join(run: Any, agent: Any) -> None:
     """
     if ranks().count == 1:
         return
-    collection = getattr(run.config, "collection", "sync")
-    if not run._learns_in_step or collection != "sync":
-        who = f"{collection=}" if collection != "sync" else run.name
+    collection = getattr(trainer.config, "collection", "sync")
+    if not trainer._learns_in_step or collection != "sync":
+        who = f"{collection=}" if collection != "sync" else trainer.run.name
         raise ValueError(
             f"{who} cannot be trained by {ranks().count} processes together, which"
             " must take as many steps between updates: start one, without torchrun,"
             " or take an algorithm of rollouts, such as ppo, with collection='sync'"
         )
-    ranks().agree(_facts(run, agent))
+    ranks().agree(_facts(trainer, agent))
     ranks().broadcast_module(agent.algorithm.model)
-    seed_rank(run.config, agent)
+    seed_rank(trainer.config, agent)
 
 
 def seed_rank(config: Config, agent: Any) -> None:
@@ -64,15 +64,15 @@ def agree_on_state(state: Mapping[str, Any]) -> None:
         raise CheckpointError(str(reason)) from None
 
 
-def _facts(run: Any, agent: Any) -> dict[str, Any]:
+def _facts(trainer: Any, agent: Any) -> dict[str, Any]:
     """What must be alike: classes, configs, spaces, and the weights' shapes."""
-    parts = {"trainer": run, "agent": agent, "algorithm": agent.algorithm}
+    parts = {"trainer": trainer, "agent": agent, "algorithm": agent.algorithm}
     parts["model"] = model = agent.algorithm.model
     facts: dict[str, Any] = {
         f"class of the {name}": f"{type(part).__module__}.{type(part).__qualname__}"
         for name, part in parts.items()
     }
-    configs = {"Config": run.config}
+    configs = {"Config": trainer.config}
     for name in ("agent", "algorithm"):  # passed parts have their own config
         configs[f"{name}.config"] = getattr(parts[name], "config", None)
     for owner, config in configs.items():
@@ -80,8 +80,8 @@ def _facts(run: Any, agent: Any) -> dict[str, Any]:
             names = [entry.name for entry in dataclasses.fields(config)]
             facts |= {f"{owner}.{x}": getattr(config, x) for x in names if x not in OWN}
     facts["learning_rate"] = float(getattr(agent.algorithm, "learning_rate", 0.0))
-    facts["observation space"] = str(run.envs.single_observation_space)
-    facts["action space"] = str(run.envs.single_action_space)
+    facts["observation space"] = str(trainer.envs.single_observation_space)
+    facts["action space"] = str(trainer.envs.single_action_space)
     for name, x in [*model.named_parameters(), *model.named_buffers()]:
         kind = "learned" if x.requires_grad else "frozen"
         facts[f"model.{name}"] = f"{tuple(x.shape)}, {x.dtype}, {kind}"

@@ -1,4 +1,4 @@
-"""Checkpoint files: written whole or not at all, read without running any code."""
+"""Checkpoints: written whole or not at all, read without running any code."""
 
 import os
 import re
@@ -9,6 +9,7 @@ import torch
 from torch.serialization import get_unsafe_globals_in_checkpoint
 
 from yieldrl.core import CheckpointError
+from yieldrl.core.named_code import refuse_untrusted
 from yieldrl.loggers.files import naming_failures
 
 
@@ -86,3 +87,54 @@ def load_trainer_state(path: str | Path) -> dict[str, Any]:
                 " file that a trainer's `save` wrote"
             )
     return state
+
+
+def save_trainer(trainer: Any, path: str | Path) -> Path:
+    """Write the checkpoint of a trainer; see `Trainer.save`."""
+    cls = type(trainer)
+    state = {
+        "algorithm": cls.__module__,
+        "trainer": f"{cls.__module__}.{cls.__qualname__}",
+        "config": trainer.config.to_dict(),
+        **trainer.run.state_dict(),
+        **trainer.state_dict(),
+    }
+    return save_checkpoint(state, path)
+
+
+def load_trainer(
+    cls: Any, path: str | Path, saved_by: str | None, trust: bool, parts: dict[str, Any]
+) -> Any:
+    """A trainer of a class, from its checkpoint; see `Trainer.load`."""
+    state, name = load_trainer_state(path), f"{cls.__module__}.{cls.__qualname__}"
+    saver = state["trainer"]
+    if saver != (saved_by or name):
+        raise CheckpointError(
+            f"{path}: saved by {saver}, not by {saved_by or name}. Load it with the"
+            " class that saved it; or, if the parts of this one are meant to fit,"
+            f" say so: {cls.__qualname__}.load(path, saved_by={saver!r})"
+        )
+    remedy = (
+        f"{path}: saved by {saver}, it does not fit {name}; load it with the class"
+        " and the parts that saved it"
+    )
+    config = parts.pop("config", None)
+    if config is None:
+        try:
+            config = cls.config_class.from_dict(state["config"])
+        except (KeyError, TypeError, ValueError) as reason:
+            raise CheckpointError(f"{remedy} ({reason})") from reason
+        if not trust:
+            replaced = ("env_id", "wrappers") if "envs" in parts else ()
+            used = {k: v for k, v in vars(config).items() if k not in replaced}
+            refuse_untrusted(used, path)
+    trainer = cls(config, **parts)
+    try:
+        trainer.load_state_dict(state)
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        trainer.close()
+        if isinstance(error, CheckpointError):  # its message has a remedy already
+            raise CheckpointError(f"{path}: {error}") from error
+        raise CheckpointError(f"{remedy} ({error})") from error
+    trainer.run.load_state_dict(state, path)
+    return trainer

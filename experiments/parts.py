@@ -19,6 +19,7 @@ from yieldrl.core import (
     spaces,
 )
 from yieldrl.experiments import agreement, on_ray, run_files
+from yieldrl.networks import train_mode_concern
 
 
 def checked_config(trainer_class: Any, config: Any, collector: Any) -> Config:
@@ -71,10 +72,27 @@ def make_agent(trainer: Any, model: Any, algorithm: Any, agent: Any) -> Any:
         algorithm = trainer.algorithm_class(make_model(trainer, model), trainer.config)
     agent = trainer.agent_class(algorithm, trainer.config) if agent is None else agent
     _check_spaces(agent.algorithm.model, trainer.envs)
-    for said in getattr(agent.algorithm, "concerns", list)():
-        warnings.warn(f"{trainer.name}: {said}", UserWarning, stacklevel=4)
+    for said in concerns(agent.algorithm):
+        warnings.warn(f"{trainer.run.name}: {said}", UserWarning, stacklevel=4)
     agreement.join(trainer, agent)
     return agent
+
+
+def concerns(algorithm: Any) -> list[str]:
+    """Warnings of an algorithm and its model, as sentences, before anything is learned.
+
+    One is of layers that compute something else where they learn than where they act.
+    """
+    model = algorithm.model
+    found = list(getattr(model, "concerns", list)())
+    takes_ratio = getattr(algorithm, "takes_ratio", False)
+    layers = train_mode_concern(model) if takes_ratio else None
+    if layers is not None:
+        found.append(
+            f"{layers}: from the first step on a rollout on, the ratio is not 1 and"
+            " approx_kl not 0. Set p=0, take LayerNorm, or freeze these parts"
+        )
+    return found
 
 
 def make_model(trainer: Any, model: Any) -> nn.Module:

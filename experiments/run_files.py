@@ -1,8 +1,8 @@
 """Files in the folder of a run: their writers, and how to read them.
 
-config.yaml       the whole run, loadable with `--config`  the trainer's `claim`
-run.json          which trainer, which versions            the trainer's `claim`
-owner.json        the process that trains or trained here  the trainer's `claim`
+config.yaml       the whole run, loadable with `--config`  `trainer.run.claim`
+run.json          which trainer, which versions            `trainer.run.claim`
+owner.json        the process that trains or trained here  `trainer.run.claim`
 cluster.json      the workers on Ray, and their progress   `yieldrl train`
 checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
 logs.csv          log_type, sample_step, ..., value        loggers.csv
@@ -25,7 +25,7 @@ import yieldrl
 from yieldrl import loggers
 from yieldrl.core.config_blocks import flat, to_blocks
 from yieldrl.core.files import read_file, to_yaml
-from yieldrl.loggers.files import BEST, place, write_atomically
+from yieldrl.loggers.files import BEST, write_atomically
 
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"
 
@@ -36,10 +36,15 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
     `whole` is the run in blocks; by default it is made from the trainer, with the path
     of its model's class, and without loggers, which the trainer does not know.
     """
-    whole = _blocks(trainer) if whole is None else whole
-    run = {
+    trainer.run.description = description(trainer, whole)
+    write_description(trainer.run.claim(), trainer.run.description)
+
+
+def description(trainer: Any, whole: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The content of `run.json`: which trainer, its config, and versions."""
+    return {
         "trainer": type(trainer).__module__,
-        "config": whole,
+        "config": _blocks(trainer) if whole is None else whole,
         "versions": {
             "yieldrl": yieldrl.__version__,
             "torch": str(torch.__version__),
@@ -48,9 +53,13 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
         },
         "threads": torch.get_num_threads(),
     }
-    folder = place(trainer, None, "")
-    write_atomically(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
-    write_atomically(folder / CONFIG, to_yaml(whole))  # last: if it exists, both do
+
+
+def write_description(folder: Path, facts: dict[str, Any]) -> None:
+    """Write `run.json`, and its config as `config.yaml`, which `--config` takes."""
+    write_atomically(folder / RUN, json.dumps(facts, indent=2, default=str) + "\n")
+    whole = to_yaml(facts["config"])
+    write_atomically(folder / CONFIG, whole)  # last: if it exists, both do
 
 
 def _blocks(trainer: Any) -> dict[str, Any]:

@@ -72,11 +72,11 @@ class Logger(ABC):
     ) -> None:
         """Save a part with the trainer; restore it from the last saved of its name.
 
-        Parts have `state_dict` and `load_state_dict`. A trainer without `attach` (one
-        that is no `yieldrl.experiments.Run`) saves nothing.
+        Parts have `state_dict` and `load_state_dict`. A trainer without a `run` (of
+        `yieldrl.experiments.Run`) saves nothing.
         """
-        if (attach := getattr(trainer, "attach", None)) is not None:
-            attach(name, part, restore=restore)
+        if (run := getattr(trainer, "run", None)) is not None:
+            run.attach(name, part, restore=restore)
 
     def wrap(self, trainer: Any, logs: Stream) -> Stream:
         """Call `run`, and always close the wrapped generator after it."""

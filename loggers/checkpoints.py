@@ -52,7 +52,7 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
     """Whether to keep the best one, as `best.pt`."""
 
     folder: str | Path | None = None
-    """Folder, for only one trainer; by default `checkpoints` in `trainer.run_dir`."""
+    """Folder, for only one trainer; by default `checkpoints` in the run's folder."""
 
     seconds: float = 120.0
     """Seconds between checkpoints, whatever the steps; 0 never saves by time. Large

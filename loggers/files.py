@@ -53,8 +53,7 @@ def place(trainer: Any, given: str | Path | None, name: str) -> Path:
     """The `given` path, or `name` in the run's folder, claimed by this process."""
     if given is not None:
         return Path(given)
-    claim = getattr(trainer, "claim", None)
-    return Path(trainer.run_dir if claim is None else claim()) / name
+    return trainer.run.claim() / name
 
 
 def append(path: Path, data: bytes, header: bytes = b"") -> None:

@@ -59,7 +59,7 @@ class _Bar:
         self.returns: dict[str, Any] = {}
         self.learned, self.began = trainer.agent.learn_step, perf_counter()
         self.tqdm = tqdm(
-            desc=trainer.name,
+            desc=trainer.run.name,
             total=self.total,
             initial=min(trainer.agent.sample_step, self.total),
             unit=" steps",

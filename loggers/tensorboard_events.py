@@ -36,7 +36,7 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
 
     log_dir: str | Path | None = None
     """Folder, for only one trainer; by default `tensorboard` in
-    `trainer.run_dir`."""
+    `trainer.run.folder`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -25,7 +25,7 @@ class LogFile(Writer):
     header: ClassVar[str] = ""
 
     path: str | Path | None = None
-    """The file, for only one trainer; by default `file_name` in `trainer.run_dir`."""
+    """The file, for only one trainer; by default `file_name` in the run's folder."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

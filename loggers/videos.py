@@ -41,7 +41,7 @@ class video(Logger):  # noqa: N801 (used like a function)
     """Episodes of each video."""
 
     folder: str | Path | None = None
-    """Folder, for only one trainer; by default `videos` in `trainer.run_dir`."""
+    """Folder, for only one trainer; by default `videos` in `trainer.run.folder`."""
 
     fps: float | None = None
     """Frames per second; by default that of the environment's metadata, or 30."""

@@ -55,8 +55,8 @@ class wandb(Writer):  # noqa: N801 (used like a function)
         import wandb as sdk
 
         settings: dict[str, Any] = {
-            "name": trainer.run_dir.name,
-            "dir": str(trainer.run_dir),
+            "name": trainer.run.folder.name,
+            "dir": str(trainer.run.folder),
             "config": trainer.config.to_dict(),
             "resume": "allow",
             "reinit": "create_new",  # one run per trainer, also in one process

@@ -72,7 +72,10 @@ class OffPolicyTrainer(abstractions.Trainer):
 
     def _run_train(self) -> LogData:
         logs = self.agent.learn(self.sample_batch())
-        self.algorithm.sync_if_due(self.config.target_every)
+        now, every = self.agent.counters, self.config.target_every
+        if now.learn_step // every > now.sync_step // every:
+            self.algorithm.sync_target()
+            now.sync_step = now.learn_step
         return self._log("train", logs)
 
     def sample_batch(self) -> TensorDict:

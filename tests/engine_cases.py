@@ -157,7 +157,8 @@ def of_sac(name):
         with algorithm.learning():
             found = algorithm.learn(batch)
         logs.append({k: float(x) for k, x in found.items()})
-        algorithm.sync_if_due(1)
+        with algorithm.runtime.gathered():
+            algorithm.sync_target()
     target = algorithm.target_critic.state_dict()
     return {"logs": logs, "whole": whole(algorithm), "target": target}
 

@@ -344,10 +344,10 @@ class TestCheckpoints:
 
     def test_the_run_keeps_its_folder(self, tmp_path):
         trainer = trainer_of(ppo, run_root=str(tmp_path), run_name="mine")
-        assert trainer.run_dir == tmp_path / "mine"
-        path = trainer.save(trainer.run_dir / "run.pt")
-        assert ppo.Trainer.load(path).run_dir == tmp_path / "mine"
-        assert trainer_of(ppo, run_root=str(tmp_path), run_name="mine").run_dir == (
+        assert trainer.run.folder == tmp_path / "mine"
+        path = trainer.save(trainer.run.folder / "run.pt")
+        assert ppo.Trainer.load(path).run.folder == tmp_path / "mine"
+        assert trainer_of(ppo, run_root=str(tmp_path), run_name="mine").run.folder == (
             tmp_path / "mine-2"
         )
 
@@ -484,7 +484,7 @@ class TestRecordedPolicy:
                 with torch.no_grad():
                     for parameter in trainer.model.parameters():
                         parameter.add_(0.1)
-                trainer.agent.policy_version += 1
+                trainer.agent.counters.policy_version += 1
         prepared = trainer.algorithm.prepare(trainer.buffer.rollout())
         torch.testing.assert_close(prepared["log_prob"][:4].flatten(), acted)
         assert (

@@ -47,18 +47,18 @@ class ClonesFirst(ppo.Trainer):
         """Learn from a rollout; RuntimeError if nothing has been cloned yet."""
         if self.cloning is not None:
             raise RuntimeError(
-                f"demonstrations are to be cloned before {self.name} begins: take the"
-                " first steps of `for log in trainer()`, until trainer.cloning is None,"
-                " or set demonstration_steps=0"
+                f"demonstrations are to be cloned before {self.run.name} begins: take"
+                " the first steps of `for log in trainer()`, until trainer.cloning is"
+                " None, or set demonstration_steps=0"
             )
         return super().update(rollout)
 
     @property
-    def evaluation_due(self) -> bool:
+    def _evaluation_due(self) -> bool:
         """Whether to evaluate: also once after cloning, before it is improved."""
         config = self.config
         cloned = config.demonstration_steps > 0 and config.eval_every > 0
-        return super().evaluation_due or (cloned and self.evaluator.evaluated_at == 0)
+        return super()._evaluation_due or (cloned and self._evaluated_at == 0)
 
     @property
     def only_cloned(self) -> bool:
@@ -87,7 +87,7 @@ class ClonesFirst(ppo.Trainer):
         try:
             cloning = Trainer(config, **parts)
         except ValueError as reason:
-            remedy = f"or begin with {self.name}, demonstration_steps=0"
+            remedy = f"or begin with {self.run.name}, demonstration_steps=0"
             raise ValueError(f"{reason}; {remedy}") from reason
         steps = len(cloning.buffer)  # 0 if an expert will act
         if steps not in (0, self.config.demonstration_steps):

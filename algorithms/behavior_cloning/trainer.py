@@ -44,17 +44,17 @@ class Trainer(abstractions.Trainer):
     _learns_in_step = True
 
     @property
-    def collecting_done(self) -> bool:
+    def _collecting_done(self) -> bool:
         return self.buffer.full and self.agent.sample_step >= len(self.buffer)
 
     @property
     def training_done(self) -> bool:
-        return self.collecting_done and self.agent.learn_step >= self.learn_steps
+        return self._collecting_done and self.agent.learn_step >= self.learn_steps
 
     @property
     def learning_due(self) -> bool:
-        ready = self.collecting_done and not self.training_done
-        return ready and not self.evaluation_due  # evaluate first
+        ready = self._collecting_done and not self.training_done
+        return ready and not self._evaluation_due  # evaluate first
 
     @property
     def learn_steps(self) -> int:
@@ -86,8 +86,8 @@ class Trainer(abstractions.Trainer):
         return log_prob.ndim == 1
 
     @property
-    def evaluation_due(self) -> bool:
-        return self.evaluator.due(self.agent.learn_step, lambda: self.training_done)
+    def _steps(self) -> int:
+        return self.agent.learn_step  # so evaluations are counted in gradient steps
 
     def make_buffer(self) -> Demonstrations:
         config, envs = self.config, expert_envs(self.envs)
@@ -147,11 +147,6 @@ class Trainer(abstractions.Trainer):
         logs = {} if agent.learn_step % ACCURACY_EVERY else agent.accuracy(data)
         return self._log("train", {**agent.learn(data), **logs})
 
-    def _run_evaluate(self) -> LogData:
-        log = self.evaluate(self.config.eval_episodes)
-        self.evaluator.evaluated_at = self.agent.learn_step
-        return log
-
     def _prepare(self) -> None:
         """Write the demonstrations, and fit the model's statistics to them."""
         folder = self.config.save_demonstrations if ranks().first else None
@@ -160,6 +155,6 @@ class Trainer(abstractions.Trainer):
             if spec is not None:
                 spec.kwargs.update(self.config.env_kwargs)
             write_dataset(folder, self.buffer, env_spec=spec)
-        self.agent.policy_version += 1
+        self.agent.counters.policy_version += 1
         self.model.update_normalization(self.buffer.rollout())
         ranks().broadcast_module(self.model)

@@ -87,7 +87,7 @@ class Trainer(grpo.Trainer):
         _, used = algorithm.compared(rollout)
         found = float(mean_of_all(used.sum().view(1)))
         enough = found >= (config.batch_episodes or config.num_envs)
-        if enough or len(kept) >= config.max_rollouts or self.collecting_done:
+        if enough or len(kept) >= config.max_rollouts or self._collecting_done:
             self.kept = []
             return rollout, {}
         self.kept = [*self.kept, latest.clone()]

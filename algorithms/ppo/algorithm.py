@@ -17,7 +17,7 @@ from yieldrl.core import derive_seed, ranks
 from yieldrl.core.conversion import check_shapes
 from yieldrl.core.learning_rates import anneal_before
 from yieldrl.functional import clipped_surrogate, explained_variance, gae
-from yieldrl.networks import RewardScaler, train_mode_concern
+from yieldrl.networks import RewardScaler
 from yieldrl.on_policy.rollouts import (
     completed,
     evaluate_rollout,
@@ -227,15 +227,6 @@ class Algorithm(abstractions.Algorithm):
         """Drop what is carried of the episodes before a rollout that continues none."""
         if self.reward_scaler is not None:
             self.reward_scaler.forget()
-
-    def concerns(self) -> list[str]:
-        """Warnings for the trainer: of a ratio that does not start at 1."""
-        concerns = super().concerns()
-        if self.takes_ratio and (found := train_mode_concern(self.model)):
-            remedy = "Set p=0, take LayerNorm, or freeze these parts"
-            later = "from the first step on a rollout on, the ratio is not 1"
-            concerns.append(f"{found}: {later} and approx_kl not 0. {remedy}")
-        return concerns
 
     def complete(self, rollout: TensorDict) -> TensorDict:
         """Add `advantage`, `returns`, `entropy`, and missing `log_prob` and version."""

@@ -38,6 +38,7 @@ class Model(Policy):
         normalizer: Of observations; None where they stay as they are.
         encoder: From observations to the actor's features, `[B, F]`.
         critic_encoder: None where both read the same entries.
+        shares_layers: Whether both go through layers that are learned, as a CNN's.
     """
 
     def __init__(
@@ -66,6 +67,8 @@ class Model(Policy):
             self.critic = MLP(critic_sizes, activation, last_gain=1.0)
         log_std = torch.full((outputs,), config.log_std_init)
         self.log_std = nn.Parameter(log_std) if is_box else None
+        learned = next(self.encoder.parameters(), None) is not None
+        self.shares_layers = learned and self.critic_encoder is None
 
     def _part(self, config: Any, field: str) -> Space[Any]:
         try:
@@ -118,13 +121,8 @@ class Model(Policy):
 
     def distribution(self, output: Tensor) -> Distribution:
         """The distribution that the actor's output stands for."""
-        log_std, counts = self.acting_log_std, self.choice_counts
-        return make_distribution(self.action_space, output, log_std, counts)
-
-    @property
-    def acting_log_std(self) -> nn.Parameter | None:
-        """Of a Gaussian policy, `[D]`: of the actor that acts, if there are several."""
-        return self.log_std
+        space, counts = self.action_space, self.choice_counts
+        return make_distribution(space, output, self.log_std, counts)
 
     def action(self, obs: Any) -> Tensor:
         """Logits `[B, A]`, or a Gaussian's means `[B, D]`."""
@@ -154,12 +152,6 @@ class Model(Policy):
     def predict(self, obs: Any) -> Tensor:
         """Act with the actor alone: the most likely action `[B, ...]`."""
         return self.distribution(self.action(obs)).mode()
-
-    @property
-    def shares_layers(self) -> bool:
-        """Whether actor and critic go through layers that are learned, as a CNN's."""
-        learned = next(self.encoder.parameters(), None) is not None
-        return learned and self.critic_encoder is None
 
     def sample(
         self, obs: Any, generator: torch.Generator, *, record: bool = False
@@ -194,7 +186,7 @@ class Model(Policy):
 
     def metrics(self) -> Logs:
         """The mean standard deviation of a Gaussian, as `policy_std`."""
-        log_std = self.acting_log_std
+        log_std = self.log_std
         return {} if log_std is None else {"policy_std": log_std.exp().mean()}
 
 

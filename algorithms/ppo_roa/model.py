@@ -10,8 +10,18 @@ from gymnasium import Space
 from tensordict import TensorDict
 from torch import Tensor, nn
 
+from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
-from yieldrl.networks import GRU, MLP, History, TargetUpdate, WindowMLP, make_encoder
+from yieldrl.networks import (
+    GRU,
+    MLP,
+    Distribution,
+    History,
+    TargetUpdate,
+    WindowMLP,
+    make_distribution,
+    make_encoder,
+)
 
 from .config import Config
 from .phases import MODULES, PHASES
@@ -160,9 +170,20 @@ class Model(ppo.Model):
         """The latent that this phase's actor reads, `[B, Z]`."""
         return self.encoded(obs) if self.teacher_acts else priv_pred
 
+    def distribution(self, output: Tensor) -> Distribution:
+        """The policy of the actor that acts in this phase."""
+        space, counts = self.action_space, self.choice_counts
+        return make_distribution(space, output, self.acting_log_std, counts)
+
     @property
     def acting_log_std(self) -> nn.Parameter | None:
+        """The log-standard deviation of that actor, `[D]`."""
         return self.log_std if self.teacher_acts else self.log_std_adapt
+
+    def metrics(self) -> Logs:
+        """The mean standard deviation of the Gaussian that acts, as `policy_std`."""
+        log_std = self.acting_log_std
+        return {} if log_std is None else {"policy_std": log_std.exp().mean()}
 
     def encoded(self, obs: Any) -> Tensor:
         """The latent `z [B, Z]` of privileged observations."""

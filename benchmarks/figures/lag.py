@@ -42,7 +42,7 @@ class Lagged(SyncCollector):
             self.mailbox.append((now, copy.deepcopy(self.learner.model.state_dict())))
             version, weights = self.mailbox[0]
             self.agent.model.load_state_dict(weights)
-            self.agent.policy_version = version
+            self.agent.counters.policy_version = version
         logs = super().step()
         self.learner.count_steps(self.envs.num_envs)
         return {**logs, "policy_lag": len(self.mailbox) - 1}

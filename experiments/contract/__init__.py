@@ -85,7 +85,7 @@ def check_algorithm(
     finally:
         trainer.load_state_dict(before)
     if report.found:
-        raise ContractError(trainer.name, report.found)
+        raise ContractError(trainer.run.name, report.found)
     return report.looks
 
 
@@ -112,7 +112,7 @@ def _train(watch: Watch, max_steps: int) -> "_Snapshot":
                 break
     if calls["algorithm.learn"] == 0 or snapshot is None:
         raise ValueError(
-            f"{trainer.name} took {taken} steps and did not learn: check a trainer"
+            f"{trainer.run.name} took {taken} steps and did not learn: check a trainer"
             " that has steps left (total_steps) and learns early (learning_starts,"
             " num_steps, num_episodes)"
         )

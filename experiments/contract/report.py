@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.core import rng_state
+from yieldrl.experiments.parts import concerns
 
 CHECKS = {
     "acting_in_eval_mode": "sample and predict run the model in eval mode",
@@ -82,9 +83,8 @@ class Report:
 
 def warn_of_concerns(trainer: Any) -> None:
     """Warn of the `concerns` of the algorithm and its model, if there are any."""
-    concerns = getattr(trainer.agent.algorithm, "concerns", None)
-    for concern in [] if concerns is None else concerns():
-        warnings.warn(f"{trainer.name}: {concern}", UserWarning, stacklevel=4)
+    for concern in concerns(trainer.agent.algorithm):
+        warnings.warn(f"{trainer.run.name}: {concern}", UserWarning, stacklevel=4)
 
 
 Values = dict[str, Any]

@@ -70,7 +70,7 @@ def test_status_says_how_a_run_stands(train, capsys, refused):
     assert re.fullmatch(r"last evaluation: return [\d.]+ at step 256", lines[1])
     assert lines[2:] == ["checkpoint: step_000000256.pt"]
     with ppo.Trainer.load(list_checkpoints(run)[0]) as trainer:
-        trainer.claim()
+        trainer.run.claim()
         main(["status", str(run)])
         assert "CartPole-v1: running, process" in capsys.readouterr().out
     said = "runs: no folder of a run, it has no config.yaml"
@@ -133,7 +133,7 @@ def test_resume_ends_where_an_unbroken_run_does(train):
 def test_two_do_not_go_on_with_one_run(train, refused):
     run = train()
     with ppo.Trainer.load(list_checkpoints(run)[0]) as trainer:
-        trainer.claim()
+        trainer.run.claim()
         before = sorted(run.rglob("*"))
         message = refused("resume", str(run), "--total-steps", "512")
         assert "another trainer of this process writes here" in message

@@ -205,7 +205,9 @@ def test_after_the_death_of_a_learner_a_run_goes_on_as_often_as_asked(
         raise DeadLearnerError("learner 1 has died")
 
     config = ppo.Config(collection="ray", learners=2, learner_restarts=restarts)
-    trainer = SimpleNamespace(config=config, run_dir=tmp_path / "run")
+    trainer = SimpleNamespace(
+        config=config, run=SimpleNamespace(folder=tmp_path / "run")
+    )
     monkeypatch.setattr(training, "_loop", loop)
     monkeypatch.setattr(
         training, "_restored", lambda run, _, trust: (trainer, f"again {run}")

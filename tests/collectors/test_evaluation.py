@@ -234,16 +234,6 @@ def test_fixed_starts_are_played_once_each_in_their_order(count):
         evaluate_in_order(Idle(), envs, [])
 
 
-def test_an_evaluation_is_due_at_the_first_step_after_each_multiple():
-    evaluator = Evaluator(Counter, ppo.Config(eval_every=100), "cpu")
-    found = []
-    for sample_step in range(8, 400, 8):
-        if evaluator.due(sample_step, lambda: False):
-            evaluator.evaluated_at = sample_step
-            found.append(sample_step)
-    assert found == [104, 200, 304]
-
-
 def test_a_trainers_evaluations_may_be_in_order():
     for in_order in (True, False):
         config = ppo.Config(eval_episodes=2, eval_in_order=in_order)

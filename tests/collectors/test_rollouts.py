@@ -115,7 +115,7 @@ def hand_loop(trainer, steps, count):
         rollout = trainer.collector.collect(steps)
         found += steps_of(rollout)
         lags.append(trainer.collector.logs["policy_lag_max"])
-        trainer.agent.policy_version += 1
+        trainer.agent.counters.policy_version += 1
     trainer.collector.stop()
     return found, max(lags)
 
@@ -172,7 +172,7 @@ def test_rows_of_before_the_version_since_which_an_agent_learns_are_dropped():
     trainer = numbered(ppo, max_policy_lag=3, num_steps=4)
     trainer.collector.collect(2)
     trainer.collector._background.wait(lambda: trainer.buffer.waiting >= 4)
-    trainer.agent.policy_version = trainer.agent.learns_since = 1
+    trainer.agent.counters.policy_version = trainer.agent.learns_since = 1
     rollout = trainer.collector.collect(4)
     trainer.collector.stop()
     assert (rollout["policy_version"] == 1).all()
@@ -302,7 +302,7 @@ def test_rollouts_of_one_step_teach_bitwise_what_the_loop_does(name):
     other = made(name, **ONE_BY_ONE[name])  # only now: both draw from global generators
     begins = getattr(other.config, "learning_starts", 0)
     steps = begins // other.envs.num_envs or 1  # before them the loop does not learn
-    while not other.collecting_done:
+    while not other._collecting_done:
         other.update(other.collector.collect(steps))
         steps = max(1, getattr(other.config, "train_every", 1) // other.envs.num_envs)
     expected, found = weights_of(one), weights_of(other)

@@ -63,14 +63,6 @@ def test_each_step_draws_numbers_of_its_own():
     assert drawn() == first
 
 
-def test_the_target_follows_every_so_many_steps():
-    line, synced = Line(), []
-    line.sync_target = lambda: synced.append(line.counters.learn_step)
-    for line.counters.learn_step in (1, 2, 3, 4, 7, 8, 9):
-        line.sync_if_due(3)
-    assert synced == [3, 7, 9]
-
-
 def test_what_an_older_policy_did_cannot_be_judged_by_a_newer_one():
     line = Line()
     line.counters.acted_version = 4
@@ -93,9 +85,9 @@ def test_the_policy_of_the_first_action_is_remembered():
     algorithm = still(model, config)
     algorithm.evaluated = None  # it would evaluate rollouts
     agent = Acting(algorithm, config)
-    agent.policy_version = 4
+    agent.counters.policy_version = 4
     agent.sample(np.zeros((3, 2), np.float32))
-    agent.policy_version = 5
+    agent.counters.policy_version = 5
     agent.sample(np.zeros((3, 2), np.float32))
     assert agent.counters.acted_version == 4
 

@@ -16,7 +16,7 @@ def make_run(folder, points, module=ppo, **config):
     write_atomically(folder / "logs.csv", head + "".join(rows))
     if config:
         with module.Trainer(module.Config(eval_every=0, **config)) as trainer:
-            trainer.run_dir = folder
+            trainer.run.folder = folder
             run_files.describe(trainer)
     return folder
 

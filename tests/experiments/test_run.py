@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from yieldrl.abstractions import Trainer
 from yieldrl.experiments import (
     CheckpointError,
     Config,
@@ -19,17 +20,16 @@ from yieldrl.experiments import (
 )
 
 
-class Counter(Run):
+class Counter:
     """The least that can be saved and loaded."""
 
-    _described = True  # it has no model to describe
-
     config_class = Config
+    load = classmethod(Trainer.load.__func__)
+    save = Trainer.save
 
     def __init__(self, config):
-        super().__init__(config)
-        self.count = 0
-        self.closed = 0
+        self.config, self.run = config, Run("counter", config)
+        self.count = self.closed = 0
 
     def state_dict(self):
         return {"count": self.count}
@@ -38,7 +38,7 @@ class Counter(Run):
         self.count = state["count"] + 0
 
     def close(self):
-        super().close()
+        self.run.close()
         self.closed += 1
 
 
@@ -47,20 +47,20 @@ def counter(tmp_path, **config):
 
 
 def test_a_folder_is_named_after_algorithm_environment_and_seed(tmp_path):
-    run = counter(tmp_path, env_id="my.module:ALE/Pong-v5", seed=7)
+    one = counter(tmp_path, env_id="my.module:ALE/Pong-v5", seed=7)
     assert not (tmp_path / "runs").exists()
-    assert "-my.module-ALE-Pong-v5-seed7-" in run.run_dir.name
-    assert run.run_dir.is_dir()
-    assert run.run_dir is run.run_dir
+    assert "-my.module-ALE-Pong-v5-seed7-" in one.run.folder.name
+    assert one.run.folder.is_dir()
+    assert one.run.folder is one.run.folder
 
 
 def test_a_folder_that_holds_something_is_not_shared(tmp_path):
     for name in ("mine", "mine-2", "mine-3"):
-        folder = counter(tmp_path, run_name="mine").run_dir
+        folder = counter(tmp_path, run_name="mine").run.folder
         assert folder == tmp_path / "runs" / name
         (folder / "logs.csv").touch()
     together = [counter(tmp_path, run_name="other") for _ in range(3)]
-    names = [run.run_dir.name for run in together]
+    names = [one.run.folder.name for one in together]
     assert names == ["other", "other-2", "other-3"]
 
 
@@ -69,26 +69,30 @@ LEFT += ["checkpoints/.checkpoints.json.tmp", "videos/.step_000000001.tmp.mp4"]
 
 
 def test_what_a_kill_left_half_written_goes_with_the_next_claim(tmp_path):
-    folder = counter(tmp_path, run_name="mine").claim()
+    folder = counter(tmp_path, run_name="mine").run.claim()
     (folder / "logs.csv").touch()
     for name in LEFT:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).touch()
     again = counter(tmp_path)
-    again.run_dir = folder
-    again.claim()
+    again.run.folder = folder
+    again.run.claim()
     left = {path.name for path in folder.rglob("*") if path.is_file()}
     assert left == {"logs.csv", "owner.json", ".lock"}
 
 
 def test_what_was_saved_goes_on_in_its_folder(tmp_path):
-    run = counter(tmp_path, seed=5, run_name="mine")
-    run.count = 3
-    before = run.save(tmp_path / "before.pt")  # nobody has asked for the folder yet
+    one = counter(tmp_path, seed=5, run_name="mine")
+    one.count = 3
+    before = one.save(tmp_path / "before.pt")  # nobody has asked for the folder yet
     assert load_checkpoint(before)["run_dir"] is None
-    path = run.save(run.run_dir / "one.pt")
+    path = one.save(one.run.folder / "one.pt")
     again = Counter.load(path)
-    assert (again.count, again.config, again.run_dir) == (3, run.config, run.run_dir)
+    assert (again.count, again.config, again.run.folder) == (
+        3,
+        one.config,
+        one.run.folder,
+    )
     assert load_checkpoint(path)["algorithm"] == __name__
     assert load_checkpoint(path)["trainer"] == f"{__name__}.Counter"
     assert Counter.load(path, config=Config(seed=6)).config.seed == 6
@@ -140,66 +144,63 @@ def test_a_relative_folder_is_found_again_from_elsewhere(tmp_path, monkeypatch):
     config = Config(run_root="runs", run_name="mine")
     monkeypatch.chdir(tmp_path / "a")
     here = Counter(config)
-    path = here.save(here.claim() / "half.pt")
+    path = here.save(here.run.claim() / "half.pt")
     monkeypatch.chdir(tmp_path / "b")
     there = Counter(config)
-    assert there.claim() == tmp_path / "b" / "runs" / "mine"
-    assert Counter.load(path).run_dir == tmp_path / "a" / "runs" / "mine"
-    assert here.run_dir == tmp_path / "a" / "runs" / "mine"
+    assert there.run.claim() == tmp_path / "b" / "runs" / "mine"
+    assert Counter.load(path).run.folder == tmp_path / "a" / "runs" / "mine"
+    assert here.run.folder == tmp_path / "a" / "runs" / "mine"
 
 
 def test_the_folder_where_a_checkpoint_lies_is_that_of_its_run(tmp_path):
-    run = counter(tmp_path, run_name="mine")
-    run.save(run.claim() / "checkpoints" / "one.pt")
-    run.close()
-    copied = shutil.copytree(run.run_dir, tmp_path / "copied")
-    assert Counter.load(copied / "checkpoints" / "one.pt").run_dir == copied
-    moved = run.run_dir.rename(tmp_path / "moved")
-    assert Counter.load(moved / "checkpoints" / "one.pt").run_dir == moved
+    one = counter(tmp_path, run_name="mine")
+    one.save(one.run.claim() / "checkpoints" / "one.pt")
+    one.close()
+    copied = shutil.copytree(one.run.folder, tmp_path / "copied")
+    assert Counter.load(copied / "checkpoints" / "one.pt").run.folder == copied
+    moved = one.run.folder.rename(tmp_path / "moved")
+    assert Counter.load(moved / "checkpoints" / "one.pt").run.folder == moved
 
 
 def test_the_folder_of_another_run_is_not_taken(tmp_path):
     """Neither where the run was, nor where its checkpoint was copied to."""
     first = counter(tmp_path, run_name="mine")
-    path = first.save(first.claim() / "checkpoints" / "one.pt")
+    path = first.save(first.run.claim() / "checkpoints" / "one.pt")
     path = shutil.copy(path, tmp_path / "one.pt")
-    shutil.rmtree(first.run_dir)
+    shutil.rmtree(first.run.folder)
     second = counter(tmp_path, run_name="mine")
-    (second.claim() / "logs.csv").touch()
-    assert first.run_dir == second.run_dir
-    copied = second.run_dir / "checkpoints" / "foreign.pt"
+    (second.run.claim() / "logs.csv").touch()
+    assert first.run.folder == second.run.folder
+    copied = second.run.folder / "checkpoints" / "foreign.pt"
     copied.parent.mkdir()
     shutil.copy(path, copied)
     for foreign in (path, copied):
-        assert Counter.load(foreign).run_dir.name.startswith("mine-")
+        assert Counter.load(foreign).run.folder.name.startswith("mine-")
 
 
 def test_a_folder_has_one_writer(tmp_path):
-    run = counter(tmp_path, run_name="mine")
-    path = run.save(run.claim() / "one.pt")
-    assert run.claim() == run.run_dir  # as often as it likes
+    one = counter(tmp_path, run_name="mine")
+    path = one.save(one.run.claim() / "one.pt")
+    assert one.run.claim() == one.run.folder  # as often as it likes
     other = Counter.load(path)  # to look at, while training goes on
     with pytest.raises(RunInUseError, match="another trainer of this process") as error:
-        other.claim()
-    assert str(run.run_dir) in str(error.value)
-    run.close()
-    assert other.claim() == run.run_dir
+        other.run.claim()
+    assert str(one.run.folder) in str(error.value)
+    one.close()
+    assert other.run.claim() == one.run.folder
     with pytest.raises(RunInUseError):
-        run.claim()
+        one.run.claim()
     other.count = {"itself": other}  # freed by the collector alone, and writes no more
     del other, error
-    assert run.claim() == run.run_dir
+    assert one.run.claim() == one.run.folder
 
 
 OTHER_PROCESS = """
 import sys
 from pathlib import Path
 from yieldrl.experiments import Config, Run
-class Other(Run):
-    _described = True  # it has no model to describe
-    state_dict = load_state_dict = None
-run = Other(Config())
-run.run_dir = sys.argv[1]
+run = Run("other", Config())
+run.folder = sys.argv[1]
 run.claim()
 print("claimed", flush=True)
 sys.stdin.read()
@@ -211,18 +212,18 @@ def test_another_process_is_named_and_a_killed_one_is_no_owner(tmp_path):
     folder.mkdir(parents=True)
     command = [sys.executable, "-c", OTHER_PROCESS, str(folder)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    run = counter(tmp_path)
-    run.run_dir = folder
+    one = counter(tmp_path)
+    one.run.folder = folder
     with subprocess.Popen(command, **pipes) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"claimed\n"
         with pytest.raises(RunInUseError) as error:
-            run.claim()
+            one.run.claim()
         process.kill()
     said = f"process {process.pid} on {socket.gethostname()} writes here, since 20"
     assert said in str(error.value)
     assert json.loads((folder / "owner.json").read_text())["pid"] == process.pid
-    assert run.claim() == folder
+    assert one.run.claim() == folder
     assert json.loads((folder / "owner.json").read_text())["pid"] == os.getpid()
 
 
@@ -240,16 +241,16 @@ class Tally:
 
 
 def test_what_is_attached_is_saved_and_found_again(tmp_path):
-    run, tally = counter(tmp_path), Tally()
-    run.attach("tally", tally)
+    one, tally = counter(tmp_path), Tally()
+    one.run.attach("tally", tally)
     tally.value = 3
-    run.attach("tally", again := Tally())  # as the next loop does
+    one.run.attach("tally", again := Tally())  # as the next loop does
     assert again.value == 3
     again.value = 4
-    loaded = Counter.load(run.save(tmp_path / "one.pt"))
+    loaded = Counter.load(one.save(tmp_path / "one.pt"))
     # A process that does not use the part keeps its state for the next.
     loaded = Counter.load(loaded.save(tmp_path / "two.pt"))
-    loaded.attach("tally", tally)
+    loaded.run.attach("tally", tally)
     assert tally.value == 4
-    loaded.attach("tally", anew := Tally(), restore=False)
+    loaded.run.attach("tally", anew := Tally(), restore=False)
     assert anew.value == 0

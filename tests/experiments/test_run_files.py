@@ -11,7 +11,7 @@ from yieldrl.algorithms import ppo
 from yieldrl.cli import run_spec
 from yieldrl.core.config_blocks import to_blocks
 from yieldrl.core.files import read_file
-from yieldrl.experiments import run_files
+from yieldrl.experiments import Run, run_files
 from yieldrl.loggers import list_checkpoints
 
 LOGS = "log_type,sample_step,learn_step,metric,value\n"
@@ -34,7 +34,9 @@ def describe(folder, config=None, whole=None):
     kind = type("Trainer", (SimpleNamespace,), {"__module__": "my_ppo.trainer"})
     config = config or ppo.Config()
     whole = config.to_dict() if whole is None else whole
-    run_files.describe(kind(config=config, run_dir=folder), whole)
+    run = Run("my_ppo", config)
+    run.folder = folder
+    run_files.describe(kind(config=config, run=run), whole)
 
 
 class Wide(ppo.Model):
@@ -48,14 +50,14 @@ def test_the_folder_of_a_loop_says_what_it_is_too(tmp_path):
     with ppo.Trainer(config) as usual:
         for _ in loggers.csv()(usual)():
             pass
-        found = run_spec.RunSpec.of(read_file(usual.run_dir / "config.yaml"), None)
+        found = run_spec.RunSpec.of(read_file(usual.run.folder / "config.yaml"), None)
         assert found.trainer_class is ppo.Trainer
-        assert ppo.Config.from_file(usual.run_dir / "config.yaml") == config
-        (usual.run_dir / "config.yaml").write_text("mine")
-        usual.claim()
-        assert (usual.run_dir / "config.yaml").read_text() == "mine"
+        assert ppo.Config.from_file(usual.run.folder / "config.yaml") == config
+        (usual.run.folder / "config.yaml").write_text("mine")
+        usual.run.claim()
+        assert (usual.run.folder / "config.yaml").read_text() == "mine"
     with ppo.Trainer(config, model=Wide) as own:
-        said = read_file(own.claim() / "config.yaml")["policy"]
+        said = read_file(own.run.claim() / "config.yaml")["policy"]
         assert said == {"name": f"{__name__}:Wide", "cfg": {}}
 
 
@@ -65,7 +67,8 @@ def test_a_described_run_can_be_repeated(tmp_path):
     assert ppo.Config.from_file(tmp_path / "config.yaml") == config
     assert run_files.read_config(tmp_path) == config.to_dict()
     assert run_files.read_run(tmp_path)["trainer"] == "my_ppo.trainer"
-    assert sorted(os.listdir(tmp_path)) == ["config.yaml", "run.json"]
+    files = {".lock", "config.yaml", "owner.json", "run.json"}
+    assert set(os.listdir(tmp_path)) == files
 
 
 def test_a_run_in_blocks_says_the_same_and_its_loggers(tmp_path):

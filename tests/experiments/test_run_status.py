@@ -21,7 +21,7 @@ class OnRay:
     """As much of a trainer as is looked at."""
 
     def __init__(self, folder):
-        self.run_dir = folder
+        self.run = SimpleNamespace(folder=folder, claim=lambda: folder)
         self.config = SimpleNamespace(collection="ray", total_steps=4000)
         self.agent = SimpleNamespace(sample_step=0, learn_step=0)
         self.collector = Collector()
@@ -40,12 +40,12 @@ def trainer(tmp_path):
     config = ppo.Config(run_root=str(tmp_path), run_name="run", total_steps=4000)
     with ppo.Trainer(config) as own:
         run_files.describe(own)
-        yield OnRay(own.run_dir)
+        yield OnRay(own.run.folder)
 
 
 def test_on_ray_it_is_written_while_the_run_goes_on(trainer, monkeypatch):
     monkeypatch.setattr(run_status, "EVERY_SECONDS", 0.0)
-    path, seen = trainer.run_dir / "cluster.json", []
+    path, seen = trainer.run.folder / "cluster.json", []
     for _ in run_status.noting(trainer, trainer()):
         facts = json.loads(path.read_text())
         seen.append((facts["sample_step"], facts["logs"]["policy_lag"]))
@@ -57,7 +57,7 @@ def test_it_says_who_works_and_what_waits(trainer):
     loop = run_status.noting(trainer, trainer())
     next(loop)
     loop.close()
-    first, *lines = run_status.status(trainer.run_dir).splitlines()
+    first, *lines = run_status.status(trainer.run.folder).splitlines()
     assert first.startswith("ppo on CartPole-v1: running, process ")
     assert lines == [
         "steps: 1,000 of 4,000",
@@ -74,4 +74,4 @@ def test_it_says_who_works_and_what_waits(trainer):
 def test_elsewhere_nothing_is_written(trainer):
     trainer.config.collection = "sync"
     assert len(list(run_status.noting(trainer, trainer()))) == 4
-    assert not (trainer.run_dir / "cluster.json").exists()
+    assert not (trainer.run.folder / "cluster.json").exists()

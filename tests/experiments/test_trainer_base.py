@@ -33,6 +33,18 @@ def test_a_collector_of_ones_own_collects_in_turn(tmp_path):
     assert ppo.Trainer.load(tmp_path / "own.pt").agent.sample_step == 4
 
 
+def test_an_evaluation_is_due_at_the_first_step_after_each_multiple():
+    with ppo.Trainer(ppo.Config(eval_every=100, total_steps=400)) as trainer:
+        found = []
+        for trainer.agent.counters.sample_step in range(8, 400, 8):
+            if trainer._evaluation_due:
+                found.append(trainer.agent.sample_step)
+                trainer._evaluated_at = found[-1]
+        assert found == [104, 200, 304]
+        trainer.agent.counters.sample_step = 400  # the end, and no multiple of 8
+        assert trainer._evaluation_due
+
+
 def test_a_run_resumed_between_two_evaluations_waits_for_the_next(tmp_path):
     config = ppo.Config(num_envs=4, eval_every=16, eval_episodes=1, device="cpu")
     trainer = ppo.Trainer(config)
@@ -40,7 +52,7 @@ def test_a_run_resumed_between_two_evaluations_waits_for_the_next(tmp_path):
         if log["sample_step"] == 20:
             break
     trainer.save(tmp_path / "own.pt")
-    assert not ppo.Trainer.load(tmp_path / "own.pt").evaluation_due
+    assert not ppo.Trainer.load(tmp_path / "own.pt")._evaluation_due
 
 
 def test_every_row_of_a_rollout_is_learned_from_at_its_own_step():

@@ -39,13 +39,18 @@ class FakeAgent:
 _numbers = itertools.count()
 
 
+class FakeRun(Run):
+    """A run whose folder holds nothing but what loggers write."""
+
+    def claim(self):
+        return self.folder
+
+
 class FakeTrainer:
     """See the module's docstring."""
 
-    name = "fake"
     evaluator = SimpleNamespace(seed=1_234)
     wrap_envs = staticmethod(lambda envs, training: envs)
-    attach = Run.attach
 
     def __init__(self, folder, **config):
         self.config = FakeConfig(**config)
@@ -54,9 +59,8 @@ class FakeTrainer:
         self.closed_loops = 0  # generators whose `finally` was reached
         self.closed = False
         self.within_step = lambda: None
-        self._run_dir = folder / f"run-{next(_numbers)}"
-        self._attached = {}
-        self._loaded = {}
+        self.run = FakeRun("fake", self.config)
+        self.run.folder = folder / f"run-{next(_numbers)}"
 
     def __call__(self):
         try:
@@ -94,11 +98,6 @@ class FakeTrainer:
             "learn_step": steps["learn_step"],
             "logs": logs,
         }
-
-    @property
-    def run_dir(self):
-        self._run_dir.mkdir(parents=True, exist_ok=True)
-        return self._run_dir
 
     def save(self, path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -173,7 +173,7 @@ def test_an_equal_logger_replaces_the_earlier_one(trainer):
         stack = loggers.jsonl()(stack)
     assert repr(stack).count("csv(") == repr(stack).count("jsonl(") == 1
     list(stack())
-    table = (trainer.run_dir / "logs.csv").read_text().splitlines()
+    table = (trainer.run.folder / "logs.csv").read_text().splitlines()
     assert table.count("train,10,5,loss,3.0") == 1
 
 
@@ -194,7 +194,7 @@ def test_decorators_of_a_class_body(trainer_class, tmp_path):
         assert log["log_type"] in ("collect", "train")
     loops[0].close()
     assert (one.agent.learn_step, two.agent.learn_step) == (3, 30)
-    tables = [(t.run_dir / "logs.csv").read_text().splitlines() for t in (one, two)]
+    tables = [(t.run.folder / "logs.csv").read_text().splitlines() for t in (one, two)]
     assert tables[0][1:] == ["train,6,3,loss,2.0"]
     assert tables[1][-3] == "train,60,30,loss,28.0"  # the mean of 26 to 30
     assert one.closed_loops == two.closed_loops == 1
@@ -204,11 +204,12 @@ SUSPENDED = """
 import sys, types
 from pathlib import Path
 from yieldrl import loggers
+from yieldrl.experiments import Run
 
 class Trainer:
     config = types.SimpleNamespace(total_steps=1000, to_dict=dict)
     agent = types.SimpleNamespace(sample_step=0, learn_step=0)
-    run_dir = Path(sys.argv[1])
+    run = Run("mine", config)
     def save(self, path):
         path.parent.mkdir(exist_ok=True)
         path.touch()
@@ -217,8 +218,9 @@ class Trainer:
             self.agent.sample_step += 1
             yield {"log_type": "train", "logs": {"loss": 1.0}, **vars(self.agent)}
 
-stack = loggers.checkpoint()(loggers.csv()(Trainer()))
-loop = stack()
+trainer = Trainer()
+trainer.run.folder = Path(sys.argv[1])
+loop = loggers.checkpoint()(loggers.csv()(trainer))()
 for _ in range(3):
     next(loop)
 """
@@ -243,7 +245,7 @@ def test_evaluations_are_seen_in_any_order(make_trainer):
         for index in order:
             trainer = made[index](trainer)
         kinds = [(log["log_type"], log["sample_step"]) for log in trainer()]
-        seen.append((kinds, (trainer.run_dir / "logs.csv").read_text()))
+        seen.append((kinds, (trainer.run.folder / "logs.csv").read_text()))
     assert len({str(run) for run in seen}) == 1
     assert seen[0][0][-1] == ("evaluate", 20)
     assert "evaluate,20,9,episode_return,10.0\n" in seen[0][1]
@@ -255,7 +257,7 @@ def test_default_is_what_the_command_line_gets(trainer, capsys):
         stack = loggers.default(stack)
     assert repr(stack).count(" over ") == 4
     list(stack())
-    written = {path.name for path in trainer.run_dir.iterdir()}
+    written = {path.name for path in trainer.run.folder.iterdir()}
     assert written == {"checkpoints", "logs.csv", "tensorboard"}
     assert "fake: 100%" in capsys.readouterr().err
 

@@ -37,7 +37,7 @@ def test_every_and_at_the_end(make_trainer):
     stack = loggers.checkpoint(every=25, keep=9)(trainer)
     list(stack())
     assert list(stack()) == []  # nothing new is not saved
-    folder = trainer.run_dir / "checkpoints"
+    folder = trainer.run.folder / "checkpoints"
     # The first step at or after each multiple, and the end; each once.
     assert saved == [step(26), step(50), step(70)]
     assert [state(folder / name) for name in saved] == [
@@ -60,7 +60,7 @@ def test_a_step_that_did_not_end_is_not_saved(trainer, interrupts):
     trainer.within_step = explode
     with pytest.raises(KeyboardInterrupt if interrupts else FloatingPointError):
         list(loggers.checkpoint(every=10)(trainer)())
-    assert latest_checkpoint(trainer.run_dir).name == step(20)
+    assert latest_checkpoint(trainer.run.folder).name == step(20)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -75,7 +75,7 @@ def test_leaving_the_loop_saves(trainer, error):
 
     with nullcontext() if error is None else pytest.raises(error):
         train()
-    assert state(latest_checkpoint(trainer.run_dir)) == [14, 6, True]
+    assert state(latest_checkpoint(trainer.run.folder)) == [14, 6, True]
 
 
 def test_an_interrupt_waits_for_the_end_of_the_step(trainer):
@@ -94,7 +94,7 @@ def test_an_interrupt_waits_for_the_end_of_the_step(trainer):
     with pytest.raises(KeyboardInterrupt):
         deque(stack())
     trainer._collect = original
-    assert state(latest_checkpoint(trainer.run_dir)) == [24, 11, True]
+    assert state(latest_checkpoint(trainer.run.folder)) == [24, 11, True]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert [log["log_type"] for log in stack()][:2] == ["train", "collect"]
     assert trainer.agent.learn_step == 50
@@ -109,7 +109,7 @@ def test_an_interrupt_after_the_last_step_is_not_lost(trainer_class, tmp_path):
     trainer = Trainer(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         list(loggers.checkpoint()(trainer)())
-    assert state(latest_checkpoint(trainer.run_dir)) == [100, 50, False]
+    assert state(latest_checkpoint(trainer.run.folder)) == [100, 50, False]
 
 
 def test_the_handler_of_a_program_is_left_alone(trainer):
@@ -127,7 +127,7 @@ def test_it_works_in_a_thread(trainer):
     thread = threading.Thread(target=lambda: list(loggers.checkpoint()(trainer)()))
     thread.start()
     thread.join()
-    assert latest_checkpoint(trainer.run_dir).name == step(100)
+    assert latest_checkpoint(trainer.run.folder).name == step(100)
 
 
 def scored(trainer, scores):
@@ -142,7 +142,7 @@ def test_the_best_is_kept(make_trainer):
     trainer = make_trainer(eval_every=20)
     nan = float("nan")
     list(scored(trainer, {20: nan, 40: -5.0, 60: 3.0, 80: nan, 100: 2.0})())
-    folder = trainer.run_dir / "checkpoints"
+    folder = trainer.run.folder / "checkpoints"
     assert names(folder) == ["best.pt", step(100)]
     assert state(folder / "best.pt") == [60, 29, True]
     index = json.loads((folder / "checkpoints.json").read_text())
@@ -157,10 +157,10 @@ def test_the_best_survives_loops_and_processes(make_trainer):
     for log in scored(trainer, {20: 9.0, 40: 1.0})():
         if log["sample_step"] == 42:
             break
-    folder = trainer.run_dir / "checkpoints"
+    folder = trainer.run.folder / "checkpoints"
     resumed = make_trainer(eval_every=20)
-    resumed.load(latest_checkpoint(trainer.run_dir))
-    resumed._run_dir = trainer.run_dir
+    resumed.load(latest_checkpoint(trainer.run.folder))
+    resumed.run.folder = trainer.run.folder
     list(scored(resumed, {60: 8.0, 80: 9.0, 100: 7.0})())
     assert state(folder / "best.pt")[0] == 20
     assert names(folder) == ["best.pt", step(42), step(100)]
@@ -170,20 +170,21 @@ def test_a_clone_is_no_candidate_for_the_best(make_trainer):
     trainer = make_trainer(eval_every=20)
     for log in scored(trainer, dict.fromkeys(range(20, 101, 20), 5.0))():
         trainer.only_cloned = log["sample_step"] < 50
-    index = json.loads((trainer.run_dir / "checkpoints/checkpoints.json").read_text())
+    folder = trainer.run.folder / "checkpoints"
+    index = json.loads((folder / "checkpoints.json").read_text())
     assert index["best"]["sample_step"] == 60
 
 
 def test_going_on_from_an_older_one_makes_that_the_latest(trainer):
     stack = loggers.checkpoint(every=20, keep=3)(trainer)
     list(stack())
-    folder = trainer.run_dir / "checkpoints"
+    folder = trainer.run.folder / "checkpoints"
     assert names(folder) == [step(60), step(80), step(100)]
     trainer.load(folder / step(60))
     for log in stack():
         if log["sample_step"] == 66:
             break
-    assert latest_checkpoint(trainer.run_dir) == folder / step(66)
+    assert latest_checkpoint(trainer.run.folder) == folder / step(66)
     assert names(folder) == [step(66), step(80), step(100)]  # the oldest write went
 
 
@@ -233,7 +234,7 @@ def test_a_kill_at_any_moment_leaves_the_order(trainer, fails_at):
     trainer.save = save
     with pytest.raises(SystemExit):
         list(loggers.checkpoint(every=20)(trainer)())
-    found = [path.name for path in loggers.list_checkpoints(trainer.run_dir)]
+    found = [path.name for path in loggers.list_checkpoints(trainer.run.folder)]
     newest = [step(60)] if fails_at == "after" else []
     assert found == [*newest, step(40), step(20)]
 
@@ -274,4 +275,6 @@ def test_time_makes_checkpoints_too(trainer, monkeypatch, takes, steps):
 
     trainer.save = save
     list(loggers.checkpoint(every=0, seconds=20, keep=9)(trainer)())
-    assert names(trainer.run_dir / "checkpoints") == [step(number) for number in steps]
+    assert names(trainer.run.folder / "checkpoints") == [
+        step(number) for number in steps
+    ]

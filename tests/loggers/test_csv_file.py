@@ -20,7 +20,7 @@ def rows(path):
 def test_rows_are_means_over_every(make_trainer):
     trainer = make_trainer(total_steps=40, eval_every=30)
     list(loggers.csv(every=20)(trainer)())
-    assert rows(trainer.run_dir / "logs.csv") == [
+    assert rows(trainer.run.folder / "logs.csv") == [
         "train,20,10,loss,5.5",
         "collect,20,9,episode_return,15.0",
         "collect,20,9,episodes,2.0",
@@ -36,7 +36,7 @@ def test_a_run_leaves_about_a_thousand_points(make_trainer):
     trainer = make_trainer(total_steps=200_000)
     trainer.agent.sample_step = 200_000 - 400
     list(loggers.csv()(trainer)())
-    losses = [row for row in rows(trainer.run_dir / "logs.csv") if "loss" in row]
+    losses = [row for row in rows(trainer.run.folder / "logs.csv") if "loss" in row]
     assert len(losses) == 2
 
 

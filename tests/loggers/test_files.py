@@ -76,7 +76,7 @@ def test_where_there_is_no_room_the_file_stays_as_it_was(path, small_disk):
     ],
 )
 def test_what_is_in_the_way_is_named_and_left(logger, name, there, trainer):
-    path = trainer.run_dir / name
+    path = trainer.run.folder / name
     there(path)
     with pytest.raises((OSError, ForeignFileError), match=name):
         list(logger(trainer)())

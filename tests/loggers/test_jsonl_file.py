@@ -19,7 +19,7 @@ def test_a_line_is_a_log(trainer):
         for log in logs
         if log["logs"]
     ]
-    assert read(trainer.run_dir / "logs.jsonl") == wanted
+    assert read(trainer.run.folder / "logs.jsonl") == wanted
     assert len(wanted) == 60  # 50 train, 10 collect
 
 

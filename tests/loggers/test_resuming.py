@@ -12,6 +12,7 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from yieldrl import loggers
+from yieldrl.abstractions import Trainer
 from yieldrl.experiments import Config, Run
 from yieldrl.loggers import latest_checkpoint
 from yieldrl.loggers.files import WriteError
@@ -19,15 +20,15 @@ from yieldrl.loggers.files import WriteError
 CONFIG = Config(total_steps=26, eval_every=6, run_name="run")
 
 
-class Counting(Run):
+class Counting:
     """Collects 2 steps, learns once; evaluates; numbers that do not add up exactly."""
 
-    _described = True  # it has no model to describe
-
     config_class = Config
+    load = classmethod(Trainer.load.__func__)
+    save = Trainer.save
 
     def __init__(self, config):
-        super().__init__(config)
+        self.config, self.run = config, Run("counting", config)
         self.agent = SimpleNamespace(sample_step=0, learn_step=0, device="cpu")
         self.evaluated_at = 0
         self.before_step = lambda: None
@@ -106,7 +107,7 @@ def unbroken(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     trainer = Counting(dataclasses.replace(CONFIG, run_root="unbroken"))
     list(writing(trainer)())
-    return trainer.run_dir
+    return trainer.run.folder
 
 
 @pytest.mark.parametrize("stack", [saving_inside, lambda one: saving(writing(one))])
@@ -116,19 +117,19 @@ def test_killed_at_any_moment(stack, unbroken, tmp_path):
 
     def kill():  # what it would leave: the folder as it is
         snapshots.append(tmp_path / "killed" / str(len(snapshots)))
-        if trainer.run_dir.exists():
-            shutil.copytree(trainer.run_dir, snapshots[-1])
+        if trainer.run.folder.exists():
+            shutil.copytree(trainer.run.folder, snapshots[-1])
 
     trainer.before_step = kill  # just after a checkpoint
     for _ in stack(trainer)():
         kill()  # before one that is due
-    assert logs_of(trainer.run_dir) == logs_of(unbroken)
+    assert logs_of(trainer.run.folder) == logs_of(unbroken)
     assert len(snapshots) > 60
     for snapshot in snapshots[1::6]:
         if not (snapshot / "checkpoints" / "checkpoints.json").exists():
             continue
         resumed = Counting.load(latest_checkpoint(snapshot))
-        assert resumed.run_dir == snapshot
+        assert resumed.run.folder == snapshot
         list(stack(resumed)())
         assert logs_of(snapshot) == logs_of(unbroken), snapshot.name
     # Reading events is slow: one that was killed in the middle stands for all.
@@ -140,18 +141,18 @@ def test_left_at_any_log_and_gone_on_with(unbroken):
     stack = saving_inside(trainer)
     while any(index == 2 for index, _ in enumerate(stack())):
         pass
-    check_same(trainer.run_dir, unbroken)
+    check_same(trainer.run.folder, unbroken)
 
 
 def test_an_older_checkpoint_than_the_last(unbroken):
     trainer = Counting(CONFIG)
     list(saving_inside(trainer)())
-    trainer.close()
-    oldest = loggers.list_checkpoints(trainer.run_dir)[-1]
+    trainer.run.close()
+    oldest = loggers.list_checkpoints(trainer.run.folder)[-1]
     resumed = Counting.load(oldest)
     assert 0 < resumed.agent.sample_step < 26
     list(saving_inside(resumed)())
-    check_same(resumed.run_dir, unbroken)
+    check_same(resumed.run.folder, unbroken)
 
 
 def test_an_evaluation_that_was_due_comes_once(tmp_path):
@@ -168,8 +169,8 @@ def test_an_evaluation_that_was_due_comes_once(tmp_path):
             taken.append(log["sample_step"])
         if log["sample_step"] == 10 and log["log_type"] == "collect":
             break  # it is due now
-    trainer.close()
-    resumed = Counting.load(latest_checkpoint(trainer.run_dir))
+    trainer.run.close()
+    resumed = Counting.load(latest_checkpoint(trainer.run.folder))
     taken += [
         log["sample_step"] for log in stack(resumed)() if log["log_type"] == "evaluate"
     ]
@@ -179,14 +180,14 @@ def test_an_evaluation_that_was_due_comes_once(tmp_path):
 def test_a_full_disk_is_named_and_nothing_is_lost(unbroken, small_disk):
     trainer = Counting(CONFIG)
     stack = writing(trainer)  # no checkpoints, which are larger than the logs
-    _ = trainer.claim()
+    _ = trainer.run.claim()
     with pytest.raises(WriteError) as caught, small_disk(500):
         list(stack())
     names = ("logs.csv", "logs.jsonl", "tensorboard")
-    assert any(f"{trainer.run_dir}/{name}" in str(caught.value) for name in names)
+    assert any(f"{trainer.run.folder}/{name}" in str(caught.value) for name in names)
     assert "could not be written (File too large)" in str(caught.value)
     list(stack())  # there is room again
-    check_same(trainer.run_dir, unbroken)
+    check_same(trainer.run.folder, unbroken)
 
 
 def test_a_full_disk_leaves_the_checkpoint_before(tmp_path, small_disk):
@@ -201,11 +202,11 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path, small_disk):
 
     with pytest.raises(WriteError, match=r"step_000000010\.pt: could not be written"):
         train()
-    newest = latest_checkpoint(trainer.run_dir)
+    newest = latest_checkpoint(trainer.run.folder)
     assert newest.name == "step_000000006.pt"
     assert Counting.load(newest).agent.sample_step == 6
     list(stack())
-    assert latest_checkpoint(trainer.run_dir).name == "step_000000030.pt"
+    assert latest_checkpoint(trainer.run.folder).name == "step_000000030.pt"
     assert not list(newest.parent.glob(".*"))
     index = json.loads((newest.parent / "checkpoints.json").read_text())
     assert index["saved"] == [f"step_{step:09d}.pt" for step in (20, 26, 30)]

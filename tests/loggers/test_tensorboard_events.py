@@ -20,7 +20,7 @@ def points(folder, tag):
 def test_tags_steps_and_values(make_trainer):
     trainer = make_trainer(total_steps=40, eval_every=20)
     list(loggers.tensorboard(every=20)(trainer)())
-    folder = trainer.run_dir / "tensorboard"
+    folder = trainer.run.folder / "tensorboard"
     assert sorted(read(folder).Tags()["scalars"]) == [
         "collect/episode_return",
         "collect/episodes",

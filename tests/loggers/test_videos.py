@@ -149,7 +149,7 @@ def test_without_room_there_is_no_film(film, tmp_path, small_disk, size):
 
 
 def test_it_films_at_multiples_and_at_the_end(film):
-    folder, seen = film.run_dir / "videos", []
+    folder, seen = film.run.folder / "videos", []
     for _ in loggers.video()(film)():
         break
     assert not folder.exists()  # it was left

@@ -42,7 +42,7 @@ def test_two_loops_are_one_run(make_trainer, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", sdk)
     trainer = play(make_trainer)
     first, second = sdk.runs
-    run_id = (trainer.run_dir / "wandb_id.txt").read_text().strip()
+    run_id = (trainer.run.folder / "wandb_id.txt").read_text().strip()
     for run in (first, second):
         settings = {name: run.settings[name] for name in ("id", "resume", "project")}
         assert settings == {"id": run_id, "resume": "allow", "project": "test"}
@@ -63,8 +63,8 @@ def test_two_loops_are_one_run(make_trainer, monkeypatch):
 def test_a_run_without_a_network(make_trainer):
     pytest.importorskip("wandb", reason="its runs need wandb")
     trainer = play(make_trainer)
-    runs = [*(trainer.run_dir / "wandb").glob("offline-run-*/*.wandb")]
-    run_id = (trainer.run_dir / "wandb_id.txt").read_text().strip()
+    runs = [*(trainer.run.folder / "wandb").glob("offline-run-*/*.wandb")]
+    run_id = (trainer.run.folder / "wandb_id.txt").read_text().strip()
     assert [file.name for file in runs] == [f"run-{run_id}.wandb"] * 2
     assert all(file.stat().st_size for file in runs)
 
