@@ -1,6 +1,5 @@
 """Conformance test of a vector environment, to run before training in it."""
 
-import copy
 import itertools
 import warnings
 from collections import Counter
@@ -20,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from yieldrl.core import spaces
 from yieldrl.core.conversion import copied_array
 from yieldrl.envs.arrays import leaves
+from yieldrl.envs.autoreset import StepReader
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.make import check_spaces
 
@@ -115,6 +115,7 @@ def _play(
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise TypeError(f"reset must return obs and info, got {type(answer)}")
     run, tensors = [_named(envs, "obs", answer[0])], []
+    reader = StepReader(envs)
     for t in range(steps):
         action = chooser.sample()
         if instead is not None:
@@ -123,7 +124,7 @@ def _play(
         answer = envs.step(action)
         if not np.array_equal(given, action):
             raise ValueError("step wrote to the actions that it was given: copy them")
-        run.append(_results(envs, answer))
+        run.append(_results(envs, answer, reader))
         if isinstance(answer[0], Tensor):
             tensors.append((t, answer[0], run[-1]["obs"]))
     for t, tensor, before in tensors:
@@ -135,7 +136,7 @@ def _play(
     return run
 
 
-def _results(envs: Any, answer: Any) -> Moment:
+def _results(envs: Any, answer: Any, reader: StepReader) -> Moment:
     """A step's results as arrays, in DISABLED mode also those of a reset after it;
     raises if they are wrong."""
     if not (isinstance(answer, tuple) and len(answer) == 5):
@@ -143,48 +144,36 @@ def _results(envs: Any, answer: Any) -> Moment:
             "step must return obs, reward, terminated, truncated and info, got"
             f" {type(answer)} of length {len(answer)}"
         )
-    obs, reward, terminated, truncated, info = answer
-    moment, mode = _named(envs, "obs", obs), envs.metadata["autoreset_mode"]
-    for name, value in (("terminated", terminated), ("truncated", truncated)):
-        moment[name] = copied_array(value)
-        _expect(name, moment[name], np.bool_, (envs.num_envs,))
-    moment["reward"] = reward = copied_array(reward)
-    dtype = reward.dtype if reward.dtype.kind == "f" else np.float32
-    _expect("reward", reward, dtype, (envs.num_envs,))
+    moment, shape = _named(envs, "obs", answer[0]), (envs.num_envs,)
+    moment["reward"] = reward = copied_array(answer[1])
+    _expect("reward", reward, reward.dtype if reward.dtype.kind == "f" else "f4", shape)
     if not np.isfinite(reward).all():
         raise ValueError(f"reward = {reward}: it must be finite, always")
-    if _ended(moment).any() and mode is AutoresetMode.SAME_STEP:
-        moment |= _final(envs, moment, info)
-    if _ended(moment).any() and mode is AutoresetMode.DISABLED:
-        obs, _ = envs.reset(options={"reset_mask": _ended(moment)})
+    for name, value in zip(("terminated", "truncated"), answer[2:4], strict=True):
+        moment[name] = copied_array(value)
+        _expect(name, moment[name], np.bool_, shape)
+    ended, mode = _ended(moment), envs.metadata["autoreset_mode"]
+    if ended.any() and mode is AutoresetMode.SAME_STEP:
+        next_obs = reader.read(*answer, resets=None).next_obs
+        moment |= _final(envs, moment, next_obs, answer[4])
+    if ended.any() and mode is AutoresetMode.DISABLED:
+        obs, _ = envs.reset(options={"reset_mask": ended})
         moment |= _named(envs, "first_obs", obs)
     return moment
 
 
-def _final(envs: Any, moment: Moment, info: Mapping[str, Any]) -> Moment:
+def _final(envs: Any, moment: Moment, next_obs: Any, info: dict[str, Any]) -> Moment:
     """The `final_obs` of a step in which an episode ended."""
-    if "final_obs" not in info or "_final_obs" not in info:
-        raise ValueError(
-            "an episode ended and info lacks final_obs and its mask _final_obs, it has"
-            f" {sorted(info)}: put the observations there that were reset away"
-        )
-    ended, mask = _ended(moment), copied_array(info["_final_obs"])
-    _expect('info["_final_obs"]', mask, np.bool_, (envs.num_envs,))
+    ended, mask = _ended(moment), copied_array(info.get("_final_obs", False))
     if not np.array_equal(mask, ended):
         raise ValueError(
             f'info["_final_obs"] = {mask}, but terminated | truncated = {ended}: the'
             " mask says whose episode ended in this step"
         )
-    final = info["final_obs"]
-    if isinstance(final, np.ndarray) and final.dtype == object:  # Gymnasium's format
-        dense = {f"final_{name}": moment[name].copy() for name in _observations(moment)}
-        for path, _ in spaces.leaves(envs.single_observation_space):
-            for i in ended.nonzero()[0]:
-                dense[".".join(("final_obs", *path))][i] = reduce(
-                    getitem, path, final[i]
-                )
-        return dense
-    dense = _named(envs, "final_obs", final)
+    given = info["final_obs"]
+    if isinstance(given, np.ndarray) and given.dtype == object:  # Gymnasium's format
+        return _named(envs, "final_obs", next_obs)
+    dense = _named(envs, "final_obs", given)
     for name, value in dense.items():
         obs = moment[name.removeprefix("final_")]
         if not np.array_equal(value[~ended], obs[~ended]):
@@ -221,10 +210,6 @@ def _expect(name: str, array: np.ndarray, dtype: Any, shape: tuple[int, ...]) ->
             f"{name} must be {np.dtype(dtype)} of shape {shape}, got {array.dtype} of"
             f" shape {array.shape}: convert it where it is made"
         )
-
-
-def _observations(moment: Moment) -> list[str]:
-    return [name for name in moment if name.split(".")[0] == "obs"]
 
 
 def _ended(moment: Moment) -> np.ndarray:
@@ -286,46 +271,43 @@ def _check_starts(envs: Any, run: list[Moment]) -> None:
 
 def _check_final(run: list[Moment]) -> None:
     """Check that `final_obs` is neither the next episode's first observation nor, at a
-    truncation, the observation before the last step."""
-    names = _observations(run[0])
-    if not any("final_" + names[0] in moment for moment in run):
+    truncation, the observation before the last step.
+
+    With few states it may well be, by chance: those that are alike are an error if
+    that is improbable, given how often observations occur, or stay as they are.
+    """
+    if not any("final_" in name for moment in run for name in moment):
         return
     seen: Counter[bytes] = Counter()  # how often each observation occurs
     stays = []  # whether a step without an end changed nothing
     ends = []  # (final, next episode's first, before the last step, whether truncated)
     for before, moment in itertools.pairwise(run):
-        last, obs = _rows(before, names), _rows(moment, names)
+        last, obs = _rows(before, "obs"), _rows(moment, "obs")
         ended, cut = _ended(moment), moment["truncated"] & ~moment["terminated"]
-        final = _rows(moment, [f"final_{n}" for n in names]) if ended.any() else obs
+        final = _rows(moment, "final_obs") if ended.any() else obs
         seen.update(obs)
         stays += [obs[i] == last[i] for i in (~ended).nonzero()[0]]
         ends += [(final[i], obs[i], last[i], cut[i]) for i in ended.nonzero()[0]]
     cuts = [end for end in ends if end[3]]
+    stay = sum(stays) / len(stays) if stays else 1.0
     for which, some in (("", ends), (" by truncation", cuts)):
-        by_chance = sum(seen[end[1]] for end in some) / max(1, len(some)) / seen.total()
-        alike = [end[0] == end[1] for end in some]
-        what = "first observation of the next episode"
-        _refuse_rule(alike, by_chance, which, what)
-    alike = [end[0] == end[2] for end in cuts]
-    by_chance = sum(stays) / len(stays) if stays else 1.0
-    what = "observation before the last step"
-    _refuse_rule(alike, by_chance, " by truncation", what)
+        chance = sum(seen[end[1]] for end in some) / max(1, len(some)) / seen.total()
+        rules = [(1, chance, "first observation of the next episode")]
+        rules += [(2, stay, "observation before the last step")] if which else []
+        for at, chance, what in rules:
+            alike = bool(some) and all(end[0] == end[at] for end in some)
+            if alike and chance ** len(some) < 2e-3:
+                raise ValueError(
+                    f"at all {len(some)} ends of episodes{which} final_obs is the"
+                    f" {what}: put there what the episode came to, before the reset"
+                )
 
 
-def _rows(moment: Moment, names: list[str]) -> list[bytes]:
+def _rows(moment: Moment, kind: str) -> list[bytes]:
     """The observations of each environment as bytes, to compare and to count."""
+    names = [name for name in moment if name.split(".")[0] == kind]
     columns = [[row.tobytes() for row in moment[name]] for name in names]
     return [b"".join(parts) for parts in zip(*columns, strict=True)]
-
-
-def _refuse_rule(alike: list[bool], by_chance: float, which: str, what: str) -> None:
-    """Raise if all are `alike`, and that is too much for chance: with few states, an
-    episode may well be truncated in the next one's first state."""
-    if alike and all(alike) and by_chance ** len(alike) < 2e-3:
-        raise ValueError(
-            f"at all {len(alike)} ends of episodes{which} final_obs is the {what}: put"
-            " there what the episode came to, before the reset"
-        )
 
 
 def _check_other_seeds(envs: Any, seed: int) -> None:
@@ -403,7 +385,9 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
     envs = envs.clone(envs.num_envs)
     envs.autoreset_mode = AutoresetMode.SAME_STEP  # no step needs a reset before it
     envs.reset(seed=seed)  # checks shapes and dtypes
-    action, *actions = _actions(envs, seed, 14)
+    envs.action_space.seed(seed)
+    drawn = [envs.action_space.sample() for _ in range(14)]
+    action, *actions = map(envs._action_reader.read, drawn)
     for other in actions[:3]:
         envs.step(other)
     state, noise = envs.state, envs.draw_noise()
@@ -433,12 +417,6 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
                 " keep all that changes in the state, or it leaks into other episodes;"
                 " draw chance from the noise"
             )
-
-
-def _actions(envs: TorchVectorEnv, seed: int, count: int) -> list[Tensor]:
-    chooser = copy.deepcopy(envs.action_space)
-    chooser.seed(seed)
-    return [envs._action_reader.read(chooser.sample()) for _ in range(count)]
 
 
 def _equal(these: Any, those: Any) -> bool:
