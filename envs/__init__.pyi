@@ -1,0 +1,14 @@
+from . import wrappers as wrappers
+from .batched import TorchVectorEnv as TorchVectorEnv
+from .conformance import check as check
+from .experts import expert_actions as expert_actions
+from .experts import find_expert as find_expert
+from .make import make as make
+from .make import make_eval as make_eval
+from .masks import ActionMask as ActionMask
+from .names import name_of as name_of
+from .planning import policy_evaluation as policy_evaluation
+from .planning import value_iteration as value_iteration
+from .serial import SerialVectorEnv as SerialVectorEnv
+from .text import EncodeText as EncodeText
+from .wrappers import HiddenParameters as HiddenParameters
