@@ -2,7 +2,6 @@
 
 import math
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +9,6 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import Parameter, TorchVectorEnv
-from yieldrl.envs.batched.checks import check_choice
 
 MAX_SPEED_1 = 4 * math.pi  # rad/s
 MAX_SPEED_2 = 9 * math.pi
@@ -41,8 +39,6 @@ class AcrobotVectorEnv(TorchVectorEnv):
     reset_parameters = MappingProxyType({"low": "low", "high": "high"})
     max_episode_steps = 500
 
-    book_or_nips: str = "book"
-    """Equations of the "book", as in gymnasium, or of the "nips" paper."""
     gravity: Parameter = 9.8
     """In m/s^2. This and all following: a number, or one each, `[N]`."""
     link_mass_1: Parameter = 1.0
@@ -63,10 +59,6 @@ class AcrobotVectorEnv(TorchVectorEnv):
     """Lower bound of the initial state's four numbers, drawn uniformly."""
     high: Parameter = 0.1
     """Upper bound of the initial state's numbers."""
-
-    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        super().__init__(num_envs, **kwargs)
-        check_choice("book_or_nips", self.book_or_nips, ("book", "nips"))
 
     def initial_state(self, noise: Tensor) -> Tensor:
         return torch.lerp(self.low, self.high, noise)
@@ -106,9 +98,7 @@ class AcrobotVectorEnv(TorchVectorEnv):
             + (m1 * lc1 + m2 * l1) * g * (theta_1 - math.pi / 2).cos()
             + phi2
         )
-        force = torque + d2 / d1 * phi1
-        if self.book_or_nips == "book":
-            force = force - m2 * l1 * lc2 * speed_1**2 * sin
+        force = torque + d2 / d1 * phi1 - m2 * l1 * lc2 * speed_1**2 * sin
         acc_2 = (force - phi2) / (m2 * lc2**2 + moi - d2**2 / d1)
         acc_1 = -(d2 * acc_2 + phi1) / d1
         return torch.stack((speed_1, speed_2, acc_1, acc_2))

@@ -11,9 +11,7 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import Parameter, TorchVectorEnv
-from yieldrl.envs.batched.checks import check_choice
 
-INTEGRATORS = ("euler", "semi-implicit euler")
 X_LIMIT = 2.4  # metres from the middle of the track
 THETA_LIMIT = 12 * 2 * math.pi / 360  # 12 degrees from the upright, in radians
 HIGH = np.array([2 * X_LIMIT, np.inf, 2 * THETA_LIMIT, np.inf], dtype=np.float32)
@@ -44,8 +42,6 @@ class CartPoleVectorEnv(TorchVectorEnv):
     """Reward 0 per step and -1 for a fall, instead of 1 per step."""
     velocities: bool = True
     """False hides both velocities, so that balancing needs memory."""
-    kinematics_integrator: str = "euler"
-    """"euler", or "semi-implicit euler", where positions follow the new velocities."""
     gravity: Parameter = 9.8
     """In m/s^2. This and all following: a number, or one per cart, `[N]`."""
     masscart: Parameter = 1.0
@@ -68,8 +64,6 @@ class CartPoleVectorEnv(TorchVectorEnv):
         if not self.velocities:
             self.single_observation_space = spaces.Box(-HIGH[::2], HIGH[::2])
         super().__init__(num_envs, **kwargs)
-        integrator = self.kinematics_integrator
-        check_choice("kinematics_integrator", integrator, INTEGRATORS)
         # Moment of inertia about the axle, in units of mass times half length squared.
         self.inertia = self.parameter("inertia", 4 / 3)
         limits = [[X_LIMIT], [math.inf], [THETA_LIMIT], [math.inf]]
@@ -94,9 +88,6 @@ class CartPoleVectorEnv(TorchVectorEnv):
         )
         x_acc = temp - polemass_length * theta_acc * cos / total_mass
 
-        if self.kinematics_integrator != "euler":
-            x_dot = x_dot + self.tau * x_acc
-            theta_dot = theta_dot + self.tau * theta_acc
         rate = torch.stack((x_dot, x_acc, theta_dot, theta_acc))
         state = state + self.tau * rate
 

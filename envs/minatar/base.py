@@ -144,26 +144,22 @@ def total(x: Tensor) -> Tensor:
 
 
 def paint(things: tuple[Thing, ...], channels: int) -> Tensor:
-    """Observations bool `[N, 10, 10, C]`. The first thing, `[N]`, must be visible."""
+    """Observations bool `[N, 10, 10, C]`."""
     n, device = things[0][2].shape[-1], things[0][2].device
     cells = SIZE * SIZE * channels
-    flat = torch.zeros(n * cells, dtype=torch.bool, device=device)
-    board = flat.view(n, SIZE, SIZE, channels)
+    # One cell more than there are, which all invisible things are painted into.
+    flat = torch.zeros(n * cells + 1, dtype=torch.bool, device=device)
+    board = flat[:-1].view(n, SIZE, SIZE, channels)
     begins = torch.arange(0, n * cells, cells, device=device)
-    always: Tensor | None = None
     for channel, row, column in things:
         if isinstance(row, range) and column.ndim == 3:
             board[:, row.start : row.stop, :, channel] = column.permute(2, 0, 1) > 0
             continue
         if isinstance(row, range):
             row = torch.arange(row.start, row.stop, device=device)[:, None]
-        place = (row * SIZE + column) * channels + channel
-        if always is None:
-            always = place
-        else:  # paint invisible things over the first thing
-            seen = (column >= 0) & (column < SIZE)
-            place = torch.where(seen, place, always)
-        flat.index_fill_(0, (place + begins).flatten(), True)
+        place = (row * SIZE + column) * channels + channel + begins
+        seen = (column >= 0) & (column < SIZE)
+        flat.index_fill_(0, torch.where(seen, place, n * cells).flatten(), True)
     return board
 
 

@@ -221,21 +221,6 @@ def test_constants_per_environment_equal_separate_environments(world):
         assert not torch.equal(moved, expected)
 
 
-def test_acrobot_of_the_paper():
-    reference = original(AcrobotVectorEnv)
-    reference.reset(seed=0)
-    reference.book_or_nips = "nips"
-    envs = AcrobotVectorEnv(9, dtype=torch.float64, book_or_nips="nips")
-    state, action = anything(envs, 0)
-    after, *_ = envs.dynamics(state, torch.as_tensor(action))
-    for i in range(9):
-        reference.state = state[:, i].numpy().copy()
-        reference.step(action[i])
-        np.testing.assert_allclose(after[:, i], reference.state, rtol=1e-13)
-    with pytest.raises(ValueError, match="book_or_nips"):
-        AcrobotVectorEnv(book_or_nips="web")
-
-
 @pytest.mark.parametrize("world", [PendulumVectorEnv, MountainCarVectorEnv])
 def test_render_is_gymnasiums(world):
     pytest.importorskip("pygame", reason="pygame is not installed")
