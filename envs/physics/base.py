@@ -33,9 +33,9 @@ class PhysicsVectorEnv(TorchVectorEnv):
         threads: Threads of the mujoco backend; None for one per core.
         device: Where the tensors live.
         dtype: Dtype of observations: float32, or float64 if the physics has it.
-        model_fields: Fields of the `MjModel` by name: see `vary`.
-        kwargs: Attributes, parameters of `vary`, arguments of `TorchVectorEnv` but
-            `compile`.
+        model_fields: Fields of the `MjModel` by name: see `set_parameters`.
+        kwargs: Attributes, parameters of `set_parameters`, arguments of
+            `TorchVectorEnv` but `compile`.
 
     Raises:
         ImportError: If mujoco is missing, or too old.
@@ -102,7 +102,7 @@ class PhysicsVectorEnv(TorchVectorEnv):
         self._info: State = {}  # info of the last call of `dynamics`
         self._varied: dict[str, Tensor] = {}
         self._own_fields: dict[str, Tensor] = {}  # fields of the model, as tensors
-        self.vary(model_fields=model_fields, **parameters)
+        self.set_parameters({**parameters, **(model_fields or {})})
 
     def _set_spaces(self, dtype: torch.dtype) -> None:
         dtypes = {torch.float32: np.float32, torch.float64: np.float64}
@@ -221,29 +221,6 @@ class PhysicsVectorEnv(TorchVectorEnv):
             return where(ended, self.initial_state(noise), state)
         return super().restart(ended, state, noise)
 
-    def vary(
-        self, *, model_fields: Mapping[str, Tensor] | None = None, **parameters: Any
-    ) -> None:
-        """Change the worlds' physics, from the next step on.
-
-        Earlier changes stay unless named again. `state_dict` does not contain them.
-
-        Args:
-            model_fields: Fields of the `MjModel` by name, `[N, ...]`: `"body_pos"`, or
-                `"opt.wind"` of its options. Derived quantities are updated.
-            parameters: `gravity` (m/s^2, downwards), or `mass_scale` (of inertias too),
-                `friction_scale`, `damping_scale`, `gear_scale`, which multiply the
-                model's own values: a number, or one per world, `[N]`.
-
-        Raises:
-            TypeError, ValueError: If a parameter or field is unknown, or a value
-                negative or of a wrong shape.
-        """
-        fields = models.varied(self, parameters, model_fields or {})
-        if fields:
-            self.backend.vary(fields)
-        self._varied |= fields
-
     @property
     def parameter_names(self) -> tuple[str, ...]:
         return models.PARAMETERS
@@ -251,16 +228,31 @@ class PhysicsVectorEnv(TorchVectorEnv):
     def set_parameters(
         self, values: Mapping[str, Any], where: Tensor | None = None
     ) -> None:
-        """As in the base class; MuJoCo updates derived quantities of changed worlds."""
-        if where is None:
-            self.vary(**values)
-            return
-        fields = models.fields_of(self, values)
+        """Change the worlds' physics, from the next step on.
+
+        Earlier changes stay unless named again. `state_dict` does not contain them.
+
+        Args:
+            values: `gravity` (m/s^2, downwards), or `mass_scale` (of inertias too),
+                `friction_scale`, `damping_scale`, `gear_scale`, which multiply the
+                model's own values: a number, or one per world, `[N]`. Or fields of the
+                `MjModel` by name, `[N, ...]`: `"body_pos"`, or `"opt.wind"` of its
+                options. MuJoCo updates quantities that it derives from them.
+            where: Mask of worlds to change, bool `[N]`; None for all.
+
+        Raises:
+            ValueError: If there is no such parameter or field, its shape is another, or
+                (for all worlds) a scale is negative.
+        """
+        fields = models.fields_of(self, values, check=where is None)
         for name, field in fields.items():
+            if where is None:
+                break
             rows = where.view(-1, *[1] * (field.ndim - 1))
             before = self._varied.get(name, models.own_field(self, name))
             fields[name] = torch.where(rows, field, before)
-        self.backend.vary(fields, where)
+        if fields:
+            self.backend.vary(fields, where)
         self._varied |= fields
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -268,12 +260,6 @@ class PhysicsVectorEnv(TorchVectorEnv):
         if not hasattr(self, name) and name in self._varied:
             return tuple(self._varied[name].unbind())
         return super().get_attr(name)
-
-    def set_attr(self, name: str, values: Any) -> None:
-        if name in models.PARAMETERS:
-            self.vary(**{name: values})
-        else:
-            super().set_attr(name, values)
 
     def close_extras(self, **kwargs: Any) -> None:
         super().close_extras(**kwargs)

@@ -67,44 +67,31 @@ def find(model: Any, name: str) -> Any:
         field = getattr(field, part, None)
     if getattr(field, "dtype", None) != "float64":
         raise ValueError(
-            f"model_fields: {name!r} is no array of floats in MjModel; name one, such"
-            " as 'body_mass' or 'opt.gravity'"
+            f"{name!r} is none of {list(PARAMETERS)}, and no array of floats in"
+            " MjModel: name one, such as 'body_mass' or 'opt.wind'"
         )
     return field
 
 
-def varied(
-    envs: Any, parameters: Mapping[str, Any], model_fields: Mapping[str, Any]
+def fields_of(
+    envs: Any, values: Mapping[str, Any], *, check: bool
 ) -> dict[str, Tensor]:
     """Fields `[N, ...]` that replace the model's own, from arguments of
-    `PhysicsVectorEnv.vary`."""
-    given = {name: value for name, value in parameters.items() if value is not None}
-    for name in parameters:
-        if name not in PARAMETERS:
-            raise TypeError(f"vary() knows gravity and {[*SCALED]}, not {name!r}")
-    for name in given.keys() & SCALED.keys():
-        value = envs.parameter(name, given[name])
-        if (value < 0).any() or (name == "mass_scale" and not value.all()):
-            raise ValueError(
-                f"{name} = {given[name]}: must be positive, or 0 but for masses"
-            )
-    fields = fields_of(envs, given)
-    for name, field in model_fields.items():
-        if find(envs.model, name).size:
-            fields[name] = _one_per_world(envs, name, field)
-    return fields
-
-
-def fields_of(envs: Any, parameters: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Fields `[N, ...]` that follow from parameters, whose values are not checked."""
+    `set_parameters`. To `check` whether scales are positive waits for a GPU."""
     fields: dict[str, Tensor] = {}
-    for name, given in parameters.items():
+    for name, given in values.items():
+        if name not in PARAMETERS:
+            if find(envs.model, name).size:
+                fields[name] = _one_per_world(envs, name, given)
+            continue
         value = envs.parameter(name, given)
         if name == "gravity":
             nothing = torch.zeros_like(value)
             down = torch.stack((nothing, nothing, -value), dim=-1).view(-1, 3)
             fields["opt.gravity"] = _one_per_world(envs, "opt.gravity", down)
             continue
+        if check and ((value < 0).any() or (name == "mass_scale" and not value.all())):
+            raise ValueError(f"{name} = {given}: must be positive, or 0 but for masses")
         for field in SCALED[name]:
             own = own_field(envs, field)
             if own.numel():
