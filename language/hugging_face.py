@@ -26,7 +26,7 @@ def load(
         ValueError: If the tokenizer has no token that ends a text.
     """
     library, folder = require("transformers"), model_folder(model_path)
-    network = pretrained(library.AutoModelForCausalLM, folder, dtype, "cpu")
+    network = pretrained(library.AutoModelForCausalLM, folder, dtype)
     tokenizer = library.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     return HuggingFaceModel(network), HuggingFaceTokenizer(tokenizer, template)
 

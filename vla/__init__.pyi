@@ -1,8 +1,6 @@
+from .actions import ActionBins as ActionBins
 from .actions import ActionLayout as ActionLayout
 from .actions import action_layout as action_layout
-from .adapter_files import load_adapters as load_adapters
-from .adapter_files import save_adapters as save_adapters
-from .bins import ActionBins as ActionBins
 from .config import VLAConfig as VLAConfig
 from .heads import AttentionPool as AttentionPool
 from .interface import Backbone as Backbone
@@ -11,7 +9,9 @@ from .interface import VLAModelInterface as VLAModelInterface
 from .interface import VLAOutput as VLAOutput
 from .loading import load_vla_model as load_vla_model
 from .lora import add_lora as add_lora
+from .lora import load_adapters as load_adapters
 from .lora import merged as merged
+from .lora import save_adapters as save_adapters
 from .model import VLAModel as VLAModel
 from .observations import ObservationReader as ObservationReader
 from .observations import vla_space as vla_space

@@ -13,6 +13,13 @@ from yieldrl.core.checked import Checked
 OBSERVATIONS = ("rgb", "depth", "proprio", "language")
 """Observations that a vision-language-action model can read."""
 
+NEEDS = {
+    "transformers": ("model_path",),
+    "lerobot": ("model_path", "model_class"),
+    "class": ("model_class",),
+}
+"""The fields that a backend cannot do without."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class VLAConfig(Checked):
@@ -25,16 +32,17 @@ class VLAConfig(Checked):
 
     backend: Literal["auto", "tiny", "transformers", "lerobot", "class"] = "auto"
     """Where the model comes from: `tiny` makes a small one with random weights,
-    `transformers` loads `model_path`, a folder or a hub id, `lerobot` takes a policy of
-    that library from there, and `class` your own `model_class`; `auto` takes `class`
-    with a `model_class`, else `transformers` with a `model_path`, else `tiny`."""
+    `transformers` loads `model_path`, a folder or a hub id, `lerobot` takes a policy
+    like that library's, of `model_class`, from there, and `class` your own
+    `model_class`; `auto` takes `class` with a `model_class`, else `transformers` with a
+    `model_path`, else `tiny`."""
 
     model_path: str | None = None
     """Folder, file or hub id of the weights. By default weights are random."""
 
     model_class: str | None = None
     """A class of your own that follows `VLAModelInterface`: `package.module:Class`; or
-    with `lerobot` that of the policy, where the library does not know it."""
+    with `lerobot` that of the policy."""
 
     model_config: Plain = field(default_factory=dict)
     """Further arguments of the model: keyword arguments of `model_class`, or sizes of
@@ -104,10 +112,6 @@ class VLAConfig(Checked):
     """Numbers of the pretrained network. `bfloat16` halves its memory and rounds more;
     log-probabilities and values are float32 in any case."""
 
-    device_map: str | None = None
-    """How the network is laid out over devices when it is loaded, `auto` or a device;
-    by default it goes where the algorithm's `device` says."""
-
     gradient_checkpointing: bool = False
     """Compute hidden states anew for gradients instead of keeping them: less memory, a
     third more time."""
@@ -137,18 +141,15 @@ class VLAConfig(Checked):
             parts = self.model_class.replace(":", ".").split(".")
             if len(parts) < 2 or not all(part.isidentifier() for part in parts):
                 raise self.error("model_class", "write it as 'package.module:Class'")
-        if self.backend == "class" and self.model_class is None:
-            raise self.error("model_class", "name the class: 'package.module:Class'")
-        if self.backend in ("tiny", "transformers") and self.model_class is not None:
-            raise self.error(
-                "model_class",
-                f"backend={self.backend!r} reads no class of your own: leave it out, or"
-                " choose 'class' or 'auto'",
-            )
-        if self.backend in ("transformers", "lerobot") and self.model_path is None:
-            raise self.error(
-                "model_path", f"backend={self.backend!r} needs a folder or a hub id"
-            )
+            if self.backend in ("tiny", "transformers"):
+                raise self.error(
+                    "model_class",
+                    f"backend={self.backend!r} reads no class of your own: leave it"
+                    " out, or choose 'class' or 'auto'",
+                )
+        for name in NEEDS.get(self.kind, ()):
+            if getattr(self, name) is None:
+                raise self.error(name, f"backend={self.backend!r} needs one")
 
     def _check_observation_keys(self) -> None:
         for name in self.observation_keys:

@@ -1,4 +1,4 @@
-"""Decode the tokens of a chunk from a prompt."""
+"""Decode the tokens of a chunk from a prompt: one after the other, or in one pass."""
 
 from __future__ import annotations
 
@@ -54,37 +54,22 @@ class Decoded(NamedTuple):
     hidden: Tensor
 
 
-def chosen(
-    policy: Distribution,
-    deterministic: bool = False,
-    generator: torch.Generator | None = None,
-) -> Tensor:
-    """Tokens of a distribution: the most likely, or at random.
-
-    They carry no gradient: through a normal's mean it would cancel that of the
-    log-probability.
-    """
-    tokens = policy.mode() if deterministic else policy.sample(generator)
-    return tokens.detach()
-
-
 class Decoding(nn.Module, ABC):
     """A method to decode tokens from a prompt."""
 
     @abstractmethod
-    def act(
-        self, backbone: Backbone, head: ActionHead, prompt: Prompt, choose: Choose
+    def forward(
+        self,
+        backbone: Backbone,
+        head: ActionHead,
+        prompt: Prompt,
+        choose: Choose,
+        tokens: Tensor | None = None,
     ) -> Decoded:
-        """Choose tokens."""
-
-    @abstractmethod
-    def evaluate(
-        self, backbone: Backbone, head: ActionHead, prompt: Prompt, tokens: Tensor
-    ) -> Decoded:
-        """Log-probabilities and entropies of tokens `[B, K]`."""
+        """Evaluate given tokens `[B, K]`, or those that `choose` chooses."""
 
     def prompt_hidden(self, backbone: Backbone, prompt: Prompt) -> Tensor:
-        """Hidden states of the prompt, `[B, S, W]`, equal to those of `act`."""
+        """Hidden states of the prompt, `[B, S, W]`, equal to those of decoding."""
         return backbone.hidden(*prompt, bidirectional_from=None)
 
 
@@ -97,28 +82,16 @@ class AutoregressiveDecoding(Decoding):
     of its distribution after the tokens before it.
     """
 
-    def act(
-        self, backbone: Backbone, head: Any, prompt: Prompt, choose: Choose
+    def forward(
+        self,
+        backbone: Any,
+        head: Any,
+        prompt: Prompt,
+        choose: Choose,
+        tokens: Tensor | None = None,
     ) -> Decoded:
-        step = _stepwise(backbone)
-        hidden = step(prompt, prompt.mask.shape[1])
-        state = last_shown(hidden, prompt.mask)
-        columns: list[tuple[Tensor, Tensor, Tensor]] = []
-        for i in range(head.layout.tokens):
-            policy = head.policy(backbone, state, first=i)
-            token = choose(policy)
-            columns.append((token, policy.log_prob(token), policy.entropy()))
-            if i + 1 < head.layout.tokens:
-                prompt = prompt.followed_by(head.embeddings(backbone, token))
-                state = step(prompt, 1)
-        tokens, log_prob, entropy = (
-            torch.cat(parts, dim=1) for parts in zip(*columns, strict=True)
-        )
-        return Decoded(tokens, log_prob, entropy, hidden)
-
-    def evaluate(
-        self, backbone: Backbone, head: Any, prompt: Prompt, tokens: Tensor
-    ) -> Decoded:
+        if tokens is None:
+            return self._act(backbone, head, prompt, choose)
         length = prompt.mask.shape[1]
         whole = prompt.followed_by(head.embeddings(backbone, tokens[:, :-1]))
         hidden = backbone.hidden(*whole, bidirectional_from=None)
@@ -127,24 +100,115 @@ class AutoregressiveDecoding(Decoding):
         policy = head.policy(backbone, before)
         return Decoded(tokens, policy.log_prob(tokens), policy.entropy(), said)
 
-
-def _stepwise(backbone: Any) -> Callable[[Prompt, int], Tensor]:
-    """A function that returns hidden states of the new positions, `[B, new, W]`.
-
-    Each call has the positions of the one before, and new ones behind them.
-    """
-    make = getattr(backbone, "new_cache", None)
-    cache = None if make is None else make()
-
-    def step(prompt: Prompt, new: int) -> Tensor:
-        if cache is None:
-            return backbone.hidden(*prompt, bidirectional_from=None)[:, -new:]
-        embeddings = prompt.embeddings[:, -new:]
-        return backbone.hidden(
-            embeddings, prompt.mask, bidirectional_from=None, cache=cache
+    def _act(self, backbone: Any, head: Any, prompt: Prompt, choose: Choose) -> Decoded:
+        cache = backbone.new_cache() if hasattr(backbone, "new_cache") else None
+        options: dict[str, Any] = {"bidirectional_from": None}
+        if cache is not None:
+            options["cache"] = cache
+        hidden = backbone.hidden(*prompt, **options)
+        state = last_shown(hidden, prompt.mask)
+        columns: list[tuple[Tensor, Tensor, Tensor]] = []
+        for i in range(head.layout.tokens):
+            policy = head.policy(backbone, state, first=i)
+            token = choose(policy)
+            columns.append((token, policy.log_prob(token), policy.entropy()))
+            if i + 1 < head.layout.tokens:
+                prompt = prompt.followed_by(head.embeddings(backbone, token))
+                new = prompt.embeddings if cache is None else prompt.embeddings[:, -1:]
+                state = backbone.hidden(new, prompt.mask, **options)[:, -1:]
+        tokens, log_prob, entropy = (
+            torch.cat(parts, dim=1) for parts in zip(*columns, strict=True)
         )
+        return Decoded(tokens, log_prob, entropy, hidden)
 
-    return step
+
+class OnePassDecoding(Decoding):
+    """All tokens in one pass, independently of each other."""
+
+    @abstractmethod
+    def policy(
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt
+    ) -> tuple[Distribution, Tensor]:
+        """A distribution for all tokens, and the prompt's hidden states."""
+
+    def forward(
+        self,
+        backbone: Backbone,
+        head: ActionHead,
+        prompt: Prompt,
+        choose: Choose,
+        tokens: Tensor | None = None,
+    ) -> Decoded:
+        policy, hidden = self.policy(backbone, head, prompt)
+        tokens = choose(policy) if tokens is None else tokens
+        return Decoded(tokens, policy.log_prob(tokens), policy.entropy(), hidden)
+
+
+class ParallelDecoding(OnePassDecoding):
+    """All tokens in one pass, each at a placeholder position after the prompt.
+
+    Placeholders attend to the prompt and to each other in both directions; the prompt
+    does not see them. Tokens are independent of each other, given the observation. Kim
+    et al. 2025, "Fine-Tuning Vision-Language-Action Models", arXiv:2502.19645, section
+    4. Differs from the paper: placeholders are learned, not zero.
+
+    Attributes:
+        placeholders: The input embeddings at their positions, `[K, W]`.
+    """
+
+    def __init__(self, tokens: int, width: int) -> None:
+        super().__init__()
+        self.placeholders = nn.Parameter(torch.randn(tokens, width) * width**-0.5)
+
+    def policy(
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt
+    ) -> tuple[Distribution, Tensor]:
+        """A distribution for all tokens, and the prompt's hidden states."""
+        batch, length = prompt.mask.shape
+        placeholders = self.placeholders.expand(batch, -1, -1)
+        whole = prompt.followed_by(placeholders)
+        hidden = backbone.hidden(*whole, bidirectional_from=length)
+        return head.policy(backbone, hidden[:, length:]), hidden[:, :length]
+
+
+class ZeroDecoding(OnePassDecoding):
+    """All tokens in one pass, as the checkpoints of OpenVLA-OFT were trained to.
+
+    Kim et al. 2025, arXiv:2502.19645, section 4, and its code: placeholders are zero,
+    and a stop token comes after them; all positions attend to all; each token is
+    predicted at the position before its own, as in language models. Nothing is learned.
+
+    Args:
+        tokens: `K`, tokens of a chunk.
+        stop: The stop token; None if the vocabulary has none.
+    """
+
+    def __init__(self, tokens: int, stop: int | None) -> None:
+        super().__init__()
+        self.tokens, self.stop = tokens, stop
+
+    def policy(
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt
+    ) -> tuple[Distribution, Tensor]:
+        hidden, length = self._hidden(backbone, prompt), prompt.mask.shape[1]
+        said = hidden[:, :length]
+        placeholders = hidden[:, length : length + self.tokens - 1]
+        before = torch.cat([last_shown(said, prompt.mask), placeholders], dim=1)
+        return head.policy(backbone, before), said
+
+    def prompt_hidden(self, backbone: Backbone, prompt: Prompt) -> Tensor:
+        """Hidden states of the prompt, `[B, S, W]`, which sees the placeholders."""
+        return self._hidden(backbone, prompt)[:, : prompt.mask.shape[1]]
+
+    def _hidden(self, backbone: Backbone, prompt: Prompt) -> Tensor:
+        """Hidden states of the prompt, the placeholders and the stop token."""
+        batch, _, width = prompt.embeddings.shape
+        zeros = prompt.embeddings.new_zeros(batch, self.tokens, width)
+        whole = prompt.followed_by(zeros)
+        if self.stop is not None:
+            stop = torch.full((batch, 1), self.stop, device=prompt.mask.device)
+            whole = whole.followed_by(backbone.token_embeddings(stop))
+        return backbone.hidden(*whole, bidirectional_from=0)
 
 
 def last_shown(hidden: Tensor, mask: Tensor) -> Tensor:

@@ -3,21 +3,18 @@
 import importlib
 import json
 import pickle
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from yieldrl.core import CheckpointError
-from yieldrl.core.text import listed
 
 DOWNLOADED = ["*.json", "*.safetensors", "*--*_checkpoint.pt"]
 """Files to download from the hub; the last pattern matches heads of OpenVLA-OFT."""
-
-TENSOR_SUFFIXES = (".pt", ".pth", ".bin", ".ckpt")
-"""File endings of `torch.save`: tensors by name, read with `weights_only`."""
 
 WRAPPERS = ("state_dict", "model_state_dict", "model")
 """Keys under which training scripts put the tensors, beside an epoch, say."""
@@ -37,6 +34,21 @@ def require(name: str) -> Any:
         raise ImportError(
             f"this model needs the package {package}: pip install 'yieldrl[vla]'"
         ) from reason
+
+
+def check_options(
+    model_config: Mapping[str, Any], known: Sequence[str], model: str
+) -> None:
+    """Refuse a `model_config` with options that the model does not know.
+
+    >>> check_options({"depth": 2}, ["frozen", "normalized"], "this policy")
+    Traceback (most recent call last):
+    ValueError: model_config: this policy has no 'depth'; choose of frozen, normalized
+    """
+    for name in model_config:
+        if name not in known:
+            remedy = f"choose of {', '.join(known)}" if known else "leave it out"
+            raise ValueError(f"model_config: {model} has no {name!r}; {remedy}")
 
 
 def model_folder(model_path: str) -> Path:
@@ -66,16 +78,13 @@ def read_json(file: Path, *, optional: bool = False) -> dict[str, Any]:
     """The object that a JSON file holds; with `optional`, empty without the file."""
     if optional and not file.is_file():
         return {}
+    remedy = "download it again, or save the model with save_pretrained"
     try:
-        values = json.loads(file.read_text("utf-8-sig"))
-        got = f"a {type(values).__name__}"
+        values = json.loads(existing(file, remedy).read_text("utf-8-sig"))
     except ValueError as reason:  # not JSON, or not UTF-8
-        values, got = None, str(reason)
+        raise CheckpointError(f"{file}: not JSON ({reason}): {remedy}") from None
     if not isinstance(values, dict):
-        raise CheckpointError(
-            f"{file}: not a JSON object ({got}): download it again, or save the model"
-            " with save_pretrained"
-        )
+        raise CheckpointError(f"{file}: not a JSON object: {remedy}")
     return values
 
 
@@ -85,34 +94,22 @@ def read_state_dict(path: str | Path) -> dict[str, Tensor]:
     It is one of safetensors, or of `torch.save(model.state_dict(), path)`, which may be
     under one of `WRAPPERS`. Anything else is refused: unpickling objects runs code.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"model_path = {str(path)!r}: no such file; give the file of the weights"
-        )
-    if path.suffix == ".safetensors":
-        return _read_safetensors(path)
-    if path.suffix not in TENSOR_SUFFIXES:
-        raise _refused(path, f"the ending {path.suffix!r} is of no file of tensors")
+    path = existing(Path(path), "give the file of the weights")
+    damaged: Any = pickle.UnpicklingError, RuntimeError, EOFError, ValueError
+    if in_safetensors := path.suffix == ".safetensors":
+        damaged = require("safetensors").SafetensorError
     try:
+        if in_safetensors:
+            return require("safetensors.torch").load_file(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError:
+    except damaged:
         raise _refused(path, "it holds more than tensors, or is damaged") from None
-    except (RuntimeError, EOFError, ValueError, IndexError) as reason:
-        said = str(reason).splitlines() or [type(reason).__name__]
-        raise _refused(path, f"it is damaged ({said[0]})") from None
-    return _tensors(state, path)
-
-
-def _read_safetensors(path: Path) -> dict[str, Tensor]:
-    library = require("safetensors")
-    try:
-        return require("safetensors.torch").load_file(path)
-    except library.SafetensorError as reason:
-        raise CheckpointError(
-            f"{path}: not a readable safetensors file ({reason}): save it again with"
-            " safetensors.torch.save_file"
-        ) from None
+    whole = state if isinstance(state, dict) else {}
+    candidates: list[Any] = [state, *(whole.get(key) for key in WRAPPERS)]
+    for tensors in filter(_are_tensors, candidates):
+        return tensors
+    names = ", ".join(WRAPPERS)
+    raise _refused(path, f"it has tensors by name neither at once nor under {names}")
 
 
 def _refused(path: Path, reason: str) -> CheckpointError:
@@ -122,28 +119,50 @@ def _refused(path: Path, reason: str) -> CheckpointError:
     )
 
 
-def _tensors(state: Any, path: Path) -> dict[str, Tensor]:
-    """The tensors by name in what a file holds, maybe under one of `WRAPPERS`."""
-    if _are_tensors(state):
-        return state
-    if not isinstance(state, Mapping):
-        raise _refused(path, "it holds something other than tensors by name")
-    nested = [key for key in WRAPPERS if isinstance(state.get(key), Mapping)]
-    if len(nested) == 1:
-        return _tensors(state[nested[0]], path)
-    full = [key for key in nested if state[key] and _are_tensors(state[key])]
-    if len(full) == 1:
-        return state[full[0]]
-    names, found = listed([*map(str, state)]), "several" if full else "none"
-    raise _refused(
-        path,
-        f"it holds something other than tensors by name ({names}), and has such under"
-        f" {found} of the keys {', '.join(WRAPPERS)}",
-    )
-
-
 def _are_tensors(state: Any) -> bool:
     return isinstance(state, Mapping) and all(
         isinstance(name, str) and isinstance(tensor, Tensor)
         for name, tensor in state.items()
     )
+
+
+def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
+    """Copy tensors into a module that has exactly these; see `unwrapped` for names.
+
+    Of tensors that the module ties, one by any of its names is enough.
+    """
+    tied: dict[int, list[str]] = {}
+    for name, tensor in module.state_dict(keep_vars=True).items():
+        tied.setdefault(id(tensor), []).append(name)
+    known = {name for names in tied.values() for name in names}
+    tensors = unwrapped(state, known)
+    for names in tied.values():
+        given = [tensors[name] for name in names if name in tensors]
+        if any(not torch.equal(given[0], other) for other in given[1:]):
+            raise CheckpointError(
+                f"{source} has {' apart from '.join(names)}, and the model ties them:"
+                " load it into one that does not (tie_word_embeddings=False, say)"
+            )
+        if given:
+            tensors |= dict.fromkeys(names, given[0])
+    try:
+        module.load_state_dict(tensors)
+    except RuntimeError as reason:
+        raise CheckpointError(
+            f"{source}: {textwrap.shorten(str(reason), 600)}: load it with the class"
+            " and the sizes (model_config) that it was saved from"
+        ) from None
+
+
+def unwrapped(state: Mapping[str, Tensor], known: Iterable[str]) -> dict[str, Tensor]:
+    """The tensors, named as before wrappers put something before their names.
+
+    `_orig_mod.` is of `torch.compile`; `module.`, before all names, of
+    `DistributedDataParallel`; and `model.` of a policy or of Lightning.
+    """
+    names = [name.replace("_orig_mod.", "") for name in state]
+    while names and set(known).isdisjoint(names):
+        if not all(name.startswith(("module.", "model.")) for name in names):
+            break
+        names = [name.partition(".")[2] for name in names]
+    return dict(zip(names, state.values(), strict=True))

@@ -1,22 +1,50 @@
 """Heads: from hidden states to a distribution over each token, and to a value."""
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from yieldrl.networks import MLP, Categorical, Distribution, orthogonal
-from yieldrl.vla.actions import ActionLayout
-from yieldrl.vla.bins import ActionBins
+from yieldrl.functional import tempered
+from yieldrl.networks import MLP, Categorical, Distribution
+from yieldrl.vla.actions import ActionBins, ActionLayout
 from yieldrl.vla.interface import Backbone
 from yieldrl.vla.statistics import ActionStatistics
+
+
+class TopK(Categorical):
+    """One choice out of the `k` most likely of `logits [..., A]`, or of all.
+
+    A choice outside these, which an older policy may have drawn, has its
+    log-probability among these and itself: finite, with a gradient.
+
+    >>> policy = TopK(torch.tensor([[0.0, 2.0, 1.0, 0.0]]), k=2)
+    >>> policy.log_prob(torch.tensor([1])).exp()  # 1 / (1 + e^-1)
+    tensor([0.7311])
+    """
+
+    def __init__(self, logits: Tensor, k: int | None) -> None:
+        super().__init__(logits)
+        self.k = k
+        self.kept = tempered(logits, top_k=k)
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        return Categorical(self.kept).sample(generator)
+
+    def log_prob(self, action: Tensor) -> Tensor:
+        among = tempered(self.logits, top_k=self.k, taken=action.long())
+        return Categorical(among).log_prob(action)
+
+    def entropy(self) -> Tensor:
+        return Categorical(self.kept).entropy()
 
 
 class BinsHead(nn.Module):
     """Tokens of the model's own vocabulary: its last entries are bins of an action.
 
     Without `statistics` of the actions' units, actions are choices, with a bin each.
+    They are drawn from `softmax(logits / temperature)` of the `top_k` largest, and
+    learned by that: Holtzman et al. 2020, arXiv:1904.09751, section 4.
     """
 
     forbidden: Tensor | None
@@ -27,17 +55,18 @@ class BinsHead(nn.Module):
         bins: ActionBins,
         vocab_size: int,
         statistics: ActionStatistics | None = None,
-        distribution: Callable[[Tensor], Categorical] = Categorical,
+        *,
+        temperature: float = 1.0,
+        top_k: int | None = None,
     ) -> None:
         super().__init__()
-        self.distribution = distribution
         if bins.count > vocab_size:
             raise ValueError(
                 f"{bins.count} bins do not fit a vocabulary of {vocab_size}: choose"
                 " fewer action_bins, or a larger vocabulary"
             )
         self.layout, self.bins, self.vocab_size = layout, bins, vocab_size
-        self.statistics = statistics
+        self.statistics, self.temperature, self.top_k = statistics, temperature, top_k
         counts = layout.counts or ()
         mask = None
         if any(count < bins.count for count in counts):  # choices with fewer options
@@ -60,7 +89,7 @@ class BinsHead(nn.Module):
         if self.forbidden is not None:
             here = self.forbidden[first : first + hidden.shape[1]]
             logits = logits.masked_fill(here, -torch.inf)
-        return self.distribution(logits)
+        return TopK(logits / self.temperature, self.top_k)
 
     def tokens(self, action: Tensor) -> Tensor:
         """Chunks of actions `[B, L, D]` as bins `[B, K]`, int64."""
@@ -114,21 +143,24 @@ class GaussianHead(nn.Module):
     def __init__(
         self,
         layout: ActionLayout,
-        width: int,
+        mean: nn.Module,
         statistics: ActionStatistics,
         log_std: float,
     ) -> None:
         super().__init__()
-        self.layout, self.statistics = layout, statistics
-        self.mean: nn.Module = orthogonal(nn.Linear(width, 1), 0.01)
+        self.layout, self.mean, self.statistics = layout, mean, statistics
         self.log_std = nn.Parameter(torch.full((layout.size,), log_std))
 
     def policy(
         self, backbone: Backbone, hidden: Tensor, first: int = 0
     ) -> Distribution:
-        mean = self.mean(hidden.float()).squeeze(-1)
+        """The distribution of `k` tokens from the `first` on; see `BinsHead.policy`."""
+        return self.around(self.mean(hidden.float()).squeeze(-1), first)
+
+    def around(self, mean: Tensor, first: int = 0) -> Distribution:
+        """Normals around means `[B, k]` of the tokens from the `first` on."""
         log_std = self.log_std.repeat(self.layout.length)
-        return TokenGaussian(mean, log_std[first : first + hidden.shape[1]])
+        return TokenGaussian(mean, log_std[first : first + mean.shape[1]])
 
     def tokens(self, action: Tensor) -> Tensor:
         return self.statistics.normalize(action).flatten(1)

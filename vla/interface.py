@@ -1,6 +1,5 @@
 """Interfaces of vision-language-action models and of their backbones."""
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -39,15 +38,15 @@ class VLAModelInterface(Protocol):
     | `proprio` | proprioception: joints, gripper ... | `[B, P]` float32 |
     | `language` | the instruction in UTF-8, zeros after it | `[B, S]` uint8 |
 
-    `language` is always there, and `yieldrl.core.text.decode` makes strings of
-    it. Actions are in the environment's units; choices are whole numbers from zero.
+    Images of other numbers than bytes come as float32 up to 1. `language` is always
+    there, and `yieldrl.core.text.decode` makes strings of it. Actions are in the environment's units; choices are whole numbers from zero.
     They are `[B, D]` where one is decided at a time, and chunks `[B, L, D]` where
     several are.
 
     For adapters (`lora_rank`) a model says what of it is pretrained: all in its
     attribute `backbone`; or all but what `untrained` names, a tuple of names of modules
-    and parameters. For `freeze_vision` the pretrained part, or a model without
-    `backbone`, has a method `vision_parameters()`.
+    and parameters. For `freeze_vision` it, or its `backbone`, has a method
+    `vision_parameters()`.
     """
 
     def forward(self, observations: Any) -> Tensor:
@@ -66,10 +65,7 @@ class VLAModelInterface(Protocol):
     def evaluate_actions(
         self, observations: Any, actions: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Log-probability and entropy, `[B]` or of every token `[B, L, D]`.
-
-        Actions are `[B, D]`, or chunks `[B, L, D]` of more than one.
-        """
+        """Log-probability and entropy, `[B]` or of every token `[B, L, D]`."""
         ...
 
 
@@ -96,15 +92,13 @@ class Backbone(Protocol):
 
     Axes: `B` batch, `S` positions of the prompt, `W` width, `V` vocabulary.
 
-    One that keeps keys and values, so that not every token of autoregressive decoding
-    is a pass over all positions, has a method `new_cache()` besides, which returns
-    something to keep them in, or None if it cannot for now; its `hidden` takes that as
-    `cache=`, gets the embeddings of new positions alone, `[B, k, W]`, with the `mask`
-    of all, and returns the new ones' hidden states.
-
-    One on whose embeddings a model of the world can be put has a method
-    `embed_parts(observations)` besides: what `embed` returns, and `[B, S]` bool, True
-    at positions of images and proprioception, which may change from step to step.
+    It may have `vision_parameters()`, of the vision encoders without projectors; and
+    for models of the world `embed_parts(observations)`: what `embed` returns, and a
+    `[B, S]` bool, True at positions of images and proprioception, which change from
+    step to step. One that keeps keys and values for autoregressive decoding has
+    `new_cache()`, which returns something to keep them in, or None; `hidden` then takes
+    it as `cache=` with the embeddings of new positions alone, `[B, k, W]`, and the
+    `mask` of all, and returns the new ones' hidden states.
 
     Attributes:
         width: `W`, of embeddings and of hidden states.
@@ -116,15 +110,8 @@ class Backbone(Protocol):
     vocab_size: int
 
     def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
-        """The prompt: images, proprioception and instruction as `[B, S, W]`.
-
-        Args:
-            observations: As in `VLAModelInterface`, `proprio` normalised.
-
-        Returns:
-            Embeddings `[B, S, W]`, and `[B, S]` bool, False where an instruction
-            shorter than others of the batch is padded, on whichever side.
-        """
+        """The prompt of observations with `proprio` normalised, `[B, S, W]`; and its
+        mask `[B, S]`, False at padding of shorter instructions, on whichever side."""
         ...
 
     def hidden(
@@ -147,6 +134,19 @@ class Backbone(Protocol):
         """Embeddings `[..., W]` of entries of the vocabulary, int64 `[...]`."""
         ...
 
-    def vision_parameters(self) -> Iterable[nn.Parameter]:
-        """The parameters of the vision encoders, without projectors to `W`."""
-        ...
+
+def check_model(model: Any) -> None:
+    """Refuse a model, or a class, that does not follow `VLAModelInterface`."""
+    kind = model if isinstance(model, type) else type(model)
+    name = kind.__qualname__
+    if not issubclass(kind, nn.Module):
+        raise TypeError(f"{name} is no torch.nn.Module: derive it from that")
+    methods = "get_value", "evaluate_actions"
+    lacking = [m for m in methods if not callable(getattr(model, m, None))]
+    if kind.forward is nn.Module.forward:  # not overridden
+        lacking.append("forward")
+    if lacking:
+        raise TypeError(
+            f"{name} lacks {', '.join(lacking)}: a model has what"
+            " yieldrl.vla.VLAModelInterface describes"
+        )

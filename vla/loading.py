@@ -1,5 +1,6 @@
 """Load the vision-language-action model that a config describes."""
 
+import inspect
 from typing import Any
 
 import gymnasium
@@ -7,22 +8,22 @@ import torch
 from gymnasium.spaces import Dict
 from torch import nn
 
-from yieldrl.core import CheckpointError, resolve_device
+from yieldrl.core import CheckpointError
+from yieldrl.core.named_code import import_named
 from yieldrl.networks.dtypes import in_float32
-from yieldrl.vla.actions import action_layout
-from yieldrl.vla.backends import check_options
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import (
-    existing,
+    check_options,
+    load_strictly,
     model_folder,
     read_json,
     read_state_dict,
     require,
 )
+from yieldrl.vla.interface import check_model
 from yieldrl.vla.lora import add_lora
 from yieldrl.vla.model import VLAModel
 from yieldrl.vla.parameter_groups import enable_gradient_checkpointing, freeze_vision
-from yieldrl.vla.weights import load_strictly
 
 
 def load_vla_model(
@@ -70,39 +71,28 @@ def load_vla_model(
 
 def _tiny(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> nn.Module:
     """The tiny model; `model_path` may hold the weights of one, heads and all."""
-    from yieldrl.vla.backends.tiny import TinyConfig, tiny_backbone
+    from yieldrl.vla.backends.tiny import tiny_backbone
 
-    counts = action_layout(acted, config.chunk_length).counts
-    entries = max(counts or (config.action_bins,))
-    sizes = TinyConfig.from_mapping(config.model_config)
-    backbone = tiny_backbone(sizes, observed, action_entries=entries)
-    model = VLAModel(_cast(backbone, config), observed, acted, config)
-    if config.model_path is not None:
-        load_strictly(model, read_state_dict(config.model_path), config.model_path)
-    return model.to(_device(config))
+    backbone = _cast(tiny_backbone(config, observed, acted), config)
+    return _with_weights(VLAModel(backbone, observed, acted, config), config)
 
 
 def _pretrained(
     config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]
 ) -> nn.Module:
     """A model from a folder or from the hub, by the `model_type` of its config."""
-    assert config.model_path is not None
     require("transformers")
-    folder, device = model_folder(config.model_path), _device(config)
-    remedy = (
-        "a model's folder needs it: download it whole, or save the model with"
-        " save_pretrained"
-    )
-    values = read_json(existing(folder / "config.json", remedy))
+    folder = model_folder(config.model_path or "")
+    values = read_json(folder / "config.json")
     kind = values.get("model_type")
     if kind in ("openvla", "openvla_oft", "prismatic"):
-        from yieldrl.vla.backends.openvla_model import load_openvla
+        from yieldrl.vla.backends.openvla import load_openvla
 
-        return load_openvla(folder, values, observed, acted, config, device)
+        return load_openvla(folder, values, observed, acted, config)
     if kind == "pi0":
         from yieldrl.vla.backends.pi0 import load_pi0
 
-        return load_pi0(folder, observed, acted, config, device)
+        return load_pi0(folder, observed, acted, config)
     from yieldrl.vla.backends.transformers_policy import is_native, load_native
 
     if not is_native(kind):
@@ -112,26 +102,44 @@ def _pretrained(
             " name a class of your own in model_class"
         )
     check_options(config.model_config, [], f"a model of type {kind!r}")
-    backbone = load_native(folder, config.dtype, device)
-    return VLAModel(backbone, observed, acted, config).to(device)
+    return VLAModel(load_native(folder, config.dtype), observed, acted, config)
 
 
 def _lerobot(
     config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]
 ) -> nn.Module:
+    """A policy by the `from_pretrained` of its class."""
     from yieldrl.vla.backends.lerobot import LeRobotVLA, load_policy
 
-    assert config.model_path is not None
-    policy = _cast(load_policy(config.model_path, config.model_class), config)
-    return LeRobotVLA(policy, observed, acted, config).to(_device(config))
+    policy = load_policy(find_class(config.model_class or ""), config.model_path or "")
+    return LeRobotVLA(_cast(policy, config), observed, acted, config)
 
 
 def _custom(
     config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]
 ) -> nn.Module:
-    from yieldrl.vla.backends.custom import load_custom
+    """An instance of `model_class`, from `model_config`, with weights of `model_path`.
 
-    return _cast(load_custom(config, observed, acted), config).to(_device(config))
+    The spaces and `chunk_length` are passed to a constructor that names them.
+    """
+    model_class = find_class(config.model_class or "")
+    check_model(model_class)
+    signature = inspect.signature(model_class)
+    offered = {
+        "observation_space": observed,
+        "action_space": acted,
+        "chunk_length": config.chunk_length,
+    }
+    own = {k: v for k, v in offered.items() if k in signature.parameters}
+    arguments = {**own, **config.model_config}
+    try:
+        signature.bind(**arguments)
+    except TypeError as reason:
+        raise TypeError(
+            f"model_config = {config.model_config} does not fit"
+            f" {model_class.__qualname__}{signature}: {reason}"
+        ) from None
+    return _cast(_with_weights(model_class(**arguments), config), config)
 
 
 _MAKERS = {
@@ -142,14 +150,35 @@ _MAKERS = {
 }
 
 
-def _device(config: VLAConfig) -> str:
-    """The device to load weights to; from the CPU the algorithm moves them."""
-    return str(resolve_device(config.device_map or "cpu"))
+def find_class(name: str) -> Any:
+    """The class `package.module:Class`, or `package.module.Class`."""
+    module, _, attribute = name.replace(":", ".").rpartition(".")
+    try:
+        found = import_named(module, attribute)
+    except ModuleNotFoundError as reason:
+        raise ImportError(
+            f"model_class = {name!r}: there is no module {reason.name!r}; install it,"
+            " or run where its file is (or with its folder in PYTHONPATH)"
+        ) from reason
+    except AttributeError:
+        found = None
+    if not isinstance(found, type):
+        raise ImportError(
+            f"model_class = {name!r}: the module {module!r} has no class {attribute!r};"
+            " write it as 'package.module:Class'"
+        )
+    return found
+
+
+def _with_weights(model: nn.Module, config: VLAConfig) -> nn.Module:
+    """The model with the weights of the file `model_path`, if there is one."""
+    if config.model_path is not None:
+        load_strictly(model, read_state_dict(config.model_path), config.model_path)
+    return model
 
 
 def _cast(module: nn.Module, config: VLAConfig) -> Any:
     """The module with parameters of the config's dtype; buffers stay as they are."""
-    dtype = getattr(torch, config.dtype)
     for parameter in module.parameters():
-        parameter.data = parameter.data.to(dtype)
+        parameter.data = parameter.data.to(getattr(torch, config.dtype))
     return module

@@ -1,25 +1,33 @@
 """Low-rank adapters: a small part that is trained in place of the whole."""
 
 import copy
+import hashlib
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
+from yieldrl.core import CheckpointError
 from yieldrl.core.text import listed
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.files import require
+from yieldrl.vla.files import existing, require
 from yieldrl.vla.parameter_groups import (
     backbone_of,
-    check_named,
+    frozen_into_eval,
     inner_model,
-    is_linear,
-    keep_in_eval,
     untrained_parts,
     vision_parameters,
 )
+
+CONFIG, ADAPTERS = "adapter_config.json", "adapter_model.safetensors"
+"""Files of a folder, as peft calls them: rank, scale, layers; and the adapters."""
+
+HEADS = "heads.safetensors"
+"""File of a folder: all else that is not pretrained, and a fingerprint of what is."""
 
 
 def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
@@ -41,56 +49,61 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
         ValueError: If there is no such layer, the model has adapters already, or it
             does not say what of it is new.
     """
-    peft, given, model = require("peft"), model, inner_model(model)
-    if next(adapters(model), None) is not None:
+    inside = inner_model(model)
+    if _config(backbone_of(inside)) is not None:
         raise ValueError("the model has adapters already: fold them in with merged()")
-    root = backbone_of(model)
-    layers = adapted_layers(model, config.lora_targets)
-    new = untrained_parts(root)
-    if root is model:
-        check_named(model, layers)
-    lora = peft.LoraConfig(
-        r=config.lora_rank,
-        lora_alpha=config.alpha,
-        target_modules=layers,
-        lora_dropout=0.0,
-        bias="none",
+    layers = adapted_layers(inside, config.lora_targets)
+    lora = require("peft").LoraConfig(
+        r=config.lora_rank, lora_alpha=config.alpha, target_modules=layers
     )
+    _inject(inside, lora)
+    return model
+
+
+def _inject(model: nn.Module, lora: Any) -> None:
+    """Put adapters of peft's config onto the backbone, and freeze all else of it."""
+    peft, root = require("peft"), backbone_of(model)
+    if root is model and not hasattr(model, "untrained"):
+        name = type(model).__qualname__
+        raise ValueError(
+            f"lora_rank: {name} has no attribute backbone, so nothing says which of its"
+            f" parts are pretrained, and stay as they are beside adapters: give {name}"
+            " an attribute untrained, a tuple of the names of those that are new and"
+            " trained in full (value heads, say, and log_std); or put what is"
+            " pretrained into self.backbone"
+        )
     root.requires_grad_(False)
     with warnings.catch_warnings():  # about Conv1D's transposed weights
         warnings.filterwarnings("ignore", message="fan_in_fan_out")
         peft.inject_adapter_in_model(lora, root)
-    for part in new.values():
+    for part in untrained_parts(root).values():
         part.requires_grad_(True)
     for _, parameter in adapters(model):
         parameter.data = parameter.data.float()
-    keep_in_eval(root)
-    return given
+    frozen_into_eval(root)
 
 
 def adapted_layers(model: nn.Module, targets: Sequence[str]) -> list[str]:
-    """Full names, inside the backbone, of the linear layers that targets name."""
+    """Full names, inside the backbone, of the linear layers that targets name.
+
+    None are in the vision encoder or `untrained`. Of weights that two layers share
+    there is a warning: folded into one, an adapter would change the other.
+    """
     root = backbone_of(model)
-    others = vision_parameters(root)
-    for part in untrained_parts(root).values():
-        others += part.parameters() if isinstance(part, nn.Module) else [part]
-    outside = {id(parameter) for parameter in others}
-    layers = list(root.named_modules(remove_duplicate=False))
-    own = [p for _, layer in layers for p in layer.parameters(recurse=False)]
-    unfit = {key for key, count in Counter(map(id, own)).items() if count > 1}
-    # Attention reads this weight without a call of the layer.
-    attention = [x for _, x in layers if isinstance(x, nn.MultiheadAttention)]
-    unfit |= {id(layer.out_proj.weight) for layer in attention}
-    linear: list[str] = []
-    for name, layer in layers:
-        if is_linear(layer) and id(layer.weight) not in outside:
-            linear.append(name)
+    others = {id(parameter) for parameter in vision_parameters(model)} | _new(root)
+    layers = dict(root.named_modules())
+    owned = Counter(id(p) for x in layers.values() for p in x.parameters(recurse=False))
+    conv1d = require("transformers.pytorch_utils").Conv1D  # the linear layer of GPT-2
+    linear = [
+        name
+        for name, layer in layers.items()
+        if isinstance(layer, (nn.Linear, conv1d)) and id(layer.weight) not in others
+    ]
     named = [name for name in linear if name.rpartition(".")[2] in targets]
-    found = [n for n in named if id(root.get_submodule(n).weight) not in unfit]
+    found = [name for name in named if owned[id(layers[name].weight)] == 1]
     if left := [name for name in named if name not in found]:
         warnings.warn(
-            f"no adapters on {listed(left)}: the weight is tied to another layer's, or"
-            " read by torch.nn.MultiheadAttention without a call of the layer",
+            f"no adapters on {listed(left)}: the weight is tied to another layer's",
             stacklevel=2,
         )
     if not found:
@@ -109,20 +122,129 @@ def adapters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
             yield name, parameter
 
 
-def adapter_layers(model: nn.Module) -> dict[str, Any]:
-    """The layers that have adapters, by name."""
-    layer_class = require("peft.tuners.tuners_utils").BaseTunerLayer
-    return {k: v for k, v in model.named_modules() if isinstance(v, layer_class)}
-
-
 def merged(model: nn.Module, *, in_place: bool = False) -> nn.Module:
     """A copy of the model, or itself, with its adapters folded into the weights.
 
     In float32 its outputs are equal up to rounding, without extra matrix products.
     """
     model = model if in_place else copy.deepcopy(model)
-    for name, layer in adapter_layers(model).items():
-        layer.merge(safe_merge=True)
-        owner, _, leaf = name.rpartition(".")
-        setattr(model.get_submodule(owner), leaf, layer.get_base_layer())
+    adapted = require("peft.tuners.tuners_utils").BaseTunerLayer
+    layers: list[tuple[str, Any]] = list(model.named_modules())
+    for name, layer in layers:
+        if isinstance(layer, adapted):
+            layer.merge(safe_merge=True)
+            model.set_submodule(name, layer.get_base_layer())
+    vars(backbone_of(inner_model(model))).pop("peft_config", None)
     return model
+
+
+def save_adapters(model: nn.Module, folder: str | Path) -> None:
+    """Write the weights that training with adapters changes; no pretrained ones.
+
+    A folder gets the adapters, as peft writes them; and all that is not pretrained
+    (heads, statistics), with a fingerprint of the weights that the adapters were
+    trained on, `heads.safetensors`. ValueError if the model has no adapters.
+    """
+    folder, model = Path(folder), inner_model(model)
+    root = backbone_of(model)
+    if (lora := _config(root)) is None:
+        raise ValueError("the model has no adapters: choose lora_rank above 0")
+    lora.save_pretrained(folder)  # which makes the folder
+    base = {"base": _base_fingerprint(model)}
+    own = require("peft").get_peft_model_state_dict(root, save_embedding_layers=False)
+    for tensors, name, more in ((own, ADAPTERS, None), (_heads(model), HEADS, base)):
+        tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
+        require("safetensors.torch").save_file(tensors, folder / name, metadata=more)
+
+
+def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
+    """Load what `save_adapters` wrote into a model of the same base weights, in place.
+
+    The model has no adapters, or those of the folder.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        CheckpointError: If they are another model's, or were trained on other weights;
+            then the model is as it was.
+    """
+    folder, given, model = Path(folder), model, inner_model(model)
+    peft, root = require("peft"), backbone_of(model)
+    for name in (CONFIG, ADAPTERS, HEADS):
+        existing(folder / name, "save_adapters writes it")
+    saved = peft.LoraConfig.from_pretrained(str(folder))
+    with require("safetensors").safe_open(folder / HEADS, framework="pt") as file:
+        base = file.metadata()["base"]
+        heads = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    if _base_fingerprint(model) != base:
+        raise CheckpointError(
+            f"{folder}: the adapters were trained on other weights than this model has:"
+            " load the model that they were put on (its model_path, and the seed where"
+            " its weights are random)"
+        )
+    if _shapes(heads) != _shapes(_heads(model)):
+        raise CheckpointError(
+            f"{folder / HEADS}: not the heads of this model: load them into one with"
+            " the same spaces and the same config"
+        )
+    if (own := _config(root)) is None:
+        with torch.random.fork_rng(devices=[]):  # random values are overwritten
+            _inject(model, saved)
+    elif _said(own) != _said(saved):
+        raise CheckpointError(
+            f"{folder}: adapters of {_said(saved)}, and the model's are of"
+            f" {_said(own)}: load them onto a model without adapters"
+        )
+    peft.set_peft_model_state_dict(root, peft.load_peft_weights(str(folder), "cpu"))
+    with torch.no_grad():
+        for name, tensor in _heads(model).items():
+            tensor.copy_(heads[name])
+    return given
+
+
+def _heads(model: nn.Module) -> dict[str, Tensor]:
+    """The tensors that no checkpoint of the backbone holds, by name, on its device."""
+    root = backbone_of(model)
+    pretrained = {id(tensor) for tensor in root.state_dict(keep_vars=True).values()}
+    found: dict[int, tuple[str, Tensor]] = {}  # each by one name
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in pretrained - _new(root):
+            found.setdefault(id(tensor), (name, tensor))
+    return dict(found.values())
+
+
+def _new(root: nn.Module) -> set[int]:
+    """The ids of tensors in a backbone's `untrained_parts`."""
+    found: set[int] = set()
+    for part in untrained_parts(root).values():
+        whole = isinstance(part, nn.Module)
+        tensors = part.state_dict(keep_vars=True).values() if whole else [part]
+        found.update(map(id, tensors))
+    return found
+
+
+def _base_fingerprint(model: nn.Module) -> str:
+    """A SHA-256 of the pretrained weights: names, shapes and numbers as bfloat16, so
+    that it is the same for a model that is loaded in fewer digits."""
+    new, total = _heads(model).keys(), hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        if name in new or ".lora_" in name:
+            continue
+        plain = tensor.bfloat16() if tensor.is_floating_point() else tensor
+        total.update(f"{name.replace('.base_layer', '')} {list(tensor.shape)}".encode())
+        total.update(plain.cpu().contiguous().view(-1).view(torch.uint8).numpy())
+    return total.hexdigest()
+
+
+def _shapes(tensors: dict[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in tensors.items()}
+
+
+def _config(root: nn.Module) -> Any:
+    """The config that peft keeps on a network with adapters; None without."""
+    return vars(root).get("peft_config", {}).get("default")
+
+
+def _said(lora: Any) -> str:
+    """Rank, scale and layers of a config of peft."""
+    names = sorted({name.rpartition(".")[2] for name in lora.target_modules})
+    return f"rank {lora.r}, scale {lora.lora_alpha:g}, on {', '.join(names)}"

@@ -1,30 +1,28 @@
-"""A vision-language-action model: a pretrained network with two new heads."""
+"""Vision-language-action models: a pretrained network with new heads."""
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import torch
 from gymnasium import Space
 from gymnasium.spaces import Box
 from torch import Tensor, nn
 
-from yieldrl.vla.actions import action_layout
-from yieldrl.vla.bins import ActionBins
+from yieldrl.networks import Distribution, orthogonal
+from yieldrl.vla.actions import ActionBins, action_layout
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.decoding import (
     AutoregressiveDecoding,
     Choose,
     Decoding,
+    ParallelDecoding,
     Prompt,
-    chosen,
 )
 from yieldrl.vla.heads import ActionHead, AttentionPool, BinsHead, GaussianHead
 from yieldrl.vla.interface import Backbone, VLAOutput
 from yieldrl.vla.latents import PROMPT, is_latent
-from yieldrl.vla.parallel import ParallelDecoding
-from yieldrl.vla.parameter_groups import FrozenInEval
-from yieldrl.vla.sampling import drawn_from
+from yieldrl.vla.parameter_groups import frozen_into_eval
 from yieldrl.vla.statistics import (
     ActionStatistics,
     action_statistics,
@@ -32,15 +30,15 @@ from yieldrl.vla.statistics import (
 )
 
 
-class OnePassModule(FrozenInEval, ABC):
+class OnePassModule(nn.Module, ABC):
     """Base of models that follow `OnePassVLA`, `get_value` aside.
 
     Attributes:
-        action_statistics: Units of the actions; None for choices.
+        head: The action head, from tokens to actions and back.
         proprio_statistics: Units of the proprioception; None without any.
     """
 
-    action_statistics: ActionStatistics | None
+    head: ActionHead
 
     def __init__(
         self, observation_space: Space[Any], action_space: Space[Any], config: VLAConfig
@@ -51,10 +49,20 @@ class OnePassModule(FrozenInEval, ABC):
         self.proprio_statistics = proprio_statistics(observation_space)
 
     @abstractmethod
-    def answer(
-        self, observations: Any, choose: Choose, actions: Tensor | None = None
-    ) -> VLAOutput:
-        """Evaluate given actions, or those of tokens that `choose` chooses."""
+    def decode(
+        self, observations: Any, choose: Choose, tokens: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Evaluate given tokens, or those that `choose` chooses.
+
+        Returns:
+            Tokens, log-probabilities and entropies, `[B, K]` each, and the value, `[B]`
+            or `[B, L]`.
+        """
+
+    @property
+    def action_statistics(self) -> ActionStatistics | None:
+        """Units of the actions, which the head keeps; None for choices."""
+        return self.head.statistics
 
     def act(
         self,
@@ -63,12 +71,14 @@ class OnePassModule(FrozenInEval, ABC):
         generator: torch.Generator | None = None,
     ) -> VLAOutput:
         """Act: sample with `generator`, or take the most likely action."""
-        choose = partial(chosen, deterministic=deterministic, generator=generator)
-        return self.answer(observations, choose)
+        choose = partial(_chosen, deterministic=deterministic, generator=generator)
+        return self._output(*self.decode(observations, choose))
 
     def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
         """Evaluate given actions, chunks `[B, L, D]`."""
-        return self.answer(observations, chosen, actions)
+        tokens = self.head.tokens(actions)
+        output = self._output(*self.decode(observations, _chosen, tokens))
+        return output._replace(action=actions)
 
     def forward(
         self,
@@ -95,6 +105,40 @@ class OnePassModule(FrozenInEval, ABC):
             if own is not None and data is not None and not own.fitted:
                 own.fit(data)
 
+    def metrics(self) -> dict[str, Tensor]:
+        """A Gaussian head's mean standard deviation, `policy_std`, of half a range."""
+        if not isinstance(self.head, GaussianHead):
+            return {}
+        return {"policy_std": self.head.log_std.detach().exp().mean()}
+
+    def train(self, mode: bool = True) -> Self:
+        """Set the mode; parts without trained parameters stay in eval mode."""
+        super().train(mode)
+        if mode:
+            frozen_into_eval(self)
+        return self
+
+    def _output(
+        self, tokens: Tensor, log_prob: Tensor, entropy: Tensor, value: Tensor
+    ) -> VLAOutput:
+        inside = self.layout.inside
+        action = self.head.action(tokens)
+        return VLAOutput(action, inside(log_prob), inside(entropy), value)
+
+
+def _chosen(
+    policy: Distribution,
+    deterministic: bool = False,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Tokens of a distribution: the most likely, or at random.
+
+    They carry no gradient: through a normal's mean it would cancel that of the
+    log-probability.
+    """
+    tokens = policy.mode() if deterministic else policy.sample(generator)
+    return tokens.detach()
+
 
 class VLAModel(OnePassModule):
     """A backbone, an action head and a value head; it follows `OnePassVLA`.
@@ -112,7 +156,7 @@ class VLAModel(OnePassModule):
         decoding: Decoding method, where the config alone does not determine it.
 
     Raises:
-        TypeError: If the backbone is no `nn.Module`, or actions are of another kind.
+        TypeError: If actions are of another kind.
         ValueError: If chunks have another length, or bins do not fit the vocabulary.
     """
 
@@ -127,23 +171,19 @@ class VLAModel(OnePassModule):
         decoding: Decoding | None = None,
     ) -> None:
         super().__init__(observation_space, action_space, config)
-        if not isinstance(backbone, nn.Module):
-            raise TypeError(f"the backbone is {type(backbone)}: make it an nn.Module")
         self.backbone: Backbone = backbone
         layout, statistics = self.layout, None
         if isinstance(action_space, Box):
             statistics = action_statistics(action_space, layout)
-        self.head: ActionHead
         if config.action_head == "gaussian" and statistics is not None:
-            known = layout, backbone.width, statistics
-            self.head = GaussianHead(*known, config.log_std_init)
+            mean = orthogonal(nn.Linear(backbone.width, 1), 0.01)
+            self.head = GaussianHead(layout, mean, statistics, config.log_std_init)
         else:
             bins = bins or ActionBins(config.action_bins)
             if layout.counts is not None:
                 bins = ActionBins(max(layout.counts), descending=bins.descending)
-            sizes = layout, bins, backbone.vocab_size, statistics
-            drawn = drawn_from(config.temperature, config.top_k)
-            self.head = BinsHead(*sizes, drawn)
+            drawn = {"temperature": config.temperature, "top_k": config.top_k}
+            self.head = BinsHead(layout, bins, backbone.vocab_size, statistics, **drawn)
         if decoding is None and config.decoding == "autoregressive":
             decoding = AutoregressiveDecoding()
         elif decoding is None:
@@ -152,36 +192,18 @@ class VLAModel(OnePassModule):
         values = layout.length if config.value_per == "action" else 1
         self.value_head = AttentionPool(backbone.width, values)
 
-    @property
-    def action_statistics(self) -> ActionStatistics | None:
-        """Units of the actions, which the head keeps; None for choices."""
-        return self.head.statistics
-
-    def answer(
-        self, observations: Any, choose: Choose, actions: Tensor | None = None
-    ) -> VLAOutput:
+    def decode(
+        self, observations: Any, choose: Choose, tokens: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         prompt = self._prompt(observations)
-        parts = self.backbone, self.head, prompt
-        if actions is None:
-            decoded = self.decoding.act(*parts, choose)
-            actions = self.head.action(decoded.tokens)
-        else:
-            decoded = self.decoding.evaluate(*parts, self.head.tokens(actions))
-        log_prob, entropy = map(self.layout.inside, (decoded.log_prob, decoded.entropy))
-        value = self.value_head(decoded.hidden, prompt.mask)
-        return VLAOutput(actions, log_prob, entropy, value)
+        decoded = self.decoding(self.backbone, self.head, prompt, choose, tokens)
+        return *decoded[:3], self.value_head(decoded.hidden, prompt.mask)
 
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`, from a pass over the prompt alone."""
         prompt = self._prompt(observations)
         hidden = self.decoding.prompt_hidden(self.backbone, prompt)
         return self.value_head(hidden, prompt.mask).view(len(hidden), -1)[:, :1]
-
-    def metrics(self) -> dict[str, Tensor]:
-        """A Gaussian head's mean standard deviation, `policy_std`, of half a range."""
-        if not isinstance(self.head, GaussianHead):
-            return {}
-        return {"policy_std": self.head.log_std.exp().mean()}
 
     def in_units(self, observations: Any) -> Any:
         """Observations with the proprioception normalised."""
@@ -195,3 +217,59 @@ class VLAModel(OnePassModule):
         if is_latent(observations):
             return Prompt(observations[PROMPT], observations["mask"])
         return Prompt(*self.backbone.embed(self.in_units(observations)))
+
+
+class Look(NamedTuple):
+    """The outputs of one pass of a network, float32."""
+
+    mean: Tensor  # chunks of normalised actions, [B, L, D]
+    value: Tensor  # of the states, [B]
+
+
+class ChunkVLA(OnePassModule):
+    """A Gaussian around a network's chunk of actions; it follows `OnePassVLA`.
+
+    Its `log_std [D]`, of normalised actions, is learned and the same in every state.
+    """
+
+    head: GaussianHead
+
+    def __init__(
+        self, observation_space: Space[Any], action_space: Space[Any], config: VLAConfig
+    ) -> None:
+        super().__init__(observation_space, action_space, config)
+        if not isinstance(action_space, Box):
+            raise ValueError(
+                f"{action_space} is of choices, {type(self).__name__} makes numbers:"
+                " take a model with tokens for actions (tiny, or OpenVLA's)"
+            )
+        statistics = action_statistics(action_space, self.layout)
+        std = config.log_std_init
+        self.head = GaussianHead(self.layout, nn.Identity(), statistics, std)
+
+    @abstractmethod
+    def look(self, observations: Any) -> Look:
+        """The network's outputs for observations."""
+
+    def decode(
+        self, observations: Any, choose: Choose, tokens: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        mean, value = self.look(observations)
+        policy = self.head.around(mean.flatten(1))
+        tokens = choose(policy) if tokens is None else tokens
+        return tokens, policy.log_prob(tokens), policy.entropy(), value
+
+    def get_value(self, observations: Any) -> Tensor:
+        """The state's value, `[B, 1]`."""
+        return self.look(observations).value.unsqueeze(-1)
+
+    def cut(self, chunk: Tensor) -> Tensor:
+        """The part `[B, L, D]` of a network's chunk `[B, l, d]` that is executed."""
+        length, size = self.layout.length, self.layout.size
+        if chunk.shape[1] < length or chunk.shape[2] < size:
+            raise ValueError(
+                f"the network makes chunks of {chunk.shape[1]} actions of"
+                f" {chunk.shape[2]} numbers, and {length} of {size} are asked for:"
+                " choose a smaller chunk_length, or the environment that it is made for"
+            )
+        return chunk[:, :length, :size].float()

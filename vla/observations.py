@@ -1,21 +1,92 @@
 """Convert an environment's observations to those that a model reads."""
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple, Self
 
+import numpy as np
 import torch
 from gymnasium import Space
-from gymnasium.spaces import Dict
+from gymnasium.spaces import Box, Dict
 from tensordict import TensorDict
 from torch import Tensor, nn
+from torch.nn import functional
 
 from yieldrl.core import Utf8Text, spaces
 from yieldrl.core.spaces import Path
 from yieldrl.core.trees import nest
 from yieldrl.vla.config import OBSERVATIONS
-from yieldrl.vla.crops import centre_cropped
 from yieldrl.vla.latents import is_latent
-from yieldrl.vla.sources import Source
+
+
+class Source(NamedTuple):
+    """The source of one of a model's inputs.
+
+    Attributes:
+        kind: `rgb`, `depth`, `proprio` or `language`.
+        path: Its path in the environment's observations.
+        space: Of one such observation.
+        divisor: Of an image that comes neither in bytes nor in floats up to 1: it
+            becomes the latter. None for those, and for distances.
+    """
+
+    kind: str
+    path: Path
+    space: Box
+    divisor: Tensor | None
+
+    @classmethod
+    def of(cls, name: Path, path: Path, space: Space[Any]) -> Self:
+        """The source of an input; ValueError if its space does not fit."""
+        kind = name[0]
+        axes = {"rgb": 3, "depth": 3, "language": 1}.get(kind)
+        if not isinstance(space, Box) or axes not in (None, len(space.shape)):
+            texts = {3: "images [H, W, C]", 1: "a Utf8Text"}
+            raise ValueError(
+                f"{'.'.join(name)} comes from {'.'.join(path) or 'observations'} of"
+                f" {space}, and must be {texts.get(axes or 0, 'a Box of numbers')}: map"
+                " another entry with observation_keys"
+            )
+        floats, scale = space.dtype.kind == "f", spaces.image_divisor(space)
+        as_it_is = axes != 3 or (space.dtype == np.uint8 and (scale == 255).all())
+        if as_it_is or (floats and (kind == "depth" or (scale == 1).all())):
+            return cls(kind, path, space, None)
+        return cls(kind, path, space, torch.from_numpy(np.array(scale, np.float32)))
+
+    @property
+    def channels_first(self) -> bool:
+        """Whether it is an image `[C, H, W]`, which models read as `[H, W, C]`."""
+        is_image = self.kind in ("rgb", "depth")
+        return is_image and not spaces.channels_last(self.space.shape)
+
+    def find(self, obs: Any) -> Tensor:
+        """The entry in an environment's observations."""
+        for name in self.path:
+            obs = obs[name]
+        return obs
+
+    def read(self, obs: Any) -> Tensor:
+        """The input, as the model reads it, from observations `[B, ...]`."""
+        leaf = self.find(obs)
+        if self.kind == "proprio":
+            return leaf.reshape(len(leaf), -1).float()
+        if self.divisor is not None:
+            leaf = leaf.float() / self.divisor.to(leaf.device)
+        return leaf.permute(0, 2, 3, 1) if self.channels_first else leaf
+
+    def read_space(self) -> Space[Any]:
+        """The space of one such input, as the model reads it."""
+        if isinstance(self.space, Utf8Text):
+            return self.space
+        low, high = self.space.low, self.space.high
+        if self.kind == "proprio":
+            low, high = (x.reshape(-1).astype(np.float32) for x in (low, high))
+        elif self.divisor is not None:
+            by = self.divisor.numpy()
+            low, high = ((x / by).astype(np.float32) for x in (low, high))
+        if self.channels_first:
+            low, high = (np.moveaxis(x, 0, -1) for x in (low, high))
+        return Box(low, high, dtype=low.dtype.type)
 
 
 def sources(
@@ -36,14 +107,16 @@ def sources(
     named = {name.split(".")[0] for name in observation_keys}
     own = {kind: kind for kind in OBSERVATIONS if kind in space.spaces.keys() - named}
     for name, key in {**observation_keys, **own}.items():
-        at, start = tuple(name.split(".")), _locate(space, key)
-        start = _locate(space, name) if start is None else start
-        if start is None:
+        at = tuple(name.split("."))
+        for start in ((key,), tuple(key.split(".")), (name,), at):
+            if (child := _child(space, start)) is not None:
+                break
+        else:
             raise ValueError(
                 f"observation_keys[{name!r}] = {key!r}: observations have"
                 f" {sorted('.'.join(path) for path, _ in spaces.leaves(space))}"
             )
-        for below, leaf in spaces.leaves(_child(space, start)):
+        for below, leaf in spaces.leaves(child):
             found[*at, *below] = Source.of((*at, *below), (*start, *below), leaf)
     if not found:
         raise ValueError(
@@ -64,7 +137,8 @@ def vla_space(
     found = sources(space, observation_keys)
     nested = nest((path, source.read_space()) for path, source in found.items())
     nested.setdefault("language", Utf8Text(max(1, len(instruction.encode()))))
-    return _dict_space(nested)
+    cameras = {name: Dict(x) for name, x in nested.items() if isinstance(x, dict)}
+    return Dict({**nested, **cameras})
 
 
 class ObservationReader(nn.Module):
@@ -104,11 +178,12 @@ class ObservationReader(nn.Module):
         batch = spaces.batch_size(obs)
         read = TensorDict({}, batch_size=[batch])
         for path, source in self.sources.items():
-            read[path] = source.read(obs)
+            seen = source.read(obs)
+            if source.kind in ("rgb", "depth"):
+                seen = centre_cropped(seen, self.centre_crop)
+            read[path] = seen
         if ("language",) not in self.sources:
             read["language"] = self.instruction.expand(batch, -1)
-        for kind in {"rgb", "depth"}.intersection(read.keys()):
-            read[kind] = centre_cropped(read[kind], self.centre_crop)
         return read
 
     def proprio(self, obs: Any) -> Tensor | None:
@@ -121,18 +196,31 @@ class ObservationReader(nn.Module):
         return leaf.reshape(*leaf.shape[:axes], -1).float()
 
 
-def _dict_space(child: Any) -> Any:
-    if not isinstance(child, dict):
-        return child
-    return Dict({name: _dict_space(leaf) for name, leaf in child.items()})
+def centre_cropped(images: Tensor, share: float) -> Tensor:
+    """The centre of images `[B, H, W, C]`, enlarged to their size; of their dtype.
 
+    Models that were trained on random crops read the centre crop when they act:
+    Kim et al. 2024, "OpenVLA", arXiv:2406.09246, and its code, with a share of 0.9.
+    `share` is of the area that is kept; 1 changes nothing.
 
-def _locate(space: Dict, key: str) -> Path | None:
-    """The path of an entry: its whole name, or names separated by dots."""
-    for path in ((key,), tuple(key.split("."))):
-        if _child(space, path) is not None:
-            return path
-    return None
+    >>> image = torch.arange(16.0).view(1, 4, 4, 1)
+    >>> centre_cropped(image, 0.25).squeeze()  # of 5, 6, 9 and 10
+    tensor([[ 5.0000,  5.2500,  5.7500,  6.0000],
+            [ 6.0000,  6.2500,  6.7500,  7.0000],
+            [ 8.0000,  8.2500,  8.7500,  9.0000],
+            [ 9.0000,  9.2500,  9.7500, 10.0000]])
+    """
+    if share == 1:
+        return images
+    height, width = images.shape[1:3]
+    high, wide = (max(1, round(side * math.sqrt(share))) for side in (height, width))
+    top, left = (height - high) // 2, (width - wide) // 2
+    centre = images[:, top : top + high, left : left + wide].movedim(-1, 1).float()
+    options = {"mode": "bilinear", "align_corners": False, "antialias": True}
+    enlarged = functional.interpolate(centre, (height, width), **options).movedim(1, -1)
+    if not images.is_floating_point():
+        enlarged = enlarged.round()
+    return enlarged.to(images.dtype)
 
 
 def _child(space: Any, path: Path) -> Any:

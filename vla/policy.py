@@ -1,6 +1,9 @@
 """A vision-language-action model as a policy like any other."""
 
+import inspect
+import math
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any, ClassVar, Literal, Self
 
 import gymnasium
@@ -9,17 +12,18 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.vla import model_calls
+from yieldrl.core import drawing_from
 from yieldrl.vla.actions import action_layout
 from yieldrl.vla.config import vla_config_of
+from yieldrl.vla.interface import VLAOutput, check_model
 from yieldrl.vla.latents import latents_of
 from yieldrl.vla.observations import ObservationReader, vla_space
-from yieldrl.vla.parameter_groups import FrozenInEval
+from yieldrl.vla.parameter_groups import frozen_into_eval
 
 Answer = tuple[Tensor, Tensor, Tensor]
 
 
-class VLAPolicy(FrozenInEval, Policy):
+class VLAPolicy(Policy):
     """Makes a `Policy` of any model that follows `VLAModelInterface`.
 
     A model that follows `OnePassVLA` is called once for action, log-probability and
@@ -57,11 +61,12 @@ class VLAPolicy(FrozenInEval, Policy):
         centre_crop: float = 1.0,
     ) -> None:
         super().__init__(observation_space, action_space)
-        model_calls.check_model(model)
+        check_model(model)
         self.model: Any = model
         keys = observation_keys or {}
-        read = observation_space, keys, instruction, centre_crop
-        self.reader = ObservationReader(*read)
+        self.reader = ObservationReader(
+            observation_space, keys, instruction, centre_crop
+        )
         length = chunk_length or getattr(model, "chunk_length", None)
         self.layout = action_layout(action_space, length)
         self.log_prob_per = log_prob_per
@@ -117,20 +122,21 @@ class VLAPolicy(FrozenInEval, Policy):
 
     def evaluate_actions(self, obs: Any, action: Tensor) -> Answer:
         """`log_prob` and `entropy` of actions, in one shape, and `value [B]`."""
-        log_prob, entropy, values = self.evaluate_each(obs, action)
-        return log_prob, entropy, values[:, 0]
+        observations, chunks = self.reader(obs), self.layout.inside(action)
+        output = self._evaluate(observations, chunks)
+        return self._per(output.log_prob), self._per(output.entropy), output.value[:, 0]
 
     def evaluate_each(self, obs: Any, action: Tensor) -> Answer:
         """As `evaluate_actions`, with a value per action of the chunk, `[B, L]`, if the
         model has these, else `[B, 1]`."""
-        observations, chunks = self.reader(obs), self.layout.inside(action)
-        output = model_calls.evaluate(self.model, self.layout, observations, chunks)
-        log_prob, entropy = self._per(output.log_prob), self._per(output.entropy)
-        return log_prob, entropy, output.value.reshape(len(chunks), -1)
+        output = self._evaluate(self.reader(obs), self.layout.inside(action))
+        return self._per(output.log_prob), self._per(output.entropy), output.value
 
     def get_value(self, obs: Any) -> Tensor:
         """The state's `value [B]` alone."""
-        return model_calls.value(self.model, self.reader(obs))
+        observations = self.reader(obs)
+        value = self.model.get_value(observations)
+        return _shaped("value", value, (len(observations),)).float()
 
     def latents(self, obs: Any) -> TensorDict:
         """Latents, which other methods accept for observations; see `latents_of`."""
@@ -156,7 +162,22 @@ class VLAPolicy(FrozenInEval, Policy):
         return getattr(self.model, "metrics", dict)()
 
     def concerns(self) -> list[str]:
-        return model_calls.concerns(self.model)
+        """A warning of a `forward` that takes no `deterministic`."""
+        if self._in_one_pass or "deterministic" in self._options:
+            return []
+        return [
+            f"{type(self.model).__qualname__}.forward takes no `deterministic`: where"
+            " it draws its actions, evaluations act at random, and where it does not,"
+            " training never explores. Give it deterministic=False, for the most likely"
+            " action if it is True"
+        ]
+
+    def train(self, mode: bool = True) -> Self:
+        """Set the mode; parts without trained parameters stay in eval mode."""
+        super().train(mode)
+        if mode:
+            frozen_into_eval(self)
+        return self
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         """Trained parameters, in groups that may have their own learning rates.
@@ -176,19 +197,72 @@ class VLAPolicy(FrozenInEval, Policy):
                 groups[group].append(parameter)
         return groups
 
+    @property
+    def _in_one_pass(self) -> bool:
+        methods = (getattr(self.model, name, None) for name in ("act", "evaluate"))
+        return all(map(callable, methods))
+
+    @property
+    def _options(self) -> Mapping[str, Any]:
+        """The parameters that the model's `forward` takes, by name."""
+        return inspect.signature(self.model.forward).parameters
+
     def _act(
         self,
         obs: Any,
         deterministic: bool = False,
         generator: torch.Generator | None = None,
     ) -> Answer:
-        parts = self.model, self.layout, self.reader(obs)
-        output = model_calls.act(*parts, deterministic, generator)
+        observations = self.reader(obs)
+        options = {"deterministic": deterministic, "generator": generator}
+        if self._in_one_pass:
+            output = self._in_shape(self.model.act(observations, **options))
+        else:
+            options = {name: x for name, x in options.items() if name in self._options}
+            draws = None if "generator" in options else generator  # else globally
+            with nullcontext() if draws is None else drawing_from(draws):
+                # Through a reparameterised action its log_prob's gradient cancels.
+                action = self.model(observations, **options).detach()
+            tokens = len(observations), self.layout.length, self.layout.size
+            output = self._evaluate(observations, _shaped("action", action, tokens))
         action = self.layout.outside(output.action)
-        value = output.value.reshape(len(action), -1)[:, 0]
-        return action, self._per(output.log_prob), value
+        return action, self._per(output.log_prob), output.value[:, 0]
+
+    def _evaluate(self, observations: TensorDict, chunks: Tensor) -> VLAOutput:
+        """The model's output for chunks `[B, L, D]`, in one pass if it can."""
+        if self._in_one_pass:
+            return self._in_shape(self.model.evaluate(observations, chunks))
+        actions = chunks if self.layout.length > 1 else chunks.squeeze(1)
+        log_prob, entropy = self.model.evaluate_actions(observations, actions)
+        value = self.model.get_value(observations)
+        return self._in_shape(VLAOutput(chunks, log_prob, entropy, value))
+
+    def _in_shape(self, output: VLAOutput) -> VLAOutput:
+        """Checked, as wrong shapes would be broadcast: log-probabilities and entropies
+        `[B, L, D]` or `[B]`, values `[B, L]` or `[B, 1]`."""
+        action, log_prob, entropy, value = output
+        batch, length = len(action), self.layout.length
+        tokens = batch, length, self.layout.size
+        shapes = ((batch,), tokens) if log_prob.ndim == 1 else (tokens, (batch,))
+        return VLAOutput(
+            _shaped("action", action, tokens),
+            _shaped("log_prob", log_prob, *shapes).float(),
+            _shaped("entropy", entropy, *shapes).float(),
+            _shaped("value", value, (batch, length), (batch, 1)).float(),
+        )
 
     def _per(self, of_tokens: Tensor) -> Tensor:
         """Numbers of tokens, or their sum over a chunk, as `log_prob_per` says."""
         whole = self.log_prob_per == "chunk" and of_tokens.ndim > 1
         return of_tokens.flatten(1).sum(1) if whole else of_tokens
+
+
+def _shaped(name: str, answer: Tensor, *shapes: tuple[int, ...]) -> Tensor:
+    """A model's answer in the first shape that it fits; ValueError without any."""
+    for shape in shapes:
+        if answer.numel() == math.prod(shape):
+            return answer.reshape(shape)
+    raise ValueError(
+        f"the model's {name} has the shape {tuple(answer.shape)} for a batch of"
+        f" {shapes[0][0]}: see yieldrl.vla.VLAModelInterface for what it should be"
+    )

@@ -1,8 +1,7 @@
 """Scaling between a robot's units and [-1, 1], saved with the model as buffers."""
 
-import warnings
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import gymnasium
 import numpy as np
@@ -11,11 +10,42 @@ from gymnasium.spaces import Box, Dict
 from torch import Tensor, nn
 
 from yieldrl.vla.actions import ActionLayout
-from yieldrl.vla.conventions import GRIPPER, Gripper, convention_of
 
 LARGEST_BOUND = 1e6  # larger bounds count as unknown
 LEAST_HALF = 1e-30  # of a range; float32 cannot hold the bins of a narrower one
-MOST_ROWS = 100_000  # for quantiles; of more rows, evenly spaced ones
+
+Gripper = tuple[float, float]
+"""The numbers that open and close a gripper."""
+
+GRIPPER: Gripper = (-1.0, 1.0)
+"""Of LIBERO, as of robosuite and Meta-World."""
+
+
+class Convention(NamedTuple):
+    """What numbers mean in a data set that OpenVLA was trained on, or OpenVLA-OFT.
+
+    Its loader makes all grippers one number that is not scaled, 1 where they open and
+    0 where they close. `run_libero_eval.py` sends `-sign(2 x - 1)` of it; here it is
+    `1 - 2 x`, which can be undone, and of which LIBERO takes the sign. All other
+    numbers are those of the data set's robot: LIBERO's moves and turns are its own.
+
+    Attributes:
+        bounds: Entries of the statistics that became -1 and 1.
+        turns: Whether there is such a gripper; else it is the environment's.
+        place: Place of the gripper's number where the statistics have no `mask`, which
+            leaves it out of what is scaled.
+    """
+
+    bounds: tuple[str, str] = ("q01", "q99")
+    turns: bool = True
+    place: int | None = None
+
+
+CONVENTIONS = {
+    "libero": Convention(place=6),
+    "aloha": Convention(bounds=("min", "max"), turns=False),
+}
+"""By the beginning of a data set's name; all others have the defaults."""
 
 
 class RangeStatistics(nn.Module):
@@ -55,21 +85,19 @@ class RangeStatistics(nn.Module):
 
         ValueError if they are of another size, or not in order.
         """
-        # Copies: in Ray's workers the bounds of a space are read-only.
-        lower = torch.tensor(np.asarray(low, np.float32), device=self.low.device)
-        upper = torch.tensor(np.asarray(high, np.float32), device=self.low.device)
-        if lower.shape != self.low.shape or upper.shape != self.low.shape:
+        lower, upper = np.asarray(low, np.float32), np.asarray(high, np.float32)
+        if not lower.shape == upper.shape == tuple(self.low.shape):
             raise ValueError(
-                f"statistics of {lower.numel()} numbers for {self.low.numel()}: take"
+                f"statistics of {lower.size} numbers for {self.low.numel()}: take"
                 " those of the same robot"
             )
-        if not bool((lower <= upper).all()):
+        if not (lower <= upper).all():
             raise ValueError(f"low {lower.tolist()} is not below high {upper.tolist()}")
         center, half = lower / 2 + upper / 2, upper / 2 - lower / 2
-        wider = torch.maximum(half, _least_half(center))
-        wider = torch.where(wider < LEAST_HALF, 1e-2, wider)
-        self.low.copy_(torch.where(wider > half, center - wider, lower))
-        self.high.copy_(torch.where(wider > half, center + wider, upper))
+        wider = np.maximum(half, _least_half(center))
+        wider = np.where(wider < LEAST_HALF, np.float32(1e-2), wider)
+        self.low.copy_(torch.tensor(np.where(wider > half, center - wider, lower)))
+        self.high.copy_(torch.tensor(np.where(wider > half, center + wider, upper)))
         return self
 
     def from_bounds(self, low: np.ndarray, high: np.ndarray) -> Self:
@@ -84,16 +112,16 @@ class RangeStatistics(nn.Module):
         Where both are the same number, as of a gripper that rarely closes, it is the
         range of the data: what is rare would be cut off.
         """
-        rows = data.detach().reshape(-1, len(self.low)).float()
+        rows = data.detach().reshape(-1, len(self.low)).float().cpu().numpy()
         if len(rows) == 0:
             return self
-        some = rows[:: -(-len(rows) // MOST_ROWS)]
-        low, high = torch.quantile(some, some.new_tensor([0.01, 0.99]), dim=0)
+        low, high = np.quantile(rows, [0.01, 0.99], axis=0)
         coincide = high - low <= 2 * _least_half(low / 2 + high / 2)
-        low = torch.where(coincide, rows.amin(0), low)
-        high = torch.where(coincide, rows.amax(0), high)
-        return self.set_range(low.cpu(), high.cpu())
+        low = np.where(coincide, rows.min(0), low)
+        high = np.where(coincide, rows.max(0), high)
+        return self.set_range(low, high)
 
+    @torch.no_grad()
     def from_openvla(
         self,
         statistics: Mapping[str, Any],
@@ -110,7 +138,7 @@ class RangeStatistics(nn.Module):
             statistics: Data sets, in them entries, in them `q01`, `q99` and maybe
                 `mask`, whose False numbers are in [-1, 1] as they are.
             dataset: Name of the data set; None if there is only one.
-            entry: `action` or `proprio`.
+            entry: `action` or `proprio`, which has the robot's own gripper.
             gripper: Numbers that open and close the environment's.
         """
         names = sorted(statistics)
@@ -119,38 +147,44 @@ class RangeStatistics(nn.Module):
             raise ValueError(f"dataset = {dataset!r}: choose one of {names}")
         if entry not in statistics[name]:
             raise ValueError(f"the statistics of {name!r} have no {entry!r}")
-        own, convention = statistics[name][entry], convention_of(name, entry)
+        own = statistics[name][entry]
+        known = (c for start, c in CONVENTIONS.items() if name.startswith(start))
+        convention = next(known, Convention())
         low, high = (np.asarray(own[key], np.float32) for key in convention.bounds)
-        mask = np.asarray(own.get("mask", [True] * len(low)), bool)
-        _warn_of_rare(own, (low == high) & mask, f"{entry!r} of {name!r}")
+        scaled = np.asarray(own.get("mask", [True] * len(low)), bool)
         accepted = self.low.clone(), self.high.clone()
-        self.set_range(np.where(mask, low, -1), np.where(mask, high, 1))
-        convention.check_gripper(*accepted, own, gripper)
-        for bound in (self.low, self.high):
-            bound.copy_(convention.in_environment(bound, own, gripper))
+        self.set_range(np.where(scaled, low, -1), np.where(scaled, high, 1))
+        if entry == "proprio" or not convention.turns:
+            return self
+        places = ~scaled if "mask" in own else np.arange(len(low)) == convention.place
+        self._turn(torch.tensor(places), gripper, *accepted)
         return self
 
-    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        self._known = False
-        super()._load_from_state_dict(*args, **kwargs)
+    def _turn(
+        self, places: Tensor, gripper: Gripper, least: Tensor, most: Tensor
+    ) -> None:
+        """Let 1 and 0 at `places` be the numbers of the environment's gripper.
+
+        ValueError if they are beyond its bounds, `least` and `most`.
+        """
+        places = places.to(self.low.device)
+        opened, closed = gripper
+        wrong = (least > min(gripper)) | (most < max(gripper))
+        wrong |= opened == closed
+        if bool((wrong & places).any()):
+            raise ValueError(
+                f"{list(gripper)} are to open and close the gripper, and actions are"
+                f" from {least.tolist()} to {most.tolist()}: say which numbers do, with"
+                " model_config={'gripper': [OPEN, CLOSED]}"
+            )
+        for bound in (self.low, self.high):
+            turned = closed + bound * (opened - closed)
+            bound.copy_(torch.where(places, turned, bound))
 
 
-def _warn_of_rare(own: Mapping[str, Any], coincide: np.ndarray, what: str) -> None:
-    """Warn of dimensions with equal quantiles, whose rare values may be cut off."""
-    least, most = (np.asarray(own.get(key, own["q01"])) for key in ("min", "max"))
-    varies = least != most if {"min", "max"} <= own.keys() else np.zeros(1, bool)
-    if (cut := np.flatnonzero(coincide & varies)).size:
-        warnings.warn(
-            f"the statistics of {what} have q01 = q99 for the numbers {cut.tolist()},"
-            " which do vary in the data (min and max differ): the model was trained to"
-            " tell no values apart there, and others than that one are cut off",
-            stacklevel=3,
-        )
-
-
-def _least_half(center: Tensor) -> Tensor:
+def _least_half(center: np.ndarray) -> np.ndarray:
     """Half of the narrowest range in which float32 can tell bins apart."""
-    return 1e-3 * center.abs()
+    return 1e-3 * np.abs(center)
 
 
 class ActionStatistics(RangeStatistics):

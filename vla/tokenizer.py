@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from yieldrl.core.text import decode
 from yieldrl.vla.files import existing, require
@@ -44,12 +44,10 @@ class SentenceTokenizer:
         template: str = "",
     ) -> None:
         self.tokenizer, self.template = tokenizer, template
-        self._first = [] if first is None else [first]
+        self.vocab_size: int = tokenizer.get_vocab_size()
         end = None if last is None else tokenizer.token_to_id(last)
-        self._last = [] if end is None else [end]
-        self._rows: dict[bytes, int] = {}
-        self._tokens = np.zeros((0, 1), np.int64)
-        self._lengths = np.zeros(0, np.int64)
+        self._first, self._last = ([] if i is None else [i] for i in (first, end))
+        self._seen: dict[bytes, Tensor] = {}
 
     @classmethod
     def from_file(cls, path: Path, **options: Any) -> Self:
@@ -60,11 +58,6 @@ class SentenceTokenizer:
             " tokenizer writes it)"
         )
         return cls(library.Tokenizer.from_file(str(existing(path, remedy))), **options)
-
-    @property
-    def vocab_size(self) -> int:
-        """Number of tokens."""
-        return self.tokenizer.get_vocab_size()
 
     def encode(self, sentence: str) -> list[int]:
         """The tokens of one sentence."""
@@ -79,29 +72,16 @@ class SentenceTokenizer:
         From UTF-8 with zeros after it, `[B, S]` uint8, to tokens `[B, T]` int64, zeros
         after each sentence, and where there is a token, `[B, T]` bool.
         """
-        array = text.detach().cpu().numpy()
-        rows = np.array([self._row(one) for one in array], np.int64)
-        lengths = self._lengths[rows]
-        longest = int(lengths.max(initial=1))
-        tokens = self._tokens[rows, :longest]
-        mask = np.arange(longest) < lengths[:, None]
-        device = text.device
-        return torch.from_numpy(tokens).to(device), torch.from_numpy(mask).to(device)
-
-    def _row(self, encoded: np.ndarray) -> int:
-        """The row of a sentence's tokens in the tables."""
-        key = encoded.tobytes().rstrip(b"\0")
-        if key in self._rows:
-            return self._rows[key]
-        tokens = self.encode(decode(encoded)[0])
-        known, width = self._tokens.shape
-        table = np.zeros((known + 1, max(width, len(tokens))), np.int64)
-        table[:known, :width] = self._tokens
-        table[known, : len(tokens)] = tokens
-        self._tokens = table
-        self._lengths = np.append(self._lengths, len(tokens))
-        self._rows[key] = known
-        return known
+        rows: list[Tensor] = []
+        for encoded in text.detach().cpu().numpy():
+            key = encoded.tobytes()
+            if key not in self._seen:
+                self._seen[key] = torch.tensor(self.encode(decode(encoded)[0])).long()
+            rows.append(self._seen[key])
+        lengths = torch.tensor([len(row) for row in rows]).unsqueeze(1)
+        tokens = pad_sequence(rows, batch_first=True)
+        mask = torch.arange(tokens.shape[1]) < lengths
+        return tokens.to(text.device), mask.to(text.device)
 
 
 def tiny_tokenizer(words: Sequence[str] = WORDS) -> SentenceTokenizer:

@@ -18,7 +18,7 @@ from yieldrl.vla import (
     load_vla_model,
     save_adapters,
 )
-from yieldrl.vla.weights import load_strictly
+from yieldrl.vla.files import load_strictly
 
 DOCUMENT = json.loads("""{
   "model_path": "checkpoints/pretrained_vla_model.pth",
@@ -154,10 +154,10 @@ def test_checkpoints_as_training_scripts_write_them(here, key, prefix):
 
 
 def test_names_inside_of_others_and_configs_under_the_key_of_a_model(here):
-    inside = {k.replace(".", ".module."): v for k, v in LAYER.items()}
+    inside = {k.replace(".", "._orig_mod."): v for k, v in LAYER.items()}
     for state in (
         {"model": {"name": "a"}, "state_dict": LAYER},
-        {"model": {"state_dict": inside}},
+        {"model": inside},
     ):
         torch.save(state, "some.pt")
         model = load(**{**DOCUMENT, "model_path": "some.pt"})
@@ -186,6 +186,7 @@ class Danger:
         return print, ("code of the file ran",)
 
 
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 def test_a_pickled_checkpoint_is_refused_and_not_run(here, capsys):
     torch.save({"layer.weight": Danger()}, "danger.pth")
     with open("danger.pkl", "wb") as file:
@@ -202,24 +203,19 @@ def test_a_pickled_checkpoint_is_refused_and_not_run(here, capsys):
 
 
 LAYER = {"layer.weight": torch.ones(2, 3), "layer.bias": torch.ones(2)}
-ONE = {"a": torch.ones(1)}
 
 
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ({"layer.weight": torch.ones(2, 3)}, "lacks layer.bias"),
-        ({**LAYER, "other": torch.ones(1)}, "has other beside"),
+        ({"layer.weight": torch.ones(2, 3)}, r"Missing key.*layer\.bias"),
+        ({**LAYER, "other": torch.ones(1)}, "Unexpected key.*other"),
         (
             {**LAYER, "layer.bias": torch.ones(3)},
-            r"layer.bias as \[3\], the model as \[2\]",
+            r"layer\.bias: .*\[3\].*model is .*\[2\]",
         ),
-        ({"layer.weight": 3}, "something other than tensors"),
-        ({"net": LAYER}, r"\(net\), and has such under none"),
-        (
-            {"model": ONE, "state_dict": ONE},
-            "under several of the keys state_dict, model_state_dict, model",
-        ),
+        ({"layer.weight": 3}, "tensors by name neither"),
+        ({"net": LAYER}, "neither at once nor under state_dict, model_state_dict"),
     ],
 )
 def test_weights_that_do_not_fit_are_named(here, state, message):
@@ -251,7 +247,7 @@ def test_damaged_and_missing_files_are_named(here):
             (here / name).write_bytes(content)
             with pytest.raises(CheckpointError, match=name):
                 load(**{**DOCUMENT, "model_path": name})
-    with pytest.raises(FileNotFoundError, match=r"'gone\.pth': no such file"):
+    with pytest.raises(FileNotFoundError, match=r"gone\.pth: no such file"):
         load(**{**DOCUMENT, "model_path": "gone.pth"})
 
 

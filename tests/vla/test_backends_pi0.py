@@ -71,7 +71,7 @@ def test_gradients_reach_the_expert_through_all_steps(folder):
     model = load(folder, freeze_vision=True).train()
     output = model.evaluate(seen(), torch.ones(3, 2, 2))
     (output.log_prob.mean() + output.value.mean()).backward()
-    network = model.backbone.network
+    network = model.backbone
     assert network.model.dit.layers[0].mlp.up_proj.weight.grad.abs().sum() > 0
     assert network.action_out_proj.weight.grad.abs().sum() > 0
     assert all(p.grad is None for p in network.model.vlm.vision_tower.parameters())
@@ -99,7 +99,7 @@ def test_units_come_from_its_processor(folder, tmp_path):
 
 def test_what_does_not_fit_is_said(folder, tmp_path):
     with pytest.raises(ValueError, match="makes numbers: take a model with tokens"):
-        load(folder, acted=Discrete(3), action_head="bins")
+        load_vla_model(VLAConfig(model_path=str(folder)), OBSERVED, Discrete(3))
     wide = Box(-1, 1, (2, 7))
     with pytest.raises(ValueError, match="chunks of 4 actions of 6 numbers"):
         load(folder, acted=wide).act(seen())

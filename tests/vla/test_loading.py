@@ -12,7 +12,7 @@ from yieldrl.algorithms import ppo
 from yieldrl.core import CheckpointError
 from yieldrl.vla import VLAConfig, load_vla_model
 from yieldrl.vla.config import vla_config_of
-from yieldrl.vla.weights import distinct, load_strictly
+from yieldrl.vla.files import load_strictly
 
 SIZES = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}
 
@@ -43,7 +43,7 @@ def test_a_tiny_model_takes_the_weights_of_another(tmp_path, suffix):
     if suffix == ".pt":
         torch.save(model.state_dict(), path)
     else:
-        save_file(distinct(model.state_dict(keep_vars=True)), path)
+        save_file(model.state_dict(), path)
     loaded = load(backend="tiny", model_path=str(path), lora_rank=2)
     assert torch.equal(loaded.get_value(seen()), model.get_value(seen()))
 
@@ -59,7 +59,7 @@ def test_weights_that_are_apart_are_not_loaded_into_a_model_that_ties_them():
     """The head's would be dropped without a word."""
     model, own = Tied(), torch.ones(5, 4)
     apart = {"embed.weight": own, "head.weight": 2 * own}
-    with pytest.raises(CheckpointError, match=r"has head\.weight apart from embed"):
+    with pytest.raises(CheckpointError, match=r"has embed\.weight apart from head"):
         load_strictly(model, apart, "a.pt")
     for state in ({"head.weight": own}, {"embed.weight": own, "head.weight": own}):
         load_strictly(model, state, "a.pt")
@@ -79,12 +79,6 @@ def test_a_repository_is_downloaded_without_what_runs(tmp_path, monkeypatch):
         load(model_path="someone/something", model_config={})
     patterns = ["*.json", "*.safetensors", "*--*_checkpoint.pt"]
     assert asked == [("someone/something", patterns)]
-
-
-def test_a_device_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="not usable on this machine"):
-        load(device_map="cuda:99")
-    assert load(device_map="cpu").value_head.query.device.type == "cpu"
 
 
 def test_bfloat16_is_for_the_backbone_alone():
@@ -129,7 +123,8 @@ def test_what_auto_stands_for():
     assert VLAConfig().kind == "tiny"
     assert VLAConfig(model_path="a").kind == "transformers"
     assert VLAConfig(model_path="a", model_class="b.C").kind == "class"
-    assert VLAConfig(model_path="a", backend="lerobot").kind == "lerobot"
+    config = VLAConfig(model_path="a", model_class="b.C", backend="lerobot")
+    assert config.kind == "lerobot"
 
 
 class TestOfBlocks:

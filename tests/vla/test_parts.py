@@ -1,6 +1,7 @@
 """Parts of models: attention pools, crops, layouts of actions, bins, sampling."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,9 +14,8 @@ from tensordict import TensorDict
 from yieldrl.core import Utf8Text
 from yieldrl.vla import ActionBins, AttentionPool, VLAPolicy, action_layout
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.crops import centre_cropped
-from yieldrl.vla.observations import ObservationReader
-from yieldrl.vla.sampling import TopK, drawn_from
+from yieldrl.vla.heads import BinsHead, TopK
+from yieldrl.vla.observations import ObservationReader, centre_cropped
 
 
 def pool(width=8):
@@ -167,7 +167,7 @@ def test_they_are_the_last_entries_of_the_vocabulary(descending):
 def test_none_at_all_is_refused():
     with pytest.raises(ValueError, match="count = 0"):
         ActionBins(0)
-    with pytest.raises(ValueError, match="at least 2 edges"):
+    with pytest.raises(ValueError, match="needs at least 2"):
         ActionBins(1, edges=True)
 
 
@@ -197,14 +197,16 @@ LOGITS = torch.tensor([0.0, 3.0, 1.0, 2.0])
 
 
 def test_temperature_divides_the_logits():
-    policy = drawn_from(2.0, None)(torch.tensor([[0.0, 2.0 * math.log(3)]]))
+    head = BinsHead(action_layout(Discrete(2)), ActionBins(2), 2, temperature=2.0)
+    backbone = SimpleNamespace(logits=lambda hidden: hidden)
+    policy = head.policy(backbone, torch.tensor([[0.0, 2.0 * math.log(3)]]))
     assert policy.log_prob(torch.tensor([1])).exp().item() == pytest.approx(0.75)
     entropy = -0.75 * math.log(0.75) - 0.25 * math.log(0.25)
     assert policy.entropy().item() == pytest.approx(entropy)
 
 
 def test_others_than_the_most_likely_are_never_drawn():
-    policy = drawn_from(1.0, 2)(LOGITS.expand(4000, 4))
+    policy = TopK(LOGITS.expand(4000, 4), k=2)
     generator = torch.Generator().manual_seed(0)
     drawn = policy.sample(generator).bincount(minlength=4) / 4000
     p = 1 / (1 + math.exp(-1.0))

@@ -13,8 +13,6 @@ from yieldrl.vla.files import require
 class DecoderBackbone(nn.Module):
     """Base of backbones around a language model of transformers; see `Backbone`."""
 
-    recomputes = False
-
     @property
     @abstractmethod
     def causal_model(self) -> Any:
@@ -56,7 +54,7 @@ class DecoderBackbone(nn.Module):
 
     def new_cache(self) -> Any:
         """A cache for keys and values; None while layers are recomputed."""
-        if self.training and self.recomputes:
+        if self.training and self.causal_model.is_activation_checkpointing:
             return None
         return require("transformers").DynamicCache()
 
@@ -68,11 +66,7 @@ class DecoderBackbone(nn.Module):
 
     def enable_gradient_checkpointing(self) -> None:
         """Recompute hidden states for gradients, layer by layer, while training."""
-        network = self.causal_model
-        # The name of the method has changed within version 5.
-        enable = getattr(network, "activation_checkpointing_enable", None)
-        (enable or network.gradient_checkpointing_enable)()
-        self.recomputes = True
+        self.causal_model.activation_checkpointing_enable()
 
 
 class Trunk(DecoderBackbone):

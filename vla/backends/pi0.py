@@ -1,6 +1,6 @@
 """PI0: a vision-language model with an expert that denoises chunks of actions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,12 @@ from gymnasium.spaces import Dict
 from torch import Tensor, nn
 from torch.nn import functional
 
-from yieldrl.vla.backends import check_options
-from yieldrl.vla.backends.cameras import camera_images
-from yieldrl.vla.backends.chunk import ChunkVLA, Look
+from yieldrl.vla.backends.transformers_policy import pretrained
+from yieldrl.vla.backends.vision import camera_images
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.files import read_json, require
+from yieldrl.vla.files import check_options, read_json, require
 from yieldrl.vla.heads import AttentionPool
+from yieldrl.vla.model import ChunkVLA, Look
 from yieldrl.vla.tokenizer import SentenceTokenizer
 
 
@@ -26,7 +26,8 @@ class Pi0VLA(ChunkVLA):
     Black et al. 2024, "pi_0", arXiv:2410.24164, section IV. Differs from the paper: it
     denoises from zero, not from random noise, so that the chunk is a function of the
     observations; exploration is a Gaussian around it, whose densities policy gradients
-    need. Gradients pass all denoising steps. The backbone is transformers'
+    need. Gradients pass all denoising steps, whose keys and values cannot be computed
+    anew (`gradient_checkpointing`). The backbone is transformers'
     `PI0ForConditionalGeneration`, the config's `model_config` may say
     `num_inference_steps`.
     """
@@ -40,30 +41,29 @@ class Pi0VLA(ChunkVLA):
         config: VLAConfig,
     ) -> None:
         super().__init__(observation_space, action_space, config)
-        sizes: Any = backbone.config
-        self.backbone: Any = _Pi0(backbone)
+        self.backbone: Any = backbone
         self.tokenizer = tokenizer
-        name = "num_inference_steps"
-        check_options(config.model_config, [name], "PI0")
-        self.steps = config.model_config.get(name, sizes.num_inference_steps)
+        self.sizes: Any = backbone.config
+        check_options(config.model_config, ["num_inference_steps"], "PI0")
+        steps = config.model_config.get("num_inference_steps")
+        self.steps = steps or self.sizes.num_inference_steps
         proprio = self.proprio_statistics
-        if proprio is not None and len(proprio.low) > sizes.max_state_dim:
+        if proprio is not None and len(proprio.low) > self.sizes.max_state_dim:
             raise ValueError(
                 f"proprio has {len(proprio.low)} numbers, and the network takes at most"
-                f" {sizes.max_state_dim}: leave some out"
+                f" {self.sizes.max_state_dim}: leave some out"
             )
-        self.value_head = AttentionPool(sizes.vlm_config.text_config.hidden_size)
+        self.value_head = AttentionPool(self.sizes.vlm_config.text_config.hidden_size)
 
     def look(self, observations: Any) -> Look:
-        network = self.backbone.network
         prompt, mask = self._prompt(observations)
         state = self._state(observations, prompt)
         value, cache = self._read(prompt, mask, use_cache=True)
-        sizes = network.config
-        chunk = state.new_zeros(len(state), sizes.chunk_size, sizes.max_action_dim)
+        shape = self.sizes.chunk_size, self.sizes.max_action_dim
+        chunk = state.new_zeros(len(state), *shape)
         for i in range(self.steps):
             time = torch.full((len(state),), 1 - i / self.steps, device=state.device)
-            velocity = network(
+            velocity = self.backbone(
                 state=state,
                 noise=chunk,
                 timestep=time,
@@ -79,11 +79,15 @@ class Pi0VLA(ChunkVLA):
         value, _ = self._read(*self._prompt(observations), use_cache=False)
         return value.unsqueeze(-1)
 
+    def vision_parameters(self) -> Iterable[nn.Parameter]:
+        """The parameters of the vision encoder."""
+        return self.backbone.model.vlm.vision_tower.parameters()
+
     def _read(
         self, prompt: Tensor, mask: Tensor, *, use_cache: bool
     ) -> tuple[Tensor, Any]:
         """The value `[B]` of a prompt, and its keys and values."""
-        seen = self.backbone.network.model.vlm(
+        seen = self.backbone.model.vlm(
             inputs_embeds=prompt,
             attention_mask=mask,
             position_ids=mask.cumsum(-1) - 1,
@@ -91,51 +95,30 @@ class Pi0VLA(ChunkVLA):
             use_cache=use_cache,
         )
         value = self.value_head(seen.last_hidden_state.float(), mask.bool())
-        return value, seen.past_key_values
+        return value, seen.cache
 
     def _prompt(self, observations: Any) -> tuple[Tensor, Tensor]:
         """Patches of all cameras, then the sentence: `[B, S, W]`, `[B, S]` int64."""
-        model = self.backbone.network.model
-        sizes = model.config.vlm_config
-        side = sizes.vision_config.image_size
-        cameras = [2 * one - 1 for one in camera_images(observations, side)]
-        pixels = torch.stack(cameras, dim=1).to(self.backbone.dtype)
-        patches = (side // sizes.vision_config.patch_size) ** 2
+        vision = self.sizes.vlm_config.vision_config
+        images = camera_images(observations, vision.image_size)
+        pixels = torch.stack([2 * one - 1 for one in images], dim=1)
         ids, shown = self.tokenizer(observations["language"])
-        image = ids.new_full((len(ids), len(cameras) * patches), sizes.image_token_id)
-        ids = torch.cat([image, ids], dim=1)
+        count = len(images) * (vision.image_size // vision.patch_size) ** 2
+        token = self.sizes.vlm_config.image_token_id
+        image = ids.new_full((len(ids), count), token)
         present = torch.ones(pixels.shape[:2], dtype=torch.bool, device=ids.device)
-        prompt = model.embed_prefix(ids, pixels, present)
+        prompt = self.backbone.model.embed_prefix(
+            torch.cat([image, ids], dim=1), pixels.to(self.backbone.dtype), present
+        )
         return prompt, torch.cat([torch.ones_like(image), shown.long()], dim=1)
 
     def _state(self, observations: Any, like: Tensor) -> Tensor:
         """Proprioception `[B, max_state_dim]`, with zeros after it."""
-        most = self.backbone.network.config.max_state_dim
+        most = self.sizes.max_state_dim
         if self.proprio_statistics is None:
             return like.new_zeros(len(like), most)
         state = self.proprio_statistics.normalize(observations["proprio"])
         return functional.pad(state.to(like.dtype), (0, most - state.shape[-1]))
-
-
-class _Pi0(nn.Module):
-    """transformers' network, with the names by which adapters find its parts."""
-
-    def __init__(self, network: nn.Module) -> None:
-        super().__init__()
-        self.network: Any = network
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.network.dtype
-
-    def vision_parameters(self) -> Iterable[nn.Parameter]:
-        return self.network.model.vlm.vision_tower.parameters()
-
-    def enable_gradient_checkpointing(self) -> None:
-        raise ValueError(
-            "gradient_checkpointing: PI0 keeps keys and values from step to step, which"
-            " computing anew would lose; choose gradient_checkpointing=False"
-        )
 
 
 def load_pi0(
@@ -143,33 +126,24 @@ def load_pi0(
     observation_space: Dict,
     action_space: gymnasium.Space[Any],
     config: VLAConfig,
-    device: str,
 ) -> Pi0VLA:
-    """PI0 from a folder that `save_pretrained` wrote, with the processor beside it."""
-    from yieldrl.vla.backends.transformers_policy import pretrained
+    """PI0 from a folder that `save_pretrained` wrote, with the processor beside it.
 
+    The means and standard deviations of its data map to 0 and +-1.
+    """
     network_class = require("transformers").PI0ForConditionalGeneration
-    network = pretrained(network_class, folder, config.dtype, device)
+    network = pretrained(network_class, folder, config.dtype)
     tokenizer = SentenceTokenizer.from_file(
         folder / "tokenizer.json",
         first=network.config.vlm_config.text_config.bos_token_id,
         template="{}\n",
     )
     model = Pi0VLA(network, tokenizer, observation_space, action_space, config)
-    processor = read_json(folder / "processor_config.json", optional=True)
-    _take_statistics(model, processor)
-    return model.to(device)
-
-
-def _take_statistics(model: Pi0VLA, processor: Mapping[str, Any]) -> None:
-    """Load means and standard deviations of the data, which map to 0 and +-1."""
-    for name, statistics in (
-        ("actions", model.action_statistics),
-        ("state", model.proprio_statistics),
-    ):
-        mean, std = processor.get(f"{name}_mean"), processor.get(f"{name}_std")
-        if statistics is None or mean is None or std is None:
-            continue
-        size = len(statistics.low)
-        center, half = np.asarray(mean)[:size], np.asarray(std)[:size]
-        statistics.set_range(center - half, center + half)
+    own = read_json(folder / "processor_config.json", optional=True)
+    pairs = ("actions", model.head.statistics), ("state", model.proprio_statistics)
+    for name, statistics in pairs:
+        if statistics is not None and {f"{name}_mean", f"{name}_std"} <= own.keys():
+            size = len(statistics.low)
+            mean, std = (np.asarray(own[f"{name}_{x}"])[:size] for x in ("mean", "std"))
+            statistics.set_range(mean - std, mean + std)
+    return model

@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from yieldrl.vla.backends.cameras import has_images
 from yieldrl.vla.backends.decoder import DecoderBackbone
-from yieldrl.vla.backends.vision import FusedVision, gelu_mlp
+from yieldrl.vla.backends.vision import FusedVision, gelu_mlp, has_images
 from yieldrl.vla.tokenizer import SentenceTokenizer
 
 
@@ -52,9 +51,10 @@ class PrismaticBackbone(DecoderBackbone):
     def decoder(self) -> Any:
         return self.language_model.model
 
-    def add_proprio(self, size: int) -> None:
-        """Add a new projector for proprioception of `size` numbers."""
+    def add_proprio(self, size: int) -> nn.Module:
+        """Add a new projector for proprioception of `size` numbers, and return it."""
         self.proprio_projector = gelu_mlp(size, self.width, self.width)
+        return self.proprio_projector
 
     def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
         return self.embed_parts(observations)[:2]

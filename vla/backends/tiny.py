@@ -1,12 +1,10 @@
 """A whole vision-language model with random weights, for tests and the course."""
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Mapping
+import math
 from typing import Annotated, Any
 
-import numpy as np
+import gymnasium
 import torch
 from gymnasium.spaces import Box, Dict
 from pydantic import Field
@@ -15,9 +13,10 @@ from torch import nn
 
 from yieldrl.core.checked import Checked
 from yieldrl.core.fields import MAX_WIDTH
-from yieldrl.vla.backends import check_options
+from yieldrl.vla.actions import action_layout
 from yieldrl.vla.backends.prismatic import PrismaticBackbone
 from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
+from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import require
 from yieldrl.vla.tokenizer import WORDS, tiny_tokenizer
 
@@ -36,38 +35,32 @@ class TinyConfig(Checked):
     vision_width: Size = 32  # of each of the two encoders
     vision_layers: Size = 1
     vision_heads: Size = 2
-    registers: Annotated[int, Field(ge=0, le=MAX_WIDTH)] = 0  # of DINOv2
     image_size: Size | None = None  # by default that of the observations
     patch_size: Size | None = None  # by default at most 5 patches along a side
     patch_contrast: Annotated[float, Field(gt=0, le=100)] | None = None
     words: tuple[str, ...] | list[str] = WORDS  # each is one token
 
     def __post_init__(self) -> None:
-        for whole, part in (("width", "heads"), ("vision_width", "vision_heads")):
-            if getattr(self, whole) % getattr(self, part):
-                raise ValueError(
-                    f"model_config: {whole} = {getattr(self, whole)} is no multiple of"
-                    f" {part} = {getattr(self, part)}"
-                )
-
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> TinyConfig:
-        """The sizes that `model_config` names."""
-        names = [field.name for field in dataclasses.fields(cls)]
-        check_options(values, names, "the tiny model")
-        return cls(**values)
+        if self.width % self.heads:
+            raise self.error("heads", f"choose one that divides {self.width}")
+        if self.vision_width % self.vision_heads:
+            remedy = f"choose one that divides {self.vision_width}"
+            raise self.error("vision_heads", remedy)
 
 
 def tiny_backbone(
-    sizes: TinyConfig, observation_space: Dict, *, action_entries: int
+    config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]
 ) -> PrismaticBackbone:
     """SigLIP, DINOv2, a projector and Llama, drawn from PyTorch's global generator.
 
-    The last `action_entries` of the vocabulary become actions.
+    The last entries of the vocabulary become actions. ValueError if `model_config` has
+    other options or sizes than `TinyConfig`.
     """
+    sizes = TinyConfig.from_dict(dict(config.model_config))
     tokenizer = tiny_tokenizer(sizes.words)
-    vocab_size = tokenizer.vocab_size + action_entries
-    side, patch = _image_sizes(sizes, observation_space)
+    counts = action_layout(acted, config.chunk_length).counts
+    vocab_size = tokenizer.vocab_size + max(counts or (config.action_bins,))
+    side, patch = _image_sizes(sizes, observed)
     siglip = VisionConfig(
         image_size=side,
         patch_size=patch,
@@ -76,23 +69,17 @@ def tiny_backbone(
         heads=sizes.vision_heads,
         hidden=2 * sizes.vision_width,
     )
-    dinov2 = dataclasses.replace(
-        siglip,
-        class_token=True,
-        layer_scale=True,
-        registers=sizes.registers,
-        **IMAGENET,
-    )
-    vision = FusedVision(dinov2, siglip)
+    more = {"class_token": True, "layer_scale": True, **IMAGENET}
+    vision = FusedVision(dataclasses.replace(siglip, **more), siglip)
     if sizes.patch_contrast is not None:
         contrasting(vision, sizes.patch_contrast)
-    proprio = observation_space.spaces.get("proprio")
+    proprio = observed.spaces.get("proprio")
     return PrismaticBackbone(
         vision,
         _language_model(sizes, vocab_size),
         tokenizer,
         vocab_size=vocab_size,
-        proprio_size=0 if proprio is None else int(np.prod(proprio.shape or ())),
+        proprio_size=0 if proprio is None else math.prod(proprio.shape or ()),
     )
 
 
@@ -133,25 +120,19 @@ def _language_model(sizes: TinyConfig, vocab_size: int) -> Any:
     return model
 
 
-def _image_sizes(sizes: TinyConfig, observation_space: Dict) -> tuple[int, int]:
+def _image_sizes(sizes: TinyConfig, observed: Dict) -> tuple[int, int]:
     """Side of the images and of their patches, in pixels."""
-    side = sizes.image_size or _largest_side(observation_space)
-    if sizes.patch_size is not None:
-        patches = -(-side // sizes.patch_size)
-        return patches * sizes.patch_size, sizes.patch_size
-    fitting = (p for p in range(1, side + 1) if side % p == 0)
-    patch = next(p for p in fitting if side // p <= MOST_PATCHES)
-    if side // patch < MOST_PATCHES // 2:  # such as a prime: enlarge the images
-        patch = -(-side // MOST_PATCHES)
-        return MOST_PATCHES * patch, patch
-    return side, patch
-
-
-def _largest_side(observation_space: Dict) -> int:
-    """The largest side of images `[H, W, C]`; 1 if there is none."""
-    sides = [1]
-    for kind in ("rgb", "depth"):
-        child = observation_space.spaces.get(kind)
-        leaves = child.values() if isinstance(child, Dict) else [child]
-        sides += [max(leaf.shape[:2]) for leaf in leaves if isinstance(leaf, Box)]
-    return max(sides)
+    shown = [observed.spaces.get(kind) for kind in ("rgb", "depth")]
+    leaves = [
+        x for one in shown for x in (one.values() if isinstance(one, Dict) else [one])
+    ]
+    sides = [max(leaf.shape[:2]) for leaf in leaves if isinstance(leaf, Box)]
+    side = sizes.image_size or max(sides, default=1)
+    patch = sizes.patch_size
+    if patch is None:
+        fitting = (p for p in range(1, side + 1) if side % p == 0)
+        patch = next(p for p in fitting if side // p <= MOST_PATCHES)
+        if side // patch < MOST_PATCHES // 2:  # such as a prime: enlarge the images
+            patch = -(-side // MOST_PATCHES)
+            return MOST_PATCHES * patch, patch
+    return -(-side // patch) * patch, patch

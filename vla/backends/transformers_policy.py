@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from yieldrl.core import CheckpointError
 from yieldrl.core.text import listed
-from yieldrl.vla.backends.cameras import camera_images
 from yieldrl.vla.backends.decoder import DecoderBackbone
+from yieldrl.vla.backends.vision import camera_images
 from yieldrl.vla.files import read_json, require
 from yieldrl.vla.tokenizer import SentenceTokenizer
 
@@ -71,7 +71,7 @@ class NativeBackbone(DecoderBackbone):
         """Embeddings `[B, N, W]` of images `[B, 3, side, side]`, float32 in 0-1."""
         pixels = ((images - self.mean) / self.std).to(self.dtype)
         features = self.network.model.get_image_features(pixel_values=pixels)
-        features = getattr(features, "pooler_output", features)
+        features = features.pooler_output
         if isinstance(features, (tuple, list)):  # one tensor per image
             features = torch.stack(tuple(features))
         return features
@@ -83,43 +83,36 @@ def is_native(model_type: str | None) -> bool:
     return model_type in auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 
 
-def load_native(folder: Path, dtype: str, device: str) -> NativeBackbone:
+def load_native(folder: Path, dtype: str) -> NativeBackbone:
     """A backbone of a folder that `save_pretrained` wrote, tokenizer included."""
     network_class = require("transformers").AutoModelForImageTextToText
-    network = pretrained(network_class, folder, dtype, device)
+    network = pretrained(network_class, folder, dtype)
     first = network.config.text_config.bos_token_id
     path = folder / "tokenizer.json"
     tokenizer = SentenceTokenizer.from_file(path, first=first)
-    return NativeBackbone(network, tokenizer, _pixels(folder))
+    pixels = read_json(folder / "preprocessor_config.json", optional=True)
+    pixels = pixels or read_json(folder / "processor_config.json", optional=True)
+    pixels = pixels.get("image_processor", pixels)
+    return NativeBackbone(network, tokenizer, pixels)
 
 
-def _pixels(folder: Path) -> dict[str, Any]:
-    """Pixel mean and std of a folder's image processor; empty if unknown."""
-    first, second = "preprocessor_config.json", "processor_config.json"
-    values = read_json(folder / first, optional=True) or read_json(
-        folder / second, optional=True
-    )
-    return values.get("image_processor", values)
-
-
-def pretrained(network_class: Any, folder: Path, dtype: str, device: str) -> Any:
+def pretrained(network_class: Any, folder: Path, dtype: str) -> Any:
     """A network of transformers from a folder, from safetensors alone."""
     if not any(folder.glob("*.safetensors")):
         raise FileNotFoundError(
             f"{folder}: no *.safetensors there (pickled weights are never loaded):"
             " save the model with save_pretrained"
         )
-    unreadable = require("safetensors").SafetensorError
+    damaged = require("safetensors").SafetensorError
     try:
         network, found = network_class.from_pretrained(
             folder,
             dtype=getattr(torch, dtype),
-            device_map=device,
             use_safetensors=True,
             local_files_only=True,
             output_loading_info=True,
         )
-    except (OSError, RuntimeError, ValueError, unreadable) as reason:
+    except (OSError, RuntimeError, ValueError, damaged) as reason:
         raise CheckpointError(
             f"{folder}: not loaded ({str(reason).splitlines()[0]}): take a folder that"
             " save_pretrained wrote"
