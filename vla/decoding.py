@@ -38,35 +38,25 @@ class Prompt(NamedTuple):
         )
 
 
-class Decoded(NamedTuple):
-    """Tokens with their log-probabilities and entropies.
-
-    Attributes:
-        tokens: `[B, K]`.
-        log_prob: Of each, `[B, K]` float32.
-        entropy: Of each one's distribution, `[B, K]` float32.
-        hidden: Hidden states of the prompt, `[B, S, W]`.
-    """
-
-    tokens: Tensor
-    log_prob: Tensor
-    entropy: Tensor
-    hidden: Tensor
+Decoded = tuple[Tensor, Tensor, Tensor, Tensor]
+"""Tokens, their log-probabilities and the entropies of their distributions, `[B, K]`
+each; and hidden states of the prompt, `[B, S, W]`."""
 
 
 class Decoding(nn.Module, ABC):
-    """A method to decode tokens from a prompt."""
+    """A method to decode tokens from a prompt, by a backbone and an action head."""
 
     @abstractmethod
-    def forward(
-        self,
-        backbone: Backbone,
-        head: ActionHead,
-        prompt: Prompt,
-        choose: Choose,
-        tokens: Tensor | None = None,
+    def act(
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt, choose: Choose
     ) -> Decoded:
-        """Evaluate given tokens `[B, K]`, or those that `choose` chooses."""
+        """Choose tokens."""
+
+    @abstractmethod
+    def evaluate(
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt, tokens: Tensor
+    ) -> Decoded:
+        """Evaluate given tokens `[B, K]`."""
 
     def prompt_hidden(self, backbone: Backbone, prompt: Prompt) -> Tensor:
         """Hidden states of the prompt, `[B, S, W]`, equal to those of decoding."""
@@ -82,44 +72,37 @@ class AutoregressiveDecoding(Decoding):
     of its distribution after the tokens before it.
     """
 
-    def forward(
-        self,
-        backbone: Any,
-        head: Any,
-        prompt: Prompt,
-        choose: Choose,
-        tokens: Tensor | None = None,
+    def act(self, backbone: Any, head: Any, prompt: Prompt, choose: Choose) -> Decoded:
+        cache = backbone.new_cache() if hasattr(backbone, "new_cache") else None
+        options = {} if cache is None else {"cache": cache}
+        hidden = backbone.hidden(*prompt, bidirectional_from=None, **options)
+        state = last_shown(hidden, prompt.mask)
+        columns: list[tuple[Tensor, Tensor, Tensor]] = []
+        for i in range(head.layout.tokens):
+            if i > 0:
+                prompt = prompt.followed_by(head.embeddings(backbone, columns[-1][0]))
+                new = prompt.embeddings if cache is None else prompt.embeddings[:, -1:]
+                state = backbone.hidden(
+                    new, prompt.mask, bidirectional_from=None, **options
+                )[:, -1:]
+            policy = head.policy(backbone, state, first=i)
+            token = choose(policy)
+            columns.append((token, policy.log_prob(token), policy.entropy()))
+        tokens, log_prob, entropy = (
+            torch.cat(parts, dim=1) for parts in zip(*columns, strict=True)
+        )
+        return tokens, log_prob, entropy, hidden
+
+    def evaluate(
+        self, backbone: Any, head: Any, prompt: Prompt, tokens: Tensor
     ) -> Decoded:
-        if tokens is None:
-            return self._act(backbone, head, prompt, choose)
         length = prompt.mask.shape[1]
         whole = prompt.followed_by(head.embeddings(backbone, tokens[:, :-1]))
         hidden = backbone.hidden(*whole, bidirectional_from=None)
         said = hidden[:, :length]
         before = torch.cat([last_shown(said, prompt.mask), hidden[:, length:]], dim=1)
         policy = head.policy(backbone, before)
-        return Decoded(tokens, policy.log_prob(tokens), policy.entropy(), said)
-
-    def _act(self, backbone: Any, head: Any, prompt: Prompt, choose: Choose) -> Decoded:
-        cache = backbone.new_cache() if hasattr(backbone, "new_cache") else None
-        options: dict[str, Any] = {"bidirectional_from": None}
-        if cache is not None:
-            options["cache"] = cache
-        hidden = backbone.hidden(*prompt, **options)
-        state = last_shown(hidden, prompt.mask)
-        columns: list[tuple[Tensor, Tensor, Tensor]] = []
-        for i in range(head.layout.tokens):
-            policy = head.policy(backbone, state, first=i)
-            token = choose(policy)
-            columns.append((token, policy.log_prob(token), policy.entropy()))
-            if i + 1 < head.layout.tokens:
-                prompt = prompt.followed_by(head.embeddings(backbone, token))
-                new = prompt.embeddings if cache is None else prompt.embeddings[:, -1:]
-                state = backbone.hidden(new, prompt.mask, **options)[:, -1:]
-        tokens, log_prob, entropy = (
-            torch.cat(parts, dim=1) for parts in zip(*columns, strict=True)
-        )
-        return Decoded(tokens, log_prob, entropy, hidden)
+        return tokens, policy.log_prob(tokens), policy.entropy(), said
 
 
 class OnePassDecoding(Decoding):
@@ -131,17 +114,17 @@ class OnePassDecoding(Decoding):
     ) -> tuple[Distribution, Tensor]:
         """A distribution for all tokens, and the prompt's hidden states."""
 
-    def forward(
-        self,
-        backbone: Backbone,
-        head: ActionHead,
-        prompt: Prompt,
-        choose: Choose,
-        tokens: Tensor | None = None,
+    def act(
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt, choose: Choose
     ) -> Decoded:
         policy, hidden = self.policy(backbone, head, prompt)
-        tokens = choose(policy) if tokens is None else tokens
-        return Decoded(tokens, policy.log_prob(tokens), policy.entropy(), hidden)
+        tokens = choose(policy)
+        return tokens, policy.log_prob(tokens), policy.entropy(), hidden
+
+    def evaluate(
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt, tokens: Tensor
+    ) -> Decoded:
+        return self.act(backbone, head, prompt, lambda policy: tokens)
 
 
 class ParallelDecoding(OnePassDecoding):

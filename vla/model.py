@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import torch
 from gymnasium import Space
@@ -49,7 +49,7 @@ class OnePassModule(nn.Module, ABC):
         self.proprio_statistics = proprio_statistics(observation_space)
 
     @abstractmethod
-    def decode(
+    def decoded(
         self, observations: Any, choose: Choose, tokens: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Evaluate given tokens, or those that `choose` chooses.
@@ -72,12 +72,12 @@ class OnePassModule(nn.Module, ABC):
     ) -> VLAOutput:
         """Act: sample with `generator`, or take the most likely action."""
         choose = partial(_chosen, deterministic=deterministic, generator=generator)
-        return self._output(*self.decode(observations, choose))
+        return self._output(*self.decoded(observations, choose))
 
     def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
         """Evaluate given actions, chunks `[B, L, D]`."""
         tokens = self.head.tokens(actions)
-        output = self._output(*self.decode(observations, _chosen, tokens))
+        output = self._output(*self.decoded(observations, _chosen, tokens))
         return output._replace(action=actions)
 
     def forward(
@@ -192,12 +192,16 @@ class VLAModel(OnePassModule):
         values = layout.length if config.value_per == "action" else 1
         self.value_head = AttentionPool(backbone.width, values)
 
-    def decode(
+    def decoded(
         self, observations: Any, choose: Choose, tokens: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         prompt = self._prompt(observations)
-        decoded = self.decoding(self.backbone, self.head, prompt, choose, tokens)
-        return *decoded[:3], self.value_head(decoded.hidden, prompt.mask)
+        parts = self.backbone, self.head, prompt
+        if tokens is None:
+            tokens, log_prob, entropy, hidden = self.decoding.act(*parts, choose)
+        else:
+            _, log_prob, entropy, hidden = self.decoding.evaluate(*parts, tokens)
+        return tokens, log_prob, entropy, self.value_head(hidden, prompt.mask)
 
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`, from a pass over the prompt alone."""
@@ -217,13 +221,6 @@ class VLAModel(OnePassModule):
         if is_latent(observations):
             return Prompt(observations[PROMPT], observations["mask"])
         return Prompt(*self.backbone.embed(self.in_units(observations)))
-
-
-class Look(NamedTuple):
-    """The outputs of one pass of a network, float32."""
-
-    mean: Tensor  # chunks of normalised actions, [B, L, D]
-    value: Tensor  # of the states, [B]
 
 
 class ChunkVLA(OnePassModule):
@@ -248,10 +245,10 @@ class ChunkVLA(OnePassModule):
         self.head = GaussianHead(self.layout, nn.Identity(), statistics, std)
 
     @abstractmethod
-    def look(self, observations: Any) -> Look:
-        """The network's outputs for observations."""
+    def look(self, observations: Any) -> tuple[Tensor, Tensor]:
+        """Chunks of normalised actions, `[B, L, D]`, and values `[B]`, float32."""
 
-    def decode(
+    def decoded(
         self, observations: Any, choose: Choose, tokens: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         mean, value = self.look(observations)
@@ -261,7 +258,7 @@ class ChunkVLA(OnePassModule):
 
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`."""
-        return self.look(observations).value.unsqueeze(-1)
+        return self.look(observations)[1].unsqueeze(-1)
 
     def cut(self, chunk: Tensor) -> Tensor:
         """The part `[B, L, D]` of a network's chunk `[B, l, d]` that is executed."""

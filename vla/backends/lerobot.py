@@ -15,7 +15,7 @@ from yieldrl.networks import MLP, make_encoder
 from yieldrl.vla.backends.vision import has_images, unit_images
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import check_options
-from yieldrl.vla.model import ChunkVLA, Look
+from yieldrl.vla.model import ChunkVLA
 
 OPTIONS = ("frozen", "normalized")
 """Options in `model_config` for this backend."""
@@ -59,7 +59,7 @@ class LeRobotVLA(ChunkVLA):
         self.value_encoder = make_encoder(observation_space)
         self.value_head = MLP([self.value_encoder.size, 256, 1], last_gain=1.0)
 
-    def look(self, observations: Any) -> Look:
+    def look(self, observations: Any) -> tuple[Tensor, Tensor]:
         batch = self._batch(observations)
         # Under a `torch.no_grad` that may decorate it is the method itself.
         predict = inspect.unwrap(type(self.policy).predict_action_chunk)
@@ -76,7 +76,7 @@ class LeRobotVLA(ChunkVLA):
         mean = self.cut(chunk)
         if not self.normalized:
             mean = self.head.statistics.normalize(mean)
-        return Look(mean, self.get_value(observations).squeeze(-1))
+        return mean, self.get_value(observations).squeeze(-1)
 
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`, without a pass of the policy."""

@@ -16,7 +16,7 @@ from yieldrl.vla.backends.vision import camera_images
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import check_options, read_json, require
 from yieldrl.vla.heads import AttentionPool
-from yieldrl.vla.model import ChunkVLA, Look
+from yieldrl.vla.model import ChunkVLA
 from yieldrl.vla.tokenizer import SentenceTokenizer
 
 
@@ -55,7 +55,7 @@ class Pi0VLA(ChunkVLA):
             )
         self.value_head = AttentionPool(self.sizes.vlm_config.text_config.hidden_size)
 
-    def look(self, observations: Any) -> Look:
+    def look(self, observations: Any) -> tuple[Tensor, Tensor]:
         prompt, mask = self._prompt(observations)
         state = self._state(observations, prompt)
         value, cache = self._read(prompt, mask, use_cache=True)
@@ -72,7 +72,7 @@ class Pi0VLA(ChunkVLA):
             ).logits
             cache.crop(prompt.shape[1] - cache.get_seq_length())  # the prompt alone
             chunk = chunk - velocity / self.steps  # Euler, from time 1 to 0
-        return Look(self.cut(chunk), value)
+        return self.cut(chunk), value
 
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`, without denoising."""
