@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium import Space
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from gymnasium.vector import (
     AsyncVectorEnv,
@@ -83,7 +82,13 @@ class ActionChunks(BatchWrapper):
     ) -> None:
         super().__init__(envs)
         execute = length if execute is None else execute
-        _check_arguments(length, execute, gamma)
+        if not 1 <= execute <= length:
+            raise ValueError(
+                f"execute = {execute}: must be from 1 to length = {length}, the actions"
+                " that a chunk has"
+            )
+        if not 0 <= gamma <= 1:
+            raise ValueError(f"gamma = {gamma}: a discount lies in [0, 1]")
         if "discount" in getattr(envs, "recorded_info", ()):
             raise ValueError(
                 f"{envs} takes chunks already (it records a discount): give one"
@@ -97,7 +102,13 @@ class ActionChunks(BatchWrapper):
         self.each_reward = each_reward
         if each_reward:
             self.recorded_info = (*self.recorded_info, "rewards")
-        self.single_action_space = _chunk_of(envs.single_action_space, length)
+        space = envs.single_action_space
+        if not isinstance(space, Box | Discrete | MultiDiscrete):
+            raise TypeError(
+                f"the action space {space} makes no chunks: it must be Box, Discrete or"
+                " MultiDiscrete (of a MultiBinary, MultiDiscrete([2] * n) is the like)"
+            )
+        self.single_action_space = repeated_space(space, length)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         if "render_fps" in envs.metadata:  # a frame for each chunk
             fps = envs.metadata["render_fps"] / execute
@@ -231,28 +242,6 @@ def _zeros(one: np.ndarray | Tensor) -> np.ndarray | Tensor:
     if isinstance(one, Tensor):
         return torch.zeros_like(one)
     return np.full_like(one, None if one.dtype == object else 0)
-
-
-def _check_arguments(length: int, execute: int, gamma: float) -> None:
-    if length < 1:
-        raise ValueError(f"length = {length}: a chunk has at least one action")
-    if not 1 <= execute <= length:
-        raise ValueError(
-            f"execute = {execute}: must be from 1 to length = {length}, the actions"
-            " that a chunk has"
-        )
-    if not 0 <= gamma <= 1:
-        raise ValueError(f"gamma = {gamma}: a discount lies in [0, 1]")
-
-
-def _chunk_of(space: Space, length: int) -> Space:
-    """The space of `length` consecutive actions."""
-    if isinstance(space, Box | Discrete | MultiDiscrete):
-        return repeated_space(space, length)
-    raise TypeError(
-        f"the action space {space} makes no chunks: it must be Box, Discrete or"
-        " MultiDiscrete (of a MultiBinary, MultiDiscrete([2] * n) is the like)"
-    )
 
 
 def longest_episode(envs: Any) -> int | None:

@@ -77,10 +77,7 @@ class HiddenParameters(BatchWrapper):
                 " yieldrl/CartPole-v1"
             )
         self.world, self.side, self.names = world, side, tuple(ranges)
-        training = _intervals("ranges", ranges)
-        apart = _intervals("held_out", held_out or {})
-        _check_names(world, training)
-        _check_sides(training, apart, side)
+        training, apart = _checked(world, ranges, held_out or {}, side)
         self.set_observation_space(
             _with_privileged(envs.single_observation_space, len(self.names))
         )
@@ -145,6 +142,7 @@ class HiddenParameters(BatchWrapper):
         return {**entries, "privileged": privileged}
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
+        """A drawn value, or an attribute of the world, for each environment."""
         if name in self.names:
             return tuple(self.parameters[self.names.index(name)].tolist())
         return self.world.get_attr(name)
@@ -170,18 +168,15 @@ class Draws:
     def __init__(self, rows: Sequence[Intervals], world: TorchVectorEnv) -> None:
         like = {"dtype": world.dtype, "device": world.device}
         self.noise = NoiseSource(len(rows), world.num_envs, **like)
-        most = max(map(len, rows))
-        bounds, total = [], []
-        for row in rows:
-            widths = [high - low for low, high in row]
-            starts = itertools.accumulate(widths[:-1], initial=0.0)
-            padding = [(0.0, 0.0, float("inf"))] * (most - len(row))
-            joined = zip(row, starts, strict=True)
-            bounds.append([*((*ends, start) for ends, start in joined), *padding])
-            total.append([sum(widths)])
         # Low and high ends, and the cumulative width before each, [P, K] each.
-        self._bounds = torch.tensor(bounds, **like).unbind(-1)
-        self._total = torch.tensor(total, **like)  # [P, 1]
+        bounds = np.zeros((3, len(rows), max(map(len, rows))))
+        bounds[2], totals = np.inf, np.zeros((len(rows), 1))
+        for i, row in enumerate(rows):
+            low, high = np.transpose(row)
+            before = np.cumsum([0.0, *(high - low)])
+            bounds[:, i, : len(row)], totals[i] = (low, high, before[:-1]), before[-1]
+        self._bounds = torch.tensor(bounds, **like).unbind()
+        self._totals = torch.tensor(totals, **like)  # [P, 1]
 
     def __call__(self, count: int | None = None) -> Tensor:
         """Numbers `[P, count or N]`, a row for each name."""
@@ -195,7 +190,7 @@ class Draws:
 
     def placed(self, noise: Tensor) -> Tensor:
         """Map noise `[P, n]` in [0, 1) to the intervals, laid end to end."""
-        along = noise * self._total
+        along = noise * self._totals
         which = (along.unsqueeze(-1) >= self._bounds[2][:, None, 1:]).sum(-1)
         low, high, start = (bound.gather(1, which) for bound in self._bounds)
         return torch.minimum(low + (along - start), high)  # rounding must stay inside
@@ -210,32 +205,11 @@ def _other_seed(seed: Any) -> int | None:
     return int(words[0] >> np.uint64(1))
 
 
-def _intervals(what: str, ranges: Mapping[str, Any]) -> dict[str, Intervals]:
-    """Intervals by name, of each a pair of numbers or several pairs; ValueError names
-    the argument, `what`, if one is no interval or overlaps another."""
-    intervals = {}
-    for name, given in ranges.items():
-        ends = np.atleast_2d(np.asarray(given, dtype=np.float64))
-        if ends.shape[1:] != (2,) or not np.isfinite(ends).all():
-            raise ValueError(
-                f"{what}[{name!r}] = {given!r}: give finite numbers (low, high), or"
-                " several such pairs"
-            )
-        row = sorted((low, high) for low, high in ends.tolist())
-        if any(low > high for low, high in row):
-            raise ValueError(
-                f"{what}[{name!r}] = {given!r} is upside down: give (low, high)"
-            )
-        if any(start < end for (_, end), (start, _) in itertools.pairwise(row)):
-            raise ValueError(
-                f"{what}[{name!r}] = {given!r}: intervals overlap; make one of them"
-            )
-        intervals[name] = row
-    return intervals
-
-
-def _check_names(world: TorchVectorEnv, ranges: dict[str, Intervals]) -> None:
-    """Raise ValueError if there is no range, or the world lacks a parameter."""
+def _checked(
+    world: TorchVectorEnv, ranges: Any, held_out: Any, side: str
+) -> tuple[dict[str, Intervals], dict[str, Intervals]]:
+    """Intervals for training and those held out, by name; ValueError if one is none,
+    overlaps another, or is of something that the world does not have."""
     known, unknown = world.parameter_names, ranges.keys() - set(world.parameter_names)
     if unknown or not ranges:
         raise ValueError(
@@ -243,21 +217,16 @@ def _check_names(world: TorchVectorEnv, ranges: dict[str, Intervals]) -> None:
             f" {list(known)} (in a world of yours, floats made by self.parameter)."
             " Those that say where first states are would be drawn too late"
         )
-
-
-def _check_sides(
-    training: dict[str, Intervals], held_out: dict[str, Intervals], side: str
-) -> None:
-    """Raise ValueError if `side`, an interval or a name is invalid."""
     check_choice("side", side, ("training", "held_out"))
     if side == "held_out" and not held_out:
         raise ValueError("side = 'held_out': say which intervals are, in held_out=")
-    unknown = sorted(held_out.keys() - training.keys())
-    if unknown:
+    if unknown := sorted(held_out.keys() - ranges.keys()):
         raise ValueError(
-            f"held_out has {unknown}, ranges only {list(training)}: what is held out"
+            f"held_out has {unknown}, ranges only {list(ranges)}: what is held out"
             " lies outside of a training range, so name both"
         )
+    training = {name: _row(f"ranges[{name!r}]", x) for name, x in ranges.items()}
+    apart = {name: _row(f"held_out[{name!r}]", x) for name, x in held_out.items()}
     for name, row in training.items():
         if row[0][0] == row[-1][1]:
             raise ValueError(
@@ -266,13 +235,30 @@ def _check_sides(
             )
         if any(
             (low < top and bottom < high) or (low == high and bottom <= low <= top)
-            for low, high in held_out.get(name, [])
+            for low, high in apart.get(name, [])
             for bottom, top in row
         ):
             raise ValueError(
-                f"held_out[{name!r}] = {held_out[name]} overlaps the training range"
+                f"held_out[{name!r}] = {apart[name]} overlaps the training range"
                 f" {row}: what is held out must not be met in training"
             )
+    return training, apart
+
+
+def _row(name: str, given: Any) -> Intervals:
+    """The intervals of one parameter: one pair of numbers or several; or ValueError."""
+    ends = np.atleast_2d(np.asarray(given, dtype=np.float64))
+    if ends.shape[1:] != (2,) or not np.isfinite(ends).all():
+        raise ValueError(
+            f"{name} = {given!r}: give finite numbers (low, high), or several such"
+            " pairs"
+        )
+    row = sorted((low, high) for low, high in ends.tolist())
+    if any(low > high for low, high in row):
+        raise ValueError(f"{name} = {given!r} is upside down: give (low, high)")
+    if any(start < end for (_, end), (start, _) in itertools.pairwise(row)):
+        raise ValueError(f"{name} = {given!r}: intervals overlap; make one of them")
+    return row
 
 
 def _with_privileged(space: Any, size: int) -> Dict:
