@@ -10,11 +10,11 @@ from yieldrl.envs.make import make as make  # first, over the module of this nam
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 _WORLDS: dict[str, tuple[str, int | None, float | None]] = {
-    "CartPole": ("cartpole:CartPole", 500, 475.0),
-    "Pendulum": ("pendulum:Pendulum", 200, None),
-    "Acrobot": ("acrobot:Acrobot", 500, -100.0),
-    "MountainCar": ("mountain_car:MountainCar", 200, -110.0),
-    "MountainCarContinuous": ("mountain_car:MountainCarContinuous", 999, 90.0),
+    "CartPole": ("classic_control:CartPole", 500, 475.0),
+    "Pendulum": ("classic_control:Pendulum", 200, None),
+    "Acrobot": ("classic_control:Acrobot", 500, -100.0),
+    "MountainCar": ("classic_control:MountainCar", 200, -110.0),
+    "MountainCarContinuous": ("classic_control:MountainCarContinuous", 999, 90.0),
     "FrozenLake": ("tabular:FrozenLake", 100, 0.7),
     "FrozenLake8x8": ("tabular:FrozenLake", 200, 0.85),
     "CliffWalking": ("tabular:CliffWalking", None, None),

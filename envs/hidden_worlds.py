@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import torch
 
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.cartpole import CartPoleVectorEnv
-from yieldrl.envs.pendulum import PendulumVectorEnv
+from yieldrl.envs.classic_control import CartPoleVectorEnv, PendulumVectorEnv
 from yieldrl.envs.physics.robots import HalfCheetahVectorEnv, HopperVectorEnv
 from yieldrl.envs.single import single_of
 from yieldrl.envs.wrappers import HiddenParameters

@@ -63,7 +63,7 @@ def _alone(batch: Any) -> Any:
 def single(place: str) -> type[SingleEnv]:
     """The class of single environments of a batched one, at `module.Class` in `envs`.
 
-    >>> single("cartpole.CartPole")().reset(seed=0)[0].shape
+    >>> single("classic_control.CartPole")().reset(seed=0)[0].shape
     (4,)
     """
     module, _, name = place.rpartition(".")

@@ -197,14 +197,19 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     def draw(self, state: Any, index: int) -> np.ndarray:
         """Frame uint8 `[H, W, 3]` of environment `index`; `state` is an array. By
         default the one of `gymnasium_id`, with pygame."""
+        self.painter.state = state
+        return self.painter.render()
+
+    @property
+    def painter(self) -> Any:
+        """The environment `gymnasium_id`, which draws."""
         if self.gymnasium_id is None:
             raise NotImplementedError(f"{type(self)} lacks draw(state, index)")
         if self._painter is None:
             env: Any = gymnasium.make(self.gymnasium_id, render_mode="rgb_array")
             self._painter = env.unwrapped
             self._painter.last_u = None  # the pendulum would draw its torque
-        self._painter.state = state
-        return self._painter.render()
+        return self._painter
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: Any = None

@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from yieldrl.algorithms import ppo
-from yieldrl.envs.cartpole import CartPoleVectorEnv
+from yieldrl.envs.classic_control import CartPoleVectorEnv
 from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import Wrong, expect, expect_close
 from yieldrl.exercises.training import logged

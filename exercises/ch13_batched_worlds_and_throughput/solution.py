@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.envs.cartpole import CartPoleVectorEnv
+from yieldrl.envs.classic_control import CartPoleVectorEnv
 
 
 class Answer(NamedTuple):

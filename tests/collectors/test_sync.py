@@ -19,7 +19,7 @@ from yieldrl.collectors.expert import Expert
 from yieldrl.collectors.statistics import ArrayStatistics
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, make
-from yieldrl.envs.cartpole import CartPoleVectorEnv
+from yieldrl.envs.classic_control import CartPoleVectorEnv
 from yieldrl.functional import gae
 
 MODES = [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED]

@@ -17,10 +17,9 @@ from yieldrl.algorithms import (
     reinforce,
     sac,
 )
-from yieldrl.envs.cartpole import CartPoleVectorEnv
+from yieldrl.envs.classic_control import CartPoleVectorEnv, PendulumVectorEnv
 from yieldrl.envs.grid_world import GoToVectorEnv
 from yieldrl.envs.minatar import BreakoutVectorEnv
-from yieldrl.envs.pendulum import PendulumVectorEnv
 from yieldrl.envs.tabular import FrozenLakeVectorEnv
 from yieldrl.exports import JsonPolicy, describe
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from worlds import TorchSines, beside_gymnasiums
 
 import yieldrl.envs  # noqa: F401 (registers the environment)
-from yieldrl.envs.cartpole import CartPoleVectorEnv
+from yieldrl.envs.classic_control import CartPoleVectorEnv
 
 
 def scalar_step(env, state, action):
@@ -122,6 +122,7 @@ def test_without_velocities_two_numbers_are_left():
 
 
 def test_render():
+    pytest.importorskip("pygame", reason="pygame is not installed")
     length = torch.tensor([0.5, 1, 0.5])
     envs = CartPoleVectorEnv(3, render_mode="rgb_array", length=length)
     envs.reset(seed=0)

@@ -10,14 +10,14 @@ import torch
 from worlds import TorchSines
 
 import yieldrl.envs  # noqa: F401 (registers the environments)
-from yieldrl.envs.acrobot import AcrobotVectorEnv
 from yieldrl.envs.batched import Parameter
-from yieldrl.envs.cartpole import CartPoleVectorEnv
-from yieldrl.envs.mountain_car import (
+from yieldrl.envs.classic_control import (
+    AcrobotVectorEnv,
+    CartPoleVectorEnv,
     MountainCarContinuousVectorEnv,
     MountainCarVectorEnv,
+    PendulumVectorEnv,
 )
-from yieldrl.envs.pendulum import PendulumVectorEnv
 
 PI = math.pi
 ORIGINALS = {
@@ -221,7 +221,7 @@ def test_constants_per_environment_equal_separate_environments(world):
         assert not torch.equal(moved, expected)
 
 
-@pytest.mark.parametrize("world", [PendulumVectorEnv, MountainCarVectorEnv])
+@pytest.mark.parametrize("world", ORIGINALS)
 def test_render_is_gymnasiums(world):
     pytest.importorskip("pygame", reason="pygame is not installed")
     envs = world(2, render_mode="rgb_array")

@@ -14,8 +14,8 @@ from worlds import blind, goes_on_bitwise
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.core import Config
 from yieldrl.envs import HiddenParameters, TorchVectorEnv, check, make_eval
+from yieldrl.envs.classic_control import PendulumVectorEnv
 from yieldrl.envs.conformance import _NoWaiting
-from yieldrl.envs.pendulum import PendulumVectorEnv
 from yieldrl.envs.wrappers import FrameStack, TorchToNumpy
 from yieldrl.envs.wrappers.hidden import Draws
 

@@ -14,7 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 from yieldrl.core import Config
 from yieldrl.envs import SerialVectorEnv, make, make_eval
-from yieldrl.envs.cartpole import CartPoleVectorEnv
+from yieldrl.envs.classic_control import CartPoleVectorEnv
 
 SAME_STEP = AutoresetMode.SAME_STEP
 

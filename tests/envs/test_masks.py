@@ -10,7 +10,7 @@ from gymnasium.utils.env_checker import check_env
 
 from yieldrl.core import Config
 from yieldrl.envs import ActionMask, make, make_eval
-from yieldrl.envs.cartpole import CartPoleVectorEnv
+from yieldrl.envs.classic_control import CartPoleVectorEnv
 
 VECTOR = Box(-1, 1, (2,), np.float32)
 

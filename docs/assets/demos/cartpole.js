@@ -1,4 +1,4 @@
-// CartPole as envs/cartpole.py computes it, which is as Gymnasium's CartPole-v1 does.
+// CartPole as envs/classic_control.py computes it, which is as Gymnasium's CartPole-v1 does.
 
 export const title = "CartPole"
 export const actions = ["push left", "push right"]

@@ -1,4 +1,4 @@
-// Pendulum as envs/pendulum.py computes it, which is as Gymnasium's Pendulum-v1 does.
+// Pendulum as envs/classic_control.py computes it, which is as Gymnasium's Pendulum-v1 does.
 
 export const title = "Pendulum"
 export const actions = ["pull left", "pull right"]
