@@ -71,7 +71,7 @@ class StepReader:
         # A subclass that overrides `step` may reuse the memory of its results.
         is_ours = getattr(envs.step, "__module__", "").startswith("yieldrl.envs.")
         self.new_memory = is_ours and isinstance(envs, SerialVectorEnv | TorchVectorEnv)
-        self._overwrites = OverwriteDetector()
+        self._kept: list[tuple[np.ndarray, np.ndarray]] = []  # arrays and their copies
         self._same_step = self.mode is AutoresetMode.SAME_STEP
         self._next_step = self.mode is AutoresetMode.NEXT_STEP
         self._says_valid = "valid" in getattr(envs, "recorded_info", ())
@@ -93,8 +93,8 @@ class StepReader:
         `[N]`; None for nowhere. ValueError if an episode ended in SAME_STEP mode and
         `info` lacks its final observation. A GPU needs `final_obs` in every step.
         """
-        if self._overwrites.kept:
-            self._overwrites.check(self.envs)
+        if self._kept:
+            self._check_kept()
         next_obs, valid = obs, None
         if self._same_step:
             if self.new_memory:  # dense: has all rows if any episode ended
@@ -121,7 +121,8 @@ class StepReader:
             rows = [final[i] for i in np.flatnonzero(ended)]
             if any(row is None for row in rows):
                 raise self._lacking(info)
-            self._overwrites.keep(rows)
+            arrays = [x for x in leaves(rows) if isinstance(x, np.ndarray)]
+            self._kept = [(array, array.copy()) for array in arrays]
             try:
                 return with_rows(obs, rows, ended)
             except MisfitError as reason:
@@ -130,6 +131,20 @@ class StepReader:
                     " observations and its observation_space agree"
                 ) from None
         return replaced(obs, final, ended)
+
+    def _check_kept(self) -> None:
+        """Raise ValueError if final observations, which Gymnasium's `SyncVectorEnv`
+        does not copy, were overwritten by a later step."""
+        kept, self._kept = self._kept, []
+        for array, copy in kept:
+            if not np.array_equal(array, copy, equal_nan=array.dtype.kind == "f"):
+                raise ValueError(
+                    f"an environment of {self.envs} writes its observations into the"
+                    f" array that it returned as an episode's last one ({copy} became"
+                    f" {array}), and {type(self.envs.unwrapped).__name__} keeps no"
+                    " copy: let the environment return a copy (obs.copy()), or pass its"
+                    " class instead of the batch, whose own batch makes copies"
+                )
 
     def _lacking(self, info: Mapping[str, Any]) -> ValueError:
         return ValueError(
@@ -153,30 +168,3 @@ def final_info_entry(info: Mapping[str, Any], name: str) -> Any | None:
     if value is None:
         return final[name]
     return replaced(value, final[name], info["_final_info"] != 0)  # a bool mask
-
-
-class OverwriteDetector:
-    """Final observations that Gymnasium's `SyncVectorEnv` does not copy: an environment
-    that writes all observations into one array overwrites an episode's final
-    one."""
-
-    def __init__(self) -> None:
-        self.kept: list[tuple[np.ndarray, np.ndarray]] = []
-
-    def keep(self, observations: list[Any]) -> None:
-        """Store these observations, in place of earlier ones."""
-        arrays = [x for x in leaves(observations) if isinstance(x, np.ndarray)]
-        self.kept = [(array, array.copy()) for array in arrays]
-
-    def check(self, envs: Any) -> None:
-        """Raise ValueError if one of them was overwritten, and drop them."""
-        kept, self.kept = self.kept, []
-        for array, copy in kept:
-            if not np.array_equal(array, copy, equal_nan=array.dtype.kind == "f"):
-                raise ValueError(
-                    f"an environment of {envs} writes its observations into the array"
-                    f" that it returned as an episode's last one ({copy} became"
-                    f" {array}), and {type(envs.unwrapped).__name__} keeps no copy: let"
-                    " the environment return a copy (obs.copy()), or pass its class"
-                    " instead of the batch, whose own batch makes copies"
-                )

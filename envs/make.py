@@ -36,14 +36,6 @@ from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.envs.text import EncodeText, says_text
 from yieldrl.envs.wrappers import BatchWrapper
 
-_OF_ARGUMENTS = (
-    "unexpected keyword argument",
-    "multiple values for",
-    "__init__() missing",
-    "takes no arguments",
-)
-"""Python's messages for calls with wrong arguments."""
-
 
 def make(
     source: Any,
@@ -87,9 +79,8 @@ def make(
     try:
         envs = _Request(config, device, count, kwargs).build(source)
     except TypeError as reason:
-        message = str(reason)
-        of_arguments = any(words in message for words in _OF_ARGUMENTS)
-        if not of_arguments or message.startswith("wrappers: "):
+        message = str(reason)  # Python's own, of calls with wrong arguments
+        if "argument" not in message or message.startswith("wrappers: "):
             raise
         raise TypeError(
             f"env_kwargs = {config.env_kwargs} of {name_of(source)}: {reason}; give"

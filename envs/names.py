@@ -49,14 +49,17 @@ def find_function(field: str, name: str, called_with: str) -> Any:
 
     ValueError if there is none.
     """
+    remedy = f"name my_module:function, which is called with {called_with}"
+    return _imported(name, f"{field} = {name!r}: no such function", remedy)
+
+
+def _imported(name: str, wrong: str, remedy: str) -> Any:
+    """What is named `module:name`; ValueError, with the reason, if there is nothing."""
     module, _, attribute = name.partition(":")
     try:
         return import_named(module, attribute)
     except (AttributeError, ImportError, ValueError) as reason:
-        raise ValueError(
-            f"{field} = {name!r}: no such function ({reason}); name my_module:function,"
-            f" which is called with {called_with}"
-        ) from None
+        raise ValueError(f"{wrong} ({reason}); {remedy}") from None
 
 
 def find_spec(env_id: str) -> EnvSpec:
@@ -106,14 +109,8 @@ def find_wrappers(names: Sequence[str]) -> list[Wrap]:
 
 
 def _find_wrapper(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    try:
-        wrapper = import_named(module, attribute)
-    except (AttributeError, ImportError, ValueError) as reason:
-        raise ValueError(
-            f"wrappers: {name!r} names no wrapper ({reason}); name module:Class, for"
-            " example gymnasium.wrappers:FlattenObservation"
-        ) from None
+    remedy = "name module:Class, for example gymnasium.wrappers:FlattenObservation"
+    wrapper = _imported(name, f"wrappers: {name!r} names no wrapper", remedy)
     is_class = isinstance(wrapper, type)
     if is_class and issubclass(wrapper, VectorWrapper):
         raise ValueError(
