@@ -14,8 +14,8 @@ from yieldrl.collectors.distributed_statistics import make_statistics, mean_epis
 from yieldrl.collectors.protocols import Collector, check_parts
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.core import spaces
+from yieldrl.envs.arrays import tree_map
 from yieldrl.envs.autoreset import final_info_entry
-from yieldrl.envs.batched.tree import tree_map
 
 
 class SyncCollector(Collector):

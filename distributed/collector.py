@@ -12,8 +12,7 @@ from yieldrl.collectors.sync import collect
 from yieldrl.core import defer_keyboard_interrupt
 from yieldrl.distributed.segments import Segments, saved_segment
 from yieldrl.distributed.worker import Segment
-from yieldrl.envs.arrays import as_tensors
-from yieldrl.envs.batched.tree import tree_map
+from yieldrl.envs.arrays import as_tensors, tree_map
 
 
 class RayCollector(Collector):

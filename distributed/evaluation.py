@@ -17,7 +17,7 @@ from yieldrl.distributed.actors import ActorPool
 from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.recipes import AgentRecipe, pickled, wrapped
 from yieldrl.distributed.weights import Weights, learned
-from yieldrl.envs.batched.tree import tree_map
+from yieldrl.envs.arrays import tree_map
 from yieldrl.envs.make import most_eval_envs
 
 

@@ -14,7 +14,7 @@ from yieldrl.core.conversion import as_array
 from yieldrl.distributed.actors import ActorPool, Call
 from yieldrl.distributed.recipes import AlgorithmRecipe, pickled
 from yieldrl.distributed.weights import Weights, WeightStore, tensors_of
-from yieldrl.envs.batched.tree import tree_map
+from yieldrl.envs.arrays import tree_map
 
 
 class ImaginationRolloutActor:

@@ -14,7 +14,7 @@ from yieldrl.core import Config, Counters, seed_everything, spaces
 from yieldrl.core.conversion import as_array
 from yieldrl.distributed.cluster import import_ray
 from yieldrl.distributed.weights import StoredVersion, Weights
-from yieldrl.envs.batched.tree import tree_map
+from yieldrl.envs.arrays import tree_map
 
 BATCH_SECONDS = 0.01
 """Seconds that observations wait for those of other workers."""

@@ -15,8 +15,7 @@ from yieldrl.core.trees import map_tensors
 from yieldrl.distributed.actors import DeadWorkerError, WorkerError, answer_of
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.recipes import pickled
-from yieldrl.envs.arrays import as_tensors, copied
-from yieldrl.envs.batched.tree import tree_map
+from yieldrl.envs.arrays import as_tensors, copied, tree_map
 
 Write = tuple[str, tuple[Any, ...]]
 """The name of a method of the buffer, and its arguments."""

@@ -23,8 +23,7 @@ from yieldrl.distributed.actors import (
 from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.weights import WeightStore
 from yieldrl.distributed.worker import Segment
-from yieldrl.envs.arrays import as_tensors
-from yieldrl.envs.batched.tree import tree_map
+from yieldrl.envs.arrays import as_tensors, tree_map
 
 log = logging.getLogger("yieldrl.distributed")
 

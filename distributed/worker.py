@@ -18,7 +18,7 @@ from yieldrl.core.conversion import copied_array
 from yieldrl.distributed.inference import RemoteAgent
 from yieldrl.distributed.stats import OutcomeStepper
 from yieldrl.distributed.weights import StoredVersion
-from yieldrl.envs.batched.tree import tree_map
+from yieldrl.envs.arrays import tree_map
 
 
 @dataclass

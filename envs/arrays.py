@@ -1,6 +1,6 @@
-"""Helpers for batched observations: arrays or tensors `[N, ...]`, nested or not."""
+"""Batches of observations and states: arrays or tensors, nested in dicts or not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -140,3 +140,27 @@ def as_tensors(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return torch.from_numpy(np.require(value, requirements=("C", "W")))
     return value
+
+
+def tree_map(function: Callable[..., Any], *trees: Any) -> Any:
+    """Apply a function to tensors, or to those in dicts of the same structure."""
+    if isinstance(trees[0], Tensor):  # first, because the check for a Mapping is slow
+        return function(*trees)
+    if isinstance(trees[0], Mapping):
+        return {k: tree_map(function, *(tree[k] for tree in trees)) for k in trees[0]}
+    return None if trees[0] is None else function(*trees)
+
+
+def where(mask: Tensor, this: Any, other: Any) -> Any:
+    """Columns of `this`, `[..., N]`, where the mask `[N]` is True, else of `other`."""
+    return tree_map(lambda x, y: torch.where(mask, x, y), this, other)
+
+
+def clone(tree: Any) -> Any:
+    """Copies of the tensors, detached from the autograd graph."""
+    return tree_map(lambda x: x.detach().clone(), tree)
+
+
+def layout(tree: Any) -> Any:
+    """The dtype and shape of each tensor, to compare and to print."""
+    return tree_map(lambda x: f"{str(x.dtype)[6:]}{list(x.shape)}", tree)

@@ -10,9 +10,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.arrays import ResetResult, StepResult
+from yieldrl.envs.arrays import ResetResult, StepResult, tree_map
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.experts import expert_actions
 
 

@@ -18,10 +18,9 @@ from torch import Tensor
 from yieldrl.core.compiled import Compiled
 from yieldrl.core.device import usable_device
 from yieldrl.core.seeding import is_traced
-from yieldrl.envs.batched import checks
-from yieldrl.envs.batched.actions import ActionReader
-from yieldrl.envs.batched.noise import NoiseSource
-from yieldrl.envs.batched.tree import clone, last_axes, layout, tree_map, where
+from yieldrl.envs.arrays import clone, layout, leaves, tree_map, where
+from yieldrl.envs.batched import inputs
+from yieldrl.envs.batched.inputs import ActionReader, NoiseSource
 
 Parameter = Annotated[Any, "parameter"]
 """Type of a constant of a world's equations: a number, or one per world, `[N]`."""
@@ -122,7 +121,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.dtype, self.render_mode, self.compiles = dtype, render_mode, compile
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        checks.check_arguments(self)
+        inputs.check_arguments(self)
         # Copy: a space has a random generator, which instances must not share.
         self.single_action_space = copy.deepcopy(self.single_action_space)
         self.single_observation_space = copy.deepcopy(self.single_observation_space)
@@ -229,7 +228,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
             ValueError: If an argument is not as above, or if the subclass's functions
                 disagree with each other or with its spaces.
         """
-        mask, parameters = checks.reset_options(self, options)
+        mask, parameters = inputs.reset_options(self, options)
         noise = self._noise.pending  # not yet used by a step
         if seed is not None:
             noise = self._noise.seed(seed)
@@ -237,7 +236,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
             noise = self.draw_noise()
         fresh = self._first_states(noise, parameters)
         if self.state is None:
-            checks.check_functions(self, self._action_reader, fresh)
+            inputs.check_functions(self, self._action_reader, fresh)
         self._noise.pending = self.draw_noise() if self._takes_noise else None
         if mask is None:
             mask, self.state = torch.ones_like(self._ended), fresh
@@ -381,7 +380,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         noise = torch.zeros(self.noise_size, 1, dtype=self.dtype)
         try:
             with torch.no_grad():
-                return last_axes(self.initial_state(noise)) == {1}
+                states = leaves(self.initial_state(noise))
+                return all(x.shape[-1] == 1 for x in states)
         except (IndexError, RuntimeError, ValueError):  # shapes do not fit
             return False
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from yieldrl.envs.arrays import StepResult
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched.checks import check_choice
+from yieldrl.envs.batched.inputs import check_choice
 from yieldrl.envs.grid_world import objects
 from yieldrl.envs.grid_world.objects import KINDS, NAMEABLE, distinct
 from yieldrl.envs.grid_world.views import (

@@ -9,10 +9,9 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
-from yieldrl.envs.arrays import ResetResult, StepResult
+from yieldrl.envs.arrays import ResetResult, StepResult, where
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched.checks import check_counts
-from yieldrl.envs.batched.tree import where
+from yieldrl.envs.batched.inputs import check_counts
 from yieldrl.envs.physics import model as models
 from yieldrl.envs.physics.backend import Backend, State
 

@@ -18,9 +18,17 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.core import spaces
-from yieldrl.envs.arrays import ResetResult, StepResult, as_tensors, copied, replaced
+from yieldrl.envs.arrays import (
+    ResetResult,
+    StepResult,
+    as_tensors,
+    clone,
+    copied,
+    layout,
+    replaced,
+    tree_map,
+)
 from yieldrl.envs.autoreset import Step, StepReader
-from yieldrl.envs.batched.tree import clone, layout, tree_map
 
 
 class BatchWrapper(VectorWrapper):

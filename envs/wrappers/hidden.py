@@ -13,8 +13,7 @@ from torch import Tensor
 from yieldrl.envs.arrays import ResetResult, leaves
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched.checks import check_choice
-from yieldrl.envs.batched.noise import NoiseSource
+from yieldrl.envs.batched.inputs import NoiseSource, check_choice
 from yieldrl.envs.wrappers.base import BatchWrapper
 
 Intervals = list[tuple[float, float]]

@@ -19,10 +19,9 @@ from yieldrl.core.running_statistics import (
     standardize,
     update_moments,
 )
-from yieldrl.envs.arrays import replaced
+from yieldrl.envs.arrays import replaced, tree_map
 from yieldrl.envs.autoreset import Step
-from yieldrl.envs.batched.checks import check_choice
-from yieldrl.envs.batched.tree import tree_map
+from yieldrl.envs.batched.inputs import check_choice
 from yieldrl.envs.wrappers.base import BatchWrapper, repeated_space
 
 

@@ -15,9 +15,8 @@ from yieldrl.core.running_statistics import (
 )
 from yieldrl.core.text import encoded
 from yieldrl.envs.answers import SUCCESS
-from yieldrl.envs.arrays import as_tensors, copied, replaced
+from yieldrl.envs.arrays import as_tensors, copied, replaced, tree_map
 from yieldrl.envs.autoreset import Step, final_info_entry
-from yieldrl.envs.batched.tree import tree_map
 from yieldrl.envs.wrappers.base import BatchWrapper
 
 Judge = Callable[[Any, Tensor], Tensor]
