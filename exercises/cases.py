@@ -6,7 +6,8 @@ A `check.py` has a few arguments, and says of them what must hold, one after the
 import copy
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,6 @@ from yieldrl.exercises.training import logged, trainer_class
 
 Function = str | Callable[..., Any]
 """The name of an answer's function, or a function of the answer and the arguments."""
-Names = str | Sequence[str]
-"""What a result is called, or each of several."""
 
 
 class Chapter:
@@ -49,32 +48,28 @@ class Chapter:
     def same(
         self,
         function: Function,
-        *table: str | Sequence[Any],
-        named: Names = "",
-        only: Names = (),
+        *table: str | set[str] | Sequence[Any],
+        named: str | Sequence[str] = "",
         tolerance: float = 1e-4,
     ) -> None:
         """In all cases an answer must give what the solution gives.
 
         `table` has a property, in one sentence, and its cases, which are arguments of
-        the function; the next property and its cases. Of several results that are
-        `named`, `only` some may count.
+        the function; the next property and its cases. A set of names before the cases
+        says which of several results that are `named` count; by default all do.
         """
         named = named or _name(function)
-        only = [only] if isinstance(only, str) else only
         cases: list[Any] = []
+        only: set[str] = set()
         for part in table:
-            if not isinstance(part, str):
+            if isinstance(part, set):
+                only.update(part)
+            elif not isinstance(part, str):
                 cases.append(part)
-                continue
-            cases = []
-
-            def solve(module: Any, cases: Iterable[Any] = cases) -> Results:
-                results = [_call(module, function, copy.deepcopy(of)) for of in cases]
-                parts = [_parts(result, named, function) for result in results]
-                return [{name: of[name] for name in only or of} for of in parts]
-
-            self._solves(part, solve, tolerance)
+            else:
+                cases, only = [], set()
+                solve = partial(_solve, function, cases, named, only)
+                self._solves(part, solve, tolerance)
 
     def gradient(self, says: str, function: Function, case: Sequence[Any]) -> None:
         """The gradient for the first argument must be the solution's."""
@@ -183,7 +178,22 @@ def _call(module: Any, function: Function, given: Sequence[Any]) -> Any:
     return function(module, *given)
 
 
-def _parts(result: Any, named: Names, function: Function) -> dict[str, Any]:
+def _solve(
+    function: Function,
+    cases: list[Any],
+    named: str | Sequence[str],
+    only: set[str],
+    module: Any,
+) -> Results:
+    """What a module's function gives in some cases, or that part of it."""
+    results = [_call(module, function, copy.deepcopy(case)) for case in cases]
+    found = [_parts(result, named, function) for result in results]
+    return [{name: of[name] for name in of if not only or name in only} for of in found]
+
+
+def _parts(
+    result: Any, named: str | Sequence[str], function: Function
+) -> dict[str, Any]:
     """A result's parts by their names, of which there must be as many."""
     none = f"{_name(function)} returns None"
     expect(result is not None, none, "does the function return its result?")
@@ -199,7 +209,7 @@ def _parts(result: Any, named: Names, function: Function) -> dict[str, Any]:
 def _trained(library: Any, config: Any, part: Any) -> list[dict[str, float]]:
     """What is logged of learning with an algorithm, model or trainer."""
     try:
-        return logged(trainer_class(library, part)(config))
+        return logged(trainer_class(part)(config))
     except FloatingPointError as error:  # as soon as a loss is NaN
         raise Wrong(str(error).partition(" (")[0]) from error
 

@@ -50,12 +50,9 @@ def opened(folder: Path) -> str:
     key, names = folder.name.partition("_")[0], gaps(folder)
     last = f" and `{names.pop()}`" if len(names) > 1 else ""
     which = ", ".join(f"`{name}`" for name in names) + last
-    says = f"Your turn: fill what is missing in {which}, check it and, when all holds,"
-    return (
-        f'"""{title(folder)}.\n\n{textwrap.fill(f"{says} run this file:", 88)}\n\n'
-        f"    yieldrl check {key}\n    python -m {PACKAGE}.{folder.name}.exercise\n"
-        f'"""\n{body}'
-    )
+    says = f"Your turn: fill what is missing in {which}, and check it:"
+    says = textwrap.fill(says, 88)
+    return f'"""{title(folder)}.\n\n{says}\n\n    yieldrl check {key}\n"""\n{body}'
 
 
 def _open(gap: re.Match[str]) -> str:

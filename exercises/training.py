@@ -1,37 +1,33 @@
 """Training with a class of one's own in the place of the library's."""
 
+import importlib
 from typing import Any
 
-import torch
-
-from yieldrl.abstractions import Model, Trainer
+from yieldrl.abstractions import Algorithm, Model, Trainer
 
 
-def trainer_class(library: Any, part: Any) -> Any:
-    """The trainer of an algorithm's folder with one's own algorithm or model in it, or
-    one's own trainer."""
+def trainer_class(part: Any) -> Any:
+    """One's own trainer; of an algorithm or a model the trainer of the algorithm in
+    the library that it is a difference to, with it in its place."""
     if issubclass(part, Trainer):
         return part
+    home = next(
+        parent.__module__
+        for parent in part.__mro__
+        if parent.__module__.startswith("yieldrl.algorithms.")
+    )
+    library = importlib.import_module(".".join(home.split(".")[:3]))
     name = "model_class" if issubclass(part, Model) else "algorithm_class"
-    return type("Trainer", (library.Trainer,), {name: part})
+    members = {name: part, "__module__": part.__module__}
+    return type("Trainer", (library.Trainer,), members)
 
 
-def train(
-    library: Any, part: Any, metric: str = "episode_return", **settings: Any
-) -> None:
-    """Train with a class of one's own; print the metric of evaluations.
-
-    Args:
-        library: The folder of the algorithm, as `yieldrl.algorithms.ppo`.
-        part: What takes the place of its `Algorithm`, its `Model` or its `Trainer`.
-        metric: What to print.
-        settings: Of its `Config`.
-    """
-    torch.set_num_threads(1)  # as the networks are small
-    with trainer_class(library, part)(library.Config(**settings)) as trainer:
-        for log in trainer():
-            if log["log_type"] == "evaluate":
-                print(log["sample_step"], float(log["logs"][metric]))
+def own_parts(answer: Any) -> list[Any]:
+    """The trainers of an answer, or else its algorithms and models."""
+    classes = [part for part in vars(answer).values() if isinstance(part, type)]
+    own = [part for part in classes if part.__module__ == answer.__name__]
+    trainers = [part for part in own if issubclass(part, Trainer)]
+    return trainers or [part for part in own if issubclass(part, Algorithm | Model)]
 
 
 def logged(trainer: Any) -> list[dict[str, float]]:

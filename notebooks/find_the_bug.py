@@ -65,7 +65,8 @@ def watched(trainer_class):
     return trainer
 
 
-broken = watched(broken_02.Trainer)
+Broken = diagnostics.trainer_of("broken_02")
+broken = watched(Broken)
 
 # %% alt="Curves of the same run without the bug"
 right = watched(ppo.Trainer)
@@ -87,7 +88,7 @@ right = watched(ppo.Trainer)
 # be:
 
 # %%
-for name, trainer_class in (("broken", broken_02.Trainer), ("PPO", ppo.Trainer)):
+for name, trainer_class in (("broken", Broken), ("PPO", ppo.Trainer)):
     seen = diagnostics.examine(trainer_class)
     print(f"{name:7}", {key: round(value, 4) for key, value in seen._asdict().items()})
 
@@ -115,7 +116,7 @@ class Mended(broken_02.Algorithm):
         return ppo.Algorithm.loss(self, data, evaluated)
 
 
-class MendedTrainer(broken_02.Trainer):
+class MendedTrainer(Broken):
     algorithm_class = Mended
 
 

@@ -13,8 +13,6 @@ from yieldrl.exercises.comparing import expect
 LENGTH, SEED = 4, 7
 # what is observed before the first step, after it, ..., and beyond the end
 SEEN = (31, 14, 15, 92, 65, 35, 89)
-RESULT = ("the return", "the length")
-NAMES = (*RESULT, "observation", "action", "seed of a reset")
 
 
 class Script(gymnasium.Env[Any, Any]):
@@ -73,22 +71,27 @@ def lake(answer: Any) -> np.ndarray:
 
 
 CHAPTER = Chapter(__name__)
-for says, case, only in (
-    ("The return is the sum of all rewards, the last one with them", (), "the return"),
-    ("The length is the number of steps", (), "the length"),
-    (
-        "The policy is asked once a step, about what was observed last",
-        (),
-        "observation",
-    ),
-    ("The environment is stepped with what the policy says", (), "action"),
-    ("An episode that is truncated is over as well", ("truncated",), RESULT),
-    (
-        "The environment is reset once, with the seed, and then left where it ended",
-        (),
-        "seed of a reset",
-    ),
-):
-    CHAPTER.same(play, says, case, named=NAMES, only=only)
+CHAPTER.same(
+    play,
+    "The return is the sum of all rewards, the last one with them",
+    {"the return"},
+    (),
+    "The length is the number of steps",
+    {"the length"},
+    (),
+    "The policy is asked once a step, about what was observed last",
+    {"observation"},
+    (),
+    "The environment is stepped with what the policy says",
+    {"action"},
+    (),
+    "An episode that is truncated is over as well",
+    {"the return", "the length"},
+    ("truncated",),
+    "The environment is reset once, with the seed, and then left where it ended",
+    {"seed of a reset"},
+    (),
+    named=("the return", "the length", "observation", "action", "seed of a reset"),
+)
 says = "On the frozen lake fifty episodes come out as they should"
 CHAPTER.same(lake, says, (), named="episode")

@@ -5,9 +5,6 @@ from typing import Any
 
 import gymnasium
 
-from yieldrl.algorithms import q_learning
-from yieldrl.exercises.training import logged
-
 Policy = Callable[[Any], Any]
 
 
@@ -40,19 +37,3 @@ def play(
         over = terminated or truncated
     # end
     return total, length
-
-
-def mean_return(env: gymnasium.Env[Any, Any], policy: Policy, episodes: int) -> float:
-    """The mean return of so many episodes."""
-    return sum(play(env, policy, seed)[0] for seed in range(episodes)) / episodes
-
-
-if __name__ == "__main__":
-    env = gymnasium.make("FrozenLake-v1")
-    env.action_space.seed(1)
-    print("random", mean_return(env, lambda obs: env.action_space.sample(), 500))
-    config = q_learning.Config(num_envs=8, total_steps=30_000, eval_every=0)
-    trainer = q_learning.Trainer(config)
-    logged(trainer)
-    agent = trainer.agent
-    print("trained", mean_return(env, lambda obs: int(agent.predict(obs)), 500))

@@ -3,13 +3,10 @@
 from typing import Any
 
 import numpy as np
-from tensordict import TensorDict
 
-from yieldrl.abstractions import Logs
 from yieldrl.algorithms import q_learning
 from yieldrl.exercises.cases import Chapter
-from yieldrl.exercises.comparing import expect, expect_close
-from yieldrl.exercises.training import logged, trainer_class
+from yieldrl.exercises.comparing import expect
 
 DRAWS = 2_000  # choices of which shares are taken: hardly ever is one off by 0.04
 
@@ -21,26 +18,6 @@ def chance(answer: Any) -> None:
     hint = "draw from rng alone: else no run can be repeated"
     expect(one == other, "two generators with one seed led to different choices", hint)
     CHAPTER.leaves(answer, "epsilon_greedy", (value, 0.5, np.random.default_rng(7)))
-
-
-def training(answer: Any) -> None:
-    """Q-learning that uses both has the table of the library's own, step by step."""
-
-    class Algorithm(answer.Algorithm):
-        def learn(self, data: TensorDict) -> Logs:
-            own = q_learning.Algorithm(self.model, self.config)
-            table, own.visits = self.model.table.clone(), self.visits.clone()
-            logs = super().learn(data)
-            got = self.model.table.clone()
-            self.model.table.copy_(table)
-            own.learn(data)
-            expect_close(got, self.model.table.clone(), named="table")
-            expect_close(self.visits, own.visits, named="visits")
-            return logs
-
-    settings = {"num_envs": 2, "total_steps": 600, "eval_every": 0, "seed": 2}
-    config = q_learning.Config(**settings, visit_power=1.0)  # pyright: ignore
-    logged(trainer_class(answer, Algorithm)(config))
 
 
 def _choices(
@@ -103,4 +80,8 @@ CHAPTER.same(
     ([0.0] * 3, [(1, 4.0), (0, 1.0), (1, 0.0), (1, 2.0), (0, 0.0), (1, -3.0)]),
     named=("value", "count"),
 )
-CHAPTER.holds(training)
+CHAPTER.trains(
+    "Q-learning that uses `update` moves its table as the library's own",
+    {"num_envs": 2, "total_steps": 600, "visit_power": 1.0, "seed": 2},
+    Algorithm=q_learning,
+)

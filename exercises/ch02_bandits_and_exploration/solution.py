@@ -8,7 +8,6 @@ from torch import Tensor
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import q_learning
 from yieldrl.core import derive_seed
-from yieldrl.exercises.training import train
 
 
 def epsilon_greedy(value: np.ndarray, epsilon: float, rng: np.random.Generator) -> int:
@@ -71,10 +70,12 @@ class Algorithm(q_learning.Algorithm):
     def learn(self, data: TensorDict) -> Logs:
         """Count a target `r + gamma V(s')` as an action's reward, for each of `[B]`."""
         table, visits = self.model.table.numpy(), self.visits.numpy()
-        steps = self.model.state(data["obs"]), data["action"], self.td_target(data)
-        for state, action, target in zip(*(of.tolist() for of in steps), strict=True):
-            update(table[state], visits[state], action, target)
-        return {}
+        states, target = self.model.state(data["obs"]), self.td_target(data)
+        td_error = target - self.model.table[states, data["action"]]
+        steps = states.tolist(), data["action"].tolist(), target.tolist()
+        for state, action, reward in zip(*steps, strict=True):
+            update(table[state], visits[state], action, reward)
+        return {"td_error": td_error.abs().mean()}
 
 
 class Trainer(q_learning.Trainer):
@@ -82,9 +83,3 @@ class Trainer(q_learning.Trainer):
 
     algorithm_class = Algorithm
     agent_class = Agent
-
-
-if __name__ == "__main__":
-    for name, trainer in (("yours", Trainer), ("the library's", q_learning.Trainer)):
-        print(name)
-        train(q_learning, trainer, num_envs=8, total_steps=60_000, eval_every=20_000)

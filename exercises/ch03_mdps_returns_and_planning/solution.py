@@ -1,10 +1,8 @@
 """Planning on a table, with its sweep written out."""
 
-import gymnasium
 import numpy as np
 
 from yieldrl.envs.planning import Table
-from yieldrl.exercises.ch01_what_is_an_agent.solution import mean_return
 
 
 def sweep(table: Table, value: np.ndarray, gamma: float) -> np.ndarray:
@@ -54,14 +52,3 @@ def greedy(table: Table, value: np.ndarray, gamma: float) -> np.ndarray:
     """
     worlds = [{s: {0: table[s][a]} for s in table} for a in range(len(table[0]))]
     return np.stack([sweep(of, value, gamma) for of in worlds], 1).argmax(1)
-
-
-if __name__ == "__main__":
-    env = gymnasium.make("FrozenLake-v1")
-    lake = env.unwrapped.P  # pyright: ignore
-    value = plan(lake, gamma=0.99)
-    policy = greedy(lake, value, gamma=0.99)
-    print(value.reshape(4, 4).round(2))
-    print(np.array(list("<v>^"))[policy].reshape(4, 4))
-    arrived = mean_return(env, lambda state: int(policy[state]), episodes=1_000)
-    print(f"{arrived:.0%} of the episodes reach the goal")

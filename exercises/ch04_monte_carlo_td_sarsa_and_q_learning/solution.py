@@ -1,12 +1,9 @@
 """Q-learning and SARSA with a table, their targets written out."""
 
-from typing import Any
-
 from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import q_learning, sarsa
-from yieldrl.exercises.training import train
 
 
 def q_learning_target(
@@ -87,13 +84,3 @@ class Sarsa(sarsa.Algorithm):
         step = state, data["action"], data["reward"], next_state, data["next_action"]
         rest = data["terminated"], data["truncated"], self.config.gamma
         return sarsa_target(self.model.table, *step, *rest).float()
-
-
-if __name__ == "__main__":
-    settings: dict[str, Any] = {"env_kwargs": {"max_episode_steps": 200}, "gamma": 1.0}
-    settings |= {"total_steps": 20_000, "eval_every": 2_000, "eval_episodes": 1}
-    settings |= {"learning_rate": 0.5, "visit_power": 0.0}
-    settings |= {"epsilon_start": 0.1, "epsilon_end": 0.1}
-    for library, mine in ((q_learning, QLearning), (sarsa, Sarsa)):
-        print(mine.__name__)
-        train(library, mine, env_id="CliffWalking-v1", **settings)

@@ -1,13 +1,6 @@
 """The interquartile mean of several tasks, and its stratified bootstrap interval."""
 
-from typing import Any
-
-import gymnasium
 import numpy as np
-
-from yieldrl.algorithms import q_learning
-from yieldrl.envs import policy_evaluation, value_iteration
-from yieldrl.exercises.training import logged
 
 
 def iqm(scores: np.ndarray) -> float:
@@ -65,31 +58,3 @@ def interval(
     low, high = np.percentile(found, [2.5, 97.5])
     return float(low), float(high)
     # end
-
-
-def score(is_slippery: bool, seed: int) -> float:
-    """What Q-learning reaches on one of two lakes, in short.
-
-    It is what the greedy policy is worth at the start, exactly, as a share of what the
-    best policy is worth there. So the two tasks may be pooled.
-    """
-    world: dict[str, Any] = {"is_slippery": is_slippery}
-    settings: dict[str, Any] = {"num_envs": 8, "total_steps": 6_000, "eval_every": 0}
-    config = q_learning.Config(env_kwargs=world, seed=seed, **settings)
-    trainer = q_learning.Trainer(config)
-    logged(trainer)
-    lake: Any = gymnasium.make(config.env_id, **world).unwrapped
-    policy = trainer.model.table.argmax(1).numpy()
-    best, _ = value_iteration(lake.P, config.gamma)
-    return float(policy_evaluation(lake.P, policy, config.gamma)[0] / best[0])
-
-
-if __name__ == "__main__":
-    slippery, firm = (
-        [score(lake, seed) for seed in range(10)] for lake in (True, False)
-    )
-    scores = np.array([slippery, firm])
-    low, high = interval(scores, np.random.default_rng(5))
-    print(f"slippery {np.sort(slippery).round(2)}")
-    print(f"firm     {np.sort(firm).round(2)}")
-    print(f"IQM {iqm(scores):.2f}, 95 % interval {low:.2f} to {high:.2f}")

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import dqn
-from yieldrl.exercises.training import train
 
 Network = Callable[[Tensor], Tensor]
 """From observations `[B, ...]` to the values of all actions, `[B, A]`."""
@@ -90,7 +89,3 @@ class Algorithm(dqn.Algorithm):
         clip = math.inf if self.config.error_clip is None else self.config.error_clip
         step = data["obs"], data["action"], self.td_target(data)
         return element_loss(self.model.value, *step, clip), {}
-
-
-if __name__ == "__main__":
-    train(dqn, Algorithm, total_steps=30_000, eval_every=5_000)

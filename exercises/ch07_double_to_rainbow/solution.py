@@ -7,7 +7,6 @@ from torch import Tensor
 from yieldrl.algorithms import rainbow
 from yieldrl.algorithms.c51.algorithm import of_action
 from yieldrl.buffers import NStepReplayBuffer, PrioritizedReplayBuffer
-from yieldrl.exercises.training import train
 
 
 def next_action(online_q: Tensor, target_q: Tensor) -> Tensor:
@@ -130,7 +129,3 @@ class Trainer(rainbow.Trainer):
 
     algorithm_class = Algorithm
     buffer_class = Buffer
-
-
-if __name__ == "__main__":
-    train(rainbow, Trainer, total_steps=20_000, eval_every=5_000)

@@ -6,7 +6,6 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import reinforce
-from yieldrl.exercises.training import train
 
 
 def returns_to_go(reward: Tensor, ended: Tensor, gamma: float) -> Tensor:
@@ -73,8 +72,3 @@ class Algorithm(reinforce.Algorithm):
         loss = policy_loss(logits, data["action"], returns, baseline)
         logs = {"loss": loss.detach(), "returns": returns.mean()}
         return loss, logs
-
-
-if __name__ == "__main__":
-    settings = {"total_steps": 50_000, "eval_every": 5_000, "baseline": "mean"}
-    train(reinforce, Algorithm, **settings)

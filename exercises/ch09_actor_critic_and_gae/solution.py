@@ -5,7 +5,6 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import a2c
-from yieldrl.exercises.training import train
 
 
 def gae(
@@ -57,7 +56,3 @@ class Algorithm(a2c.Algorithm):
         ends = rollout["terminated"], rollout["truncated"]
         discounts = self.config.gamma, self.config.gae_lambda
         return gae(rollout["reward"], *values, *ends, *discounts)
-
-
-if __name__ == "__main__":
-    train(a2c, Algorithm, total_steps=30_000, eval_every=5_000)

@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
-from yieldrl.exercises.training import train
 
 
 def policy_loss(
@@ -49,7 +48,3 @@ class Algorithm(ppo.Algorithm):
         """What is to be maximised, 0-dim."""
         log_prob, clip_coef = ratio.log(), self.config.clip_coef
         return -policy_loss(log_prob, torch.zeros_like(ratio), advantage, clip_coef)
-
-
-if __name__ == "__main__":
-    train(ppo, Algorithm, total_steps=30_000, eval_every=5_000)

@@ -8,7 +8,6 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from yieldrl.algorithms import sac, td3
-from yieldrl.exercises.training import train
 
 
 def smoothed_action(action: Tensor, noise: Tensor, noise_clip: float) -> Tensor:
@@ -108,9 +107,3 @@ class SAC(sac.Algorithm):
         ends = data["terminated"], data["truncated"]
         rest = *ends, self.config.gamma, self.temperature()
         return td_target(data["reward"], next_value, log_prob, *rest)
-
-
-if __name__ == "__main__":
-    for library, mine in ((td3, TD3), (sac, SAC)):
-        print(mine.__name__)
-        train(library, mine, total_steps=10_000, eval_every=1_000)

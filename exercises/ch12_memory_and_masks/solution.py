@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.algorithms import ppo_lstm, ppo_masked
-from yieldrl.exercises.training import train
 from yieldrl.networks import Categorical
 
 Cell = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -132,11 +131,3 @@ class MaskedModel(ppo_masked.Model):
         """The most likely action `[B]`."""
         logits = self.actor(self.features(obs))
         return predict(logits, obs["action_mask"].bool())
-
-
-if __name__ == "__main__":
-    maze = {"env_id": "yieldrl/TMaze-v1", "env_kwargs": {"length": 3}, "num_steps": 32}
-    print("T-maze")
-    train(ppo_lstm, RecurrentModel, **maze, total_steps=16_000, eval_every=4_000)
-    print("masks")
-    train(ppo_masked, MaskedModel, total_steps=60_000, eval_every=10_000)

@@ -13,9 +13,7 @@ from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.comparing import Wrong, expect, expect_close
 from yieldrl.exercises.training import logged
 
-STATE = "state", "obs"
-ENDS = "terminated", "truncated"
-NAMES = "state", "elapsed", "obs", "reward", *ENDS, "final_obs"
+NAMES = "state", "elapsed", "obs", "reward", "terminated", "truncated", "final_obs"
 LOOKS = "`if`, .item() and bool indices read values: torch.where need not"
 
 
@@ -129,15 +127,20 @@ CHAPTER = Chapter(__name__)
 CHAPTER.same(
     "step",
     "Where no episode ends, each goes on from what the action led to",
+    {"state", "obs", "reward", "elapsed"},
     _case([0.1, -0.4, 0.0, 0.3], elapsed=[0, 3, 7, 5]),
+    "An end is terminated and a cut is truncated, and neither is the other",
+    {"terminated", "truncated"},
+    MIXED,
+    "Where one ends or is cut, it goes on from the first state of its own noise",
+    {"state", "obs"},
+    MIXED,
+    "final_obs is what the action led to, before any reset",
+    {"final_obs"},
+    MIXED,
+    "A new episode begins with a count of 0",
+    {"elapsed"},
+    MIXED,
     named=NAMES,
-    only=("state", "obs", "reward", "elapsed"),
 )
-for says, only in {
-    "An end is terminated and a cut is truncated, and neither is the other": ENDS,
-    "Where one ends or is cut, it goes on from the first state of its own noise": STATE,
-    "final_obs is what the action led to, before any reset": "final_obs",
-    "A new episode begins with a count of 0": "elapsed",
-}.items():
-    CHAPTER.same("step", says, MIXED, named=NAMES, only=only)
 CHAPTER.holds(apart, unseen, at_once, training)

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from yieldrl.algorithms import ppo
 from yieldrl.envs.classic_control import CartPoleVectorEnv
 
 
@@ -79,12 +78,3 @@ class Carts(CartPoleVectorEnv):
         state, elapsed, *rest = step(self, state, elapsed, action, noise)
         _, _, terminated, truncated, _ = rest
         return state, elapsed, terminated | truncated, *rest
-
-
-if __name__ == "__main__":
-    settings: dict[str, Any] = {"num_envs": 64, "num_steps": 32, "num_minibatches": 16}
-    settings |= {"total_steps": 100_000, "eval_every": 20_000}
-    config = ppo.Config(env_id="yieldrl/CartPole-v1", **settings)
-    for log in ppo.Trainer(config, envs=Carts(64), eval_envs="CartPole-v1")():
-        if log["log_type"] == "evaluate":
-            print(log["sample_step"], float(log["logs"]["episode_return"]))

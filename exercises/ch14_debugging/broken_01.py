@@ -22,9 +22,3 @@ class Algorithm(ppo.Algorithm):
             following = delta[t] + gamma * gae_lambda * goes_on[t] * following
             advantage[t] = following
         return advantage
-
-
-class Trainer(ppo.Trainer):
-    """PPO's schedule around another algorithm."""
-
-    algorithm_class = Algorithm

@@ -22,9 +22,3 @@ class Algorithm(ppo.Algorithm):
                 self.model.inputs(data), data["action"]
             )
         return super().loss(data.copy().set("log_prob", acted), evaluated)
-
-
-class Trainer(ppo.Trainer):
-    """PPO's schedule around another algorithm."""
-
-    algorithm_class = Algorithm

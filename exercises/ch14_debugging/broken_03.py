@@ -18,9 +18,3 @@ class Algorithm(ppo.Algorithm):
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
         model.actor = wide_actor(model, config).to(self.device)
-
-
-class Trainer(ppo.Trainer):
-    """PPO's schedule around another algorithm."""
-
-    algorithm_class = Algorithm

@@ -39,9 +39,3 @@ class Model(ppo.Model):
         self.count = self.count + len(obs)
         self.total = self.total + obs.sum(0)
         self.squares = self.squares + obs.square().sum(0)
-
-
-class Trainer(ppo.Trainer):
-    """PPO's schedule around other networks."""
-
-    model_class = Model

@@ -14,9 +14,3 @@ class Algorithm(ppo.Algorithm):
         rows = rollout.copy()
         rows["reward"] = rollout["reward"].roll(1, dims=0)
         return super().advantages(rows)
-
-
-class Trainer(ppo.Trainer):
-    """PPO's schedule around another algorithm."""
-
-    algorithm_class = Algorithm

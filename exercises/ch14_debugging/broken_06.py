@@ -32,9 +32,3 @@ class Algorithm(ppo.Algorithm):
         """The three terms, each with its weight, 0-dim."""
         value_loss = self.config.value_coef * value_loss
         return policy_loss + value_loss + self.config.entropy_coef * entropy
-
-
-class Trainer(ppo.Trainer):
-    """PPO's schedule around another algorithm."""
-
-    algorithm_class = Algorithm

@@ -10,9 +10,9 @@ from torch import Tensor
 from yieldrl.algorithms import ppo
 from yieldrl.exercises.cases import Chapter
 from yieldrl.exercises.ch14_debugging import diagnostics
-from yieldrl.exercises.ch14_debugging.diagnostics import BUGS, FOLDERS, settings
-from yieldrl.exercises.ch14_debugging.seen import SEEN
+from yieldrl.exercises.ch14_debugging.diagnostics import BUGS, SEEN, settings
 from yieldrl.exercises.comparing import Results, expect, expect_close
+from yieldrl.exercises.training import trainer_class
 
 # bug -> what to say if it is not named
 RULES = {
@@ -48,41 +48,41 @@ def mended_01(answer: Any) -> None:
     """broken_01: what ends is worth what it pays, what is only cut is worth more."""
     config = settings(gamma=0.9, gae_lambda=0.5)
     _compare(answer, 1, "advantage", config, lambda of: of.advantage(*_rollout()))
-    trainer_class = _mended(answer, 1)
+    mended = _mended(answer, 1)
     for learned in (diagnostics.known_value, diagnostics.known_cut):
-        expect_close(learned(trainer_class), 1.0, named="value", tolerance=0.1)
+        expect_close(learned(mended), 1.0, named="value", tolerance=0.1)
 
 
 def mended_02(answer: Any) -> None:
     """broken_02: the ratio begins at 1, and a rollout moves it away from there."""
-    trainer_class = _mended(answer, 2)
+    mended = _mended(answer, 2)
     config = settings(total_steps=128, normalize_observation=False)
-    logs = diagnostics.trained(trainer_class(config))
+    logs = diagnostics.trained(mended(config))
     first, *later = (float(log["approx_kl"]) for log in logs)
     hint = "the ratio begins at 1: before the first gradient step both"
     hint += " log-probabilities are of one policy, and of the same actions"
     expect(first < 1e-6, f"approx_kl is {first:.2g} at first", hint)
     hint = "the ratio is of two policies: data['log_prob'] was stored before the first"
     expect(max(later) > 1e-6, "approx_kl is 0 to the end", f"{hint} gradient step")
-    _expect_preference(trainer_class, CONSTANT)
+    _expect_preference(mended, CONSTANT)
 
 
 def mended_03(answer: Any) -> None:
     """broken_03: a rollout moves the actor, which is still wider than the critic."""
-    trainer_class = _mended(answer, 3)
-    model = trainer_class(settings()).model
+    mended = _mended(answer, 3)
+    model = mended(settings()).model
     widths = [head.layers[0].out_features for head in (model.actor, model.critic)]
     hint = "the actor is to be twice as wide as the critic: keep what was wanted"
     expect(widths == [32, 16], f"the widths are {widths}", hint)
-    moved, _ = diagnostics.one_rollout(trainer_class)
+    moved, _ = diagnostics.one_rollout(mended)
     expect(moved > 0, "the actor has not moved", STALE)
-    _expect_preference(trainer_class, STALE)
+    _expect_preference(mended, STALE)
 
 
 def mended_04(answer: Any) -> None:
     """broken_04: a policy that was loaded acts as the one that was saved."""
-    trainer_class = _mended(answer, 4)
-    model = trainer_class(settings()).model
+    mended = _mended(answer, 4)
+    model = mended(settings()).model
     obs = torch.tensor([[1.0, 0, 3, 8], [3.0, 2, 3, 0], [5.0, 1, 0, 1]])
     model.update_normalization(TensorDict({"obs": obs[:, None]}, [3, 1]))
     right = (obs - obs.mean(0)) / obs.std(0, correction=0)
@@ -90,7 +90,7 @@ def mended_04(answer: Any) -> None:
     hint = "observations pass as they are: mend it, and keep what was wanted"
     hint = hint if torch.equal(observed, obs) else ""
     expect_close(observed, right, named="observed", hint=hint)
-    changed = diagnostics.restoring(trainer_class)
+    changed = diagnostics.restoring(mended)
     hint = "an attribute is no part of a state: `register_buffer`, and all three"
     expect(changed < 1e-4, f"log_prob changes by {changed:.2g}", hint)
 
@@ -118,7 +118,7 @@ def mended_06(answer: Any) -> None:
 
 def circle(answer: Any) -> None:
     """Mended, all six are `none` to your own `diagnose`."""
-    for number, folder in enumerate(FOLDERS, 1):
+    for number, folder in enumerate(diagnostics.FOLDERS, 1):
         seen = diagnostics.examine(_mended(answer, number))
         found = answer.diagnose(seen)
         expect(found == "none", f"{folder}, mended, is {found!r}: {seen}")
@@ -138,7 +138,7 @@ def _mended(answer: Any, number: int) -> type[ppo.Trainer]:
     own = any(inspect.isfunction(member) for member in vars(part).values())
     hint = f"Mended{number:02} is what the version has: override what is wrong in it"
     expect(own, "the gap is still open", hint)
-    return diagnostics.with_part(FOLDERS[number - 1], part)
+    return trainer_class(part)
 
 
 def _compare(
@@ -152,8 +152,8 @@ def _compare(
     CHAPTER.compare(answer, solve)
 
 
-def _expect_preference(trainer_class: type[ppo.Trainer], hint: str) -> None:
-    found = diagnostics.preference(trainer_class)
+def _expect_preference(mended: type[ppo.Trainer], hint: str) -> None:
+    found = diagnostics.preference(mended)
     expect(found > 0.9, f"the action that pays has a probability of {found:.2f}", hint)
 
 

@@ -133,11 +133,3 @@ class Mended06(broken_06.Algorithm):
         return policy_loss + value_loss - self.config.entropy_coef * entropy
 
     # end
-
-
-if __name__ == "__main__":
-    parts = Mended01, Mended02, Mended03, Mended04, Mended05, Mended06
-    for folder, part in zip(diagnostics.FOLDERS, parts, strict=True):
-        broken = diagnostics.examine(diagnostics.trainer_of(folder))
-        mended = diagnostics.examine(diagnostics.with_part(folder, part))
-        print(f"{folder}: {diagnose(broken)}, mended: {diagnose(mended)}")

@@ -43,7 +43,7 @@ def _side_by_side() -> list[Any]:
 
 def stale(answer: Any) -> Tensor:
     """The advantages of a rollout of older weights."""
-    trainer = trainer_class(appo, answer.Algorithm)(_config(collection="sync"))
+    trainer = trainer_class(answer.Algorithm)(_config(collection="sync"))
     algorithm, trainer.agent.records_log_prob = trainer.algorithm, True
     seen = trainer.collector.collect(16)
     rollout = seen.exclude("value", "advantage", "returns", "entropy")
@@ -65,7 +65,7 @@ def background(answer: Any) -> None:
             expect_close(got, want, named="advantage")
             return got
 
-    logged(trainer_class(appo, Algorithm)(_config(collection="async")))
+    logged(trainer_class(Algorithm)(_config(collection="async")))
 
 
 def _config(**settings: Any) -> appo.Config:

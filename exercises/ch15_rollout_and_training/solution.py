@@ -5,7 +5,6 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import appo
-from yieldrl.exercises.training import train
 
 
 def vtrace(
@@ -81,7 +80,3 @@ class Algorithm(appo.Algorithm):
             *(reward, rollout["value"], next_value, *ends, *discounts),
         )
         return advantage
-
-
-if __name__ == "__main__":
-    train(appo, Algorithm, total_steps=60_000, eval_every=10_000)

@@ -1,15 +1,16 @@
 """What holds of the sums of a chunk."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import torch
+from gymnasium.vector import VectorEnv
 
 from yieldrl.algorithms import ppo
+from yieldrl.envs.wrappers import ActionChunks
 from yieldrl.exercises.cases import Chapter, flags
-from yieldrl.exercises.comparing import expect, expect_close
-from yieldrl.exercises.training import logged
+from yieldrl.exercises.comparing import expect_close
 
 PARTS = R, D, K = "reward", "discount", "num_steps"
 
@@ -42,54 +43,48 @@ def whole_episodes(answer: Any) -> None:
     expect_close(weight, gamma**7, named="both discounts together")
 
 
-def training(answer: Any) -> None:
-    """PPO that uses it collects chunks with the library's own sums."""
-    own, seen = answer.chunk_sums, []
+class Trainer(ppo.Trainer):
+    """PPO that chooses two actions at a time, with the library's own sums."""
 
-    def compared(*given: Any) -> Any:
-        got, want = own(*given), CHAPTER.solution.right.chunk_sums(*given)
-        for name, mine, right in zip(PARTS, got, want, strict=True):
-            expect_close(mine, right, named=name)
-        seen.append((want[2] < 4).any())
-        return got
-
-    fields = {"chunk_length": 4, "num_steps": 16, "total_steps": 128, "eval_every": 0}
-    with patch.object(answer, "chunk_sums", compared):
-        logged(answer.Trainer(answer.config(**fields), model=ppo.Model))
-    expect(any(seen), "no episode ended in mid-chunk")
+    def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
+        """Environments that take chunks."""
+        return ActionChunks(envs, 2, gamma=self.config.gamma)
 
 
+SETTINGS = {"env_id": "yieldrl/CartPole-v1", "total_steps": 128, "num_steps": 16}
 CHAPTER = Chapter(__name__)
-for says, only, *cases in (
-    ("Within a chunk the reward r_i counts gamma^i: the first as it is", R, _chunk()),
-    ("What comes after k steps counts gamma^k", (D, K), _chunk()),
-    (
-        "The step that ends an episode counts, and no step after it does",
-        (R, K),
-        _chunk(terminated=[1]),
-    ),
-    (
-        "After an episode that ended in mid-chunk, too, the discount is gamma^k",
-        D,
-        _chunk(terminated=[1]),
-    ),
-    (
-        "An episode that was cut is over, and what would have followed counts gamma^k",
-        (R, D),
-        _chunk(truncated=[2]),
-    ),
-    (
-        "An episode that is done stays done, whatever the rows below say",
-        (R, K),
-        _chunk(terminated=[0], truncated=[2]),
-        _chunk(terminated=[0, 2]),
-    ),
-    ("Environments side by side do not touch each other", PARTS, _environments()),
-):
-    CHAPTER.same("chunk_sums", says, *cases, named=PARTS, only=only)
+CHAPTER.same(
+    "chunk_sums",
+    "Within a chunk the reward r_i counts gamma^i: the first as it is",
+    {R},
+    _chunk(),
+    "What comes after k steps counts gamma^k",
+    {D, K},
+    _chunk(),
+    "The step that ends an episode counts, and no step after it does",
+    {R, K},
+    _chunk(terminated=[1]),
+    "After an episode that ended in mid-chunk, too, the discount is gamma^k",
+    {D},
+    _chunk(terminated=[1]),
+    "An episode that was cut is over, and what would have followed counts gamma^k",
+    {R, D},
+    _chunk(truncated=[2]),
+    "An episode that is done stays done, whatever the rows below say",
+    {R, K},
+    _chunk(terminated=[0], truncated=[2]),
+    _chunk(terminated=[0, 2]),
+    "Environments side by side do not touch each other",
+    _environments(),
+    named=PARTS,
+)
 CHAPTER.holds(whole_episodes)
 CHAPTER.constant(
     "The arguments stay as they were",
     ("chunk_sums", _chunk(terminated=[1], truncated=[3])),
 )
-CHAPTER.holds(training)
+CHAPTER.trains(
+    "PPO that uses it collects chunks with the library's own sums",
+    SETTINGS,
+    Trainer=SimpleNamespace(Config=ppo.Config, Trainer=Trainer),
+)

@@ -6,7 +6,7 @@ import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from yieldrl.algorithms import ppo, vla_ppo
+from yieldrl.algorithms import ppo
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.wrappers import ActionChunks, BatchWrapper
 
@@ -76,24 +76,9 @@ class Chunks(ActionChunks):
         return step._replace(info={**step.info, **dict(named)})
 
 
-class Trainer(vla_ppo.Trainer):
-    """The schedule of vla_ppo, in environments that take the chunks above."""
+class Trainer(ppo.Trainer):
+    """PPO that chooses two actions at a time."""
 
     def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
-        """Environments that take `chunk_length` actions at once."""
-        return Chunks(envs, self.config.chunk_length, self.config.gamma)
-
-
-def config(**fields: Any) -> vla_ppo.Config:
-    """CartPole, two actions at a time, for a small network in place of a large one."""
-    cartpole: dict[str, Any] = {"env_id": "yieldrl/CartPole-v1", "env_kwargs": {}}
-    cartpole |= {"chunk_length": 2, "collection": "sync", "demonstration_steps": 0}
-    cartpole |= {"num_envs": 8, "num_steps": 64, "num_minibatches": 4}
-    cartpole |= {"learning_rate": 1e-3, "total_steps": 30_000, "eval_every": 5_000}
-    return vla_ppo.Config(**{**cartpole, **fields})
-
-
-if __name__ == "__main__":
-    for log in Trainer(config(), model=ppo.Model)():
-        if log["log_type"] == "evaluate":
-            print(log["sample_step"], float(log["logs"]["episode_return"]))
+        """Environments that take the chunks above."""
+        return Chunks(envs, 2, self.config.gamma)

@@ -72,7 +72,7 @@ def learned(answer: Any) -> None:
     settings |= {"batch_size": 32, "tau": 0.05, "learning_rate": 0.01, "seed": 17}
     settings |= {"env_id": "yieldrl/ProbeCut-v1", "hidden_sizes": (16,)}
     config = answer.Config(**settings, eval_every=0, device="cpu")
-    trainer = trainer_class(answer, answer.Algorithm)(config)
+    trainer = trainer_class(answer.Algorithm)(config)
     logged(trainer)
     found = trainer.model.value(torch.zeros(1, 1)).mean()
     worth = (1 + (gamma - alpha) * tau * math.log(2)) / (1 - gamma)

@@ -69,19 +69,3 @@ class Trainer(dqn.Trainer):
 
     config_class = Config
     algorithm_class = Algorithm
-
-
-def returned(trainer: dqn.Trainer) -> float:
-    """Train, and play twenty deterministic episodes."""
-    with trainer:
-        for _ in trainer():
-            pass
-        return float(trainer.evaluate(20)["logs"]["episode_return"])
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    for seed in range(1, 6):  # the same seeds for both, and all of them printed
-        theirs = returned(dqn.Trainer(dqn.Config(total_steps=10_000, seed=seed)))
-        mine = returned(Trainer(Config(total_steps=10_000, seed=seed)))
-        print(f"seed {seed}: DQN {theirs:.0f}, mine {mine:.0f}", flush=True)

@@ -4,7 +4,6 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import grpo
-from yieldrl.exercises.training import train
 
 
 def compared(returns: Tensor, counted: Tensor) -> Tensor:
@@ -54,7 +53,3 @@ class Algorithm(grpo.Algorithm):
         longest = self.config.num_steps * values.shape[2]
         shares = by_a_constant(values, data["mask"], longest)
         return shares.sum() / data["episodes"].sum()
-
-
-if __name__ == "__main__":
-    train(grpo, Algorithm, metric="success_rate", eval_every=20_000, eval_episodes=500)

@@ -7,7 +7,6 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from yieldrl.algorithms import dpo
-from yieldrl.exercises.training import train
 
 
 def implicit_reward(log_prob: Tensor, reference: Tensor, beta: float) -> Tensor:
@@ -49,7 +48,3 @@ class Algorithm(dpo.Algorithm):
         reward = implicit_reward(log_prob, reference, self.config.beta)
         loss = preference_loss(reward)
         return loss, {"loss": loss.detach(), "reward": reward.detach().mean()}
-
-
-if __name__ == "__main__":
-    train(dpo, Algorithm, metric="success_rate", eval_episodes=200)

@@ -7,7 +7,6 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import dreamer
-from yieldrl.exercises.training import train
 
 
 def imagined_returns(
@@ -77,8 +76,3 @@ class Algorithm(dreamer.Algorithm):
         returns = imagined_returns(*steps, config.gamma, config.gae_lambda)
         advantage = (returns - value) / self.spread.value.clamp(min=1.0)
         return segment.update({"returns": returns, "advantage": advantage})
-
-
-if __name__ == "__main__":
-    world = {"env_id": "yieldrl/CartPole-v1", "total_steps": 6_000}
-    train(dreamer, Algorithm, **world, eval_every=1_000)

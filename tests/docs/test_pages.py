@@ -15,6 +15,7 @@ import textwrap
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import pytest
@@ -23,6 +24,7 @@ from yieldrl.benchmarks import __main__ as benchmarks
 from yieldrl.benchmarks import figure
 from yieldrl.cli import app, catalog, options
 from yieldrl.envs import make
+from yieldrl.exercises import chapters, training
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -159,7 +161,7 @@ def test_output_is_compared(tmp_path):
 
 def commands(page: Path) -> list[list[str]]:
     bodies = [fence.body for fence in fences(page) if fence.language == "bash"]
-    lines = re.sub(r"(^| )#.*", "", "\n".join(bodies), flags=re.M)
+    lines = re.sub(r"(^| )#.*|\\\n", "", "\n".join(bodies), flags=re.M)
     parts = re.split(r"\n|; do |; done|;", lines)
     return [words for part in parts if (words := shlex.split(part))]
 
@@ -213,6 +215,13 @@ def check(words: list[str]) -> None:
             }
             used = {word for word in rest if word.startswith("--")}
             assert used <= known, words
+        case ["python", "-m", "yieldrl.exercises", chapter, *rest]:
+            path = chapters()[chapter]
+            solution = f"yieldrl.exercises.{path.name}.solution"
+            parts = training.own_parts(importlib.import_module(solution))
+            chosen = [part for part in parts if part.__name__ in rest[:1]]
+            for part in chosen or parts:
+                parse_options(training.trainer_class(part), rest[len(chosen) :])
         case ["python", "-m", "benchmarks", *rest]:
             benchmarks.parse(rest)
         case ["python", "-m", module, *rest] if module.startswith("benchmarks."):
@@ -234,8 +243,9 @@ def check(words: list[str]) -> None:
             pytest.fail(f"who knows this command? {words}")
 
 
-def parse_options(name: str, words: list[str]) -> None:
-    trainer = importlib.import_module(f"{catalog.PACKAGE}.{name}").Trainer
+def parse_options(trainer: str | type[Any], words: list[str]) -> None:
+    if isinstance(trainer, str):
+        trainer = importlib.import_module(f"{catalog.PACKAGE}.{trainer}").Trainer
     if "--config" in words and "RUN" in words[words.index("--config") + 1]:
         at = words.index("--config")
         words = words[:at] + words[at + 2 :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from yieldrl import functional
 from yieldrl.cli import main
 from yieldrl.exercises import Wrong, chapters, check, expect_close, gaps
+from yieldrl.exercises import __main__ as exercises
 from yieldrl.exercises.checking import Verdict, report, verdicts
 
 WANT = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -128,6 +130,18 @@ def test_the_exercise_is_made_once_with_its_gaps_open(tmp_path, monkeypatch, cap
     assert "exercise.py, which has gaps to fill" in capsys.readouterr().out
     made.write_text((home / "solution.py").read_text("utf-8"), "utf-8-sig")
     assert check("ch09")
+
+
+def test_what_was_written_is_trained(tmp_path, monkeypatch, capsys):
+    with pytest.raises(SystemExit, match="ch01_what_is_an_agent has nothing to train"):
+        exercises.main("ch01")
+    home = shutil.copytree(chapters()["ch11"], tmp_path / chapters()["ch11"].name)
+    (home / "exercise.py").write_text((home / "solution.py").read_text("utf-8"))
+    monkeypatch.setattr(gaps, "HOME", tmp_path)
+    exercises.main("ch11", "SAC", "--total-steps", "64", "--eval-episodes", "1")
+    name, evaluation = capsys.readouterr().out.splitlines()
+    assert name == "SAC"
+    assert evaluation.startswith("      64  episode_return -")
 
 
 def test_a_file_that_holds_the_gaps_alone_is_enough(tmp_path):

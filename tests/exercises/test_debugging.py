@@ -6,8 +6,12 @@ import pytest
 
 from yieldrl.algorithms import ppo
 from yieldrl.exercises.ch14_debugging import diagnostics, solution
-from yieldrl.exercises.ch14_debugging.diagnostics import BUGS, FOLDERS, Readings
-from yieldrl.exercises.ch14_debugging.seen import SEEN
+from yieldrl.exercises.ch14_debugging.diagnostics import (
+    BUGS,
+    FOLDERS,
+    SEEN,
+    Readings,
+)
 
 SPOILED = {
     "none": set(),
@@ -44,7 +48,7 @@ def test_each_fails_its_own_experiment_and_is_named(bug, name):
     assert solution.diagnose(seen) == bug
     assert seen == pytest.approx(SEEN[bug][0], rel=0.2, abs=0.1)
     assert spoiled(SEEN[bug][0]) == SPOILED[bug]
-    assert trainer(diagnostics.settings()).name == name
+    assert trainer(diagnostics.settings()).run.name == name
 
 
 def test_all_bugs_are_there():
