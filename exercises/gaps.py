@@ -34,7 +34,7 @@ def find(chapter: str) -> Path:
 
 def title(folder: Path) -> str:
     """What a chapter's exercise is about: the first line of its docstring."""
-    text = (folder / "__init__.py").read_text("utf-8-sig")
+    text = (folder / "solution.py").read_text("utf-8-sig")
     return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0].rstrip(".")
 
 

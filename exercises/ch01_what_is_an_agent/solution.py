@@ -1,4 +1,4 @@
-"""One episode, played and added up."""
+"""Chapter 1, what is an agent."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Epsilon-greedy choices and incremental means, written out."""
+"""Chapter 2, bandits and exploration."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Planning on a table, with its sweep written out."""
+"""Chapter 3, MDPs, returns and planning."""
 
 import numpy as np
 

@@ -1,1 +1,0 @@
-"""Chapter 4, Monte Carlo, TD, SARSA and Q-learning."""

@@ -1,4 +1,4 @@
-"""Q-learning and SARSA with a table, their targets written out."""
+"""Chapter 4, Monte Carlo, TD, SARSA and Q-learning."""
 
 from tensordict import TensorDict
 from torch import Tensor

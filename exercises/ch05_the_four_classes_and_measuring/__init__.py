@@ -1,1 +1,0 @@
-"""Chapter 5, the four classes, and measuring."""

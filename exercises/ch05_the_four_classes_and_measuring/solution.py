@@ -1,4 +1,4 @@
-"""The interquartile mean of several tasks, and its stratified bootstrap interval."""
+"""Chapter 5, the four classes, and measuring."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""DQN with its target and its loss, written out."""
+"""Chapter 6, DQN."""
 
 import math
 from collections.abc import Callable

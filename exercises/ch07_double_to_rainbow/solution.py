@@ -1,4 +1,4 @@
-"""Rainbow with its differences, written out."""
+"""Chapter 7, from Double DQN to Rainbow."""
 
 import torch
 from tensordict import TensorDict

@@ -1,4 +1,4 @@
-"""REINFORCE with its returns and its loss written out."""
+"""Chapter 8, REINFORCE."""
 
 import torch
 from tensordict import TensorDict

@@ -1,1 +1,0 @@
-"""Chapter 9, actor-critic and GAE."""

@@ -1,4 +1,4 @@
-"""A2C with generalized advantage estimation, written out."""
+"""Chapter 9, actor-critic and GAE."""
 
 import torch
 from tensordict import TensorDict

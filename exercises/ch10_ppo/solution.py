@@ -1,4 +1,4 @@
-"""PPO with its policy loss written out."""
+"""Chapter 10, PPO."""
 
 import torch
 from torch import Tensor

@@ -1,1 +1,0 @@
-"""Chapter 11, DDPG, TD3 and SAC."""

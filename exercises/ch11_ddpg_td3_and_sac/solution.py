@@ -1,4 +1,4 @@
-"""TD3 and SAC, their targets written out."""
+"""Chapter 11, DDPG, TD3 and SAC."""
 
 import math
 

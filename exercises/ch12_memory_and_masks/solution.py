@@ -1,4 +1,4 @@
-"""A memory that begins with its episode, and choices among what is possible."""
+"""Chapter 12, memory and masks."""
 
 from collections.abc import Callable
 from typing import Any

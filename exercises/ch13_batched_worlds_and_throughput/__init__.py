@@ -1,1 +1,0 @@
-"""Chapter 13, batched worlds and throughput."""

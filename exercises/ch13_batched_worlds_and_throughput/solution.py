@@ -1,4 +1,4 @@
-"""N worlds at once, and new episodes within the step that ends the old ones."""
+"""Chapter 13, batched worlds and throughput."""
 
 from typing import Any, NamedTuple
 

@@ -14,6 +14,7 @@ from torch.nn.utils import parameters_to_vector
 
 from yieldrl.algorithms import ppo
 from yieldrl.envs.probes import Answer
+from yieldrl.exercises.training import logged as trained
 from yieldrl.exercises.training import own_parts, trainer_class
 
 BUGS = {
@@ -127,11 +128,6 @@ def probed(
     trained(trainer)
     world: Any = gymnasium.make_vec(config.env_id, num_envs=1)
     return trainer, world.answer(config.gamma)
-
-
-def trained(trainer: ppo.Trainer) -> list[dict[str, Any]]:
-    """Train to the end; what was logged of learning."""
-    return [log["logs"] for log in trainer() if log["log_type"] == "train"]
 
 
 def settings(**changes: Any) -> ppo.Config:

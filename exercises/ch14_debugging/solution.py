@@ -1,4 +1,4 @@
-"""The six versions, named by their readings, and mended."""
+"""Chapter 14, debugging, from symptom to cause."""
 
 from typing import Any
 

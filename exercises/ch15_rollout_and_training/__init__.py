@@ -1,1 +1,0 @@
-"""Chapter 15, rollout and training."""

@@ -1,4 +1,4 @@
-"""PPO beside a collector in the background, with V-trace written out."""
+"""Chapter 15, rollout and training."""
 
 import torch
 from tensordict import TensorDict

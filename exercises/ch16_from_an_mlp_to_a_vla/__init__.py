@@ -1,1 +1,0 @@
-"""Chapter 16, from an MLP to vision-language-action policies."""

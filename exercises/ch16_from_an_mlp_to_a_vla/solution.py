@@ -1,4 +1,4 @@
-"""PPO on chunks of actions, with what a chunk came to written out."""
+"""Chapter 16, from an MLP to vision-language-action policies."""
 
 from typing import Any
 
@@ -51,26 +51,22 @@ class Noted(BatchWrapper):
 
     steps: list[Step]
 
-    def after_step(self, step: Step) -> Step:
-        """Note a step, and pass it on."""
-        self.steps.append(step)
-        return step
+    def advance(self, actions: Any) -> Step:
+        """Step them once, and note it."""
+        self.steps.append(super().advance(actions))
+        return self.steps[-1]
 
 
-class Chunks(ActionChunks):
+class Chunks(ActionChunks, Noted):
     """The library's chunks, with the sums above in the place of its own."""
-
-    def __init__(self, envs: VectorEnv, length: int, gamma: float) -> None:
-        self.noted = Noted(envs)
-        super().__init__(self.noted, length, gamma=gamma)
 
     def advance(self, actions: Any) -> Step:
         """Execute chunks `[N, L, ...]`; one step that sums up all of it."""
-        steps = self.noted.steps = []
+        self.steps = []
         step = super().advance(actions)
-        reward = torch.stack([of.reward for of in steps])
-        terminated = torch.stack([of.terminated for of in steps])
-        truncated = torch.stack([of.truncated for of in steps])
+        reward = torch.stack([of.reward for of in self.steps])
+        terminated = torch.stack([of.terminated for of in self.steps])
+        truncated = torch.stack([of.truncated for of in self.steps])
         sums = chunk_sums(reward, terminated, truncated, self.gamma)
         named = zip(("reward", "discount", "num_steps"), sums, strict=True)
         return step._replace(info={**step.info, **dict(named)})
@@ -81,4 +77,4 @@ class Trainer(ppo.Trainer):
 
     def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
         """Environments that take the chunks above."""
-        return Chunks(envs, 2, self.config.gamma)
+        return Chunks(envs, 2, gamma=self.config.gamma)

@@ -1,4 +1,4 @@
-"""Munchausen DQN, as a difference to DQN: three settings and a target."""
+"""Chapter 17, your own algorithm."""
 
 import torch
 from pydantic.dataclasses import dataclass

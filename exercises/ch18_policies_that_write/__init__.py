@@ -1,1 +1,0 @@
-"""Chapter 18, policies that write."""

@@ -1,4 +1,4 @@
-"""Dr. GRPO's two methods, written out."""
+"""Chapter 18, policies that write."""
 
 from tensordict import TensorDict
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""The loss of DPO, written out."""
+"""Chapter 19, preferences."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What imagined steps are worth, and how far a model is right, written out."""
+"""Chapter 20, worlds inside."""
 
 from collections.abc import Callable
 

@@ -121,8 +121,7 @@ def test_functions_of_a_notebook(capsys):
 def test_the_exercise_is_made_once_with_its_gaps_open(tmp_path, monkeypatch, capsys):
     home = tmp_path / SOLUTION.parent.name
     home.mkdir()
-    for name in ("__init__.py", "solution.py"):
-        (home / name).write_text((SOLUTION.parent / name).read_text("utf-8"), "utf-8")
+    shutil.copy(SOLUTION, home)
     monkeypatch.setattr(gaps, "HOME", tmp_path)
     assert not check("ch09")
     made = home / "exercise.py"
