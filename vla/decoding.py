@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,6 +14,9 @@ from yieldrl.vla.interface import Backbone
 
 Choose = Callable[[Distribution], Tensor]
 """A function that chooses tokens `[B, k]` from their distribution."""
+
+Tokens = Tensor | Choose
+"""Tokens `[B, K]` that are given, to be evaluated, or how to choose them, to act."""
 
 
 class Prompt(NamedTuple):
@@ -43,20 +45,24 @@ Decoded = tuple[Tensor, Tensor, Tensor, Tensor]
 each; and hidden states of the prompt, `[B, S, W]`."""
 
 
-class Decoding(nn.Module, ABC):
-    """A method to decode tokens from a prompt, by a backbone and an action head."""
+class Decoding(nn.Module):
+    """Decodes tokens by a backbone and an action head: all in one pass, independently
+    of each other, if a subclass says no other way than its `policy`."""
 
-    @abstractmethod
-    def act(
-        self, backbone: Backbone, head: ActionHead, prompt: Prompt, choose: Choose
-    ) -> Decoded:
-        """Choose tokens."""
+    def policy(
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt
+    ) -> tuple[Distribution, Tensor]:
+        """A distribution for all tokens, and the prompt's hidden states."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def evaluate(
-        self, backbone: Backbone, head: ActionHead, prompt: Prompt, tokens: Tensor
+    def decode(
+        self, backbone: Backbone, head: ActionHead, prompt: Prompt, tokens: Tokens
     ) -> Decoded:
-        """Evaluate given tokens `[B, K]`."""
+        """Evaluate given tokens, or choose them."""
+        policy, hidden = self.policy(backbone, head, prompt)
+        if not isinstance(tokens, Tensor):
+            tokens = tokens(policy)
+        return tokens, policy.log_prob(tokens), policy.entropy(), hidden
 
     def prompt_hidden(self, backbone: Backbone, prompt: Prompt) -> Tensor:
         """Hidden states of the prompt, `[B, S, W]`, equal to those of decoding."""
@@ -72,30 +78,11 @@ class AutoregressiveDecoding(Decoding):
     of its distribution after the tokens before it.
     """
 
-    def act(self, backbone: Any, head: Any, prompt: Prompt, choose: Choose) -> Decoded:
-        cache = backbone.new_cache() if hasattr(backbone, "new_cache") else None
-        options = {} if cache is None else {"cache": cache}
-        hidden = backbone.hidden(*prompt, bidirectional_from=None, **options)
-        state = last_shown(hidden, prompt.mask)
-        columns: list[tuple[Tensor, Tensor, Tensor]] = []
-        for i in range(head.layout.tokens):
-            if i > 0:
-                prompt = prompt.followed_by(head.embeddings(backbone, columns[-1][0]))
-                new = prompt.embeddings if cache is None else prompt.embeddings[:, -1:]
-                state = backbone.hidden(
-                    new, prompt.mask, bidirectional_from=None, **options
-                )[:, -1:]
-            policy = head.policy(backbone, state, first=i)
-            token = choose(policy)
-            columns.append((token, policy.log_prob(token), policy.entropy()))
-        tokens, log_prob, entropy = (
-            torch.cat(parts, dim=1) for parts in zip(*columns, strict=True)
-        )
-        return tokens, log_prob, entropy, hidden
-
-    def evaluate(
-        self, backbone: Any, head: Any, prompt: Prompt, tokens: Tensor
+    def decode(
+        self, backbone: Any, head: Any, prompt: Prompt, tokens: Tokens
     ) -> Decoded:
+        if not isinstance(tokens, Tensor):
+            return self._act(backbone, head, prompt, choose=tokens)
         length = prompt.mask.shape[1]
         whole = prompt.followed_by(head.embeddings(backbone, tokens[:, :-1]))
         hidden = backbone.hidden(*whole, bidirectional_from=None)
@@ -104,30 +91,28 @@ class AutoregressiveDecoding(Decoding):
         policy = head.policy(backbone, before)
         return tokens, policy.log_prob(tokens), policy.entropy(), said
 
-
-class OnePassDecoding(Decoding):
-    """All tokens in one pass, independently of each other."""
-
-    @abstractmethod
-    def policy(
-        self, backbone: Backbone, head: ActionHead, prompt: Prompt
-    ) -> tuple[Distribution, Tensor]:
-        """A distribution for all tokens, and the prompt's hidden states."""
-
-    def act(
-        self, backbone: Backbone, head: ActionHead, prompt: Prompt, choose: Choose
-    ) -> Decoded:
-        policy, hidden = self.policy(backbone, head, prompt)
-        tokens = choose(policy)
-        return tokens, policy.log_prob(tokens), policy.entropy(), hidden
-
-    def evaluate(
-        self, backbone: Backbone, head: ActionHead, prompt: Prompt, tokens: Tensor
-    ) -> Decoded:
-        return self.act(backbone, head, prompt, lambda policy: tokens)
+    def _act(self, backbone: Any, head: Any, prompt: Prompt, choose: Choose) -> Decoded:
+        cache = backbone.new_cache() if hasattr(backbone, "new_cache") else None
+        options: dict[str, Any] = {} if cache is None else {"cache": cache}
+        options["bidirectional_from"] = None
+        hidden = backbone.hidden(*prompt, **options)
+        state = last_shown(hidden, prompt.mask)
+        columns: list[tuple[Tensor, Tensor, Tensor]] = []
+        for i in range(head.layout.tokens):
+            if i > 0:
+                prompt = prompt.followed_by(head.embeddings(backbone, columns[-1][0]))
+                new = prompt.embeddings if cache is None else prompt.embeddings[:, -1:]
+                state = backbone.hidden(new, prompt.mask, **options)[:, -1:]
+            policy = head.policy(backbone, state, first=i)
+            token = choose(policy)
+            columns.append((token, policy.log_prob(token), policy.entropy()))
+        tokens, log_prob, entropy = (
+            torch.cat(parts, dim=1) for parts in zip(*columns, strict=True)
+        )
+        return tokens, log_prob, entropy, hidden
 
 
-class ParallelDecoding(OnePassDecoding):
+class ParallelDecoding(Decoding):
     """All tokens in one pass, each at a placeholder position after the prompt.
 
     Placeholders attend to the prompt and to each other in both directions; the prompt
@@ -154,7 +139,7 @@ class ParallelDecoding(OnePassDecoding):
         return head.policy(backbone, hidden[:, length:]), hidden[:, :length]
 
 
-class ZeroDecoding(OnePassDecoding):
+class ZeroDecoding(Decoding):
     """All tokens in one pass, as the checkpoints of OpenVLA-OFT were trained to.
 
     Kim et al. 2025, arXiv:2502.19645, section 4, and its code: placeholders are zero,

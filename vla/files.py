@@ -5,8 +5,9 @@ import json
 import pickle
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -95,34 +96,22 @@ def read_state_dict(path: str | Path) -> dict[str, Tensor]:
     under one of `WRAPPERS`. Anything else is refused: unpickling objects runs code.
     """
     path = existing(Path(path), "give the file of the weights")
-    damaged: Any = pickle.UnpicklingError, RuntimeError, EOFError, ValueError
-    if in_safetensors := path.suffix == ".safetensors":
-        damaged = require("safetensors").SafetensorError
-    try:
-        if in_safetensors:
-            return require("safetensors.torch").load_file(path)
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except damaged:
-        raise _refused(path, "it holds more than tensors, or is damaged") from None
-    whole = state if isinstance(state, dict) else {}
-    candidates: list[Any] = [state, *(whole.get(key) for key in WRAPPERS)]
-    for tensors in filter(_are_tensors, candidates):
-        return tensors
-    names = ", ".join(WRAPPERS)
-    raise _refused(path, f"it has tensors by name neither at once nor under {names}")
-
-
-def _refused(path: Path, reason: str) -> CheckpointError:
-    return CheckpointError(
-        f"{path}: not read, because {reason}: save tensors alone, with"
+    state: Any = None
+    if path.suffix == ".safetensors":
+        with suppress(require("safetensors").SafetensorError):
+            state = require("safetensors.torch").load_file(path)
+    else:
+        with suppress(pickle.UnpicklingError, RuntimeError, EOFError, ValueError):
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    whole: dict[str, Any] = state if isinstance(state, dict) else {"": state}
+    for tensors in (whole, *(whole.get(key) for key in WRAPPERS)):
+        values = tensors.values() if isinstance(tensors, dict) else [None]
+        if all(isinstance(value, Tensor) for value in values):
+            return cast("dict[str, Tensor]", tensors)
+    raise CheckpointError(
+        f"{path}: not read, as it is damaged, or holds something other than tensors by"
+        f" name, at once or under {', '.join(WRAPPERS)}: save tensors alone, with"
         " torch.save(model.state_dict(), 'weights.pth') or safetensors"
-    )
-
-
-def _are_tensors(state: Any) -> bool:
-    return isinstance(state, Mapping) and all(
-        isinstance(name, str) and isinstance(tensor, Tensor)
-        for name, tensor in state.items()
     )
 
 

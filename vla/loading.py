@@ -124,22 +124,15 @@ def _custom(
     """
     model_class = find_class(config.model_class or "")
     check_model(model_class)
-    signature = inspect.signature(model_class)
+    known = inspect.signature(model_class).parameters
     offered = {
         "observation_space": observed,
         "action_space": acted,
         "chunk_length": config.chunk_length,
     }
-    own = {k: v for k, v in offered.items() if k in signature.parameters}
-    arguments = {**own, **config.model_config}
-    try:
-        signature.bind(**arguments)
-    except TypeError as reason:
-        raise TypeError(
-            f"model_config = {config.model_config} does not fit"
-            f" {model_class.__qualname__}{signature}: {reason}"
-        ) from None
-    return _cast(_with_weights(model_class(**arguments), config), config)
+    own = {k: v for k, v in offered.items() if k in known}
+    model = model_class(**{**own, **config.model_config})
+    return _cast(_with_weights(model, config), config)
 
 
 _MAKERS = {
@@ -154,20 +147,12 @@ def find_class(name: str) -> Any:
     """The class `package.module:Class`, or `package.module.Class`."""
     module, _, attribute = name.replace(":", ".").rpartition(".")
     try:
-        found = import_named(module, attribute)
-    except ModuleNotFoundError as reason:
+        return import_named(module, attribute)
+    except (ModuleNotFoundError, AttributeError) as reason:
         raise ImportError(
-            f"model_class = {name!r}: there is no module {reason.name!r}; install it,"
-            " or run where its file is (or with its folder in PYTHONPATH)"
+            f"model_class = {name!r}: {reason}; write it as 'package.module:Class', and"
+            " run where its file is (or with its folder in PYTHONPATH)"
         ) from reason
-    except AttributeError:
-        found = None
-    if not isinstance(found, type):
-        raise ImportError(
-            f"model_class = {name!r}: the module {module!r} has no class {attribute!r};"
-            " write it as 'package.module:Class'"
-        )
-    return found
 
 
 def _with_weights(model: nn.Module, config: VLAConfig) -> nn.Module:

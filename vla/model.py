@@ -1,7 +1,6 @@
 """Vision-language-action models: a pretrained network with new heads."""
 
 from abc import ABC, abstractmethod
-from functools import partial
 from typing import Any, Self
 
 import torch
@@ -14,10 +13,11 @@ from yieldrl.vla.actions import ActionBins, action_layout
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.decoding import (
     AutoregressiveDecoding,
-    Choose,
+    Decoded,
     Decoding,
     ParallelDecoding,
     Prompt,
+    Tokens,
 )
 from yieldrl.vla.heads import ActionHead, AttentionPool, BinsHead, GaussianHead
 from yieldrl.vla.interface import Backbone, VLAOutput
@@ -49,15 +49,9 @@ class OnePassModule(nn.Module, ABC):
         self.proprio_statistics = proprio_statistics(observation_space)
 
     @abstractmethod
-    def decoded(
-        self, observations: Any, choose: Choose, tokens: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Evaluate given tokens, or those that `choose` chooses.
-
-        Returns:
-            Tokens, log-probabilities and entropies, `[B, K]` each, and the value, `[B]`
-            or `[B, L]`.
-        """
+    def decode(self, observations: Any, tokens: Tokens) -> Decoded:
+        """Evaluate given tokens, or choose them; at the end with the value, `[B]` or
+        `[B, L]`, in place of hidden states."""
 
     @property
     def action_statistics(self) -> ActionStatistics | None:
@@ -71,13 +65,17 @@ class OnePassModule(nn.Module, ABC):
         generator: torch.Generator | None = None,
     ) -> VLAOutput:
         """Act: sample with `generator`, or take the most likely action."""
-        choose = partial(_chosen, deterministic=deterministic, generator=generator)
-        return self._output(*self.decoded(observations, choose))
+
+        def choose(policy: Distribution) -> Tensor:
+            tokens = policy.mode() if deterministic else policy.sample(generator)
+            # Through a normal's mean its gradient would cancel the log_prob's.
+            return tokens.detach()
+
+        return self._output(*self.decode(observations, choose))
 
     def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
         """Evaluate given actions, chunks `[B, L, D]`."""
-        tokens = self.head.tokens(actions)
-        output = self._output(*self.decoded(observations, _chosen, tokens))
+        output = self._output(*self.decode(observations, self.head.tokens(actions)))
         return output._replace(action=actions)
 
     def forward(
@@ -124,20 +122,6 @@ class OnePassModule(nn.Module, ABC):
         inside = self.layout.inside
         action = self.head.action(tokens)
         return VLAOutput(action, inside(log_prob), inside(entropy), value)
-
-
-def _chosen(
-    policy: Distribution,
-    deterministic: bool = False,
-    generator: torch.Generator | None = None,
-) -> Tensor:
-    """Tokens of a distribution: the most likely, or at random.
-
-    They carry no gradient: through a normal's mean it would cancel that of the
-    log-probability.
-    """
-    tokens = policy.mode() if deterministic else policy.sample(generator)
-    return tokens.detach()
 
 
 class VLAModel(OnePassModule):
@@ -192,15 +176,10 @@ class VLAModel(OnePassModule):
         values = layout.length if config.value_per == "action" else 1
         self.value_head = AttentionPool(backbone.width, values)
 
-    def decoded(
-        self, observations: Any, choose: Choose, tokens: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def decode(self, observations: Any, tokens: Tokens) -> Decoded:
         prompt = self._prompt(observations)
         parts = self.backbone, self.head, prompt
-        if tokens is None:
-            tokens, log_prob, entropy, hidden = self.decoding.act(*parts, choose)
-        else:
-            _, log_prob, entropy, hidden = self.decoding.evaluate(*parts, tokens)
+        tokens, log_prob, entropy, hidden = self.decoding.decode(*parts, tokens)
         return tokens, log_prob, entropy, self.value_head(hidden, prompt.mask)
 
     def get_value(self, observations: Any) -> Tensor:
@@ -248,12 +227,11 @@ class ChunkVLA(OnePassModule):
     def look(self, observations: Any) -> tuple[Tensor, Tensor]:
         """Chunks of normalised actions, `[B, L, D]`, and values `[B]`, float32."""
 
-    def decoded(
-        self, observations: Any, choose: Choose, tokens: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def decode(self, observations: Any, tokens: Tokens) -> Decoded:
         mean, value = self.look(observations)
         policy = self.head.around(mean.flatten(1))
-        tokens = choose(policy) if tokens is None else tokens
+        if not isinstance(tokens, Tensor):
+            tokens = tokens(policy)
         return tokens, policy.log_prob(tokens), policy.entropy(), value
 
     def get_value(self, observations: Any) -> Tensor:

@@ -63,10 +63,8 @@ class VLAPolicy(Policy):
         super().__init__(observation_space, action_space)
         check_model(model)
         self.model: Any = model
-        keys = observation_keys or {}
-        self.reader = ObservationReader(
-            observation_space, keys, instruction, centre_crop
-        )
+        read = observation_space, observation_keys or {}, instruction, centre_crop
+        self.reader = ObservationReader(*read)
         length = chunk_length or getattr(model, "chunk_length", None)
         self.layout = action_layout(action_space, length)
         self.log_prob_per = log_prob_per
@@ -122,14 +120,14 @@ class VLAPolicy(Policy):
 
     def evaluate_actions(self, obs: Any, action: Tensor) -> Answer:
         """`log_prob` and `entropy` of actions, in one shape, and `value [B]`."""
-        observations, chunks = self.reader(obs), self.layout.inside(action)
-        output = self._evaluate(observations, chunks)
-        return self._per(output.log_prob), self._per(output.entropy), output.value[:, 0]
+        log_prob, entropy, values = self.evaluate_each(obs, action)
+        return log_prob, entropy, values[:, 0]
 
     def evaluate_each(self, obs: Any, action: Tensor) -> Answer:
         """As `evaluate_actions`, with a value per action of the chunk, `[B, L]`, if the
         model has these, else `[B, 1]`."""
-        output = self._evaluate(self.reader(obs), self.layout.inside(action))
+        observations, chunks = self.reader(obs), self.layout.inside(action)
+        output = self._evaluate(observations, chunks)
         return self._per(output.log_prob), self._per(output.entropy), output.value
 
     def get_value(self, obs: Any) -> Tensor:
@@ -166,10 +164,9 @@ class VLAPolicy(Policy):
         if self._in_one_pass or "deterministic" in self._options:
             return []
         return [
-            f"{type(self.model).__qualname__}.forward takes no `deterministic`: where"
-            " it draws its actions, evaluations act at random, and where it does not,"
-            " training never explores. Give it deterministic=False, for the most likely"
-            " action if it is True"
+            f"{type(self.model).__qualname__}.forward takes no `deterministic`, so"
+            " evaluations act as training does: give it deterministic=False, for the"
+            " most likely action if it is True"
         ]
 
     def train(self, mode: bool = True) -> Self:
@@ -189,10 +186,8 @@ class VLAPolicy(Policy):
         groups: dict[str, list[nn.Parameter]]
         groups = {"policy": [], "value": [], "adapters": []}
         for name, parameter in self.model.named_parameters():
-            if "lora_" in name:
-                group = "adapters"
-            else:
-                group = "value" if name.startswith(("value", "critic")) else "policy"
+            group = "value" if name.startswith(("value", "critic")) else "policy"
+            group = "adapters" if "lora_" in name else group
             if parameter.requires_grad:
                 groups[group].append(parameter)
         return groups

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from yieldrl.vla.actions import ActionLayout
 
 LARGEST_BOUND = 1e6  # larger bounds count as unknown
-LEAST_HALF = 1e-30  # of a range; float32 cannot hold the bins of a narrower one
+LEAST_SHARE = 1e-3  # of a range, in its centre, so that float32 tells bins apart
 
 Gripper = tuple[float, float]
 """The numbers that open and close a gripper."""
@@ -73,17 +73,22 @@ class RangeStatistics(nn.Module):
 
     def normalize(self, values: Tensor) -> Tensor:
         """Values `[..., D]` in units of the range: float32, mostly in [-1, 1]."""
+        self._check_known()
         return 2 * (values.float() - self.low) / (self.high - self.low) - 1
 
     def denormalize(self, values: Tensor) -> Tensor:
         """Normalised values `[..., D]` in original units, float32."""
+        self._check_known()
         return self.low + (values + 1) * (self.high - self.low) / 2
+
+    def _check_known(self) -> None:
+        """RuntimeError if the range has to be known, and is not."""
 
     @torch.no_grad()
     def set_range(self, low: Any, high: Any) -> Self:
         """Set the range, `[D]` each; equal bounds are moved a little apart.
 
-        ValueError if they are of another size, or not in order.
+        ValueError if they are of another size.
         """
         lower, upper = np.asarray(low, np.float32), np.asarray(high, np.float32)
         if not lower.shape == upper.shape == tuple(self.low.shape):
@@ -91,11 +96,9 @@ class RangeStatistics(nn.Module):
                 f"statistics of {lower.size} numbers for {self.low.numel()}: take"
                 " those of the same robot"
             )
-        if not (lower <= upper).all():
-            raise ValueError(f"low {lower.tolist()} is not below high {upper.tolist()}")
         center, half = lower / 2 + upper / 2, upper / 2 - lower / 2
-        wider = np.maximum(half, _least_half(center))
-        wider = np.where(wider < LEAST_HALF, np.float32(1e-2), wider)
+        wider = np.maximum(half, LEAST_SHARE * np.abs(center))
+        wider = np.where(wider < 1e-30, np.float32(1e-2), wider)
         self.low.copy_(torch.tensor(np.where(wider > half, center - wider, lower)))
         self.high.copy_(torch.tensor(np.where(wider > half, center + wider, upper)))
         return self
@@ -116,7 +119,7 @@ class RangeStatistics(nn.Module):
         if len(rows) == 0:
             return self
         low, high = np.quantile(rows, [0.01, 0.99], axis=0)
-        coincide = high - low <= 2 * _least_half(low / 2 + high / 2)
+        coincide = high - low <= LEAST_SHARE * np.abs(low + high)
         low = np.where(coincide, rows.min(0), low)
         high = np.where(coincide, rows.max(0), high)
         return self.set_range(low, high)
@@ -152,53 +155,27 @@ class RangeStatistics(nn.Module):
         convention = next(known, Convention())
         low, high = (np.asarray(own[key], np.float32) for key in convention.bounds)
         scaled = np.asarray(own.get("mask", [True] * len(low)), bool)
-        accepted = self.low.clone(), self.high.clone()
+        least, most = self.low.clone(), self.high.clone()  # of the action space
         self.set_range(np.where(scaled, low, -1), np.where(scaled, high, 1))
         if entry == "proprio" or not convention.turns:
             return self
         places = ~scaled if "mask" in own else np.arange(len(low)) == convention.place
-        self._turn(torch.tensor(places), gripper, *accepted)
+        for i in np.flatnonzero(places):
+            if min(gripper) < least[i] or most[i] < max(gripper):
+                raise ValueError(
+                    f"{list(gripper)} are to open and close the gripper, and actions"
+                    f" are from {least.tolist()} to {most.tolist()}: say which numbers"
+                    " do, with model_config={'gripper': [OPEN, CLOSED]}"
+                )
+            for bound in (self.low, self.high):  # 1 opens in the data, 0 closes
+                bound[i] = gripper[1] + bound[i] * (gripper[0] - gripper[1])
         return self
-
-    def _turn(
-        self, places: Tensor, gripper: Gripper, least: Tensor, most: Tensor
-    ) -> None:
-        """Let 1 and 0 at `places` be the numbers of the environment's gripper.
-
-        ValueError if they are beyond its bounds, `least` and `most`.
-        """
-        places = places.to(self.low.device)
-        opened, closed = gripper
-        wrong = (least > min(gripper)) | (most < max(gripper))
-        wrong |= opened == closed
-        if bool((wrong & places).any()):
-            raise ValueError(
-                f"{list(gripper)} are to open and close the gripper, and actions are"
-                f" from {least.tolist()} to {most.tolist()}: say which numbers do, with"
-                " model_config={'gripper': [OPEN, CLOSED]}"
-            )
-        for bound in (self.low, self.high):
-            turned = closed + bound * (opened - closed)
-            bound.copy_(torch.where(places, turned, bound))
-
-
-def _least_half(center: np.ndarray) -> np.ndarray:
-    """Half of the narrowest range in which float32 can tell bins apart."""
-    return 1e-3 * np.abs(center)
 
 
 class ActionStatistics(RangeStatistics):
     """Range of actions; normalising raises RuntimeError while it is unknown."""
 
-    def denormalize(self, values: Tensor) -> Tensor:
-        self._require()
-        return super().denormalize(values)
-
-    def normalize(self, values: Tensor) -> Tensor:
-        self._require()
-        return super().normalize(values)
-
-    def _require(self) -> None:
+    def _check_known(self) -> None:
         if not self.fitted:
             raise RuntimeError(
                 "the action space has no finite bounds and there are no statistics of"

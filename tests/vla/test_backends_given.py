@@ -214,8 +214,8 @@ LAYER = {"layer.weight": torch.ones(2, 3), "layer.bias": torch.ones(2)}
             {**LAYER, "layer.bias": torch.ones(3)},
             r"layer\.bias: .*\[3\].*model is .*\[2\]",
         ),
-        ({"layer.weight": 3}, "tensors by name neither"),
-        ({"net": LAYER}, "neither at once nor under state_dict, model_state_dict"),
+        ({"layer.weight": 3}, "something other than tensors"),
+        ({"net": LAYER}, "at once or under state_dict, model_state_dict"),
     ],
 )
 def test_weights_that_do_not_fit_are_named(here, state, message):
@@ -228,7 +228,7 @@ def test_weights_that_do_not_fit_are_named(here, state, message):
     ("name", "fields", "error", "message"),
     [
         ("vla_models:NoValue", {}, TypeError, "NoValue lacks get_value"),
-        ("nowhere_at_all:Model", {}, ImportError, "no module 'nowhere_at_all'"),
+        ("nowhere_at_all:Model", {}, ImportError, "No module named 'nowhere_at_all'"),
         ("vla_models:Headed", LORA, ValueError, "has no attribute backbone"),
         ("vla_models:Misnamed", LORA, ValueError, "untrained names 'head'"),
         ("vla_models:NoBackbone", LORA, TypeError, "backbone is a str"),

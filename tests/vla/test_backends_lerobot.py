@@ -30,14 +30,6 @@ def test_the_mean_is_the_chunk_that_the_policy_predicts():
     assert torch.equal(model.get_value(seen()).squeeze(1), output.value)
 
 
-def test_normalized_actions_are_put_into_units():
-    model = load(model_config={"normalized": True})
-    mean = seen()["proprio"][:, None, :2] * torch.tensor([0.5, 2.0])
-    units = mean * torch.tensor([1.0, 2.0]) + torch.tensor([0.0, 2.0])
-    action = model(seen(), deterministic=True)
-    assert torch.allclose(action, units.expand(-1, 2, -1), atol=1e-6)
-
-
 def test_observations_go_by_its_names():
     model = load()
     model.act(seen())

@@ -11,7 +11,13 @@ from yieldrl.vla.files import require
 
 
 class DecoderBackbone(nn.Module):
-    """Base of backbones around a language model of transformers; see `Backbone`."""
+    """Base of backbones around a language model of transformers; see `Backbone`.
+
+    Attributes:
+        tokenizer: A `SentenceTokenizer`, whose sentences have a first token.
+    """
+
+    tokenizer: Any
 
     @property
     @abstractmethod
@@ -22,6 +28,27 @@ class DecoderBackbone(nn.Module):
     @abstractmethod
     def decoder(self) -> Any:
         """The module from embeddings to hidden states."""
+
+    def look(self, observations: Any) -> list[Tensor]:
+        """Embeddings `[B, n, W]` of images and proprioception."""
+        return []
+
+    def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
+        return self.embed_parts(observations)[:2]
+
+    def embed_parts(self, observations: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """The first token, what is seen, the sentence; and which of these change: at
+        positions of images and proprioception, `[B, S]` bool."""
+        ids, mask = self.tokenizer(observations["language"])
+        text = self.token_embeddings(ids)
+        seen = self.look(observations)
+        embeddings = torch.cat([text[:, :1], *seen, text[:, 1:]], dim=1)
+        count = embeddings.shape[1] - text.shape[1]
+        shown = mask.new_ones(len(mask), count)
+        whole = torch.cat([mask[:, :1], shown, mask[:, 1:]], dim=1)
+        here = torch.arange(whole.shape[1], device=whole.device)
+        changing = (here > 0) & (here <= count)
+        return embeddings, whole, changing.expand(whole.shape)
 
     @property
     def dtype(self) -> torch.dtype:

@@ -17,25 +17,22 @@ from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import check_options
 from yieldrl.vla.model import ChunkVLA
 
-OPTIONS = ("frozen", "normalized")
-"""Options in `model_config` for this backend."""
-
 
 class LeRobotVLA(ChunkVLA):
     """A Gaussian around the chunk that a policy of LeRobot predicts.
 
     LeRobot itself is not imported. A batch has `observation.images.<camera>` (float32
     in 0-1, `[B, 3, H, W]`), `observation.state` (`[B, P]`, as the environment has it)
-    and `task` (a list of strings). Such policies show no hidden states: the value is
-    that of a small separate network, which reads the observations itself.
+    and `task` (a list of strings); chunks are in the environment's units. Such policies
+    show no hidden states: the value is that of a small separate network, which reads
+    the observations itself.
 
     Args:
         policy: With `predict_action_chunk(batch) -> [B, l, d]`.
         observation_space: Dict of what the model reads.
         action_space: A Box, of one action or of a chunk.
-        config: Its `model_config` may have `normalized`, if the policy's actions are in
-            [-1, 1] and not in the environment's units; and `frozen`, to train the
-            standard deviation and the value alone.
+        config: Its `model_config` may have `frozen`, to train the standard deviation
+            and the value alone.
 
     Raises:
         ValueError: If `model_config` has another option.
@@ -51,9 +48,8 @@ class LeRobotVLA(ChunkVLA):
         config: VLAConfig,
     ) -> None:
         super().__init__(observation_space, action_space, config)
-        check_options(config.model_config, OPTIONS, "a policy of LeRobot")
+        check_options(config.model_config, ["frozen"], "a policy of LeRobot")
         self.policy: Any = policy
-        self.normalized = config.model_config.get("normalized", False)
         self.frozen = config.model_config.get("frozen", False)
         policy.requires_grad_(not self.frozen)
         self.value_encoder = make_encoder(observation_space)
@@ -73,9 +69,7 @@ class LeRobotVLA(ChunkVLA):
                 " gradients, so it cannot be trained: choose model_config={'frozen':"
                 " true}, which trains the standard deviation and the value alone"
             )
-        mean = self.cut(chunk)
-        if not self.normalized:
-            mean = self.head.statistics.normalize(mean)
+        mean = self.head.statistics.normalize(self.cut(chunk))
         return mean, self.get_value(observations).squeeze(-1)
 
     def get_value(self, observations: Any) -> Tensor:

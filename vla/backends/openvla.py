@@ -91,7 +91,7 @@ def load_openvla(
         _add_proprio(backbone, spaces["proprio"], parts.get("proprio_projector"))
     else:
         spaces.pop("proprio", None)
-    in_one_pass = gaussian or _is_oft(parts, values, config.model_path or "")
+    in_one_pass = gaussian or parts or _is_oft(values, config.model_path or "")
     if not in_one_pass:
         _warn_of_cameras(sorted(getattr(spaces.get("rgb"), "spaces", ())))
     decoding = AutoregressiveDecoding()
@@ -189,39 +189,29 @@ def _vision_configs(
 ) -> list[VisionConfig]:
     """Configs of the first and, if there is one, of the fused encoder."""
     pixels = read_json(folder / "preprocessor_config.json", optional=True)
-    fused = config["use_fused_vision_backbone"]
+    names = ["featurizer", "fused_featurizer"]
     configs: list[VisionConfig] = []
-    for i, name in enumerate(("featurizer", "fused_featurizer")[: 1 + fused]):
+    for i, name in enumerate(names[: 1 + config["use_fused_vision_backbone"]]):
         start = f"vision_backbone.{name}."
-        shapes = {
-            key.removeprefix(start): shape
-            for key, shape in stored.items()
-            if key.startswith(start)
-        }
+        inside = {k: shape for k, shape in stored.items() if k.startswith(start)}
+        shapes = {key.removeprefix(start): shape for key, shape in inside.items()}
         class_token = "cls_token" in shapes
         normal = IMAGENET if class_token else {}
-        if "means" in pixels and "stds" in pixels:
-            mean, std = tuple(pixels["means"][i]), tuple(pixels["stds"][i])
-            normal = {"mean": mean, "std": std}
+        if pixels:
+            normal = {key: tuple(pixels[f"{key}s"][i]) for key in ("mean", "std")}
         blocks = {key.split(".")[1] for key in shapes if key.startswith("blocks.")}
-        try:
-            sizes = VisionConfig(
-                image_size=config["image_sizes"][i],
-                patch_size=shapes["patch_embed.proj.weight"][-1],
-                width=shapes["pos_embed"][-1],
-                depth=len(blocks) - 1,  # features come from before the last block
-                heads=config.get("vision_num_heads", [HEADS, HEADS])[i],
-                hidden=shapes["blocks.0.mlp.fc1.weight"][0],
-                registers=shapes.get("reg_token", (1, 0))[1],
-                class_token=class_token,
-                layer_scale="blocks.0.ls1.scale_factor" in shapes,
-                **normal,
-            )
-        except KeyError as lacking:
-            raise CheckpointError(
-                f"{folder}: the vision encoder {name} lacks {lacking}: take a folder in"
-                " OpenVLA's layout, with both encoders as timm names them"
-            ) from None
+        sizes = VisionConfig(
+            image_size=config["image_sizes"][i],
+            patch_size=shapes["patch_embed.proj.weight"][-1],
+            width=shapes["pos_embed"][-1],
+            depth=len(blocks) - 1,  # features come from before the last block
+            heads=config.get("vision_num_heads", [HEADS, HEADS])[i],
+            hidden=shapes["blocks.0.mlp.fc1.weight"][0],
+            registers=shapes.get("reg_token", (1, 0))[1],
+            class_token=class_token,
+            layer_scale="blocks.0.ls1.scale_factor" in shapes,
+            **normal,
+        )
         configs.append(sizes)
     return configs
 
@@ -232,21 +222,21 @@ def _take_statistics(
     """Load the units of the data set that `model_config` names: those in
     `dataset_statistics.json` override those in `config.json`."""
     own = read_json(folder / "dataset_statistics.json", optional=True)
-    own = own or values.get("norm_stats") or {}
-    dataset = config.model_config.get("dataset")
+    own = own or values.get("norm_stats")
     if model.action_statistics is None:
         return
     if not own:
         warnings.warn(
-            f"{config.model_path} has no statistics: if it was trained for actions,"
-            " theirs are lost, and those of the action space's bounds stand in; lay its"
+            f"{folder} has no statistics: if it was trained for actions, theirs are"
+            " lost, and those of the action space's bounds stand in; lay its"
             " dataset_statistics.json beside the weights",
             stacklevel=3,
         )
         return
     gripper = config.model_config.get("gripper", GRIPPER)
+    dataset = config.model_config.get("dataset")
     model.action_statistics.from_openvla(own, dataset, "action", gripper)
-    entries = own.get(dataset or next(iter(own)), {})
+    entries = own[dataset or next(iter(own))]
     if model.proprio_statistics is not None and "proprio" in entries:
         model.proprio_statistics.from_openvla(own, dataset, "proprio")
 
@@ -255,32 +245,23 @@ def _oft_parts(folder: Path) -> dict[str, Path]:
     """OpenVLA-OFT's files, such as `action_head--1_checkpoint.pt`, by their part."""
     found: dict[str, Path] = {}
     for name in ("action_head", "proprio_projector", *UNKNOWN):
-        files = sorted(folder.glob(f"{name}--*.pt"))
-        if len(files) > 1:
-            raise CheckpointError(
-                f"{folder} has {len(files)} files {name}--*.pt: leave that of one step"
-            )
-        if files and name in UNKNOWN:
-            raise CheckpointError(
-                f"{files[0]}: this checkpoint {UNKNOWN[name]}, which is not built here:"
-                " take one of OpenVLA-OFT without, or a class of your own"
-            )
-        if files:
-            found[name] = files[0]
+        for file in folder.glob(f"{name}--*.pt"):
+            if name in UNKNOWN:
+                raise CheckpointError(
+                    f"{file}: this checkpoint {UNKNOWN[name]}, which is not built here:"
+                    " take one of OpenVLA-OFT without, or a class of your own"
+                )
+            if found.setdefault(name, file) != file:
+                raise CheckpointError(f"{folder} has several {name}: leave one step's")
     return found
 
 
-def _is_oft(
-    parts: Mapping[str, Path], config_json: Mapping[str, Any], model_path: str
-) -> bool:
-    """Whether a checkpoint is of OpenVLA-OFT, which decodes in parallel.
-
-    Its `config.json` is that of OpenVLA. It is known by what lies beside it; or by its
-    name, `openvla-7b-oft-finetuned` say, where it has discrete actions.
-    """
-    kinds = [config_json.get("model_type", ""), *config_json.get("architectures", [])]
+def _is_oft(values: Mapping[str, Any], model_path: str) -> bool:
+    """Whether a checkpoint with the `config.json` of OpenVLA is named as one of OFT,
+    `openvla-7b-oft-finetuned` say."""
+    names = [values["model_type"], *values.get("architectures", [])]
     words = re.split(r"[^a-z0-9]+", Path(model_path).name.lower())
-    return bool(parts) or "oft" in words or any("oft" in k.lower() for k in kinds)
+    return "oft" in words or any("oft" in name.lower() for name in names)
 
 
 class RegressionHead(nn.Module):

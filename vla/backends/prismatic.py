@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from yieldrl.vla.backends.decoder import DecoderBackbone
@@ -56,26 +55,14 @@ class PrismaticBackbone(DecoderBackbone):
         self.proprio_projector = gelu_mlp(size, self.width, self.width)
         return self.proprio_projector
 
-    def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
-        return self.embed_parts(observations)[:2]
-
-    def embed_parts(self, observations: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """As `embed`, and positions of images and proprioception, `[B, S]` bool."""
-        ids, mask = self.tokenizer(observations["language"])
-        text = self.token_embeddings(ids)
-        parts = [text[:, :1]]
+    def look(self, observations: Any) -> list[Tensor]:
+        parts: list[Tensor] = []
         if has_images(observations):
             parts.append(self.projector(self.vision_backbone(observations)))
         if self.proprio_projector is not None:
             proprio = self.proprio_projector(observations["proprio"].to(self.dtype))
             parts.append(proprio.unsqueeze(1))
-        seen = sum(part.shape[1] for part in parts)
-        embeddings = torch.cat([*parts, text[:, 1:]], dim=1)
-        shown = mask.new_ones(len(mask), seen)
-        whole = torch.cat([shown, mask[:, 1:]], dim=1)
-        here = torch.arange(whole.shape[1], device=whole.device)
-        changing = (here > 0) & (here < seen)
-        return embeddings, whole, changing.expand(whole.shape)
+        return parts
 
     def vision_parameters(self) -> Iterable[nn.Parameter]:
         return self.vision_backbone.parameters()

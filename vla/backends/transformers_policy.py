@@ -56,13 +56,8 @@ class NativeBackbone(DecoderBackbone):
     def decoder(self) -> Any:
         return self.network.model.language_model
 
-    def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
-        ids, mask = self.tokenizer(observations["language"])
-        text = self.token_embeddings(ids)
-        seen = [self._features(one) for one in camera_images(observations, self.side)]
-        embeddings = torch.cat([text[:, :1], *seen, text[:, 1:]], dim=1)
-        shown = mask.new_ones(len(mask), embeddings.shape[1] - mask.shape[1])
-        return embeddings, torch.cat([mask[:, :1], shown, mask[:, 1:]], dim=1)
+    def look(self, observations: Any) -> list[Tensor]:
+        return [self._features(one) for one in camera_images(observations, self.side)]
 
     def vision_parameters(self) -> Iterable[nn.Parameter]:
         return self.network.model.vision_tower.parameters()
