@@ -1,8 +1,6 @@
 """Config of language models: which one, and how it samples."""
 
-import dataclasses
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -74,17 +72,3 @@ class LanguageConfig(Checked):
         if "{}" not in self.template:
             raise self.error("template", "write {} where the prompt belongs")
         getattr(super(), "__post_init__", lambda: None)()  # an algorithm's config
-
-
-def language_config_of(config: Any, values: Mapping[str, Any]) -> LanguageConfig:
-    """A `LanguageConfig` from a config, where it is one, and from fields by name,
-    which take precedence.
-
-    Raises:
-        ValueError: If there is no such field, or a value does not fit.
-    """
-    LanguageConfig.refuse_names(values)
-    if isinstance(config, LanguageConfig):
-        names = [entry.name for entry in dataclasses.fields(LanguageConfig)]
-        values = {name: getattr(config, name) for name in names} | dict(values)
-    return LanguageConfig.from_dict(dict(values))

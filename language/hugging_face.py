@@ -94,6 +94,7 @@ class HuggingFaceTokenizer:
                 "the tokenizer has no eos_token, so nothing would end an answer: set it"
                 " and save the tokenizer again"
             )
+        tokenizer.pad_token = tokenizer.eos_token
         self.tokenizer, self.template = tokenizer, template
         self.end: int = tokenizer.eos_token_id
 
@@ -103,13 +104,9 @@ class HuggingFaceTokenizer:
         On a GPU it waits for the device, as `to_tokens` and `to_bytes` do.
         """
         sentences = [self.template.replace("{}", one) for one in decode(text)]
-        rows = self.tokenizer(sentences).input_ids
-        longest = max(1, *map(len, rows))
-        left = [[self.end] * (longest - len(row)) + row for row in rows]
-        lengths = torch.tensor([len(row) for row in rows], device=text.device)
-        place = torch.arange(longest - 1, -1, -1, device=text.device)
-        tokens = torch.tensor(left, device=text.device)
-        return tokens, place < lengths.unsqueeze(1)
+        options = {"padding": True, "padding_side": "left", "return_tensors": "pt"}
+        found = self.tokenizer(sentences, **options).to(text.device)
+        return found.input_ids, found.attention_mask.bool()
 
     def to_tokens(self, text: Tensor) -> Tensor:
         """Tokens `[B, S]` of answers, uint8 `[B, S]`, `end` after them.
@@ -117,29 +114,24 @@ class HuggingFaceTokenizer:
         Raises:
             ValueError: If one takes more than `S` tokens.
         """
-        rows = self.tokenizer(decode(text), add_special_tokens=False).input_ids
         length = text.shape[1]
+        options = {"padding": "max_length", "padding_side": "right"}
+        rows = self.tokenizer(
+            decode(text), add_special_tokens=False, max_length=length, **options
+        ).input_ids
         if (longest := max(map(len, rows), default=0)) > length:
             raise ValueError(
                 f"an answer of {longest} tokens, and there is room for {length}: give"
                 " the action space more max_bytes"
             )
-        filled = [row + [self.end] * (length - len(row)) for row in rows]
-        return torch.tensor(filled, device=text.device).reshape(-1, length)
+        return torch.tensor(rows, device=text.device).reshape(-1, length)
 
     def to_bytes(self, tokens: Tensor, length: int) -> Tensor:
         """The text of answers `[B, L]`, uint8 `[B, length]`, cut where it is longer."""
-        rows = [row[: _place(row, self.end)] for row in tokens.tolist()]
+        rows = [row[: [*row, self.end].index(self.end)] for row in tokens.tolist()]
         texts = self.tokenizer.batch_decode(
             rows, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
-        space, cut = Utf8Text(length), []
-        for text in texts:
-            spelled = text.replace("\0", "").encode()[:length]
-            cut.append(spelled.decode(errors="ignore"))
-        return torch.from_numpy(space.encode(cut)).to(tokens.device)
-
-
-def _place(row: list[int], token: int) -> int:
-    """Index of a token's first occurrence; the row's length if there is none."""
-    return row.index(token) if token in row else len(row)
+        spelled = (text.replace("\0", "").encode()[:length] for text in texts)
+        cut = [text.decode(errors="ignore") for text in spelled]
+        return torch.from_numpy(Utf8Text(length).encode(cut)).to(tokens.device)

@@ -1,12 +1,13 @@
 """Make the language-model policy that a config describes."""
 
+import dataclasses
 from typing import Any
 
 import gymnasium
 
 from yieldrl.core import Utf8Text
 from yieldrl.language.characters import Characters
-from yieldrl.language.config import LanguageConfig, language_config_of
+from yieldrl.language.config import LanguageConfig
 from yieldrl.language.policy import TokenPolicy, text_spaces
 from yieldrl.language.transformer import Transformer
 
@@ -41,7 +42,11 @@ def policy_for(
         >>> tokens.shape, log_prob.shape
         (torch.Size([2, 3]), torch.Size([2, 3]))
     """
-    own = language_config_of(config, options)
+    LanguageConfig.refuse_names(options)
+    if isinstance(config, LanguageConfig):
+        names = [entry.name for entry in dataclasses.fields(LanguageConfig)]
+        options = {name: getattr(config, name) for name in names} | options
+    own = LanguageConfig.from_dict(options)
     spaces = observation_space, action_space
     prompt, answer = text_spaces(*spaces)
     names = "temperature", "top_k", "tempered_learning"

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, scaled_dot_product_attention
+
+from yieldrl.vla.backends.decoder import visible
 
 
 class Cache:
@@ -112,7 +113,7 @@ class Transformer(nn.Module):
         count = tokens.shape[1]
         places = (shown.cumsum(1) - 1).clamp(min=0)[:, -count:]
         x = self.tokens(tokens) + self.places(places)  # [B, K, W]
-        mask = causal_mask(shown, count)
+        mask = visible(shown, None, count)
         for i, block in enumerate(self.blocks):
             x = block(x, mask, None if cache is None else cache[i])
         x = x if last is None else x[:, -last:]
@@ -127,18 +128,6 @@ class Transformer(nn.Module):
     def new_cache(self, length: int) -> list[Cache]:
         """A cache for every layer."""
         return [Cache(length) for _ in self.blocks]
-
-
-def causal_mask(shown: Tensor, count: int) -> Tensor:
-    """Attention mask of the last `count` tokens, bool `[B, 1, count, T]`.
-
-    Each attends to itself, and to those before it that are `shown`, bool `[B, T]`:
-    padding attends to itself alone, as a softmax over no token would be NaN.
-    """
-    place = torch.arange(shown.shape[1], device=shown.device)
-    own = place[-count:].unsqueeze(1)
-    before, itself = place <= own, place == own  # [count, T]
-    return ((before & shown.unsqueeze(1)) | itself).unsqueeze(1)
 
 
 def _initialise(module: Any) -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from yieldrl.language import Transformer
-from yieldrl.language.transformer import causal_mask
+from yieldrl.vla.backends.decoder import visible
 
 VOCABULARY = 11
 
@@ -30,11 +30,11 @@ def shown(lengths, length=7):
 
 
 def test_who_attends_to_whom_by_hand():
-    mask = causal_mask(torch.tensor([[False, True, True, True]]), 3)
+    mask = visible(torch.tensor([[False, True, True, True]]), None, 3)
     assert mask.shape == (1, 1, 3, 4)
     expected = [[0, 1, 0, 0], [0, 1, 1, 0], [0, 1, 1, 1]]
     assert mask[0, 0].int().tolist() == expected
-    padding = causal_mask(torch.tensor([[False, False, True]]), 3)[0, 0]
+    padding = visible(torch.tensor([[False, False, True]]), None, 3)[0, 0]
     assert padding.int().tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 

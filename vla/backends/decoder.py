@@ -72,7 +72,7 @@ class DecoderBackbone(nn.Module):
         new = embeddings.shape[1]
         output = self.decoder(
             inputs_embeds=embeddings.to(self.dtype),
-            attention_mask=visible(mask, bidirectional_from)[:, :, -new:],
+            attention_mask=visible(mask, bidirectional_from, new),
             position_ids=(mask.cumsum(1) - 1).clamp(min=0)[:, -new:],
             cache=cache,
             use_cache=cache is not None,
@@ -125,19 +125,21 @@ class Trunk(DecoderBackbone):
         self.layers.load_state_dict(backbone.decoder.state_dict())
 
 
-def visible(mask: Tensor, bidirectional_from: int | None) -> Tensor:
-    """The attention mask: which tokens attend to which, `[B, 1, S, S]` bool.
+def visible(
+    mask: Tensor, bidirectional_from: int | None, count: int | None = None
+) -> Tensor:
+    """Which tokens attend to which, bool `[B, 1, count, S]`, of the last `count`.
 
     Every position attends to itself, also a hidden one, whose softmax would otherwise
     be over nothing; and to what `mask` shows before it. From `bidirectional_from` on it
-    attends to all that `mask` shows.
+    attends to all that `mask` shows. By default it is of all positions.
 
     >>> visible(torch.tensor([[True, False, True]]), None).int().tolist()
     [[[[1, 0, 0], [1, 1, 0], [1, 0, 1]]]]
     """
-    size = mask.shape[1]
-    earlier = torch.ones(size, size, dtype=torch.bool, device=mask.device).tril()
+    place = torch.arange(mask.shape[1], device=mask.device)
+    own = place[-(count or len(place)) :].unsqueeze(1)
+    earlier = place <= own
     if bidirectional_from is not None:
-        earlier[bidirectional_from:] = True
-    itself = torch.eye(size, dtype=torch.bool, device=mask.device)
-    return (earlier & mask[:, None, None, :]) | itself
+        earlier = earlier | (own >= bidirectional_from)
+    return (earlier & mask[:, None, None, :]) | (place == own)
