@@ -7,7 +7,6 @@ import copy
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -68,7 +67,12 @@ class Chapter:
                 cases.append(part)
             else:
                 cases, only = [], set()
-                solve = partial(_solve, function, cases, named, only)
+
+                def solve(module: Any, cases: Any = cases, only: Any = only) -> Results:
+                    given = [copy.deepcopy(case) for case in cases]
+                    results = [_call(module, function, case) for case in given]
+                    return [_parts(of, named, only, function) for of in results]
+
                 self._solves(part, solve, tolerance)
 
     def gradient(self, says: str, function: Function, case: Sequence[Any]) -> None:
@@ -178,23 +182,10 @@ def _call(module: Any, function: Function, given: Sequence[Any]) -> Any:
     return function(module, *given)
 
 
-def _solve(
-    function: Function,
-    cases: list[Any],
-    named: str | Sequence[str],
-    only: set[str],
-    module: Any,
-) -> Results:
-    """What a module's function gives in some cases, or that part of it."""
-    results = [_call(module, function, copy.deepcopy(case)) for case in cases]
-    found = [_parts(result, named, function) for result in results]
-    return [{name: of[name] for name in of if not only or name in only} for of in found]
-
-
 def _parts(
-    result: Any, named: str | Sequence[str], function: Function
+    result: Any, named: str | Sequence[str], only: set[str], function: Function
 ) -> dict[str, Any]:
-    """A result's parts by their names, of which there must be as many."""
+    """A result's parts by their names, of which there must be as many; or some."""
     none = f"{_name(function)} returns None"
     expect(result is not None, none, "does the function return its result?")
     if isinstance(named, str):
@@ -203,7 +194,8 @@ def _parts(
     kind, count = type(result).__name__, len(named)
     wrong = f"{_name(function)} returns a {kind}, expected {count} results"
     expect(complete, wrong, f"return {', '.join(named)}, in this order")
-    return dict(zip(named, result, strict=True))
+    parts = dict(zip(named, result, strict=True))
+    return {name: parts[name] for name in parts if not only or name in only}
 
 
 def _trained(library: Any, config: Any, part: Any) -> list[dict[str, float]]:

@@ -11,12 +11,9 @@ def trainer_class(part: Any) -> Any:
     the library that it is a difference to, with it in its place."""
     if issubclass(part, Trainer):
         return part
-    home = next(
-        parent.__module__
-        for parent in part.__mro__
-        if parent.__module__.startswith("yieldrl.algorithms.")
-    )
-    library = importlib.import_module(".".join(home.split(".")[:3]))
+    homes = [parent.__module__.split(".") for parent in part.__mro__]
+    home = next(names for names in homes if names[:2] == ["yieldrl", "algorithms"])
+    library = importlib.import_module(".".join(home[:3]))
     name = "model_class" if issubclass(part, Model) else "algorithm_class"
     members = {name: part, "__module__": part.__module__}
     return type("Trainer", (library.Trainer,), members)

@@ -53,11 +53,7 @@ def lake(answer: Any) -> tuple[np.ndarray, float]:
     return value, np.linalg.matrix_power(moves, LIMIT)[0, -1]
 
 
-GOOD, BAD, WORSE = (
-    [(1.0, 1, 5.0, False)],
-    [(1.0, 2, 5.0, False)],
-    [(1.0, 2, -8.0, False)],
-)
+GOOD, BAD = [(1.0, 1, 5.0, False)], [(1.0, 2, 5.0, False)]
 AROUND = [{s: {0: [(1.0, (s + 3) % 4, 1.0, False)]} for s in range(4)}, VALUE, GAMMA]
 CHAPTER = Chapter(__name__)
 CHAPTER.same(
@@ -69,7 +65,7 @@ CHAPTER.same(
     "Of all actions the best one counts, even if it is a loss",
     _world(GOOD, BAD),
     _world(BAD, GOOD),
-    _world(WORSE, [(1.0, 2, -3.0, False)]),
+    _world([(1.0, 2, -8.0, False)], [(1.0, 2, -3.0, False)]),
     "A terminated outcome has its reward, and no future",
     _world([(0.5, 1, 4.0, True), (0.5, 3, 1.0, False)]),
     "All states are updated from the old values",
