@@ -15,7 +15,6 @@ LOGITS = torch.tensor(
     [[2.0, -1, 0.5, 3], [-2, -1, 4, 1.5], [-0.5, -3, -1, 1], [0.7, 0.7, 0.7, 0.7]]
 )
 MASK = torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1]]).bool()
-LOG_P = LOGITS.masked_fill(~MASK, -torch.inf).log_softmax(-1)
 
 
 def _cell(x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
@@ -49,6 +48,10 @@ def _log_probs(answer: Any, logits: Tensor) -> tuple[Any, Any]:
 
 def _possible(answer: Any, logits: Tensor) -> Tensor:
     return answer.log_probs(logits, MASK)[MASK]
+
+
+def _entropy(answer: Any, logits: Tensor) -> Tensor:
+    return answer.entropy(CHAPTER.solution.right.log_probs(logits, MASK))
 
 
 SETTINGS = {"num_envs": 4, "num_steps": 16, "total_steps": 64, "num_epochs": 1}
@@ -89,10 +92,10 @@ CHAPTER.gradient(
 CHAPTER.same(
     "entropy",
     "Entropy counts possible actions only: among k alike it is log k",
-    (LOG_P,),
+    (LOGITS.masked_fill(~MASK, -torch.inf).log_softmax(-1),),
 )
 CHAPTER.gradient(
-    "Its gradient is finite, and 0 for what is impossible", "entropy", (LOG_P,)
+    "Its gradient is finite, and 0 for what is impossible", _entropy, (LOGITS,)
 )
 CHAPTER.same(
     "predict",
