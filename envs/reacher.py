@@ -12,6 +12,7 @@ from gymnasium.error import DependencyNotInstalled
 
 from yieldrl.core.text import Utf8Text
 from yieldrl.envs.arrays import ResetResult, StepResult
+from yieldrl.envs.batched.inputs import check_choice, check_range
 
 INSTRUCTION = "touch the red ball"
 SUCCESS_DISTANCE = 0.02  # metres, the radius of the ball in the image
@@ -75,15 +76,10 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
         instruction: str = INSTRUCTION,
         render_mode: str | None = None,
     ) -> None:
-        if pixels < 16:
-            raise ValueError(
-                f"pixels = {pixels}: must be at least 16, or the ball would be less"
-                " than a pixel wide"
-            )
+        check_range("pixels", pixels, 16)  # or the ball is less than a pixel wide
         if not instruction:
             raise ValueError("instruction = '': say what to do")
-        if render_mode not in (None, "rgb_array"):
-            raise ValueError(f"render_mode = {render_mode!r}: None or 'rgb_array'")
+        check_choice("render_mode", render_mode, (None, "rgb_array"))
         try:
             from gymnasium.envs.mujoco.reacher_v5 import ReacherEnv
         except (ImportError, DependencyNotInstalled) as reason:

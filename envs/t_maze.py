@@ -8,6 +8,7 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.inputs import check_range
 
 NORTH, EAST, SOUTH, WEST = range(4)
 
@@ -48,8 +49,7 @@ class TMazeVectorEnv(TorchVectorEnv):
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         super().__init__(num_envs, **kwargs)
-        if self.length < 1:
-            raise ValueError(f"length = {self.length}: must be at least 1")
+        check_range("length", self.length, 1)
         if self.max_episode_steps is not None and self.max_episode_steps <= self.length:
             raise ValueError(
                 f"max_episode_steps = {self.max_episode_steps}: the goal takes"

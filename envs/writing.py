@@ -10,6 +10,7 @@ from torch.nn.functional import pad
 
 from yieldrl.core import Utf8Text
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.inputs import check_range
 
 State = dict[str, Tensor]
 MOST = 999_999  # float32 noise can represent all operands up to here
@@ -50,10 +51,7 @@ class SumsVectorEnv(TorchVectorEnv):
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         self.take_attributes(kwargs)
-        if not 1 <= self.max_operand <= MOST:
-            raise ValueError(
-                f"max_operand = {self.max_operand}: choose a number from 1 to {MOST:,}"
-            )
+        check_range("max_operand", self.max_operand, 1, MOST)
         self.width = len(str(self.max_operand))
         self.prompt_length = 2 * self.width + 2
         self.single_observation_space = spaces.Dict(prompt=Utf8Text(self.prompt_length))
@@ -146,8 +144,8 @@ class StepsVectorEnv(SumsVectorEnv):
         self.take_attributes(kwargs)
         if not 0 < self.format_reward < 1:
             raise ValueError(
-                f"format_reward = {self.format_reward}: choose a number between 0 and"
-                " 1, the reward of a right answer"
+                f"format_reward = {self.format_reward}: must be between 0 and 1, the"
+                " reward of a right answer"
             )
         super().__init__(num_envs, **kwargs)
         marks = (letters(text, self.device) for text in (OPEN, CLOSE, " "))

@@ -1,6 +1,7 @@
 """What batched worlds are given: arguments, options of resets, seeds and actions."""
 
 import copy
+import math
 import operator
 import secrets
 from collections.abc import Collection
@@ -178,7 +179,14 @@ def check_counts(**counts: Any) -> None:
             raise ValueError(f"{name} = {number}: must be at least 1")
 
 
-def check_choice(name: str, value: str, choices: Collection[str]) -> None:
+def check_range(name: str, value: float, low: float, high: float = math.inf) -> None:
+    """Raise ValueError unless an argument is from `low` to `high`."""
+    if not low <= value <= high:
+        wanted = f"from {low} to {high:,}" if math.isfinite(high) else f"at least {low}"
+        raise ValueError(f"{name} = {value}: must be {wanted}")
+
+
+def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
     """Raise ValueError if an argument is not one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} = {value!r}: choose one of {tuple(choices)}")

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d
 
+from yieldrl.envs.batched.inputs import check_range
+
 COLORS = {
     "red": (210, 70, 60),
     "green": (80, 160, 80),
@@ -56,10 +58,7 @@ def deaf_return(num_objects: int, nameable: int, wrong_reward: float) -> float:
 def check(envs: Any) -> None:
     """Raise ValueError if such a grid or such an instruction is impossible."""
     height, width, num_objects = envs.height, envs.width, envs.num_objects
-    if not 1 <= num_objects <= len(KINDS):
-        raise ValueError(
-            f"num_objects = {num_objects}: there are 1 to {len(KINDS)} kinds of them"
-        )
+    check_range("num_objects", num_objects, 1, len(KINDS))
     if min(height, width) < 1 or height * width <= num_objects:
         raise ValueError(
             f"height = {height}, width = {width}: no room for {num_objects} objects"

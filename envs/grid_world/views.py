@@ -11,6 +11,7 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.core.text import Utf8Text
+from yieldrl.envs.batched.inputs import check_range
 from yieldrl.envs.grid_world.objects import COLORS, KINDS, SHAPES
 
 CELL = 32  # pixels of a cell when rendering
@@ -113,11 +114,7 @@ class Pixels:
     def __init__(
         self, cells: tuple[int, int], sentences: list[str], size: int, device: Any
     ) -> None:
-        if size < SMALLEST:
-            raise ValueError(
-                f"cell_pixels = {size}: must be at least {SMALLEST}, or one could not"
-                " tell what lies there"
-            )
+        check_range("cell_pixels", size, SMALLEST)  # or kinds look alike
         text = Utf8Text(max(len(sentence.encode()) for sentence in sentences))
         self.cells, self.size = cells, size
         self.shape = cells[0] * size, cells[1] * size, 3

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from yieldrl.envs.arrays import ResetResult, StepResult
+from yieldrl.envs.batched.inputs import check_choice, check_range
 from yieldrl.envs.libero import benchmark, observations
 from yieldrl.envs.libero.simulator import Simulator
 from yieldrl.envs.libero.suites import (
@@ -111,13 +112,10 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         horizon: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode not in (None, "rgb_array"):
-            raise ValueError(f"render_mode = {render_mode!r}: None or 'rgb_array'")
-        if size < 16 or waiting_steps < 0 or (horizon is not None and horizon < 1):
-            raise ValueError(
-                f"size = {size}, waiting_steps = {waiting_steps}, horizon = {horizon}:"
-                " at least 16, 0 and 1"
-            )
+        check_choice("render_mode", render_mode, (None, "rgb_array"))
+        check_range("size", size, 16)
+        check_range("waiting_steps", waiting_steps, 0)
+        check_range("horizon", 1 if horizon is None else horizon, 1)
         self.episodes = Episodes(find_tasks(suite, task), initial_state)
         self.cameras = (cameras,) if isinstance(cameras, str) else tuple(cameras)
         self.size, self.waiting_steps = size, waiting_steps

@@ -8,6 +8,7 @@ from gymnasium import spaces
 from torch import Tensor
 
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.inputs import check_range
 
 State = dict[str, Tensor]
 Transition = tuple[State, Tensor, Tensor]
@@ -61,9 +62,7 @@ class MinAtarVectorEnv(TorchVectorEnv):
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         self.take_attributes(kwargs)
-        if not 0 <= self.sticky_action_prob <= 1:
-            given = f"sticky_action_prob = {self.sticky_action_prob}"
-            raise ValueError(f"{given}: must be in [0, 1]")
+        check_range("sticky_action_prob", self.sticky_action_prob, 0, 1)
         shape = (SIZE, SIZE, len(self.channels))
         bits: Any = np.bool_  # missing in the types of Box
         self.single_observation_space = spaces.Box(0, 1, shape, bits)

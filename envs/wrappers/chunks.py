@@ -18,6 +18,7 @@ from torch import Tensor
 
 from yieldrl.envs.arrays import copied, replaced
 from yieldrl.envs.autoreset import Step
+from yieldrl.envs.batched.inputs import check_range
 from yieldrl.envs.wrappers.base import BatchWrapper, repeated_space
 from yieldrl.envs.wrappers.episodes import check_resets_in_part
 
@@ -82,13 +83,9 @@ class ActionChunks(BatchWrapper):
     ) -> None:
         super().__init__(envs)
         execute = length if execute is None else execute
-        if not 1 <= execute <= length:
-            raise ValueError(
-                f"execute = {execute}: must be from 1 to length = {length}, the actions"
-                " that a chunk has"
-            )
-        if not 0 <= gamma <= 1:
-            raise ValueError(f"gamma = {gamma}: a discount lies in [0, 1]")
+        check_range("length", length, 1)
+        check_range("execute", execute, 1, length)
+        check_range("gamma", gamma, 0, 1)
         if "discount" in getattr(envs, "recorded_info", ()):
             raise ValueError(
                 f"{envs} takes chunks already (it records a discount): give one"

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.inputs import check_range
 from yieldrl.envs.wrappers.base import BatchWrapper
 
 
@@ -82,8 +83,7 @@ class TimeLimit(BatchWrapper):
 
     def __init__(self, envs: VectorEnv, max_episode_steps: int) -> None:
         super().__init__(envs)
-        if max_episode_steps < 1:
-            raise ValueError(f"max_episode_steps = {max_episode_steps}: at least 1")
+        check_range("max_episode_steps", max_episode_steps, 1)
         check_resets_in_part(
             envs,
             "set the time limit where it is made, or put gymnasium.wrappers.TimeLimit"

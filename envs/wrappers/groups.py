@@ -11,6 +11,7 @@ from torch import Tensor
 
 from yieldrl.envs.arrays import replaced
 from yieldrl.envs.autoreset import Step
+from yieldrl.envs.batched.inputs import check_range
 from yieldrl.envs.wrappers.base import BatchWrapper
 from yieldrl.envs.wrappers.chunks import longest_episode
 from yieldrl.envs.wrappers.episodes import check_resets_in_part
@@ -68,10 +69,8 @@ class GroupStarts(BatchWrapper):
 
     def __init__(self, envs: VectorEnv, group_size: int, num_steps: int) -> None:
         super().__init__(envs)
-        if group_size < 2:
-            raise ValueError(f"group_size = {group_size}: a group has at least two")
-        if num_steps < 1:
-            raise ValueError(f"num_steps = {num_steps}: choose at least 1")
+        check_range("group_size", group_size, 2)
+        check_range("num_steps", num_steps, 1)
         if self.num_envs % group_size:
             raise ValueError(
                 f"{self.num_envs} environments are no whole groups of {group_size}:"

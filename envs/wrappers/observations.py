@@ -21,7 +21,7 @@ from yieldrl.core.running_statistics import (
 )
 from yieldrl.envs.arrays import replaced, tree_map
 from yieldrl.envs.autoreset import Step
-from yieldrl.envs.batched.inputs import check_choice
+from yieldrl.envs.batched.inputs import check_choice, check_range
 from yieldrl.envs.wrappers.base import BatchWrapper, repeated_space
 
 
@@ -51,8 +51,7 @@ class FrameStack(BatchWrapper):
         self, envs: VectorEnv, num_frames: int = 4, *, padding: str = "reset"
     ) -> None:
         super().__init__(envs)
-        if num_frames < 1:
-            raise ValueError(f"num_frames = {num_frames}: must be at least 1")
+        check_range("num_frames", num_frames, 1)
         check_choice("padding", padding, ("reset", "zero"))
         self.num_frames, self.padding = num_frames, padding
         space = envs.single_observation_space

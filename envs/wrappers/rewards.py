@@ -17,6 +17,7 @@ from yieldrl.core.text import encoded
 from yieldrl.envs.answers import SUCCESS
 from yieldrl.envs.arrays import as_tensors, copied, replaced, tree_map
 from yieldrl.envs.autoreset import Step, final_info_entry
+from yieldrl.envs.batched.inputs import check_range
 from yieldrl.envs.wrappers.base import BatchWrapper
 
 Judge = Callable[[Any, Tensor], Tensor]
@@ -84,8 +85,7 @@ class NormalizeReward(BatchWrapper):
         frozen: bool = False,
     ) -> None:
         super().__init__(envs)
-        if not 0 <= gamma <= 1:
-            raise ValueError(f"gamma = {gamma}: a discount lies in [0, 1]")
+        check_range("gamma", gamma, 0, 1)
         self.gamma, self.limit, self.frozen = gamma, limit, frozen
         self.returns = self.zeros(self.sum_dtype)
         self.mean = torch.zeros((), dtype=self.sum_dtype, device=self.inside)
