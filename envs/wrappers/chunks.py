@@ -131,85 +131,54 @@ class ActionChunks(BatchWrapper):
         valid = None if self._resets is None else ~self._resets
         running = self._all_envs if valid is None else valid
         step = super().advance(actions[:, 0])
-        sums = ChunkSums(step, running)
+        next_obs, info = step.next_obs, step.info
+        taken, rewards = running.long(), [step.reward.masked_fill(~running, 0)]
+        terminated, truncated = step.terminated & running, step.truncated & running
         for i in range(1, self.execute):
             going_on = running & ~step.ended
             if self._can_branch and not going_on.any():
                 break
             running = going_on
             all_run = self._can_branch and bool(running.all())
-            if not (all_run or self.reader.new_memory):
-                sums.keep(step)
+            if not (all_run or self.reader.new_memory):  # or steps overwrite them
+                next_obs, info = copied(next_obs), copied(info)
             # Let episodes that ended continue in discarded ones.
             if self._by_caller and (not self._can_branch or step.ended.any()):
                 self.reset_inside(step, step.ended)
             step = super().advance(actions[:, i])
-            sums.add(step, None if all_run else running, self.gamma**i)
-        obs = step.obs if self.resets_at_once else sums.next_obs
-        answer = sums.as_step(obs, valid, self._discounts)
-        if self.each_reward:
-            answer.info["rewards"] = sums.rewards(self.length)
+            taken = taken + running
+            rewards.append(step.reward.masked_fill(~running, 0))
+            terminated = terminated | (step.terminated & running)
+            truncated = truncated | (step.truncated & running)
+            if all_run:
+                next_obs, info = step.next_obs, step.info
+            else:
+                next_obs = replaced(next_obs, step.next_obs, running)
+                info = _latest(info, step.info, running)
+        obs = step.obs if self.resets_at_once else next_obs
+        reward, entries = self._sums(rewards, taken)
+        flags = terminated, truncated
+        answer = Step(next_obs, reward, *flags, obs, valid, {**info, **entries})
         if self._by_caller or self.execute == 1:  # these reset at the right time
             return answer
         # First observations, after the rest of a chunk in discarded episodes.
         return self.reset_where(answer, ~running if valid is None else ~valid)
 
-
-class ChunkSums:
-    """Sums over the steps of a chunk, of those environments that are still running.
-
-    `reward` and `discounted` `[N]` are the sums of `r_i` and of `gamma^i r_i`, `each`
-    all `r_i`; `num_steps` int64 `[N]` the steps that count; `next_obs` and `info` are
-    the latest.
-    """
-
-    def __init__(self, step: Step, running: Tensor) -> None:
-        self.reward = self.discounted = step.reward.masked_fill(~running, 0)
-        self.each = [self.reward]
-        self.num_steps = running.long()
-        self.terminated = step.terminated & running
-        self.truncated = step.truncated & running
-        self.next_obs, self.info = step.next_obs, step.info
-
-    def keep(self, step: Step) -> None:
-        """Copy the latest step's results: the next step may overwrite them."""
-        if self.next_obs is step.next_obs:
-            self.next_obs = copied(self.next_obs)
-        self.info = copied(self.info)
-
-    def add(self, step: Step, running: Tensor | None, discount: float) -> None:
-        """Add a step of the environments that are `running [N]`; None for all."""
-        reward, terminated, truncated = step.reward, step.terminated, step.truncated
-        if running is None:
-            self.num_steps = self.num_steps + 1
-            self.next_obs, self.info = step.next_obs, step.info
-        else:
-            reward = reward.masked_fill(~running, 0)
-            terminated, truncated = terminated & running, truncated & running
-            self.num_steps = self.num_steps + running
-            self.next_obs = replaced(self.next_obs, step.next_obs, running)
-            self.info = _latest(self.info, step.info, running)
-        self.each.append(reward)
-        self.reward = self.reward + reward
-        self.discounted = torch.add(self.discounted, reward, alpha=discount)
-        self.terminated = self.terminated | terminated
-        self.truncated = self.truncated | truncated
-
-    def rewards(self, length: int) -> Tensor:
-        """All `r_i`, `[N, length]`: 0 of steps that do not count, or were not taken."""
-        none = [torch.zeros_like(self.reward)] * (length - len(self.each))
-        return torch.stack([*self.each, *none], 1)
-
-    def as_step(self, obs: Any, valid: Tensor | None, discounts: Tensor) -> Step:
-        """The chunk as one step; `discounts` by number of counted steps."""
-        info = {
-            **self.info,
-            "reward": self.discounted,
-            "discount": discounts[self.num_steps],
-            "num_steps": self.num_steps,
-        }
-        flags = self.terminated, self.truncated
-        return Step(self.next_obs, self.reward, *flags, obs, valid, info)
+    def _sums(
+        self, rewards: list[Tensor], taken: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The sum of the rewards, `[N]` each, 0 where they do not count, and entries of
+        `info`, with the number of steps `taken`, int64 `[N]`."""
+        reward = discounted = rewards[0]
+        for i, more in enumerate(rewards[1:], 1):
+            reward = reward + more
+            discounted = torch.add(discounted, more, alpha=self.gamma**i)
+        discount = self._discounts[taken]
+        info = {"reward": discounted, "discount": discount, "num_steps": taken}
+        if self.each_reward:
+            none = [torch.zeros_like(reward)] * (self.length - len(rewards))
+            info["rewards"] = torch.stack([*rewards, *none], 1)
+        return reward, info
 
 
 def _latest(
