@@ -36,6 +36,7 @@ class Vocabulary:
     """
 
     def __init__(self, sentences: Sequence[str]) -> None:
+        self.sentences = sentences
         split = [sentence.split() for sentence in sentences]
         self.words = ["<pad>", *dict.fromkeys(itertools.chain.from_iterable(split))]
         self.length = max(map(len, split))
@@ -64,29 +65,20 @@ class Vocabulary:
 
 
 class Symbols:
-    """Observes one-hot cells and a token for every word; `space` is the space of one
-    grid.
-
-    `cells` are height and width; `sentences` `[templates * kinds]` begin with those of
-    the first template.
-    """
+    """Observes one-hot cells, `image`, and a token for every word, `instruction`;
+    `space` is the space of one grid, of that many `cells`, height and width."""
 
     def __init__(
-        self,
-        cells: tuple[int, int],
-        sentences: list[str],
-        vocabulary: Vocabulary,
-        device: Any,
+        self, cells: tuple[int, int], vocabulary: Vocabulary, device: torch.device
     ) -> None:
-        length, words = vocabulary.length, len(vocabulary)
         self.channels = 1 + len(COLORS) + len(SHAPES)
         self.shape = *cells, self.channels
         self.space = spaces.Dict(
             image=spaces.Box(0, 1, self.shape),
-            instruction=spaces.MultiDiscrete([words] * length),
+            instruction=spaces.MultiDiscrete([len(vocabulary)] * vocabulary.length),
         )
-        tokens = torch.stack([vocabulary.encode(text) for text in sentences])
-        self.tokens = tokens.reshape(-1, len(KINDS), length).to(device)
+        tokens = [vocabulary.encode(sentence) for sentence in vocabulary.sentences]
+        self.texts = _by_goal(torch.stack(tokens), device)
 
     def __call__(self, state: State) -> dict[str, Tensor]:
         """The image float32 `[N, height, width, 8]` and tokens int64 `[N, L]`."""
@@ -100,32 +92,34 @@ class Symbols:
         )
         like = {"dtype": torch.float32, "device": agent.device}
         image = torch.zeros(len(agent), math.prod(self.shape), **like)
-        image = image.scatter(1, torch.cat(ones).T, 1.0)
-        return {
-            "image": image.reshape(-1, *self.shape),
-            "instruction": self.tokens[state["template"], of_goal(state, kinds)],
-        }
+        image = image.scatter(1, torch.cat(ones).T, 1.0).reshape(-1, *self.shape)
+        instruction = self.texts[state["template"], of_goal(state, kinds)]
+        return {"image": image, "instruction": instruction}
 
 
 class Pixels:
-    """Observes an image with cells of `size` pixels, which does not show the goal, and
-    the sentence; arguments as in `Symbols`."""
+    """Observes an image with cells of `size` pixels, `rgb`, which does not show the
+    goal, and the sentence, `language`; otherwise as `Symbols`."""
 
     def __init__(
-        self, cells: tuple[int, int], sentences: list[str], size: int, device: Any
+        self,
+        cells: tuple[int, int],
+        vocabulary: Vocabulary,
+        device: torch.device,
+        size: int,
     ) -> None:
         check_range("cell_pixels", size, SMALLEST)  # or kinds look alike
+        sentences = vocabulary.sentences
         text = Utf8Text(max(len(sentence.encode()) for sentence in sentences))
         self.cells, self.size = cells, size
         self.shape = cells[0] * size, cells[1] * size, 3
         self.space = spaces.Dict(
             rgb=spaces.Box(0, 255, self.shape, np.uint8), language=text
         )
-        encoded = torch.from_numpy(text.encode(sentences))
-        self.bytes = encoded.reshape(-1, len(KINDS), text.max_bytes).to(device)
-        images = torch.from_numpy(sprites(size)).to(device)
+        self.texts = _by_goal(torch.from_numpy(text.encode(sentences)), device)
         # Images are built from rows of pixels, so sprites are stored by rows.
-        self.strips = images.reshape(-1, size * 3)
+        strips = sprites(size).reshape(-1, size * 3)
+        self.strips = torch.from_numpy(strips).to(device)
         self.rows = torch.arange(size, device=device).view(size, 1)
 
     def __call__(self, state: State) -> dict[str, Tensor]:
@@ -140,10 +134,13 @@ class Pixels:
         cells = cells.scatter(1, agent, with_agent)
         strips = cells.view(-1, height, 1, width) * self.size + self.rows
         pixels = self.strips.index_select(0, strips.reshape(-1))
-        return {
-            "rgb": pixels.view(-1, *self.shape),
-            "language": self.bytes[state["template"], of_goal(state, state["kinds"])],
-        }
+        language = self.texts[state["template"], of_goal(state, state["kinds"])]
+        return {"rgb": pixels.view(-1, *self.shape), "language": language}
+
+
+def _by_goal(texts: Tensor, device: torch.device) -> Tensor:
+    """Sentences `[templates * kinds, L]` as `[templates, kinds, L]`."""
+    return texts.reshape(-1, len(KINDS), texts.shape[1]).to(device)
 
 
 def of_goal(state: State, numbers: Tensor) -> Tensor:

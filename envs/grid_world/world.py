@@ -91,13 +91,11 @@ class GoToVectorEnv(TorchVectorEnv):
         objects.check(self)
         check_choice("view", self.view, ("symbols", "pixels"))
         check_choice("goals", self.goals, NAMEABLE)
-        sentences = objects.sentences(self.templates)
-        self.vocabulary = Vocabulary(sentences)
-        cells, device = (self.height, self.width), kwargs.get("device", "cpu")
-        if self.view == "pixels":
-            self._view = Pixels(cells, sentences, self.cell_pixels, device)
-        else:
-            self._view = Symbols(cells, sentences, self.vocabulary, device)
+        self.vocabulary = Vocabulary(objects.sentences(self.templates))
+        cells = self.height, self.width
+        seen = cells, self.vocabulary, kwargs.get("device", "cpu")
+        in_pixels = self.view == "pixels"
+        self._view = Pixels(*seen, self.cell_pixels) if in_pixels else Symbols(*seen)
         self.single_observation_space = self._view.space
         self.noise_size = 2 * self.num_objects + 3
         super().__init__(num_envs, **kwargs)
