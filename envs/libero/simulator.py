@@ -125,17 +125,6 @@ class Simulator:
         """Names of things that can be moved."""
         return tuple(thing.name for thing in self.domain.objects)
 
-    def poses(self) -> dict[str, np.ndarray]:
-        """Poses of all things now, furniture too, by name: float64 `[7]`, position (m)
-        and quaternion (x, y, z, w)."""
-        data = self.domain.sim.data
-        return {
-            name: np.concatenate(
-                (data.body_xpos[body], np.roll(data.body_xquat[body], -1))
-            )
-            for name, body in self.domain.obj_body_id.items()
-        }
-
     def render(self, size: int, camera: str = "agentview") -> np.ndarray:
         """An upright image for people, uint8 `[size, size, 3]`."""
         sim = self.domain.sim

@@ -1,5 +1,7 @@
 """Seaquest of MinAtar: rescue divers, shoot fish and submarines, mind the oxygen."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -62,9 +64,10 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
 
     def play(self, state: State, action: Tensor, noise: Tensor) -> Transition:
         """Spawn enemies and divers; move the player, then shots, divers, enemies."""
-        side, kind, lane, *diver = base.choices(noise[1], 2, 3, LANES, 2, LANES)
+        side, kind, lane, *of_diver = base.choices(noise[1], 2, 3, LANES, 2, LANES)
         state = _enemy_comes(state, side, 1 + lane, (kind == 0).int())
-        state = _steered(_diver_comes(state, *diver), action)
+        state = _diver_comes(state, of_diver[0], 1 + of_diver[1])
+        state = _steered(state, action)
         state, shot = _shots_move(state)
         state, met, caught = _enemies_move(_divers_move(state))
 
@@ -122,37 +125,31 @@ def _added(state: State, comes: Tensor, **values: Tensor | int) -> State:
     return {**state, **lists}
 
 
+def _swims_in(
+    state: State, kind: str, comes: Tensor, side: Tensor, row: Tensor, **more: Any
+) -> State:
+    """Add an enemy or a diver at one side of a row, 0 left, where it `comes`."""
+    place = {"x": (SIZE - 1) * side, "y": row, "heading": 1 - 2 * side}
+    place = {f"{kind}_{name}": value for name, value in place.items()}
+    return _added(state, comes, **place, **more)
+
+
 def _enemy_comes(state: State, side: Tensor, row: Tensor, is_sub: Tensor) -> State:
     """Add an enemy when due, unless others swim towards it in its row."""
     due, heading = state["spawn_timer"] == 0, 1 - 2 * side
     in_row = (state["enemy_x"] != OUTSIDE) & (state["enemy_y"] == row)
     against = (in_row & (state["enemy_heading"] != heading)).any(0)
-    state = _added(
-        state,
-        due & ~against,
-        enemy_x=(SIZE - 1) * side,
-        enemy_y=row,
-        enemy_heading=heading,
-        enemy_wait=_move_wait(state["ramps"]),
-        is_sub=is_sub,
-        reload=RELOAD,
-        torpedo_x=OUTSIDE,
-    )
+    its = {"is_sub": is_sub, "reload": RELOAD, "torpedo_x": OUTSIDE}
+    its["enemy_wait"] = _move_wait(state["ramps"])
+    state = _swims_in(state, "enemy", due & ~against, side, row, **its)
     next_due = (SPAWN - state["ramps"]).clamp(min=1)
     return {**state, "spawn_timer": torch.where(due, next_due, state["spawn_timer"])}
 
 
-def _diver_comes(state: State, side: Tensor, lane: Tensor) -> State:
+def _diver_comes(state: State, side: Tensor, row: Tensor) -> State:
     """Add a diver when due."""
     due = state["diver_timer"] == 0
-    state = _added(
-        state,
-        due,
-        diver_x=(SIZE - 1) * side,
-        diver_y=1 + lane,
-        diver_heading=1 - 2 * side,
-        diver_wait=DIVER_MOVE,
-    )
+    state = _swims_in(state, "diver", due, side, row, diver_wait=DIVER_MOVE)
     return {**state, "diver_timer": torch.where(due, DIVER_SPAWN, state["diver_timer"])}
 
 

@@ -254,12 +254,6 @@ class PhysicsVectorEnv(TorchVectorEnv):
             self.backend.vary(fields, where)
         self._varied |= fields
 
-    def get_attr(self, name: str) -> tuple[Any, ...]:
-        """An attribute of each world, or a field of its model, such as `body_mass`."""
-        if not hasattr(self, name) and name in self._varied:
-            return tuple(self._varied[name].unbind())
-        return super().get_attr(name)
-
     def close_extras(self, **kwargs: Any) -> None:
         super().close_extras(**kwargs)
         self.backend.close()

@@ -146,9 +146,6 @@ class HiddenParameters(BatchWrapper):
             return tuple(self.parameters[self.names.index(name)].tolist())
         return self.world.get_attr(name)
 
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        return self.world.call(name, *args, **kwargs)
-
     def state_dict(self) -> dict[str, Any]:
         generator = self._draws.noise.generator.get_state()
         return {**super().state_dict(), "generator": generator}
