@@ -4,7 +4,6 @@ from .actions import action_layout as action_layout
 from .config import VLAConfig as VLAConfig
 from .heads import AttentionPool as AttentionPool
 from .interface import Backbone as Backbone
-from .interface import OnePassVLA as OnePassVLA
 from .interface import VLAModelInterface as VLAModelInterface
 from .interface import VLAOutput as VLAOutput
 from .loading import load_vla_model as load_vla_model

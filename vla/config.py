@@ -132,8 +132,6 @@ class VLAConfig(Checked):
                 "a gaussian head makes no tokens that could follow each other: choose"
                 " 'parallel', or action_head='bins'",
             )
-        if self.lora_rank > 0 and not self.lora_targets:
-            raise self.error("lora_targets", "name layers, or choose lora_rank=0")
         getattr(super(), "__post_init__", lambda: None)()  # an algorithm's config
 
     def _check_source(self) -> None:
@@ -141,12 +139,6 @@ class VLAConfig(Checked):
             parts = self.model_class.replace(":", ".").split(".")
             if len(parts) < 2 or not all(part.isidentifier() for part in parts):
                 raise self.error("model_class", "write it as 'package.module:Class'")
-            if self.backend in ("tiny", "transformers"):
-                raise self.error(
-                    "model_class",
-                    f"backend={self.backend!r} reads no class of your own: leave it"
-                    " out, or choose 'class' or 'auto'",
-                )
         for name in NEEDS.get(self.kind, ()):
             if getattr(self, name) is None:
                 raise self.error(name, f"backend={self.backend!r} needs one")

@@ -1,7 +1,6 @@
 """Reads models' files, without running code; finds packages of the extra `vla`."""
 
 import importlib
-import json
 import pickle
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.core import CheckpointError
+from yieldrl.core.files import read_file
 
 DOWNLOADED = ["*.json", "*.safetensors", "*--*_checkpoint.pt"]
 """Files to download from the hub; the last pattern matches heads of OpenVLA-OFT."""
@@ -75,18 +75,9 @@ def existing(file: Path, remedy: str) -> Path:
     return file
 
 
-def read_json(file: Path, *, optional: bool = False) -> dict[str, Any]:
-    """The object that a JSON file holds; with `optional`, empty without the file."""
-    if optional and not file.is_file():
-        return {}
-    remedy = "download it again, or save the model with save_pretrained"
-    try:
-        values = json.loads(existing(file, remedy).read_text("utf-8-sig"))
-    except ValueError as reason:  # not JSON, or not UTF-8
-        raise CheckpointError(f"{file}: not JSON ({reason}): {remedy}") from None
-    if not isinstance(values, dict):
-        raise CheckpointError(f"{file}: not a JSON object: {remedy}")
-    return values
+def read_json(file: Path) -> dict[str, Any]:
+    """The object that a JSON file holds; empty without the file."""
+    return read_file(file) if file.is_file() else {}
 
 
 def read_state_dict(path: str | Path) -> dict[str, Tensor]:

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-import torch
 from torch import Tensor, nn
 
 
@@ -47,6 +46,10 @@ class VLAModelInterface(Protocol):
     attribute `backbone`; or all but what `untrained` names, a tuple of names of modules
     and parameters. For `freeze_vision` it, or its `backbone`, has a method
     `vision_parameters()`.
+
+    One that says all in one pass has two more methods, which return a `VLAOutput`:
+    `act(observations, deterministic, generator)`, and
+    `evaluate(observations, actions)` of chunks `[B, L, D]`.
     """
 
     def forward(self, observations: Any) -> Tensor:
@@ -66,24 +69,6 @@ class VLAModelInterface(Protocol):
         self, observations: Any, actions: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Log-probability and entropy, `[B]` or of every token `[B, L, D]`."""
-        ...
-
-
-@runtime_checkable
-class OnePassVLA(VLAModelInterface, Protocol):
-    """A model that returns action, log-probability, entropy, value in one pass."""
-
-    def act(
-        self,
-        observations: Any,
-        deterministic: bool = False,
-        generator: torch.Generator | None = None,
-    ) -> VLAOutput:
-        """Act: sample with `generator`, or take the most likely action."""
-        ...
-
-    def evaluate(self, observations: Any, actions: Tensor) -> VLAOutput:
-        """Evaluate given actions, chunks `[B, L, D]`."""
         ...
 
 

@@ -8,7 +8,7 @@ import torch
 from gymnasium.spaces import Dict
 from torch import nn
 
-from yieldrl.core import CheckpointError
+from yieldrl.core.files import read_file
 from yieldrl.core.named_code import import_named
 from yieldrl.networks.dtypes import in_float32
 from yieldrl.vla.config import VLAConfig
@@ -16,7 +16,6 @@ from yieldrl.vla.files import (
     check_options,
     load_strictly,
     model_folder,
-    read_json,
     read_state_dict,
     require,
 )
@@ -56,7 +55,8 @@ def load_vla_model(
             f"{observation_space}: a model reads a Dict of rgb, depth, proprio and"
             " language; make one with yieldrl.vla.vla_space"
         )
-    make = _MAKERS[config.kind]
+    makers = {"transformers": _pretrained, "lerobot": _lerobot, "class": _custom}
+    make = makers.get(config.kind, _tiny)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = make(config, observation_space, action_space)
@@ -83,7 +83,7 @@ def _pretrained(
     """A model from a folder or from the hub, by the `model_type` of its config."""
     require("transformers")
     folder = model_folder(config.model_path or "")
-    values = read_json(folder / "config.json")
+    values = read_file(folder / "config.json")
     kind = values.get("model_type")
     if kind in ("openvla", "openvla_oft", "prismatic"):
         from yieldrl.vla.backends.openvla import load_openvla
@@ -93,14 +93,8 @@ def _pretrained(
         from yieldrl.vla.backends.pi0 import load_pi0
 
         return load_pi0(folder, observed, acted, config)
-    from yieldrl.vla.backends.transformers_policy import is_native, load_native
+    from yieldrl.vla.backends.transformers_policy import load_native
 
-    if not is_native(kind):
-        raise CheckpointError(
-            f"{folder}: model_type {kind!r} is none that is known here: take OpenVLA,"
-            " PI0 or one that transformers loads as AutoModelForImageTextToText, or"
-            " name a class of your own in model_class"
-        )
     check_options(config.model_config, [], f"a model of type {kind!r}")
     return VLAModel(load_native(folder, config.dtype), observed, acted, config)
 
@@ -133,14 +127,6 @@ def _custom(
     own = {k: v for k, v in offered.items() if k in known}
     model = model_class(**{**own, **config.model_config})
     return _cast(_with_weights(model, config), config)
-
-
-_MAKERS = {
-    "tiny": _tiny,
-    "transformers": _pretrained,
-    "lerobot": _lerobot,
-    "class": _custom,
-}
 
 
 def find_class(name: str) -> Any:

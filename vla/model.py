@@ -1,7 +1,7 @@
 """Vision-language-action models: a pretrained network with new heads."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any
 
 import torch
 from gymnasium import Space
@@ -22,7 +22,6 @@ from yieldrl.vla.decoding import (
 from yieldrl.vla.heads import ActionHead, AttentionPool, BinsHead, GaussianHead
 from yieldrl.vla.interface import Backbone, VLAOutput
 from yieldrl.vla.latents import PROMPT, is_latent
-from yieldrl.vla.parameter_groups import frozen_into_eval
 from yieldrl.vla.statistics import (
     ActionStatistics,
     action_statistics,
@@ -31,7 +30,7 @@ from yieldrl.vla.statistics import (
 
 
 class OnePassModule(nn.Module, ABC):
-    """Base of models that follow `OnePassVLA`, `get_value` aside.
+    """Base of models that act and evaluate in one pass: see `VLAModelInterface`.
 
     Attributes:
         head: The action head, from tokens to actions and back.
@@ -109,13 +108,6 @@ class OnePassModule(nn.Module, ABC):
             return {}
         return {"policy_std": self.head.log_std.detach().exp().mean()}
 
-    def train(self, mode: bool = True) -> Self:
-        """Set the mode; parts without trained parameters stay in eval mode."""
-        super().train(mode)
-        if mode:
-            frozen_into_eval(self)
-        return self
-
     def _output(
         self, tokens: Tensor, log_prob: Tensor, entropy: Tensor, value: Tensor
     ) -> VLAOutput:
@@ -125,7 +117,7 @@ class OnePassModule(nn.Module, ABC):
 
 
 class VLAModel(OnePassModule):
-    """A backbone, an action head and a value head; it follows `OnePassVLA`.
+    """A backbone, an action head and a value head, in one pass.
 
     The value is read off the prompt alone, which sees no action: acting, evaluating
     and `get_value` agree on it. Heads are float32 whatever the backbone is.
@@ -203,7 +195,7 @@ class VLAModel(OnePassModule):
 
 
 class ChunkVLA(OnePassModule):
-    """A Gaussian around a network's chunk of actions; it follows `OnePassVLA`.
+    """A Gaussian around a network's chunk of actions.
 
     Its `log_std [D]`, of normalised actions, is learned and the same in every state.
     """

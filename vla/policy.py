@@ -26,9 +26,6 @@ Answer = tuple[Tensor, Tensor, Tensor]
 class VLAPolicy(Policy):
     """Makes a `Policy` of any model that follows `VLAModelInterface`.
 
-    A model that follows `OnePassVLA` is called once for action, log-probability and
-    value; others method by method.
-
     Args:
         observation_space: Space of one observation.
         action_space: Of one action, or of a chunk of them (`[L, D]`; `[L]` choices).

@@ -9,7 +9,7 @@ import torch
 from fake_vla import SPACE, make_model, observe
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
-from yieldrl.vla import OnePassVLA, VLAModelInterface
+from yieldrl.vla import VLAModelInterface
 from yieldrl.vla.heads import TokenGaussian
 
 NUMBERS, CHUNK = Box(-2, 6, (2,)), Box(-2, 6, (3, 2))
@@ -48,7 +48,6 @@ class TestEveryKind:
         for action in model.layout.outside(output.action).numpy():
             if "action_head" not in options:
                 assert space.contains(action.astype(space.dtype))
-        assert isinstance(model, OnePassVLA)
         assert isinstance(model, VLAModelInterface)
 
     def test_evaluating_agrees_with_acting(self, space, options):

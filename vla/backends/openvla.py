@@ -188,7 +188,7 @@ def _vision_configs(
     folder: Path, config: Mapping[str, Any], stored: Mapping[str, tuple[int, ...]]
 ) -> list[VisionConfig]:
     """Configs of the first and, if there is one, of the fused encoder."""
-    pixels = read_json(folder / "preprocessor_config.json", optional=True)
+    pixels = read_json(folder / "preprocessor_config.json")
     names = ["featurizer", "fused_featurizer"]
     configs: list[VisionConfig] = []
     for i, name in enumerate(names[: 1 + config["use_fused_vision_backbone"]]):
@@ -221,7 +221,7 @@ def _take_statistics(
 ) -> None:
     """Load the units of the data set that `model_config` names: those in
     `dataset_statistics.json` override those in `config.json`."""
-    own = read_json(folder / "dataset_statistics.json", optional=True)
+    own = read_json(folder / "dataset_statistics.json")
     own = own or values.get("norm_stats")
     if model.action_statistics is None:
         return

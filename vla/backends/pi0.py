@@ -139,7 +139,7 @@ def load_pi0(
         template="{}\n",
     )
     model = Pi0VLA(network, tokenizer, observation_space, action_space, config)
-    own = read_json(folder / "processor_config.json", optional=True)
+    own = read_json(folder / "processor_config.json")
     pairs = ("actions", model.head.statistics), ("state", model.proprio_statistics)
     for name, statistics in pairs:
         if statistics is not None and {f"{name}_mean", f"{name}_std"} <= own.keys():

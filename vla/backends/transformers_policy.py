@@ -72,12 +72,6 @@ class NativeBackbone(DecoderBackbone):
         return features
 
 
-def is_native(model_type: str | None) -> bool:
-    """Whether transformers has an image-text model for this type."""
-    auto = require("transformers.models.auto.modeling_auto")
-    return model_type in auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
-
-
 def load_native(folder: Path, dtype: str) -> NativeBackbone:
     """A backbone of a folder that `save_pretrained` wrote, tokenizer included."""
     network_class = require("transformers").AutoModelForImageTextToText
@@ -85,8 +79,8 @@ def load_native(folder: Path, dtype: str) -> NativeBackbone:
     first = network.config.text_config.bos_token_id
     path = folder / "tokenizer.json"
     tokenizer = SentenceTokenizer.from_file(path, first=first)
-    pixels = read_json(folder / "preprocessor_config.json", optional=True)
-    pixels = pixels or read_json(folder / "processor_config.json", optional=True)
+    pixels = read_json(folder / "preprocessor_config.json")
+    pixels = pixels or read_json(folder / "processor_config.json")
     pixels = pixels.get("image_processor", pixels)
     return NativeBackbone(network, tokenizer, pixels)
 
