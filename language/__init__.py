@@ -5,12 +5,11 @@ from yieldrl.language.characters import Characters
 from yieldrl.language.config import LanguageConfig
 from yieldrl.language.interface import LanguageModel, Tokenizer
 from yieldrl.language.loading import policy_for, writer_or
-from yieldrl.language.policy import Answer, TokenPolicy
+from yieldrl.language.policy import TokenPolicy
 from yieldrl.language.reward_model import RewardModel
 from yieldrl.language.transformer import Transformer
 
 __all__ = [
-    "Answer",
     "AnswerCritic",
     "AnswerPolicy",
     "Characters",

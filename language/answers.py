@@ -33,15 +33,15 @@ class AnswerPolicy(TokenPolicy):
 
     def forward(self, obs: Any, deterministic: bool = False) -> tuple[Tensor, Any, Any]:
         """Act: tokens `[B, L]`, and `log_prob [B]`, without gradients."""
-        answer = self.write(obs, greedy=deterministic)
-        return answer.tokens, answer.log_prob.sum(1), None
+        tokens, log_prob = self.write(obs, greedy=deterministic)
+        return tokens, log_prob.sum(1), None
 
     def sample(
         self, obs: Any, generator: torch.Generator, *, record: bool = False
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Act while exploring: tokens `[B, L]`, and their `log_prob [B]`."""
-        answer = self.write(obs, generator)
-        return answer.tokens, {"log_prob": answer.log_prob.sum(1)}
+        tokens, log_prob = self.write(obs, generator)
+        return tokens, {"log_prob": log_prob.sum(1)}
 
     def evaluate_actions(self, obs: Any, action: Tensor) -> tuple[Tensor, Tensor, Any]:
         """`log_prob [B]` of given answers, and the mean `entropy [B]` of their tokens'
@@ -95,7 +95,7 @@ class Answers:
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """Sampled answers, tokens `[B, L]`."""
-        return self.model.write(self.obs, generator).tokens
+        return self.model.write(self.obs, generator)[0]
 
     def mode(self) -> Tensor:
         """Answers by the most likely token at each place, `[B, L]`."""

@@ -17,13 +17,8 @@ def load(
     """A causal model with its tokenizer, from a folder or from the hub.
 
     Weights come from safetensors; pickled objects and code of a repository are never
-    run.
-
-    Raises:
-        ImportError: If transformers is not installed.
-        FileNotFoundError: If there is no such folder, or no weights in it.
-        CheckpointError: If the weights do not fit the model.
-        ValueError: If the tokenizer has no token that ends a text.
+    run. ImportError without transformers, FileNotFoundError without a folder or weights
+    in it, CheckpointError if these do not fit.
     """
     library, folder = require("transformers"), model_folder(model_path)
     network = pretrained(library.AutoModelForCausalLM, folder, dtype)

@@ -20,48 +20,48 @@ def policy_for(
 ) -> TokenPolicy:
     """The policy that a config describes; a trainer takes it as `model=policy_for`.
 
+    TypeError if the spaces are no text, ValueError if a field does not fit, and errors
+    of `hugging_face.load` where there is a `model_path`.
+
     Args:
         observation_space: A Dict with a `prompt`, a `Utf8Text`.
         action_space: A `Utf8Text`.
         config: A `LanguageConfig`; with any other config its defaults hold.
         options: Fields of `LanguageConfig`, which take precedence.
 
-    Raises:
-        TypeError: If the spaces are no text.
-        ValueError: If a field does not fit.
-        ImportError, FileNotFoundError, CheckpointError: If loading `model_path` fails.
-
-    Example:
-        >>> import gymnasium, torch
-        >>> import yieldrl.envs
-        >>> envs = gymnasium.make_vec("yieldrl/Sums-v1", num_envs=2)
-        >>> spaces = envs.single_observation_space, envs.single_action_space
-        >>> policy = policy_for(*spaces, d_model=16, num_layers=1)
-        >>> obs, _ = envs.reset(seed=0)
-        >>> tokens, log_prob, _ = policy(obs)
-        >>> tokens.shape, log_prob.shape
-        (torch.Size([2, 3]), torch.Size([2, 3]))
+    >>> import yieldrl.envs
+    >>> envs = gymnasium.make_vec("yieldrl/Sums-v1", num_envs=2)
+    >>> spaces = envs.single_observation_space, envs.single_action_space
+    >>> policy = policy_for(*spaces, d_model=16, num_layers=1)
+    >>> tokens, log_prob, _ = policy(envs.reset(seed=0)[0])
+    >>> tokens.shape, log_prob.shape
+    (torch.Size([2, 3]), torch.Size([2, 3]))
     """
-    LanguageConfig.refuse_names(options)
     if isinstance(config, LanguageConfig):
         names = [entry.name for entry in dataclasses.fields(LanguageConfig)]
         options = {name: getattr(config, name) for name in names} | options
     own = LanguageConfig.from_dict(options)
-    spaces = observation_space, action_space
-    prompt, answer = text_spaces(*spaces)
-    names = "temperature", "top_k", "tempered_learning"
-    sampling: dict[str, Any] = {name: getattr(own, name) for name in names}
+    prompt, answer = text_spaces(observation_space, action_space)
     if own.model_path is not None:
-        return TokenPolicy(*spaces, *_pretrained(own, own.model_path), **sampling)
-    tokenizer = Characters()
-    model = Transformer(
-        tokenizer.vocab_size,
-        prompt.max_bytes + answer.max_bytes,
-        d_model=own.d_model,
-        num_layers=own.num_layers,
-        num_heads=own.num_heads,
+        model, tokenizer = _pretrained(own, own.model_path)
+    else:
+        tokenizer = Characters()
+        model = Transformer(
+            tokenizer.vocab_size,
+            prompt.max_bytes + answer.max_bytes,
+            d_model=own.d_model,
+            num_layers=own.num_layers,
+            num_heads=own.num_heads,
+        )
+    return TokenPolicy(
+        observation_space,
+        action_space,
+        model,
+        tokenizer,
+        temperature=own.temperature,
+        top_k=own.top_k,
+        tempered_learning=own.tempered_learning,
     )
-    return TokenPolicy(*spaces, model, tokenizer, **sampling)
 
 
 def writer_or(otherwise: Any) -> Any:

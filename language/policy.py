@@ -1,6 +1,6 @@
 """A language model as a policy: an observation is a prompt, an action the answer."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import gymnasium
 import torch
@@ -13,18 +13,6 @@ from yieldrl.core import Utf8Text
 from yieldrl.core.seeding import is_traced
 from yieldrl.functional import tempered
 from yieldrl.networks import Categorical
-
-
-class Answer(NamedTuple):
-    """A written answer and its log-probabilities.
-
-    Attributes:
-        tokens: int64 `[B, L]`, the end's token from the end on.
-        log_prob: Of each token, float32 `[B, L]`, zero after the end.
-    """
-
-    tokens: Tensor
-    log_prob: Tensor
 
 
 class TokenPolicy(Policy):
@@ -44,8 +32,7 @@ class TokenPolicy(Policy):
         tempered_learning: Whether log-probabilities are those of the distribution that
             is drawn from; otherwise the model's own.
 
-    Raises:
-        TypeError: If the spaces are no text.
+    TypeError if the spaces are no text.
     """
 
     has_critic: ClassVar[bool] = False
@@ -76,8 +63,7 @@ class TokenPolicy(Policy):
         self, obs: Any, deterministic: bool = False
     ) -> tuple[Tensor, Tensor, None]:
         """Act: tokens `[B, L]`, and `log_prob [B, L]`, without gradients."""
-        answer = self.write(obs, greedy=deterministic)
-        return answer.tokens, answer.log_prob, None
+        return *self.write(obs, greedy=deterministic), None
 
     def sample(
         self, obs: Any, generator: torch.Generator, *, record: bool = False
@@ -86,12 +72,12 @@ class TokenPolicy(Policy):
 
         It is kept, as computing it again would take half as long as acting.
         """
-        answer = self.write(obs, generator)
-        return answer.tokens, {"log_prob": answer.log_prob}
+        tokens, log_prob = self.write(obs, generator)
+        return tokens, {"log_prob": log_prob}
 
     def predict(self, obs: Any) -> Tensor:
         """Act deterministically: always the most likely token, `[B, L]`."""
-        return self.write(obs, greedy=True).tokens
+        return self.write(obs, greedy=True)[0]
 
     def written(self, action: Tensor) -> Tensor:
         """Mask of chosen tokens in actions `[B, L]`, bool: up to and with the end."""
@@ -107,14 +93,14 @@ class TokenPolicy(Policy):
         """
         prompt, shown = self.tokenizer.prompt(obs["prompt"])
         written = self.written(action)
-        length = self._longest(written)
-        answer, written = action[:, :length], written[:, :length]
+        longest = int(written.any(0).sum()) if not is_traced() else action.shape[1]
+        answer, written = action[:, :longest], written[:, :longest]
         before = answer[:, :-1]  # inputs: each token is predicted from those before it
         tokens = torch.cat([prompt, before], dim=1)
         shown = torch.cat([shown, torch.ones_like(before, dtype=torch.bool)], dim=1)
-        log_p = self.log_probs(self.model(tokens, shown, last=length), answer)
+        log_p = self.log_probs(self.model(tokens, shown, last=longest), answer)
         log_prob = log_p.gather(-1, answer.unsqueeze(-1)).squeeze(-1)
-        log_prob = pad(log_prob.where(written, 0.0), (0, action.shape[1] - length))
+        log_prob = pad(log_prob.where(written, 0.0), (0, action.shape[1] - longest))
         entropy = Categorical(log_p).entropy().where(written, 0.0).sum(1)
         return log_prob, entropy / written.sum(1), None
 
@@ -127,8 +113,13 @@ class TokenPolicy(Policy):
     @torch.no_grad()
     def write(
         self, obs: Any, generator: torch.Generator | None = None, greedy: bool = False
-    ) -> Answer:
-        """Write answers token by token, with one pass over each new token."""
+    ) -> tuple[Tensor, Tensor]:
+        """Write answers token by token, with one pass over each new token.
+
+        Returns:
+            Tokens, int64 `[B, L]`, the end's from the end on; and their
+            log-probabilities, float32 `[B, L]`, zero after the end.
+        """
         new, shown = self.tokenizer.prompt(obs["prompt"])
         (batch, start), end = new.shape, self.tokenizer.end
         shown = torch.cat([shown, shown.new_ones(batch, self.length)], dim=1)
@@ -144,10 +135,11 @@ class TokenPolicy(Policy):
             log_prob[:, place] = log_p.gather(-1, token.unsqueeze(-1)).squeeze(-1)
             log_prob[:, place].masked_fill_(ended, 0.0)
             ended = ended | (token == end)
-            if self._may_stop(ended, place):
+            looks = ended.is_cpu or place % 8 == 7  # a GPU is waited for
+            if looks and not is_traced() and bool(ended.all()):
                 break
             new = token.unsqueeze(1)
-        return Answer(tokens, log_prob)
+        return tokens, log_prob
 
     def _choose(
         self, logits: Tensor, generator: torch.Generator | None, greedy: bool
@@ -156,20 +148,6 @@ class TokenPolicy(Policy):
             return logits.argmax(-1)
         kept = tempered(logits, self.temperature, self.top_k)
         return Categorical(kept).sample(generator)
-
-    @staticmethod
-    def _may_stop(ended: Tensor, place: int) -> bool:
-        """Whether all answers have ended; on a GPU checked at every eighth token only,
-        as it waits for the device."""
-        looks = ended.is_cpu or place % 8 == 7
-        return looks and not is_traced() and bool(ended.all())
-
-    @staticmethod
-    def _longest(written: Tensor) -> int:
-        """Tokens of the longest answer; in compiled code always the full length."""
-        if is_traced():
-            return written.shape[1]
-        return int(written.any(0).sum())
 
 
 def text_spaces(

@@ -27,8 +27,7 @@ class RewardModel(nn.Module):
         policy: A policy of `policy_for`, with the small transformer or with a model of
             Hugging Face by `model_path`; it stays as it is.
 
-    Raises:
-        TypeError: If its model's head cannot be replaced.
+    TypeError if its model's head cannot be replaced.
     """
 
     def __init__(self, policy: TokenPolicy) -> None:

@@ -36,19 +36,15 @@ def load_vla_model(
 
     Weights come from safetensors, or with `weights_only`; pickled objects and code of
     a repository are never run. What is new (heads, adapters, the tiny model) is drawn
-    by `seed`, and the global generator stays as it was.
+    by `seed`, and the global generator stays as it was. ImportError if a package or a
+    class is missing, FileNotFoundError if a file is, CheckpointError if weights are not
+    the model's, ValueError if the config does not fit the model or the spaces.
 
     Args:
         config: Says backend, path, heads, adapters and what is frozen.
         observation_space: Dict of what a model reads (`vla_space` makes it).
         action_space: Of one action, or of a chunk.
         seed: Seed of new weights.
-
-    Raises:
-        ImportError: If a package, a module or a class is missing.
-        FileNotFoundError: If a file is missing.
-        CheckpointError: If the weights are not the model's.
-        ValueError: If the config does not fit the model or the spaces.
     """
     if not isinstance(observation_space, Dict):
         raise ValueError(

@@ -44,10 +44,8 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
         config: Its `lora_targets` name linear layers, which get adapters wherever they
             are outside the vision encoder.
 
-    Raises:
-        ImportError: If peft is not installed.
-        ValueError: If there is no such layer, the model has adapters already, or it
-            does not say what of it is new.
+    ValueError if there is no such layer, the model has adapters already, or it does not
+    say what of it is new.
     """
     inside = inner_model(model)
     if _config(backbone_of(inside)) is not None:
@@ -64,13 +62,11 @@ def _inject(model: nn.Module, lora: Any) -> None:
     """Put adapters of peft's config onto the backbone, and freeze all else of it."""
     peft, root = require("peft"), backbone_of(model)
     if root is model and not hasattr(model, "untrained"):
-        name = type(model).__qualname__
         raise ValueError(
-            f"lora_rank: {name} has no attribute backbone, so nothing says which of its"
-            f" parts are pretrained, and stay as they are beside adapters: give {name}"
-            " an attribute untrained, a tuple of the names of those that are new and"
-            " trained in full (value heads, say, and log_std); or put what is"
-            " pretrained into self.backbone"
+            f"lora_rank: {type(model).__qualname__} has no attribute backbone, so"
+            " nothing says what of it is pretrained: put that into self.backbone, or"
+            " name what is new, and trained in full (value heads, log_std), in a tuple"
+            " untrained"
         )
     root.requires_grad_(False)
     with warnings.catch_warnings():  # about Conv1D's transposed weights
@@ -160,12 +156,9 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
 def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
     """Load what `save_adapters` wrote into a model of the same base weights, in place.
 
-    The model has no adapters, or those of the folder.
-
-    Raises:
-        FileNotFoundError: If a file is missing.
-        CheckpointError: If they are another model's, or were trained on other weights;
-            then the model is as it was.
+    The model has no adapters, or those of the folder. FileNotFoundError if a file is
+    missing; CheckpointError if they are another model's, or were trained on other
+    weights. Then the model is as it was.
     """
     folder, given, model = Path(folder), model, inner_model(model)
     peft, root = require("peft"), backbone_of(model)
@@ -181,7 +174,8 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
             " load the model that they were put on (its model_path, and the seed where"
             " its weights are random)"
         )
-    if _shapes(heads) != _shapes(_heads(model)):
+    wanted = {name: tensor.shape for name, tensor in _heads(model).items()}
+    if wanted != {name: tensor.shape for name, tensor in heads.items()}:
         raise CheckpointError(
             f"{folder / HEADS}: not the heads of this model: load them into one with"
             " the same spaces and the same config"
@@ -233,10 +227,6 @@ def _base_fingerprint(model: nn.Module) -> str:
         total.update(f"{name.replace('.base_layer', '')} {list(tensor.shape)}".encode())
         total.update(plain.cpu().contiguous().view(-1).view(torch.uint8).numpy())
     return total.hexdigest()
-
-
-def _shapes(tensors: dict[str, Tensor]) -> dict[str, torch.Size]:
-    return {name: tensor.shape for name, tensor in tensors.items()}
 
 
 def _config(root: nn.Module) -> Any:

@@ -131,9 +131,8 @@ class VLAModel(OnePassModule):
             `config.action_bins` of them, ascending. Choices have a bin each.
         decoding: Decoding method, where the config alone does not determine it.
 
-    Raises:
-        TypeError: If actions are of another kind.
-        ValueError: If chunks have another length, or bins do not fit the vocabulary.
+    TypeError if actions are of another kind, ValueError if chunks have another length,
+    or bins do not fit the vocabulary.
     """
 
     def __init__(

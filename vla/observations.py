@@ -53,39 +53,29 @@ class Source(NamedTuple):
             return cls(kind, path, space, None)
         return cls(kind, path, space, torch.from_numpy(np.array(scale, np.float32)))
 
-    @property
-    def channels_first(self) -> bool:
-        """Whether it is an image `[C, H, W]`, which models read as `[H, W, C]`."""
-        is_image = self.kind in ("rgb", "depth")
-        return is_image and not spaces.channels_last(self.space.shape)
-
     def find(self, obs: Any) -> Tensor:
         """The entry in an environment's observations."""
         for name in self.path:
             obs = obs[name]
         return obs
 
-    def read(self, obs: Any) -> Tensor:
-        """The input, as the model reads it, from observations `[B, ...]`."""
-        leaf = self.find(obs)
+    def converted(self, leaf: Tensor) -> Tensor:
+        """Entries `[B, ...]` as the model reads them."""
         if self.kind == "proprio":
             return leaf.reshape(len(leaf), -1).float()
         if self.divisor is not None:
             leaf = leaf.float() / self.divisor.to(leaf.device)
-        return leaf.permute(0, 2, 3, 1) if self.channels_first else leaf
+        is_image = self.kind in ("rgb", "depth")
+        if is_image and not spaces.channels_last(self.space.shape):
+            return leaf.permute(0, 2, 3, 1)
+        return leaf
 
     def read_space(self) -> Space[Any]:
         """The space of one such input, as the model reads it."""
-        if isinstance(self.space, Utf8Text):
+        if self.kind == "language":
             return self.space
-        low, high = self.space.low, self.space.high
-        if self.kind == "proprio":
-            low, high = (x.reshape(-1).astype(np.float32) for x in (low, high))
-        elif self.divisor is not None:
-            by = self.divisor.numpy()
-            low, high = ((x / by).astype(np.float32) for x in (low, high))
-        if self.channels_first:
-            low, high = (np.moveaxis(x, 0, -1) for x in (low, high))
+        bounds = torch.from_numpy(np.stack([self.space.low, self.space.high]))
+        low, high = self.converted(bounds).numpy()
         return Box(low, high, dtype=low.dtype.type)
 
 
@@ -178,7 +168,7 @@ class ObservationReader(nn.Module):
         batch = spaces.batch_size(obs)
         read = TensorDict({}, batch_size=[batch])
         for path, source in self.sources.items():
-            seen = source.read(obs)
+            seen = source.converted(source.find(obs))
             if source.kind in ("rgb", "depth"):
                 seen = centre_cropped(seen, self.centre_crop)
             read[path] = seen

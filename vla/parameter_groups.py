@@ -28,13 +28,7 @@ def backbone_of(model: nn.Module) -> nn.Module:
 def untrained_parts(root: nn.Module) -> dict[str, nn.Module | nn.Parameter]:
     """The parts that a network lists in `untrained`: no checkpoint holds them."""
     names = getattr(root, "untrained", ())
-    try:
-        parts = {name: operator.attrgetter(name)(root) for name in names}
-    except AttributeError as reason:
-        raise ValueError(
-            f"{type(root).__qualname__}.untrained names {reason.name!r}, which is"
-            " neither a module nor a parameter of it"
-        ) from None
+    parts = {name: operator.attrgetter(name)(root) for name in names}
     return {name: part for name, part in parts.items() if part is not None}
 
 

@@ -32,10 +32,7 @@ class LeRobotVLA(ChunkVLA):
         observation_space: Dict of what the model reads.
         action_space: A Box, of one action or of a chunk.
         config: Its `model_config` may have `frozen`, to train the standard deviation
-            and the value alone.
-
-    Raises:
-        ValueError: If `model_config` has another option.
+            and the value alone, and no other option.
     """
 
     untrained = ("head", "value_encoder", "value_head", "proprio_statistics")
