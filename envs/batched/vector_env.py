@@ -57,7 +57,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
 
     Attributes:
         max_episode_steps: Time limit in steps, which truncates; None for no limit.
-        state: The state (see `fold`), None before the first reset. It may be replaced.
+        state: The state, None before the first reset. It may be replaced.
         elapsed: Steps of the current episodes, int64 `[N]`.
         compiles: The argument `compile`.
 

@@ -1,20 +1,5 @@
 """Grid world with coloured shapes and an instruction that names the goal."""
 
-from yieldrl.envs.grid_world.objects import COLORS, HELD_OUT, KINDS, SHAPES
-from yieldrl.envs.grid_world.views import AGENT, CELL, FLOOR
-from yieldrl.envs.grid_world.world import EAST, NORTH, SOUTH, WEST, GoToVectorEnv
+import lazy_loader
 
-__all__ = [
-    "AGENT",
-    "CELL",
-    "COLORS",
-    "EAST",
-    "FLOOR",
-    "HELD_OUT",
-    "KINDS",
-    "NORTH",
-    "SHAPES",
-    "SOUTH",
-    "WEST",
-    "GoToVectorEnv",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

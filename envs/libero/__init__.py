@@ -1,13 +1,5 @@
 """LIBERO's manipulation tasks as Gymnasium environments (extra `[libero]`)."""
 
-from yieldrl.envs.libero.suites import HORIZONS, SUITES, Task, tasks_of
-from yieldrl.envs.libero.wrapper import LiberoEnvChunk, LiberoEnvWrapper
+import lazy_loader
 
-__all__ = [
-    "HORIZONS",
-    "SUITES",
-    "LiberoEnvChunk",
-    "LiberoEnvWrapper",
-    "Task",
-    "tasks_of",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

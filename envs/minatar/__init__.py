@@ -1,17 +1,5 @@
 """The games of MinAtar (Young and Tian 2019, arXiv:1903.03176), on tensors."""
 
-from yieldrl.envs.minatar.asterix import AsterixVectorEnv
-from yieldrl.envs.minatar.base import MinAtarVectorEnv
-from yieldrl.envs.minatar.breakout import BreakoutVectorEnv
-from yieldrl.envs.minatar.freeway import FreewayVectorEnv
-from yieldrl.envs.minatar.seaquest import SeaquestVectorEnv
-from yieldrl.envs.minatar.space_invaders import SpaceInvadersVectorEnv
+import lazy_loader
 
-__all__ = [
-    "AsterixVectorEnv",
-    "BreakoutVectorEnv",
-    "FreewayVectorEnv",
-    "MinAtarVectorEnv",
-    "SeaquestVectorEnv",
-    "SpaceInvadersVectorEnv",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

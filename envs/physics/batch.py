@@ -42,33 +42,13 @@ def _library() -> Any:
     folder = Path(mujoco.__file__).parent
     names = re.compile(r"(lib)?mujoco[\d.]*\.(so|dylib|dll)[\d.]*")
     files = [file for file in folder.iterdir() if names.fullmatch(file.name)]
-    lib = ctypes.CDLL(str(files[0])) if files else None
+    lib: Any = ctypes.CDLL(str(files[0])) if files else None
     if not hasattr(lib, "mjb_makeBatch"):
         got = f"mujoco {mujoco.__version__} cannot step batches"
         raise ImportError(f'{got}: pip install "mujoco>=3.17"')
-    number, address, text = ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p
-    chosen = (address, address, number)  # the batch, ids of worlds and their count
-    signatures: dict[str, tuple[Any, ...]] = {
-        "mjb_makeBatch": (address, address, number, address, text, number),
-        "mjb_deleteBatch": (None, address),
-        "mjb_error": (text, address, number),
-        "mjb_warning": (address, address),
-        "mjb_expand": (address, address, text, address, address),
-        "mjb_nstate": (number, address),
-        "mjb_state": (address, address),
-        "mjb_stateComponent": (address, address, number, address),
-        "mjb_output": (address, address, text, address, address),
-        "mjb_reset": (number, *chosen, address, number),
-        "mjb_forward": (number, *chosen, number),
-        "mjb_setConst": (number, *chosen),
-        "mjb_step": (number, *chosen, number, number),
-        # Its function gets the model, the data, the world's number and `arg`, of which
-        # mj_rnePostConstraint takes two: C does not notice those beyond its own.
-        "mjb_apply": (number, *chosen, address, address, number),
-    }
-    for name, (result, *arguments) in signatures.items():
-        function = getattr(lib, name)
-        function.restype, function.argtypes = result, arguments
+    for name in ("makeBatch", "state", "stateComponent", "warning", "output", "expand"):
+        getattr(lib, f"mjb_{name}").restype = ctypes.c_void_p  # others: an int
+    lib.mjb_error.restype = ctypes.c_char_p
     return lib
 
 
@@ -103,11 +83,13 @@ class BatchBackend(Backend):
         # persistent batch keeps per world.
         config = _Config(threads, self.has_contacts)
         error = ctypes.create_string_buffer(500)
-        self._batch = self._lib.mjb_makeBatch(
-            model._address, num_envs, ctypes.byref(config), error, len(error)
+        model_at = ctypes.c_void_p(model._address)
+        batch = self._lib.mjb_makeBatch(
+            model_at, num_envs, ctypes.byref(config), error, len(error)
         )
-        if not self._batch:
+        if not batch:
             raise RuntimeError(f"MuJoCo makes no batch: {error.value.decode()}")
+        self._batch = ctypes.c_void_p(batch)
         self._free = weakref.finalize(self, self._lib.mjb_deleteBatch, self._batch)
         self._ids = np.arange(num_envs, dtype=np.int32)
         address, shape = self._lib.mjb_warning(self._batch), (len(_WARNINGS), 2)
@@ -144,6 +126,8 @@ class BatchBackend(Backend):
         ids = self._ids[:count]
         self._run(ids, "mjb_step", substeps, _NO_STAGE)
         if self.has_contacts:
+            # Its function gets the model, the data, the world's number and an argument,
+            # of which this one takes two: C does not notice those beyond its own.
             forces = ctypes.cast(self._lib.mj_rnePostConstraint, ctypes.c_void_p)
             self._run(ids, "mjb_apply", forces, None, 0)
             self._run(ids, "mjb_forward", _NO_STAGE)  # copies the fields, no more
@@ -159,7 +143,8 @@ class BatchBackend(Backend):
     def _run(self, ids: np.ndarray, function: str, *arguments: Any) -> None:
         """Call a function of the library for these worlds, int32 in order."""
         call, count = getattr(self._lib, function), len(ids)
-        failed = call(self._batch, ids.ctypes.data, count, *arguments)
+        places = ctypes.c_void_p(ids.ctypes.data)
+        failed = call(self._batch, places, count, *arguments)
         if failed:
             messages = (self._lib.mjb_error(self._batch, int(i)) for i in ids)
             first = next(filter(None, messages), b"").decode()

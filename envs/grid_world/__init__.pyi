@@ -1,0 +1,12 @@
+from .objects import COLORS as COLORS
+from .objects import HELD_OUT as HELD_OUT
+from .objects import KINDS as KINDS
+from .objects import SHAPES as SHAPES
+from .views import AGENT as AGENT
+from .views import CELL as CELL
+from .views import FLOOR as FLOOR
+from .world import EAST as EAST
+from .world import NORTH as NORTH
+from .world import SOUTH as SOUTH
+from .world import WEST as WEST
+from .world import GoToVectorEnv as GoToVectorEnv
