@@ -23,17 +23,16 @@ class Kept(NamedTuple):
 class LinkedStorage(Storage):
     """A storage in which `next_obs` is the `obs` of the next row, not stored again.
 
-    Each row stores the final observations of episodes that ended there; the latest row,
-    and the last one of a segment, store next observations of all environments. Reading
-    and `state_dict` give the same as in a `Storage`; next observations are copies
-    instead of views.
+    Each row stores the final observations of episodes that ended there, the latest row
+    the next observations of all environments. Reading and `state_dict` give the same as
+    in a `Storage`; next observations are copies instead of views.
 
     Args:
         rows: As in `Storage`, like all arguments.
         num_envs: Environments, `N`.
         spec: Layout of a transition, with `next_obs`.
         device: Where the tensors live.
-        kwargs: The rest; their `value` is the number of rows of a segment.
+        kwargs: The rest.
     """
 
     def __init__(
@@ -41,7 +40,6 @@ class LinkedStorage(Storage):
     ) -> None:
         once = {path: spec[path] for path in spec if path[0] != "next_obs"}
         super().__init__(rows, num_envs, once, device, **kwargs)
-        self._segment: int = kwargs["value"]
         self._seen = {p: leaf for p, leaf in self._leaves.items() if p[0] == "obs"}
         self._kept: list[Kept | None] = [None] * rows
         self._all = torch.arange(num_envs, device=device)
@@ -50,7 +48,7 @@ class LinkedStorage(Storage):
         kept = Kept(self._all, self._copies(transition))
         super().write(row, transition, first=first)
         self._kept[row] = kept
-        if row % self._segment > 0:  # this row holds next_obs of the row before
+        if row > 0:  # this row holds next_obs of the row before
             self._narrow(row - 1)
 
     def tensordict(self, end: int | None = None, begin: int = 0) -> TensorDict:
@@ -58,17 +56,9 @@ class LinkedStorage(Storage):
         rows = range(begin, self.rows if end is None else end)
         return data.update(self._next_obs(rows))
 
-    def row(self, row: int) -> dict[str, Any]:
-        leaves = flatten(self._next_obs([row]))
-        on_cpu = self.device.type == "cpu"
-        following = nest((p, x[0].numpy() if on_cpu else x[0]) for p, x in leaves)
-        return {**super().row(row), **following}
-
-    def state_dict(self, rows: int | list[int] | None = None) -> dict[str, Any]:
-        state = super().state_dict(rows)
-        if not isinstance(rows, list):
-            rows = list(range(self.rows if rows is None else rows))
-        return {**state, **self._next_obs(rows)}
+    def state_dict(self, rows: int | None = None) -> dict[str, Any]:
+        following = self._next_obs(range(self.rows if rows is None else rows))
+        return {**super().state_dict(rows), **following}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         once = {name: part for name, part in state.items() if name != "next_obs"}
@@ -84,9 +74,8 @@ class LinkedStorage(Storage):
         for row in range(rows):
             leaves = {p: x[row].to(self.device) for p, x in following.items()}
             self._kept[row] = Kept(self._all, leaves)
-        for row in range(1, rows):
-            if row % self._segment > 0:
-                self._narrow(row - 1)
+        for row in range(rows - 1):
+            self._narrow(row)
 
     def _copies(self, transition: Mapping[str, Any]) -> dict[spaces.Path, Tensor]:
         """Copy next observations `[N, ...]` of a transition; ValueError if unfit."""
@@ -117,15 +106,14 @@ class LinkedStorage(Storage):
 
     def _next_obs(self, rows: Sequence[int]) -> dict[str, Any]:
         """Next observations `[rows, N, ...]`, nested like observations."""
-        kept = [self._kept[row] for row in rows]  # first: a thread may narrow it
         last = self.rows - 1
         after = torch.tensor([min(row + 1, last) for row in rows], device=self.device)
         leaves: dict[spaces.Path, Tensor] = {
             ("next_obs", *path[1:]): leaf.tensor.index_select(0, after.long())
             for path, leaf in self._seen.items()
         }
-        for i, found in enumerate(kept):
-            if found is not None:
+        for i, row in enumerate(rows):
+            if (found := self._kept[row]) is not None:
                 for path, tensor in found.leaves.items():
                     leaves[path][i, found.envs] = tensor
         return nest(leaves.items())

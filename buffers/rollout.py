@@ -26,10 +26,6 @@ class Progress:
     continues: bool = True  # continues the episodes of the previous rollout
     abandoned: bool = False  # the next rollout begins new episodes
 
-    @property
-    def places(self) -> int:
-        return self.row  # number of rows still needed
-
     def cleared(self) -> Progress:
         return Progress(self.num_steps, continues=not self.abandoned)
 
@@ -76,8 +72,6 @@ class RolloutBuffer:
         linked: Whether `next_obs` is read from the next row: images are stored once.
     """
 
-    num_segments: int = 1  # rollouts that the memory holds
-
     def __init__(
         self,
         num_steps: int,
@@ -93,11 +87,10 @@ class RolloutBuffer:
         self.num_steps, self.num_envs, self.has_next_obs = num_steps, num_envs, next_obs
         self.device, self.keeps_next_obs = torch.device(device), next_obs and not linked
         spec = transition_spec(observation_space, action_space, next_obs=next_obs)
-        rows, beside = num_steps * self.num_segments, copied(spec, self.num_segments)
-        size = {"field": "num_steps", "value": num_steps, "beside": beside}
+        size = {"field": "num_steps", "value": num_steps, "beside": copied(spec)}
         kind = LinkedStorage if next_obs and linked else Storage
-        self._storage = kind(rows, num_envs, spec, self.device, **size)
-        self._progress = self._empty()
+        self._storage = kind(num_steps, num_envs, spec, self.device, **size)
+        self._progress = Progress(num_steps)
 
     def __len__(self) -> int:
         return self._progress.row
@@ -162,19 +155,16 @@ class RolloutBuffer:
         now = self._progress.cleared() if self.exhausted else self._progress
         return {
             **now.state_dict(),
-            "storage": self._storage.state_dict(now.places),
+            "storage": self._storage.state_dict(now.row),
             "passes": None if now.passes is None else now.passes.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit."""
-        now, passes = self._empty(), state["passes"]
+        now, passes = Progress(self.num_steps), state["passes"]
         now.load_state_dict(state)
         self._progress = self._progress.cleared()
         self._storage.load_state_dict(state["storage"])
         if passes is not None:
             now.passes = Minibatches.from_state(passes, self.device)
         self._progress = now
-
-    def _empty(self) -> Any:
-        return Progress(self.num_steps)

@@ -47,12 +47,11 @@ def entry_bytes(spec: Spec) -> int:
     return sum(math.prod(shape) * dtype.itemsize for shape, dtype in spec.values())
 
 
-def copied(spec: Spec, segments: int) -> int:
-    """Bytes of an epoch's shuffled copy, which is of one segment, per transition of all
-    `segments`."""
+def copied(spec: Spec) -> int:
+    """Bytes of a transition in an epoch's shuffled copy."""
     drawn = {path: spec[path] for path in spec if path[0] in ("obs", "action")}
     # The copy also has log_prob, value, advantage, returns and an index.
-    return -(-(entry_bytes(drawn) + 4 * 4 + 8) // segments)
+    return entry_bytes(drawn) + 4 * 4 + 8
 
 
 def check_at_least_one(**sizes: int | None) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import torch
 from tensordict import TensorDict
 from torch import Tensor
 
@@ -46,12 +45,6 @@ class Storage(Entries):
         nested = self.nested(lambda leaf: leaf.tensor[begin:end])
         return self._batch(nested, [end - begin, self.num_envs])
 
-    def row(self, row: int) -> dict[str, Any]:
-        """A row, nested like observations: views, as arrays on a CPU, else tensors."""
-        return self.nested(
-            lambda leaf: (leaf.tensor if leaf.array is None else leaf.array)[row]
-        )
-
     def gather(
         self, index: Tensor, elsewhere: Mapping[str, Tensor] | None = None
     ) -> TensorDict:
@@ -82,11 +75,8 @@ class Storage(Entries):
         for leaf in self._leaves.values():
             leaf.tensor[:rows] = leaf.tensor[:rows].roll(shift, 0)
 
-    def state_dict(self, rows: int | list[int] | None = None) -> dict[str, Any]:
-        """The tensors, nested: the first `rows` rows, the listed ones, or all."""
-        if isinstance(rows, list):
-            index = torch.tensor(rows, dtype=torch.int64, device=self.device)
-            return self.nested(lambda leaf: leaf.tensor[index])
+    def state_dict(self, rows: int | None = None) -> dict[str, Any]:
+        """The tensors, nested: the first `rows` rows, or all."""
         if rows in (None, self.rows):
             return self.nested(lambda leaf: leaf.tensor)
         # Copy: saving a slice would save the memory of the whole tensor.

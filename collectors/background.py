@@ -1,65 +1,183 @@
-"""A thread that repeats one step of work, and stops between two of them."""
+"""A thread that collects segments, and stops between two of its steps."""
 
 from __future__ import annotations
 
 import threading
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
+from typing import Any
 
+import torch
+
+from yieldrl.collectors.policy_lag import PolicyLag
+from yieldrl.collectors.segments import Segment, SegmentWriter, VersionedAgent
+from yieldrl.collectors.sync import SyncCollector
+from yieldrl.collectors.weight_transfer import Weights
 from yieldrl.core import defer_keyboard_interrupt
+from yieldrl.envs.arrays import as_tensors, copied, tree_map
 
 PATIENCE = 5.0  # seconds to wait for the end of a step when stopping
-LONG = 60.0  # seconds after which `wait` warns that it still waits
+LONG = 60.0  # seconds after which waiting for a segment warns that it still waits
 _UNDER_WAY = "a step of the environments (or of the policy) in the background"
 
 
-class Background:
-    """Repeats `work` in a daemon thread whenever it is `ready`.
+@dataclass
+class Request:
+    """A segment that was asked for, and how far it is."""
 
-    An exception of the work ends the thread; the caller's next `check` raises it, and
-    `start` begins another thread. The threads use events, so that Ctrl-C between any
-    two instructions of the caller cannot leave a lock held.
+    num_rows: int
+    sample_step: int  # environment steps before it
+    version: int | None = None  # of the policy that acts, once it has begun
+    logs: list[dict[str, Any]] = field(default_factory=list)  # of rows that are written
+    part: Segment | None = None  # once it is whole
+
+
+class Background:
+    """Collects segments in a thread, each with the newest weights when it begins.
+
+    An exception in the thread ends it; `check` and `first` raise it, and the next
+    segment goes on with another thread. The queues are of C code that holds no lock,
+    so that Ctrl-C between any two instructions of the caller leaves none held.
 
     Args:
-        work: One step; the thread stops before or after it.
-        ready: Whether there is work. Called again after each `notify`.
-        context: Makes a context manager to work in, such as a stream of a GPU.
+        envs: The environments.
+        agent: The agent that learns; the thread acts with its `actor()`.
+        report_every: As of a `SyncCollector`.
+
+    Attributes:
+        lag: Counts the policies that were handed over.
+        dropped: Number of environment steps that were too old to be learned from.
+        started: Whether episodes have begun.
     """
 
-    def __init__(
-        self,
-        work: Callable[[], None],
-        ready: Callable[[], bool],
-        context: Callable[[], AbstractContextManager[object]],
-    ) -> None:
-        self._work, self._ready, self._context = work, ready, context
+    def __init__(self, envs: Any, agent: Any, *, report_every: int) -> None:
+        self.agent, actor = agent, agent.actor()
+        self.lag, self.dropped, self.started = PolicyLag(agent.policy_version), 0, False
+        self.actor = VersionedAgent(actor, envs.num_envs)
+        self._weights = Weights(agent.model, actor.model)
+        self._begun = False  # whether it has the learner's weights
+        self._writer = SegmentWriter(copied)
+        parts = envs, self.actor, self._writer
+        self.collector = SyncCollector(*parts, seed=0, report_every=report_every)
+        cuda = agent.device.type == "cuda"
+        self._stream = torch.cuda.Stream(agent.device) if cuda else None
+        self._requests: list[Request] = []  # the oldest first
+        self._asked: SimpleQueue[Request | None] = SimpleQueue()  # not begun yet
+        self._now: Request | None = None  # under way
+        self._done: SimpleQueue[None] = SimpleQueue()  # wakes who waits for the thread
         self._error: BaseException | None = None
-        self._worker: _Worker | None = None
-        self._wanted, self._done = _Event(), _Event()
+        self._thread: _Thread | None = None
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of all segments that were asked for."""
+        return sum(request.num_rows for request in self._requests)
+
+    @property
+    def all_arrived(self) -> bool:
+        """Whether the thread waits, because all that was asked for is collected."""
+        return all(request.part is not None for request in self._requests)
 
     @property
     def running(self) -> bool:
         """Whether there is a thread that was not told to end."""
-        worker = self._worker
-        return worker is not None and not worker.ending and worker.running.locked()
+        thread = self._thread
+        return thread is not None and not (thread.ending or thread.ended)
 
-    def start(self) -> None:
-        """Start the thread, if it is not running; it raises as `end` does."""
-        if self.running:
+    def start(self, seed: int) -> None:
+        """Begin the first episodes with the next segment."""
+        self.collector.seed = seed
+        self.collector.obs = self.collector.statistics = None
+        self.started = True
+
+    def run(self) -> None:
+        """Hand over the weights, if they are newer, and let the thread go on."""
+        version = self.agent.policy_version
+        if version != self._weights.newest:
+            if version != self.lag.newest:
+                self.lag.publish(version)
+            self._weights.put(version)
+        if self.running or self.all_arrived:
             return
         self.end()  # a stop that Ctrl-C cut short
         with defer_keyboard_interrupt():
-            worker = _Worker(self._run)
-            worker.thread.start()
-            self._worker = worker
+            self._thread = thread = _Thread(self._run)
+            thread.start()
+
+    def ask(self, num_rows: int, sample_step: int, *, older: bool = False) -> None:
+        """Ask for the next segment; of an `older` policy, newer weights wait."""
+        with defer_keyboard_interrupt():
+            request = Request(num_rows, sample_step)
+            self._requests.append(request)
+            self._asked.put(request)
+        if not older:
+            self.run()
+
+    def first(self) -> Segment:
+        """Wait for the oldest segment; raises as `check` does."""
+        request, began, told = self._requests[0], time.monotonic(), False
+        while request.part is None and self._error is None:
+            with suppress(Empty):
+                self._done.get(timeout=LONG)
+            if not told and time.monotonic() - began > LONG:
+                told = True
+                warnings.warn(
+                    f"{_UNDER_WAY} has taken more than {LONG:g} s so far, and the loop"
+                    " waits for it: Ctrl-C ends the loop",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+        if request.part is None:
+            self.check()
+        assert request.part is not None
+        return request.part
+
+    def remove_first(self) -> None:
+        """Forget the oldest segment, which was taken or dropped."""
+        del self._requests[0]
+
+    def give_up(self) -> None:
+        """Forget all segments, also the one under way."""
+        self.end()
+        self._requests, self._now, self._asked = [], None, SimpleQueue()
+        self._writer.clear()
+
+    def reset(self) -> None:
+        """Begin new episodes everywhere."""
+        if self.collector.obs is not None:
+            self.collector.reset(None)
+
+    def report(self) -> dict[str, float]:
+        """The lag since the last report, and how many steps were dropped."""
+        dropped = {"dropped_steps": self.dropped} if self.dropped else {}
+        return {**self.lag.report(), **dropped}
+
+    def unreported(self) -> dict[str, float]:
+        """Nothing: episodes are reported with the rows that end them."""
+        return {}
+
+    def check(self) -> None:
+        """Raise the exception with which the thread ended, once."""
+        if self._error is None:
+            return
+        self.stop()
+        error, self._error = self._error, None
+        try:
+            raise error
+        finally:
+            del error  # its traceback holds this frame
 
     def stop(self) -> None:
         """Stop the thread after its current step; warn if that takes too long."""
-        worker = self._worker
-        told = worker is None or worker.left_behind
+        thread = self._thread
+        told = thread is None or thread.left_behind
         if not self._join() and not told:
             warnings.warn(
                 f"{_UNDER_WAY} has not returned for {PATIENCE:g} s: its thread is left"
@@ -78,96 +196,134 @@ class Background:
                 " environments of its own"
             )
 
+    def state_dict(self) -> dict[str, Any]:
+        """Environments, the agent that acts, and the segments."""
+        self.end()
+        actor = self.actor.agent.state_dict()
+        del actor["algorithm"]  # it will act with the learner's weights
+        now, writer = self._now, self._writer
+        rows = as_tensors(writer.stacked()) if writer.rows else None
+        asked = [r for r in self._requests if r.part is None]
+        return {
+            "parts": [as_tensors(vars(r.part)) for r in self._requests if r.part],
+            "asked": [[r.num_rows, r.sample_step] for r in asked],
+            "now": now and [now.version, now.logs, writer.breaks, rows],
+            "actor": actor,
+            "collector": self.collector.state_dict() if self.started else None,
+            "lag": self.lag.state_dict(),
+            "dropped": self.dropped,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any], seed: int) -> None:
+        """Restore what `state_dict` returned, with the learner's weights."""
+        self.lag.load_state_dict(state["lag"])
+        self.dropped, self._weights.newest, self._begun = state["dropped"], None, False
+        self.actor.agent.load_state_dict(state["actor"])
+        parts = [Segment.saved(saved) for saved in state["parts"]]
+        self._requests = [Request(len(p.logs), 0, part=p) for p in parts]
+        asked = [Request(*each) for each in state["asked"]]
+        if (now := state["now"]) is not None:
+            version, logs, breaks, rows = now
+            self._now = first = asked[0]
+            first.version, first.logs = version, list(logs)
+            whole = range(len(logs))
+            self._writer.rows = [tree_map(lambda x, i=i: x[i], rows) for i in whole]
+            self._writer.breaks = list(breaks)
+        for request in asked[now is not None :]:
+            self._asked.put(request)
+        self._requests += asked
+        self.started = state["collector"] is not None
+        self.collector.seed = seed
+        if self.started:
+            self.collector.load_state_dict(state["collector"])
+
     def _join(self) -> bool:
         """Tell the thread to end; whether it did so in time."""
-        worker = self._worker
-        if worker is None:
+        thread = self._thread
+        if thread is None:
             return True
-        worker.ending = True
-        self._wanted.set()
-        if worker.thread is threading.current_thread():
+        thread.ending = True
+        self._asked.put(None)  # wakes it
+        if thread is threading.current_thread():
             return True
-        until = time.monotonic() + (0.0 if worker.left_behind else PATIENCE)
-        while worker.running.locked():  # Ctrl-C must not end a join (bpo-45274)
+        until = time.monotonic() + (0.0 if thread.left_behind else PATIENCE)
+        while not thread.ended:
             left = until - time.monotonic()
             if left <= 0:
-                worker.left_behind = True
+                thread.left_behind = True
                 return False
-            self._done.wait(min(left, 0.1))  # another thread may take the event
+            with suppress(Empty):
+                self._done.get(timeout=min(left, 0.1))
         with defer_keyboard_interrupt():
-            worker.thread.join()
-            self._worker = None
+            thread.join()
+            self._thread = None
         return True
 
-    def check(self) -> None:
-        """Raise the exception with which the work failed, once."""
-        if self._error is None:
-            return
-        self.stop()
-        error, self._error = self._error, None
+    def _run(self, thread: _Thread) -> None:
+        """Collect, in the thread, until it is told to end."""
         try:
-            raise error
-        finally:
-            del error  # its traceback holds this frame
-
-    def notify(self) -> None:
-        """Tell the thread that there may be work."""
-        self._wanted.set()
-
-    def wait(self, until: Callable[[], bool]) -> None:
-        """Wait in the caller's thread for a condition; raise as `check` does."""
-        began, told = time.monotonic(), False
-        while self._error is None and not until():
-            self._wanted.set()  # Ctrl-C may have come before a `notify`
-            self._done.wait(LONG)
-            if not told and time.monotonic() - began > LONG:
-                told = True
-                warnings.warn(
-                    f"{_UNDER_WAY} has taken more than {LONG:g} s so far, and the loop"
-                    " waits for it: Ctrl-C ends the loop",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
-        self.check()
-
-    def _run(self, worker: _Worker) -> None:
-        try:
-            with self._context():
-                while not worker.ending:
-                    if self._ready():
-                        self._work()
-                        self._done.set()
+            with self._in_stream():
+                while not thread.ending:
+                    if self._now is None:
+                        self._now = self._asked.get()
+                    elif len(self._now.logs) < self._now.num_rows:
+                        self._step(self._now)
                     else:
-                        self._wanted.wait()
+                        self._finish(self._now)
         except BaseException as error:  # Ctrl-C too: the loop must raise it
             self._error = error
         finally:
-            worker.running.release()
-            self._done.set()
+            thread.ended = True
+            self._done.put(None)
+
+    def _step(self, request: Request) -> None:
+        """Take a step for a segment, which begins with the newest weights."""
+        if request.version is None or not self._begun:
+            if (version := self._weights.take()) is not None:
+                self.actor.set_version(version)
+            self._begun = True
+        if request.version is None:
+            request.version = self.actor.version
+            self.actor.agent.counters.sample_step = request.sample_step
+        logs: dict[str, Any] = {}
+        try:
+            logs |= self.collector.step()
+        finally:  # an agent may fail when the step is written
+            if len(self._writer.rows) > len(request.logs):
+                request.logs.append(logs)
+
+    def _finish(self, request: Request) -> None:
+        """Hand over a whole segment."""
+        writer, version = self._writer, request.version
+        assert version is not None
+        part = Segment(writer.stacked(), request.logs, writer.breaks, version)
+        if self._stream is not None:  # the learner has another one
+            self._stream.synchronize()
+        writer.clear()
+        self._now, request.part = None, part
+        self._done.put(None)
+
+    @contextmanager
+    def _in_stream(self) -> Iterator[None]:
+        """Context for acting: on a GPU a stream of its own."""
+        if self._stream is None:
+            yield
+            return
+        self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+        with torch.cuda.stream(self._stream):
+            try:
+                yield
+            finally:
+                self._stream.synchronize()
 
 
-class _Worker:
+class _Thread(threading.Thread):
     """A thread, and how far it is."""
 
-    def __init__(self, work: Callable[[_Worker], None]) -> None:
+    def __init__(self, work: Callable[[_Thread], None]) -> None:
         self.ending = False  # whether it was asked to end
-        self.left_behind = False  # whether it did not do so in time
-        self.running = threading.Lock()  # held until it has ended
-        self.running.acquire()
-        options = {"name": "yieldrl collector", "daemon": True}
-        self.thread = threading.Thread(target=work, args=(self,), **options)
-
-
-class _Event:
-    """Wakes one waiting thread, by one call of C code that holds no lock."""
-
-    def __init__(self) -> None:
-        self._queue: SimpleQueue[None] = SimpleQueue()
-
-    def set(self) -> None:
-        if self._queue.empty():
-            self._queue.put(None)
-
-    def wait(self, seconds: float | None = None) -> None:
-        with suppress(Empty):
-            self._queue.get(timeout=seconds)
+        self.ended = False
+        self.left_behind = False  # whether it did not end in time
+        super().__init__(
+            target=work, args=(self,), name="yieldrl collector", daemon=True
+        )

@@ -166,9 +166,7 @@ def collect(collector: Any, num_steps: int, *, new_episodes: bool) -> TensorDict
     envs, agent, buffer = collector.envs, collector.agent, collector.buffer
     both = envs.single_observation_space, envs.single_action_space
     device = getattr(agent, "device", "cpu")
-    ring = getattr(collector, "ring", None)  # of an asynchronous collector
-    size = {"num_envs": envs.num_envs, "next_obs": ring is None or ring.has_next_obs}
-    into = RolloutBuffer(num_steps, *both, device=device, **size)
+    into = RolloutBuffer(num_steps, *both, num_envs=envs.num_envs, device=device)
     forget = getattr(getattr(agent, "algorithm", None), "forget_episodes", None)
     if new_episodes and forget is not None:
         forget()

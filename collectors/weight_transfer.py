@@ -1,7 +1,6 @@
 """Transfers weights from the model that learns to the copy that acts."""
 
 import threading
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +23,6 @@ class Weights:
         self._learned()  # raise early if it cannot be put
         self._lock = threading.Lock()
         self._version: int | None = None  # the version not taken yet
-        self._copied: Any = None
 
     @torch.no_grad()
     def put(self, version: int) -> None:
@@ -45,15 +43,10 @@ class Weights:
         return version
 
     def _copy(self, to: list[Tensor], source: list[Tensor]) -> None:
-        if not to:
-            return
-        # On a GPU each side has a stream of its own: the copy before must be done.
-        stream = torch.cuda.current_stream(to[0].device) if to[0].is_cuda else None
-        if stream is not None and self._copied is not None:
-            stream.wait_event(self._copied)
-        torch._foreach_copy_(to, source)  # pyright: ignore[reportPrivateImportUsage]
-        if stream is not None:
-            self._copied = stream.record_event()
+        if to:
+            torch._foreach_copy_(to, source)  # pyright: ignore[reportPrivateImportUsage]
+            if to[0].is_cuda:  # each side has a stream of its own
+                torch.cuda.current_stream(to[0].device).synchronize()
 
     def _learned(self) -> list[Tensor]:
         """The learner's tensors, without those that the actor shares."""

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from yieldrl.collectors.distributed_statistics import mean_episode
 from yieldrl.collectors.policy_lag import PolicyLag
+from yieldrl.collectors.segments import Segment
 from yieldrl.core import defer_keyboard_interrupt
-from yieldrl.core.trees import map_tensors
 from yieldrl.distributed.actors import (
     WAIT_SECONDS,
     Call,
@@ -22,7 +21,6 @@ from yieldrl.distributed.actors import (
 )
 from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.weights import WeightStore
-from yieldrl.distributed.worker import Segment
 from yieldrl.envs.arrays import as_tensors, tree_map
 
 log = logging.getLogger("yieldrl.distributed")
@@ -120,12 +118,22 @@ class Segments:
                 request.whole = self._join.remote(*answers)
             self._requests.append(request)
 
-    def next(self) -> Segment:
-        """Wait for the next segment, and take it out."""
-        part = self._answered(self._requests[0])
-        self._requests.popleft()
-        self._metrics.append(part.inference)
-        return part
+    def first(self) -> Segment:
+        """Wait for the oldest segment."""
+        return self._answered(self._requests[0])
+
+    def remove_first(self) -> None:
+        """Forget the oldest segment, which was taken or dropped."""
+        part = self._requests.popleft().part
+        self._metrics.append({} if part is None else part.inference)
+
+    def reset(self) -> None:
+        """Begin new episodes everywhere."""
+        self.pool.ask_all("reset")
+
+    def unreported(self) -> dict[str, float]:
+        """Logs of episodes that ended and that no segment has reported."""
+        return mean_episode(self.pool.ask_all("report")) if self.started else {}
 
     def report(self) -> dict[str, float]:
         """Metrics: the lag since the last report, workers, waiting, lost segments."""
@@ -160,7 +168,7 @@ class Segments:
         self.lost, self.dropped = state["lost"], state["dropped"]
         if state["workers"] is not None:
             self.start(seed, state["workers"], state["inference"])
-        parts = [saved_segment(saved) for saved in state["parts"]]
+        parts = [Segment.saved(saved) for saved in state["parts"]]
         self._requests = deque(Request(len(p.logs), 0, part=p) for p in parts)
 
     def _ask(self, index: int, request: Request) -> Call:
@@ -281,8 +289,3 @@ def join_segments(*parts: Segment) -> tuple[Segment, list[float]]:
     seconds = [part.seconds for part in parts]
     whole = Segment(rows, logs, sorted(breaks), version, max(seconds), means)
     return whole, seconds
-
-
-def saved_segment(saved: Mapping[str, Any]) -> Segment:
-    """A segment from a checkpoint, which holds tensors in place of arrays."""
-    return Segment(**map_tensors(Tensor.numpy, saved))

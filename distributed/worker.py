@@ -3,34 +3,17 @@
 import dataclasses
 import pickle
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import torch
 
-from yieldrl.collectors.acting import VersionedAgent
+from yieldrl.collectors.segments import Segment, SegmentWriter, VersionedAgent
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.core import derive_seed
 from yieldrl.core.conversion import copied_array
 from yieldrl.distributed.inference import RemoteAgent
 from yieldrl.distributed.stats import OutcomeStepper
 from yieldrl.distributed.weights import StoredVersion
-from yieldrl.envs.arrays import tree_map
-
-
-@dataclass
-class Segment:
-    """Rows that a worker has collected."""
-
-    rows: dict[str, Any]  # entries of its transitions, arrays [T, n, ...]
-    logs: list[dict[str, Any]]  # of ended episodes, by step
-    breaks: list[int]  # rows before which all episodes were cut
-    version: int  # the oldest `policy_version` that acted
-    seconds: float  # that collecting took
-    inference: dict[str, float]  # metrics of inference actors, if these acted
 
 
 class RolloutWorkerActor:
@@ -48,8 +31,7 @@ class RolloutWorkerActor:
         self.recipe, self.count = pickle.loads(recipe), count
         self.envs = self.recipe.make()
         self._stats = stats
-        self._rows: list[dict[str, Any]] = []  # transitions that wait to be sent
-        self._breaks: list[int] = []  # rows that continue no episode
+        self._writer = SegmentWriter(copied_array)
         self._collector: SyncCollector | None = None
         if begin:
             self.begin(*begin)
@@ -83,8 +65,8 @@ class RolloutWorkerActor:
         if made_of.life:
             seed = derive_seed(seed, f"life {made_of.life}")
         options = {"seed": seed, "report_every": config.report_every}
-        writer = SimpleNamespace(add=self._add, end_episodes=self._end_episodes)
-        self._collector = SyncCollector(self.envs, self._actor, writer, **options)
+        parts = self.envs, self._actor, self._writer
+        self._collector = SyncCollector(*parts, **options)
         self._collector.stepper = self._stepper = OutcomeStepper(self.envs)
         if state is not None:
             self._actor.agent.load_state_dict(state["actor"])
@@ -111,10 +93,10 @@ class RolloutWorkerActor:
         assert self._collector is not None, "begin() comes first"
         self._act_with(weights, inference)
         self._actor.agent.counters.sample_step = sample_step
-        self._rows, self._breaks = [], []  # some may be left from before an error
+        self._writer.clear()  # some may be left from before an error
         began = time.monotonic()
         logs = [self._collector.step() for _ in range(num_rows)]
-        rows = tree_map(lambda *arrays: np.stack(arrays), *self._rows)
+        rows, breaks = self._writer.stacked(), self._writer.breaks
         if self._stats is not None:
             steps = num_rows * self.envs.num_envs
             ends = [g for g in logs if g], self._stepper.take()
@@ -123,7 +105,7 @@ class RolloutWorkerActor:
         if inference is not None:
             version, metrics = self._actor.agent.report()
         seconds = time.monotonic() - began
-        return Segment(rows, logs, self._breaks, version, seconds, metrics)
+        return Segment(rows, logs, breaks, version, seconds, metrics)
 
     def _act_with(self, weights: StoredVersion, inference: Any) -> None:
         """Fetch weights, if they are new; or ask an actor that has them."""
@@ -149,10 +131,3 @@ class RolloutWorkerActor:
         actor = self._actor.agent.state_dict()
         del actor["algorithm"]  # it gets the learner's weights
         return {"actor": actor, "collector": self._collector.state_dict()}
-
-    def _add(self, transition: Mapping[str, Any]) -> None:
-        """Keep a copy: environments may write into their arrays again."""
-        self._rows.append(tree_map(copied_array, transition))
-
-    def _end_episodes(self) -> None:
-        self._breaks.append(len(self._rows))

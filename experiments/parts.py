@@ -146,6 +146,8 @@ def make_collector(trainer: Any, kind: type[Any] | None = None) -> Collector:
     if getattr(kind, "in_background", False):
         names = ["report_every", "max_policy_lag", "when_stale"]
     options = {name: getattr(trainer.config, name) for name in names}
+    if getattr(kind, "in_background", False):
+        options["rows_ahead"] = trainer._rows_ahead
     options["seed"] = ranks().derive_seed(trainer.config.seed, "envs")
     return kind(trainer.envs, trainer.agent, trainer.buffer, **options)
 

@@ -88,6 +88,14 @@ def check_row(row):
     return [int(number) for number in after[:, 0]]
 
 
+def waiting(collector):
+    """Steps of all environments that are there and not handed over."""
+    background, now = collector.segments, collector._segment
+    rest = len(now.logs) - collector._row if now is not None else 0
+    whole = sum(len(r.part.logs) for r in background._requests if r.part)
+    return rest + whole + len(background._writer.rows)
+
+
 class Watched:
     """A trainer of which every transition is checked, when it is handed over and when
     it is learned from.
@@ -112,16 +120,15 @@ class Watched:
         self.collector = self.trainer.collector
         self.seen = []
         self.learned = []
-        self.is_ring = self.collector.ring is self.buffer
+        self.has_rollouts = hasattr(self.buffer, "clear")
         self._watch()
 
     def _watch(self):
-        name = "hand_over" if self.is_ring else "add"
-        take, learn = getattr(self.buffer, name), self.trainer.algorithm.learn
+        take, learn = self.buffer.add, self.trainer.algorithm.learn
 
-        def taken(*row):
-            numbers = check_row(*(row or [self.buffer.peek()]))
-            take(*row)
+        def taken(row):
+            numbers = check_row(row)
+            take(row)
             self.seen.append(numbers)
 
         def learned(data):
@@ -129,9 +136,9 @@ class Watched:
             assert np.array_equal(one[..., 2], checksum(one[..., 0], one[..., 1]))
             return learn(data)
 
-        setattr(self.buffer, name, taken)
+        self.buffer.add = taken
         self.trainer.algorithm.learn = learned
-        if self.is_ring:
+        if self.has_rollouts:
             self._watch_clear()
 
     def _watch_clear(self):
@@ -145,6 +152,15 @@ class Watched:
 
         self.buffer.clear = cleared
 
+    @property
+    def dropped(self):
+        """Steps of all environments that were too old."""
+        return self.collector.segments.dropped // NUM_ENVS
+
+    @property
+    def waiting(self):
+        return waiting(self.collector)
+
     def check(self):
         """Nothing that was collected is lost, torn or repeated."""
         self.check_handed_over()
@@ -152,15 +168,15 @@ class Watched:
         # Ctrl-C may come between `clear` and the note that it was done.
         short = [row for row in seen if row not in self.learned]
         behind = len(seen) - len(self.learned)
-        assert not self.is_ring or behind == len(short)
+        assert not self.has_rollouts or behind == len(short)
 
     def check_handed_over(self):
         """What was collected was handed over, it waits, or it was dropped."""
         self.collector.stop()
-        ring, taken, seen = self.collector.ring, self.envs.taken, self.seen
-        assert len(taken) == len(seen) + ring.waiting + ring.dropped
+        taken, seen, dropped = self.envs.taken, self.seen, self.dropped
+        assert len(taken) == len(seen) + self.waiting + dropped
         assert self.trainer.agent.sample_step == len(seen) * NUM_ENVS
-        if ring.dropped == 0:
+        if dropped == 0:
             assert seen == taken[: len(seen)]
         numbers = [row[0] for row in seen]
         assert numbers == sorted(set(numbers)), "repeated"
@@ -172,7 +188,7 @@ class Interruptions:
     def __init__(self, watched, seed):
         self.watched, self.rng = watched, random.Random(seed)
         self.happened = Counter()
-        agent = watched.collector._acting.actor.agent
+        agent = watched.collector.segments.actor.agent
         self._fails_in = {"policy": 0, "learner": 0}
         self._fail_sometimes(agent, "sample", "policy")
         self._fail_sometimes(watched.trainer.algorithm, "learn", "learner")

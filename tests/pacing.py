@@ -1,5 +1,9 @@
 """A background that takes exactly as many steps as a test says."""
 
+import time
+
+SECONDS = 60  # after which a test that waits has failed
+
 
 class Paced:
     """Lets the background of a trainer go on to a step and no further.
@@ -10,32 +14,38 @@ class Paced:
     """
 
     def __init__(self, trainer, allowed=10**9):
-        self.collector, self.allowed = trainer.collector, allowed
-        self.background = self.collector._background
-        self._ready = self.background._ready
-        self.background._ready = lambda: self.taken < self.allowed and self._ready()
-
-    @property
-    def taken(self):
-        """Steps that are there."""
-        return self.collector._acting.finished
+        self.background, self.allowed = trainer.collector.segments, allowed
+        self.taken = 0  # steps that are there
+        self._step = self.background._step
+        self.background._step = self._paced
 
     @property
     def at_limit(self):
         """Whether the collector, left alone, would take no more."""
-        return not self._ready()
+        return self.background.all_arrived
 
     def reach(self, count):
-        """Wait until so many steps are there."""
-        self.background.wait(lambda: self.taken >= count)
+        """Wait until so many steps are there, and nothing else was asked for."""
+        self._wait(lambda: self.taken >= count and self.at_limit)
 
-    def go_on_to(self, count):
-        """Let it go on to so many steps, and wait for them."""
-        self.allowed = count
-        self.background.notify()
-        self.reach(count)
+    def go_on(self, steps):
+        """Let it take so many more steps, or as many as were asked for."""
+        self.allowed += steps
+        self._wait(lambda: self.taken == self.allowed or self.at_limit)
 
-    def let_go(self):
-        """Let it go on as it likes."""
-        self.allowed = 10**9
-        self.background.notify()
+    def settle(self):
+        """Wait until all that was asked for is there."""
+        self._wait(lambda: self.at_limit)
+
+    def _paced(self, request):
+        if self.taken < self.allowed:
+            self._step(request)
+            self.taken += 1
+        else:
+            time.sleep(1e-4)
+
+    def _wait(self, until):
+        began = time.monotonic()
+        while not until() and self.background._error is None:
+            assert time.monotonic() - began < SECONDS
+            time.sleep(1e-4)

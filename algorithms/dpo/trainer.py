@@ -9,7 +9,6 @@ from yieldrl.envs.names import find_function
 from yieldrl.envs.wrappers import GroupStarts, JudgedReward
 from yieldrl.language import writer_or
 
-from .agent import Agent
 from .algorithm import Algorithm
 from .config import Config
 
@@ -30,7 +29,6 @@ class Trainer(ClonesFirst):
     model_class = staticmethod(writer_or(Actor))
     policy_class = Policy
     algorithm_class = Algorithm
-    agent_class = Agent
 
     _learns_in_step = False  # processes would drop different pairs
 

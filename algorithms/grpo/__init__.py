@@ -1,8 +1,8 @@
 """Group relative policy optimization (Shao et al. 2024, arXiv:2402.03300)."""
 
+from yieldrl.algorithms.ppo import Agent
 from yieldrl.algorithms.ppo.model import Actor as Model
 
-from .agent import Agent
 from .algorithm import Algorithm
 from .config import Config
 from .trainer import Trainer

@@ -10,7 +10,6 @@ from yieldrl.algorithms.ppo.model import Actor
 from yieldrl.envs.wrappers import GroupStarts
 from yieldrl.language import writer_or
 
-from .agent import Agent
 from .algorithm import Algorithm
 from .config import Config
 
@@ -30,7 +29,6 @@ class Trainer(ClonesFirst):
     model_class = staticmethod(writer_or(Actor))
     policy_class = Policy
     algorithm_class = Algorithm
-    agent_class = Agent
 
     def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
         """Let groups of environments begin together, once a rollout or oftener."""

@@ -56,10 +56,7 @@ class Trainer(abstractions.Trainer):
         once = on_cpu and spaces.has_images(envs.single_observation_space)
         options = {"next_obs": self.algorithm.reads_next_obs, "linked": once}
         options |= transition_parts(self)
-        if config.collection != "async":
-            return buffers.RolloutBuffer(config.num_steps, **options)
-        ahead = config.max_policy_lag + 2  # plus one to learn from and one to write
-        return buffers.CircularBuffer(config.num_steps, num_segments=ahead, **options)
+        return buffers.RolloutBuffer(config.num_steps, **options)
 
     def _make_envs(self, source: Any, config: Any) -> Any:
         if config.learners and type(self)._run_train is not Trainer._run_train:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from factories import plain, train_logs
 from gymnasium.spaces import Box, Dict, Discrete
+from interruptions import waiting
 from pacing import Paced
 from torch import nn
 from torch.nn.functional import mse_loss
@@ -426,37 +427,34 @@ class TestAsynchronous:
         """Always as far ahead as may be: a phase ends with `lag` rollouts waiting."""
         steps = {"total_steps": 192, "phase_steps": (64, 64, 64)}
         trainer = through(collection="async", max_policy_lag=lag, **steps)
-        ring = trainer.buffer
-        paced = Paced(trainer, 8)
+        buffer, paced = trainer.buffer, Paced(trainer)
         phases, firsts = [], {}
         for log in trainer():
             if log["log_type"] == "train":
                 phase = log["logs"]["phase"]
-                if ring.passes is not None and ring.passes.position == 1:
+                if buffer.passes is not None and buffer.passes.position == 1:
                     assert begun_since(trainer)
                     phases.append(phase)
                     logs = log["logs"]
                     if "approx_kl" in logs:
                         firsts.setdefault(phase, float(logs["approx_kl"]))
-                    paced.go_on_to(ring.next_row + 8 * lag)
-                elif ring.passes is None:
-                    paced.allowed = ring.next_row + 8 * (lag + 1)
-                    paced.background.notify()
+                    paced.settle()
         assert phases == [0, 0, 1, 1, 2, 2]
         assert firsts == pytest.approx({0: 0, 2: 0}, abs=1e-6)
-        assert ring.dropped == 2 * 8 * lag
+        assert trainer.collector.segments.dropped == 2 * 8 * 4 * lag
 
     def test_what_waits_is_still_dropped_after_loading(self, tmp_path):
         trainer = through(collection="async", phase_steps=(32, 0, 64))
-        Paced(trainer, 16)
+        paced = Paced(trainer)
         for log in trainer():
             if log["log_type"] == "train" and trainer.buffer.passes is None:
                 break
+            if log["log_type"] == "train":
+                paced.settle()
         trainer.save(tmp_path / "checkpoint.pt")
         again = ppo_roa.Trainer.load(tmp_path / "checkpoint.pt")
-        ring = again.buffer
         assert again.algorithm.phase == "finetune"
-        assert ring.waiting > 0
+        assert waiting(again.collector) > 0
         logs = next(log["logs"] for log in again() if log["log_type"] == "train")
         assert begun_since(again)
         assert float(logs["approx_kl"]) == pytest.approx(0, abs=1e-6)

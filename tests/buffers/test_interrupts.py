@@ -2,7 +2,6 @@
 
 import os
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from gymnasium.spaces import Box, Dict, Discrete
 
 from yieldrl import buffers
 from yieldrl.buffers import (
-    CircularBuffer,
     EpisodeBuffer,
     Minibatches,
     NStepReplayBuffer,
@@ -211,59 +209,3 @@ def test_passes_go_on_where_they_were_interrupted():
         if not hit:
             break
     assert after > 300
-
-
-def read(ring, seen):
-    """A trainer's loop: every row that waits, and every segment once it is full."""
-    while ring.waiting or ring.full:
-        if not ring.full:
-            ring.hand_over()
-            continue
-        rows = ring.rollout()["action"][:, 0].tolist()
-        whole(ring.rollout(), rows)
-        seen.update(dict.fromkeys(rows))
-        ring.clear()
-
-
-@pytest.mark.parametrize("full", [False, True])
-def test_a_ring_goes_on_where_its_writer_was_interrupted(full):
-    for after in range(0, 100_000, 11):
-        ring, seen = buffer_of(CircularBuffer, 2, num_segments=3), {}
-        kept = 6 if full else 3
-        for number in range(kept):
-            ring.write(step(number))
-        hit = interrupted(lambda ring=ring: ring.write(step(99)), after)
-        written = ring.waiting + ring.dropped - kept
-        assert written in (0, 1)
-        ring.write(step(100))
-        lost = 2 if full else 0
-        assert ring.dropped == lost
-        read(ring, seen)
-        rows = [*range(lost, kept), *[99][:written], 100]
-        assert [*seen, *ring.rollout()["action"][:, 0].tolist()] == rows
-        if not hit:
-            break
-    assert after > 100
-
-
-@pytest.mark.parametrize("do", ["hand_over", "clear"])
-def test_a_reader_that_is_interrupted_leaves_the_lock_free_and_repeats_nothing(do):
-    for after in range(100_000):
-        ring, seen = buffer_of(CircularBuffer, 2, num_segments=3), {}
-        for number in range(3):
-            ring.write(step(number))
-        if do == "clear":
-            ring.hand_over()
-            ring.hand_over()
-            seen = {0: None, 1: None}
-        hit = interrupted(getattr(ring, do), after)
-        writer = threading.Thread(target=ring.write, args=(step(3),), daemon=True)
-        writer.start()
-        writer.join(60)
-        assert not writer.is_alive()
-        read(ring, seen)
-        assert [*seen, *ring.rollout()["action"][:, 0].tolist()] == [0, 1, 2, 3]
-        assert ring.dropped == 0
-        if not hit:
-            break
-    assert after > 50

@@ -7,16 +7,16 @@ from factories import saved_and_loaded
 from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector.utils import batch_space
 
-from yieldrl.buffers import CircularBuffer, RolloutBuffer
+from yieldrl.buffers import RolloutBuffer
 
 STEPS, ENVS = 5, 3
 PICTURES = Box(0, 255, (3, 6, 6), np.uint8)
 NESTED = Dict(camera=PICTURES, body=Dict(joints=Box(-9, 9, (2,))))
 
 
-def buffer_of(kind=RolloutBuffer, space=NESTED, linked=True):
+def buffer_of(space=NESTED, linked=True):
     parts = {"num_envs": ENVS, "linked": linked}
-    return kind(STEPS, space, Discrete(2), **parts)
+    return RolloutBuffer(STEPS, space, Discrete(2), **parts)
 
 
 def kept_bytes(buffer):
@@ -64,13 +64,11 @@ def check_equal(one, other):
         assert torch.equal(tensor, other[name]), name
 
 
-@pytest.mark.parametrize(
-    ("kind", "space"), [(RolloutBuffer, NESTED), (CircularBuffer, PICTURES)]
-)
-def test_every_rollout_is_that_of_a_buffer_that_stores_both(kind, space):
-    """After every row of several segments, with episodes that are given up too."""
+@pytest.mark.parametrize("space", [NESTED, PICTURES])
+def test_every_rollout_is_that_of_a_buffer_that_stores_both(space):
+    """After every row of several rollouts, with episodes that are given up too."""
     world = World(space)
-    linked, plain = (buffer_of(kind, space, linked=once) for once in (True, False))
+    linked, plain = (buffer_of(space, linked=once) for once in (True, False))
     for number in range(4 * STEPS):
         if number in (3, 10, 12):  # other episodes begin in this row
             world.obs = world.look()
@@ -101,25 +99,23 @@ def test_pictures_take_half_of_the_bytes():
     assert not buffer.keeps_next_obs
 
 
-@pytest.mark.parametrize(
-    ("kind", "rows"), [(RolloutBuffer, STEPS), (CircularBuffer, 2)]
-)
-def test_a_state_is_that_of_a_buffer_that_stores_both(kind, rows):
+@pytest.mark.parametrize("rows", [STEPS, 2])
+def test_a_state_is_that_of_a_buffer_that_stores_both(rows):
     world = World()
-    linked, plain = (buffer_of(kind, linked=once) for once in (True, False))
+    linked, plain = (buffer_of(linked=once) for once in (True, False))
     for _ in range(rows):
         row = world.step()
         for buffer in (linked, plain):
             buffer.add(row)
     state = saved_and_loaded(linked.state_dict())
     for once in (True, False):  # each takes what the other saved
-        other = buffer_of(kind, linked=once)
+        other = buffer_of(linked=once)
         other.load_state_dict(state if once else plain.state_dict())
         check_equal(other.rollout(), plain.rollout())
-        swapped = buffer_of(kind, linked=once)
+        swapped = buffer_of(linked=once)
         swapped.load_state_dict(plain.state_dict() if once else state)
         check_equal(swapped.rollout(), plain.rollout())
-    other = buffer_of(kind)
+    other = buffer_of()
     other.load_state_dict(state)
     assert kept_bytes(other) == kept_bytes(linked)
     while not plain.full:
@@ -127,29 +123,6 @@ def test_a_state_is_that_of_a_buffer_that_stores_both(kind, rows):
         other.add(row)
         plain.add(row)
     check_equal(other.rollout(), plain.rollout())
-
-
-def test_rows_that_wait_in_a_ring_are_whole():
-    """Whether the row after them is there or not, and segments out of their order."""
-    world, ring = World(), buffer_of(CircularBuffer)
-    rows = []
-    for _ in range(2 * STEPS):
-        rows.append(world.step())
-        ring.write(rows[-1])
-    again = buffer_of(CircularBuffer)
-    ring.claim()
-    again.load_state_dict(saved_and_loaded(ring.state_dict()))
-    for row in rows:
-        seen = again.peek()
-        for path in (("camera",), ("body", "joints")):
-            for name in ("obs", "next_obs"):
-                got, wanted = seen[name], row[name]
-                for key in path:
-                    got, wanted = got[key], wanted[key]
-                assert np.array_equal(got, wanted)
-        again.hand_over()
-        if again.used_up:
-            again.clear()
 
 
 def test_next_observations_that_are_not_there_are_missed():

@@ -48,7 +48,7 @@ def test_what_was_trained_acts_after_a_checkpoint(tmp_path):
     resumed = ppo.Trainer.load(trainer.save(tmp_path / "checkpoint.pt"))
     resumed.collector.step()
     resumed.collector.stop()
-    actor = resumed.collector._acting.actor.agent.model
+    actor = resumed.collector.segments.actor.agent.model
     pairs = zip(actor.parameters(), resumed.model.parameters(), strict=True)
     assert all(acted.equal(learned) for acted, learned in pairs)
 
@@ -64,9 +64,8 @@ def test_checkpoints_at_random_points_lose_and_repeat_nothing(module, lag):
         following = Watched(module, max_policy_lag=lag)
         if watched is not None:
             state = watched.trainer.state_dict()
-            waiting = watched.collector.ring.waiting
             taken = watched.envs.taken
-            assert seen == taken[: len(taken) - waiting]
+            assert seen == taken[: len(taken) - watched.waiting]
             following.trainer.load_state_dict(state)
             following.envs.taken = taken
             for mine, other in zip(following.envs.envs, watched.envs.envs, strict=True):
@@ -86,9 +85,9 @@ def test_the_lag_goes_on_being_counted(tmp_path):
     for log in trainer():
         if log["learn_step"] == 12:
             break
-    lag = trainer.collector._lag
+    lag = trainer.collector.segments.lag
     trainer.save(tmp_path / "checkpoint.pt")
-    resumed = ppo.Trainer.load(tmp_path / "checkpoint.pt").collector._lag
+    resumed = ppo.Trainer.load(tmp_path / "checkpoint.pt").collector.segments.lag
     assert resumed.state_dict() == lag.state_dict()
     assert resumed.newest == lag.newest
 

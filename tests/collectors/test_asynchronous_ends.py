@@ -11,7 +11,7 @@ import traceback
 import factories
 import pytest
 import torch
-from interruptions import CASES, PlannedError, Recorded, Watched, interrupt
+from interruptions import CASES, PlannedError, Recorded, Watched, interrupt, waiting
 from pacing import Paced
 from worlds import Counter
 
@@ -38,7 +38,7 @@ def take(trainer, count):
 
 
 @pytest.mark.parametrize(
-    ("module", "kind"), [(ppo, KeyboardInterrupt), (dqn, PlannedError)]
+    ("module", "kind"), [(dqn, PlannedError), (ppo, KeyboardInterrupt)]
 )
 def test_what_is_raised_in_an_environment_surfaces_and_nothing_is_lost(module, kind):
     watched = Watched(module, max_policy_lag=1)
@@ -58,25 +58,36 @@ def test_what_is_raised_in_an_environment_surfaces_and_nothing_is_lost(module, k
     assert "failing" in lines  # the background's own
     assert count_threads() == 0
     watched.check()
-    waiting = trainer.collector.ring.waiting
-    before = len(watched.seen)
+    waiting, before = watched.waiting, len(watched.seen)
     take(trainer, 60).close()  # once, and it goes on
     watched.check()
     assert len(watched.seen) > before + waiting
+
+
+def test_after_an_error_the_episodes_before_it_count_as_truncated():
+    trainer = trainer_of(dqn, Recorded(), max_policy_lag=0, learning_starts=100)
+    trainer.collector.rows_ahead = lambda _: 1
+    take(trainer, 3).close()
+    trainer.envs.envs[0].fails_in = 1
+    with pytest.raises(PlannedError, match="environment"):
+        take(trainer, 1)
+    take(trainer, 2).close()
+    storage = trainer.buffer._storage
+    assert storage["truncated"][:5, 0].tolist() == [False, False, True, False, False]
+    assert storage["next_obs"][:5, 0, 0].int().tolist() == [1, 2, 3, 4, 5]
 
 
 def test_it_surfaces_while_the_learner_learns():
     """Before the next gradient step, though a rollout is there to learn from."""
     trainer = trainer_of(ppo, Recorded(), max_policy_lag=1, num_epochs=4)
     paced, steps = Paced(trainer, 4), []
-    learn, background = trainer.algorithm.learn, trainer.collector._background
+    learn, background = trainer.algorithm.learn, trainer.collector.segments
 
     def learned(data):
         steps.append(1)
         trainer.envs.envs[0].fails_in = 2
         paced.allowed = 100
-        background.notify()
-        background._worker.thread.join(60)
+        background._thread.join(60)
         return learn(data)
 
     trainer.algorithm.learn = learned
@@ -85,7 +96,7 @@ def test_it_surfaces_while_the_learner_learns():
             pass
     assert len(steps) == 1
     trainer.algorithm.learn = learn
-    assert trainer.buffer.waiting == 1  # the step that did not fail
+    assert len(background._writer.rows) == 1  # the step that did not fail
     assert len(trainer.buffer) == 4
     take(trainer, 30).close()
 
@@ -95,7 +106,7 @@ def test_what_fails_elsewhere_surfaces_once_and_loses_nothing(where, monkeypatch
     watched = Watched(dqn, max_policy_lag=0)
     trainer, failed = watched.trainer, []
     owner, name = {
-        "policy": (trainer.collector._acting.actor.agent, "sample"),
+        "policy": (trainer.collector.segments.actor.agent, "sample"),
         "learner": (trainer.algorithm, "learn"),
         "logger": (trainer, "_log"),
         "buffer": (trainer.buffer, "add"),
@@ -251,7 +262,7 @@ def test_one_ctrl_c_comes_back_from_a_step_that_never_returns(part, monkeypatch)
     may_return, envs = threading.Event(), Recorded()
     trainer = trainer_of(ppo, envs)
     take(trainer, 3).close()
-    acting = trainer.collector._acting.actor.agent
+    acting = trainer.collector.segments.actor.agent
     owner, name = {"environment": (envs, "step"), "policy": (acting, "sample")}[part]
     whole = getattr(owner, name)
 
@@ -270,14 +281,14 @@ def test_one_ctrl_c_comes_back_from_a_step_that_never_returns(part, monkeypatch)
     for go_on in (trainer.state_dict, lambda: take(trainer, 30)):
         with pytest.raises(RuntimeError, match="has not returned"):
             go_on()
-    thread = trainer.collector._background._worker.thread
+    thread = trainer.collector.segments._thread
     setattr(owner, name, whole)
     may_return.set()
     thread.join(60)
     take(trainer, 30).close()  # and nothing was lost
     assert count_threads() == 0
     taken = trainer.agent.sample_step // 2
-    assert len(envs.taken) == taken + trainer.buffer.waiting + trainer.buffer.dropped
+    assert len(envs.taken) == taken + waiting(trainer.collector) > 10
 
 
 def test_an_interrupted_learner_keeps_its_gradients_and_acts_in_eval_mode():

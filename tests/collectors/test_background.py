@@ -1,147 +1,111 @@
-"""A thread that works ends when it is told to, and says what it failed with."""
+"""A thread that collects ends when it is told to, whatever comes between."""
 
 import signal
 import threading
-import traceback
-from contextlib import contextmanager, nullcontext
+from queue import SimpleQueue
 
 import pytest
+from factories import trainer_of
+from interruptions import Recorded
 
-from yieldrl.collectors.background import Background
+from yieldrl.algorithms import ppo
 
 SECONDS = 60  # after which a test that waits has failed
 
 
-class Work:
-    """Counts steps, as many as it is allowed to."""
-
-    def __init__(self, allowed=0):
-        self.allowed, self.done, self.fails_at = allowed, 0, None
-        self.threads = set()
-        self.background = Background(self.step, self.ready, nullcontext)
-
-    def step(self):
-        if self.done == self.fails_at:
-            self.fails_at = None
-            raise ConnectionError("the cable")
-        self.threads.add(threading.current_thread())
-        self.done += 1
-
-    def ready(self):
-        return self.done < self.allowed
-
-    def allow(self, count):
-        self.allowed += count
-        self.background.notify()
-
-    def wait(self, count):
-        self.background.wait(lambda: self.done >= count)
-
-
 @pytest.fixture
-def work():
-    work = Work()
-    yield work
-    work.background.stop()
+def background():
+    with trainer_of(ppo, envs=Recorded(), collection="async", num_steps=4) as trainer:
+        made = trainer.collector.segments
+        made.start(seed=0)
+        yield made
+
+
+def taken(background):
+    part = background.first()
+    background.remove_first()
+    return part
 
 
 def count_threads():
     return sum(t.name == "yieldrl collector" for t in threading.enumerate())
 
 
-def test_a_step_under_way_is_finished():
-    begun, may_end, ended = threading.Event(), threading.Event(), []
+class Slow:
+    """A step of the environments that waits to be let go."""
 
-    def step():
-        begun.set()
-        assert may_end.wait(SECONDS)
-        ended.append(1)
+    def __init__(self, envs):
+        self.begun, self.may_end = threading.Event(), threading.Event()
+        self.step, envs.step = envs.step, self
 
-    background = Background(step, lambda: True, nullcontext)
-    background.start()
-    assert begun.wait(SECONDS)
+    def __call__(self, action):
+        self.begun.set()
+        assert self.may_end.wait(SECONDS)
+        return self.step(action)
+
+
+def test_a_step_under_way_is_finished_and_its_segment_goes_on(background):
+    envs = background.collector.envs
+    slow = Slow(envs)
+    background.ask(4, 0)
+    assert slow.begun.wait(SECONDS)
     stopper = threading.Thread(target=background.stop)
     stopper.start()
-    assert not ended
-    may_end.set()
+    assert not envs.taken
+    slow.may_end.set()
     stopper.join(SECONDS)
-    assert ended == [1]
-    assert count_threads() == 0
+    assert (len(envs.taken), count_threads()) == (1, 0)
+    background.run()
+    rows = taken(background).rows
+    assert rows["next_obs"][:, 0, 0].tolist() == [1, 2, 3, 4]
 
 
-def test_what_failed_is_raised_once_with_its_own_traceback(work):
-    work.fails_at = 2
-    work.allow(5)
-    work.background.start()
-    with pytest.raises(ConnectionError, match="the cable") as failure:
-        work.wait(5)
-    lines = traceback.format_tb(failure.tb)
-    assert any("in step" in line and "the cable" in line for line in lines)
-    work.background.check()
-    assert not work.background.running
-    assert work.done == 2
-    assert count_threads() == 0
-    work.background.start()
-    work.wait(5)
-    assert work.done == 5
+def test_it_works_in_its_stream_and_leaves_it(background, monkeypatch):
+    entered, within = [], background._in_stream
 
-
-def test_its_context_is_entered_and_left_in_the_thread():
-    entered = []
-
-    @contextmanager
-    def context():
+    def watched():
         entered.append(threading.current_thread())
-        yield
-        entered.append(threading.current_thread())
+        return within()
 
-    background = Background(lambda: None, lambda: False, context)
-    background.start()
+    monkeypatch.setattr(background, "_in_stream", watched)
+    background.ask(1, 0)
+    taken(background)
     background.stop()
-    assert len(entered) == 2
-    assert entered[0] is entered[1] is not threading.current_thread()
+    assert len(entered) == 1
+    assert entered[0] is not threading.current_thread()
 
 
-def test_ctrl_c_while_it_waits_leaves_it_whole(work):
-    """Not even a join that was cut short, after which there would be two threads."""
+class Pressing(SimpleQueue):
+    """Ctrl-C comes while somebody waits."""
 
-    def press_soon():
-        signal.setitimer(signal.ITIMER_REAL, 0.002)
-        return False
-
-    before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(2))
-    try:
-        for total in range(1, 20):
-            work.background.start()
-            with pytest.raises(KeyboardInterrupt):
-                work.background.wait(press_soon)
-            work.allow(1)
-            work.background.start()
-            work.wait(total)
-            assert count_threads() == 1
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    def get(self, timeout=None):
+        signal.raise_signal(signal.SIGINT)
 
 
-def test_ctrl_c_while_it_ends_leaves_it_whole(monkeypatch):
-    begun, may_end, steps = threading.Event(), threading.Event(), []
-
-    def step():
-        begun.set()
-        assert may_end.wait(SECONDS)
-        steps.append(threading.current_thread())
-
-    background = Background(step, lambda: len(steps) < 2, nullcontext)
-    background.start()
-    assert begun.wait(SECONDS)
+def test_ctrl_c_while_somebody_waits_leaves_it_whole(background, monkeypatch):
+    slow = Slow(background.collector.envs)
+    background.ask(1, 0)
     with monkeypatch.context() as patch:
-        patch.setattr(background._done, "wait", lambda _: signal.raise_signal(2))
+        patch.setattr(background, "_done", Pressing())
+        with pytest.raises(KeyboardInterrupt):
+            background.first()
+    slow.may_end.set()
+    assert taken(background).rows["next_obs"][0, 0, 0] == 1
+    assert count_threads() == 1
+
+
+def test_ctrl_c_while_it_ends_leaves_it_whole(background, monkeypatch):
+    slow = Slow(background.collector.envs)
+    background.ask(1, 0)
+    assert slow.begun.wait(SECONDS)
+    with monkeypatch.context() as patch:
+        patch.setattr(background, "_done", Pressing())
         with pytest.raises(KeyboardInterrupt):
             background.stop()
     assert count_threads() == 1
-    may_end.set()
-    background.start()  # waits for the one that is ending, and begins another
-    background.wait(lambda: len(steps) == 2)
-    assert steps[0] is not steps[1]
-    assert not steps[0].is_alive()
+    slow.may_end.set()
+    background.ask(1, 0)  # waits for the thread that is ending, and begins another
+    found = [taken(background).rows["next_obs"][0, 0, 0] for _ in range(2)]
+    assert found == [1, 2]
     background.stop()
+    assert count_threads() == 0

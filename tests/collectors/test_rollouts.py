@@ -8,9 +8,10 @@ import pytest
 import torch
 from factories import config_of
 from interruptions import Recorded
+from pacing import Paced
 from worlds import Counter, Doors
 
-from yieldrl.algorithms import dqn, grpo, ppo, vla_ppo
+from yieldrl.algorithms import dqn, ppo, vla_ppo
 from yieldrl.collectors import AsyncCollector, SyncCollector
 from yieldrl.core import means
 from yieldrl.envs import SerialVectorEnv
@@ -125,7 +126,7 @@ def test_rollouts_of_any_length_drop_nothing_and_are_never_too_old(steps, lag):
     trainer = numbered(ppo, num_steps=16, num_minibatches=1, max_policy_lag=lag)
     found, oldest = hand_loop(trainer, steps, 12)
     assert found == [*range(1, 12 * steps + 1)]
-    assert trainer.buffer.dropped == 0
+    assert trainer.collector.segments.dropped == 0
     assert oldest <= lag
     assert len(trainer.buffer) == 0
 
@@ -137,10 +138,9 @@ def test_a_loop_of_short_rollouts_before_which_the_thread_was_far_ahead():
     logs = trainer()
     for _ in range(16):
         next(logs)
-    trainer.collector._background.wait(lambda: trainer.buffer.waiting == 16)
-    next(logs)  # it has learned from the first rollout, and half of the ring waits
+    next(logs)  # it has learned from the first rollout, and the next one waits
     found, oldest = hand_loop(trainer, 4, 6)
-    dropped = trainer.buffer.dropped
+    dropped = trainer.collector.segments.dropped // ENVS
     assert oldest <= 1
     assert found[:4] == [17, 18, 19, 20]
     assert dropped > 0
@@ -170,14 +170,16 @@ def test_a_rollout_can_begin_with_new_episodes_and_what_they_came_to_is_kept(
 
 def test_rows_of_before_the_version_since_which_an_agent_learns_are_dropped():
     trainer = numbered(ppo, max_policy_lag=3, num_steps=4)
+    paced = Paced(trainer)
     trainer.collector.collect(2)
-    trainer.collector._background.wait(lambda: trainer.buffer.waiting >= 4)
+    paced.settle()
     trainer.agent.counters.policy_version = trainer.agent.learns_since = 1
     rollout = trainer.collector.collect(4)
     trainer.collector.stop()
     assert (rollout["policy_version"] == 1).all()
-    assert steps_of(rollout) == [n + 3 + trainer.buffer.dropped for n in range(4)]
-    assert trainer.buffer.dropped >= 4
+    dropped = trainer.collector.segments.dropped // ENVS
+    assert steps_of(rollout) == [n + 3 + dropped for n in range(4)]
+    assert dropped >= 4
 
 
 def test_what_the_episodes_of_a_rollout_of_tensors_came_to_is_told_with_it():
@@ -210,18 +212,6 @@ def test_a_rollout_between_two_steps_of_a_loop_is_the_callers():
     assert storage["next_obs"][:5, 0, 0].int().tolist() == [1, 2, 3, 8, 9]
     assert storage["truncated"][:5, 0].tolist() == [False, False, True, False, False]
     assert trainer.agent.sample_step == 9 * ENVS
-
-
-def test_half_a_rollout_of_the_loop_is_not_given_away():
-    trainer = numbered(ppo, num_steps=4, num_minibatches=1)
-    logs = trainer()
-    for _ in range(3):
-        next(logs)
-    with pytest.raises(RuntimeError, match=r"3 steps of a rollout .* loop on"):
-        trainer.collector.collect(4)
-    next(logs)
-    logs.close()
-    assert trainer.buffer.full
 
 
 def test_an_error_in_between_gives_the_buffer_back():
@@ -363,17 +353,6 @@ def test_a_rollout_goes_into_the_replay_buffer_and_is_learned_from_when_due():
     early = made("dqn", learning_starts=1000)
     early.update(early.collector.collect(4))  # it was asked for
     assert early.agent.learn_step == 1
-
-
-def test_a_loop_by_hand_beside_a_thread_needs_no_next_observations():
-    """Without a critic nobody stores them."""
-    config = config_of(grpo, eval_every=0, collection="async")
-    with grpo.Trainer(config) as trainer:
-        rollout = trainer.collector.collect(config.num_steps)
-        assert "next_obs" not in rollout.keys()  # noqa: SIM118
-        before = weights_of(trainer)
-        trainer.update(rollout)
-        assert changed(before, weights_of(trainer))
 
 
 @pytest.mark.parametrize("name", ["ppo", "dqn"])

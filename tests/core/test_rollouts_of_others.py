@@ -31,7 +31,6 @@ def rollout_of(steps):
     "buffer",
     [
         buffers.RolloutBuffer(STEPS, *SPACES, num_envs=ENVS),
-        buffers.CircularBuffer(STEPS, *SPACES, num_envs=ENVS),
         buffers.ReplayBuffer(8, *SPACES, num_envs=ENVS, gamma=1.0),
         buffers.EpisodeBuffer(20, *SPACES, num_envs=ENVS),
     ],

@@ -159,6 +159,13 @@ def kill(worker):
     wait_for_end(worker)
 
 
+def taken(segments):
+    """The oldest segment, which is taken out."""
+    part = segments.first()
+    segments.remove_first()
+    return part
+
+
 @pytest.mark.own_processes("RolloutWorkerActor")
 def test_a_worker_may_die_before_it_begins_and_while_nobody_waits_for_it():
     """So a checkpoint, and the end of a run, do not depend on when it dies."""
@@ -171,7 +178,7 @@ def test_a_worker_may_die_before_it_begins_and_while_nobody_waits_for_it():
         assert len(trainer.collector.state_dict()["workers"]) == 2
         segments.ask(1, 8)
         segments.ask(1, 10)
-        second, third = segments.next(), segments.next()
+        second, third = taken(segments), taken(segments)
         assert segments.pool.lives == [1, 1]
         assert segments.lost == 0
     assert first["next_obs"][-1, 0, 0] == 4

@@ -8,7 +8,6 @@ from factories import plain, trainer_of
 from gymnasium.spaces import Box, Discrete
 
 from yieldrl.algorithms import ppo, vla_ppo, vla_ppo_steady
-from yieldrl.buffers import CircularBuffer
 from yieldrl.experiments.parts import transition_parts
 
 TINY = {"env_kwargs": {"max_episode_steps": 6}, "chunk_length": 2}
@@ -65,9 +64,7 @@ def test_pictures_are_kept_once_and_learning_is_the_same_to_the_bit(name):
             assert not run.buffer.keeps_next_obs
             if not once:
                 own = run.buffer
-                rows = {"num_segments": own.num_segments}
-                rows = rows if isinstance(own, CircularBuffer) else {}
-                buffer = type(own)(own.num_steps, **transition_parts(run), **rows)
+                buffer = type(own)(own.num_steps, **transition_parts(run))
                 run = MAKERS[name](buffer=buffer)
                 assert run.buffer.keeps_next_obs
             cut, logs = 0, []

@@ -1,9 +1,8 @@
 """Chapter 15's figure: collector and learner on a timeline, in turn and side by side.
 
-When each of them waits is simulated tick by tick: the ring of segments keeps its books
-as `CircularBuffer` does, `PolicyLag` counts how old the policy was that acted, and
-either side begins when `AsyncCollector` would let it begin. Only the rows themselves
-are left out.
+When each of them waits is simulated tick by tick: segments are asked for as
+`AsyncCollector` asks for them, and `PolicyLag` counts how old the policy was that
+acted. Only the rows themselves are left out.
 """
 
 import statistics
@@ -11,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from yieldrl.buffers.ring_positions import NONE, RingPositions
 from yieldrl.collectors.policy_lag import PolicyLag
 
 from . import drawing as svg
@@ -43,7 +41,7 @@ class Piece(NamedTuple):
     begin: int
     end: int
     segment: int
-    number: float  # the policy that acts; of the learner's, the mean lag
+    number: float  # the policy that acts; of the learner's, the lag
 
 
 class Played(NamedTuple):
@@ -70,31 +68,26 @@ def side_by_side(works: Works, max_policy_lag: int) -> Played:
 
     Of either side the last piece is under way until its end.
     """
-    ring = RingPositions(ROWS, (NONE,) * (max_policy_lag + 2))  # as a trainer's ring
-    lag, limit, oldest = PolicyLag(0), 0, 0
+    lag, asked = PolicyLag(0), 0
     stepping, learning = works
     steps: list[Piece] = []
     learned: list[Piece] = []
     for now in range(TICKS + 1):
-        if steps and steps[-1].end == now:
-            ring.open_segment()
-            ring.written += 1
         if learned and learned[-1].end == now:
-            ring.clear()
             lag.publish(len(learned))
-        if not learned or learned[-1].end <= now:
-            limit = ring.next_segment + max_policy_lag
-            while ring.waiting and ring.row < ROWS:
-                ring.hand_over()
-                lag.add(int(steps[ring.claimed * ROWS + ring.row - 1].number))
-            if ring.row == ROWS:
-                said, k = lag.report(), len(learned)
-                oldest = max(oldest, int(said["policy_lag_max"]))
-                end = now + learning[k]
-                learned.append(Piece(now, end, k, said["policy_lag"]))
+        k = len(learned)  # the segment that is learned from next
+        if k == 0 or learned[-1].end <= now:
+            asked = max(asked, k + 1)
+            last = (k + 1) * ROWS  # the number of steps when it is whole
+            if len(steps) >= last and steps[last - 1].end <= now:
+                asked = k + 1 + max_policy_lag
+                age = lag.of(int(steps[last - 1].number))
+                learned.append(Piece(now, now + learning[k], k, age))
         k = len(steps) // ROWS  # the segment that the next step belongs to
-        if (not steps or steps[-1].end <= now) and ring.room and k <= limit:
-            steps.append(Piece(now, now + stepping[k], k, lag.newest))
+        if (not steps or steps[-1].end <= now) and k < asked:
+            acts = steps[-1].number if len(steps) % ROWS else lag.newest
+            steps.append(Piece(now, now + stepping[k], k, acts))
+    oldest = max((int(piece.number) for piece in learned), default=0)
     return Played(merged(steps), learned, oldest)
 
 
