@@ -88,7 +88,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
                     worker=cast("Any", _work),
                     autoreset_mode=AutoresetMode.SAME_STEP,
                 )
-            (self.recorded_info, *_) = self.call("declared", "recorded_info")
+            (self.recorded_info, *_) = self.get_attr("declared_info")
         except BaseException:
             end_workers(self.processes, self.parent_pipes, 0)
             self.closed = True
@@ -244,6 +244,7 @@ class _CheckedEnv(gym.Wrapper):
     def __init__(self, env: gym.Env, index: int) -> None:
         super().__init__(env)
         self.index, self.steps = index, 0
+        self.declared_info = declared_names(env, "recorded_info")
 
     def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         """Begin an episode; a seed seeds the global generators of the process, too."""
@@ -264,9 +265,6 @@ class _CheckedEnv(gym.Wrapper):
         if terminated or truncated:
             obs, info = deepcopy((obs, info))
         return obs, reward, terminated, truncated, info
-
-    def declared(self, attribute: str) -> tuple[str, ...]:
-        return declared_names(self.env, attribute)
 
     def echo(self, token: Any) -> Any:
         return token

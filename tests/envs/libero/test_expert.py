@@ -14,20 +14,6 @@ BOWL = Box(np.array([0.0, 0.0, 0.0]), np.array([0.1, 0.1, 0.05]))
 PLATE = Box(np.array([0.2, 0.2, 0.0]), np.array([0.3, 0.3, 0.02]))
 
 
-def test_what_fits_between_the_fingers_is_held_in_its_middle():
-    """3 cm below the top, or 1.5 cm over the ground."""
-    assert expert._grip(CAN, []) == pytest.approx([0.03, 0.03, 0.07])
-    low = CAN._replace(high=np.array([0.06, 0.06, 0.03]))
-    assert expert._grip(low, []) == pytest.approx([0.03, 0.03, 0.015])
-
-
-def test_what_is_wider_is_held_by_the_edge_that_is_free():
-    left = Box(np.array([0.0, -0.1, 0.0]), np.array([0.1, -0.02, 0.1]))
-    right = Box(np.array([0.0, 0.11, 0.0]), np.array([0.1, 0.2, 0.1]))
-    assert expert._grip(BOWL, [left]) == pytest.approx([0.05, 0.092, 0.035])
-    assert expert._grip(BOWL, [left, right]) == pytest.approx([0.05, 0.008, 0.035])
-
-
 @pytest.mark.parametrize(
     ("hand", "way", "gripper"),
     [
@@ -46,23 +32,6 @@ def test_taking(hand, way, gripper):
     found = expert._take(expert._grip(CAN, []) - hand, hand[2] - 0.18, CAN, PLATE)
     assert found[0] == pytest.approx(way)
     assert found[1] == gripper
-
-
-def test_the_hand_moves_above_what_its_ends_could_touch():
-    """A hand of 20 cm from (0, 0) to (0.3, 0)."""
-    start, end = np.array([0.0, 0.0, 0.3]), np.array([0.3, 0.0, 0.0])
-    beside = [moved(CAN, 0.39, 0, 0), moved(CAN, 0, -0.15, 0.2)]
-    far = [moved(CAN, 0.41, 0, 1), moved(CAN, 0, 0.11, 1), moved(CAN, -0.17, 0, 1)]
-    assert expert._height(start, end, [*far, *beside]) == pytest.approx(0.3)
-    assert expert._height(end, start, [*far, beside[0]]) == pytest.approx(0.1)
-
-
-def test_furniture_is_in_the_way_as_other_things_are(monkeypatch):
-    monkeypatch.setattr(expert, "_box", lambda domain, name: name)
-    domain = types.SimpleNamespace(
-        objects_dict={"can": None, "plate": None}, fixtures_dict={"cabinet": None}
-    )
-    assert expert._others(domain, "can") == ["plate", "cabinet"]
 
 
 def moved(thing, x, y, z):
@@ -97,21 +66,6 @@ def test_what_lies_there_is_left_alone():
     found = expert._take(np.zeros(3), -0.1, there, PLATE)
     assert found[0] == pytest.approx([0, 0, 0.08])
     assert found[1] == -1
-
-
-def test_a_hand_that_was_turned_is_turned_back():
-    """About the world's axes, in halves of a rad, and twice what is missing."""
-    assert expert._turn(expert.DOWN) == pytest.approx([0, 0, 0])
-    for axis in range(3):
-        s, c = np.sin(0.1), np.cos(0.1)
-        turned = np.insert(np.insert([[c, -s], [s, c]], axis, 0, 0), axis, 0, 1)
-        turned[axis, axis] = 1
-        turned = turned.T if axis == 1 else turned  # z to x is the positive way
-        wanted = np.zeros(3)
-        wanted[axis] = -4 * s
-        assert expert._turn(turned @ expert.DOWN) == pytest.approx(wanted)
-    upright = np.diag([1.0, -1, -1]) @ expert.DOWN
-    assert np.abs(expert._turn(upright)).max() <= 1
 
 
 def test_other_tasks_are_refused():

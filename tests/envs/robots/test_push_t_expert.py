@@ -21,19 +21,6 @@ def test_the_disk_touches_where_it_is_to_push():
     assert len(np.unique(rule.NORMALS, axis=0)) == 4  # from all sides
 
 
-def test_nothing_is_pushed_where_the_disk_has_no_room():
-    under_the_bar = rule.CONTACTS[rule.CONTACTS[:, 1] == 30][:, 0]
-    assert abs(under_the_bar).min() >= 15 + rule.RADIUS  # half the stem, and the disk
-    assert abs(under_the_bar).max() > 50
-
-
-def test_a_push_through_the_centre_does_not_turn():
-    middle, inwards = np.array([[0.0, 0.0]]), np.array([[0.0, 1.0]])
-    moved = rule.pushed(middle, inwards, np.array([3.0, 10.0]))[:, 0] - rule.CORNERS
-    assert moved[..., 0] == pytest.approx(0)
-    assert moved[..., 1] == pytest.approx(np.array([[3.0], [10.0]]).repeat(8, 1))
-
-
 def test_the_contact_gives_way_by_the_depth():
     """And the T stays as it is, so that the contact's way follows from the corners'."""
     depth = 1e-4
