@@ -42,6 +42,10 @@ _WORLDS: dict[str, tuple[str, int | None, float | None]] = {
     "Ant": ("physics.robots:Ant", 1000, 6000.0),
     "Humanoid": ("physics.robots:Humanoid", 1000, None),
     "InvertedPendulum": ("physics.robots:InvertedPendulum", 1000, 950.0),
+    "HiddenPendulum": ("hidden_worlds:HiddenPendulum", 200, None),
+    "HiddenCartPole": ("hidden_worlds:HiddenCartPole", 500, None),
+    "HiddenHopper": ("hidden_worlds:HiddenHopper", 1000, None),
+    "HiddenHalfCheetah": ("hidden_worlds:HiddenHalfCheetah", 1000, None),
 }
 """Name -> class name without its suffix, time limit, reward threshold."""
 
@@ -59,18 +63,6 @@ for _name, (_place, _steps, _threshold) in _WORLDS.items():
         max_episode_steps=_steps,
         reward_threshold=_threshold,
         kwargs=_KWARGS.get(_name, {}),
-    )
-for _name, _maker, _steps in (
-    ("Pendulum", "pendulum", 200),
-    ("CartPole", "cart_pole", 500),
-    ("Hopper", "hopper", 1000),
-    ("HalfCheetah", "half_cheetah", 1000),
-):
-    gymnasium.register(
-        id=f"yieldrl/Hidden{_name}-v1",
-        entry_point=f"yieldrl.envs.hidden_worlds:Hidden{_name}Env",
-        vector_entry_point=f"yieldrl.envs.hidden_worlds:hidden_{_maker}",
-        max_episode_steps=_steps,
     )
 gymnasium.register(
     id="yieldrl/ReacherImages-v1",

@@ -9,7 +9,6 @@ import torch
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.classic_control import CartPoleVectorEnv, PendulumVectorEnv
 from yieldrl.envs.physics.robots import HalfCheetahVectorEnv, HopperVectorEnv
-from yieldrl.envs.single import single_of
 from yieldrl.envs.wrappers import HiddenParameters
 
 
@@ -87,25 +86,18 @@ def hidden(
     return HiddenParameters(envs, ranges, held_out=held_out, side=side)
 
 
-hidden_pendulum = partial(hidden, PendulumVectorEnv, PENDULUM)
+HiddenPendulumVectorEnv = partial(hidden, PendulumVectorEnv, PENDULUM)
 """`PendulumVectorEnv` with another mass and length in each episode."""
 
-hidden_cart_pole = partial(hidden, CartPoleVectorEnv, CART_POLE)
+HiddenCartPoleVectorEnv = partial(hidden, CartPoleVectorEnv, CART_POLE)
 """`CartPoleVectorEnv` with another pole and force in each episode.
 
 In every second episode the force is negative, so that action 1 pushes to the left: a
 policy that does not infer the direction from the pole's motion cannot balance it."""
 
-hidden_hopper = partial(hidden, HopperVectorEnv, ROBOT)
+HiddenHopperVectorEnv = partial(hidden, HopperVectorEnv, ROBOT)
 """`HopperVectorEnv` with other masses, friction, damping and motors each episode."""
 
-hidden_half_cheetah = partial(hidden, HalfCheetahVectorEnv, ROBOT)
+HiddenHalfCheetahVectorEnv = partial(hidden, HalfCheetahVectorEnv, ROBOT)
 """`HalfCheetahVectorEnv` with other masses, friction, damping and motors each episode.
 """
-
-HiddenPendulumEnv = single_of(hidden_pendulum, PendulumVectorEnv, "HiddenPendulumEnv")
-HiddenCartPoleEnv = single_of(hidden_cart_pole, CartPoleVectorEnv, "HiddenCartPoleEnv")
-HiddenHopperEnv = single_of(hidden_hopper, HopperVectorEnv, "HiddenHopperEnv")
-HiddenHalfCheetahEnv = single_of(
-    hidden_half_cheetah, HalfCheetahVectorEnv, "HiddenHalfCheetahEnv"
-)

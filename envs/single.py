@@ -11,7 +11,6 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
 from yieldrl.envs.arrays import ResetResult, StepResult, tree_map
-from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.experts import expert_actions
 
 
@@ -66,25 +65,18 @@ def single(place: str) -> type[SingleEnv]:
     (4,)
     """
     module, _, name = place.rpartition(".")
-    world = importlib.import_module(f"yieldrl.envs.{module}")
-    batch = getattr(world, f"{name}VectorEnv")
-    return single_of(batch, batch, f"{name}Env")
-
-
-def single_of(
-    make_batch: Callable[..., VectorEnv], world: type[TorchVectorEnv], name: str
-) -> type[SingleEnv]:
-    """The class of single environments of a batch: `make_batch` is its class, or a
-    function that makes it, and `world` the class of what is in it below all wrappers.
-    """
+    home = importlib.import_module(f"yieldrl.envs.{module}")
+    batch = getattr(home, f"{name}VectorEnv")
+    # Those of `hidden_worlds` are functions that make one in a wrapper.
+    world = batch.args[0] if isinstance(batch, functools.partial) else batch
     attributes: dict[str, Any] = {
-        "batch_class": staticmethod(make_batch),
+        "batch_class": staticmethod(batch),
         "metadata": world.metadata,
         "__doc__": world.__doc__,
     }
     if hasattr(world, "expert"):
         attributes["expert"] = lambda env: _alone(expert_actions(env.envs))
-    return type(name, (SingleEnv,), attributes)
+    return type(f"{name}Env", (SingleEnv,), attributes)
 
 
 def __getattr__(place: str) -> Any:
