@@ -100,8 +100,8 @@ class HuggingFaceTokenizer:
         """
         sentences = [self.template.replace("{}", one) for one in decode(text)]
         options = {"padding": True, "padding_side": "left", "return_tensors": "pt"}
-        found = self.tokenizer(sentences, **options).to(text.device)
-        return found.input_ids, found.attention_mask.bool()
+        batch = self.tokenizer(sentences, **options).to(text.device)
+        return batch.input_ids, batch.attention_mask.bool()
 
     def to_tokens(self, text: Tensor) -> Tensor:
         """Tokens `[B, S]` of answers, uint8 `[B, S]`, `end` after them.

@@ -40,27 +40,27 @@ def policy_for(
     if isinstance(config, LanguageConfig):
         names = [entry.name for entry in dataclasses.fields(LanguageConfig)]
         options = {name: getattr(config, name) for name in names} | options
-    own = LanguageConfig.from_dict(options)
+    settings = LanguageConfig.from_dict(options)
     prompt, answer = text_spaces(observation_space, action_space)
-    if own.model_path is not None:
-        model, tokenizer = _pretrained(own, own.model_path)
+    if settings.model_path is not None:
+        model, tokenizer = _pretrained(settings, settings.model_path)
     else:
         tokenizer = Characters()
         model = Transformer(
             tokenizer.vocab_size,
             prompt.max_bytes + answer.max_bytes,
-            d_model=own.d_model,
-            num_layers=own.num_layers,
-            num_heads=own.num_heads,
+            d_model=settings.d_model,
+            num_layers=settings.num_layers,
+            num_heads=settings.num_heads,
         )
     return TokenPolicy(
         observation_space,
         action_space,
         model,
         tokenizer,
-        temperature=own.temperature,
-        top_k=own.top_k,
-        tempered_learning=own.tempered_learning,
+        temperature=settings.temperature,
+        top_k=settings.top_k,
+        tempered_learning=settings.tempered_learning,
     )
 
 

@@ -154,8 +154,8 @@ def text_spaces(
     observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
 ) -> tuple[Utf8Text, Utf8Text]:
     """The spaces of a prompt and of an answer; TypeError if they are not text."""
-    found = observation_space
-    prompt = found.spaces.get("prompt") if isinstance(found, Dict) else None
+    is_dict = isinstance(observation_space, Dict)
+    prompt = observation_space.spaces.get("prompt") if is_dict else None
     if isinstance(prompt, Utf8Text) and isinstance(action_space, Utf8Text):
         return prompt, action_space
     raise TypeError(

@@ -127,8 +127,8 @@ class ActionBins:
 
     def of_vocabulary(self, logits: Tensor, vocab_size: int) -> Tensor:
         """The bins' logits `[..., count]`, out of the vocabulary's `[..., V]`."""
-        own = logits[..., vocab_size - self.count : vocab_size]
-        return own.flip(-1) if self.descending else own
+        bins = logits[..., vocab_size - self.count : vocab_size]
+        return bins.flip(-1) if self.descending else bins
 
     def _edges(self, device: torch.device) -> Tensor:
         """The bins' edges, `numpy.linspace(-1, 1, count)`."""

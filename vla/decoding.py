@@ -86,10 +86,10 @@ class AutoregressiveDecoding(Decoding):
         length = prompt.mask.shape[1]
         whole = prompt.followed_by(head.embeddings(backbone, tokens[:, :-1]))
         hidden = backbone.hidden(*whole, bidirectional_from=None)
-        said = hidden[:, :length]
-        before = torch.cat([last_shown(said, prompt.mask), hidden[:, length:]], dim=1)
+        states = hidden[:, :length]
+        before = torch.cat([last_shown(states, prompt.mask), hidden[:, length:]], dim=1)
         policy = head.policy(backbone, before)
-        return tokens, policy.log_prob(tokens), policy.entropy(), said
+        return tokens, policy.log_prob(tokens), policy.entropy(), states
 
     def _act(self, backbone: Any, head: Any, prompt: Prompt, choose: Choose) -> Decoded:
         cache = backbone.new_cache() if hasattr(backbone, "new_cache") else None
@@ -159,10 +159,10 @@ class ZeroDecoding(Decoding):
         self, backbone: Backbone, head: ActionHead, prompt: Prompt
     ) -> tuple[Distribution, Tensor]:
         hidden, length = self._hidden(backbone, prompt), prompt.mask.shape[1]
-        said = hidden[:, :length]
+        states = hidden[:, :length]
         placeholders = hidden[:, length : length + self.tokens - 1]
-        before = torch.cat([last_shown(said, prompt.mask), placeholders], dim=1)
-        return head.policy(backbone, before), said
+        before = torch.cat([last_shown(states, prompt.mask), placeholders], dim=1)
+        return head.policy(backbone, before), states
 
     def prompt_hidden(self, backbone: Backbone, prompt: Prompt) -> Tensor:
         """Hidden states of the prompt, `[B, S, W]`, which sees the placeholders."""

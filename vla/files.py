@@ -38,7 +38,7 @@ def require(name: str) -> Any:
 
 
 def check_options(
-    model_config: Mapping[str, Any], known: Sequence[str], model: str
+    model_config: Mapping[str, Any], options: Sequence[str], model: str
 ) -> None:
     """Refuse a `model_config` with options that the model does not know.
 
@@ -47,8 +47,8 @@ def check_options(
     ValueError: model_config: this policy has no 'depth'; choose of frozen, normalized
     """
     for name in model_config:
-        if name not in known:
-            remedy = f"choose of {', '.join(known)}" if known else "leave it out"
+        if name not in options:
+            remedy = f"choose of {', '.join(options)}" if options else "leave it out"
             raise ValueError(f"model_config: {model} has no {name!r}; {remedy}")
 
 
@@ -73,6 +73,16 @@ def existing(file: Path, remedy: str) -> Path:
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such file; {remedy}")
     return file
+
+
+def with_safetensors(folder: Path) -> Path:
+    """The folder; FileNotFoundError if no safetensors are in it."""
+    if not any(folder.glob("*.safetensors")):
+        raise FileNotFoundError(
+            f"{folder}: no *.safetensors there (pickled weights are never loaded):"
+            " download it whole, or save the model with save_pretrained"
+        )
+    return folder
 
 
 def read_json(file: Path) -> dict[str, Any]:

@@ -33,8 +33,8 @@ def latents_of(model: Any, observations: Any) -> TensorDict:
     if is_latent(observations):
         return observations
     embeddings, mask, changing = embed(model.in_units(observations))
-    found = {PROMPT: embeddings.float(), "mask": mask, "changing": changing}
-    return TensorDict(found, [len(mask)])
+    parts = {PROMPT: embeddings.float(), "mask": mask, "changing": changing}
+    return TensorDict(parts, [len(mask)])
 
 
 def padded(state: TensorDict, size: int) -> TensorDict:

@@ -114,14 +114,14 @@ def _custom(
     """
     model_class = find_class(config.model_class or "")
     check_model(model_class)
-    known = inspect.signature(model_class).parameters
+    parameters = inspect.signature(model_class).parameters
     offered = {
         "observation_space": observed,
         "action_space": acted,
         "chunk_length": config.chunk_length,
     }
-    own = {k: v for k, v in offered.items() if k in known}
-    model = model_class(**{**own, **config.model_config})
+    given = {k: v for k, v in offered.items() if k in parameters}
+    model = model_class(**{**given, **config.model_config})
     return _cast(_with_weights(model, config), config)
 
 

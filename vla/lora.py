@@ -4,7 +4,7 @@ import copy
 import hashlib
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.core import CheckpointError
-from yieldrl.core.text import listed
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import existing, require
 from yieldrl.vla.parameter_groups import (
@@ -50,9 +49,19 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
     inside = inner_model(model)
     if _config(backbone_of(inside)) is not None:
         raise ValueError("the model has adapters already: fold them in with merged()")
-    layers = adapted_layers(inside, config.lora_targets)
+    layers = {
+        name.rpartition(".")[2]
+        for name, layer in backbone_of(inside).named_modules()
+        if type(layer).__name__ in ("Linear", "Conv1D")  # which GPT-2 has
+    }
+    if layers.isdisjoint(config.lora_targets):
+        names = ", ".join(sorted(layers))
+        raise config.error("lora_targets", f"no layer has such a name; choose: {names}")
     lora = require("peft").LoraConfig(
-        r=config.lora_rank, lora_alpha=config.alpha, target_modules=layers
+        r=config.lora_rank,
+        lora_alpha=config.alpha,
+        target_modules=list(config.lora_targets),
+        exclude_modules=_unfit_layers(inside),
     )
     _inject(inside, lora)
     return model
@@ -79,36 +88,19 @@ def _inject(model: nn.Module, lora: Any) -> None:
     frozen_into_eval(root)
 
 
-def adapted_layers(model: nn.Module, targets: Sequence[str]) -> list[str]:
-    """Full names, inside the backbone, of the linear layers that targets name.
-
-    None are in the vision encoder or `untrained`. Of weights that two layers share
-    there is a warning: folded into one, an adapter would change the other.
-    """
+def _unfit_layers(model: nn.Module) -> list[str]:
+    """Full names of the backbone's layers that get no adapters: in the vision encoder,
+    in `untrained`, and those that share a weight, as an adapter would change both."""
     root = backbone_of(model)
     others = {id(parameter) for parameter in vision_parameters(model)} | _new(root)
     layers = dict(root.named_modules())
-    owned = Counter(id(p) for x in layers.values() for p in x.parameters(recurse=False))
-    conv1d = require("transformers.pytorch_utils").Conv1D  # the linear layer of GPT-2
-    linear = [
+    weights = (id(p) for x in layers.values() for p in x.parameters(recurse=False))
+    unfit = others | {weight for weight, n in Counter(weights).items() if n > 1}
+    return [
         name
         for name, layer in layers.items()
-        if isinstance(layer, (nn.Linear, conv1d)) and id(layer.weight) not in others
+        if any(id(p) in unfit for p in layer.parameters(recurse=False))
     ]
-    named = [name for name in linear if name.rpartition(".")[2] in targets]
-    found = [name for name in named if owned[id(layers[name].weight)] == 1]
-    if left := [name for name in named if name not in found]:
-        warnings.warn(
-            f"no adapters on {listed(left)}: the weight is tied to another layer's",
-            stacklevel=2,
-        )
-    if not found:
-        names = sorted({name.rpartition(".")[2] for name in linear})
-        raise ValueError(
-            f"lora_targets = {tuple(targets)}: no linear layer has such a name; choose"
-            f" of {', '.join(names)}"
-        )
-    return found
 
 
 def adapters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
@@ -147,10 +139,11 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
         raise ValueError("the model has no adapters: choose lora_rank above 0")
     lora.save_pretrained(folder)  # which makes the folder
     base = {"base": _base_fingerprint(model)}
-    own = require("peft").get_peft_model_state_dict(root, save_embedding_layers=False)
-    for tensors, name, more in ((own, ADAPTERS, None), (_heads(model), HEADS, base)):
+    lora_state = require("peft").get_peft_model_state_dict
+    adapted = lora_state(root, save_embedding_layers=False)
+    for name, tensors in ((ADAPTERS, adapted), (HEADS, _heads(model))):
         tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
-        require("safetensors.torch").save_file(tensors, folder / name, metadata=more)
+        require("safetensors.torch").save_file(tensors, folder / name, metadata=base)
 
 
 def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
@@ -180,13 +173,13 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
             f"{folder / HEADS}: not the heads of this model: load them into one with"
             " the same spaces and the same config"
         )
-    if (own := _config(root)) is None:
+    if (present := _config(root)) is None:
         with torch.random.fork_rng(devices=[]):  # random values are overwritten
             _inject(model, saved)
-    elif _said(own) != _said(saved):
+    elif _described(present) != _described(saved):
         raise CheckpointError(
-            f"{folder}: adapters of {_said(saved)}, and the model's are of"
-            f" {_said(own)}: load them onto a model without adapters"
+            f"{folder}: adapters of {_described(saved)}, and the model's are of"
+            f" {_described(present)}: load them onto a model without adapters"
         )
     peft.set_peft_model_state_dict(root, peft.load_peft_weights(str(folder), "cpu"))
     with torch.no_grad():
@@ -199,21 +192,21 @@ def _heads(model: nn.Module) -> dict[str, Tensor]:
     """The tensors that no checkpoint of the backbone holds, by name, on its device."""
     root = backbone_of(model)
     pretrained = {id(tensor) for tensor in root.state_dict(keep_vars=True).values()}
-    found: dict[int, tuple[str, Tensor]] = {}  # each by one name
+    heads: dict[int, tuple[str, Tensor]] = {}  # each by one name
     for name, tensor in model.state_dict(keep_vars=True).items():
         if id(tensor) not in pretrained - _new(root):
-            found.setdefault(id(tensor), (name, tensor))
-    return dict(found.values())
+            heads.setdefault(id(tensor), (name, tensor))
+    return dict(heads.values())
 
 
 def _new(root: nn.Module) -> set[int]:
     """The ids of tensors in a backbone's `untrained_parts`."""
-    found: set[int] = set()
+    ids: set[int] = set()
     for part in untrained_parts(root).values():
         whole = isinstance(part, nn.Module)
         tensors = part.state_dict(keep_vars=True).values() if whole else [part]
-        found.update(map(id, tensors))
-    return found
+        ids.update(map(id, tensors))
+    return ids
 
 
 def _base_fingerprint(model: nn.Module) -> str:
@@ -234,7 +227,7 @@ def _config(root: nn.Module) -> Any:
     return vars(root).get("peft_config", {}).get("default")
 
 
-def _said(lora: Any) -> str:
+def _described(lora: Any) -> str:
     """Rank, scale and layers of a config of peft."""
-    names = sorted({name.rpartition(".")[2] for name in lora.target_modules})
-    return f"rank {lora.r}, scale {lora.lora_alpha:g}, on {', '.join(names)}"
+    names = ", ".join(sorted(lora.target_modules))
+    return f"rank {lora.r}, scale {lora.lora_alpha:g}, on {names}"

@@ -98,9 +98,9 @@ class OnePassModule(nn.Module, ABC):
     ) -> None:
         """Fit statistics that are not known yet to data `[..., P]` and `[..., D]`."""
         pairs = (self.proprio_statistics, proprio), (self.action_statistics, actions)
-        for own, data in pairs:
-            if own is not None and data is not None and not own.fitted:
-                own.fit(data)
+        for statistics, data in pairs:
+            if statistics is not None and data is not None and not statistics.fitted:
+                statistics.fit(data)
 
     def metrics(self) -> dict[str, Tensor]:
         """A Gaussian head's mean standard deviation, `policy_std`, of half a range."""

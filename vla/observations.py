@@ -93,10 +93,12 @@ def sources(
         kind = "rgb" if spaces.is_image(space) else "proprio"
         kind = "language" if isinstance(space, Utf8Text) else kind
         return {(kind,): Source.of((kind,), (), space)}
-    found: dict[Path, Source] = {}
+    inputs: dict[Path, Source] = {}
     named = {name.split(".")[0] for name in observation_keys}
-    own = {kind: kind for kind in OBSERVATIONS if kind in space.spaces.keys() - named}
-    for name, key in {**observation_keys, **own}.items():
+    unmapped = {
+        kind: kind for kind in OBSERVATIONS if kind in space.spaces.keys() - named
+    }
+    for name, key in {**observation_keys, **unmapped}.items():
         at = tuple(name.split("."))
         for start in ((key,), tuple(key.split(".")), (name,), at):
             if (child := _child(space, start)) is not None:
@@ -107,13 +109,13 @@ def sources(
                 f" {sorted('.'.join(path) for path, _ in spaces.leaves(space))}"
             )
         for below, leaf in spaces.leaves(child):
-            found[*at, *below] = Source.of((*at, *below), (*start, *below), leaf)
-    if not found:
+            inputs[*at, *below] = Source.of((*at, *below), (*start, *below), leaf)
+    if not inputs:
         raise ValueError(
             f"a model reads {', '.join(OBSERVATIONS)}, and observations have"
             f" {sorted(space)}: say which is which with observation_keys"
         )
-    return found
+    return inputs
 
 
 def vla_space(
@@ -124,8 +126,8 @@ def vla_space(
     Images are `[H, W, C]`, proprioception is `[P]`, and `language` is always there.
     A space that it returned stays as it is.
     """
-    found = sources(space, observation_keys)
-    nested = nest((path, source.read_space()) for path, source in found.items())
+    inputs = sources(space, observation_keys)
+    nested = nest((path, source.read_space()) for path, source in inputs.items())
     nested.setdefault("language", Utf8Text(max(1, len(instruction.encode()))))
     cameras = {name: Dict(x) for name, x in nested.items() if isinstance(x, dict)}
     return Dict({**nested, **cameras})

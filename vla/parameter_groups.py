@@ -43,16 +43,16 @@ def optimizer_groups(model: nn.Module, config: Any) -> list[dict[str, Any]]:
     """A model's `parameter_groups`, if it has any, with the learning rates of a config;
     ValueError for the rate of a group that the model lacks."""
     groups = {"policy": [p for p in model.parameters() if p.requires_grad]}
-    if (own := getattr(model, "parameter_groups", None)) is not None:
-        groups = own()
+    if (method := getattr(model, "parameter_groups", None)) is not None:
+        groups = method()
     fields = {"adapters": "adapter_learning_rate", "value": "value_learning_rate"}
-    found: list[dict[str, Any]] = []
+    trained: list[dict[str, Any]] = []
     for name in ("policy", *fields):
         field = fields.get(name)
         rate = None if field is None else getattr(config, field)
         if groups.get(name):
             rate = rate or config.learning_rate
-            found.append({"params": groups[name], "lr": rate})
+            trained.append({"params": groups[name], "lr": rate})
         elif rate is not None:
             raise config.error(
                 field,
@@ -60,7 +60,7 @@ def optimizer_groups(model: nn.Module, config: Any) -> list[dict[str, Any]]:
                 f" called {name!r}: leave it at None, or let its parameter_groups()"
                 " return one",
             )
-    return found
+    return trained
 
 
 class FrozenInEval(nn.Module):

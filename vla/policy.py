@@ -88,17 +88,19 @@ class VLAPolicy(Policy):
         """
         from yieldrl.vla.loading import load_vla_model
 
-        own = vla_config_of(config, vla_config or {})
-        layout = action_layout(action_space, own.chunk_length)
+        settings = vla_config_of(config, vla_config or {})
+        layout = action_layout(action_space, settings.chunk_length)
         if action_dim not in (None, layout.size):
             raise ValueError(
                 f"action_dim = {action_dim}: an action of {action_space} has"
                 f" {layout.size}; leave action_dim out, or take another environment"
             )
-        read = vla_space(observation_space, own.observation_keys, own.instruction)
+        read = vla_space(
+            observation_space, settings.observation_keys, settings.instruction
+        )
         seed = getattr(config, "seed", 1)
-        model = load_vla_model(own, read, action_space, seed=seed)
-        return cls(observation_space, action_space, model, **own.policy_options())
+        model = load_vla_model(settings, read, action_space, seed=seed)
+        return cls(observation_space, action_space, model, **settings.policy_options())
 
     def forward(self, obs: Any, deterministic: bool = False) -> Answer:
         """Act: `action [B, ...]`, `log_prob [B, L, D]` or `[B]`, and `value [B]`."""

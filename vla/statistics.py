@@ -150,16 +150,18 @@ class RangeStatistics(nn.Module):
             raise ValueError(f"dataset = {dataset!r}: choose one of {names}")
         if entry not in statistics[name]:
             raise ValueError(f"the statistics of {name!r} have no {entry!r}")
-        own = statistics[name][entry]
-        known = (c for start, c in CONVENTIONS.items() if name.startswith(start))
-        convention = next(known, Convention())
-        low, high = (np.asarray(own[key], np.float32) for key in convention.bounds)
-        scaled = np.asarray(own.get("mask", [True] * len(low)), bool)
+        entries = statistics[name][entry]
+        matching = (c for start, c in CONVENTIONS.items() if name.startswith(start))
+        convention = next(matching, Convention())
+        low, high = (np.asarray(entries[key], np.float32) for key in convention.bounds)
+        scaled = np.asarray(entries.get("mask", [True] * len(low)), bool)
         least, most = self.low.clone(), self.high.clone()  # of the action space
         self.set_range(np.where(scaled, low, -1), np.where(scaled, high, 1))
         if entry == "proprio" or not convention.turns:
             return self
-        places = ~scaled if "mask" in own else np.arange(len(low)) == convention.place
+        places = (
+            ~scaled if "mask" in entries else np.arange(len(low)) == convention.place
+        )
         for i in np.flatnonzero(places):
             if min(gripper) < least[i] or most[i] < max(gripper):
                 raise ValueError(

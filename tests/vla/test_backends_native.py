@@ -45,7 +45,7 @@ def test_text_alone_gives_the_logits_of_the_model_itself(folder):
     ids = torch.tensor([model.backbone.tokenizer.encode(SENTENCES[0])])
     embeddings = model.backbone.token_embeddings(ids)
     mask = torch.ones_like(ids, dtype=torch.bool)
-    network = model.backbone.network
+    network = model.backbone.language_model
     # PaliGemma attends to a prompt in both directions when it is by itself.
     both = getattr(network.config.text_config, "use_bidirectional_attention", False)
     hidden = model.backbone.hidden(embeddings, mask, 0 if both else None)

@@ -60,10 +60,7 @@ EVERY = pytest.mark.parametrize(
 
 
 def decoder_of(model):
-    backbone = model.backbone
-    if hasattr(backbone, "language_model"):
-        return backbone.language_model.model
-    return backbone.network.model.language_model
+    return model.backbone.decoder
 
 
 def acted(model, seed, **options):

@@ -1,7 +1,6 @@
 """Forward passes through the decoder of a transformers language model."""
 
 import copy
-from abc import abstractmethod
 from typing import Any
 
 import torch
@@ -13,21 +12,20 @@ from yieldrl.vla.files import require
 class DecoderBackbone(nn.Module):
     """Base of backbones around a language model of transformers; see `Backbone`.
 
-    Attributes:
+    Args:
+        language_model: With token embeddings and `lm_head`.
         tokenizer: A `SentenceTokenizer`, whose sentences have a first token.
     """
 
-    tokenizer: Any
+    def __init__(self, language_model: Any, tokenizer: Any = None) -> None:
+        super().__init__()
+        self.language_model: Any = language_model
+        self.tokenizer = tokenizer
 
     @property
-    @abstractmethod
-    def causal_model(self) -> Any:
-        """The module that has the token embeddings and `lm_head`."""
-
-    @property
-    @abstractmethod
     def decoder(self) -> Any:
         """The module from embeddings to hidden states."""
+        return self.language_model.get_decoder()
 
     def look(self, observations: Any) -> list[Tensor]:
         """Embeddings `[B, n, W]` of images and proprioception."""
@@ -52,7 +50,7 @@ class DecoderBackbone(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.causal_model.get_input_embeddings().weight.dtype
+        return self.language_model.get_input_embeddings().weight.dtype
 
     def hidden(
         self,
@@ -81,19 +79,19 @@ class DecoderBackbone(nn.Module):
 
     def new_cache(self) -> Any:
         """A cache for keys and values; None while layers are recomputed."""
-        if self.training and self.causal_model.is_activation_checkpointing:
+        if self.training and self.language_model.is_activation_checkpointing:
             return None
         return require("transformers").DynamicCache()
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return self.causal_model.lm_head(hidden.to(self.dtype)).float()
+        return self.language_model.lm_head(hidden.to(self.dtype)).float()
 
     def token_embeddings(self, ids: Tensor) -> Tensor:
-        return self.causal_model.get_input_embeddings()(ids)
+        return self.language_model.get_input_embeddings()(ids)
 
     def enable_gradient_checkpointing(self) -> None:
         """Recompute hidden states for gradients, layer by layer, while training."""
-        self.causal_model.activation_checkpointing_enable()
+        self.language_model.activation_checkpointing_enable()
 
 
 class Trunk(DecoderBackbone):
@@ -103,26 +101,17 @@ class Trunk(DecoderBackbone):
     """
 
     def __init__(self, backbone: Any) -> None:
-        super().__init__()
         if not isinstance(backbone, DecoderBackbone):
             raise TypeError(
                 f"the backbone is a {type(backbone).__qualname__}, whose layers cannot"
                 " be copied: take a tiny model, or one of OpenVLA's"
             )
-        self.layers = copy.deepcopy(backbone.decoder)
-        self.layers.get_input_embeddings().requires_grad_(False)  # never used
-
-    @property
-    def causal_model(self) -> Any:
-        return self.layers
-
-    @property
-    def decoder(self) -> Any:
-        return self.layers
+        super().__init__(copy.deepcopy(backbone.decoder))
+        self.language_model.get_input_embeddings().requires_grad_(False)  # never used
 
     def sync(self, backbone: Any) -> None:
         """Copy the other backbone's current weights."""
-        self.layers.load_state_dict(backbone.decoder.state_dict())
+        self.language_model.load_state_dict(backbone.decoder.state_dict())
 
 
 def visible(
@@ -137,9 +126,9 @@ def visible(
     >>> visible(torch.tensor([[True, False, True]]), None).int().tolist()
     [[[[1, 0, 0], [1, 1, 0], [1, 0, 1]]]]
     """
-    place = torch.arange(mask.shape[1], device=mask.device)
-    own = place[-(count or len(place)) :].unsqueeze(1)
-    earlier = place <= own
+    keys = torch.arange(mask.shape[1], device=mask.device)
+    queries = keys[-(count or len(keys)) :].unsqueeze(1)
+    earlier = keys <= queries
     if bidirectional_from is not None:
-        earlier = earlier | (own >= bidirectional_from)
-    return (earlier & mask[:, None, None, :]) | (place == own)
+        earlier = earlier | (queries >= bidirectional_from)
+    return (earlier & mask[:, None, None, :]) | (keys == queries)

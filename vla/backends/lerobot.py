@@ -83,12 +83,12 @@ class LeRobotVLA(ChunkVLA):
         rgb = observations["rgb"]
         cameras = {"": rgb} if isinstance(rgb, Tensor) else dict(rgb.items())
         features = getattr(getattr(self.policy, "config", None), "image_features", None)
-        known = list(features or [])  # the policy's own cameras, in its order
+        expected = list(features or [])  # the policy's own cameras, in its order
         for i, (camera, image) in enumerate(sorted(cameras.items())):
-            own = f"observation.images.{camera}" if camera else "observation.image"
-            if own not in known and i < len(known):
-                own = known[i]
-            batch[own] = unit_images(image)
+            key = f"observation.images.{camera}" if camera else "observation.image"
+            if key not in expected and i < len(expected):
+                key = expected[i]
+            batch[key] = unit_images(image)
         return batch
 
 

@@ -31,6 +31,7 @@ from yieldrl.vla.files import (
     read_state_dict,
     require,
     unwrapped,
+    with_safetensors,
 )
 from yieldrl.vla.heads import GaussianHead
 from yieldrl.vla.model import VLAModel
@@ -170,16 +171,10 @@ def load_backbone(
 
 def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     """The shapes of a folder's tensors by name, from the headers of its safetensors."""
-    hub = require("huggingface_hub")
-    try:
-        files = hub.get_local_safetensors_metadata(folder).files_metadata.values()
-    except (hub.errors.NotASafetensorsRepoError, FileNotFoundError) as reason:
-        raise FileNotFoundError(
-            f"{folder}: {reason} A model needs model.safetensors, or its index and all"
-            " shards (pickled weights are never loaded): download it whole"
-        ) from None
-    except hub.errors.SafetensorsParsingError as reason:
-        raise CheckpointError(f"{folder}: {reason}: download it again") from None
+    metadata = require("huggingface_hub").get_local_safetensors_metadata(
+        with_safetensors(folder)
+    )
+    files = metadata.files_metadata.values()
     tensors = (item for file in files for item in file.tensors.items())
     return {name: tuple(tensor.shape) for name, tensor in tensors}
 
@@ -221,11 +216,11 @@ def _take_statistics(
 ) -> None:
     """Load the units of the data set that `model_config` names: those in
     `dataset_statistics.json` override those in `config.json`."""
-    own = read_json(folder / "dataset_statistics.json")
-    own = own or values.get("norm_stats")
+    statistics = read_json(folder / "dataset_statistics.json")
+    statistics = statistics or values.get("norm_stats")
     if model.action_statistics is None:
         return
-    if not own:
+    if not statistics:
         warnings.warn(
             f"{folder} has no statistics: if it was trained for actions, theirs are"
             " lost, and those of the action space's bounds stand in; lay its"
@@ -235,15 +230,15 @@ def _take_statistics(
         return
     gripper = config.model_config.get("gripper", GRIPPER)
     dataset = config.model_config.get("dataset")
-    model.action_statistics.from_openvla(own, dataset, "action", gripper)
-    entries = own[dataset or next(iter(own))]
-    if model.proprio_statistics is not None and "proprio" in entries:
-        model.proprio_statistics.from_openvla(own, dataset, "proprio")
+    model.action_statistics.from_openvla(statistics, dataset, "action", gripper)
+    of_dataset = statistics[dataset or next(iter(statistics))]
+    if model.proprio_statistics is not None and "proprio" in of_dataset:
+        model.proprio_statistics.from_openvla(statistics, dataset, "proprio")
 
 
 def _oft_parts(folder: Path) -> dict[str, Path]:
     """OpenVLA-OFT's files, such as `action_head--1_checkpoint.pt`, by their part."""
-    found: dict[str, Path] = {}
+    parts: dict[str, Path] = {}
     for name in ("action_head", "proprio_projector", *UNKNOWN):
         for file in folder.glob(f"{name}--*.pt"):
             if name in UNKNOWN:
@@ -251,9 +246,9 @@ def _oft_parts(folder: Path) -> dict[str, Path]:
                     f"{file}: this checkpoint {UNKNOWN[name]}, which is not built here:"
                     " take one of OpenVLA-OFT without, or a class of your own"
                 )
-            if found.setdefault(name, file) != file:
+            if parts.setdefault(name, file) != file:
                 raise CheckpointError(f"{folder} has several {name}: leave one step's")
-    return found
+    return parts
 
 
 def _is_oft(values: Mapping[str, Any], model_path: str) -> bool:

@@ -139,11 +139,12 @@ def load_pi0(
         template="{}\n",
     )
     model = Pi0VLA(network, tokenizer, observation_space, action_space, config)
-    own = read_json(folder / "processor_config.json")
+    processor = read_json(folder / "processor_config.json")
     pairs = ("actions", model.head.statistics), ("state", model.proprio_statistics)
     for name, statistics in pairs:
-        if statistics is not None and {f"{name}_mean", f"{name}_std"} <= own.keys():
+        if statistics is not None and f"{name}_mean" in processor:
             size = len(statistics.low)
-            mean, std = (np.asarray(own[f"{name}_{x}"])[:size] for x in ("mean", "std"))
+            mean = np.asarray(processor[f"{name}_mean"])[:size]
+            std = np.asarray(processor[f"{name}_std"])[:size]
             statistics.set_range(mean - std, mean + std)
     return model

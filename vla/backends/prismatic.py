@@ -30,25 +30,16 @@ class PrismaticBackbone(DecoderBackbone):
         vocab_size: int,
         proprio_size: int = 0,
     ) -> None:
-        super().__init__()
+        super().__init__(language_model, tokenizer)
         self.width = int(language_model.config.hidden_size)
-        self.vocab_size, self.tokenizer = vocab_size, tokenizer
+        self.vocab_size = vocab_size
         self.vision_backbone = vision
         fused = vision.fused_featurizer is not None
         inner = (4 * vision.width, self.width) if fused else (self.width,)
         self.projector = gelu_mlp(vision.width, *inner, self.width)
-        self.language_model: Any = language_model
         self.proprio_projector: nn.Module | None = None
         if proprio_size:
             self.add_proprio(proprio_size)
-
-    @property
-    def causal_model(self) -> Any:
-        return self.language_model
-
-    @property
-    def decoder(self) -> Any:
-        return self.language_model.model
 
     def add_proprio(self, size: int) -> nn.Module:
         """Add a new projector for proprioception of `size` numbers, and return it."""

@@ -11,7 +11,7 @@ from yieldrl.core import CheckpointError
 from yieldrl.core.text import listed
 from yieldrl.vla.backends.decoder import DecoderBackbone
 from yieldrl.vla.backends.vision import camera_images
-from yieldrl.vla.files import read_json, require
+from yieldrl.vla.files import read_json, require, with_safetensors
 from yieldrl.vla.tokenizer import SentenceTokenizer
 
 
@@ -37,10 +37,8 @@ class NativeBackbone(DecoderBackbone):
         tokenizer: SentenceTokenizer,
         pixels: Mapping[str, Any],
     ) -> None:
-        super().__init__()
-        self.network: Any = network
-        self.tokenizer = tokenizer
-        sizes = self.network.config
+        super().__init__(network, tokenizer)
+        sizes = self.language_model.config
         self.width = sizes.text_config.hidden_size
         self.vocab_size = sizes.text_config.vocab_size
         self.side = sizes.vision_config.image_size
@@ -48,24 +46,16 @@ class NativeBackbone(DecoderBackbone):
             values = torch.tensor(pixels.get(f"image_{name}", [0.5] * 3))
             self.register_buffer(name, values.view(3, 1, 1), persistent=False)
 
-    @property
-    def causal_model(self) -> Any:
-        return self.network
-
-    @property
-    def decoder(self) -> Any:
-        return self.network.model.language_model
-
     def look(self, observations: Any) -> list[Tensor]:
         return [self._features(one) for one in camera_images(observations, self.side)]
 
     def vision_parameters(self) -> Iterable[nn.Parameter]:
-        return self.network.model.vision_tower.parameters()
+        return self.language_model.get_encoder("image").parameters()
 
     def _features(self, images: Tensor) -> Tensor:
         """Embeddings `[B, N, W]` of images `[B, 3, side, side]`, float32 in 0-1."""
         pixels = ((images - self.mean) / self.std).to(self.dtype)
-        features = self.network.model.get_image_features(pixel_values=pixels)
+        features = self.language_model.get_image_features(pixel_values=pixels)
         features = features.pooler_output
         if isinstance(features, (tuple, list)):  # one tensor per image
             features = torch.stack(tuple(features))
@@ -86,27 +76,18 @@ def load_native(folder: Path, dtype: str) -> NativeBackbone:
 
 
 def pretrained(network_class: Any, folder: Path, dtype: str) -> Any:
-    """A network of transformers from a folder, from safetensors alone."""
-    if not any(folder.glob("*.safetensors")):
-        raise FileNotFoundError(
-            f"{folder}: no *.safetensors there (pickled weights are never loaded):"
-            " save the model with save_pretrained"
-        )
-    damaged = require("safetensors").SafetensorError
-    try:
-        network, found = network_class.from_pretrained(
-            folder,
-            dtype=getattr(torch, dtype),
-            use_safetensors=True,
-            local_files_only=True,
-            output_loading_info=True,
-        )
-    except (OSError, RuntimeError, ValueError, damaged) as reason:
-        raise CheckpointError(
-            f"{folder}: not loaded ({str(reason).splitlines()[0]}): take a folder that"
-            " save_pretrained wrote"
-        ) from reason
-    if missing := sorted(found["missing_keys"]):
+    """A network of transformers from a folder, from safetensors alone.
+
+    CheckpointError if weights are missing, which transformers would draw at random.
+    """
+    network, info = network_class.from_pretrained(
+        with_safetensors(folder),
+        dtype=getattr(torch, dtype),
+        use_safetensors=True,
+        local_files_only=True,
+        output_loading_info=True,
+    )
+    if missing := sorted(info["missing_keys"]):
         raise CheckpointError(
             f"{folder} lacks {listed(missing)}: take a folder that save_pretrained"
             " wrote whole"
