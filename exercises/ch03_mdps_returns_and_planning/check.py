@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from yieldrl.envs.planning import Outcome, Table
+from yieldrl.envs.planning import Outcome
 from yieldrl.exercises.cases import Chapter
 
 GAMMA, LIMIT = 0.9, 100  # Gymnasium cuts an episode on the lake after 100 steps
@@ -17,27 +17,6 @@ def _world(*choices: list[Outcome]) -> list[Any]:
     """Arguments of `sweep`: four states, and something to choose in the first."""
     stay = {state: {0: [(1.0, state, 0.0, False)]} for state in range(1, 4)}
     return [{0: dict(enumerate(choices)), **stay}, VALUE, GAMMA]
-
-
-def _random_world(rng: np.random.Generator) -> Table:
-
-    def outcome(p: float) -> Outcome:
-        return p, int(rng.integers(5)), float(rng.normal()), rng.random() < 0.1
-
-    def outcomes() -> list[Outcome]:
-        return [outcome(float(p)) for p in rng.dirichlet(np.ones(3))]
-
-    return {s: {a: outcomes() for a in range(3)} for s in range(5)}
-
-
-def fixed_point(answer: Any) -> np.ndarray:
-    """The values after many sweeps."""
-    rng = np.random.default_rng(3)
-    table = _random_world(rng)
-    value = rng.normal(size=len(table))
-    for _ in range(200):
-        value = answer.sweep(table, value, GAMMA)
-    return value
 
 
 def lake(answer: Any) -> tuple[np.ndarray, float]:
@@ -73,12 +52,6 @@ CHAPTER.same(
     named="value",
 )
 CHAPTER.constant("The old values stay as they were", ("sweep", AROUND))
-CHAPTER.same(
-    fixed_point,
-    "Sweep upon sweep, any values become the best ones there are",
-    (),
-    named="value",
-)
 CHAPTER.same(
     lake,
     "On FrozenLake the start is worth 0.54, and 74 % of greedy episodes arrive",

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from gymnasium.spaces import Box
 from torch import Tensor
 
-from yieldrl.algorithms import dreamer, mbpo
+from yieldrl.algorithms import dreamer
 from yieldrl.exercises.cases import Chapter
 
 
@@ -30,21 +29,6 @@ def _row(length: int) -> list[Any]:
     first = torch.tensor([[[1.0, -2.0], [-0.5, 1.5], [2.0, 1.0], [-1.0, 0.5]]])
     all_obs = torch.cat([first, first + action.cumsum(0)])
     return [_drifts, all_obs[:-1], action, all_obs[1:], torch.tensor([0.5, 3.0])]
-
-
-def _of_mbpo(module: Any) -> Tensor:
-    """Errors of the ensemble that MBPO begins with, about steps of noise."""
-    torch.manual_seed(20)
-    config = mbpo.Config(hidden_sizes=(8,), model_hidden_sizes=(8,), device="cpu")
-    model = mbpo.Model(Box(-9, 9, (3,)), Box(-1, 1, (2,)), config)
-    world = mbpo.Algorithm(model, config).world
-    obs, next_obs = torch.randn(2, 5, 6, 3)
-
-    def step(state: Tensor, action: Tensor) -> Tensor:
-        return world.predict(state, action).next_obs.detach()
-
-    scale = obs.flatten(0, 1).std(0, correction=0)
-    return module.k_step_errors(step, obs, torch.rand(5, 6, 2), next_obs, scale)
 
 
 SETTINGS = {"memory_size": 8, "groups": 2, "classes": 3, "horizon": 3, "seed": 20}
@@ -79,7 +63,6 @@ CHAPTER.constant(
     ("imagined_returns", _branches([0.3, 0.8, 0.1], 0.6)),
     ("k_step_errors", _row(5)),
 )
-CHAPTER.same(_of_mbpo, "Of MBPO's ensemble it says the same", [], named="errors")
 CHAPTER.trains(
     "Dreamer that uses these returns imagines what the library's own does",
     SETTINGS,
