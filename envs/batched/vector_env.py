@@ -139,7 +139,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self._ended = torch.zeros(num_envs, dtype=torch.bool, device=self.device)
         self._painter: Any = None  # Gymnasium environment for rendering, or None
         for name, kind in self.declared().items():
-            if kind == Parameter:
+            if kind in (Parameter, "Parameter"):  # a string in modules that ask for it
                 setattr(self, name, self.parameter(name, getattr(self, name)))
         step = self.pure_step
         self._step = Compiled("world's step", step) if compile else step

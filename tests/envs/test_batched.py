@@ -3,6 +3,7 @@
 import copy
 import io
 import itertools
+from typing import ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -12,6 +13,8 @@ from gymnasium import spaces
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode
 from worlds import NoSync, Walk, blind
+
+from yieldrl.envs.batched import Parameter
 
 MODES = list(AutoresetMode)
 
@@ -252,6 +255,31 @@ def test_options_of_reset_stand_for_parameters_this_once():
     some, _ = envs.reset(options={"low": 8, "high": 8, "reset_mask": mask})
     assert (some == 8).all(1).tolist() == mask.tolist()
     assert (envs.low, envs.high) == (0, 1)
+
+
+class Declared(Walk):
+    gain: Parameter = 2.0
+    late: "Parameter" = 0.5
+    label: str = "none"
+    units: ClassVar[str] = "m"
+
+    def dynamics(self, state, action):
+        return super().dynamics(state, self.gain * action + 0 * self.late)
+
+
+def test_declared_attributes_are_arguments():
+    envs = Declared(2, gain=[1.0, 3.0], label="mine", max_episode_steps=5)
+    assert (envs.gain.tolist(), envs.label, envs.max_episode_steps) == (
+        [1, 3],
+        "mine",
+        5,
+    )
+    assert torch.equal(envs.late, torch.tensor(0.5))
+    assert set(envs.parameter_names) == {"gain", "late"}
+    assert Declared(2).max_episode_steps is Walk(2).max_episode_steps is None
+    for wrong in ("units", "gian"):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{wrong}'"):
+            Declared(2, **{wrong: 1})
 
 
 def test_attributes_one_environment_at_a_time():
