@@ -283,14 +283,7 @@ class _Request:
         is_class = isinstance(maker, type)
         takes = inspect.signature(maker.__init__ if is_class else maker).parameters
         kwargs, wrappers = self.kwargs, self.wrappers
-        if ActionMask in wrappers:
-            if "action_mask" not in takes:
-                raise ValueError(
-                    f"ActionMask goes around single environments, and {name}"
-                    " is a batch whose constructor has no argument action_mask: if its"
-                    " observations have an 'action_mask' anyhow, set wrappers=(); if"
-                    " not, take PPO"
-                )
+        if ActionMask in wrappers and "action_mask" in takes:
             wrappers = [wrap for wrap in wrappers if wrap is not ActionMask]
             kwargs = {"action_mask": True, **kwargs}
         _refuse_wrappers(wrappers, name)
@@ -367,7 +360,7 @@ def _refuse_wrappers(wrappers: Sequence[Wrap], name: str) -> None:
         raise ValueError(
             f"wrappers = ({names}) go around single environments, and {name} is a batch"
             " in one object: set wrappers=(), and pass envs= with a wrapper of"
-            " yieldrl.envs.wrappers around it if it needs one"
+            " yieldrl.envs.wrappers around it, or a mask of its own, if it needs one"
         )
 
 

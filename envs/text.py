@@ -12,17 +12,12 @@ from yieldrl.core.text import encoded
 
 class EncodeText(gym.ObservationWrapper, RecordConstructorArgs):
     """Gives the sentences of an environment's observations as their bytes in UTF-8, as
-    `yieldrl.envs.make` does by itself. ValueError if its observations have no `Text`.
+    `yieldrl.envs.make` does by itself.
     """
 
     def __init__(self, env: gym.Env) -> None:
         RecordConstructorArgs.__init__(self)  # so that Gymnasium can make it again
         gym.ObservationWrapper.__init__(self, env)
-        if not says_text(env.observation_space):
-            raise ValueError(
-                f"{env} says nothing: its observations {env.observation_space} have no"
-                " gymnasium.spaces.Text. Leave EncodeText away"
-            )
         self.observation_space = _in_bytes(env.observation_space)
 
     def observation(self, observation: Any) -> Any:

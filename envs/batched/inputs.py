@@ -242,10 +242,4 @@ def reset_options(envs: Any, options: Any) -> tuple[Tensor | None, dict[str, Ten
         known = ["reset_mask", *names]
         raise ValueError(f"options {unknown} are unknown: use {' or '.join(known)}")
     parameters = {names[key]: envs.parameter(key, options[key]) for key in options}
-    if parameters.keys() & {"low", "high"}:
-        low, high = parameters.get("low", envs.low), parameters.get("high", envs.high)
-        if (low > high).any():
-            raise ValueError(
-                f"low = {low.tolist()} is above high = {high.tolist()}: give both"
-            )
     return mask, parameters

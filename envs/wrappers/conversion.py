@@ -106,8 +106,6 @@ class RescaleAction(BatchWrapper):
     def action(self, actions: Any) -> Any:
         """Actions `[N, ...]` scaled to the inner bounds, of the same type."""
         given = as_tensors(actions)
-        if given.is_complex():
-            raise ValueError(f"actions of {given.dtype}: they must be of real numbers")
         accepted = self._border.to_env(given)
         return accepted if isinstance(actions, Tensor) else accepted.numpy()
 
