@@ -11,8 +11,8 @@ from gymnasium import spaces
 
 from yieldrl.envs.arrays import ResetResult, StepResult
 from yieldrl.envs.batched.inputs import check_choice, check_range
-from yieldrl.envs.libero import benchmark, observations
-from yieldrl.envs.libero.simulator import Simulator
+from yieldrl.envs.libero import benchmark
+from yieldrl.envs.libero.simulator import Observations, Simulator
 from yieldrl.envs.libero.suites import (
     LONGEST_SENTENCE,
     Episodes,
@@ -25,6 +25,9 @@ from yieldrl.envs.wrappers import ActionChunks
 
 LARGE = 512  # side in pixels of images for people
 LETTERS = "".join(map(chr, range(32, 127)))
+
+CAMERAS = {"agentview": "agentview", "wrist": "robot0_eye_in_hand"}
+"""Names of cameras, here and in the benchmark; others keep the benchmark's."""
 
 
 class LiberoEnvWrapper(gym.Env[Any, Any]):
@@ -197,18 +200,15 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
             self.simulator.close()
             self.simulator = None
 
-    def _seen(self, obs: observations.Observations) -> dict[str, Any]:
+    def _seen(self, obs: Observations) -> dict[str, Any]:
         """A policy's observation, from that of the benchmark."""
-        seen: dict[str, Any] = {"proprio": observations.proprioception(obs)}
+        seen: dict[str, Any] = {"proprio": proprioception(obs)}
         if not self.cameras:
             names = self._simulator().objects
-            seen["objects"] = observations.object_poses(obs, names, self._rows)
+            seen["objects"] = object_poses(obs, names, self._rows)
             return seen
-        for_policy = partial(observations.picture, obs, mirrored=self.mirrored)
-        pictures = {
-            name: for_policy(observations.CAMERAS.get(name, name))
-            for name in self.cameras
-        }
+        for_policy = partial(picture, obs, mirrored=self.mirrored)
+        pictures = {name: for_policy(CAMERAS.get(name, name)) for name in self.cameras}
         return seen | {"rgb": pictures, "language": self.instruction}
 
     def _simulator(self) -> Simulator:
@@ -216,9 +216,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         task = self.episodes.task
         if self.simulator is None or self.simulator.task is not task:
             self.close()
-            names = [
-                observations.CAMERAS.get(camera, camera) for camera in self.cameras
-            ]
+            names = [CAMERAS.get(camera, camera) for camera in self.cameras]
             steps = self.horizon + self.waiting_steps + 1
             given = task, names, self.size, steps, self.render_mode is not None
             self.simulator = Simulator(*given, self.shadows)
@@ -258,3 +256,42 @@ class LiberoEnvChunk(ActionChunks):
         make_one: partial[gym.Env] = partial(LiberoEnvWrapper, **kwargs)
         envs = vectorize(make_one, num_envs, vectorization)
         super().__init__(envs, length, execute=execute, gamma=gamma)
+
+
+def picture(obs: Observations, camera: str, mirrored: bool) -> np.ndarray:
+    """A camera's image, uint8 `[S, S, 3]`, upright.
+
+    The benchmark's images are upside down, as in OpenGL. Mirrored ones are turned by
+    180 degrees, others flipped.
+    """
+    image = obs[f"{camera}_image"][::-1]
+    return np.ascontiguousarray(image[:, ::-1] if mirrored else image)
+
+
+def proprioception(obs: Observations) -> np.ndarray:
+    """Position of the hand, its rotation, and both fingers, float32 `[8]`."""
+    rotation = axis_angle(obs["robot0_eef_quat"])
+    parts = obs["robot0_eef_pos"], rotation, obs["robot0_gripper_qpos"]
+    return np.concatenate(parts).astype(np.float32)
+
+
+def axis_angle(quaternion: np.ndarray) -> np.ndarray:
+    """The rotation's axis times its angle (rad), `[3]`, of a quaternion (x, y, z, w).
+
+    `2 arccos(w) (x, y, z) / sqrt(1 - w^2)`, as robosuite has it, whose angles go up to
+    2 pi.
+    """
+    w = np.clip(quaternion[3], -1.0, 1.0)
+    length = np.sqrt(1.0 - w * w)
+    if np.isclose(length, 0.0):
+        return np.zeros(3)
+    return quaternion[:3] * (2.0 * np.arccos(w)) / length
+
+
+def object_poses(obs: Observations, names: Sequence[str], rows: int) -> np.ndarray:
+    """Positions and quaternions (x, y, z, w) of things, float32 `[rows, 7]`, with zeros
+    after them."""
+    poses = np.zeros((rows, 7), np.float32)
+    for row, name in zip(poses, names, strict=False):
+        row[:3], row[3:] = obs[f"{name}_pos"], obs[f"{name}_quat"]
+    return poses

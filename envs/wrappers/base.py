@@ -18,16 +18,8 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.core import spaces
-from yieldrl.envs.arrays import (
-    ResetResult,
-    StepResult,
-    as_tensors,
-    clone,
-    copied,
-    layout,
-    replaced,
-    tree_map,
-)
+from yieldrl.envs import arrays
+from yieldrl.envs.arrays import ResetResult, StepResult, as_tensors, replaced
 from yieldrl.envs.autoreset import Step, StepReader
 
 
@@ -167,7 +159,7 @@ class BatchWrapper(VectorWrapper):
         observations `[N, ...]`, which are valid only for these.
         """
         if not self.reader.new_memory:
-            step = Step(*map(copied, step))
+            step = Step(*map(arrays.copied, step))
         mask = where.numpy() if self._arrays else where
         obs, _ = self.env.reset(seed=seed, options={"reset_mask": mask})
         return step, as_tensors(obs)
@@ -209,24 +201,25 @@ class BatchWrapper(VectorWrapper):
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit. If it
         holds no state of the environments, reset them before the next step."""
-        expected, wrapper = layout(self._tensors()), saved.get("wrapper", {})
-        if layout(wrapper) != expected:
+        wrapper = saved.get("wrapper", {})
+        got, expected = arrays.layout(wrapper), arrays.layout(self._tensors())
+        if got != expected:
             raise ValueError(
-                f"saved was {layout(wrapper)}, {type(self).__name__} has {expected}:"
-                " wrap as many of the same environments in the same order"
+                f"saved was {got}, {type(self).__name__} has {expected}: wrap as many of"
+                " the same environments in the same order"
             )
         for name in self.learned:  # in place: evaluation environments share them
-            tree_map(Tensor.copy_, getattr(self, name), wrapper[name])
+            arrays.tree_map(Tensor.copy_, getattr(self, name), wrapper[name])
         for name in (*self.carried, "_resets"):
-            copied = tree_map(lambda x: x.to(self.inside, copy=True), wrapper[name])
-            setattr(self, name, copied)
+            to_inside = lambda x: x.to(self.inside, copy=True)  # noqa: E731
+            setattr(self, name, arrays.tree_map(to_inside, wrapper[name]))
         if saved["envs"] is not None:
             inner: Any = self.env
             inner.load_state_dict(saved["envs"])
 
     def _tensors(self) -> dict[str, Any]:
         names = (*self.learned, *self.carried, "_resets")
-        return {name: clone(getattr(self, name)) for name in names}
+        return {name: arrays.clone(getattr(self, name)) for name in names}
 
     def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
         """Wrap evaluation environments in the same way, unless it is `of_rewards`."""

@@ -16,7 +16,7 @@ from yieldrl.envs.libero import (
     benchmark,
     suites,
 )
-from yieldrl.envs.libero.observations import axis_angle, object_poses, picture
+from yieldrl.envs.libero.wrapper import axis_angle, object_poses, picture
 
 ENV_ID = "yieldrl/LIBERO-v1"
 
