@@ -205,8 +205,8 @@ class BatchWrapper(VectorWrapper):
         got, expected = arrays.layout(wrapper), arrays.layout(self._tensors())
         if got != expected:
             raise ValueError(
-                f"saved was {got}, {type(self).__name__} has {expected}: wrap as many of"
-                " the same environments in the same order"
+                f"saved was {got}, {type(self).__name__} has {expected}: wrap as many"
+                " of the same environments in the same order"
             )
         for name in self.learned:  # in place: evaluation environments share them
             arrays.tree_map(Tensor.copy_, getattr(self, name), wrapper[name])
