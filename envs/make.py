@@ -3,8 +3,6 @@
 import copy
 import dataclasses
 import inspect
-import os
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
@@ -23,6 +21,7 @@ from gymnasium.vector import (
 from yieldrl.core import Config, derive_seed, ranks, spaces
 from yieldrl.envs import atari
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.vector_env import draw_without_screen
 from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.names import (
     Wrap,
@@ -74,7 +73,7 @@ def make(
     if render_mode is not None:
         kwargs["render_mode"] = render_mode
     if kwargs.get("render_mode") == "rgb_array":
-        _draw_without_screen()
+        draw_without_screen()
     source = resolve(source) if isinstance(source, str) else source
     try:
         envs = _Request(config, device, count, kwargs).build(source)
@@ -115,7 +114,7 @@ def make_eval(
     if isinstance(source, BatchWrapper):
         return source.for_evaluation(make_eval(source.env, config, **given))
     if render_mode == "rgb_array":
-        _draw_without_screen()
+        draw_without_screen()
     if isinstance(source, gym.Env | VectorEnv):
         envs = _another(source, config, count, render_mode)
         check_spaces(envs)
@@ -362,11 +361,3 @@ def _refuse_wrappers(wrappers: Sequence[Wrap], name: str) -> None:
             " in one object: set wrappers=(), and pass envs= with a wrapper of"
             " yieldrl.envs.wrappers around it, or a mask of its own, if it needs one"
         )
-
-
-def _draw_without_screen() -> None:
-    """Let pygame draw pictures without looking for a screen where there is none: the
-    search prints `error: XDG_RUNTIME_DIR is invalid or not set`."""
-    has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
-    if sys.platform == "linux" and not has_screen:
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")

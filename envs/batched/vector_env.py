@@ -1,6 +1,8 @@
 """The base class of batched worlds: N environments as one set of tensors."""
 
 import copy
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from inspect import get_annotations
@@ -492,6 +494,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
             raise ValueError('to render, construct with render_mode="rgb_array"')
         if self.state is None:
             raise ResetNeeded("nothing to render yet: call reset() first")
+        draw_without_screen()
         state = tree_map(lambda x: x.detach().cpu().numpy(), self.state)
         chosen = range(self.num_envs) if indices is None else indices
         columns = [tree_map(lambda x, i=i: x[..., i], state) for i in chosen]
@@ -529,3 +532,11 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         if self._takes_noise and self.state is not None:
             saved = copies["noise"]
             self._noise.pending = self.draw_noise() if saved is None else saved
+
+
+def draw_without_screen() -> None:
+    """Let pygame draw pictures without looking for a screen where there is none: the
+    search prints `error: XDG_RUNTIME_DIR is invalid or not set`."""
+    has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if sys.platform == "linux" and not has_screen:
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
