@@ -129,6 +129,24 @@ def spread(found: Sequence[float], of: str = ".3f") -> str:
     return f"{statistics.mean(found):{of}} ({low} to {high})"
 
 
+def trained(trainer: Any, digits: int = 2) -> list[list[float]]:
+    """Train to the end: steps and return of every evaluation."""
+    return [
+        [log["sample_step"], round(float(log["logs"]["episode_return"]), digits)]
+        for log in trainer()
+        if log["log_type"] == "evaluate"
+    ]
+
+
+def looked(trainer: Any, every: int, look: Callable[[], Sequence[float]]) -> list[Any]:
+    """Train to the end, and look every so many environment steps: steps and numbers."""
+    found: list[Any] = []
+    for log in trainer():
+        if log["sample_step"] >= every * (len(found) + 1):
+            found.append([log["sample_step"], *look()])
+    return found
+
+
 def numbers(runs: Runs) -> Table:
     """A row for each of the runs' numbers: mean, least and greatest."""
     names = runs[0]["numbers"]

@@ -60,12 +60,9 @@ def measure(seed: int, name: str, side: str, **fields: Any) -> dict[str, Any]:
     """One run: its evaluations, and the seconds of a processor."""
     module = importlib.import_module(f"yieldrl.algorithms.{side.partition(',')[0]}")
     given = {**COMMON, "eval_every": 250, **SIDES[name][side], **fields}
-    curve, busy = [], time.process_time()
+    busy = time.process_time()
     with module.Trainer(module.Config(**given, seed=seed)) as trainer:
-        for log in trainer():
-            if log["log_type"] == "evaluate":
-                found = round(float(log["logs"]["episode_return"]), 2)
-                curve.append([log["sample_step"], found])
+        curve = figure.trained(trainer)
     seconds = round(time.process_time() - busy, 1)
     return {"side": side, "seed": seed, "curve": curve, "cpu_seconds": seconds}
 

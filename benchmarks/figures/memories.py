@@ -113,8 +113,6 @@ def truth(world: Corridor) -> torch.Tensor:
 
 
 table = figure.numbers
-
-
 draw = partial(series, xlabel="updates", ylabel="squared error of the values")
 
 

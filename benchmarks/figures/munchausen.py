@@ -47,18 +47,11 @@ def measure(seed: int, **fields: Any) -> dict[str, Any]:
     run: dict[str, Any] = {"seed": seed, "curves": {}, "scores": {}}
     for side, module in {"dqn": dqn, "munchausen": solution}.items():
         config = module.Config(**SETTINGS | fields, seed=seed)
-        points: list[list[float]] = []
         with module.Trainer(config) as trainer:
-            for log in trainer():
-                if log["log_type"] == "evaluate":
-                    points.append([log["sample_step"], returned(log)])
-            run["scores"][side] = returned(trainer.evaluate(EPISODES))
-        run["curves"][side] = points
+            run["curves"][side] = figure.trained(trainer)
+            score = trainer.evaluate(EPISODES)["logs"]["episode_return"]
+        run["scores"][side] = round(float(score), 2)
     return run
-
-
-def returned(log: Any) -> float:
-    return round(float(log["logs"]["episode_return"]), 2)
 
 
 def scores(runs: figure.Runs, side: str) -> np.ndarray:

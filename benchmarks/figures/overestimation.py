@@ -63,11 +63,8 @@ def measure(seed: int, **settings: Any) -> dict[str, Any]:
     for name in ("dqn", "double_dqn"):
         module = importlib.import_module(f"yieldrl.algorithms.{name}")
         config = module.Config(**SETTINGS | settings, seed=seed)
-        points: list[list[float]] = []
         with module.Trainer(config, envs=Chance) as trainer:
-            for log in trainer():
-                if log["sample_step"] >= LOOK_EVERY * (len(points) + 1):
-                    points.append([log["sample_step"], value(trainer)])
+            points = figure.looked(trainer, LOOK_EVERY, lambda: [value(trainer)])
         late = [y for _, y in points[len(points) // 2 :]]
         lines[name] = points
         numbers[f"bias of {name}"] = float(np.mean(late))
@@ -83,8 +80,6 @@ def value(trainer: Any) -> float:
 
 
 table = figure.numbers
-
-
 draw = partial(series, ylabel="value of the greedy action")
 
 

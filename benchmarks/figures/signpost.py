@@ -103,8 +103,6 @@ def north(model: Any, memories: Tensor) -> Tensor:
 
 
 table = figure.numbers
-
-
 draw = partial(
     series, xlabel="steps since the signpost", ylabel="probability of turning north"
 )
