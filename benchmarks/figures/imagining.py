@@ -16,14 +16,9 @@ from yieldrl.benchmarks.style import curves
 COMMON: dict[str, Any] = {"device": "cpu", "threads": 1}
 BUSY = {"total_steps": 1_500, "learning_starts": 500, "gradient_steps": 10}
 STEPS = 20_000
-BREAKOUT: dict[str, Any] = {
-    "env_id": "yieldrl/MinAtar-Breakout-v1",
-    "env_kwargs": {"max_episode_steps": 2_000},
-    "num_envs": 8,
-    "total_steps": STEPS,
-    "eval_every": 2_000,
-    "eval_episodes": 32,
-}
+BREAKOUT: dict[str, Any] = {"env_id": "yieldrl/MinAtar-Breakout-v1", "num_envs": 8}
+BREAKOUT |= {"env_kwargs": {"max_episode_steps": 2_000}, "total_steps": STEPS}
+BREAKOUT |= {"eval_every": 2_000, "eval_episodes": 32}
 # figure -> side -> fields; the algorithm is the name's first word
 SIDES: dict[str, dict[str, dict[str, Any]]] = {
     "imagination-pendulum": {

@@ -23,22 +23,11 @@ SAYS = {
     ),
 }
 
-SETTINGS: dict[str, Any] = {
-    "env_id": "CartPole-v1",
-    "total_steps": 10_000,
-    "eval_every": 1_000,
-    "eval_episodes": 10,
-    "device": "cpu",
-    "threads": 1,
-}
-"""Of both sides; all else has its default, in Munchausen DQN the paper's."""
-
-EPISODES = 20
-"""Deterministic ones after the last step, whose mean return is the score of a run."""
-
-SEEDS = 20
-"""Runs of each side, no fewer and no more."""
-
+# of both sides; all else has its default, in Munchausen DQN the paper's
+SETTINGS: dict[str, Any] = {"env_id": "CartPole-v1", "total_steps": 10_000}
+SETTINGS |= {"eval_every": 1_000, "eval_episodes": 10, "device": "cpu", "threads": 1}
+EPISODES = 20  # after the last step, whose mean return is the score of a run
+SEEDS = 20  # runs of each side, no fewer and no more
 SIDES = {"dqn": "DQN", "munchausen": "Munchausen DQN"}
 
 

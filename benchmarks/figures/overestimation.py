@@ -22,16 +22,9 @@ SAYS = {
         "In a game of chance DQN believes in its luck, Double DQN less so."
     ),
 }
-SETTINGS: dict[str, Any] = {
-    "total_steps": 24_000,
-    "batch_size": 32,
-    "learning_rate": 1e-3,
-    "anneal_learning_rate": False,
-    "target_every": 200,
-    "tau": 1.0,
-    "eval_every": 0,
-    "device": "cpu",
-}
+SETTINGS: dict[str, Any] = {"total_steps": 24_000, "batch_size": 32}
+SETTINGS |= {"learning_rate": 1e-3, "anneal_learning_rate": False, "target_every": 200}
+SETTINGS |= {"tau": 1.0, "eval_every": 0, "device": "cpu"}
 LOOK_EVERY = 1_000  # environment steps
 
 

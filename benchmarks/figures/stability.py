@@ -31,16 +31,9 @@ WITHOUT: dict[str, dict[str, Any]] = {
     "no replay": NO_REPLAY,
     "neither": NO_TARGET | NO_REPLAY,
 }
-COMMON: dict[str, Any] = {
-    "batch_size": 64,
-    "hidden_sizes": (64, 64),
-    "train_every": 1,
-    "learning_starts": 500,
-    "tau": 0.01,
-    "anneal_learning_rate": False,
-    "eval_every": 0,
-    "device": "cpu",
-}
+COMMON: dict[str, Any] = {"batch_size": 64, "hidden_sizes": (64, 64), "train_every": 1}
+COMMON |= {"learning_starts": 500, "tau": 0.01, "anneal_learning_rate": False}
+COMMON |= {"eval_every": 0, "device": "cpu"}
 LOOK_EVERY = 200  # environment steps
 # the states that are valued: upright, and about to fall to either side
 POLES = torch.tensor(

@@ -16,18 +16,10 @@ SAYS = {
         "Where the time of PPO goes in worlds of tensors, eager and compiled."
     ),
 }
-FIELDS: dict[str, Any] = {
-    "env_id": "yieldrl/CartPole-v1",
-    "num_envs": 1024,
-    "num_steps": 32,
-    "num_epochs": 4,
-    "num_minibatches": 4,
-    "anneal_learning_rate": False,
-    "total_steps": 1_000_000_000,
-    "eval_every": 0,
-    "device": "cpu",
-    "threads": 1,
-}
+FIELDS: dict[str, Any] = {"env_id": "yieldrl/CartPole-v1", "num_envs": 1024}
+FIELDS |= {"num_steps": 32, "num_epochs": 4, "num_minibatches": 4}
+FIELDS |= {"anneal_learning_rate": False, "total_steps": 1_000_000_000}
+FIELDS |= {"eval_every": 0, "device": "cpu", "threads": 1}
 SIDES = {"eager": "eager", "compiled": "compiled"}
 PARTS = ("acting", "worlds", "storing", "looking", "cutting", "steps", "rest")
 
