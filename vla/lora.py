@@ -158,6 +158,7 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
     for name in (CONFIG, ADAPTERS, HEADS):
         existing(folder / name, "save_adapters writes it")
     saved = peft.LoraConfig.from_pretrained(str(folder))
+    weights = peft.load_peft_weights(str(folder), "cpu")
     with require("safetensors").safe_open(folder / HEADS, framework="pt") as file:
         base = file.metadata()["base"]
         heads = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -181,7 +182,7 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
             f"{folder}: adapters of {_described(saved)}, and the model's are of"
             f" {_described(present)}: load them onto a model without adapters"
         )
-    peft.set_peft_model_state_dict(root, peft.load_peft_weights(str(folder), "cpu"))
+    peft.set_peft_model_state_dict(root, weights)
     with torch.no_grad():
         for name, tensor in _heads(model).items():
             tensor.copy_(heads[name])
@@ -192,9 +193,10 @@ def _heads(model: nn.Module) -> dict[str, Tensor]:
     """The tensors that no checkpoint of the backbone holds, by name, on its device."""
     root = backbone_of(model)
     pretrained = {id(tensor) for tensor in root.state_dict(keep_vars=True).values()}
+    pretrained -= _new(root)
     heads: dict[int, tuple[str, Tensor]] = {}  # each by one name
     for name, tensor in model.state_dict(keep_vars=True).items():
-        if id(tensor) not in pretrained - _new(root):
+        if id(tensor) not in pretrained:
             heads.setdefault(id(tensor), (name, tensor))
     return dict(heads.values())
 

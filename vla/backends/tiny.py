@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import gymnasium
 import torch
-from gymnasium.spaces import Box, Dict
+from gymnasium.spaces import Dict
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import nn
 
+from yieldrl.core import spaces
 from yieldrl.core.checked import Checked
 from yieldrl.core.fields import MAX_WIDTH
 from yieldrl.vla.actions import action_layout
@@ -20,7 +21,8 @@ from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import require
 from yieldrl.vla.tokenizer import WORDS, tiny_tokenizer
 
-MOST_PATCHES = 5  # along a side, for the default patch size
+MOST_PATCHES = 5  # along a side
+CAMERAS = ("rgb", "depth")
 Size = Annotated[int, Field(ge=1, le=MAX_WIDTH)]
 
 
@@ -31,21 +33,15 @@ class TinyConfig(Checked):
     width: Size = 64  # of the language model
     layers: Size = 2
     heads: Size = 4
-    hidden: Size | None = None  # inside its MLPs; by default four times the width
-    vision_width: Size = 32  # of each of the two encoders
-    vision_layers: Size = 1
-    vision_heads: Size = 2
-    image_size: Size | None = None  # by default that of the observations
-    patch_size: Size | None = None  # by default at most 5 patches along a side
+    vision_width: Size = 32  # of two encoders, which have one block with two heads
     patch_contrast: Annotated[float, Field(gt=0, le=100)] | None = None
     words: tuple[str, ...] | list[str] = WORDS  # each is one token
 
     def __post_init__(self) -> None:
         if self.width % self.heads:
             raise self.error("heads", f"choose one that divides {self.width}")
-        if self.vision_width % self.vision_heads:
-            remedy = f"choose one that divides {self.vision_width}"
-            raise self.error("vision_heads", remedy)
+        if self.vision_width % 2:
+            raise self.error("vision_width", "choose an even one")
 
 
 def tiny_backbone(
@@ -60,13 +56,13 @@ def tiny_backbone(
     tokenizer = tiny_tokenizer(sizes.words)
     counts = action_layout(acted, config.chunk_length).counts
     vocab_size = tokenizer.vocab_size + max(counts or (config.action_bins,))
-    side, patch = _image_sizes(sizes, observed)
+    side, patch = _image_sizes(observed)
     siglip = VisionConfig(
         image_size=side,
         patch_size=patch,
         width=sizes.vision_width,
-        depth=sizes.vision_layers,
-        heads=sizes.vision_heads,
+        depth=1,
+        heads=2,
         hidden=2 * sizes.vision_width,
     )
     more = {"class_token": True, "layer_scale": True, **IMAGENET}
@@ -106,7 +102,7 @@ def _language_model(sizes: TinyConfig, vocab_size: int) -> Any:
     config = transformers.LlamaConfig(
         vocab_size=vocab_size,
         hidden_size=sizes.width,
-        intermediate_size=sizes.hidden or 4 * sizes.width,
+        intermediate_size=4 * sizes.width,
         num_hidden_layers=sizes.layers,
         num_attention_heads=sizes.heads,
         num_key_value_heads=sizes.heads,
@@ -120,19 +116,14 @@ def _language_model(sizes: TinyConfig, vocab_size: int) -> Any:
     return model
 
 
-def _image_sizes(sizes: TinyConfig, observed: Dict) -> tuple[int, int]:
-    """Side of the images and of their patches, in pixels."""
-    shown = [observed.spaces.get(kind) for kind in ("rgb", "depth")]
-    leaves = [
-        x for one in shown for x in (one.values() if isinstance(one, Dict) else [one])
-    ]
-    sides = [max(leaf.shape[:2]) for leaf in leaves if isinstance(leaf, Box)]
-    side = sizes.image_size or max(sides, default=1)
-    patch = sizes.patch_size
-    if patch is None:
-        fitting = (p for p in range(1, side + 1) if side % p == 0)
-        patch = next(p for p in fitting if side // p <= MOST_PATCHES)
-        if side // patch < MOST_PATCHES // 2:  # such as a prime: enlarge the images
-            patch = -(-side // MOST_PATCHES)
-            return MOST_PATCHES * patch, patch
-    return -(-side // patch) * patch, patch
+def _image_sizes(observed: Dict) -> tuple[int, int]:
+    """Side of the images and of their patches, in pixels: a few patches along a side,
+    for which images are enlarged where none fit, as for a prime."""
+    leaves = [leaf for path, leaf in spaces.leaves(observed) if path[0] in CAMERAS]
+    side = max((max(spaces.shape_of(leaf)[:2]) for leaf in leaves), default=1)
+    fitting = (p for p in range(1, side + 1) if side % p == 0)
+    patch = next(p for p in fitting if side // p <= MOST_PATCHES)
+    if side // patch < MOST_PATCHES // 2:
+        patch = -(-side // MOST_PATCHES)
+        return MOST_PATCHES * patch, patch
+    return side, patch
