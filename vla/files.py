@@ -145,14 +145,16 @@ def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -
 
 
 def unwrapped(state: Mapping[str, Tensor], known: Iterable[str]) -> dict[str, Tensor]:
-    """The tensors, named as before wrappers put something before their names.
+    """The tensors, named as before wrappers put something into their names.
 
-    `_orig_mod.` is of `torch.compile`; `module.`, before all names, of
-    `DistributedDataParallel`; and `model.` of a policy or of Lightning.
+    `_orig_mod.` is of `torch.compile`; `module.` of `DistributedDataParallel`; and
+    `model.`, before all names, of a policy or of Lightning.
     """
+    known = set(known)
     names = [name.replace("_orig_mod.", "") for name in state]
-    while names and set(known).isdisjoint(names):
+    while names and known.isdisjoint(names):
         if not all(name.startswith(("module.", "model.")) for name in names):
             break
         names = [name.partition(".")[2] for name in names]
+    names = [x if x in known else x.replace(".module.", ".") for x in names]
     return dict(zip(names, state.values(), strict=True))

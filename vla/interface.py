@@ -37,10 +37,10 @@ class VLAModelInterface(Protocol):
     | `proprio` | proprioception: joints, gripper ... | `[B, P]` float32 |
     | `language` | the instruction in UTF-8, zeros after it | `[B, S]` uint8 |
 
-    Images of other numbers than bytes come as float32 up to 1. `language` is always
-    there, and `yieldrl.core.text.decode` makes strings of it. Actions are in the
-    environment's units; choices are whole numbers from zero. They are `[B, D]` where
-    one is decided at a time, and chunks `[B, L, D]` where several are.
+    Colours of floats come as float32 up to 1. `language` is always there, and
+    `yieldrl.core.text.decode` makes strings of it. Actions are in the environment's
+    units; choices are whole numbers from zero. They are `[B, D]` where one is decided
+    at a time, and chunks `[B, L, D]` where several are.
 
     For adapters (`lora_rank`) a model says what of it is pretrained: all in its
     attribute `backbone`; or all but what `untrained` names, a tuple of names of modules

@@ -90,12 +90,16 @@ def _inject(model: nn.Module, lora: Any) -> None:
 
 def _unfit_layers(model: nn.Module) -> list[str]:
     """Full names of the backbone's layers that get no adapters: in the vision encoder,
-    in `untrained`, and those that share a weight, as an adapter would change both."""
+    in `untrained`, with a weight that another has too, as one adapter would change
+    both, and those of which attention reads the weight without a call."""
     root = backbone_of(model)
     others = {id(parameter) for parameter in vision_parameters(model)} | _new(root)
     layers = dict(root.named_modules())
     weights = (id(p) for x in layers.values() for p in x.parameters(recurse=False))
     unfit = others | {weight for weight, n in Counter(weights).items() if n > 1}
+    for layer in layers.values():
+        if isinstance(layer, nn.MultiheadAttention):
+            unfit.add(id(layer.out_proj.weight))
     return [
         name
         for name, layer in layers.items()

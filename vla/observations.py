@@ -26,8 +26,8 @@ class Source(NamedTuple):
         kind: `rgb`, `depth`, `proprio` or `language`.
         path: Its path in the environment's observations.
         space: Of one such observation.
-        divisor: Of an image that comes neither in bytes nor in floats up to 1: it
-            becomes the latter. None for those, and for distances.
+        divisor: Of an image that comes neither in bytes nor in floats up to 1: colours
+            of whole numbers become the former, others the latter. None for those.
     """
 
     kind: str
@@ -65,6 +65,8 @@ class Source(NamedTuple):
             return leaf.reshape(len(leaf), -1).float()
         if self.divisor is not None:
             leaf = leaf.float() / self.divisor.to(leaf.device)
+            if self.kind == "rgb" and self.space.dtype.kind != "f":
+                leaf = (255 * leaf).round().clamp(0, 255).to(torch.uint8)
         is_image = self.kind in ("rgb", "depth")
         if is_image and not spaces.channels_last(self.space.shape):
             return leaf.permute(0, 2, 3, 1)

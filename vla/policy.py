@@ -160,7 +160,7 @@ class VLAPolicy(Policy):
 
     def concerns(self) -> list[str]:
         """A warning of a `forward` that takes no `deterministic`."""
-        if self._in_one_pass or "deterministic" in self._options:
+        if self._in_one_pass or self._takes("deterministic"):
             return []
         return [
             f"{type(self.model).__qualname__}.forward takes no `deterministic`, so"
@@ -196,10 +196,10 @@ class VLAPolicy(Policy):
         methods = (getattr(self.model, name, None) for name in ("act", "evaluate"))
         return all(map(callable, methods))
 
-    @property
-    def _options(self) -> Mapping[str, Any]:
-        """The parameters that the model's `forward` takes, by name."""
-        return inspect.signature(self.model.forward).parameters
+    def _takes(self, option: str) -> bool:
+        """Whether the model's `forward` takes an argument of this name."""
+        known = inspect.signature(self.model.forward).parameters
+        return option in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
 
     def _act(
         self,
@@ -212,7 +212,7 @@ class VLAPolicy(Policy):
         if self._in_one_pass:
             output = self._in_shape(self.model.act(observations, **options))
         else:
-            options = {name: x for name, x in options.items() if name in self._options}
+            options = {name: x for name, x in options.items() if self._takes(name)}
             draws = None if "generator" in options else generator  # else globally
             with nullcontext() if draws is None else drawing_from(draws):
                 # Through a reparameterised action its log_prob's gradient cancels.

@@ -154,7 +154,7 @@ def test_checkpoints_as_training_scripts_write_them(here, key, prefix):
 
 
 def test_names_inside_of_others_and_configs_under_the_key_of_a_model(here):
-    inside = {k.replace(".", "._orig_mod."): v for k, v in LAYER.items()}
+    inside = {k.replace(".", ".module."): v for k, v in LAYER.items()}
     for state in (
         {"model": {"name": "a"}, "state_dict": LAYER},
         {"model": inside},

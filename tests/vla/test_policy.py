@@ -140,8 +140,16 @@ class TestOneOfYourOwn:
                 noise = torch.empty_like(means).normal_(generator=generator)
                 return means if deterministic else means + 0.5 * noise
 
-        policy, obs = VLAPolicy(RENAMED, NUMBERS, Both()), observe(2)
-        assert torch.equal(policy(obs, True)[0], policy(obs, True)[0])
+        class Passing(Both):
+            def forward(self, observations, **options):
+                return super().forward(observations, **options)
+
+        obs = observe(2)
+        for model in (Both(), Passing()):
+            policy = VLAPolicy(RENAMED, NUMBERS, model)
+            assert not policy.concerns()
+            assert torch.equal(policy(obs, True)[0], policy(obs, True)[0])
+        assert VLAPolicy(RENAMED, NUMBERS, Mine()).concerns()
         for kind in (Both, Mine):
             policy = VLAPolicy(RENAMED, NUMBERS, kind())
             generators = [torch.Generator().manual_seed(3) for _ in "ab"]
