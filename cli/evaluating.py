@@ -21,8 +21,7 @@ def evaluate(
     in_order: bool = False,
     suite: str | None = None,
     episodes_per_task: int = 50,
-    workers: int = 0,
-    ray: bool = False,
+    workers: int = 1,
     films: int = 1,
     out: str | None = None,
     trust: bool = False,
@@ -41,9 +40,8 @@ def evaluate(
         suite: Play several tasks: the name of a suite (`libero_spatial`), or a file of
             tasks and their `env_kwargs`. The same command continues an interrupted one.
         episodes_per_task: Episodes of each task of a suite.
-        workers: Processes that play a suite in parallel, each with its own copy of
-            policy and environment; 0 plays in this process.
-        ray: Use actors on Ray as the workers of a suite.
+        workers: Episodes of a suite to play side by side, each environment in a process
+            of its own if there are several.
         films: Failed episodes of each task of a suite to record as videos.
         out: File of a suite's episodes, by default `evaluations/SUITE.json` in the
             folder of the run; films lie beside it.
@@ -67,9 +65,8 @@ def evaluate(
             folder = Path(run) if Path(run).is_dir() else path.parent
             default = folder / "evaluations" / f"{Path(suite).stem}.json"
             file = default if out is None else Path(out)
-            places = {"workers": workers, "ray": ray}
             about = suite, path.name, seed, episodes_per_task
-            evaluation = _suite_evaluation(trainer, *about, file, **places)
+            evaluation = _suite_evaluation(trainer, *about, file, workers)
     with trainer:
         print(f"checkpoint: {chosen}")
         if evaluation is not None:
@@ -125,7 +122,7 @@ def _suite_evaluation(
     seed: int,
     episodes: int,
     file: Path,
-    **places: Any,
+    workers: int,
 ) -> Any:
     """The evaluation of a suite, with the episodes that are in the file already."""
     from yieldrl.experiments.suites import SuiteEvaluation, SuiteResults, find_suite
@@ -142,24 +139,22 @@ def _suite_evaluation(
         "tasks": {name: {**config.env_kwargs, **own} for name, own in tasks.items()},
     }
     results = SuiteResults(file, about)
-    return SuiteEvaluation(trainer, tasks, results, episodes, seed=seed, **places)
+    parts = trainer, tasks, results, episodes
+    return SuiteEvaluation(*parts, seed=seed, workers=workers)
 
 
 def _play_suite(evaluation: Any, films: int) -> None:
     """Play the episodes that are not in the file yet, and print the results."""
     results = evaluation.results
     print(f"episodes: {results.path}, {evaluation.planned} to play", flush=True)
-    try:
-        for number, one in enumerate(evaluation, 1):
-            words = {None: f"return {one.episode_return:g}", True: "success"}
-            print(
-                f"{number}/{evaluation.planned} {one.task} {one.number}:"
-                f" {words.get(one.success, 'failure')}, {one.length} decisions,"
-                f" {one.seconds:.1f} s",
-                flush=True,
-            )
-        for film in evaluation.films(results.path.with_suffix(""), films):
-            print(f"film of a failure: {film}", flush=True)
-        print(results.report())
-    finally:
-        evaluation.close()
+    for number, one in enumerate(evaluation, 1):
+        words = {None: f"return {one.episode_return:g}", True: "success"}
+        print(
+            f"{number}/{evaluation.planned} {one.task} {one.number}:"
+            f" {words.get(one.success, 'failure')}, {one.length} decisions,"
+            f" {one.seconds:.1f} s",
+            flush=True,
+        )
+    for film in evaluation.films(results.path.with_suffix(""), films):
+        print(f"film of a failure: {film}", flush=True)
+    print(results.report())

@@ -56,10 +56,8 @@ def successes(trainer: Any) -> dict[str, Any]:
     trainer.config = own.to_play()
     with tempfile.TemporaryDirectory() as folder:
         results = SuiteResults(f"{folder}/results.json", {"tasks": task})
-        evaluation = SuiteEvaluation(trainer, task, results, EPISODES)
-        for _ in evaluation:
+        for _ in SuiteEvaluation(trainer, task, results, EPISODES):
             pass
-        evaluation.close()
         trainer.config, result = own, results.evaluation()
     assert result is not None
     assert result.successes is not None
