@@ -75,10 +75,7 @@ def of_two_losses(name):
     other, its = made(Two, name, bias=bias(name))
     its.load_state_dict(copy.deepcopy(found["state"]))
     found["loaded"] = copy.deepcopy(its.state_dict())
-    resumed = Two(bias=bias(name))
-    resumed.load_state_dict(copy.deepcopy(found["state"]))
-    make_engine(Wants(name), resumed)
-    for key, one in {"on": algorithm, "other": other, "resumed": resumed}.items():
+    for key, one in {"on": algorithm, "other": other}.items():
         found[key] = curve(one, own)
     found["freezing"] = freezing(algorithm)
     return found

@@ -9,7 +9,7 @@ from typing import Any
 from torch import distributed
 
 from yieldrl.core import Config
-from yieldrl.distributed.engines.base import Engine, EngineStep
+from yieldrl.distributed.engines.base import Engine
 from yieldrl.distributed.engines.ddp import DDPEngine
 from yieldrl.distributed.engines.deepspeed import DeepSpeedEngine
 from yieldrl.distributed.engines.fsdp2 import FSDP2Engine
@@ -18,7 +18,6 @@ __all__ = [
     "DDPEngine",
     "DeepSpeedEngine",
     "Engine",
-    "EngineStep",
     "FSDP2Engine",
     "make_engine",
 ]

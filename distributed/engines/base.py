@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
-from yieldrl.core import AccumulatedStep, Config, Loss, ranks
+from yieldrl.core import Config, Loss, averaged, ranks
 from yieldrl.core.accumulation import in_parts
 from yieldrl.core.gradient_step import trained_parameters
 
@@ -42,10 +42,55 @@ class Engine(ABC):
         optimizer: Optimizer,
         max_grad_norm: float | None,
         micro_batches: int | None = None,
-    ) -> "EngineStep":
-        """A `GradientStep` of a loss; see `Runtime.gradient_step`."""
-        parts = 1 if micro_batches is None else micro_batches
-        return EngineStep(self, loss, optimizer, max_grad_norm, micro_batches=parts)
+    ) -> Callable[[Any], dict[str, Any]]:
+        """A function that takes a step on a batch `[B]`: see `step_on`."""
+        options = optimizer, max_grad_norm, micro_batches or 1
+        return lambda data: self.step_on(data, loss, *options)
+
+    def step_on(
+        self,
+        data: Any,
+        loss: Loss,
+        optimizer: Optimizer,
+        max_grad_norm: float | None,
+        micro_batches: int,
+    ) -> dict[str, Any]:
+        """Take a step on this process's batch `[B]`; the metrics of all processes.
+
+        Of a loss that is a mean over a batch, gradient and metrics are means over those
+        of the processes, weighted by their samples.
+
+        Args:
+            data: The batch.
+            loss: From the batch to the loss and what to log.
+            optimizer: Trained are its parameters that require gradients now.
+            max_grad_norm: As of `Algorithm.minimize`.
+            micro_batches: Number of parts that go through the loss one by one.
+
+        Raises:
+            RuntimeError: If no parameter of the optimizer requires a gradient.
+        """
+        rows = len(data) if micro_batches > 1 else 1
+        sizes = ranks().all_gather(torch.tensor([data.numel(), rows]))
+        samples, most = sizes.unbind(1)
+        share = data.numel() / int(samples.sum())
+
+        def backward(part: Any, weight: float, last: bool) -> dict[str, Any]:
+            scale = weight * share * len(samples)
+            return self.backward(optimizer, partial(loss, part), scale, last)
+
+        trained = self.trained(optimizer)
+        try:
+            # As many parts everywhere: their exchanges must meet.
+            logs = in_parts(data, min(micro_batches, int(most.min())), backward)
+            none = torch.zeros(0, device=trained[0].device)
+            _, logs = averaged([none], logs, data.numel())
+            norm = self.step(optimizer, max_grad_norm)
+        finally:
+            for parameter in trained:
+                parameter.grad = None
+        its = {} if max_grad_norm is None else {"grad_norm": norm}
+        return {**logs, **its, "learning_rate": optimizer.param_groups[0]["lr"]}
 
     def gathered(self) -> AbstractContextManager[Any]:
         """Context in which the whole model can be read and called; not written to."""
@@ -61,8 +106,7 @@ class Engine(ABC):
 
     def trained(self, optimizer: Optimizer) -> list[nn.Parameter]:
         """The parameters of an optimizer that require gradients now."""
-        groups = optimizer.param_groups
-        return [p for group in groups for p in group["params"] if p.requires_grad]
+        return trained_parameters(optimizer)
 
     @abstractmethod
     def backward(
@@ -80,67 +124,11 @@ class Engine(ABC):
     def step(
         self, optimizer: Optimizer, max_grad_norm: float | None
     ) -> Tensor | float | None:
-        """Clip as `GradientStep` does, and update parameters; the norm before."""
+        """Clip as `Algorithm.minimize` does, update parameters; the norm before."""
         gradients = [p.grad for p in self.trained(optimizer) if p.grad is not None]
         norm = None if max_grad_norm is None else clip(gradients, max_grad_norm)
         optimizer.step()
         return norm
-
-
-class EngineStep(AccumulatedStep):
-    """A gradient step of all processes' batches together, by an engine.
-
-    Of a loss that is a mean over a batch, gradient and metrics are means over those of
-    the processes, weighted by their samples. `loss`, `optimizer`, `max_grad_norm`,
-    `micro_batches`: see `AccumulatedStep`.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        loss: Loss,
-        optimizer: Optimizer,
-        max_grad_norm: float | None = None,
-        *,
-        micro_batches: int = 1,
-    ) -> None:
-        super().__init__(loss, optimizer, max_grad_norm, micro_batches=micro_batches)
-        self.engine = engine
-
-    def __call__(self, data: Any) -> dict[str, Any]:
-        """Take one step on this process's batch `[B]`; the metrics of all processes.
-
-        Raises:
-            RuntimeError: If no parameter of the optimizer requires a gradient.
-        """
-        trained = self.engine.trained(self.optimizer)
-        trained = trained or trained_parameters(self.optimizer)
-        try:
-            logs = self.gradients(data, trained)
-            norm = self.engine.step(self.optimizer, self.max_grad_norm)
-        finally:
-            for parameter in trained:
-                parameter.grad = None
-        if self.max_grad_norm is not None:
-            logs["grad_norm"] = norm
-        logs["learning_rate"] = self.optimizer.param_groups[0]["lr"]
-        return logs
-
-    def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
-        """Give the engine the gradients of each part; the means of the metrics."""
-        rows = len(data) if self.micro_batches > 1 else 1
-        sizes = ranks().all_gather(torch.tensor([data.numel(), rows]))
-        samples, most = sizes.unbind(1)
-        share = data.numel() / int(samples.sum())
-
-        def backward(part: Any, weight: float, last: bool) -> dict[str, Any]:
-            scale = weight * share * len(samples)
-            compute = partial(self.loss, part)
-            return self.engine.backward(self.optimizer, compute, scale, last)
-
-        # As many parts everywhere: their exchanges must meet.
-        logs = in_parts(data, min(self.micro_batches, int(most.min())), backward)
-        return _means(logs, share, trained[0].device)
 
 
 class LossModule(nn.Module):
@@ -177,16 +165,3 @@ def clip(gradients: Sequence[Tensor], max_grad_norm: float) -> Tensor:
         for gradient in (*shares, *rest):
             gradient.mul_(factor)
     return norm
-
-
-def _means(
-    logs: Mapping[str, Any], share: float, device: torch.device
-) -> dict[str, Any]:
-    """Metrics, 0-dim tensors or numbers, as sums of the shares of all processes."""
-    if not logs:
-        return {}
-    values = [torch.as_tensor(x, device=device).detach() for x in logs.values()]
-    weighted = torch.stack([x.float() for x in values]) * share
-    means = ranks().all_reduce_sum(weighted).unbind()
-    pairs = zip(means, values, strict=True)
-    return dict(zip(logs, (mean.to(x.dtype) for mean, x in pairs), strict=True))

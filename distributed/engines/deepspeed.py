@@ -5,7 +5,7 @@ import importlib
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -36,29 +36,26 @@ class DeepSpeedEngine(Engine):
     def __init__(self, config: Config, algorithm: Any) -> None:
         super().__init__(config, algorithm)
         self.package = import_deepspeed(algorithm.device.type)
-        self.stage: int = config.zero_stage
-        self.parts: dict[str, ZeroOptimizer] = {}
-        for name, one in vars(algorithm).items():
-            if isinstance(one, Optimizer):
-                self.parts[name] = ZeroOptimizer(self.package, one, self.stage)
+        self.parts = {
+            name: ZeroOptimizer(self.package, each, config.zero_stage)
+            for name, each in vars(algorithm).items()
+            if isinstance(each, Optimizer)
+        }
         self.parameters = [p for part in self.parts.values() for p in part.parameters]
 
     def trained(self, optimizer: Optimizer) -> list[nn.Parameter]:
-        """The parameters of an optimizer that require gradients.
-
-        Raises:
-            RuntimeError: If they are not those at the start.
-        """
-        return self.part(optimizer).trained()
+        """The parameters of an optimizer that require gradients."""
+        return self.part(optimizer).parameters
 
     def part(self, optimizer: Optimizer) -> "ZeroOptimizer":
         """The `ZeroOptimizer` of an optimizer.
 
         Raises:
-            RuntimeError: If the optimizer is unknown.
+            RuntimeError: If it is unknown, or trains others than at the start.
         """
         for part in self.parts.values():
             if part.optimizer is optimizer:
+                part.check_trained()
                 return part
         raise RuntimeError(
             f"engine = 'deepspeed' does not know this {type(optimizer).__name__}: make"
@@ -69,11 +66,9 @@ class DeepSpeedEngine(Engine):
         self, optimizer: Optimizer, compute: Compute, scale: float, last: bool
     ) -> dict[str, Any]:
         part = self.part(optimizer)
-        trained = {id(p) for p in part.parameters}
-        others = [
-            p for p in self.parameters if id(p) not in trained and p.requires_grad
-        ]
-        with self._read(others), frozen(others):
+        own = {id(p) for p in part.parameters}
+        others = [p for p in self.parameters if id(p) not in own and p.requires_grad]
+        with self._whole(others), frozen(others):
             part.engine.set_gradient_accumulation_boundary(last)
             loss, logs = part.engine(compute)
             part.engine.backward(loss * scale, scale_wrt_gas=False)
@@ -94,7 +89,7 @@ class DeepSpeedEngine(Engine):
 
     def gathered(self) -> AbstractContextManager[Any]:
         """Context in which the whole model can be read and called; not written to."""
-        return self._read(self.parameters)
+        return self._whole(self.parameters)
 
     def state_dict(self) -> dict[str, Any]:
         """The algorithm's whole state in every process, as of a run in one process."""
@@ -103,26 +98,23 @@ class DeepSpeedEngine(Engine):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned, here or in a run in one process."""
-        with self._read(self.parameters, first=0), self._plain_optimizers():
+        with self._whole(self.parameters, first=0), self._plain_optimizers():
             self.algorithm.load_state_dict(state)
-            values = [p.detach().clone() for p in self.parameters]
-        remaining = iter(values)
-        for part in self.parts.values():
-            for parameter in part.parameters:
-                part.write(parameter, next(remaining))
+            for part in self.parts.values():
+                part.take_weights()
 
-    def _read(
-        self, parameters: Sequence[nn.Parameter], first: int | None = None
+    def _whole(
+        self, parameters: Iterable[Any], first: int | None = None
     ) -> AbstractContextManager[Any]:
         """Inside, parameters are whole; what the process `first` writes stays."""
-        sharded = [
+        missing = [
             p
             for p in parameters
-            if self.stage == 3 and _status(p) == "NOT_AVAILABLE"  # not gathered already
+            if hasattr(p, "ds_status") and p.ds_status.name == "NOT_AVAILABLE"
         ]
-        if not sharded:
+        if not missing:
             return nullcontext()
-        return self.package.zero.GatheredParameters(sharded, modifier_rank=first)
+        return self.package.zero.GatheredParameters(missing, modifier_rank=first)
 
     @contextmanager
     def _plain_optimizers(self) -> Iterator[None]:
@@ -132,8 +124,7 @@ class DeepSpeedEngine(Engine):
         try:
             yield
         finally:
-            for name, part in self.parts.items():
-                attributes[name] = part.optimizer
+            attributes.update({k: part.optimizer for k, part in self.parts.items()})
 
 
 class ZeroOptimizer:
@@ -154,13 +145,12 @@ class ZeroOptimizer:
     """
 
     def __init__(self, package: Any, optimizer: Optimizer, stage: int) -> None:
-        self.package, self.optimizer = package, optimizer
-        before = optimizer.state_dict()
-        self._numbers = [group["params"] for group in before["param_groups"]]
-        groups = optimizer.param_groups
-        self._all_parameters = [p for group in groups for p in group["params"]]
-        self._required = [p.requires_grad for p in self._all_parameters]
-        self.parameters = [p for p in self._all_parameters if p.requires_grad]
+        self.optimizer = optimizer
+        self._all = [p for group in optimizer.param_groups for p in group["params"]]
+        self._required = [p.requires_grad for p in self._all]
+        groups = optimizer.state_dict()["param_groups"]
+        self._groups = [group["params"] for group in groups]
+        self.parameters = [p for p in self._all if p.requires_grad]
         dtypes = {p.dtype for p in self.parameters}
         if stage and dtypes != {torch.float32}:
             raise ValueError(
@@ -177,43 +167,34 @@ class ZeroOptimizer:
                 " shape (1,), or choose zero_stage = 2"
             )
         self.stage = stage
-        module = LossModule(self.parameters)
         for scalar in scalars:  # DeepSpeed fails to broadcast them, without need
             scalar.ds_optim_param = True
-        self.engine = package.initialize(
-            model=module, optimizer=optimizer, config=_config(stage)
-        )[0]
+        module = LossModule(self.parameters)
+        options = {"optimizer": optimizer, "config": _config(stage)}
+        self.engine = package.initialize(model=module, **options)[0]
         for scalar in scalars:
             del scalar.ds_optim_param
-        if before["state"]:
-            self.load_state_dict(before)
 
-    def trained(self) -> list[nn.Parameter]:
-        """The parameters that require gradients.
-
-        Raises:
-            RuntimeError: If they are not those at the start.
-        """
-        if [p.requires_grad for p in self._all_parameters] != self._required:
+    def check_trained(self) -> None:
+        """RuntimeError if the parameters that require gradients have changed."""
+        if [p.requires_grad for p in self._all] != self._required:
             raise RuntimeError(
                 "engine = 'deepspeed': what requires gradients has changed since the"
                 " run began; freeze before it, or take engine='ddp'"
             )
-        return self.parameters
 
     def state_dict(self) -> dict[str, Any]:
         """The optimizer's state, as it would be in one process."""
         if self.stage == 0:
             return self.optimizer.state_dict()
-        pairs = zip(self.optimizer.param_groups, self._numbers, strict=True)
+        pairs = zip(self.optimizer.param_groups, self._groups, strict=True)
         groups = [{**group, "params": numbers} for group, numbers in pairs]
-        first = next(iter(self.optimizer.state.values()), {})
-        self._link()
-        state = {
-            number: {key: self._entry(p, key, x) for key, x in first.items()}
-            for number, p in enumerate(self._all_parameters)
-            if first and p.requires_grad
-        }
+        state: dict[int, dict[str, Tensor]] = {}
+        for parameters, numbers, flat in self._shares():
+            for key, x in self.optimizer.state[flat].items():
+                wholes = self._joined(x, parameters)
+                for number, whole in zip(numbers, wholes, strict=True):
+                    state.setdefault(number, {})[key] = whole
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -224,60 +205,58 @@ class ZeroOptimizer:
         pairs = zip(self.optimizer.param_groups, state["param_groups"], strict=True)
         for group, saved in pairs:
             group.update({k: v for k, v in saved.items() if k != "params"})
-        entries = state["state"]
-        self._clear(next(iter(entries.values()), {}))
-        for number, parameter in enumerate(self._all_parameters):
-            for key, value in entries.get(number, {}).items():
-                if key != "step":
-                    self.write(parameter, value, key)
+        self.optimizer.state.clear()
+        for parameters, numbers, flat in self._shares():
+            entries = [state["state"].get(number, {}) for number in numbers]
+            for key, like in next(filter(None, entries), {}).items():
+                own = like  # a number of steps, the same of all parameters
+                if like.ndim > 0:
+                    pairs = zip(entries, parameters, strict=True)
+                    wholes = [x.get(key, like.new_zeros(p.shape)) for x, p in pairs]
+                    own = self._share(wholes, flat)
+                self.optimizer.state[flat][key] = own.to(flat.device, copy=True)
 
-    def write(self, parameter: nn.Parameter, value: Tensor, *key: str) -> None:
-        """Set the optimizer's master weight, or its state's entry of a key, to a
-        whole tensor."""
-        kind = "optimizer_state" if key else "fp32_param"
-        part = "local" if self.stage == 3 else "full"
-        if self.stage == 3:  # "full" fails there unless ranks share it equally
-            value = _share(value, parameter)
-        if self.stage > 0:
-            write = getattr(self.package.utils, f"safe_set_{part}_{kind}")
-            write(parameter, value, *key)
+    @torch.no_grad()
+    def take_weights(self) -> None:
+        """Give the optimizer the weights that its parameters, all whole, have now."""
+        for parameters, _, flat in self._shares():
+            flat.copy_(self._share(parameters, flat))
 
-    def _entry(self, parameter: nn.Parameter, key: str, flat: Tensor) -> Tensor:
-        """An entry of the optimizer's state, in the shape of its parameter."""
-        if key == "step":  # one for all parameters
-            return flat.clone()
-        return self.package.utils.safe_get_full_optimizer_state(parameter, key)
-
-    def _clear(self, entry: Mapping[str, Tensor]) -> None:
-        """Reset the optimizer's state to that before its first step, but for the number
-        of steps, with the keys of an entry, if it has none yet."""
-        state = self.optimizer.state
-        for flat in self._flat_shares():
-            for name, x in (entry or state[flat]).items():
-                if name == "step":
-                    steps = x if entry else torch.zeros_like(x)
-                    state[flat][name] = steps.clone().to(flat.device)
-                else:
-                    state[flat].setdefault(name, torch.zeros_like(flat)).zero_()
-        self._link()
-
-    def _flat_shares(self) -> list[Tensor]:
-        """The flat tensors that hold this process's share of the weights."""
+    def _shares(self) -> Iterator[tuple[list[Any], list[int], Tensor]]:
+        """Parameters, their numbers, and this process's share of them, flat."""
         zero = self.engine.optimizer
+        if self.stage == 0:
+            return
+        names = "bit16_groups", "single_partition_of_fp32_groups"
         if self.stage == 3:
-            return zero.fp32_partitioned_groups_flat
-        return zero.single_partition_of_fp32_groups
+            names = "fp16_groups", "fp32_partitioned_groups_flat"
+        groups, flats = (getattr(zero, name) for name in names)
+        numbers = {id(p): number for number, p in enumerate(self._all)}
+        for parameters, flat in zip(groups, flats, strict=True):
+            yield parameters, [numbers[id(p)] for p in parameters], flat
 
-    def _link(self) -> None:
-        """Let DeepSpeed find the optimizer's state of each parameter.
+    def _share(self, wholes: Sequence[Tensor], flat: Tensor) -> Tensor:
+        """This process's share of whole tensors, one a parameter, as `flat` has it.
 
-        By default it does so within its first step, for the first group alone.
+        In stage 3 that is a share of each; else one of all of them in a row.
         """
-        if self.stage < 3 and self.optimizer.state:
-            groups = self.engine.optimizer.bit16_groups
-            for group, flat in zip(groups, self._flat_shares(), strict=True):
-                link = self.package.utils.lazy_init_hp_params_optimizer_state
-                link(group, flat, self.optimizer.state)
+        rows = [whole.flatten() for whole in wholes]
+        if self.stage == 3:
+            return torch.cat([_part(row, _size_of_part(row)) for row in rows])
+        return _part(torch.cat(rows), len(flat))
+
+    def _joined(self, own: Tensor, parameters: Sequence[Any]) -> list[Tensor]:
+        """The inverse of `_share`: whole tensors in the shapes of parameters."""
+        if own.ndim == 0:  # a number of steps, the same of all parameters
+            return [own.clone() for _ in parameters]
+        sizes = [p.numel() for p in parameters]
+        shares = ranks().all_gather(own)
+        if self.stage == 3:
+            rows = shares.split([_size_of_part(p.flatten()) for p in parameters], 1)
+        else:
+            rows = shares.flatten()[: sum(sizes)].split(sizes)
+        pairs = zip(rows, parameters, strict=True)
+        return [row.flatten()[: p.numel()].view(p.shape).clone() for row, p in pairs]
 
 
 def import_deepspeed(device: str) -> Any:
@@ -303,16 +282,15 @@ def import_deepspeed(device: str) -> Any:
     return package
 
 
-def _status(parameter: Any) -> str:
-    """Whether DeepSpeed has gathered a parameter; "" if it does not share it."""
-    return parameter.ds_status.name if hasattr(parameter, "ds_status") else ""
+def _size_of_part(row: Tensor) -> int:
+    """How many numbers of a flat tensor each process has, with the last one's zeros."""
+    return -(-len(row) // ranks().count)
 
 
-def _share(value: Tensor, parameter: Any) -> Tensor:
-    """This process's share of a whole tensor, padded with zeros."""
-    count = parameter.ds_tensor.numel()
-    missing = count * ranks().count - value.numel()
-    return pad(value.flatten(), (0, missing)).narrow(0, count * ranks().rank, count)
+def _part(row: Tensor, size: int) -> Tensor:
+    """This process's share of a flat tensor, padded with zeros to `size`."""
+    missing = size * ranks().count - len(row)
+    return pad(row, (0, missing)).narrow(0, size * ranks().rank, size)
 
 
 def _config(stage: int) -> dict[str, Any]:

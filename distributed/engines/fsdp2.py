@@ -33,9 +33,8 @@ class FSDP2Engine(Engine):
 
     def __init__(self, config: Config, algorithm: Any) -> None:
         super().__init__(config, algorithm)
-        parts = vars(algorithm).values()
-        self.optimizers = [part for part in parts if isinstance(part, Optimizer)]
-        states = [optimizer.state_dict() for optimizer in self.optimizers]
+        attributes = vars(algorithm).items()
+        self.optimizers = {k: x for k, x in attributes if isinstance(x, Optimizer)}
         before = dict(self.model.named_parameters())
         self.root: Any = LossModule()
         self.root.model = self.model
@@ -46,11 +45,9 @@ class FSDP2Engine(Engine):
         sharded = dict(self.model.named_parameters())
         self.parameters = list(sharded.values())
         renewed = {id(before[name]): p for name, p in sharded.items()}
-        for optimizer, state in zip(self.optimizers, states, strict=True):
+        for optimizer in self.optimizers.values():
             for group in optimizer.param_groups:
                 group["params"] = [renewed.get(id(p), p) for p in group["params"]]
-            optimizer.state.clear()
-            optimizer.load_state_dict(_sharded(optimizer, state))
 
     def backward(
         self, optimizer: Optimizer, compute: Compute, scale: float, last: bool
@@ -78,18 +75,10 @@ class FSDP2Engine(Engine):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned, here or in a run in one process."""
-        current, restored = self.algorithm.state_dict(), dict(state)
-        for name, part in vars(self.algorithm).items():
-            if name not in restored:
-                continue
-            if isinstance(part, Optimizer):
-                restored[name] = _sharded(part, restored[name])
-            elif isinstance(part, nn.Module):
-                restored[name] = {
-                    key: _like(current[name].get(key), value)
-                    for key, value in restored[name].items()
-                }
-        self.algorithm.load_state_dict(restored)
+        own = {k: _sharded(one, state[k]) for k, one in self.optimizers.items()}
+        whole = {k: part for k, part in state.items() if k not in own}
+        rest = _like(self.algorithm.state_dict(), whole)
+        self.algorithm.load_state_dict({**rest, **own})
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
@@ -100,11 +89,11 @@ class FSDP2Engine(Engine):
             for name, parameter in module.named_parameters(recurse=False)
             if isinstance(parameter, DTensor)
         ]
-        full: dict[int, nn.Parameter] = {}
+        full = {
+            id(shard): nn.Parameter(shard.full_tensor().detach(), shard.requires_grad)
+            for shard in {id(shard): shard for *_, shard in sharded}.values()
+        }
         for module, name, shard in sharded:
-            if id(shard) not in full:  # several modules may share one
-                made = nn.Parameter(shard.full_tensor().detach(), shard.requires_grad)
-                full[id(shard)] = made
             setattr(module, name, full[id(shard)])
         try:
             yield
@@ -137,13 +126,14 @@ def _whole(value: Tensor) -> Tensor:
 
 
 def _like(target: Any, value: Any) -> Any:
-    """A whole tensor, sharded like another one."""
+    """Whole tensors, nested or not, sharded like others."""
+    if isinstance(value, Mapping):
+        targets = target if isinstance(target, Mapping) else {}
+        return {name: _like(targets.get(name), part) for name, part in value.items()}
     if not isinstance(target, DTensor):
         return value
-    moved = value.to(target.device)
-    return distribute_tensor(
-        moved, target.device_mesh, target.placements, src_data_rank=None
-    )
+    placed = target.device_mesh, target.placements
+    return distribute_tensor(value.to(target.device), *placed, src_data_rank=None)
 
 
 def _sharded(optimizer: Optimizer, state: Mapping[str, Any]) -> dict[str, Any]:
