@@ -15,7 +15,7 @@ from yieldrl.distributed.pool import RemoteEnvs, WorkerPool
 from yieldrl.distributed.replay import RemoteReplay, ReplayBufferActor
 from yieldrl.distributed.stats import StatsActor
 from yieldrl.distributed.trainer_actor import TrainerActor
-from yieldrl.distributed.weights import Signature, SignatureError, Weights
+from yieldrl.distributed.weights import SignatureError, Weights, WeightStore
 from yieldrl.distributed.worker import RolloutWorkerActor
 
 __all__ = [
@@ -34,11 +34,11 @@ __all__ = [
     "RemoteReplay",
     "ReplayBufferActor",
     "RolloutWorkerActor",
-    "Signature",
     "SignatureError",
     "StatsActor",
     "StoreFullError",
     "TrainerActor",
+    "WeightStore",
     "Weights",
     "WorkerError",
     "WorkerPool",

@@ -2,7 +2,6 @@
 
 import importlib
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,7 +35,7 @@ class Call:
     """A call of an actor's method."""
 
     index: int  # the actor's number
-    life: int  # how often it had been started again before the call
+    actor: Any
     method: str
     args: tuple[Any, ...]
     answer: Any  # the future answer
@@ -81,10 +80,15 @@ class ActorPool:
         self.begun: list[tuple[Any, ...]] = [()] * count
         self.actors = [self._make(index) for index in range(count)]
 
-    def begin(self, arguments: Sequence[tuple[Any, ...]]) -> None:
+    def begin(
+        self,
+        arguments: Sequence[tuple[Any, ...]],
+        later: tuple[Any, ...] | None = None,
+    ) -> None:
         """Call `begin` of each actor with its arguments, and wait for all.
 
-        Actors that are started again later begin with these, too.
+        Actors that are started again begin with these, too; afterwards with `later`, if
+        it is given.
 
         Raises:
             WorkerError: If one fails.
@@ -93,11 +97,13 @@ class ActorPool:
         calls = [self.ask(i, "begin", *args) for i, args in enumerate(arguments)]
         for call in calls:
             self.result(call)
+        if later is not None:
+            self.begun = [later] * self.count
 
     def ask(self, index: int, method: str, *args: Any) -> Call:
         """Call a method of an actor, without waiting for its answer."""
-        answer = getattr(self.actors[index], method).remote(*args)
-        return Call(index, self.lives[index], method, args, answer)
+        actor = self.actors[index]
+        return Call(index, actor, method, args, getattr(actor, method).remote(*args))
 
     def ask_all(self, method: str, *args: Any) -> list[Any]:
         """The answers of all actors to a call."""
@@ -125,22 +131,19 @@ class ActorPool:
             try:
                 return self.get(call)
             except DeadWorkerError:
-                self.replace(call)
+                self.replace(call.index, call.actor)
                 if call.method == "begin":  # its constructor has done so
                     return None
                 call = self.ask(call.index, call.method, *call.args)
 
-    def replace(self, call: Call) -> None:
-        """Start the actor of a failed call again, unless that was done already."""
-        if call.life == self.lives[call.index]:
-            self.restart(call.index)
-
-    def restart(self, index: int) -> None:
-        """Start an actor that has died again.
+    def replace(self, index: int, dead: Any) -> None:
+        """Start an actor that has died again, unless that was done already.
 
         Raises:
             WorkerError: If it died `MAX_DEATHS` times in a row.
         """
+        if self.actors[index] is not dead:
+            return
         self._deaths[index] += 1
         if self._deaths[index] > MAX_DEATHS:
             raise WorkerError(
@@ -151,13 +154,9 @@ class ActorPool:
         log.warning("%s %d has died; it is started again", self.name, index)
         with defer_keyboard_interrupt():
             self.lives[index] += 1
-            self.cluster.kill(self.actors[index])
+            self.cluster.kill(dead)
             self.actors[index] = self._make(index)
             self.on_restart(index)
-
-    def close(self) -> None:
-        """End all actors of the cluster, and Ray if it was started for them."""
-        self.cluster.close()
 
     def did_work(self, index: int) -> None:
         """Note that an actor has done work, which resets its deaths in a row."""
@@ -180,9 +179,9 @@ def answer_of(who: str, answer: Any) -> Any:
         StoreFullError: If there is no room for its answer.
         WorkerError: If it raised an error, which is the cause.
     """
-    ray, began = importlib.import_module("ray"), time.monotonic()
+    ray, waited = importlib.import_module("ray"), 0.0
     while not ray.wait([answer], timeout=WAIT_SECONDS)[0]:
-        waited = time.monotonic() - began
+        waited += WAIT_SECONDS
         log.warning(
             "%s has not answered for %.0f s: a step of its environments takes long or"
             " hangs, or it waits for a place on the cluster",
@@ -196,7 +195,9 @@ def answer_of(who: str, answer: Any) -> Any:
         raise WorkerError(f"{who}: {type(cause).__name__}: {cause}") from error
     except ray.exceptions.RayActorError as error:
         if getattr(error, "actor_init_failed", False):
-            raise WorkerError(f"{who}: {_last_line(error)}") from error
+            # The last line of the traceback in Ray's message: the error itself.
+            lines = [x for x in str(error).splitlines() if x and x[0] != " "]
+            raise WorkerError(f"{who}: {lines[-1]}") from error
         raise DeadWorkerError(f"{who} has died") from error
 
 
@@ -219,9 +220,3 @@ def full_store_explained() -> Iterator[None]:
             " room there, give Ray more memory (ray start --object-store-memory), or"
             " ask for less at a time (num_steps, num_envs, max_policy_lag)"
         ) from error
-
-
-def _last_line(error: Exception) -> str:
-    """The last line of a traceback in a message of Ray: the error itself."""
-    lines = [line for line in str(error).splitlines() if line and line[0] != " "]
-    return lines[-1]

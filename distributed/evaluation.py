@@ -15,8 +15,8 @@ from yieldrl.collectors.evaluation import OBJECTS, Evaluation, Evaluator, evalua
 from yieldrl.core import Config, derive_seed, seed_everything
 from yieldrl.distributed.actors import ActorPool
 from yieldrl.distributed.pool import WorkerPool
-from yieldrl.distributed.recipes import AgentRecipe, pickled, wrapped
-from yieldrl.distributed.weights import Weights, learned
+from yieldrl.distributed.recipes import Recipe, pickled, wrapped
+from yieldrl.distributed.weights import Weights, WeightStore
 from yieldrl.envs.arrays import tree_map
 from yieldrl.envs.make import most_eval_envs
 
@@ -65,7 +65,7 @@ class EvalActor:
             self.begin(*begin)
 
     def begin(self, recipe: bytes) -> None:
-        """Act with the agent of a pickled `AgentRecipe` from now on."""
+        """Act with the agent of a pickled `Recipe` from now on."""
         torch.set_num_threads(1)  # actors share the cores
         self.agent, self._recipe = None, recipe
 
@@ -172,11 +172,11 @@ class RemoteEvaluator(Evaluator):
             raise ValueError(f"episodes = {episodes}: play at least one")
         count = self.actors.count
         if self._sent_agent is not agent:
-            recipe = self._cluster.put(pickled(AgentRecipe.of(agent)))
+            recipe = self._cluster.put(pickled(Recipe.of_agent(agent)))
             self.actors.begin([(recipe,)] * count)
             self._sent_agent = agent
-        tensors = learned(agent.model)
-        weights = self._cluster.put(Weights.of(tensors, agent.policy_version))
+            self._store = WeightStore(self._cluster, agent.model)
+        weights = self._store.put(agent.policy_version, again=True).refs[0]
         while True:
             tasks, calls = [], []
             for number, (task, share, some) in enumerate(self._shares(episodes)):

@@ -12,7 +12,7 @@ from torch import Generator
 
 from yieldrl.core.conversion import as_array
 from yieldrl.distributed.actors import ActorPool, Call
-from yieldrl.distributed.recipes import AlgorithmRecipe, pickled
+from yieldrl.distributed.recipes import Recipe, pickled
 from yieldrl.distributed.weights import Weights, WeightStore, tensors_of
 from yieldrl.envs.arrays import tree_map
 
@@ -32,14 +32,14 @@ class ImaginationRolloutActor:
             self.begin(*begin)
 
     def begin(self, recipe: bytes, world: Weights) -> None:
-        """Make the algorithm of a pickled `AlgorithmRecipe`; load its world model.
+        """Make the algorithm of a pickled `Recipe` and config; load its world model.
 
         Raises:
             SignatureError: If the weights do not fit its world model.
         """
-        made_of: AlgorithmRecipe = pickle.loads(recipe)
-        torch.set_num_threads(made_of.config.threads or 1)
-        self.algorithm = made_of.make()
+        made_of, config = pickle.loads(recipe)
+        torch.set_num_threads(config.threads or 1)
+        self.algorithm = made_of.make(config)
         world.load(self.algorithm.world)
 
     def imagine(
@@ -54,9 +54,9 @@ class ImaginationRolloutActor:
         state of the generator afterwards.
 
         Args:
-            policy: Weights of the policy that have changed. Each step stores their
-                version, and that of the world model's.
-            world: Weights of the world model that have changed.
+            policy: Learned weights of the policy. Each step stores their version, and
+                that of the world model's.
+            world: Learned weights of the world model.
             starts: Real transitions, arrays `[b, ...]`, nested or not.
             horizon: `H`.
             drawn: The state of the generator, or its seed.
@@ -67,7 +67,7 @@ class ImaginationRolloutActor:
         algorithm = self.algorithm
         policy.load(algorithm.model)
         world.load(algorithm.world)
-        algorithm.counters.policy_version = policy.signature.version
+        algorithm.counters.policy_version = policy.version
         generator = torch.Generator(algorithm.device)
         if isinstance(drawn, int):
             generator.manual_seed(drawn)
@@ -75,8 +75,7 @@ class ImaginationRolloutActor:
             generator.set_state(torch.tensor(drawn))
         tensors = tree_map(torch.tensor, starts)  # on PyTorch's default device
         data = TensorDict(tensors, [len(tensors["reward"])]).to(algorithm.device)
-        version = world.signature.version
-        segment = algorithm.imagine(data, horizon, generator, version)
+        segment = algorithm.imagine(data, horizon, generator, world.version)
         arrays = tree_map(as_array, segment.to_dict())
         return arrays, [*segment.batch_size], generator.get_state().numpy()
 
@@ -170,7 +169,7 @@ class ImaginationPool(ActorPool):
             self._start(version)
         versions = self.algorithm.counters.policy_version, version
         pairs = zip(self._stores, versions, strict=True)
-        weights = [store.put(number).refs[0] for store, number in pairs]
+        weights = [store.put(number, again=True).refs[0] for store, number in pairs]
         count = min(self.count, len(starts))
         drawn = self._drawn(generator, count)
         request = Request(draws_here=not isinstance(drawn[0], int))
@@ -184,11 +183,11 @@ class ImaginationPool(ActorPool):
     def _start(self, version: int) -> None:
         """Give every actor the algorithm, with all weights as they are now."""
         algorithm, put = self.algorithm, self.cluster.put
-        recipe = put(pickled(AlgorithmRecipe.of(algorithm, self._own)))
+        recipe = put(pickled((Recipe.of(algorithm), self._own)))
         world = put(Weights.of(tensors_of(algorithm.world), version))
         self.begin([(recipe, world)] * self.count)
         models = algorithm.model, algorithm.world
-        self._stores = [WeightStore(self.cluster, m, exact=True) for m in models]
+        self._stores = [WeightStore(self.cluster, model) for model in models]
 
     def _drawn(self, generator: Generator, count: int) -> list[Any]:
         """The generator's state for the first actor, and a seed for each other one."""

@@ -12,19 +12,12 @@ import torch
 
 from yieldrl.core import Config, Counters, seed_everything, spaces
 from yieldrl.core.conversion import as_array
-from yieldrl.distributed.cluster import import_ray
+from yieldrl.distributed.actors import answer_of
 from yieldrl.distributed.weights import StoredVersion, Weights
 from yieldrl.envs.arrays import tree_map
 
 BATCH_SECONDS = 0.01
 """Seconds that observations wait for those of other workers."""
-
-ANSWER_SECONDS = 300.0
-"""Seconds without an answer after which a worker gives up."""
-
-
-class DeadInferenceError(RuntimeError):
-    """The process of an inference actor has ended."""
 
 
 @dataclass
@@ -58,7 +51,7 @@ class InferenceActor:
             self.begin(*begin)
 
     def begin(self, recipe: bytes, state: Mapping[str, Any] | None = None) -> None:
-        """Make an agent from a pickled `AgentRecipe`; or go on from a state."""
+        """Make an agent from a pickled `Recipe`; or go on from a state."""
         seed_everything(self.config.seed)
         self.agent = pickle.loads(recipe).make(self.config)
         if state is not None:
@@ -72,7 +65,7 @@ class InferenceActor:
             SignatureError: If they are not this model's.
         """
         weights.load(self.agent.model)
-        version = weights.signature.version
+        version = weights.version
         self._loaded = self.agent.counters.policy_version = version
 
     async def act(
@@ -158,7 +151,7 @@ class RemoteAgent:
 
     def __init__(self, num_envs: int) -> None:
         self.num_envs, self.counters = num_envs, Counters()
-        self._ray, self._actor = import_ray(), None
+        self._actor: Any = None
         self._weights: StoredVersion | None = None  # for the next question
         self._answers: list[tuple[int, int, float]] = []
 
@@ -171,14 +164,13 @@ class RemoteAgent:
         """Actions and extras from the inference actor; see `InferenceActor.act`.
 
         Raises:
-            DeadInferenceError: If the actor has died.
-            TimeoutError: If it does not answer.
+            WorkerError: If the actor has died, or the policy fails.
         """
         began, arrays = time.perf_counter(), tree_map(as_array, obs)
         step = self.counters.sample_step
         question = arrays, self.num_envs, step, self._weights
-        assert self._actor is not None, "ask() comes first"
-        answer, rows = self._get(self._actor.act.remote(*question))
+        asked = self._actor.act.remote(*question)
+        answer, rows = answer_of("its inference actor", asked)
         self._weights = None
         action, extras = answer["action"], answer["extras"]
         milliseconds = 1000 * (time.perf_counter() - began)
@@ -207,18 +199,3 @@ class RemoteAgent:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         self.counters.restore(state)
-
-    def _get(self, answer: Any) -> Any:
-        errors = self._ray.exceptions
-        try:
-            return self._ray.get(answer, timeout=ANSWER_SECONDS)
-        except errors.RayTaskError as error:
-            cause = error.cause if isinstance(error.cause, Exception) else error
-            raise cause from None
-        except errors.RayActorError as error:
-            raise DeadInferenceError("its inference actor has died") from error
-        except errors.GetTimeoutError:
-            raise TimeoutError(
-                f"its inference actor has not answered for {ANSWER_SECONDS:g} s: is the"
-                " policy too large for it?"
-            ) from None

@@ -1,6 +1,6 @@
 """The learners of a run: the trainer calls them once for each rollout."""
 
-import logging
+import zlib
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,12 +12,11 @@ from torch import Tensor
 from yieldrl.core import Config, defer_keyboard_interrupt, means
 from yieldrl.core.trees import map_tensors
 from yieldrl.distributed.actors import (
-    WAIT_SECONDS,
     DeadWorkerError,
     WorkerError,
     answer_of,
 )
-from yieldrl.distributed.recipes import AlgorithmRecipe, pickled
+from yieldrl.distributed.recipes import Recipe, pickled
 from yieldrl.distributed.trainer_actor import (
     Learned,
     TrainerActor,
@@ -25,9 +24,7 @@ from yieldrl.distributed.trainer_actor import (
     join_states,
     settings_of,
 )
-from yieldrl.distributed.weights import Weights, checksum, learned
-
-log = logging.getLogger("yieldrl.distributed")
+from yieldrl.distributed.weights import Weights, learned
 
 DEATH_SECONDS = 5.0
 """Seconds within which Ray notices that a process has ended."""
@@ -124,7 +121,7 @@ class Learners:
             assert first.weights is not None
             apply_settings(first.settings, algorithm)
             first.weights.load(algorithm.model)
-            self._theirs = checksum(learned(algorithm.model))
+            self._theirs = checksum(first.weights)
             algorithm.counters.policy_version = first.counters["policy_version"]
             self._steps.extend(first.steps)
 
@@ -148,19 +145,19 @@ class Learners:
         elif self.algorithm.config is not self.config:
             self.config = self.algorithm.config
             self._all("configure", pickled(self._own_config()))
-        put, tensors = self.cluster.put, learned(self.algorithm.model)
-        counters = asdict(self.algorithm.counters)
         if self._behind:
             state = map_tensors(Tensor.cpu, self.algorithm.state_dict())
-            self._all("load", put(state), counters)
+            self._all("load", self.cluster.put(state))
             self._behind = False
-        elif checksum(tensors) != self._theirs:
-            weights = Weights.of(tensors, counters["policy_version"])
-            self._all("load_weights", put(weights))
+            return
+        version = self.algorithm.counters.policy_version
+        weights = Weights.of(learned(self.algorithm.model), version)
+        if checksum(weights) != self._theirs:
+            self._all("load_weights", self.cluster.put(weights))
 
     def _start(self) -> None:
         self.config = self.algorithm.config
-        recipe = pickled(AlgorithmRecipe.of(self.algorithm, self._own_config()))
+        recipe = pickled((Recipe.of(self.algorithm), self._own_config()))
         for rank in range(self.count):
             args = rank, self.count, recipe
             self.actors.append(self.cluster.actor(TrainerActor, "learners", *args))
@@ -184,10 +181,7 @@ class Learners:
         ray, waiting = self.cluster.ray, [*asked]
         errors: list[WorkerError] = []
         while waiting and not errors:
-            ready, waiting = ray.wait(waiting, timeout=WAIT_SECONDS)
-            if not ready:
-                counts = len(waiting), len(asked), WAIT_SECONDS
-                log.warning("%d of %d learners have not answered for %g s", *counts)
+            ready, waiting = ray.wait(waiting)
             errors = _errors(asked, ready)
         if errors:
             # A death causes errors of others: lost connections are noticed sooner.
@@ -205,6 +199,14 @@ class Learners:
                 self.cluster.kill(actor)
         dead = isinstance(error, DeadWorkerError)
         raise (DeadLearnerError if dead else LearnerError)(self._ended) from error
+
+
+def checksum(weights: Weights) -> int:
+    """A number that changes with any bit of the weights or of their names."""
+    total = 0
+    for name, array in weights.arrays.items():
+        total = zlib.crc32(array.tobytes(), zlib.crc32(name.encode(), total))
+    return total
 
 
 def _errors(asked: Sequence[Any], ready: Sequence[Any]) -> list[WorkerError]:

@@ -1,7 +1,6 @@
 """The rollout workers of a run, and the inference actors that they ask for actions."""
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import gymnasium as gym
@@ -11,8 +10,8 @@ from gymnasium.vector.utils import batch_space
 from yieldrl.core import Config, derive_seed
 from yieldrl.distributed.actors import ActorPool, DeadWorkerError
 from yieldrl.distributed.cluster import Cluster
-from yieldrl.distributed.inference import DeadInferenceError, InferenceActor
-from yieldrl.distributed.recipes import AgentRecipe, EnvRecipe, pickled
+from yieldrl.distributed.inference import InferenceActor
+from yieldrl.distributed.recipes import EnvRecipe, Recipe, pickled
 from yieldrl.distributed.stats import StatsActor
 from yieldrl.distributed.worker import RolloutWorkerActor
 
@@ -68,14 +67,14 @@ class WorkerPool(ActorPool):
 
         With inference actors, these have the agent, and continue from states `acting`.
         """
-        recipe = self.cluster.put(pickled(AgentRecipe.of(agent)))
+        recipe = self.cluster.put(pickled(Recipe.of_agent(agent)))
         if self.inference.count:
-            states_of_actors = acting or [None] * self.inference.count
-            self.inference.begin([(recipe, state) for state in states_of_actors])
+            own = acting or [None] * self.inference.count
+            self.inference.begin([(recipe, state) for state in own], later=(recipe,))
             recipe = None
         states = states or [None] * self.count
-        self.begin([(recipe, seed, state) for state in states])
-        self.begun = [(recipe, seed)] * self.count  # later: new episodes
+        new_episodes = recipe, seed
+        self.begin([(*new_episodes, state) for state in states], later=new_episodes)
 
     def did_work(self, index: int) -> None:
         """Note that a worker and its inference actor work: resets deaths in a row."""
@@ -136,7 +135,7 @@ class RemoteEnvs(VectorEnv[Any, Any, Any]):
 
     def close_extras(self, **_: Any) -> None:
         """End the workers."""
-        self.pool.close()
+        self.pool.cluster.close()
 
 
 class InferencePool(ActorPool):
@@ -150,7 +149,6 @@ class InferencePool(ActorPool):
 
     def __init__(self, cluster: Any, config: Config, worker: Config) -> None:
         self.config, self.worker = config, worker
-        self._lives_asked = [0] * config.rollout_workers
         parts = cluster, "inference_actors", InferenceActor, config.inference_actors
         super().__init__(*parts, "a finished segment", self._arguments)
 
@@ -169,41 +167,21 @@ class InferencePool(ActorPool):
                 " theirs: choose 0, and each worker has a copy of the policy",
             )
 
-    def begin(self, arguments: Sequence[tuple[Any, ...]]) -> None:
-        """Give every actor its agent, or let it go on from a state."""
-        super().begin(arguments)
-        self.begun = [(recipe,) for recipe, _ in arguments]
-
     def actor_of(self, worker: int) -> Any:
         """The actor for a worker to ask; None if workers have the policy."""
-        if self.count == 0:
-            return None
-        index = worker % self.count
-        self._lives_asked[worker] = self.lives[index]
-        return self.actors[index]
+        return self.actors[worker % self.count] if self.count else None
 
-    def replace_dead(self, worker: int, error: BaseException) -> bool:
-        """Whether a worker's error is the death of its actor, which is then replaced.
+    def replace_dead(self, worker: int, asked: Any, error: BaseException) -> bool:
+        """Whether a worker's error is the death of the actor that it `asked`, which is
+        then replaced.
 
         Raises:
             WorkerError: If it died too often in a row.
         """
-        if not isinstance(getattr(error.__cause__, "cause", None), DeadInferenceError):
+        if not isinstance(getattr(error.__cause__, "cause", None), DeadWorkerError):
             return False
-        index = worker % self.count
-        if self._lives_asked[worker] == self.lives[index]:  # not started again yet
-            self.restart(index)
+        self.replace(worker % self.count, asked)
         return True
-
-    def states(self) -> list[Any]:
-        """The state of each actor's agent; None for one that has died."""
-        states: list[Any] = []
-        for call in [self.ask(index, "state_dict") for index in range(self.count)]:
-            try:
-                states.append(self.get(call))
-            except DeadWorkerError:  # the next question starts it again
-                states.append(None)
-        return states
 
     def _arguments(self, index: int, life: int) -> tuple[Any, ...]:
         workers = len(range(index, self.config.rollout_workers, self.count))

@@ -3,7 +3,7 @@
 import sys
 import sysconfig
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -44,41 +44,30 @@ class EnvRecipe:
 
 
 @dataclass
-class AgentRecipe:
-    """A recipe for an agent that acts."""
+class Recipe:
+    """A recipe for an algorithm, or for an agent that acts with it."""
 
-    agent_class: Any  # called with an algorithm and a config
     algorithm_class: Any  # called with a model and a config
     model: Any  # on the CPU
+    agent_class: Any = None  # called with an algorithm and a config
 
     @classmethod
-    def of(cls, agent: Any) -> Self:
+    def of(cls, algorithm: Any) -> Self:
+        """The recipe of an algorithm, with its current weights."""
+        return cls(type(algorithm), deepcopy(algorithm.model).to("cpu"))
+
+    @classmethod
+    def of_agent(cls, agent: Any) -> Self:
         """The recipe of an agent, with its current weights."""
-        model = deepcopy(agent.model).to("cpu")
-        return cls(type(agent), type(agent.algorithm), model)
+        return replace(cls.of(agent.algorithm), agent_class=type(agent))
 
     def make(self, config: Config) -> Any:
-        """An agent that explores, and adds entries such as `log_prob` to actions."""
-        agent = self.agent_class(self.algorithm_class(self.model, config), config)
-        return agent.actor()
-
-
-@dataclass
-class AlgorithmRecipe:
-    """A recipe for an algorithm that learns or imagines."""
-
-    algorithm_class: Any  # called with a model and a config
-    model: Any  # on the CPU
-    config: Config  # of its process
-
-    @classmethod
-    def of(cls, algorithm: Any, config: Config) -> Self:
-        """The recipe of an algorithm, with its current weights."""
-        return cls(type(algorithm), deepcopy(algorithm.model).to("cpu"), config)
-
-    def make(self) -> Any:
-        """The algorithm."""
-        return self.algorithm_class(self.model, self.config)
+        """The algorithm; or an agent that explores, and adds entries such as `log_prob`
+        to actions."""
+        algorithm = self.algorithm_class(self.model, config)
+        if self.agent_class is None:
+            return algorithm
+        return self.agent_class(algorithm, config).actor()
 
 
 def wrapped(

@@ -17,7 +17,7 @@ from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.recipes import pickled
 from yieldrl.envs.arrays import as_tensors, copied, tree_map
 
-Write = tuple[str, tuple[Any, ...]]
+Call = tuple[str, tuple[Any, ...]]
 """The name of a method of the buffer, and its arguments."""
 
 MAX_WRITES = 64
@@ -41,25 +41,18 @@ class ReplayBufferActor:
         """The buffer's horizon."""
         return self._buffer.horizon
 
-    def write(self, writes: Sequence[Write]) -> None:
-        """Call methods that change the buffer: their names and arguments."""
-        for name, args in writes:
+    def call(self, calls: Sequence[Call]) -> Any:
+        """Call methods of the buffer; the last one's answer, arrays for tensors."""
+        answer: Any = None
+        for name, args in calls:
             # Transitions stay arrays.
             tensors = [as_tensors(x) if isinstance(x, np.ndarray) else x for x in args]
-            getattr(self._buffer, name)(*tensors)
-
-    def sample(self, writes: Sequence[Write], args: tuple[Any, ...]) -> dict[str, Any]:
-        """Write, then draw a batch: arrays `[B, ...]`, nested or not."""
-        self.write(writes)
-        return tree_map(Tensor.numpy, self._buffer.sample(*args).to_dict())
-
-    def state_dict(self, writes: Sequence[Write]) -> dict[str, Any]:
-        """Write, then return the buffer's `state_dict`, with arrays for tensors."""
-        self.write(writes)
-        return map_tensors(Tensor.numpy, self._buffer.state_dict())
+            answer = getattr(self._buffer, name)(*tensors)
+        entries = answer.to_dict() if isinstance(answer, TensorDict) else answer
+        return map_tensors(Tensor.numpy, entries)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
+        """Restore the buffer's `state_dict`, of arrays."""
         self._buffer.load_state_dict(as_tensors(state))
 
 
@@ -67,8 +60,7 @@ class RemoteReplay:
     """A replay buffer for a trainer, whose transitions are in an actor.
 
     Its batches are those of a buffer in this process. Writes are sent with the next
-    sample, or before it in messages of some size: a writer waits if the actor is behind
-    with one of these.
+    sample, or before it in messages of some size, for which a writer waits.
 
     Args:
         cluster: The cluster for the actor.
@@ -91,8 +83,7 @@ class RemoteReplay:
         self._actor = cluster.actor(ReplayBufferActor, None, recipe, options)
         self.horizon = self._answer(self._actor.horizon.remote())
         self._held = 0  # complete rows
-        self._writes: list[Write] = []  # not sent to the actor yet
-        self._under_way: Any = None  # future answer to the latest message of writes
+        self._calls: list[Call] = []  # not sent to the actor yet
 
     def __len__(self) -> int:
         return max(0, self._held - (self.horizon - 1)) * self.num_envs
@@ -119,7 +110,7 @@ class RemoteReplay:
         """A batch `[B]` on the learner's device, as the buffer's class draws it."""
         if len(self) == 0:
             raise RuntimeError("the replay buffer is empty: collect first")
-        arrays = self._ask("sample", args)
+        arrays = self._ask("sample", *args)
         tensors = tree_map(lambda x: torch.from_numpy(np.array(x)), arrays)
         size = [len(arrays["reward"])]
         batch = TensorDict(tensors, size, device="cpu", non_blocking=False)
@@ -131,32 +122,26 @@ class RemoteReplay:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
-        self._writes = []
+        self._calls = []
         arrays = map_tensors(Tensor.numpy, dict(state))
         self._answer(self._actor.load_state_dict.remote(arrays))
         overwritten = max(0, state["begun"] - state["rows"])
         self._held = state["written"] - overwritten
 
-    def _write(self, method: str, *args: Any) -> None:
-        self._writes.append((method, args))
-        if len(self._writes) >= MAX_WRITES:
-            self._await_writes()
-            with defer_keyboard_interrupt():
-                self._under_way = self._actor.write.remote(self._writes)
-                self._writes = []
+    def _write(self, name: str, *args: Any) -> None:
+        self._calls.append((name, args))
+        if len(self._calls) >= MAX_WRITES:
+            self._send()
 
-    def _await_writes(self) -> None:
-        """Wait for the latest message of writes, and raise its error."""
-        under_way, self._under_way = self._under_way, None
-        if under_way is not None:
-            self._answer(under_way)
+    def _ask(self, name: str, *args: Any) -> Any:
+        self._calls.append((name, args))
+        return self._send()
 
-    def _ask(self, method: str, *args: Any) -> Any:
-        """The answer to a call, with which the writes are sent."""
-        self._await_writes()
+    def _send(self) -> Any:
+        """Send all calls in one message; the answer to the last one."""
         with defer_keyboard_interrupt():
-            asked = getattr(self._actor, method).remote(self._writes, *args)
-            self._writes = []
+            asked = self._actor.call.remote(self._calls)
+            self._calls = []
         return self._answer(asked)
 
     def _answer(self, asked: Any) -> Any:

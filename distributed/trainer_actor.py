@@ -15,7 +15,6 @@ from torch.optim import Optimizer
 from yieldrl.core import ranks, seed_everything
 from yieldrl.core.trees import map_tensors
 from yieldrl.distributed.engines import make_engine
-from yieldrl.distributed.recipes import AlgorithmRecipe
 from yieldrl.distributed.weights import Weights, learned, tensors_of
 from yieldrl.envs.arrays import as_tensors
 
@@ -38,14 +37,14 @@ class TrainerActor:
     Args:
         rank: Number of this learner.
         count: Number of learners.
-        recipe: An `AlgorithmRecipe`, pickled.
+        recipe: The algorithm's `Recipe` and its config, pickled.
     """
 
     def __init__(self, rank: int, count: int, recipe: bytes) -> None:
         self.rank, self.count = rank, count
         self._recipe = recipe
-        self._engine: Any = None
         self.algorithm: Any = None
+        self._whole: Any = None  # what saves and loads it: its engine, if it has one
 
     def address(self) -> tuple[str, int]:
         """The address of this learner: its host, and a free port."""
@@ -61,28 +60,23 @@ class TrainerActor:
         os.environ |= {"RANK": str(self.rank), "WORLD_SIZE": str(self.count)}
         os.environ |= {"MASTER_ADDR": host, "MASTER_PORT": str(port)}
         os.environ["LOCAL_RANK"] = "0"  # index among the visible GPUs
-        recipe: AlgorithmRecipe = pickle.loads(self._recipe)
-        torch.set_num_threads(recipe.config.threads or 1)
-        seed_everything(ranks().derive_seed(recipe.config.seed, "learner"))
-        self.algorithm = recipe.make()
+        recipe, config = pickle.loads(self._recipe)
+        torch.set_num_threads(config.threads or 1)
+        seed_everything(ranks().derive_seed(config.seed, "learner"))
+        self.algorithm = self._whole = recipe.make(config)
         if self.count > 1:
-            self._engine = make_engine(recipe.config, self.algorithm)
+            self._whole = make_engine(config, self.algorithm)
 
-    def load(self, state: Mapping[str, Any], counters: Mapping[str, int]) -> None:
+    def load(self, state: Mapping[str, Any]) -> None:
         """Load the trainer's algorithm, with this learner's rows of environments."""
         share = share_of(as_tensors(state), self.state_dict(), self.rank)
-        (self._engine or self.algorithm).load_state_dict(share)
-        self._set_counters(counters)
+        self._whole.load_state_dict(share)
 
     def load_weights(self, weights: Weights) -> None:
         """Load weights that the user changed."""
-        model = self.algorithm.model
-        if self._engine is None:
-            weights.load(model)
-            return
-        state = self._engine.state_dict()
-        weights.copy_to(tensors_of(model) | state["model"])
-        self._engine.load_state_dict(state)
+        state = self._whole.state_dict()
+        weights.copy_to(tensors_of(self.algorithm.model) | state["model"])
+        self._whole.load_state_dict(state)
 
     def configure(self, config: bytes) -> None:
         """Use another config, pickled, from now on."""
@@ -106,7 +100,7 @@ class TrainerActor:
             continues: Whether episodes continue those of the previous rollout.
         """
         algorithm = self.algorithm
-        self._set_counters(counters)
+        algorithm.counters.restore(counters)
         apply_settings(settings, algorithm)
         data = TensorDict(as_tensors(rollout), size).to(algorithm.device)
         if not continues:
@@ -126,12 +120,7 @@ class TrainerActor:
 
     def state_dict(self) -> dict[str, Any]:
         """The algorithm's state, on the CPU."""
-        state = (self._engine or self.algorithm).state_dict()
-        return map_tensors(lambda x: x.cpu(), state)
-
-    def _set_counters(self, counters: Mapping[str, int]) -> None:
-        for name, count in counters.items():
-            setattr(self.algorithm.counters, name, count)
+        return map_tensors(lambda x: x.cpu(), self._whole.state_dict())
 
 
 def settings_of(algorithm: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,54 +14,31 @@ from torch import Tensor, nn
 LARGE = 1 << 16
 """Bytes; larger buffers are sent only if they have changed."""
 
+Signature = dict[str, tuple[tuple[int, ...], str]]
+"""Shape and dtype of tensors by name."""
+
 
 class SignatureError(RuntimeError):
     """The sent tensors do not match those of the receiver."""
 
 
-@dataclass(frozen=True)
-class Signature:
-    """The tensors of weights (names, shapes, dtypes), and their version."""
+def signature_of(tensors: Mapping[str, Tensor]) -> Signature:
+    """The signature of tensors by name.
 
-    version: int  # the `policy_version`, or the version of another model
-    entries: dict[str, tuple[tuple[int, ...], str]]  # shape and dtype, by name
-
-    @classmethod
-    def of(cls, tensors: Mapping[str, Tensor], version: int) -> Signature:
-        """The signature of tensors by name.
-
-        >>> Signature.of({"bias": torch.zeros(2)}, 3).entries
-        {'bias': ((2,), 'torch.float32')}
-        """
-        entries = {k: (tuple(x.shape), str(x.dtype)) for k, x in tensors.items()}
-        return cls(version, entries)
-
-    def select(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The receiver's tensors that this signature names, detached.
-
-        Raises:
-            SignatureError: If they do not match.
-        """
-        selected = {k: tensors[k].detach() for k in self.entries if k in tensors}
-        entries = Signature.of(selected, self.version).entries
-        for name, sent in sorted(self.entries.items()):
-            if sent != entries.get(name):
-                raise SignatureError(
-                    f"weights of version {self.version}: {name} was sent as {sent}, and"
-                    f" the receiver has {entries.get(name, 'nothing')}. Models must not"
-                    " change while they are trained on Ray: make the trainer with the"
-                    " changed model"
-                )
-        return selected
+    >>> signature_of({"bias": torch.zeros(2)})
+    {'bias': ((2,), 'torch.float32')}
+    """
+    return {name: (tuple(x.shape), str(x.dtype)) for name, x in tensors.items()}
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of a model in one message: arrays, and their signature.
+    """Weights of a model in one message: arrays, their signature and their version.
 
     Ray sends arrays without copying them several times, which it does with tensors.
     """
 
+    version: int  # the `policy_version`, or the version of another model
     signature: Signature
     arrays: dict[str, np.ndarray]  # by name; bfloat16 as int16, which NumPy knows
 
@@ -70,7 +46,7 @@ class Weights:
     def of(cls, tensors: Mapping[str, Tensor], version: int) -> Weights:
         """The message of tensors by name, on any device."""
         arrays = {name: _bits(x.detach().cpu()).numpy() for name, x in tensors.items()}
-        return cls(Signature.of(tensors, version), arrays)
+        return cls(version, signature_of(tensors), arrays)
 
     def load(self, model: nn.Module) -> None:
         """Copy them into a model.
@@ -83,15 +59,23 @@ class Weights:
     @torch.no_grad()
     def copy_to(self, tensors: Mapping[str, Tensor]) -> None:
         """Copy them into tensors of these names; as `load`."""
-        targets = self.signature.select(tensors)
+        own = signature_of({k: tensors[k] for k in self.signature if k in tensors})
+        for name, sent in sorted(self.signature.items()):
+            if sent != own.get(name):
+                raise SignatureError(
+                    f"weights of version {self.version}: {name} was sent as {sent}, and"
+                    f" the receiver has {own.get(name, 'nothing')}. Models must not"
+                    " change while they are trained on Ray: make the trainer with the"
+                    " changed model"
+                )
         for name, array in self.arrays.items():
             # Fetched arrays are read-only, which PyTorch refuses.
-            _bits(targets[name]).copy_(torch.from_numpy(np.array(array)))
+            _bits(tensors[name].detach()).copy_(torch.from_numpy(np.array(array)))
 
 
 @dataclass(frozen=True)
 class StoredVersion:
-    """A version of weights in Ray's object store, for a receiver that may have it."""
+    """Weights in Ray's object store, for a receiver that may have their version."""
 
     version: int
     refs: list[Any]  # of the `Weights`; in a list Ray does not fetch it by itself
@@ -111,53 +95,46 @@ class WeightStore:
     Args:
         cluster: The `Cluster` with the object store.
         model: The model that learns.
-        exact: Whether weights may also change without a new version, and are compared.
 
     Attributes:
-        version: The version that was sent last; None if there is none.
+        stored: What was sent last; None if there is none.
         megabytes: Its size.
     """
 
-    def __init__(self, cluster: Any, model: nn.Module, *, exact: bool = False) -> None:
-        self._cluster, self._model, self._exact = cluster, model, exact
+    def __init__(self, cluster: Any, model: nn.Module) -> None:
+        self._cluster, self._model = cluster, model
         self._names: set[str] = set()
-        self._unchanged = {
+        self._large = {
             name: (x, x._version)
             for name, x in model.named_buffers()
             if x.nbytes > LARGE
         }
-        self._key: tuple[int, int] | None = None  # version and checksum
-        self._ref: Any = None
-        self.version: int | None = None
+        self.stored: StoredVersion | None = None
         self.megabytes = 0.0
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors to send, by name. One that was sent once is always sent."""
-        for name in learned(self._model):
-            if name not in self._unchanged:
+        for name, x in learned(self._model).items():
+            first, version = self._large.get(name, (None, 0))
+            if first is not x or x._version != version:
                 self._names.add(name)
-        buffers = dict(self._model.named_buffers())
-        for name, (first, version) in self._unchanged.items():
-            if buffers[name] is not first or first._version != version:
-                self._names.add(name)
-        every = tensors_of(self._model)
-        sent = {name: x.detach() for name, x in every.items() if name in self._names}
-        self.megabytes = sum(x.nbytes for x in sent.values()) / 1e6
-        return sent
+        every = tensors_of(self._model).items()
+        return {name: x.detach() for name, x in every if name in self._names}
 
-    def put(self, version: int) -> StoredVersion:
+    def put(self, version: int, *, again: bool = False) -> StoredVersion:
         """The current weights as this version, in the object store.
+
+        With `again`, weights that were sent with this version may have changed.
 
         Raises:
             StoreFullError: If there is no room for them.
         """
-        if version != self.version or self._exact:
+        if self.stored is None or version != self.stored.version or again:
             tensors = self.tensors()
-            key = version, checksum(tensors) if self._exact else 0
-            if key != self._key:
-                self._ref = self._cluster.put(Weights.of(tensors, version))
-                self._key, self.version = key, version
-        return StoredVersion(version, [self._ref])
+            self.megabytes = sum(x.nbytes for x in tensors.values()) / 1e6
+            ref = self._cluster.put(Weights.of(tensors, version))
+            self.stored = StoredVersion(version, [ref])
+        return self.stored
 
 
 def learned(model: nn.Module) -> dict[str, Tensor]:
@@ -169,14 +146,6 @@ def learned(model: nn.Module) -> dict[str, Tensor]:
 def tensors_of(model: nn.Module) -> dict[str, Tensor]:
     """All parameters and buffers by name."""
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
-
-
-def checksum(tensors: Mapping[str, Tensor]) -> int:
-    """A number that changes with any bit of the tensors or of their names."""
-    total = 0
-    for name, array in Weights.of(tensors, 0).arrays.items():
-        total = zlib.crc32(array.tobytes(), zlib.crc32(name.encode(), total))
-    return total
 
 
 def _bits(x: Tensor) -> Tensor:

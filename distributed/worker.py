@@ -46,8 +46,8 @@ class RolloutWorkerActor:
         """Make an agent, and begin episodes; or go on from a state.
 
         Args:
-            recipe: An `AgentRecipe`, pickled; without one the worker asks an inference
-                actor.
+            recipe: The agent's `Recipe`, pickled; without one the worker asks an
+                inference actor.
             seed: Seed of the first environment of the first worker.
             state: An earlier result of `state_dict`.
         """

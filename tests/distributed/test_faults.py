@@ -11,8 +11,8 @@ from yieldrl.algorithms import ppo
 from yieldrl.distributed import ActorPool, StoreFullError, WorkerError
 from yieldrl.distributed.actors import answer_of
 from yieldrl.distributed.cluster import Cluster
+from yieldrl.distributed.collector import Segments
 from yieldrl.distributed.recipes import pickled
-from yieldrl.distributed.segments import SlowWorkers
 
 CONFIG = ppo.Config(collection="ray", num_envs=2, num_steps=4, eval_every=0)
 
@@ -42,7 +42,7 @@ def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time(
 ):
     """Before it, logs say how many work and wait."""
     looked = []
-    monkeypatch.setattr(SlowWorkers, "check", lambda _, seconds: looked.append(seconds))
+    monkeypatch.setattr(Segments, "_warn_of_slow", lambda _, s: looked.append(s))
     with Trainer(CONFIG) as trainer:
         with closing(trainer()) as loop:
             logs = next(log["logs"] for log in loop if "workers" in log["logs"])
@@ -80,6 +80,13 @@ def test_a_full_object_store_is_said_with_what_to_do(monkeypatch, one_ray):
         cluster.put(1)
 
 
+def slow_check(count):
+    """What looks at the seconds that the segments of so many workers took."""
+    segments = object.__new__(Segments)
+    segments._slow = [0] * count
+    return segments._warn_of_slow
+
+
 def test_a_slow_worker_is_said_once(caplog):
     for seconds, count in (
         ([1.0, 6.0], 1),
@@ -88,20 +95,20 @@ def test_a_slow_worker_is_said_once(caplog):
         ([3.0], 0),
     ):
         caplog.clear()
-        slow = SlowWorkers(len(seconds))
+        check = slow_check(len(seconds))
         for _ in range(2):
-            slow.check(seconds)
+            check(seconds)
         assert not caplog.records, "three segments in a row"
         for _ in range(3):
-            slow.check(seconds)
+            check(seconds)
         texts = [record.getMessage() for record in caplog.records]
         assert len(texts) == count
         begin = "rollout worker 1 takes 6.0 s for a segment, the others 1.0 s"
         assert all(text.startswith(begin) for text in texts)
     caplog.clear()
-    slow, row = SlowWorkers(2), [1.0, 6.0]  # one fast segment in between is enough
+    check, row = slow_check(2), [1.0, 6.0]  # one fast segment in between is enough
     for times in (row, row, [1.0, 1.0], row, row):
-        slow.check(times)
+        check(times)
     assert not caplog.records
 
 
@@ -116,15 +123,17 @@ def check_logs(logs, model):
 def test_deaths_in_a_row_are_counted_of_each(caplog):
     cluster = SimpleNamespace(actor=lambda *_: object(), kill=lambda actor: None)
     pool = ActorPool(cluster, "eval_actors", object, 2, "an evaluation")
+    first = pool.actors[0]
     for _ in range(4):
-        pool.restart(0)
+        pool.replace(0, pool.actors[0])
+    pool.replace(0, first)  # which was replaced already
     pool.did_work(0)
     for _ in range(5):
-        pool.restart(0)
-        pool.restart(1)
+        pool.replace(0, pool.actors[0])
+        pool.replace(1, pool.actors[1])
     said = "eval actor 0 died 5 times in a row without an evaluation"
     with pytest.raises(WorkerError, match=said):
-        pool.restart(0)
+        pool.replace(0, pool.actors[0])
     assert pool.lives == [9, 5]
     texts = [record.getMessage() for record in caplog.records]
     assert texts.count("eval actor 0 has died; it is started again") == 9
@@ -139,7 +148,7 @@ def test_one_is_made_again_with_what_it_began_with():
         cluster, "eval_actors", object, 2, "work", lambda index, life: (index, life)
     )
     pool.begun = [("recipe",)] * 2
-    pool.restart(1)
+    pool.replace(1, pool.actors[1])
     role = "eval_actors"
     assert made == [(role, 0, 0), (role, 1, 0), (role, 1, 1, "recipe")]
 

@@ -19,10 +19,12 @@ from yieldrl.distributed import (
     Weights,
     WorkerError,
     actors,
+    inference,
 )
-from yieldrl.distributed.inference import DeadInferenceError, RemoteAgent
+from yieldrl.distributed.actors import DeadWorkerError
+from yieldrl.distributed.inference import RemoteAgent
 from yieldrl.distributed.pool import InferencePool
-from yieldrl.distributed.recipes import AgentRecipe
+from yieldrl.distributed.recipes import Recipe
 from yieldrl.distributed.weights import StoredVersion, learned
 
 SPACES = gym.spaces.Box(-9, 9, (4,)), gym.spaces.Discrete(2)
@@ -40,7 +42,7 @@ def actor_of(module=ppo, size=5, seconds=60.0, **options):
     agent = module.Agent(algorithm, algorithm.config)
     actor = InferenceActor(agent.config, size)
     actor.seconds = seconds
-    actor.begin(pickle.dumps(AgentRecipe(module.Agent, module.Algorithm, agent.model)))
+    actor.begin(pickle.dumps(Recipe.of_agent(agent)))
     return actor, agent
 
 
@@ -142,7 +144,7 @@ def test_a_segment_is_as_old_as_the_oldest_weights_in_it(monkeypatch):
         return {"action": np.zeros(count), "extras": extras}, count
 
     agent = RemoteAgent(2)
-    monkeypatch.setattr(agent, "_get", lambda answer: answer)
+    monkeypatch.setattr(inference, "answer_of", lambda who, answer: answer)
     weights = StoredVersion(3, [])
     agent.ask(SimpleNamespace(act=SimpleNamespace(remote=act)), weights)
     for _ in range(2):
@@ -172,7 +174,7 @@ def died(cause=None):
     """A worker's error, with the cause as Ray tells it."""
     error = WorkerError("rollout worker 0")
     exceptions = pytest.importorskip("ray.exceptions", reason="errors are Ray's")
-    told = exceptions.RayTaskError("collect", "", cause or DeadInferenceError())
+    told = exceptions.RayTaskError("collect", "", cause or DeadWorkerError())
     error.__cause__ = told
     return error
 
@@ -194,11 +196,11 @@ class TestPool:
     def test_one_that_died_is_started_again_once_for_all_who_asked_it(self):
         pool = self.pool()
         pool.begun = [("recipe",)] * 2
-        asked = [pool.actor_of(worker).number for worker in range(4)]
-        assert asked == [1, 2, 1, 2]
-        assert pool.replace_dead(1, died())
-        assert pool.replace_dead(3, died())  # it asked the one that died, too
-        assert not pool.replace_dead(0, died(ValueError()))
+        asked = [pool.actor_of(worker) for worker in range(4)]
+        assert [actor.number for actor in asked] == [1, 2, 1, 2]
+        assert pool.replace_dead(1, asked[1], died())
+        assert pool.replace_dead(3, asked[3], died())  # it asked the one that died, too
+        assert not pool.replace_dead(0, asked[0], died(ValueError()))
         assert pool.lives == [0, 1]
         assert pool.cluster.killed == [2]
         assert pool.actor_of(3).number == 3
@@ -208,14 +210,12 @@ class TestPool:
         monkeypatch.setattr(actors, "MAX_DEATHS", 2)
         pool = self.pool()
         for _ in range(2):
-            pool.actor_of(0)
-            assert pool.replace_dead(0, died())
-        pool.actor_of(0)
+            assert pool.replace_dead(0, pool.actor_of(0), died())
         said = "inference actor 0 died 2 times in a row without a finished segment"
         with pytest.raises(WorkerError, match=said):
-            pool.replace_dead(0, died())
+            pool.replace_dead(0, pool.actor_of(0), died())
         pool.did_work(0)
-        assert pool.replace_dead(0, died())
+        assert pool.replace_dead(0, pool.actor_of(0), died())
         assert pool.lives == [3, 0]
 
     def test_agents_that_remember_are_refused(self):

@@ -134,5 +134,5 @@ def test_many_writes_are_sent_before_a_sample(cluster, monkeypatch):
     for number in range(21):
         there.add(step(number))
         here.add(step(number))
-        assert len(there._writes) == (number + 1) % 2
+        assert len(there._calls) == (number + 1) % 2
     assert same(there.sample(4), here.sample(4))
