@@ -4,19 +4,22 @@ The extra `[ray]` has it. An algorithm does not know of it: `Config(collection="
 gives its trainer a `RayCollector` in place of a `SyncCollector`.
 """
 
-from yieldrl.distributed.actors import ActorPool, StoreFullError, WorkerError
+from yieldrl.distributed.actors import ActorPool, WorkerError
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.collector import RayCollector
 from yieldrl.distributed.evaluation import EvalActor, RemoteEvaluator
 from yieldrl.distributed.imagination import ImaginationPool, ImaginationRolloutActor
 from yieldrl.distributed.inference import InferenceActor
-from yieldrl.distributed.learners import DeadLearnerError, LearnerError, Learners
-from yieldrl.distributed.pool import RemoteEnvs, WorkerPool
+from yieldrl.distributed.learners import (
+    DeadLearnerError,
+    LearnerError,
+    Learners,
+    TrainerActor,
+)
 from yieldrl.distributed.replay import RemoteReplay, ReplayBufferActor
 from yieldrl.distributed.stats import StatsActor
-from yieldrl.distributed.trainer_actor import TrainerActor
 from yieldrl.distributed.weights import SignatureError, Weights, WeightStore
-from yieldrl.distributed.worker import RolloutWorkerActor
+from yieldrl.distributed.workers import RemoteEnvs, RolloutWorkerActor, WorkerPool
 
 __all__ = [
     "ActorPool",
@@ -36,7 +39,6 @@ __all__ = [
     "RolloutWorkerActor",
     "SignatureError",
     "StatsActor",
-    "StoreFullError",
     "TrainerActor",
     "WeightStore",
     "Weights",

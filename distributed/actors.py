@@ -2,8 +2,7 @@
 
 import importlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +23,6 @@ class WorkerError(RuntimeError):
 
 class DeadWorkerError(WorkerError):
     """The process of a worker has ended."""
-
-
-class StoreFullError(RuntimeError):
-    """Ray's object store is full: no room for segments or weights."""
 
 
 @dataclass
@@ -176,7 +171,6 @@ def answer_of(who: str, answer: Any) -> Any:
 
     Raises:
         DeadWorkerError: If the actor has died.
-        StoreFullError: If there is no room for its answer.
         WorkerError: If it raised an error, which is the cause.
     """
     ray, waited = importlib.import_module("ray"), 0.0
@@ -188,8 +182,7 @@ def answer_of(who: str, answer: Any) -> Any:
             *(who, waited),
         )
     try:
-        with full_store_explained():
-            return ray.get(answer)
+        return ray.get(answer)
     except ray.exceptions.RayTaskError as error:
         cause = error.cause if isinstance(error.cause, Exception) else error
         raise WorkerError(f"{who}: {type(cause).__name__}: {cause}") from error
@@ -199,24 +192,3 @@ def answer_of(who: str, answer: Any) -> Any:
             lines = [x for x in str(error).splitlines() if x and x[0] != " "]
             raise WorkerError(f"{who}: {lines[-1]}") from error
         raise DeadWorkerError(f"{who} has died") from error
-
-
-@contextmanager
-def full_store_explained() -> Iterator[None]:
-    """Turn errors of a full object store into one that says what to do.
-
-    Raises:
-        StoreFullError: If the object store has no room for the block's values.
-    """
-    errors = importlib.import_module("ray.exceptions")
-    full = errors.ObjectStoreFullError, errors.OutOfDiskError
-    try:
-        yield
-    except Exception as error:
-        if not isinstance(getattr(error, "cause", None) or error, full):
-            raise
-        raise StoreFullError(
-            "Ray's object store is full, and so is the disk to which it spills: make"
-            " room there, give Ray more memory (ray start --object-store-memory), or"
-            " ask for less at a time (num_steps, num_envs, max_policy_lag)"
-        ) from error

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from yieldrl.core import Config
-from yieldrl.distributed.actors import full_store_explained
 
 
 class Cluster:
@@ -36,21 +35,37 @@ class Cluster:
         counts: Mapping[str, int],
         needs: Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
-        self.ray = import_ray()
-        self._counts = {role: count for role, count in counts.items() if count}
+        try:
+            self.ray: Any = importlib.import_module("ray")
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                "collection='ray' needs Ray: pip install 'yieldrl[ray]'", name="ray"
+            ) from error
         self._needs = {
-            role: {"CPU": 1.0, **(needs or {}).get(role, {})} for role in counts
+            role: {"CPU": 1.0, "GPU": 0.0, **(needs or {}).get(role, {})}
+            for role in counts
+        }
+        needed = {
+            name: sum(count * self._needs[role][name] for role, count in counts.items())
+            for name in ("CPU", "GPU")
         }
         self.actors: list[Any] = []
         starts = not self.ray.is_initialized()
         if starts:
-            self._start(address)
+            self._start(address, needed["CPU"])
         self._end = weakref.finalize(self, _end, self.ray, self.actors, starts)
-        try:
-            self._check_resources()
-        except BaseException:
-            self.close()
-            raise
+        # In use or not: others may end soon.
+        total = self.ray.cluster_resources()
+        roles = ", ".join(
+            f"{role} = {count}" for role, count in counts.items() if count
+        )
+        for name, amount in needed.items():
+            if amount > (has := total.get(name, 0)):
+                self.close()
+                raise RuntimeError(
+                    f"{roles} need {amount:g} {name} of the Ray cluster, which has"
+                    f" {has:g} in all: ask for fewer, or add machines to the cluster"
+                )
 
     @classmethod
     def of(cls, config: Config) -> "Cluster":
@@ -70,20 +85,15 @@ class Cluster:
 
         It has the resources of its role; without one, it has none.
         """
-        needs = {"CPU": 0.0} if role is None else self._needs[role]
-        options = {"num_cpus": needs["CPU"], "num_gpus": needs.get("GPU", 0)}
+        needs = {"CPU": 0.0, "GPU": 0.0} if role is None else self._needs[role]
+        options = {"num_cpus": needs["CPU"], "num_gpus": needs["GPU"]}
         actor = self.ray.remote(kind).options(**options).remote(*args)
         self.actors.append(actor)
         return actor
 
     def put(self, value: Any) -> Any:
-        """Put a value into the object store, where all actors can read it.
-
-        Raises:
-            StoreFullError: If there is no room for it.
-        """
-        with full_store_explained():
-            return self.ray.put(value)
+        """Put a value into the object store, where all actors can read it."""
+        return self.ray.put(value)
 
     def kill(self, actor: Any) -> None:
         """End an actor at once; safe for one that has ended already."""
@@ -94,44 +104,16 @@ class Cluster:
         """End all actors, and Ray if it was started here. Safe to call twice."""
         self._end()
 
-    def _start(self, address: str) -> None:
-        """Start Ray, or join the one at the address."""
+    def _start(self, address: str, needed: float) -> None:
+        """Start Ray, with so many cores, or join the one at the address."""
         quiet: dict[str, Any] = {"logging_level": logging.ERROR}
         if address:
             self.ray.init(address=address, **quiet)
             return
         # Workers that wait need no core of their own: here all have a place.
-        cores = max(os.cpu_count() or 1, int(self._needed("CPU") + 1))
+        cores = max(os.cpu_count() or 1, int(needed + 1))
         quiet |= {"include_dashboard": False, "log_to_driver": False}
         self.ray.init(num_cpus=cores, **quiet)
-
-    def _needed(self, resource: str) -> float:
-        return sum(
-            count * self._needs[role].get(resource, 0)
-            for role, count in self._counts.items()
-        )
-
-    def _check_resources(self) -> None:
-        """Raise RuntimeError unless the cluster has the resources, in use or not."""
-        total = self.ray.cluster_resources()
-        roles = ", ".join(f"{role} = {count}" for role, count in self._counts.items())
-        for name in ("CPU", "GPU"):
-            needed, has = self._needed(name), total.get(name, 0)
-            if needed > has:
-                raise RuntimeError(
-                    f"{roles} need {needed:g} {name} of the Ray cluster, which has"
-                    f" {has:g} in all: ask for fewer, or add machines to the cluster"
-                )
-
-
-def import_ray() -> Any:
-    """The package `ray`; ImportError that says how to install it, if missing."""
-    try:
-        return importlib.import_module("ray")
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            "collection='ray' needs Ray: pip install 'yieldrl[ray]'", name="ray"
-        ) from error
 
 
 def _end(ray: Any, actors: list[Any], starts: bool) -> None:

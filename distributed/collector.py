@@ -21,8 +21,8 @@ from yieldrl.distributed.actors import (
     DeadWorkerError,
     WorkerError,
 )
-from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.weights import WeightStore
+from yieldrl.distributed.workers import WorkerPool
 from yieldrl.envs.arrays import as_tensors, tree_map
 
 log = logging.getLogger("yieldrl.distributed")

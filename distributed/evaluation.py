@@ -14,9 +14,9 @@ from yieldrl import envs as environments
 from yieldrl.collectors.evaluation import OBJECTS, Evaluation, Evaluator, evaluate
 from yieldrl.core import Config, derive_seed, seed_everything
 from yieldrl.distributed.actors import ActorPool
-from yieldrl.distributed.pool import WorkerPool
 from yieldrl.distributed.recipes import Recipe, pickled, wrapped
 from yieldrl.distributed.weights import Weights, WeightStore
+from yieldrl.distributed.workers import WorkerPool
 from yieldrl.envs.arrays import tree_map
 from yieldrl.envs.make import most_eval_envs
 
@@ -178,18 +178,17 @@ class RemoteEvaluator(Evaluator):
             self._store = WeightStore(self._cluster, agent.model)
         weights = self._store.put(agent.policy_version, again=True).refs[0]
         while True:
-            tasks, calls = [], []
-            for number, (task, share, some) in enumerate(self._shares(episodes)):
-                args = share, weights, some, seed
-                calls.append(self.actors.ask(number % count, "play", *args))
-                tasks.append(task)
+            shares = [*self._shares(episodes)]
+            calls = [
+                self.actors.ask(number % count, "play", share, weights, some, seed)
+                for number, (_, share, some) in enumerate(shares)
+            ]
             results = [self.actors.result(call)[0] for call in calls]
-            pairs = [*zip(tasks, results, strict=True)]
+            pairs = [*zip((task for task, *_ in shares), results, strict=True)]
             undivided = {task for task, result in pairs if result is None}
             if not undivided:
-                return Evaluation.joined(
-                    [result.of_task(task) for task, result in pairs]
-                )
+                parts = [result.of_task(task) for task, result in pairs]
+                return Evaluation.joined(parts)
             self._undivided |= undivided
 
     def _shares(self, episodes: int) -> Iterator[tuple[str, bytes, int]]:

@@ -86,7 +86,7 @@ class Request:
 
     calls: list[Call] = field(default_factory=list)  # of each actor
     parts: list[TensorDict] | None = None  # their segments, once these have arrived
-    draws_here: bool = False  # the first actor draws from the caller's generator
+    drawn: Any = None  # the state of the first actor's generator, after that
 
 
 class ImaginationPool(ActorPool):
@@ -137,21 +137,18 @@ class ImaginationPool(ActorPool):
         if len(self._requests) <= self.ahead:
             return None
         request = self._requests[0]
-        state = self._fetch(request)
-        if self.ahead == 0 and request.draws_here:
-            generator.set_state(torch.tensor(state))
+        parts = self._fetch(request)
+        first = request.calls[0].args[-1] if request.calls else 0
+        if self.ahead == 0 and not isinstance(first, int):
+            generator.set_state(torch.tensor(request.drawn))
         self._requests.popleft()
-        return request.parts
+        return parts
 
     def state_dict(self) -> dict[str, Any]:
         """The segments that were asked for and not returned."""
-        for request in self._requests:
-            self._fetch(request)
+        parts = [self._fetch(request) for request in self._requests]
         return {
-            "parts": [
-                [(part.to_dict(), [*part.batch_size]) for part in request.parts or []]
-                for request in self._requests
-            ]
+            "parts": [[(x.to_dict(), [*x.batch_size]) for x in each] for each in parts]
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -172,7 +169,7 @@ class ImaginationPool(ActorPool):
         weights = [store.put(number, again=True).refs[0] for store, number in pairs]
         count = min(self.count, len(starts))
         drawn = self._drawn(generator, count)
-        request = Request(draws_here=not isinstance(drawn[0], int))
+        request = Request()
         rows = torch.arange(len(starts)).tensor_split(count)
         for index, share in enumerate(rows):
             part = starts[share.to(starts.device)].exclude("next_obs").to_dict()
@@ -199,14 +196,14 @@ class ImaginationPool(ActorPool):
             seeds[0] = generator.get_state().numpy()
         return seeds
 
-    def _fetch(self, request: Request) -> Any:
-        """Wait for the segments; the state of the first actor's generator."""
-        if request.parts is not None:
-            return None
-        answers = [self.result(call) for call in request.calls]
-        device = self.algorithm.device
-        request.parts = [
-            TensorDict(tree_map(torch.tensor, arrays), size).to(device)
-            for arrays, size, _ in answers
-        ]
-        return answers[0][2]
+    def _fetch(self, request: Request) -> list[TensorDict]:
+        """Wait for the segments."""
+        if request.parts is None:
+            answers = [self.result(call) for call in request.calls]
+            device = self.algorithm.device
+            request.parts = [
+                TensorDict(tree_map(torch.tensor, arrays), size).to(device)
+                for arrays, size, _ in answers
+            ]
+            request.drawn = answers[0][2]
+        return request.parts

@@ -4,15 +4,15 @@ import asyncio
 import pickle
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from yieldrl.core import Config, Counters, seed_everything, spaces
+from yieldrl.core import Config, Counters, derive_seed, seed_everything, spaces
 from yieldrl.core.conversion import as_array
-from yieldrl.distributed.actors import answer_of
+from yieldrl.distributed.actors import ActorPool, DeadWorkerError, answer_of
 from yieldrl.distributed.weights import StoredVersion, Weights
 from yieldrl.envs.arrays import tree_map
 
@@ -199,3 +199,59 @@ class RemoteAgent:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         self.counters.restore(state)
+
+
+class InferencePool(ActorPool):
+    """Inference actors; worker `i` of a run asks number `i % count`.
+
+    Args:
+        cluster: Has a place for each.
+        config: Says how many there are, and how many rollout workers.
+        worker: The config of one worker.
+    """
+
+    def __init__(self, cluster: Any, config: Config, worker: Config) -> None:
+        self.config, self.worker = config, worker
+        parts = cluster, "inference_actors", InferenceActor, config.inference_actors
+        super().__init__(*parts, "a finished segment", self._arguments)
+
+    def check(self, agent: Any) -> None:
+        """Refuse an agent that would act differently than in a worker.
+
+        Raises:
+            ValueError: If it has a memory of its episodes; the actors are ended.
+        """
+        if self.count and agent.has_memory:
+            self.cluster.close()
+            raise self.config.error(
+                "inference_actors",
+                f"{type(agent).__module__}.{type(agent).__qualname__} remembers the"
+                " episodes that it is in, and whom workers ask keeps no memory of"
+                " theirs: choose 0, and each worker has a copy of the policy",
+            )
+
+    def actor_of(self, worker: int) -> Any:
+        """The actor for a worker to ask; None if workers have the policy."""
+        return self.actors[worker % self.count] if self.count else None
+
+    def replace_dead(self, worker: int, asked: Any, error: BaseException) -> bool:
+        """Whether a worker's error is the death of the actor that it `asked`, which is
+        then replaced.
+
+        Raises:
+            WorkerError: If it died too often in a row.
+        """
+        if not isinstance(getattr(error.__cause__, "cause", None), DeadWorkerError):
+            return False
+        self.replace(worker % self.count, asked)
+        return True
+
+    def _arguments(self, index: int, life: int) -> tuple[Any, ...]:
+        workers = len(range(index, self.config.rollout_workers, self.count))
+        seed = self.worker.seed
+        if index or life:  # the first has the seed of a run without actors
+            seed = derive_seed(seed, f"inference actor {index}, {life}")
+        device = "cuda" if self.config.device.startswith("cuda") else "cpu"
+        rows = workers * self.worker.num_envs
+        parts = {"num_envs": rows, "seed": seed, "device": device}
+        return replace(self.worker, **parts), rows

@@ -1,33 +1,37 @@
-"""The learners of a run: the trainer calls them once for each rollout."""
+"""Processes that learn together: the trainer calls them once for each rollout."""
 
+import os
+import pickle
+import socket
 import zlib
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
+import torch
 from tensordict import TensorDict
 from torch import Tensor
+from torch.optim import Optimizer
 
-from yieldrl.core import Config, defer_keyboard_interrupt, means
+from yieldrl.core import (
+    Config,
+    defer_keyboard_interrupt,
+    means,
+    ranks,
+    seed_everything,
+)
 from yieldrl.core.trees import map_tensors
-from yieldrl.distributed.actors import (
-    DeadWorkerError,
-    WorkerError,
-    answer_of,
-)
+from yieldrl.distributed.actors import DeadWorkerError, WorkerError, answer_of
+from yieldrl.distributed.engines import make_engine
 from yieldrl.distributed.recipes import Recipe, pickled
-from yieldrl.distributed.trainer_actor import (
-    Learned,
-    TrainerActor,
-    apply_settings,
-    join_states,
-    settings_of,
-)
-from yieldrl.distributed.weights import Weights, learned
+from yieldrl.distributed.weights import Weights, learned, tensors_of
+from yieldrl.envs.arrays import as_tensors
 
 DEATH_SECONDS = 5.0
 """Seconds within which Ray notices that a process has ended."""
+
+PLAIN = (bool, int, float, str, type(None))
 
 
 class LearnerError(RuntimeError):
@@ -36,6 +40,110 @@ class LearnerError(RuntimeError):
 
 class DeadLearnerError(LearnerError):
     """The process of a learner has ended."""
+
+
+@dataclass
+class Orders:
+    """Of the trainer's algorithm, what learners need for the next update."""
+
+    continues: bool  # whether episodes continue those of the previous rollout
+    counters: dict[str, int]  # by name
+    settings: dict[str, Any]  # see `settings_of`
+    config: bytes | None = None  # another one, pickled
+    state: Any = None  # its whole state, if learners have another one
+    weights: Weights | None = None  # that were changed here
+
+
+@dataclass
+class Learned:
+    """The result of an update by all learners."""
+
+    steps: list[dict[str, float]]  # metrics of every gradient step, over all learners
+    counters: dict[str, int]  # of the algorithm, by name
+    settings: dict[str, Any]  # see `settings_of`
+    weights: Weights | None = None  # the new ones; from the first learner alone
+
+
+class TrainerActor:
+    """A rank of the learner, with its own model and optimizer.
+
+    Args:
+        rank: Number of this learner.
+        count: Number of learners.
+        recipe: The algorithm's `Recipe` and its config, pickled.
+    """
+
+    def __init__(self, rank: int, count: int, recipe: bytes) -> None:
+        self.rank, self.count, self._recipe = rank, count, recipe
+        self.algorithm: Any = None
+        self._whole: Any = None  # what saves and loads it: its engine, if it has one
+
+    def address(self) -> tuple[str, int]:
+        """The address of this learner: its host, and a free port."""
+        import ray
+
+        with socket.socket() as free:
+            free.bind(("", 0))
+            return ray.util.get_node_ip_address(), free.getsockname()[1]
+
+    def begin(self, address: tuple[str, int]) -> None:
+        """Join the others, and make the algorithm."""
+        host, port = address
+        os.environ |= {"RANK": str(self.rank), "WORLD_SIZE": str(self.count)}
+        os.environ |= {"MASTER_ADDR": host, "MASTER_PORT": str(port)}
+        os.environ["LOCAL_RANK"] = "0"  # index among the visible GPUs
+        recipe, config = pickle.loads(self._recipe)
+        torch.set_num_threads(config.threads or 1)
+        seed_everything(ranks().derive_seed(config.seed, "learner"))
+        self.algorithm = self._whole = recipe.make(config)
+        if self.count > 1:
+            self._whole = make_engine(config, self.algorithm)
+
+    def update(
+        self, rollout: Mapping[str, Any], size: list[int], orders: Orders
+    ) -> Learned:
+        """Learn from this learner's share of a rollout, together with the others.
+
+        Args:
+            rollout: Entries `[T, n, ...]` as arrays, nested or not.
+            size: `[T, n]`.
+            orders: What to take over from the trainer's algorithm before.
+        """
+        algorithm = self.algorithm
+        self._follow(orders)
+        data = TensorDict(as_tensors(rollout), size).to(algorithm.device)
+        if not orders.continues:
+            algorithm.forget_episodes()
+        minibatches, logs = algorithm.begin(data)
+        steps = []
+        for step in algorithm.update(minibatches):
+            steps.append({k: float(x) for k, x in {**logs, **step}.items()})
+            logs = {}
+        now = asdict(algorithm.counters)
+        result = Learned(steps, now, settings_of(algorithm))
+        with algorithm.runtime.gathered():
+            if self.rank == 0:
+                tensors = learned(algorithm.model)
+                result.weights = Weights.of(tensors, now["policy_version"])
+        return result
+
+    def state_dict(self) -> dict[str, Any]:
+        """The algorithm's state, on the CPU."""
+        return map_tensors(Tensor.cpu, self._whole.state_dict())
+
+    def _follow(self, orders: Orders) -> None:
+        algorithm = self.algorithm
+        if orders.config is not None:
+            algorithm.config = pickle.loads(orders.config)
+        if orders.state is not None:
+            share = share_of(orders.state, self.state_dict(), self.rank)
+            self._whole.load_state_dict(share)
+        if orders.weights is not None:
+            state = self._whole.state_dict()
+            orders.weights.copy_to(tensors_of(algorithm.model) | state["model"])
+            self._whole.load_state_dict(state)
+        algorithm.counters.restore(orders.counters)
+        apply_settings(orders.settings, algorithm)
 
 
 class Learners:
@@ -112,7 +220,6 @@ class Learners:
     def _update(self, rollout: TensorDict, continues: bool) -> None:
         """Let all learn from their parts of a rollout; mirror weights and counters."""
         if not self._asked:
-            self._bring_up()
             self._ask(rollout, continues)
         answers: list[Learned] = self._get(self._asked)
         with defer_keyboard_interrupt():
@@ -126,34 +233,31 @@ class Learners:
             self._steps.extend(first.steps)
 
     def _ask(self, rollout: TensorDict, continues: bool) -> None:
-        size = [len(rollout), rollout.shape[1] // self.count]
-        parts = [part.to_dict() for part in rollout.chunk(self.count, dim=1)]
-        arrays = [map_tensors(lambda x: x.cpu().numpy(), part) for part in parts]
-        now = asdict(self.algorithm.counters), settings_of(self.algorithm), continues
-        with defer_keyboard_interrupt():  # requests must be completed
-            self._asked = [
-                actor.update.remote(part, size, *now)
-                for actor, part in zip(self.actors, arrays, strict=True)
-            ]
-
-    def _bring_up(self) -> None:
-        """Start the learners, and send them what was changed here."""
+        """Start the learners, and ask them to learn as the algorithm is now."""
         if self._ended:
             raise LearnerError(f"{self._ended}: go on from the newest checkpoint")
         if not self.actors:
             self._start()
-        elif self.algorithm.config is not self.config:
-            self.config = self.algorithm.config
-            self._all("configure", pickled(self._own_config()))
+        algorithm = self.algorithm
+        orders = Orders(continues, asdict(algorithm.counters), settings_of(algorithm))
+        if algorithm.config is not self.config:
+            self.config = algorithm.config
+            orders.config = pickled(self._own_config())
+        weights = Weights.of(
+            learned(algorithm.model), algorithm.counters.policy_version
+        )
         if self._behind:
-            state = map_tensors(Tensor.cpu, self.algorithm.state_dict())
-            self._all("load", self.cluster.put(state))
+            orders.state = map_tensors(Tensor.cpu, algorithm.state_dict())
+        elif checksum(weights) != self._theirs:
+            orders.weights = weights
+        sent = self.cluster.put(orders)
+        size = [len(rollout), rollout.shape[1] // self.count]
+        parts = [part.to_dict() for part in rollout.chunk(self.count, dim=1)]
+        arrays = [map_tensors(lambda x: x.cpu().numpy(), part) for part in parts]
+        with defer_keyboard_interrupt():  # requests must be completed
+            pairs = zip(self.actors, arrays, strict=True)
+            self._asked = [a.update.remote(part, size, sent) for a, part in pairs]
             self._behind = False
-            return
-        version = self.algorithm.counters.policy_version
-        weights = Weights.of(learned(self.algorithm.model), version)
-        if checksum(weights) != self._theirs:
-            self._all("load_weights", self.cluster.put(weights))
 
     def _start(self) -> None:
         self.config = self.algorithm.config
@@ -218,3 +322,76 @@ def _errors(asked: Sequence[Any], ready: Sequence[Any]) -> list[WorkerError]:
         except WorkerError as error:
             errors.append(error)
     return errors
+
+
+def settings_of(algorithm: Any) -> dict[str, Any]:
+    """What a program may change of an algorithm between two updates: its numbers and
+    strings, the options of its optimizers, and which parameters are trained."""
+    attributes = vars(algorithm)
+    optimizers = {k: v for k, v in attributes.items() if isinstance(v, Optimizer)}
+    return {
+        "plain": {k: v for k, v in attributes.items() if isinstance(v, PLAIN)},
+        "groups": {
+            name: [
+                {key: value for key, value in group.items() if key != "params"}
+                for group in optimizer.param_groups
+            ]
+            for name, optimizer in optimizers.items()
+        },
+        "trained": {k: p.requires_grad for k, p in algorithm.model.named_parameters()},
+    }
+
+
+def apply_settings(settings: Mapping[str, Any], algorithm: Any) -> None:
+    """Give an algorithm the settings of another one.
+
+    Raises:
+        ValueError: If its optimizers have other groups, or its model other parameters.
+    """
+    for name, value in settings["plain"].items():
+        setattr(algorithm, name, value)
+    for name, groups in settings["groups"].items():
+        optimizer = getattr(algorithm, name)
+        for group, options in zip(optimizer.param_groups, groups, strict=True):
+            group.update(options)
+    parameters = dict(algorithm.model.named_parameters())
+    if parameters.keys() != settings["trained"].keys():
+        name = min(parameters.keys() ^ settings["trained"].keys())
+        raise ValueError(
+            f"the models of learners differ in {name}: make the trainer with the model"
+            " that is to be trained"
+        )
+    for name, trained in settings["trained"].items():
+        if parameters[name].requires_grad != trained:
+            parameters[name].requires_grad_(trained)
+
+
+def join_states(whole: Any, states: Sequence[Any]) -> Any:
+    """One state from those of all learners.
+
+    Tensors of other shapes than in `whole` are of the learners' own environments: they
+    are put together along the first axis. All else is the first learner's.
+
+    >>> join_states({"carry": torch.zeros(2)}, [{"carry": torch.ones(1)}] * 2)
+    {'carry': tensor([1., 1.])}
+    """
+    first = states[0]
+    if isinstance(first, Mapping):
+        wholes = whole if isinstance(whole, Mapping) else {}
+        return {
+            name: join_states(wholes.get(name), [state[name] for state in states])
+            for name in first
+        }
+    parted = isinstance(whole, Tensor) and isinstance(first, Tensor)
+    return torch.cat([*states]) if parted and whole.shape != first.shape else first
+
+
+def share_of(state: Any, own: Any, rank: int) -> Any:
+    """A learner's share of a state: its rows, where its `own` has fewer."""
+    if isinstance(state, Mapping):
+        owns = own if isinstance(own, Mapping) else {}
+        return {k: share_of(value, owns.get(k), rank) for k, value in state.items()}
+    both = isinstance(state, Tensor) and isinstance(own, Tensor)
+    if both and own.ndim > 0 and len(own) < len(state):
+        return state.narrow(0, rank * len(own), len(own))
+    return state

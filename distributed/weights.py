@@ -125,9 +125,6 @@ class WeightStore:
         """The current weights as this version, in the object store.
 
         With `again`, weights that were sent with this version may have changed.
-
-        Raises:
-            StoreFullError: If there is no room for them.
         """
         if self.stored is None or version != self.stored.version or again:
             tensors = self.tensors()

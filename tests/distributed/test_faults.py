@@ -8,9 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from yieldrl.algorithms import ppo
-from yieldrl.distributed import ActorPool, StoreFullError, WorkerError
-from yieldrl.distributed.actors import answer_of
-from yieldrl.distributed.cluster import Cluster
+from yieldrl.distributed import ActorPool, WorkerError
 from yieldrl.distributed.collector import Segments
 from yieldrl.distributed.recipes import pickled
 
@@ -54,30 +52,6 @@ def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time(
         for _ in range(2):
             with pytest.raises(WorkerError, match=said):
                 trainer.collector.collect(16)
-
-
-class Full:
-    """An actor whose answer finds no room."""
-
-    def answer(self):
-        from ray.exceptions import OutOfDiskError
-
-        raise OutOfDiskError("no space")
-
-
-@with_ray
-def test_a_full_object_store_is_said_with_what_to_do(monkeypatch, one_ray):
-    cluster = Cluster("", {"rollout_workers": 1})
-    said = r"object store is full.*ray start --object-store-memory.*max_policy_lag"
-    with pytest.raises(StoreFullError, match=said):
-        answer_of("actor", cluster.actor(Full, None).answer.remote())
-
-    def full(value):
-        raise one_ray.exceptions.ObjectStoreFullError("no memory")
-
-    monkeypatch.setattr(cluster.ray, "put", full)
-    with pytest.raises(StoreFullError, match=said):
-        cluster.put(1)
 
 
 def slow_check(count):

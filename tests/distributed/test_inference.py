@@ -22,8 +22,7 @@ from yieldrl.distributed import (
     inference,
 )
 from yieldrl.distributed.actors import DeadWorkerError
-from yieldrl.distributed.inference import RemoteAgent
-from yieldrl.distributed.pool import InferencePool
+from yieldrl.distributed.inference import InferencePool, RemoteAgent
 from yieldrl.distributed.recipes import Recipe
 from yieldrl.distributed.weights import StoredVersion, learned
 

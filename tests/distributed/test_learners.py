@@ -12,7 +12,7 @@ import torch
 
 from yieldrl.algorithms import dapo, dqn, grpo, ppo, ppo_roa
 from yieldrl.distributed import DeadLearnerError, LearnerError, Learners
-from yieldrl.distributed.trainer_actor import join_states, share_of
+from yieldrl.distributed.learners import join_states, share_of
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
 
