@@ -46,8 +46,11 @@ each; and hidden states of the prompt, `[B, S, W]`."""
 
 
 class Decoding(nn.Module):
-    """Decodes tokens by a backbone and an action head: all in one pass, independently
-    of each other, if a subclass says no other way than its `policy`."""
+    """Decodes the tokens of a chunk by a backbone and an action head.
+
+    Unless a subclass decodes otherwise, all of them come in one pass, by one `policy`,
+    independently of each other.
+    """
 
     def policy(
         self, backbone: Backbone, head: ActionHead, prompt: Prompt
