@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import closing
-from typing import Any, ClassVar
+from typing import Any
 
 from tensordict import TensorDict
 
@@ -25,8 +25,6 @@ class OffPolicyTrainer(abstractions.Trainer):
     config: OffPolicyConfig
     buffer: ReplayBuffer
 
-    buffer_class: ClassVar[type[ReplayBuffer]] = ReplayBuffer
-
     @property
     def learning_due(self) -> bool:
         """Whether gradient steps are behind those that environment steps require."""
@@ -42,18 +40,15 @@ class OffPolicyTrainer(abstractions.Trainer):
             found += 1
         return found
 
-    def make_buffer(self) -> ReplayBuffer:
+    def make_buffer(
+        self, kind: type[ReplayBuffer] = ReplayBuffer, **options: Any
+    ) -> ReplayBuffer:
+        """The replay buffer; a variant has another kind, with options of its own."""
         config, seed = self.config, derive_seed(self.config.seed, "buffer")
-        options = {"gamma": config.gamma, "seed": seed, **self.buffer_options()}
-        parts = {**transition_parts(self), **options}
+        options |= {**transition_parts(self), "gamma": config.gamma, "seed": seed}
         if config.replay_actor:
-            size = config.buffer_size
-            return on_ray.make_replay(self, self.buffer_class, size, **parts)
-        return self.buffer_class(config.buffer_size, **parts)
-
-    def buffer_options(self) -> dict[str, Any]:
-        """Further arguments of `buffer_class`, for variants that change it."""
-        return {}
+            return on_ray.make_replay(self, kind, config.buffer_size, **options)
+        return kind(config.buffer_size, **options)
 
     def update(self, rollout: TensorDict) -> Logs:
         """Put a rollout into the replay buffer, and learn from that, at least once.
@@ -71,14 +66,14 @@ class OffPolicyTrainer(abstractions.Trainer):
         return means(logs or [self._run_train()["logs"]])
 
     def _run_train(self) -> LogData:
-        logs = self.agent.learn(self.sample_batch())
+        logs = self.agent.learn(self._sample())
         now, every = self.agent.counters, self.config.target_every
         if now.learn_step // every > now.sync_step // every:
             self.algorithm.sync_target()
             now.sync_step = now.learn_step
         return self._log("train", logs)
 
-    def sample_batch(self) -> TensorDict:
+    def _sample(self) -> TensorDict:
         """What the next gradient step learns from, `[B]`."""
         return self.buffer.sample(self.config.batch_size)
 

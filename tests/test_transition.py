@@ -43,3 +43,10 @@ def test_no_part_has_more_than_four_ancestors_of_ours(name):
         for part in parts:
             ours = [x for x in type(part).__mro__ if x.__module__.startswith("yieldrl")]
             assert len(ours) <= 4, ours
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_trainer_shows_25_names(name):
+    with trainer_of(name) as trainer:
+        shown = [x for x in dir(trainer) if not x.startswith("_")]
+        assert len(shown) <= 25, shown

@@ -36,7 +36,7 @@ class Trainer(OffPolicyTrainer):
         full = len(self.buffer) == self.buffer.capacity  # then drawing says why not
         return full or self.buffer.has_sequences(self.config.sequence_length)
 
-    def sample_batch(self) -> TensorDict:
+    def _sample(self) -> TensorDict:
         """Sequences `[T, B]`, which go over ends of episodes."""
         size, length = self.config.batch_size, self.config.sequence_length
         return self.buffer.sequences(size, length, crossing=True)

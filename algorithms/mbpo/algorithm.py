@@ -128,7 +128,7 @@ class Trainer(sac.Trainer):
         log["logs"] |= logs
         return log
 
-    def sample_batch(self) -> TensorDict:
+    def _sample(self) -> TensorDict:
         """A batch that is real in part, `[B]`."""
         return self.imagination.sample(self.config.batch_size)
 

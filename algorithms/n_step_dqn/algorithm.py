@@ -43,7 +43,6 @@ class Trainer(dqn.Trainer):
     config: Config
     buffer: NStepReplayBuffer
     config_class = Config
-    buffer_class = NStepReplayBuffer
 
-    def buffer_options(self) -> dict[str, Any]:
-        return {**super().buffer_options(), "n_step": self.config.n_step}
+    def make_buffer(self, kind: Any = NStepReplayBuffer, **options: Any) -> Any:
+        return super().make_buffer(kind, n_step=self.config.n_step, **options)

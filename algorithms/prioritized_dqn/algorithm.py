@@ -64,7 +64,6 @@ class Trainer(dqn.Trainer):
     buffer: PrioritizedReplayBuffer
     config_class = Config
     algorithm_class = Algorithm
-    buffer_class = PrioritizedReplayBuffer
 
     def beta(self) -> float:
         """The current exponent of importance weights: from `priority_beta` to 1."""
@@ -73,14 +72,11 @@ class Trainer(dqn.Trainer):
             config.priority_beta, 1.0, self.agent.sample_step, config.total_steps
         )
 
-    def buffer_options(self) -> dict[str, Any]:
-        return {
-            **super().buffer_options(),
-            "alpha": self.config.priority_alpha,
-            "epsilon": self.config.priority_epsilon,
-        }
+    def make_buffer(self, kind: Any = PrioritizedReplayBuffer, **options: Any) -> Any:
+        alpha, epsilon = self.config.priority_alpha, self.config.priority_epsilon
+        return super().make_buffer(kind, alpha=alpha, epsilon=epsilon, **options)
 
-    def sample_batch(self) -> TensorDict:
+    def _sample(self) -> TensorDict:
         self._batch = self.buffer.sample(self.config.batch_size, self.beta())
         return self._batch
 

@@ -113,4 +113,8 @@ class Trainer(prioritized_dqn.Trainer, n_step_dqn.Trainer):
     model_class = Model
     algorithm_class = Algorithm
     agent_class = Agent
-    buffer_class = PrioritizedNStepReplayBuffer
+
+    def make_buffer(
+        self, kind: Any = PrioritizedNStepReplayBuffer, **options: Any
+    ) -> Any:
+        return super().make_buffer(kind, **options)

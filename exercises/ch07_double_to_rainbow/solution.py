@@ -1,5 +1,7 @@
 """Chapter 7, from Double DQN to Rainbow."""
 
+from typing import Any
+
 import torch
 from tensordict import TensorDict
 from torch import Tensor
@@ -128,4 +130,7 @@ class Trainer(rainbow.Trainer):
     """The schedule of Rainbow, as it is."""
 
     algorithm_class = Algorithm
-    buffer_class = Buffer
+
+    def make_buffer(self, kind: Any = Buffer, **options: Any) -> Any:
+        """A buffer that samples as above."""
+        return super().make_buffer(kind, **options)
