@@ -1,7 +1,6 @@
 """Evaluations that actors share, with the numbers of an evaluation in process."""
 
 import pickle
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +30,6 @@ class EnvShare:
     as_it_is: bool = False  # use an environment object itself
     first: int = 0  # index of the first one, in the task
     total: int = 0  # how many the task has in all; 0 if these are all
-    alone: bool = False  # close others first: some take much memory
 
     def make(self) -> VectorEnv[Any, Any, Any] | None:
         """The environments; None if these cannot be separated from the task's others.
@@ -53,13 +51,9 @@ class EvalActor:
 
     Args:
         begin: Arguments of `begin`, if it is to begin at once.
-
-    Attributes:
-        agent: The agent that acts; made for the first share, if it is None.
     """
 
     def __init__(self, *begin: Any) -> None:
-        self.agent: Any = None
         self._envs: dict[bytes, VectorEnv[Any, Any, Any] | None] = {}  # by share
         if begin:
             self.begin(*begin)
@@ -67,47 +61,33 @@ class EvalActor:
     def begin(self, recipe: bytes) -> None:
         """Act with the agent of a pickled `Recipe` from now on."""
         torch.set_num_threads(1)  # actors share the cores
-        self.agent, self._recipe = None, recipe
+        self._agent, self._recipe = None, recipe
 
     def play(
-        self, pickled_share: bytes, weights: Weights | None, episodes: int, seed: int
-    ) -> tuple[Evaluation | None, float]:
-        """Play whole episodes, and the seconds that took.
-
-        No evaluation if the share has to be the whole task.
+        self, pickled_share: bytes, weights: Weights, episodes: int, seed: int
+    ) -> Evaluation | None:
+        """Play whole episodes; None if the share has to be the whole task.
 
         Args:
             pickled_share: An `EnvShare`.
-            weights: Learned tensors; None if the recipe's are the newest.
+            weights: Learned tensors.
             episodes: How many to play in the share's environments.
             seed: Seed of the first environment of the task.
 
         Raises:
             SignatureError: If the weights are not this model's.
         """
-        began = time.monotonic()
         share: EnvShare = pickle.loads(pickled_share)
-        if self.agent is None:
-            self.agent = pickle.loads(self._recipe).make(share.config)
+        if self._agent is None:
+            self._agent = pickle.loads(self._recipe).make(share.config)
         if pickled_share not in self._envs:
-            if share.alone:
-                self.close()
             self._envs[pickled_share] = share.make()
         envs = self._envs[pickled_share]
         if envs is None:
-            return None, 0.0
-        if weights is not None:
-            weights.load(self.agent.model)
-        acting = _ActingForSome(self.agent, share, envs.num_envs)
-        result = evaluate(acting, envs, episodes, seed + share.first)
-        return result, time.monotonic() - began
-
-    def close(self) -> None:
-        """Close all environments."""
-        for envs in self._envs.values():
-            if envs is not None:
-                envs.close()
-        self._envs.clear()
+            return None
+        weights.load(self._agent.model)
+        acting = _ActingForSome(self._agent, share, envs.num_envs)
+        return evaluate(acting, envs, episodes, seed + share.first)
 
 
 class _ActingForSome:
@@ -183,7 +163,7 @@ class RemoteEvaluator(Evaluator):
                 self.actors.ask(number % count, "play", share, weights, some, seed)
                 for number, (_, share, some) in enumerate(shares)
             ]
-            results = [self.actors.result(call)[0] for call in calls]
+            results = [self.actors.result(call) for call in calls]
             pairs = [*zip((task for task, *_ in shares), results, strict=True)]
             undivided = {task for task, result in pairs if result is None}
             if not undivided:
