@@ -43,11 +43,22 @@ class Engine(ABC):
         max_grad_norm: float | None,
         micro_batches: int | None = None,
     ) -> Callable[[Any], dict[str, Any]]:
-        """A function that takes a step on a batch `[B]`: see `step_on`."""
-        options = optimizer, max_grad_norm, micro_batches or 1
-        return lambda data: self.step_on(data, loss, *options)
+        """A function that takes a step on this process's batch `[B]`.
 
-    def step_on(
+        It returns the metrics of all processes. Of a loss that is a mean over a batch,
+        gradient and metrics are means over those of the processes, weighted by their
+        samples. RuntimeError if the optimizer has nothing to train.
+
+        Args:
+            loss: From the batch to the loss and what to log.
+            optimizer: Trained are its parameters that require gradients then.
+            max_grad_norm: As of `Algorithm.minimize`.
+            micro_batches: Number of parts that go through the loss one by one.
+        """
+        options = loss, optimizer, max_grad_norm, micro_batches or 1
+        return lambda data: self._step_on(data, *options)
+
+    def _step_on(
         self,
         data: Any,
         loss: Loss,
@@ -55,21 +66,6 @@ class Engine(ABC):
         max_grad_norm: float | None,
         micro_batches: int,
     ) -> dict[str, Any]:
-        """Take a step on this process's batch `[B]`; the metrics of all processes.
-
-        Of a loss that is a mean over a batch, gradient and metrics are means over those
-        of the processes, weighted by their samples.
-
-        Args:
-            data: The batch.
-            loss: From the batch to the loss and what to log.
-            optimizer: Trained are its parameters that require gradients now.
-            max_grad_norm: As of `Algorithm.minimize`.
-            micro_batches: Number of parts that go through the loss one by one.
-
-        Raises:
-            RuntimeError: If no parameter of the optimizer requires a gradient.
-        """
         rows = len(data) if micro_batches > 1 else 1
         sizes = ranks().all_gather(torch.tensor([data.numel(), rows]))
         samples, most = sizes.unbind(1)
