@@ -177,8 +177,8 @@ def answer_of(who: str, answer: Any) -> Any:
     while not ray.wait([answer], timeout=WAIT_SECONDS)[0]:
         waited += WAIT_SECONDS
         log.warning(
-            "%s has not answered for %.0f s: a step of its environments takes long or"
-            " hangs, or it waits for a place on the cluster",
+            "%s has not answered for %.0f s: its work, such as a step of environments,"
+            " takes long or hangs, or it waits for a place on the cluster",
             *(who, waited),
         )
     try:

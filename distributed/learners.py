@@ -1,5 +1,6 @@
 """Processes that learn together: the trainer calls them once for each rollout."""
 
+import logging
 import os
 import pickle
 import socket
@@ -22,11 +23,18 @@ from yieldrl.core import (
     seed_everything,
 )
 from yieldrl.core.trees import map_tensors
-from yieldrl.distributed.actors import DeadWorkerError, WorkerError, answer_of
+from yieldrl.distributed.actors import (
+    WAIT_SECONDS,
+    DeadWorkerError,
+    WorkerError,
+    answer_of,
+)
 from yieldrl.distributed.engines import make_engine
 from yieldrl.distributed.recipes import Recipe, pickled
 from yieldrl.distributed.weights import Weights, learned, tensors_of
 from yieldrl.envs.arrays import as_tensors
+
+log = logging.getLogger("yieldrl.distributed")
 
 DEATH_SECONDS = 5.0
 """Seconds within which Ray notices that a process has ended."""
@@ -285,8 +293,11 @@ class Learners:
         ray, waiting = self.cluster.ray, [*asked]
         errors: list[WorkerError] = []
         while waiting and not errors:
-            ready, waiting = ray.wait(waiting)
+            ready, waiting = ray.wait(waiting, timeout=WAIT_SECONDS)
             errors = _errors(asked, ready)
+            if not ready:
+                counts = len(waiting), len(asked), WAIT_SECONDS
+                log.warning("%d of %d learners have not answered for %g s", *counts)
         if errors:
             # A death causes errors of others: lost connections are noticed sooner.
             ready, _ = ray.wait(asked, num_returns=len(asked), timeout=DEATH_SECONDS)
