@@ -28,11 +28,9 @@ from torch.optim import Optimizer
 from yieldrl import envs as environments
 from yieldrl.collectors import mean_episode
 from yieldrl.core import (
-    AccumulatedStep,
     CheckpointError,
     Config,
     Counters,
-    GradientStep,
     Loss,
     ObservationActionAdapter,
     Runtime,
@@ -45,7 +43,12 @@ from yieldrl.core import (
     seed_everything,
     set_rng_state,
 )
-from yieldrl.core.gradient_step import apply_gradients, diverged, trained_parameters
+from yieldrl.core.gradient_step import (
+    accumulate_gradients,
+    apply_gradients,
+    diverged,
+    trained_parameters,
+)
 from yieldrl.core.logs import LogData as LogData
 from yieldrl.core.logs import Logs as Logs
 from yieldrl.core.logs import LogType as LogType
@@ -204,6 +207,7 @@ class Algorithm(ABC):
         data: Any,
         optimizer: Optimizer | None = None,
         max_grad_norm: float | None = None,
+        micro_batches: int | None = None,
     ) -> Logs:
         """One gradient step of a loss on a batch `[B]`; metrics to log.
 
@@ -216,16 +220,24 @@ class Algorithm(ABC):
             optimizer: Says what is trained; by default `self.optimizer`.
             max_grad_norm: Gradients are scaled down to this norm; `inf` measures the
                 norm only, None does neither.
+            micro_batches: Number of parts that go through the loss one by one, which
+                takes less memory; by default as many as the config says, if it does.
         """
-        optimizer = optimizer or self.optimizer
-        step = self.gradient_step(loss, optimizer, max_grad_norm)
-        if step is not None:
-            logs = step(data)
+        optimizer, runtime = optimizer or self.optimizer, self.runtime
+        executed, parts = runtime.executed(loss), micro_batches
+        if parts is None:
+            parts = getattr(self.config, "micro_batches", 1)
+        if runtime.engine is not None:
+            options = optimizer, max_grad_norm, parts
+            logs = runtime.engine.gradient_step(executed, *options)(data)
         else:
             trained = trained_parameters(optimizer)
             try:
-                total, logs = self.runtime.executed(loss)(data)
-                total.backward(inputs=trained)
+                if parts == 1:
+                    total, logs = executed(data)
+                    total.backward(inputs=trained)
+                else:
+                    logs = accumulate_gradients(executed, data, trained, parts)
                 apply_gradients(optimizer, trained, logs, data, max_grad_norm)
             finally:  # the next step begins without gradients
                 optimizer.zero_grad()
@@ -234,27 +246,6 @@ class Algorithm(ABC):
         if is_read and "loss" in logs and not math.isfinite(logs["loss"]):
             raise diverged(self.model, self.counters, float(logs["loss"]))
         return logs
-
-    def gradient_step(
-        self,
-        loss: Loss,
-        optimizer: Optimizer,
-        max_grad_norm: float | None = None,
-        micro_batches: int | None = None,
-    ) -> GradientStep | None:
-        """What takes the step in place of `minimize`: in parts, or by an engine.
-
-        Override it to accumulate gradients, to scale them, and the like. The batch is
-        cut into `micro_batches`, by default as many as the config says, if it does.
-        """
-        engine, executed = self.runtime.engine, self.runtime.executed
-        parts = micro_batches or getattr(self.config, "micro_batches", None)
-        options = optimizer, max_grad_norm
-        if engine is not None:
-            return engine.gradient_step(executed(loss), *options, parts)
-        if parts is None:
-            return None
-        return AccumulatedStep(executed(loss), *options, micro_batches=parts)
 
     @contextmanager
     def learning(self) -> Iterator[None]:

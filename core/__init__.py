@@ -4,7 +4,6 @@ It imports no other part of yieldrl. Algorithms say `minimize(loss, batch)`; wha
 takes (compilation, precision, averages over processes) is decided here.
 """
 
-from yieldrl.core.accumulation import AccumulatedStep, JointStep
 from yieldrl.core.config import Config, SyncOnly
 from yieldrl.core.conversion import ObservationActionAdapter
 from yieldrl.core.device import keep_freed_memory, resolve_device, set_threads
@@ -26,7 +25,7 @@ from yieldrl.core.fields import (
     Widths,
 )
 from yieldrl.core.files import CheckpointError
-from yieldrl.core.gradient_step import GradientStep, Loss, averaged
+from yieldrl.core.gradient_step import Loss, averaged
 from yieldrl.core.logs import Counters
 from yieldrl.core.ranks import Ranks, mean_and_std, mean_of_all, ranks
 from yieldrl.core.running_statistics import means
@@ -46,15 +45,12 @@ __all__ = [
     "MAX_NUMBER",
     "MAX_STEPS",
     "MAX_TRANSITIONS",
-    "AccumulatedStep",
     "BatchSize",
     "CheckpointError",
     "Coefficient",
     "Config",
     "Count",
     "Counters",
-    "GradientStep",
-    "JointStep",
     "LearningRate",
     "LogStd",
     "Loss",

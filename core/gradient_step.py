@@ -1,6 +1,7 @@
 """One gradient step: backward pass, averaging over processes, clipping, optimizer."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -74,49 +75,79 @@ def diverged(model: nn.Module, counters: Any, loss: float) -> FloatingPointError
     )
 
 
-class GradientStep:
-    """A gradient step that is taken otherwise than `Algorithm.minimize` takes it.
+def accumulate_gradients(
+    loss: Loss, data: Any, trained: Sequence[nn.Parameter], micro_batches: int
+) -> dict[str, Any]:
+    """Fill `grad` of the trained parameters part by part; the metrics of the whole.
 
-    To accumulate gradients or to scale a loss, override `gradients`.
+    A loss that is a mean over the batch has as its gradient the mean of the gradients
+    of its parts, weighted by their sizes: so it is that of the whole batch, to
+    rounding, and the memory for activations that of one part. What the loss takes from
+    the batch as a whole (a normalisation, say) must be in the data already.
 
     Args:
-        loss: From a batch to the loss and what to log. Results per sample, such as
-            priorities, it writes into the batch.
-        optimizer: Any of PyTorch's optimizers, with all its options. Trained are its
-            parameters that require gradients; others get none.
-        max_grad_norm: See `apply_gradients`.
+        loss: From a batch to the loss and what to log. Results per sample that it
+            writes into a part arrive in the batch.
+        data: The batch `[B]`.
+        trained: Parameters that get gradients.
+        micro_batches: Number of parts, at most B are made.
 
-    >>> weight = nn.Parameter(torch.tensor([1.0, 2.0]))
-    >>> step = GradientStep(
-    ...     lambda x: ((weight * x).sum(), {}), torch.optim.SGD([weight], lr=0.1)
-    ... )
-    >>> step(torch.tensor([1.0, 5.0]))
-    {'learning_rate': 0.1}
-    >>> weight.data
-    tensor([0.9000, 1.5000])
+    >>> weight, data = nn.Parameter(torch.tensor(1.0)), torch.tensor([1.0, 2.0, 6.0])
+    >>> loss = lambda x: ((weight * x).mean(), {"seen": x.mean()})
+    >>> accumulate_gradients(loss, data, [weight], 2), weight.grad  # of one and of two
+    ({'seen': tensor(3.)}, tensor(3.))
     """
 
-    def __init__(
-        self, loss: Loss, optimizer: Optimizer, max_grad_norm: float | None = None
-    ) -> None:
-        self.loss, self.optimizer = loss, optimizer
-        self.max_grad_norm = max_grad_norm
-
-    def __call__(self, data: Any) -> dict[str, Any]:
-        """Take one step on a batch `[B]`; metrics of the loss and of the step."""
-        trained, optimizer = trained_parameters(self.optimizer), self.optimizer
-        try:
-            logs = self.gradients(data, trained)
-            apply_gradients(optimizer, trained, logs, data, self.max_grad_norm)
-        finally:  # the next step begins without gradients
-            optimizer.zero_grad()
+    def backward(part: Any, share: float, _: bool) -> dict[str, Any]:
+        total, logs = loss(part)
+        (total * share).backward(inputs=trained)
         return logs
 
-    def gradients(self, data: Any, trained: Sequence[nn.Parameter]) -> dict[str, Any]:
-        """Fill `grad` of the trained parameters; what to log of the loss."""
-        loss, logs = self.loss(data)
-        loss.backward(inputs=trained)
-        return logs
+    return in_parts(data, min(micro_batches, len(data)), backward)
+
+
+def in_parts(
+    data: Any, number: int, backward: Callable[[Any, float, bool], dict[str, Any]]
+) -> dict[str, Any]:
+    """Cut a batch `[B]`; the metrics' means, with the weights of the parts.
+
+    Args:
+        data: The batch. What is written into a part arrives in it.
+        number: Of parts. A batch that is not cut is passed on as it is.
+        backward: Of a part, its share of the batch, and whether it is the last: adds
+            its gradients, and returns metrics.
+    """
+    if number < 2:
+        return dict(backward(data, 1.0, True))
+    count = len(data)
+    cuts = [count * i // number for i in range(number + 1)]
+    sizes = [end - start for start, end in pairwise(cuts)]
+    parts = data.split(sizes)
+    given = _leaves(parts[0])
+    total: dict[str, Any] = {}
+    for part, end in zip(parts, cuts[1:], strict=True):
+        share = len(part) / count
+        for name, value in backward(part, share, end == count).items():
+            total[name] = total.get(name, 0.0) + share * value
+    _hand_back(data, parts, given)
+    return total
+
+
+def _leaves(data: Any) -> dict[str, Any]:
+    """The tensors of a batch by their keys; none of a tensor, which has no keys."""
+    if isinstance(data, Tensor):
+        return {}
+    return dict(data.items(include_nested=True, leaves_only=True))
+
+
+def _hand_back(data: Any, parts: Sequence[Any], given: dict[str, Any]) -> None:
+    """Put what the loss set in the parts of a batch into the batch itself.
+
+    What it wrote in place is there already, for the parts are views.
+    """
+    for key, leaf in _leaves(parts[0]).items():
+        if leaf is not given.get(key):
+            data.set(key, torch.cat([part.get(key) for part in parts]))
 
 
 def averaged(

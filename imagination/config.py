@@ -201,7 +201,8 @@ class WorldModelConfig(ImaginationActorsConfig):
     was seen better."""
 
     model_micro_batches: Count = 1
-    """Parts in which a batch goes through the model. More take less memory."""
+    """Parts in which a batch goes through the model in steps of its own. More take less
+    memory. With 1 stage its share of the policy's batch goes along in the policy's."""
 
     model_learning_rate: LearningRate = 1e-3
     """Learning rate of the model's trunk. Pretrained ones take less, 3e-5 say."""

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from yieldrl.abstractions import Algorithm, Logs
 from yieldrl.buffers import ReplayBuffer, transitions
-from yieldrl.core import GradientStep, JointStep, derive_seed
+from yieldrl.core import derive_seed
 from yieldrl.imagination.diagnostics import outcome_errors
 from yieldrl.imagination.trunk import TrunkWorld, change_errors
 from yieldrl.networks.dtypes import in_float32
@@ -70,27 +70,14 @@ class WorldLearning(Algorithm):
         if int(self.world.version) == 0:
             self.world.sync()
 
-    def gradient_step(
-        self,
-        loss: Any,
-        optimizer: Any,
-        max_grad_norm: float | None = None,
-        micro_batches: int | None = None,
-    ) -> GradientStep | None:
-        """The gradient step of either loss, or with one stage that of both."""
-        config, options = self.config, (loss, optimizer, max_grad_norm)
-        if loss == self.world_loss:
-            parts = config.model_micro_batches
-            return super().gradient_step(*options, parts)
-        if config.stages == 2:
-            return super().gradient_step(*options, micro_batches)
-        return JointStep(
-            *options,
-            micro_batches=config.micro_batches,
-            beside=self.world_loss,
-            entry="world",
-            parts=config.model_micro_batches,
-        )
+    def loss(self, data: TensorDict, *args: Any) -> tuple[Tensor, Logs]:
+        """The policy's loss; with one stage that of the model is added to it."""
+        parent: Any = super()
+        if "world" not in data.keys():  # noqa: SIM118
+            return parent.loss(data, *args)
+        loss, logs = parent.loss(data.exclude("world"), *args)
+        model_loss, model_logs = self.world_loss(data["world"].reshape(-1))
+        return loss + model_loss, logs | model_logs
 
     def world_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The world model's loss on real transitions `[B]`, and metrics."""
@@ -99,8 +86,8 @@ class WorldLearning(Algorithm):
     def world_step(self, data: TensorDict) -> Logs:
         """A gradient step of the model alone, on transitions `[B]`."""
         optimizer = self.optimizer if self.config.stages == 1 else self.world_optimizer
-        limit = self.config.max_grad_norm
-        logs = self.minimize(self.world_loss, data, optimizer, limit)
+        options = self.config.max_grad_norm, self.config.model_micro_batches
+        logs = self.minimize(self.world_loss, data, optimizer, *options)
         self.world.version += 1
         return {k: v for k, v in logs.items() if k.startswith("model/")}
 

@@ -97,10 +97,7 @@ class Two(Algorithm):
         return {**logs, "policy_norm": norm}
 
     def take(self, loss, data, optimizer, max_grad_norm, parts):
-        step = super().gradient_step(loss, optimizer, max_grad_norm, parts)
-        if step is None:
-            return self.minimize(loss, data, optimizer, max_grad_norm)
-        return step(data)
+        return self.minimize(loss, data, optimizer, max_grad_norm, parts)
 
     def predict(self, obs):
         return self.model.hidden(obs)

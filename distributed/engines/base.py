@@ -12,8 +12,7 @@ from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
 from yieldrl.core import Config, Loss, averaged, ranks
-from yieldrl.core.accumulation import in_parts
-from yieldrl.core.gradient_step import trained_parameters
+from yieldrl.core.gradient_step import in_parts, trained_parameters
 
 Compute = Callable[[], tuple[Tensor, dict[str, Any]]]
 """Computes a loss, 0-dim, and metrics to log."""

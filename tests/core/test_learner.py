@@ -10,7 +10,7 @@ from tensordict import TensorDict
 from torch import nn
 
 from yieldrl.abstractions import Agent, Algorithm
-from yieldrl.core import CheckpointError, Config, GradientStep
+from yieldrl.core import CheckpointError, Config
 from yieldrl.on_policy.rollouts import evaluate_rollout
 
 
@@ -120,9 +120,9 @@ def test_a_step_of_ones_own_sees_every_loss_and_norm():
     class Halved(Line):
         __init__ = Algorithm.__init__
 
-        def gradient_step(self, loss, optimizer, max_grad_norm=None):
+        def minimize(self, loss, data, max_grad_norm):
             half = lambda data: (loss(data)[0] / 2, {})  # noqa: E731
-            return GradientStep(half, optimizer, 2 * max_grad_norm)
+            return super().minimize(half, data, max_grad_norm=2 * max_grad_norm)
 
     learner = Halved(nn.Linear(1, 1, bias=False), Config(device="cpu"))
     learner.optimizer = torch.optim.SGD(learner.model.parameters(), lr=1.0)

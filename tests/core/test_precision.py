@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from yieldrl.core import GradientStep, in_precision
+from yieldrl.core import in_precision
 from yieldrl.core.compiled import Compiled
 from yieldrl.networks import MLP
 
@@ -42,11 +42,18 @@ def test_a_gpu_without_such_numbers_is_refused(monkeypatch):
 class Learner:
     def __init__(self, model, precision):
         self.model = model
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01, fused=True)
+        self.optimizer = torch.optim.Adam(model.parameters(), lr=0.01, fused=True)
         rounded = "float32" if precision == "float32" else "bfloat16"
-        self.step = GradientStep(in_precision(rounded, CPU, self.loss), optimizer)
+        self.executed = in_precision(rounded, CPU, self.loss)
         if precision == "compiled":
-            self.step.loss = Compiled("loss", self.step.loss)
+            self.executed = Compiled("loss", self.executed)
+
+    def step(self, data):
+        loss, logs = self.executed(data)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return logs
 
     def loss(self, data):
         loss = (self.model(data["x"]).squeeze(1) - data["y"]).square().mean()
