@@ -70,12 +70,14 @@ class WorldLearning(Algorithm):
         if int(self.world.version) == 0:
             self.world.sync()
 
-    def loss(self, data: TensorDict, *args: Any) -> tuple[Tensor, Logs]:
+    def loss(
+        self, data: TensorDict, evaluated: tuple[Any, ...] | None = None
+    ) -> tuple[Tensor, Logs]:
         """The policy's loss; with one stage that of the model is added to it."""
         parent: Any = super()
         if "world" not in data.keys():  # noqa: SIM118
-            return parent.loss(data, *args)
-        loss, logs = parent.loss(data.exclude("world"), *args)
+            return parent.loss(data, evaluated)
+        loss, logs = parent.loss(data.exclude("world"), evaluated)
         model_loss, model_logs = self.world_loss(data["world"].reshape(-1))
         return loss + model_loss, logs | model_logs
 

@@ -2,12 +2,11 @@
 
 from yieldrl.off_policy.box_model import BoxModel
 from yieldrl.off_policy.config import OffPolicyConfig
-from yieldrl.off_policy.exploration import EpsilonConfig, EpsilonGreedy, RandomWarmUp
+from yieldrl.off_policy.exploration import EpsilonGreedy, RandomWarmUp
 from yieldrl.off_policy.trainer import OffPolicyTrainer
 
 __all__ = [
     "BoxModel",
-    "EpsilonConfig",
     "EpsilonGreedy",
     "OffPolicyConfig",
     "OffPolicyTrainer",

@@ -4,29 +4,12 @@ from abc import abstractmethod
 from typing import Any
 
 import torch
-from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from yieldrl import abstractions, core
+from yieldrl import abstractions
 from yieldrl.abstractions import Logs
-from yieldrl.core import UnitInterval, spaces
+from yieldrl.core import spaces
 from yieldrl.functional import linear
-
-
-@dataclass(frozen=True, kw_only=True)
-class EpsilonConfig(core.Config):
-    """Fields of epsilon-greedy exploration."""
-
-    epsilon_start: UnitInterval = 1.0
-    """Probability of a random action at the start."""
-
-    epsilon_end: UnitInterval = 0.05
-    """Probability of a random action once exploration has settled. Higher explores for
-    ever at the cost of the return while training; evaluations never explore."""
-
-    exploration_fraction: UnitInterval = 0.2
-    """Share of `total_steps` over which epsilon falls linearly from `epsilon_start` to
-    `epsilon_end`. Higher explores for longer."""
 
 
 class EpsilonGreedy(abstractions.Agent):
@@ -34,7 +17,7 @@ class EpsilonGreedy(abstractions.Agent):
 
     def epsilon(self) -> float:
         """Probability of a random action at this step."""
-        config: EpsilonConfig = self.algorithm.config
+        config = self.algorithm.config
         steps = config.exploration_fraction * config.total_steps
         ends = config.epsilon_start, config.epsilon_end
         return linear(*ends, self.sample_step, steps)

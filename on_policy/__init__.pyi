@@ -1,7 +1,6 @@
 from .action_values import action_value_targets as action_value_targets
 from .action_values import with_action_advantages as with_action_advantages
 from .agents import RememberingAgent as RememberingAgent
-from .config import ActorCriticConfig as ActorCriticConfig
 from .episode_rows import joined as joined
 from .episode_rows import pad_across_ranks as pad_across_ranks
 from .rollouts import follow_kl as follow_kl

@@ -2,27 +2,29 @@
 
 from dataclasses import replace
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from yieldrl import core
 from yieldrl.core import (
     MAX_TRANSITIONS,
     BatchSize,
     Coefficient,
     LearningRate,
+    LogStd,
     Positive,
     Steps,
     StepsOrZero,
     SyncOnly,
     UnitInterval,
+    Widths,
 )
-from yieldrl.on_policy import ActorCriticConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(SyncOnly, ActorCriticConfig):
+class Config(SyncOnly, core.Config):
     """Behaviour cloning; the defaults clone an expert of CartPole in a few seconds."""
 
     actor_obs: ClassVar[tuple[str, ...]] = ()  # all observations are used
@@ -91,6 +93,24 @@ class Config(SyncOnly, ActorCriticConfig):
     eval_every: int = 200
     """Gradient steps between evaluations; there is another one at the end, and 0 means
     none at all. A lower number shows progress in finer steps and takes more time."""
+
+    hidden_sizes: Widths = (64, 64)
+    """Widths of the hidden layers, of the actor and of the critic. Wider or more layers
+    can represent more and take longer to compute and to learn."""
+
+    activation: Literal["tanh", "relu"] = "tanh"
+    """Activation of the hidden layers. `tanh` keeps outputs bounded; `relu` suits wider
+    and deeper networks."""
+
+    log_std_init: LogStd = 0.0
+    """Logarithm of a Gaussian policy's standard deviation at the start; 0 is a standard
+    deviation of 1. Higher explores more at first. Discrete actions do not use it."""
+
+    normalize_observation: bool = False
+    """Subtract the running mean of observations and divide by their running standard
+    deviation; both are saved with the model. It helps where components differ in
+    size. Images, sentences, choices and flags stay as they are. While a part of the
+    model that reads them is frozen, both stand still."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,12 +5,19 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.core import BatchSize, LearningRate, Positive, Steps, Widths
-from yieldrl.off_policy import EpsilonConfig, OffPolicyConfig
+from yieldrl.core import (
+    BatchSize,
+    LearningRate,
+    Positive,
+    Steps,
+    UnitInterval,
+    Widths,
+)
+from yieldrl.off_policy import OffPolicyConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(OffPolicyConfig, EpsilonConfig):
+class Config(OffPolicyConfig):
     """Deep Q-network; the defaults solve CartPole-v1 in 150 000 steps."""
 
     total_steps: int = 150_000
@@ -31,6 +38,17 @@ class Config(OffPolicyConfig, EpsilonConfig):
     """Let the learning rate fall linearly to zero at `total_steps`, which averages out
     noise that the maximum over actions would overestimate. Turn it off to go on
     training later."""
+
+    epsilon_start: UnitInterval = 1.0
+    """Probability of a random action at the start."""
+
+    epsilon_end: UnitInterval = 0.05
+    """Probability of a random action once exploration has settled. Higher explores for
+    ever at the cost of the return while training; evaluations never explore."""
+
+    exploration_fraction: UnitInterval = 0.2
+    """Share of `total_steps` over which epsilon falls linearly from `epsilon_start` to
+    `epsilon_end`. Higher explores for longer."""
 
     epsilon_spread: Annotated[float, Field(ge=0, le=1_000)] = 0.0
     """Above 0, environment i of N explores with epsilon^(1 + i/(N-1) * spread): the

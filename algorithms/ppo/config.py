@@ -1,6 +1,6 @@
 """Hyper-parameters of PPO."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -10,15 +10,16 @@ from yieldrl.core import (
     Coefficient,
     Count,
     LearningRate,
+    LogStd,
     Positive,
     UnitInterval,
+    Widths,
 )
-from yieldrl.on_policy.config import ActorCriticConfig
 from yieldrl.on_policy.rollouts import HIGHEST_RATE, LOWEST_RATE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(ActorCriticConfig):
+class Config(core.Config):
     """Proximal policy optimization; the defaults solve CartPole-v1 in 100 000 steps and
     Pendulum-v1 in 300 000."""
 
@@ -86,8 +87,38 @@ class Config(ActorCriticConfig):
     twice as much divides it by 1.5, one with less than half multiplies it by 1.5, from
     1e-5 to 1e-2. Higher learns in larger steps. Needs anneal_learning_rate=False."""
 
+    actor_obs: tuple[str, ...] = ()
+    """Entries of a Dict observation that the actor reads, by default all. Acting does
+    without the others, which may be there in training alone."""
+
+    critic_obs: tuple[str, ...] = ()
+    """Entries of a Dict observation that the critic reads, by default all. If they are
+    others than the actor's, it has an encoder of its own."""
+
+    hidden_sizes: Widths = (64, 64)
+    """Widths of the hidden layers, of the actor and of the critic. Wider or more layers
+    can represent more and take longer to compute and to learn."""
+
+    activation: Literal["tanh", "relu"] = "tanh"
+    """Activation of the hidden layers. `tanh` keeps outputs bounded; `relu` suits wider
+    and deeper networks."""
+
+    log_std_init: LogStd = 0.0
+    """Logarithm of a Gaussian policy's standard deviation at the start; 0 is a standard
+    deviation of 1. Higher explores more at first. Discrete actions do not use it."""
+
+    normalize_observation: bool = False
+    """Subtract the running mean of observations and divide by their running standard
+    deviation; both are saved with the model. It helps where components differ in
+    size. Images, sentences, choices and flags stay as they are. While a part of the
+    model that reads them is frozen, both stand still."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("actor_obs", "critic_obs"):
+            entries: tuple[str, ...] = getattr(self, name)
+            if "" in entries or len(set(entries)) < len(entries):
+                raise self.error(name, "name every entry once, and none ''")
         if self.num_minibatches > self.batch_size:
             remedy = f"a rollout has only {self.batch_size} transitions"
             raise self.error("num_minibatches", remedy)

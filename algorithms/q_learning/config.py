@@ -5,12 +5,12 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from yieldrl import core
 from yieldrl.core import UnitInterval
-from yieldrl.off_policy import EpsilonConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(EpsilonConfig):
+class Config(core.Config):
     """Q-learning with a table; the defaults learn the slippery FrozenLake-v1."""
 
     uncompiled: ClassVar[str | None] = "it has a table and no gradient"
@@ -43,5 +43,13 @@ class Config(EpsilonConfig):
     """Discount of future rewards, from 0 (only the next one counts) to 1 (all count
     alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
 
+    epsilon_start: UnitInterval = 1.0
+    """Probability of a random action at the start."""
+
     epsilon_end: UnitInterval = 0.1
+    """Probability of a random action once exploration has settled. Higher explores for
+    ever at the cost of the return while training; evaluations never explore."""
+
     exploration_fraction: UnitInterval = 0.5
+    """Share of `total_steps` over which epsilon falls linearly from `epsilon_start` to
+    `epsilon_end`. Higher explores for longer."""
