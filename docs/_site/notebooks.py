@@ -33,7 +33,7 @@ def page(path: Path) -> str:
 def _output(output: dict[str, Any], metadata: dict[str, Any]) -> str:
     data = output.get("data", {"text/plain": output.get("text")})
     if "image/png" in data:
-        words = html.escape(metadata["alt"])  # as `# %% alt="..."`
+        words = html.escape(metadata["alt"])  # a cell says `alt` in its metadata
         png = "".join(data["image/png"]).strip()
         image = f'<img alt="{words}" src="data:image/png;base64,{png}">'
         return f'<p class="output">{image}</p>'
