@@ -9,7 +9,7 @@ from yieldrl.abstractions import Trainer
 from yieldrl.cli import catalog
 from yieldrl.cli.run_spec import (
     RunSpec,
-    find_module,
+    find,
     importable_from_here,
     refuse_untrusted_run,
 )
@@ -128,19 +128,10 @@ def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any]:
 def _trainer_class(module: str, name: str, path: Path) -> type[Trainer]:
     """The class that saved a checkpoint, of a module that may be imported."""
     class_name = name.removeprefix(f"{module}.")
-    home = find_module(module)
-    if home is None:
-        raise ImportError(
-            f"{path}: saved by {module}, which is not found from here: run this in the"
-            f" folder that holds {module.partition('.')[0]}/"
-        )
-    cls = getattr(home, class_name, None)
-    if not (isinstance(cls, type) and issubclass(cls, Trainer)):
-        raise ImportError(
-            f"{path}: saved by {module}, which has no trainer {class_name}: go on in"
-            f" Python, with {class_name}.load(path)"
-        )
-    return cls
+    cls = find(f"{module}:{class_name}", f"{path}: the trainer that saved it")
+    if isinstance(cls, type) and issubclass(cls, Trainer):
+        return cls
+    raise ImportError(f"{path}: saved by {name}, which is no Trainer")
 
 
 def _spec(cls: type[Trainer], path: Path, trust: bool) -> RunSpec:

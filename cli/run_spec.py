@@ -1,8 +1,8 @@
 """A run as a file describes it: algorithm, model and loggers, beside the config.
 
-They are named as in `yieldrl list` and `yieldrl.loggers`, or `package.module:Class`. A
-missing object raises ImportError, one that does not fit ValueError; messages address
-the author of the file.
+Algorithms and loggers are named as in `yieldrl list` and `yieldrl.loggers`, and what is
+your own by its path, `package.module:Class`. Something missing raises ImportError, what
+does not fit ValueError; messages address the author of the file.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ import functools
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -23,7 +23,6 @@ from yieldrl.abstractions import Policy, Trainer
 from yieldrl.cli import catalog
 from yieldrl.core.config_blocks import (
     BLOCKS,
-    NAMES,
     VLA,
     Part,
     divided,
@@ -95,7 +94,7 @@ class RunSpec:
             )
         policy = part("policy", values.get("policy"), DEFAULT)
         if not policy.is_path:
-            _check_name("policy", policy.name)
+            _check_name("policy", policy.name, (DEFAULT, VLA))
             fields = {entry.name for entry in dataclasses.fields(trainer.config_class)}
             # All but the arguments of this one model are fields of the config.
             arguments = divided(policy, fields)[1] if policy.name == VLA else {}
@@ -104,8 +103,14 @@ class RunSpec:
 
     def parts(self) -> dict[str, Any]:
         """Arguments of the trainer's constructor besides the config."""
-        model = _find_model(self.policy, self.trainer_class)
-        return {} if model is None else {"model": model}
+        policy = self.policy
+        if policy.name == DEFAULT:
+            return {}
+        if policy.name == VLA:
+            return {"model": _vision_language_action(policy, self.trainer_class)}
+        made = _find("policy", policy.name, kind=nn.Module)
+        _check_arguments("policy", policy, made, SPACES_AND_CONFIG)
+        return {"model": functools.partial(made, **policy.cfg)}
 
     def check(self) -> None:
         """Refuse a model or logger that is not there, and arguments that do not fit."""
@@ -143,7 +148,7 @@ class RunSpec:
         name = run_files.trainer_name(self.trainer_class)
         blocks["algorithm"] = {"name": name, "cfg": blocks["algorithm"]}
         blocks["policy"] = self.policy._asdict()
-        blocks["loggers"] = [one._asdict() for one in self.loggers]
+        blocks["loggers"] = [{one.name: one.cfg} for one in self.loggers]
         return {block: blocks[block] for block in BLOCKS}
 
 
@@ -177,21 +182,20 @@ def _given(values: Mapping[str, Any], trainer_class: type[Any] | None) -> type[A
 
 
 def _listed(block: Any) -> tuple[Part, ...]:
-    """The loggers of a block: a list, or a mapping of names to arguments."""
+    """The loggers of a block: a list of names, or `{NAME: arguments}`."""
     if block is None:
         return LOGGERS
-    if isinstance(block, dict):
-        block = [{name: cfg} for name, cfg in block.items() if cfg is not False]
     if not isinstance(block, list):
         raise ValueError(f"block 'loggers': expected a list of names, got {block!r}")
     parts: list[Part] = []
-    for one in block:  # a name, `{name: ..., cfg: ...}`, or `{NAME: arguments}`
-        if isinstance(one, dict) and len(one) == 1 and "name" not in one:
-            ((name, cfg),) = one.items()
-            one = {"name": name, "cfg": None if cfg is True else cfg}
-        parts.append(part("loggers", one))
+    for one in block:
+        named = {one: None} if isinstance(one, str) else one
+        if not isinstance(named, dict) or len(named) != 1:
+            raise ValueError(f"block 'loggers': {one!r} is no NAME, or {{NAME: cfg}}")
+        ((name, cfg),) = named.items()
+        parts.append(part("loggers", {"name": name, "cfg": cfg}))
         if not parts[-1].is_path:
-            _check_name("loggers", parts[-1].name)
+            _check_name("loggers", name, _loggers())
     return tuple(parts)
 
 
@@ -206,13 +210,12 @@ def find_trainer(name: str) -> type[Any]:
     """The trainer: of `yieldrl list`, of a module that has one, or at a path."""
     if name in catalog.folders():
         return importlib.import_module(f"{catalog.PACKAGE}.{name}").Trainer
-    if ":" in name or "." in name:
-        trainer = _find("algorithm", name, inside="Trainer", kind=Trainer)
-    else:
-        home = find_module(name)
-        if home is None:
-            catalog.folder(name)  # raises, with all names
-        trainer = getattr(home, "Trainer", None)
+    if ":" not in name and "." not in name and find_module(name) is None:
+        catalog.folder(name)  # raises, with all names
+    found = find(name, "block 'algorithm'")
+    trainer = (
+        getattr(found, "Trainer", None) if isinstance(found, ModuleType) else found
+    )
     if isinstance(trainer, type) and issubclass(trainer, Trainer):
         return trainer
     raise ValueError(
@@ -226,58 +229,12 @@ def make_logger(one: Part) -> Any:
     if one.is_path:
         made = _find("loggers", one.name, kind=all_loggers.Logger)
     else:
-        _check_name("loggers", one.name)
         made = getattr(all_loggers, one.name)
     _check_arguments("loggers", one, made)
     try:
         return made(**one.cfg)
     except (TypeError, ValueError) as reason:
         raise ValueError(f"block 'loggers': {one.name}: {reason}") from reason
-
-
-def _find_model(policy: Part, trainer_class: type[Any]) -> Callable[..., Any] | None:
-    """The function that makes the networks; None for the default."""
-    if policy.is_path:
-        made = _find("policy", policy.name, kind=nn.Module)
-        _check_arguments("policy", policy, made, SPACES_AND_CONFIG)
-        return functools.partial(made, **policy.cfg)
-    _check_name("policy", policy.name)
-    if policy.name == DEFAULT:
-        return None
-    if policy.name == VLA:
-        return _vision_language_action(policy, trainer_class)
-    return model_of(policy.name, trainer_class)
-
-
-def model_of(name: str, trainer_class: type[Any]) -> Callable[..., Any]:
-    """The model of an algorithm of `yieldrl list`, as a trainer can use it.
-
-    One of another kind is refused at once, one whose fields the trainer's config lacks
-    when it is made.
-    """
-    model = importlib.import_module(f"{catalog.PACKAGE}.{name}").Model
-    usual, user = _usual_model(trainer_class), trainer_class.__module__
-    start = f"block 'policy': the model of {name} does not fit {user}"
-    ours = usual.__module__.startswith("yieldrl.")
-    if ours and isinstance(usual, type) and not issubclass(model, usual):
-        raise ValueError(
-            f"{start}: it is no {usual.__module__}.{usual.__qualname__}. Leave 'name'"
-            " out, or name one of your own, package.module:Class"
-        )
-
-    @functools.wraps(model, updated=())
-    def made(observation_space: Any, action_space: Any, config: Any) -> Any:
-        try:
-            return model(observation_space, action_space, config)
-        except AttributeError as reason:
-            if reason.obj is not config:
-                raise
-            raise ValueError(
-                f"{start}, whose config has no {reason.name!r}: take the algorithm"
-                f" {name!r}, or leave 'name' out"
-            ) from None
-
-    return made
 
 
 def _vision_language_action(
@@ -290,8 +247,9 @@ def _vision_language_action(
     from yieldrl.vla import VLAPolicy
     from yieldrl.vla.config import vla_config_of
 
-    user, usual = trainer_class.__module__, _usual_model(trainer_class)
-    made, cfg = functools.partial(VLAPolicy.from_config, **policy.cfg), policy.cfg
+    user, cfg = trainer_class.__module__, policy.cfg
+    usual = getattr(trainer_class, "policy_class", trainer_class.model_class)
+    made = functools.partial(VLAPolicy.from_config, **cfg)
     _check_arguments("policy", policy, VLAPolicy.from_config, SPACES_AND_CONFIG)
     try:
         if not (isinstance(usual, type) and issubclass(usual, Policy)):
@@ -311,24 +269,16 @@ def _vision_language_action(
     return functools.update_wrapper(made, VLAPolicy, updated=())
 
 
-def _usual_model(trainer_class: type[Any]) -> Any:
-    """The class of model that a trainer needs: its `policy_class` or `model_class`."""
-    return getattr(trainer_class, "policy_class", trainer_class.model_class)
+def _loggers() -> list[str]:
+    public = [x for x in all_loggers.__all__ if x.islower()]
+    return [x for x in public if inspect.isclass(getattr(all_loggers, x))]
 
 
-def _check_name(block: str, name: str) -> None:
-    """Refuse the name of a model (block `policy`) or logger that does not exist."""
-    if block == "policy":
-        kind, names = "policy", {DEFAULT, VLA, *catalog.folders()}
-    else:
-        public = [x for x in all_loggers.__all__ if x.islower()]
-        names = {x for x in public if inspect.isclass(getattr(all_loggers, x))}
-        kind = "logger"
+def _check_name(block: str, name: str, names: Collection[str]) -> None:
     if name not in names:
-        hint = nearest(name, names | NAMES[block].keys())
         raise ValueError(
-            f"block {block!r}: no {kind} is called {name!r}: {hint}; one of your own is"
-            " written package.module:Class"
+            f"block {block!r}: no {block.removesuffix('s')} is called {name!r}:"
+            f" {nearest(name, names)}; one of your own is written package.module:Class"
         )
 
 
@@ -347,32 +297,9 @@ def _check_arguments(
             )
 
 
-def _find(block: str, path: str, kind: type[Any], inside: str = "") -> Any:
-    """The object at `package.module:Class` or `package.module.Class`.
-
-    If the path is that of a module, its attribute `inside` is taken, if given. It is of
-    this `kind`, or a function of the user's that makes one.
-    """
-    name, colon, attribute = path.partition(":")
-    home = find_module(name) if colon or inside else None
-    if not colon:
-        attribute = inside
-        if home is None:
-            name, _, attribute = path.rpartition(".")
-            home = find_module(name)
-    if home is None:
-        package = name.partition(".")[0]
-        raise ImportError(
-            f"block {block!r}: {path!r} is not found from here, there is no module"
-            f" {name!r}: run this in the folder that holds {package}, or install it"
-        )
-    if not hasattr(home, attribute):
-        public = [known for known in vars(home) if not known.startswith("_")]
-        raise ValueError(
-            f"block {block!r}: the module {name!r} has no {attribute!r}:"
-            f" {nearest(attribute, public)}"
-        )
-    value = getattr(home, attribute)
+def _find(block: str, path: str, kind: type[Any]) -> Any:
+    """A class of this `kind`, or a function of the user's that makes one."""
+    value = find(path, f"block {block!r}")
     is_class = isinstance(value, type) and issubclass(value, kind)
     if is_class or is_function_of_user(value):
         return value
@@ -380,6 +307,31 @@ def _find(block: str, path: str, kind: type[Any], inside: str = "") -> Any:
         f"block {block!r}: {path!r} is {value!r}: name a class derived from"
         f" {kind.__module__}.{kind.__qualname__}, or a function of your own"
     )
+
+
+def find(path: str, where: str) -> Any:
+    """The module `package.module`, or what it has at `:Class` or `.Class`.
+
+    `where` begins the message of an ImportError or ValueError if it is not there.
+    """
+    name, _, attribute = path.partition(":")
+    home = find_module(name)
+    if home is None and not attribute:
+        name, _, attribute = path.rpartition(".")
+        home = find_module(name) if name else None
+    if home is None:
+        package = name.partition(".")[0]
+        raise ImportError(
+            f"{where}: {path!r} is not found from here, there is no module {name!r}:"
+            f" run this in the folder that holds {package}, or install it"
+        )
+    if not attribute:
+        return home
+    if not hasattr(home, attribute):
+        public = [known for known in vars(home) if not known.startswith("_")]
+        hint = nearest(attribute, public)
+        raise ImportError(f"{where}: the module {name!r} has no {attribute!r}: {hint}")
+    return getattr(home, attribute)
 
 
 def find_module(name: str) -> ModuleType | None:

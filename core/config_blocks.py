@@ -41,12 +41,6 @@ its own; some values are converted, see `to_fields`."""
 MODES = {"standard": "sync", "vla": "async"}
 """`buffer_type` -> `collection`."""
 
-NAMES = {
-    "policy": {"actor_critic": "default"},
-    "loggers": {"progress_bar": "progress", "early_stopping": "early_stop"},
-}
-"""Block -> name of a registered part in other libraries -> our name."""
-
 VLA = "vla"
 """The policy whose values are arguments of its own, not config fields; entries of its
 `vla_config` are fields only if the config has such fields."""
@@ -78,7 +72,8 @@ def part(block: str, values: Any, default: str = "") -> Part:
         raise ValueError(f"block {block!r}: name = {name!r}: give a text")
     for key in rest.keys() & cfg.keys():
         raise ValueError(f"block {block!r}: {key!r} stands in 'cfg' and beside it")
-    return Part(NAMES.get(block, {}).get(name, name), {**rest, **cfg})
+    name = "default" if name == "actor_critic" else name  # as in the documents
+    return Part(name, {**rest, **cfg})
 
 
 def to_blocks(config: Any) -> dict[str, dict[str, Any]]:

@@ -177,14 +177,6 @@ def test_a_copied_folder_is_an_algorithm_too(parts, refused):
     main(["resume", "runs/two", "--total-steps", "128", "--trust"])
 
 
-def test_models_of_other_algorithms_have_names():
-    policy = {"name": "dueling_dqn", "hidden_sizes": [8]}
-    file = write({"algorithm": "double_dqn", "policy": policy})
-    command = options.parse(None, ["--config", file], "test")
-    assert command.config.hidden_sizes == (8,)
-    assert command.spec.parts()["model"].__module__.endswith("dueling_dqn.algorithm")
-
-
 MISTAKES = [
     ("policy", {"name": "vla", "model_path": "x"}, "vla has no argument 'model_path'"),
     (
@@ -192,17 +184,18 @@ MISTAKES = [
         {"name": "vla", "vla_config": {"chunk_length": 4}},
         "decides about one action at a time; take the algorithm vla_ppo",
     ),
-    ("policy", "actr_critic", "no policy is called 'actr_critic': did you mean"),
+    ("policy", "actr_critic", "no policy is called 'actr_critic': choose one of"),
     ("policy", "parts_of_mine:Wid", "has no 'Wid': did you mean 'Wide'?"),
     ("policy", "parts_of_nobody:Wide", "there is no module 'parts_of_nobody'"),
     ("policy", {"name": "parts_of_mine:Wide", "witdh": 5}, "did you mean 'width'?"),
     ("policy", "parts_of_mine:Helper", "name a class derived from torch.nn"),
     ("algorithm", "parts_of_mine", "is None, not a Trainer: name a subclass of"),
     ("loggers", ["tensorbord"], "no logger is called 'tensorbord': did you mean"),
-    ("loggers", {"checkpoint": {"evry": 3}}, "'evry': did you mean 'every'"),
+    ("loggers", [{"checkpoint": {"evry": 3}}], "'evry': did you mean 'every'"),
     ("loggers", ["parts_of_mine:Note"], "missing 1 required positional"),
-    ("loggers", {"checkpoint": {"every": "often"}}, "every = 'often': give"),
+    ("loggers", [{"checkpoint": {"every": "often"}}], "every = 'often': give"),
     ("loggers", "csv", "expected a list of names, got 'csv'"),
+    ("loggers", [{"name": "csv", "cfg": {}}], "is no NAME, or {NAME: cfg}"),
 ]
 
 
@@ -227,13 +220,14 @@ def test_a_file_without_an_algorithm_gets_one_line(refused):
         assert said in refused("train", "--config", file)
 
 
-def test_loggers_are_a_list_or_a_mapping():
+def test_loggers_are_a_list():
     for said, names in (
         (None, ["checkpoint", "csv", "tensorboard", "progress"]),
         ([], []),
-        (["progress_bar", {"name": "jsonl", "every": 9}], ["progress", "jsonl"]),
-        ({"csv": True, "jsonl": None, "video": False}, ["csv", "jsonl"]),
-        ([{"early_stopping": {"threshold": 9}}], ["early_stop"]),
+        (
+            ["progress", {"jsonl": {"every": 9}}, {"csv": None}],
+            ["progress", "jsonl", "csv"],
+        ),
     ):
         words = ["--config", write({**TINY, "loggers": said})]
         spec = options.parse(None, words, "test").spec

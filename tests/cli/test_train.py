@@ -164,7 +164,7 @@ def test_checkpoints_come_as_the_options_say(train):
     names = [path.stem for path in list_checkpoints(run)]
     assert names == [f"step_{step:09d}" for step in (256, 192, 96)]
     whole = yaml.safe_load((run / "config.yaml").read_text())
-    checkpoint = {"name": "checkpoint", "cfg": {"every": 96, "seconds": 0.0}}
+    checkpoint = {"checkpoint": {"every": 96, "seconds": 0.0}}
     assert whole["loggers"][0] == checkpoint
     main(["resume", str(run), "--total-steps", "384"])
     names = [path.stem for path in list_checkpoints(run)]

@@ -74,7 +74,7 @@ def test_a_described_run_can_be_repeated(tmp_path):
 def test_a_run_in_blocks_says_the_same_and_its_loggers(tmp_path):
     config = ppo.Config(env_id="Pendulum-v1", gamma=0.9)
     blocks = to_blocks(config)
-    policy, loggers = {"name": "default", "cfg": {}}, [{"name": "csv", "cfg": {}}]
+    policy, loggers = {"name": "default", "cfg": {}}, [{"csv": {}}]
     blocks["algorithm"] = {"name": "ppo", "cfg": blocks["algorithm"]}
     describe(tmp_path, config, {**blocks, "policy": policy, "loggers": loggers})
     assert ppo.Config.from_file(tmp_path / "config.yaml") == config
