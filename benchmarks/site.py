@@ -123,15 +123,17 @@ def shoot_libero(path: Path = ASSETS / "libero" / "bowl.mp4") -> Iterator[Path]:
     env: Any = gymnasium.make("yieldrl/LIBERO-v1", render_mode="rgb_array", **kwargs)
     env = LiberoExpert(env)
     env.reset(seed=0)
-    ended = False
-    with mp4(path, env.metadata["render_fps"]) as write:
-        write(env.render())
+
+    def pictures() -> Iterator[Any]:
+        yield env.render()
+        ended = False
         while not ended:
             *_, terminated, truncated, _ = env.step(env.expert())
             ended = terminated or truncated
-            write(env.render())
+            yield env.render()
+
+    yield mp4(path, pictures(), env.metadata["render_fps"])
     env.close()
-    yield path
     yield still(path)
 
 

@@ -179,9 +179,7 @@ whole = np.concatenate(rows, axis=1)  # [pictures, height, width, 3]
 whole[:, 138:142] = whole[:, :, 298:302] = whole[:, :, 598:602] = 190  # frames
 
 path = Path("runs/teacher_student/side_by_side.mp4")
-with mp4(path, fps=25) as write:
-    for picture in whole:
-        write(picture)
+mp4(path, whole, fps=25)
 Video(str(path), embed=True, width=720)
 
 # %% [markdown]
