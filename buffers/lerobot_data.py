@@ -147,7 +147,7 @@ class _Files:
         reward = self._column(row, "next.reward") if rewarded else np.zeros(len(action))
         return Recording(seen, action, reward.reshape(-1), terminated)
 
-    def _seen(self, row: Mapping[str, Any], key: str) -> np.ndarray:
+    def _seen(self, row: Mapping[str, Any], key: str) -> Any:
         """An observation of an episode, `[K, ...]`: numbers, or images in uint8."""
         kind = self.features[key]["dtype"]
         if kind not in ("image", "video"):

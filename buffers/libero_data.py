@@ -152,7 +152,7 @@ def write_file(file: str | Path, demonstrations: Demonstrations) -> Path:
         Path(new).unlink(missing_ok=True)
 
 
-def _entries(episode: dict[str, Any], cameras: list[str]) -> dict[str, Any]:
+def _entries(episode: Any, cameras: list[str]) -> dict[str, Any]:
     """Name in the file -> data of an episode of arrays `[K, ...]`."""
     obs, ended = episode["obs"], episode["terminated"] | episode["truncated"]
     proprio = obs["proprio"]
