@@ -11,9 +11,14 @@ import itertools
 import shlex
 import statistics
 import sys
+import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
+
+from torch import Tensor
 
 from . import results, subprocesses
 from .style import save_figure
@@ -109,7 +114,7 @@ def some(runs: Runs, **where: Any) -> list[Run]:
     return [run for run in runs if all(run.get(k) == v for k, v in where.items())]
 
 
-def values(runs: Runs, *path: str, **where: Any) -> list[Any]:
+def values(runs: Runs, *path: Any, **where: Any) -> list[Any]:
     """What lies at a path in every run in which entries have these values."""
     found: list[Any] = []
     for value in some(runs, **where):
@@ -129,13 +134,23 @@ def spread(found: Sequence[float], of: str = ".3f") -> str:
     return f"{statistics.mean(found):{of}} ({low} to {high})"
 
 
-def trained(trainer: Any, digits: int = 2) -> list[list[float]]:
-    """Train to the end: steps and return of every evaluation."""
-    return [
-        [log["sample_step"], round(float(log["logs"]["episode_return"]), digits)]
-        for log in trainer()
-        if log["log_type"] == "evaluate"
-    ]
+def trained(
+    trainer: Any, digits: int = 2, note: Callable[[Any], object] = lambda log: None
+) -> list[list[float]]:
+    """Train to the end: steps and return of every evaluation; `note` gets every log."""
+    curve: list[list[float]] = []
+    for log in trainer():
+        note(log)
+        if log["log_type"] == "evaluate":
+            found = round(float(log["logs"]["episode_return"]), digits)
+            curve.append([log["sample_step"], found])
+    return curve
+
+
+def score(trainer: Any, episodes: int, digits: int = 2, **how: Any) -> float:
+    """Mean return of deterministic episodes."""
+    logs = trainer.evaluate(episodes, **how)["logs"]
+    return round(float(logs["episode_return"]), digits)
 
 
 def looked(trainer: Any, every: int, look: Callable[[], Sequence[float]]) -> list[Any]:
@@ -145,6 +160,33 @@ def looked(trainer: Any, every: int, look: Callable[[], Sequence[float]]) -> lis
         if log["sample_step"] >= every * (len(found) + 1):
             found.append([log["sample_step"], *look()])
     return found
+
+
+def rounded(value: Tensor, digits: int = 3) -> list[Any]:
+    """A tensor's numbers, as short as a figure needs them."""
+    return value.double().round(decimals=digits).tolist()
+
+
+def timed(owner: Any, calls: Mapping[str, str]) -> defaultdict[str, float]:
+    """The seconds that methods of an object or its parts take, added up from now on, of
+    each name that `calls` has for such a `part.of_it.method`."""
+    seconds: defaultdict[str, float] = defaultdict(float)
+
+    def watch(part: Any, method: str, name: str) -> None:
+        function = getattr(part, method)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            begin = time.perf_counter()
+            answer = function(*args, **kwargs)
+            seconds[name] += time.perf_counter() - begin
+            return answer
+
+        setattr(part, method, call)
+
+    for name, path in calls.items():
+        part, _, method = path.rpartition(".")
+        watch(attrgetter(part)(owner), method, name)
+    return seconds
 
 
 def numbers(runs: Runs) -> Table:

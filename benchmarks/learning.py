@@ -9,14 +9,11 @@ import importlib
 import statistics
 import time
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
-import numpy as np
-
-from yieldrl.experiments.plot import Curve, aggregate
-
 from . import references, results, scores, subprocesses
-from .style import COLORS, INK, line
+from .style import COLORS, INK, average, counted, lines
 from .tasks import LIBRARIES, TASKS, published_beside
 
 RETURN = "return of deterministic episodes"
@@ -120,13 +117,15 @@ def entries(name: str, result: dict[str, Any]) -> dict[str, Any]:
 
 def draw(axes: Any, result: dict[str, Any]) -> None:
     """One task: every seed, their mean and its interval, and what it stands beside."""
-    for steps, returns in points(result["runs"]):
+    runs = points(result["runs"])
+    for rows in runs:
+        steps, returns = zip(*rows, strict=True)
         axes.plot(steps, returns, color=COLORS[0], alpha=0.25, linewidth=0.7)
-    line(axes, curve(result["algorithm"], result["runs"]), COLORS[0])
+    average(axes, counted(result["algorithm"], runs), runs, COLORS[0])
     if "reference" in result:
-        of = result["reference"]
+        of, runs = result["reference"], points(result["reference"]["runs"])
         label = f"{of['algorithm']} of {LIBRARIES[of['library']]}"
-        line(axes, curve(label, of["runs"]), INK, zorder=1.9)
+        average(axes, counted(label, runs), runs, INK, zorder=1.9)
     level, published = result["threshold"], published_beside(result)
     if level is not None:
         label = f"counts as learned: {level:g}"
@@ -141,23 +140,15 @@ def draw(axes: Any, result: dict[str, Any]) -> None:
 
 def draw_several(axes: Any, compared: Sequence[dict[str, Any]]) -> None:
     """Tasks of one environment on the same axes."""
-    for color, result in zip(COLORS, compared, strict=False):
-        line(axes, curve(result["algorithm"], result["runs"]), color)
+    lines(axes, {result["algorithm"]: points(result["runs"]) for result in compared})
     title = ", ".join(dict.fromkeys(map(world, compared)))
     axes.set(title=title, xlabel="environment steps", ylabel=RETURN)
 
 
-def points(runs: Sequence[dict[str, Any]]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Environment steps `[P]` and episode returns `[P]` of every seed."""
-    keys = ("sample_step", "episode_return")
-    lines = (np.array([[p[k] for p in run["curve"]] for k in keys]) for run in runs)
-    return [(steps, returns) for steps, returns in lines]
-
-
-def curve(label: str, runs: Sequence[dict[str, Any]]) -> Curve:
-    """Mean and 95 % bootstrap interval over the seeds of a learning result."""
-    count = "1 seed" if len(runs) == 1 else f"{len(runs)} seeds"
-    return aggregate(f"{label}, {count}", points(runs))
+def points(runs: Sequence[dict[str, Any]]) -> list[list[tuple[float, float]]]:
+    """Environment steps and return of every evaluation, of every seed."""
+    keys = itemgetter("sample_step", "episode_return")
+    return [[keys(point) for point in run["curve"]] for run in runs]
 
 
 def _beside(result: dict[str, Any]) -> list[str]:

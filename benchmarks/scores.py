@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from yieldrl.experiments.plot import RESAMPLES, Curve
+from yieldrl.experiments.plot import RESAMPLES
 
 
 def iqm(values: np.ndarray) -> np.ndarray:
@@ -66,11 +66,3 @@ def text(values: Sequence[float] | np.ndarray, digits: int = 4) -> str:
     numbers = (float(iqm(of)), *map(float, interval(of)))
     middle, low, high = (f"{number:.{digits}g}" for number in numbers)
     return f"{middle} ({low} to {high})"
-
-
-def curve(label: str, values: Sequence[Sequence[float]]) -> Curve:
-    """Rows of runs `[runs, T]` as a line over steps from 1 on, with its interval."""
-    of = np.array(values).T  # [T, runs]
-    steps = np.arange(1, len(of) + 1)
-    named = f"{label}, {len(values)} runs"
-    return Curve(named, steps, iqm(of), *interval(of), of.shape[-1])

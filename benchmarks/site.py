@@ -15,11 +15,11 @@ import gymnasium
 
 from yieldrl import exports
 from yieldrl.algorithms import behavior_cloning
-from yieldrl.collectors import evaluate
 from yieldrl.core.files import read_file
 from yieldrl.loggers import record_video
 from yieldrl.loggers.files import write_atomically
 
+from .figure import score
 from .tasks import make_config
 
 ASSETS = Path(__file__).parents[1] / "docs" / "assets"
@@ -84,14 +84,14 @@ def shoot_film(
     film, path = FILMS[name], folder / f"{name}.mp4"
     seed = seed or film.seed
     with trainer_of(film, seed) as trainer:
-        before = _mean_return(trainer, film.episodes)
+        before = score(trainer, film.episodes, seed=SEED)
         for _ in trainer():
             pass
         notes = {
             "algorithm": film.algorithm,
             "env_id": trainer.config.env_id,
             "sample_step": trainer.agent.sample_step,
-            "episode_return": _mean_return(trainer, film.episodes),
+            "episode_return": score(trainer, film.episodes, seed=SEED),
             "untrained_return": before,
             "episodes": film.episodes,
             "seed": seed,
@@ -123,15 +123,17 @@ def shoot_libero(path: Path = ASSETS / "libero" / "bowl.mp4") -> Iterator[Path]:
     env: Any = gymnasium.make("yieldrl/LIBERO-v1", render_mode="rgb_array", **kwargs)
     env = LiberoExpert(env)
     env.reset(seed=0)
-    ended = False
-    with mp4(path, env.metadata["render_fps"]) as write:
-        write(env.render())
+
+    def pictures() -> Iterator[Any]:
+        yield env.render()
+        ended = False
         while not ended:
             *_, terminated, truncated, _ = env.step(env.expert())
             ended = terminated or truncated
-            write(env.render())
+            yield env.render()
+
+    yield mp4(path, pictures(), env.metadata["render_fps"])
     env.close()
-    yield path
     yield still(path)
 
 
@@ -166,14 +168,8 @@ def _share(trainer: Any) -> float:
 
 def _look(trainer: Any, demo: Made) -> dict[str, Any]:
     """The current policy, and how well it plays."""
-    mean = _mean_return(trainer, demo.episodes)
+    mean = score(trainer, demo.episodes, seed=SEED)
     return exports.describe(trainer.agent, episode_return=mean, episodes=demo.episodes)
-
-
-def _mean_return(trainer: Any, episodes: int) -> float:
-    """Mean return of deterministic episodes."""
-    result = evaluate(trainer.agent, trainer.evaluator.envs, episodes, SEED)
-    return round(float(result.returns.mean()), 2)
 
 
 def _ffmpeg(path: Path, options: list[str], out: Path) -> None:

@@ -5,6 +5,12 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from yieldrl.experiments.plot import Curve, aggregate
+
+from .scores import iqm
+
 # text, axes and references
 INK = "#7f7f7f"
 
@@ -41,40 +47,40 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def line(axes: Any, drawn: Any, color: str, style: str = "-", **kwargs: Any) -> None:
+def line(axes: Any, drawn: Curve, color: str, style: str = "-", **how: Any) -> None:
     low, high = drawn.low, drawn.high
     axes.fill_between(drawn.steps, low, high, color=color, alpha=0.2, linewidth=0)
-    axes.plot(drawn.steps, drawn.mean, style, color=color, label=drawn.label, **kwargs)
+    axes.plot(drawn.steps, drawn.mean, style, color=color, label=drawn.label, **how)
 
 
-def lines(axes: Any, cases: Mapping[str, Any], style: str = "-") -> None:
-    """A line for each case, over its runs, with an interval: the first two numbers of
-    the rows `[runs, T, ...]`."""
-    import numpy as np
+def average(
+    axes: Any, label: str, runs: Sequence[Any], color: str, style: str = "-", **how: Any
+) -> None:
+    """The mean of runs and its interval: the first two numbers of the rows
+    `[runs, T, ...]`."""
+    points = (np.array([row[:2] for row in rows]).T for rows in runs)
+    line(axes, aggregate(label, [(x, y) for x, y in points]), color, style, **how)
 
-    from yieldrl.experiments.plot import aggregate
 
+def counted(name: str, runs: Sequence[Any]) -> str:
+    return f"{name}, 1 seed" if len(runs) == 1 else f"{name}, {len(runs)} seeds"
+
+
+def lines(axes: Any, cases: Mapping[str, Any]) -> None:
+    """A line for each case, over its runs `[runs, T, ...]`, with an interval."""
     for color, (name, runs) in zip(COLORS, cases.items(), strict=False):
-        points = [np.array([row[:2] for row in rows]).T for rows in runs]
-        count = "1 seed" if len(points) == 1 else f"{len(points)} seeds"
-        drawn = aggregate(f"{name}, {count}", [(x, y) for x, y in points])
-        line(axes, drawn, color, style)
+        average(axes, counted(name, runs), runs, color)
 
 
 def series(axes: Any, runs: Sequence[Mapping[str, Any]], **labels: str) -> None:
     """What lies in `series` of each run, a list of points for each name; a name up to
     its comma chooses the colour, later ones are dashed."""
-    import numpy as np
-
-    from yieldrl.experiments.plot import aggregate
-
     colors = {"truth": INK}
     for name in runs[0]["series"]:
         group = name.partition(",")[0]
         mark = "--" if group in colors and name != group else "-"
         color = colors.setdefault(group, COLORS[(len(colors) - 1) % len(COLORS)])
-        points = [np.array(run["series"][name]).T for run in runs]
-        line(axes, aggregate(name, [(x, y) for x, y in points]), color, mark)
+        average(axes, name, [run["series"][name] for run in runs], color, mark)
     axes.set(**{"xlabel": "environment steps", **labels})
 
 
@@ -97,6 +103,21 @@ def bars(axes: Any, rows: Mapping[str, Mapping[str, float]]) -> None:
             axes.barh(place, value, 0.6, left=begin, color=color, label=label)
             begin += value
     axes.set_yticks(range(len(rows)), [*rows][::-1])
+
+
+def dots(axes: Any, groups: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
+    """A place for each name of the groups, with its values as dots, a colour for each
+    group, and their interquartile mean."""
+    for color, (label, rows), shift in zip(
+        COLORS, groups.items(), (-0.12, 0.12), strict=False
+    ):
+        for place, values in enumerate(rows.values()):
+            x = place + shift
+            axes.plot([x] * len(values), values, ".", color=color, alpha=0.35)
+            shown = label if place == 0 else None
+            axes.plot(x, iqm(np.array(values)), "o", color=color, label=shown)
+        names = [name.replace(" ", "\n") for name in rows]
+        axes.set_xticks(range(len(names)), names, fontsize=7)
 
 
 def save_figure(fill: Callable[[Any], object], path: Path) -> Path:

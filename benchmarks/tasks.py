@@ -3,9 +3,11 @@
 import dataclasses
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
+
+from pydantic.dataclasses import dataclass
 
 from yieldrl.core.files import read_file
 
@@ -76,16 +78,10 @@ def make_config(algorithm: str, tuned: str | None, fields: dict[str, Any]) -> An
     return dataclasses.replace(catalog.load_config(tuned, trainer_class), **fields)
 
 
-def _task(fields: dict[str, Any]) -> Task:
-    kinds = {"reference": Reference, "published": Published}
-    built = {name: kinds[name](**fields[name]) for name in kinds if name in fields}
-    return Task(**fields | built)
-
-
 _FILE = read_file(Path(__file__).with_suffix(".yaml"))
 
 # task -> what it is. `docs/results/TASK.json` keeps the result.
-TASKS: dict[str, Task] = {name: _task(of) for name, of in _FILE["tasks"].items()}
+TASKS: dict[str, Task] = {name: Task(**of) for name, of in _FILE["tasks"].items()}
 
 # package -> its name as it writes it
 LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contrib"}

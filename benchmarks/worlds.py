@@ -1,10 +1,15 @@
-"""Worlds that are each made to show one thing."""
+"""Worlds that are each made to show one thing, and what is true in them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import torch
 from gymnasium.spaces import Discrete
+from torch import Tensor
+
+from yieldrl.envs.grid_world import GoToVectorEnv
 
 
 class Corridor(gym.Env[int, int]):
@@ -41,5 +46,88 @@ class Corridor(gym.Env[int, int]):
         fallen = not onward and self.falls
         return self.room, self.reward * arrived, arrived or fallen, False, {}
 
+    def transition(self, room: int, action: int) -> dict[str, np.ndarray]:
+        """A step from a room, as a replay buffer takes it."""
+        self.room = room
+        next_obs, reward, terminated, truncated, _ = self.step(action)
+        entries = {"obs": room, "action": action, "reward": reward}
+        entries |= {"next_obs": next_obs, "terminated": terminated}
+        entries["truncated"] = truncated
+        return {name: np.array([value]) for name, value in entries.items()}
+
+    def every_step(self) -> Iterator[dict[str, np.ndarray]]:
+        """The transition of every action in every room."""
+        for room in range(len(self.onward)):
+            for action in range(self.num_actions):
+                yield self.transition(room, action)
+
+    def every_way(self) -> Iterator[dict[str, np.ndarray]]:
+        """Those of all `2^length` sequences of two actions, each until it ends."""
+        length = len(self.onward)
+        for sequence in range(2**length):
+            self.reset()
+            for step in range(length):
+                yield (taken := self.transition(self.room, sequence >> step & 1))
+                if taken["terminated"]:
+                    break
+
+    def truth(self, gamma: float) -> Tensor:
+        """`Q*` `[S, A]` for a reward of 1: gamma to the power of the steps before it;
+        0 where the wrong action ends the episode."""
+        rooms, onward = torch.arange(len(self.onward)), torch.from_numpy(self.onward)
+        best = gamma ** rooms.flip(0)
+        stay = 0.0 if self.falls else gamma
+        values = (stay * best).unsqueeze(1).repeat(1, self.num_actions)
+        values[rooms, 1 - onward] = stay * best[(rooms - 1).clamp(min=0)]
+        values[rooms, onward] = best
+        return values
+
 
 gym.register("Corridor-v0", f"{__name__}:Corridor", max_episode_steps=200)
+
+
+class Misled(GoToVectorEnv):
+    """GoTo whose sentence names an object drawn by itself: it says nothing.
+
+    Obeying it leads to the rewarded object in one of `num_objects` episodes.
+    """
+
+    def initial_state(self, noise: Tensor) -> dict[str, Tensor]:
+        """As ever, and `named [N]`, the object that the sentence is about."""
+        state, k = super().initial_state(noise), self.num_objects
+        rest = (noise[2 * k + 1] * k) % 1  # independent of what it was rounded to
+        return {**state, "named": (rest * k).long().clamp(max=k - 1)}
+
+    def observe(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """As ever, but for the object that is named."""
+        return super().observe({**state, "goal": state["named"]})
+
+
+@torch.no_grad()
+def walk_east(model: Any, steps: int, change: Any = None) -> tuple[Tensor, Tensor]:
+    """What a recurrent model makes of the T-maze's corridor, behind signposts that say
+    north and south (see `yieldrl/TMaze-v1`).
+
+    Args:
+        model: As PPO's with an LSTM.
+        steps: How many observations it makes.
+        change: Maps its memories `[2, M]` to others, after five observations.
+
+    Returns:
+        Its cells `[T, 2, C]`, and probabilities `[T, 2]` of turning north if the
+        junction came next.
+    """
+    seen = torch.tensor([1.0, 0.0, 1.0]).repeat(steps, 2, 1)
+    seen[0] = torch.tensor([[0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
+    junction = {"obs": torch.tensor([0.0, 1.0, 0.0]).expand(2, 3)}
+    junction["first"] = torch.zeros(2, dtype=torch.bool)
+    memory, rows = torch.zeros(2, model.memory_size), []
+    for t, obs in enumerate(seen):
+        memory = change(memory) if change and t == 5 else memory
+        inputs = {"obs": obs, "memory": memory, "first": torch.full((2,), t == 0)}
+        memory = model.step(inputs)[1]
+        policy, _ = model.act({**junction, "memory": memory})
+        north = policy.logits[:, [0, 2]].softmax(-1)[:, 0]
+        rows.append((memory.chunk(2, dim=-1)[1], north))
+    cells, turns = (torch.stack(column) for column in zip(*rows, strict=True))
+    return cells, turns

@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
-from yieldrl.buffers import lerobot_data, libero_data, libero_writing, minari_data
+from yieldrl.buffers import lerobot_data, libero_data, minari_data
 from yieldrl.buffers.demonstrations import Demonstrations
 from yieldrl.buffers.robot_episodes import DataSet, without_no_ops
 
@@ -71,7 +71,7 @@ def write_dataset(
         algorithm_name: Name of the policy that acted; Minari only.
     """
     if Path(path).suffix in libero_data.SUFFIXES:
-        return libero_writing.write_file(path, demonstrations)
+        return libero_data.write_file(path, demonstrations)
     about = {"env_spec": env_spec, "algorithm_name": algorithm_name}
     return minari_data.write_dataset(path, demonstrations, **about)
 

@@ -1,18 +1,156 @@
-"""Demonstrations: transitions of an expert, learned from many times."""
+"""Demonstrations of an expert, and minibatches of its next actions and returns."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import torch
 from tensordict import TensorDict
+from torch import Tensor
 
-from yieldrl.buffers.action_chunks import Windows
-from yieldrl.buffers.spec import check_at_least_one, transition_spec
-from yieldrl.buffers.storage import Storage
+from yieldrl.buffers.minibatches import random_order
+from yieldrl.buffers.rollout import StepRows
+from yieldrl.buffers.spec import check_at_least_one
+from yieldrl.functional import discounted_returns
 
 
-class Demonstrations:
+class Future(NamedTuple):
+    """The rest of the episode of each transition `[B]` of a flattened rollout."""
+
+    left: Tensor  # steps to its end, including this one; 0 at reset-only steps
+    end: Tensor  # flat position of its last transition
+    returns: Tensor  # discounted sum of the rewards up to `end`
+    discount: Tensor  # for the value after `end`: `gamma ** left`, 0 if terminated
+    cut: bool  # whether any episode ended without termination
+
+
+def look_ahead(rollout: TensorDict, gamma: float) -> Future:
+    """Steps to the episode's end and returns-to-go of a rollout `[T, N]`.
+
+    Episodes that have not ended at the last row count as truncated there. Steps that
+    are not `valid` only reset an environment. On a GPU this synchronizes.
+    """
+    terminated, truncated = rollout["terminated"], rollout["truncated"]
+    steps, num_envs = rollout.batch_size
+    row = torch.arange(steps, device=terminated.device).unsqueeze(1)
+    end = torch.where(terminated | truncated, row, steps - 1)
+    end = end.flip(0).cummin(0).values.flip(0)  # the next end at or after each step
+    left = end - row + 1
+    left = left * rollout.get("valid", True)  # a reset-only step counts as 0
+    goes_on = ~terminated.gather(0, end)
+    rewards = rollout["reward"], torch.zeros_like(rollout["reward"])
+    returns = discounted_returns(*rewards, terminated, truncated, gamma)
+    place = torch.arange(num_envs, device=terminated.device)
+    return Future(
+        left=left.flatten(),
+        end=(end * num_envs + place).flatten(),
+        returns=returns.flatten(),
+        discount=(gamma**left * goes_on).flatten(),
+        cut=bool((goes_on & (left > 0)).any()),
+    )
+
+
+class Windows:
+    """Minibatches of windows: the next L actions from each step of an episode.
+
+    Args:
+        rollout: Transitions `[T, N]`.
+        length: `L`, actions of a window; None for single actions.
+        gamma: Discount of the returns.
+        seed: Epoch k is shuffled by a generator seeded with `seed + k`.
+    """
+
+    def __init__(
+        self, rollout: TensorDict, length: int | None, gamma: float, seed: int
+    ) -> None:
+        self.length, self.seed = length, seed
+        self.future = look_ahead(rollout, gamma)  # in the order `t * N + n`
+        self._num_envs = rollout.batch_size[1]
+        self._flat = rollout.flatten(0, 1)
+        self._device = self.future.left.device
+        self._starts: dict[bool, Tensor] = {}
+        self._epoch: tuple[int, bool, Tensor] | None = None
+
+    def starts(self, *, whole: bool = False) -> Tensor:
+        """Flat positions `[W]` of windows; `whole`: only those with all L actions."""
+        if whole not in self._starts:
+            least = (self.length or 1) if whole else 1
+            enough = self.future.left >= least
+            self._starts[whole] = enough.nonzero().squeeze(1)
+        return self._starts[whole]
+
+    def num_minibatches(self, batch_size: int, *, whole: bool = False) -> int:
+        """Minibatches of an epoch, each of at most `batch_size`; or RuntimeError."""
+        count = len(self.starts(whole=whole))
+        if count == 0:
+            raise RuntimeError(
+                f"no episode has {self.length if whole else 1} steps: choose shorter"
+                " chunks, or demonstrate more"
+            )
+        return -(-count // batch_size)
+
+    def minibatch(
+        self, number: int, batch_size: int, *, whole: bool = False, values: bool = True
+    ) -> TensorDict:
+        """Minibatch number `number`, `[B]`; copies, which stay valid after the rollout.
+
+        It holds `obs` and `action [B, ...]`; with chunks the next actions
+        `[B, L, ...]`, and `num_steps [B]`, the number that exist: actions after the
+        episode's end repeat its last action, and must be masked.
+
+        Args:
+            number: Index from 0, counted over all epochs.
+            batch_size: Windows per minibatch (some have one less).
+            whole: Leave out windows with fewer than `L` actions.
+            values: Add a critic's targets: discounted `returns [B]` up to the episode's
+                end. If any episode was cut, also `next_obs`, its last observation,
+                and `discount [B]` of its value (0 if it terminated): the target
+                is `returns + discount * V(next_obs)`.
+        """
+        parts = self.num_minibatches(batch_size, whole=whole)
+        epoch, place = divmod(number, parts)
+        order = self._order(epoch, whole)
+        count = len(order)
+        index = order[count * place // parts : count * (place + 1) // parts]
+        batch = TensorDict({"obs": self._flat["obs"][index]}, [len(index)])
+        if self.length is None:
+            batch["action"] = self._flat["action"][index]
+        else:
+            batch["num_steps"] = self.future.left[index].clamp(max=self.length)
+            batch["action"] = self._flat["action"][self._steps(index, self.length)]
+        if values:
+            batch["returns"] = self.future.returns[index]
+        if values and self.future.cut:
+            batch["discount"] = self.future.discount[index]
+            batch["next_obs"] = self._flat["next_obs"][self.future.end[index]]
+        return batch
+
+    def _steps(self, index: Tensor, length: int) -> Tensor:
+        """Flat positions `[B, L]` of windows that begin at positions `[B]`."""
+        ahead = torch.arange(length, device=self._device)
+        last = self.future.left[index].unsqueeze(1) - 1
+        return index.unsqueeze(1) + torch.minimum(ahead, last) * self._num_envs
+
+    def _order(self, epoch: int, whole: bool) -> Tensor:
+        """Shuffled starts of the windows of an epoch: flat positions `[W]`."""
+        if self._epoch is None or self._epoch[:2] != (epoch, whole):
+            starts = self.starts(whole=whole)
+            order = random_order(len(starts), self._device, self.seed + epoch)
+            self._epoch = epoch, whole, starts[order]
+        return self._epoch[2]
+
+
+def actions_taken(num_steps: Tensor, length: int) -> Tensor:
+    """Mask `[B, L]` of the first `num_steps`, int64 `[B]`, of `length` actions.
+
+    >>> actions_taken(torch.tensor([1, 3]), 3)
+    tensor([[ True, False, False],
+            [ True,  True,  True]])
+    """
+    return torch.arange(length, device=num_steps.device) < num_steps.unsqueeze(1)
+
+
+class Demonstrations(StepRows):
     """Transitions `[T, N]` of an expert, drawn in minibatches and never cleared.
 
     Actions are the environment's, which an agent of behaviour cloning converts.
@@ -54,26 +192,23 @@ class Demonstrations:
         device: torch.device | str = "cpu",
         seed: int = 0,
     ) -> None:
-        check_at_least_one(num_steps=num_steps, chunk_length=chunk_length)
+        check_at_least_one(chunk_length=chunk_length)
+        super().__init__(
+            num_steps,
+            observation_space,
+            action_space,
+            num_envs=num_envs,
+            device=device,
+            field="demonstration_steps",
+            value=num_steps * num_envs,
+            beside=5 * 8,  # bytes of its `Future` and its index in an epoch
+        )
         self.observation_space, self.action_space = observation_space, action_space
-        self.num_steps, self.num_envs = num_steps, num_envs
         self.chunk_length, self.gamma, self.seed = chunk_length, gamma, seed
-        self.device = torch.device(device)
-        spec = transition_spec(observation_space, action_space)
-        size = {"field": "demonstration_steps", "value": num_steps * num_envs}
-        beside = 5 * 8  # bytes of its `Future` and its index in an epoch
-        parts = num_steps, num_envs, spec, self.device
-        self._storage = Storage(*parts, beside=beside, **size)
-        self._row = 0
         self._windows: Windows | None = None
 
     def __len__(self) -> int:
         return self._row * self.num_envs
-
-    @property
-    def full(self) -> bool:
-        """Whether all T rows are written."""
-        return self._row == self.num_steps
 
     @property
     def windows(self) -> Windows:
@@ -84,26 +219,16 @@ class Demonstrations:
         return self._windows
 
     def add(self, transition: Mapping[str, Any]) -> None:
-        """Write one step of all environments, each entry `[N, ...]`.
+        """Write one step, each entry `[N, ...]`, or the rows of a rollout `[T, N]`.
 
         RuntimeError if full, ValueError if an entry does not fit: it is not counted.
         """
-        if self.full:
-            raise RuntimeError("all demonstrations are there: learn from them")
         self._windows = None
-        self._storage.write(self._row, transition, first=self._row == 0)
-        self._row += 1
+        super().add(transition)
 
     def extend(self, rollout: TensorDict) -> None:
-        """Write several steps at once, `[K, N]`; KeyError or ValueError if unfit."""
-        count, width = rollout.batch_size
-        end = self._row + count
-        if width != self.num_envs or end > self.num_steps:
-            raise ValueError(
-                f"got a rollout {[count, width]} where there is room for"
-                f" {[self.num_steps - self._row, self.num_envs]}: make demonstrations"
-                " that are as long and as wide"
-            )
+        """Write several steps at once, `[K, N]`, with no more than its own entries."""
+        end = self._row + len(rollout)
         self._windows = None
         rows = self._storage.tensordict(end, self._row)
         rows.update_(rollout.select(*rows.keys()))
@@ -111,13 +236,8 @@ class Demonstrations:
 
     def end_episodes(self) -> None:
         """Mark unfinished episodes as truncated: the next step begins new ones."""
-        if self._row > 0:
-            self._windows = None
-            self._storage.truncate(self._row - 1)
-
-    def rollout(self) -> TensorDict:
-        """All transitions so far `[T, N]`, sharing the buffer's memory."""
-        return self._storage.tensordict(self._row)
+        self._windows = None
+        super().end_episodes()
 
     def episodes(self) -> Iterator[TensorDict]:
         """The episodes `[K]`, environment by environment; the last may be cut."""
@@ -141,12 +261,7 @@ class Demonstrations:
             "episodes": float(len(ended)),
         }
 
-    def state_dict(self) -> dict[str, Any]:
-        """The transitions so far."""
-        return {"storage": self._storage.state_dict(self._row), "row": self._row}
-
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit."""
-        self._row, self._windows = 0, None
-        self._storage.load_state_dict(state["storage"])
-        self._row = state["row"]
+        self._windows = None
+        super().load_state_dict(state)

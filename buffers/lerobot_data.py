@@ -1,5 +1,6 @@
 """Read demonstrations in LeRobot's format, version 3, from a local folder."""
 
+import io
 import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -10,9 +11,14 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box
 
-from yieldrl.buffers import pictures
-from yieldrl.buffers.robot_episodes import DataSet, Recording, action_space, entries_of
-from yieldrl.core import Utf8Text
+from yieldrl.buffers.robot_episodes import (
+    DataSet,
+    Recording,
+    action_space,
+    entries_of,
+    import_package,
+)
+from yieldrl.core import Utf8Text, spaces
 
 INFO, STATISTICS = "meta/info.json", "meta/stats.json"
 
@@ -77,10 +83,10 @@ class _Files:
         """Observation name -> its space."""
         found: dict[str, gym.Space[Any]] = {}
         for name, key in self.names.items():
-            shape = tuple(self.features[key]["shape"])
             if self.features[key]["dtype"] in ("image", "video"):
-                found[name] = Box(0, 255, pictures.channels_last(shape), np.uint8)
+                found[name] = Box(0, 255, self._image_shape(key), np.uint8)
             else:
+                shape = tuple(self.features[key]["shape"])
                 found[name] = Box(-np.inf, np.inf, shape, np.float32)
         if any(self.tasks.values()):
             longest = max(len(task.encode()) for task in self.tasks.values())
@@ -142,31 +148,37 @@ class _Files:
         return Recording(seen, action, reward.reshape(-1), terminated)
 
     def _seen(self, row: Mapping[str, Any], key: str) -> Any:
-        feature, length = self.features[key], int(row["length"])
-        shape = tuple(feature["shape"])
-        if feature["dtype"] not in ("image", "video"):
+        """An observation of an episode, `[K, ...]`: numbers, or images in uint8."""
+        kind = self.features[key]["dtype"]
+        if kind not in ("image", "video"):
             return self._column(row, key).astype(np.float32)
-        if feature["dtype"] == "image":
-            seen = pictures.decoded(self._rows(row)[key].to_pylist())
+        if kind == "image":
+            seen = decoded_images(self._rows(row)[key].to_pylist())
         else:
             file = self._named("video_path", row, f"videos/{key}", video_key=key)
-            start = float(row[f"videos/{key}/from_timestamp"])
-            seen = pictures.of_video(file, start, length, float(self.info["fps"]))
-        if seen.shape[1:] != pictures.channels_last(shape):
-            raise ValueError(
-                f"{self.folder}: {key} is said to be of {shape}, not {seen.shape[1:]}"
-            )
-        return seen
+            start, count = float(row[f"videos/{key}/from_timestamp"]), row["length"]
+            seen = video_frames(file, start, int(count), float(self.info["fps"]))
+        return self._checked(key, seen, self._image_shape(key))
 
     def _column(self, row: Mapping[str, Any], key: str) -> np.ndarray:
         """A feature of an episode, `[K, ...]`, with the feature's shape."""
         values = np.asarray(self._rows(row)[key].to_pylist())
         shape = tuple(self.features[key]["shape"])
-        if values[0].size != np.prod(shape, dtype=int):
+        if values.ndim == 1 and shape == (1,):
+            values = values[:, None]
+        return self._checked(key, values, shape)
+
+    def _checked(self, key: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+        if values.shape[1:] != shape:
             raise ValueError(
                 f"{self.folder}: {key} is said to be of {shape}, not {values.shape[1:]}"
             )
-        return values.reshape(len(values), *shape)
+        return values
+
+    def _image_shape(self, key: str) -> tuple[int, ...]:
+        """The shape of an image as `[H, W, C]`."""
+        shape = tuple(self.features[key]["shape"])
+        return shape if spaces.channels_last(shape) else (*shape[1:], shape[0])
 
     def _rows(self, row: Mapping[str, Any]) -> Any:
         """The rows of an episode from its table; caches the table read last."""
@@ -188,12 +200,48 @@ class _Files:
         return self.folder / self.info[kind].format(**numbers, **more)
 
     def _read(self, path: str | Path) -> Any:
-        try:
-            from pyarrow import parquet
-        except ImportError as reason:
-            raise ImportError(pictures.MISSING.format(reason)) from None
-        if not (self.folder / path).is_file():
-            raise FileNotFoundError(
-                f"{self.folder / path} is not there: the data set was not fetched whole"
-            )
-        return parquet.read_table(self.folder / path)
+        parquet = import_package("pyarrow.parquet")
+        return parquet.read_table(_existing(self.folder / path))
+
+
+def decoded_images(files: list[Mapping[str, Any]]) -> np.ndarray:
+    """Decode K files, each the `bytes` of a PNG or JPEG: `[K, H, W, C]` uint8."""
+    from PIL import Image
+
+    return np.stack([np.asarray(Image.open(io.BytesIO(f["bytes"]))) for f in files])
+
+
+def video_frames(path: Path, start: float, count: int, fps: float) -> np.ndarray:
+    """Decode K consecutive frames of a video, `[K, H, W, 3]` uint8.
+
+    Args:
+        path: The video; FileNotFoundError if it is missing.
+        start: Time of the first frame in seconds.
+        count: `K`; ValueError if a frame is not in the video.
+        fps: Frames per second.
+    """
+    av, found = import_package("av"), dict[int, np.ndarray]()
+    with av.open(str(_existing(path))) as container:
+        stream = container.streams.video[0]
+        container.seek(round(start / stream.time_base), stream=stream)  # or earlier
+        for frame in container.decode(stream):
+            place = round((frame.time - start) * fps)
+            if place >= 0:
+                found[place] = frame.to_ndarray(format="rgb24")
+            if place >= count - 1:
+                break
+    if missing := [place for place in range(count) if place not in found]:
+        raise ValueError(
+            f"{path} has no picture {start + missing[0] / fps:.3f} s after its"
+            f" beginning, and {len(missing)} of {count} in a row are missing: it is not"
+            f" the video that the tables describe, or not of {fps:g} per second"
+        )
+    return np.stack([found[place] for place in range(count)])
+
+
+def _existing(file: Path) -> Path:
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"{file} is not there: the data set was not fetched whole"
+        )
+    return file

@@ -1,6 +1,8 @@
-"""Read demonstrations of LIBERO from the HDF5 files of its authors."""
+"""Read and write demonstrations of LIBERO in HDF5 files, as its authors have them."""
 
 import json
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +11,19 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box
 
-from yieldrl.buffers.pictures import MISSING
-from yieldrl.buffers.robot_episodes import DataSet, Recording, action_space, entries_of
-from yieldrl.core import Utf8Text
+from yieldrl.buffers.demonstrations import Demonstrations
+from yieldrl.buffers.robot_episodes import (
+    DataSet,
+    Recording,
+    action_space,
+    entries_of,
+    import_package,
+)
+from yieldrl.core import Utf8Text, spaces
+from yieldrl.core.text import decode
 
 CAMERAS = {"rgb.agentview": "agentview_rgb", "rgb.wrist": "eye_in_hand_rgb"}
-"""Observation name here -> name in the files."""
+"""Observation name here -> name in the files, where images are upside down."""
 
 SUFFIXES = (".hdf5", ".h5")
 _PROPRIO = ("ee_pos", "ee_ori", "gripper_states")
@@ -53,19 +62,19 @@ def open_files(
         ImportError: Without h5py.
         ValueError: If a file is of another layout, or does not fit the environment.
     """
-    counts, sentences, shapes = 0, [], {}
+    h5py = import_package("h5py")
+    count, sentences, found = 0, [], dict[str, gym.Space[Any]]()
     for file in files:
-        with import_h5py().File(file) as opened:
+        with h5py.File(file) as opened:
             demos = _demos(file, opened)
-            counts += sum(_check(file, demo) for demo in demos)
+            count += sum(_check(file, demo) for demo in demos)
             sentences.append(_sentence(file, opened["data"]))
             for name, key in CAMERAS.items():
                 if key in demos[0]["obs"]:
-                    shapes[name] = demos[0]["obs"][key].shape[1:]
-    longest = max(len(sentence.encode()) for sentence in sentences)
-    found: dict[str, Any] = {n: Box(0, 255, s, np.uint8) for n, s in shapes.items()}
+                    shape = demos[0]["obs"][key].shape[1:]
+                    found[name] = Box(0, 255, shape, np.uint8)
     found["proprio"] = Box(-np.inf, np.inf, (8,), np.float32)
-    found["language"] = Utf8Text(longest)
+    found["language"] = Utf8Text(max(len(sentence.encode()) for sentence in sentences))
     where = files[0] if len(files) == 1 else files[0].parent
     space, entries = entries_of(where, found, observation_space)
     wanted = action_space(where, Box(-1, 1, (7,), np.float32), acted)
@@ -73,24 +82,99 @@ def open_files(
 
     def episodes() -> Iterator[Any]:
         for file, sentence in zip(files, sentences, strict=True):
-            with import_h5py().File(file) as opened:
+            with h5py.File(file) as opened:
                 for demo in _demos(file, opened):
                     yield _recording(demo, sentence, wants).transitions(space, entries)
 
-    return DataSet(space, wanted, counts, episodes())
+    return DataSet(space, wanted, count, episodes())
 
 
-def upright(pictures: np.ndarray) -> np.ndarray:
-    """Rotate images `[K, H, W, 3]` of the simulator by 180 degrees, as OpenVLA and
-    `yieldrl/LIBERO-v1` (with `mirrored`) do."""
-    return pictures[:, ::-1, ::-1]
+def write_file(file: str | Path, demonstrations: Demonstrations) -> Path:
+    """Write demonstrations of a task of `yieldrl/LIBERO-v1`, atomically.
+
+    `data/demo_k` is an episode, with the observation before each action, as in files of
+    OpenVLA's script. Images are assumed to be `mirrored`, the environment's default.
+    Joints and simulator states are left out, because they are not observed. A truncated
+    episode has one transition less when it is read, because the format has no place for
+    its last observation.
+
+    Args:
+        file: The new file, which is returned; FileExistsError if it is there.
+        demonstrations: Of one task, with an image of `agentview` or `wrist`, `proprio`
+            and `language`.
+
+    Raises:
+        ImportError: Without h5py.
+        ValueError: If they have other observations or actions, or several sentences.
+    """
+    h5py, file = import_package("h5py"), Path(file)
+    if file.exists():
+        raise FileExistsError(f"{file} is there already: give another name")
+    observed, acted = demonstrations.observation_space, demonstrations.action_space
+    leaves = {".".join(path): leaf for path, leaf in spaces.leaves(observed)}
+    cameras = [name for name in CAMERAS if name in leaves]
+    proprio = spaces.shape_of(leaves["proprio"]) if "proprio" in leaves else ()
+    if not (
+        proprio == (8,) and acted.shape == (7,) and "language" in leaves and cameras
+    ):
+        raise ValueError(
+            f"files of LIBERO hold pictures, proprio [8], language and actions [7], and"
+            f" these demonstrations {observed} and {acted}: record them in"
+            " yieldrl/LIBERO-v1 with cameras, or name a folder for Minari's format"
+        )
+    episodes = list(demonstrations.episodes())
+    sentences = {
+        sentence
+        for episode in episodes
+        for sentence in decode(episode["obs", "language"].unique(dim=0))
+    }
+    if len(sentences) != 1:
+        raise ValueError(
+            f"{file}: LIBERO has a file for each task, and these demonstrations are of"
+            f" {sorted(sentences)}: record one task, or name a folder for Minari's"
+            " format"
+        )
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, new = tempfile.mkstemp(dir=file.parent, prefix=".new-", suffix=".hdf5")
+    os.close(handle)
+    try:
+        with h5py.File(new, "w") as opened:
+            data = opened.create_group("data")
+            told = {"language_instruction": sentences.pop()}
+            data.attrs["problem_info"] = json.dumps(told)
+            data.attrs["num_demos"] = len(episodes)
+            data.attrs["total"] = sum(map(len, episodes))
+            for number, episode in enumerate(episodes):
+                for name, values in _entries(episode.cpu().numpy(), cameras).items():
+                    data[f"demo_{number}/{name}"] = values
+        return Path(new).rename(file)
+    finally:
+        Path(new).unlink(missing_ok=True)
+
+
+def _entries(episode: Any, cameras: list[str]) -> dict[str, Any]:
+    """Name in the file -> data of an episode of arrays `[K, ...]`."""
+    obs, ended = episode["obs"], episode["terminated"] | episode["truncated"]
+    proprio = obs["proprio"]
+    entries = {
+        "actions": episode["action"].astype(np.float64),
+        "rewards": episode["reward"].astype(np.uint8),
+        "dones": ended.astype(np.uint8),
+        "obs/ee_pos": proprio[:, :3],
+        "obs/ee_ori": proprio[:, 3:6],
+        "obs/ee_states": proprio[:, :6],
+        "obs/gripper_states": proprio[:, 6:],
+    }
+    for name in cameras:
+        picture = obs["rgb"][name.removeprefix("rgb.")]
+        entries[f"obs/{CAMERAS[name]}"] = picture[:, ::-1, ::-1]
+    return entries
 
 
 def _recording(demo: Any, sentence: str, wants: set[str]) -> Recording:
-    late, obs = _late(demo), demo["obs"]
-    length = len(demo["actions"])
+    obs = demo["obs"]
     seen: dict[str, Any] = {
-        name: np.ascontiguousarray(upright(obs[key][()]))
+        name: np.ascontiguousarray(obs[key][()][:, ::-1, ::-1])
         for name, key in CAMERAS.items()
         if name in wants
     }
@@ -98,9 +182,10 @@ def _recording(demo: Any, sentence: str, wants: set[str]) -> Recording:
         parts = [obs[name][()] for name in _PROPRIO]
         seen["proprio"] = np.concatenate(parts, axis=1).astype(np.float32)
     if "language" in wants:
-        seen["language"] = [sentence] * length
+        seen["language"] = [sentence] * len(demo["actions"])
+    late = _late(demo)
     action, reward = (demo[name][()][late:] for name in ("actions", "rewards"))
-    return Recording(seen, action, reward, _ends(demo))
+    return Recording(seen, action, reward, _done(demo))
 
 
 def _late(demo: Any) -> int:
@@ -108,7 +193,7 @@ def _late(demo: Any) -> int:
     return int("num_samples" in demo.attrs)
 
 
-def _ends(demo: Any) -> bool:
+def _done(demo: Any) -> bool:
     """Whether a demonstration ends with the task done."""
     return bool(demo["dones"][-1]) and bool(demo["rewards"][-1] > 0)
 
@@ -143,8 +228,7 @@ def _check(file: Path, demo: Any) -> int:
             " [0, 1], as policies learn it, not as the environment takes it; write"
             " 1 - 2 x in its place where 1 opens"
         )
-    whole = _ends(demo) and not _late(demo)
-    return lengths["actions"] - (not whole)
+    return lengths["actions"] - (_late(demo) or not _done(demo))
 
 
 def _sentence(file: Path, data: Any) -> str:
@@ -155,12 +239,3 @@ def _sentence(file: Path, data: Any) -> str:
     words = file.stem.removesuffix("_demo").split("_")
     scenes = [i for i, word in enumerate(words) if word.startswith("SCENE")]
     return " ".join(words[scenes[-1] + 1 if scenes else 0 :])
-
-
-def import_h5py() -> Any:
-    """The package h5py; ImportError with the install command."""
-    try:
-        import h5py
-    except ImportError as reason:
-        raise ImportError(MISSING.format(reason)) from None
-    return h5py

@@ -2,15 +2,90 @@
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.buffers.n_step import NStepReplayBuffer
 from yieldrl.buffers.replay import ReplayBuffer
-from yieldrl.buffers.sum_tree import SumTree
+
+WIDTH = 64
+"""Children per node: with 64, a search among a million leaves takes four steps."""
+
+
+class SumTree:
+    """Non-negative numbers, under a tree of sums of 64 children each.
+
+    Each change recomputes sums from the children, so an index may occur twice in a
+    batch, and rounding errors do not accumulate. Initially all `size` numbers are zero.
+    """
+
+    def __init__(self, size: int, device: torch.device) -> None:
+        self.size = size
+        dtype = torch.float32 if device.type == "mps" else torch.float64
+        self._levels: list[Tensor] = []  # [nodes, WIDTH] each, the root last
+        count = size
+        while not self._levels or count > 1:
+            count = -(-count // WIDTH)
+            self._levels.append(torch.zeros(count, WIDTH, dtype=dtype, device=device))
+        self._consistent = True  # whether every node is the sum of its children
+
+    @property
+    def leaves(self) -> Tensor:
+        """The numbers, `[size]`; changed by `write` and `fill`."""
+        return self._levels[0].view(-1)[: self.size]
+
+    def total(self) -> Tensor:
+        """The sum of all numbers, 0-dim."""
+        self._repair()
+        return self._levels[-1].sum()
+
+    def write(self, index: Tensor, value: Tensor) -> None:
+        """Set the numbers at `index [B]` to `value [B]`."""
+        self._repair()
+        leaves = self._levels[0].view(-1)
+        self._consistent = False
+        leaves[index] = value.to(leaves.dtype)
+        for below, above in pairwise(self._levels):
+            index = index // WIDTH
+            above.view(-1)[index] = below.index_select(0, index).sum(1)
+        self._consistent = True
+
+    def fill(self, values: Tensor) -> None:
+        """Set the first numbers to `values [K]` and all others to zero."""
+        self._consistent = False
+        self.leaves.zero_()[: len(values)] = values
+        self._repair()
+
+    def find(self, value: Tensor) -> Tensor:
+        """The positions `[B]` at which the cumulative sum exceeds `value [B]`.
+
+        Values uniform in `[0, total)` find positions in proportion to their numbers.
+        """
+        self._repair()
+        node = torch.zeros_like(value, dtype=torch.int64)
+        value = value.to(self._levels[0].dtype)
+        for level in reversed(self._levels):
+            children = level.index_select(0, node)  # [B, WIDTH]
+            ends = children.cumsum(1)
+            # Rounding must not select a child after the last positive one.
+            last = ends[:, -1].nextafter(torch.zeros_like(value))
+            value = torch.minimum(value, last).unsqueeze(1)
+            child = torch.searchsorted(ends, value, right=True) % WIDTH
+            begin = ends.gather(1, child) - children.gather(1, child)
+            value = (value - begin).clamp(min=0).squeeze(1)
+            node = node * WIDTH + child.squeeze(1)
+        return node
+
+    def _repair(self) -> None:
+        """Recompute all sums if an exception interrupted a change."""
+        if self._consistent:
+            return
+        for below, above in pairwise(self._levels):
+            above.view(-1)[: len(below)] = below.sum(1)
+        self._consistent = True
 
 
 class PrioritizedReplayBuffer(ReplayBuffer):
@@ -40,7 +115,6 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         self._tree = SumTree(self.capacity, self.device)
         self._highest = self._tree.leaves.new_ones(())  # p^alpha, as in the tree
         self._known = 0  # number of rows with priorities; later rows lack them
-        self._sample_bytes += self._tree.find_bytes
 
     def sample(self, batch_size: int, beta: float = 1.0) -> TensorDict:
         """A batch `[B]` drawn by priority, with its `index` and `weight`.
@@ -111,7 +185,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
             "priority": self._tree.leaves.view(self.rows, -1)[:rows].clone(),
             "highest": self._highest,
             "new": self._written - self._known,
-            "horizon": self.horizon,
+            "n_step": self.n_step,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -122,8 +196,8 @@ class PrioritizedReplayBuffer(ReplayBuffer):
             priority = turned[: self._written]
         self._tree.fill(priority.flatten().to(self._highest))
         self._highest.copy_(state["highest"])
-        # With another horizon, other rows cannot be sampled yet.
-        new = state["new"] + abs(self.horizon - state["horizon"])
+        # With another n_step, other rows cannot be sampled yet.
+        new = state["new"] + abs(self.n_step - state["n_step"])
         self._known = self._written - new
 
     def _sample_index(self, batch_size: int) -> Tensor:
@@ -148,7 +222,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         """Give a priority to all new rows that may now be sampled."""
         if self._known == self._begun:
             return
-        waiting = self.horizon - 1
+        waiting = self.n_step - 1
         rows = min(self._begun - self._known + waiting, self._begun, self.rows)
         time = torch.arange(self._begun - rows, self._begun, device=self.device)
         # An interrupted row is the last one, and gets no priority.
@@ -160,7 +234,3 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         index = row.unsqueeze(1) * self.num_envs + envs
         self._tree.write(index.flatten(), (self._highest * may).flatten())
         self._known = self._written
-
-
-class PrioritizedNStepReplayBuffer(PrioritizedReplayBuffer, NStepReplayBuffer):
-    """N-step samples drawn by priority; takes the arguments of both bases."""

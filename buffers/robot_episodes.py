@@ -1,6 +1,7 @@
 """Convert recorded episodes of robots to transitions with chosen observations."""
 
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -150,6 +151,17 @@ def without_no_ops(episode: TensorDict) -> TensorDict:
         total = total.diff(prepend=total.new_zeros(1))
         result[name] = total.to(episode[name].dtype)
     return result
+
+
+def import_package(name: str) -> Any:
+    """A package for data sets; ImportError with the install command."""
+    try:
+        return import_module(name)
+    except ImportError as reason:
+        raise ImportError(
+            f"data sets of demonstrations take a package that is missing ({reason}):"
+            " pip install 'yieldrl[demonstrations]'"
+        ) from None
 
 
 def _dict(leaves: Mapping[Path, gym.Space[Any]]) -> gym.Space[Any]:

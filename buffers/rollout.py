@@ -1,51 +1,96 @@
-"""The rollout buffer: T steps of N environments, learned from, then cleared."""
-
-from __future__ import annotations
+"""Steps that are written until a buffer is full, learned from, and cleared."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
 import torch
 from tensordict import TensorDict
 
-from yieldrl.buffers.linked import LinkedStorage
 from yieldrl.buffers.minibatches import Minibatches
 from yieldrl.buffers.spec import check_at_least_one, copied, transition_spec
 from yieldrl.buffers.storage import Storage, add_rollout
+from yieldrl.core import defer_keyboard_interrupt
 
 
-@dataclass
-class Progress:
-    """State that `clear` resets, in one object, so that exceptions cannot split it."""
+class StepRows:
+    """Steps `[T, N]` of N environments, in the order in which they were written.
 
-    num_steps: int
-    row: int = 0
-    passes: Minibatches | None = None
-    continues: bool = True  # continues the episodes of the previous rollout
-    abandoned: bool = False  # the next rollout begins new episodes
+    Args:
+        num_steps: `T`, steps of every environment, at least 1.
+        observation_space: Space of one observation.
+        action_space: Space of one action.
+        num_envs: `N`, environments.
+        device: Where the tensors live; MemoryError if less is free than they need.
+        next_obs: Whether to store `next_obs`.
+        memory: Other arguments of `Storage`.
+    """
 
-    def cleared(self) -> Progress:
-        return Progress(self.num_steps, continues=not self.abandoned)
+    def __init__(
+        self,
+        num_steps: int,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        *,
+        num_envs: int,
+        device: torch.device | str = "cpu",
+        next_obs: bool = True,
+        **memory: Any,
+    ) -> None:
+        check_at_least_one(num_steps=num_steps)
+        self.num_steps, self.num_envs = num_steps, num_envs
+        self.device = torch.device(device)
+        spec = transition_spec(observation_space, action_space, next_obs=next_obs)
+        self._storage = Storage(num_steps, num_envs, spec, self.device, **memory)
+        self._row = 0
+
+    def __len__(self) -> int:
+        return self._row
+
+    @property
+    def full(self) -> bool:
+        """Whether all T rows are written."""
+        return self._row == self.num_steps
+
+    def add(self, transition: Mapping[str, Any]) -> None:
+        """Write a step, each entry `[N, ...]`, or the rows of a rollout `[T, N]`.
+
+        RuntimeError if full, ValueError if an entry does not fit: it is not counted.
+        """
+        if add_rollout(self, transition):
+            return
+        if self._row == self.num_steps:
+            raise RuntimeError(
+                f"all {self.num_steps} steps are written: learn from them and clear()"
+            )
+        self._storage.write(self._row, transition, first=self._row == 0)
+        self._row += 1
+
+    def end_episodes(self) -> None:
+        """Mark unfinished episodes as truncated: the next step begins new ones."""
+        if self._row > 0:
+            self._storage.truncate(self._row - 1)
+
+    def rollout(self) -> TensorDict:
+        """The steps so far `[T, N]`, sharing the buffer's memory."""
+        return self._storage.tensordict(self._row)
+
+    def clear(self) -> None:
+        """Make room for the next steps; the memory stays."""
+        self._row = 0
 
     def state_dict(self) -> dict[str, Any]:
-        ends = {"continues": self.continues, "abandoned": self.abandoned}
-        return {"row": self.row, "num_steps": self.num_steps, **ends}
+        """The steps so far."""
+        return {"storage": self._storage.state_dict(self._row), "row": self._row}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        own, saved = self.num_steps, state["num_steps"]
-        if state["passes"] is not None and own != saved:
-            raise ValueError(
-                f"num_steps = {own}, but the checkpoint was taken half way through"
-                f" learning from a rollout with num_steps = {saved}: go on with this"
-                " once, or load a checkpoint taken while collecting"
-            )
-        self.row, self.abandoned = state["row"], state["abandoned"]
-        self.continues = state["continues"]
+        """Restore what `state_dict` returned; ValueError if it does not fit."""
+        self._row = 0
+        self._storage.load_state_dict(state["storage"])
+        self._row = state["row"]
 
 
-class RolloutBuffer:
+class RolloutBuffer(StepRows):
     """A rollout `[T, N]`: filled, learned from, cleared.
 
     An algorithm cuts it into `Minibatches`; `begin` stores them with the data. `clear`
@@ -70,6 +115,11 @@ class RolloutBuffer:
         device: Of the tensors; MemoryError if a rollout and an epoch's copy do not fit.
         next_obs: Whether to store `next_obs`, which a critic needs: half of all images.
         linked: Whether `next_obs` is read from the next row: images are stored once.
+
+    Attributes:
+        passes: The minibatches of this rollout; None until `begin`.
+        continues: Whether it continues the episodes of the previous rollout; if not,
+            reset sums over episodes.
     """
 
     def __init__(
@@ -83,88 +133,207 @@ class RolloutBuffer:
         next_obs: bool = True,
         linked: bool = False,
     ) -> None:
-        check_at_least_one(num_steps=num_steps)
-        self.num_steps, self.num_envs, self.has_next_obs = num_steps, num_envs, next_obs
-        self.device, self.keeps_next_obs = torch.device(device), next_obs and not linked
-        spec = transition_spec(observation_space, action_space, next_obs=next_obs)
-        size = {"field": "num_steps", "value": num_steps, "beside": copied(spec)}
-        kind = LinkedStorage if next_obs and linked else Storage
-        self._storage = kind(num_steps, num_envs, spec, self.device, **size)
-        self._progress = Progress(num_steps)
-
-    def __len__(self) -> int:
-        return self._progress.row
-
-    @property
-    def full(self) -> bool:
-        """Whether all T rows are written."""
-        return len(self) == self.num_steps
-
-    @property
-    def passes(self) -> Minibatches | None:
-        """The minibatches of this rollout; None until `begin`."""
-        return self._progress.passes
+        spaces = observation_space, action_space
+        super().__init__(
+            num_steps,
+            *spaces,
+            num_envs=num_envs,
+            device=device,
+            next_obs=next_obs,
+            linked=next_obs and linked,
+            field="num_steps",
+            value=num_steps,
+            beside=copied(transition_spec(*spaces)),
+        )
+        self.passes: Minibatches | None = None
+        self.continues = True
+        self._abandoned = False  # whether the next rollout begins new episodes
 
     @property
     def exhausted(self) -> bool:
         """Whether all minibatches of this rollout were used."""
         return self.passes is not None and self.passes.exhausted
 
-    @property
-    def continues(self) -> bool:
-        """Whether it continues earlier episodes; if not, reset sums over episodes."""
-        return self._progress.continues
-
-    def add(self, transition: Mapping[str, Any]) -> None:
-        """Write a step, each entry `[N, ...]`, or the rows of a rollout `[T, N]`.
-
-        RuntimeError if full, ValueError if an entry does not fit: it is not counted.
-        """
-        if add_rollout(self, transition):
-            return
-        now = self._progress
-        if now.row == self.num_steps:
-            raise RuntimeError(
-                "the rollout is full: learn from it and clear() it first"
-            )
-        self._storage.write(now.row, transition, first=now.row == 0)
-        now.row += 1
-
     def end_episodes(self) -> None:
         """Mark unfinished episodes as truncated: the next step begins new ones."""
-        now = self._progress
-        if now.row > 0:
-            self._storage.truncate(now.row - 1)
-        now.continues &= now.row > 0
-        now.abandoned |= now.passes is not None  # in use already: mark the next rollout
-
-    def rollout(self) -> TensorDict:
-        """The rollout so far `[T, N]`, sharing the buffer's memory."""
-        return self._storage.tensordict(len(self))
+        super().end_episodes()
+        self.continues &= self._row > 0
+        self._abandoned |= self.passes is not None  # too late for this rollout
 
     def begin(self, passes: Minibatches | None) -> None:
         """Store the minibatches of this rollout until `clear`; None removes them."""
-        self._progress.passes = passes
+        self.passes = passes
 
     def clear(self) -> None:
         """Make room for the next rollout; the memory stays."""
-        self._progress = self._progress.cleared()
+        with defer_keyboard_interrupt():
+            self._row, self.passes = 0, None
+            self.continues, self._abandoned = not self._abandoned, False
 
     def state_dict(self) -> dict[str, Any]:
         """The rollout and its minibatches; without data if the rollout is exhausted."""
-        now = self._progress.cleared() if self.exhausted else self._progress
+        done = self.exhausted
+        row = 0 if done else self._row
         return {
-            **now.state_dict(),
-            "storage": self._storage.state_dict(now.row),
-            "passes": None if now.passes is None else now.passes.state_dict(),
+            "storage": self._storage.state_dict(row),
+            "row": row,
+            "num_steps": self.num_steps,
+            "continues": not self._abandoned if done else self.continues,
+            "abandoned": self._abandoned and not done,
+            "passes": None if done or self.passes is None else self.passes.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit."""
-        now, passes = Progress(self.num_steps), state["passes"]
-        now.load_state_dict(state)
-        self._progress = self._progress.cleared()
-        self._storage.load_state_dict(state["storage"])
+        passes, saved = state["passes"], state["num_steps"]
+        if passes is not None and saved != self.num_steps:
+            raise ValueError(
+                f"num_steps = {self.num_steps}, but the checkpoint was taken half way"
+                f" through learning from a rollout with num_steps = {saved}: go on with"
+                " this once, or load a checkpoint taken while collecting"
+            )
+        self.passes = None
+        super().load_state_dict(state)
         if passes is not None:
-            now.passes = Minibatches.from_state(passes, self.device)
-        self._progress = now
+            self.passes = Minibatches.from_state(passes, self.device)
+        self.continues, self._abandoned = state["continues"], state["abandoned"]
+
+
+class StepBuffer(StepRows):
+    """One step of N environments; the next one overwrites it.
+
+    Steps that only reset an environment (NEXT_STEP autoreset) are no transitions: if a
+    step only resets all environments, the buffer stays empty.
+
+    Args:
+        observation_space: Space of one observation.
+        action_space: Space of one action.
+        num_envs: `N`, environments.
+        device: Where the tensors live.
+    """
+
+    def __init__(
+        self,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        *,
+        num_envs: int,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        parts = {"num_envs": num_envs, "device": device}
+        size = {"field": "num_envs", "value": num_envs}
+        super().__init__(1, observation_space, action_space, **parts, **size)
+        self._view: TensorDict | None = None  # of these entries
+        self._entries: frozenset[str] = frozenset()
+
+    def add(self, transition: Mapping[str, Any]) -> None:
+        super().add(transition)
+        if "valid" in transition and not bool(transition["valid"].any()):
+            self.clear()
+
+    def transitions(self) -> TensorDict:
+        """The transitions `[N]`, in the buffer's memory; RuntimeError if empty."""
+        if not self.full:
+            raise RuntimeError("the step buffer is empty: collect first")
+        if self._view is None or self._entries is not self._storage.entries:
+            # Made once: constructing a TensorDict takes longer than learning from it.
+            self._view = self._storage.tensordict()[0]
+            self._entries = self._storage.entries
+        return self._view
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_view": None}  # a copy has memory of its own
+
+
+class CircularBuffer:
+    """A ring of rollouts `[T, N]`: the oldest is read while newer ones are written.
+
+    A full ring is written over: the oldest rollout goes, but not one that `rollout`
+    returned, until `clear`.
+
+    Args:
+        args: The arguments of a `RolloutBuffer`, as are `kwargs`.
+        num_segments: Number of rollouts, at least 2, one to read and one to write.
+        kwargs: See `args`.
+
+    Attributes:
+        segments: The rollouts in the memory's order; `slots` are their numbers.
+        dropped: Steps of all environments that were written over before they were read.
+    """
+
+    def __init__(self, *args: Any, num_segments: int = 2, **kwargs: Any) -> None:
+        if num_segments < 2:
+            least = "choose at least 2, one to be read and one to be written"
+            raise ValueError(f"num_segments = {num_segments}: {least}")
+        self.segments = [RolloutBuffer(*args, **kwargs) for _ in range(num_segments)]
+        self.slots: list[int | None] = [None] * num_segments
+        self.dropped, self._written = 0, 0  # rollouts that were begun
+        self._held: int | None = None  # the number of the rollout that is read
+
+    def __len__(self) -> int:
+        return sum(len(segment) for segment in self.segments)
+
+    @property
+    def full(self) -> bool:
+        """Whether a whole rollout waits to be learned from."""
+        oldest = self._oldest()
+        return oldest is not None and self.segments[oldest].full
+
+    def add(self, transition: Mapping[str, Any]) -> None:
+        """Write a step, each entry `[N, ...]`, or the rows of a rollout `[T, N]`.
+
+        ValueError if an entry does not fit: it is not counted.
+        """
+        if add_rollout(self, transition):
+            return
+        newest = self._written - 1
+        place = self.slots.index(newest) if newest in self.slots else None
+        if place is None or self.segments[place].full:
+            place = self.slots.index(None) if None in self.slots else self._oldest(True)
+            assert place is not None
+            self.dropped += len(self.segments[place])
+            self.segments[place].clear()
+            self.slots[place] = self._written
+            self._written += 1
+        self.segments[place].add(transition)
+
+    def end_episodes(self) -> None:
+        """Mark unfinished episodes as truncated: the next step begins new ones."""
+        for segment in self.segments:
+            segment.end_episodes()
+
+    def rollout(self) -> TensorDict:
+        """The oldest rollout `[T, N]`, in the buffer's memory until `clear`.
+
+        RuntimeError if none is whole.
+        """
+        place = self._oldest()
+        if place is None or not self.full:
+            raise RuntimeError("no rollout is whole yet: add steps until `full`")
+        self._held = self.slots[place]
+        return self.segments[place].rollout()
+
+    def clear(self) -> None:
+        """Release the oldest rollout; its memory is written again."""
+        if (place := self._oldest()) is not None:
+            self.segments[place].clear()
+            self.slots[place] = self._held = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """All rollouts, and their numbers."""
+        segments = [segment.state_dict() for segment in self.segments]
+        counts = {"dropped": self.dropped, "written": self._written}
+        return {"segments": segments, "slots": self.slots, **counts}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; ValueError if it does not fit."""
+        for segment, saved in zip(self.segments, state["segments"], strict=True):
+            segment.load_state_dict(saved)
+        self.slots, self._written = list(state["slots"]), state["written"]
+        self.dropped, self._held = state["dropped"], None
+
+    def _oldest(self, to_write: bool = False) -> int | None:
+        """The place of the oldest rollout; `to_write`, of those that nobody reads."""
+        held = self._held if to_write else None
+        numbers = [n for n in self.slots if n is not None and n != held]
+        return self.slots.index(min(numbers)) if numbers else None

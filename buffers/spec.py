@@ -13,12 +13,6 @@ from yieldrl.core import Utf8Text, spaces
 Spec = dict[spaces.Path, tuple[tuple[int, ...], torch.dtype]]
 """Leaf path -> shape of one entry, dtype."""
 
-CONTAINERS = (
-    ("", "max", "current", "inactive_file"),
-    ("memory", "limit_in_bytes", "usage_in_bytes", "total_inactive_file"),
-)
-"""Files with a container's memory limit and use: Linux cgroups version 2 and 1."""
-
 
 def transition_spec(
     observation_space: gym.Space[Any],
@@ -94,14 +88,12 @@ def free_memory(device: torch.device) -> float:
 
 
 def container_memory(root: Path = Path("/sys/fs/cgroup")) -> float:
-    """Bytes left of a container's limit; infinite without one."""
-    for folder, limit, used, cached in CONTAINERS:
-        try:
-            allowed = int((root / folder / f"memory.{limit}").read_text())
-            taken = int((root / folder / f"memory.{used}").read_text())
-            lines = (root / folder / "memory.stat").read_text().splitlines()
-        except (OSError, ValueError):  # no such file; or "max"
-            continue
-        files = dict(line.split(maxsplit=1) for line in lines).get(cached, 0)
-        return max(0, allowed - taken + int(files))  # the page cache can be freed
-    return math.inf
+    """Bytes left of a container's limit (Linux cgroups); infinite without one."""
+    try:
+        allowed = int((root / "memory.max").read_text())
+        taken = int((root / "memory.current").read_text())
+        lines = (root / "memory.stat").read_text().splitlines()
+    except (OSError, ValueError):  # no such file; or "max"
+        return math.inf
+    cached = int(dict(line.split() for line in lines).get("inactive_file", 0))
+    return max(0, allowed - taken + cached)  # the page cache can be freed

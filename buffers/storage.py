@@ -1,22 +1,96 @@
-"""Preallocated tensors, written in place row by row, from NumPy or tensors."""
+"""One preallocated tensor for each entry of a transition, written in place by rows."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.buffers.entries import Entries, Leaf
-from yieldrl.core import spaces
+from yieldrl.buffers.spec import Spec, check_memory, entry_bytes
 from yieldrl.core.conversion import check_shapes
-from yieldrl.core.trees import flatten, nest
+from yieldrl.core.trees import Path, flatten, nest
+
+VALID = ("valid",)
+"""False marks steps that only reset an environment; if missing, it is True."""
 
 
-class Storage(Entries):
-    """Rows of batch shape `[N]`, written one by one and read together."""
+class Leaf(NamedTuple):
+    """One entry of all rows: three views of one memory, also after copying."""
+
+    tensor: Tensor  # [rows, N, ...]
+    flat: Tensor  # [rows * N, ...]
+    array: np.ndarray | None  # only on a CPU: NumPy writes ten times faster
+    row: tuple[int, ...]  # the shape of one row, [N, ...]
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> Self:
+        """Make the views of a tensor."""
+        plain = tensor.is_cpu and tensor.dtype != torch.bfloat16  # NumPy lacks bfloat16
+        array = tensor.numpy() if plain else None
+        return cls(tensor, tensor.flatten(0, 1), array, tuple(tensor.shape[1:]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle only the tensor: the array would be copied into separate memory."""
+        return Leaf.of, (self.tensor,)
+
+
+class Storage:
+    """Rows of transitions `[rows, N]`, written one by one and read together.
+
+    All rows have the entries of `spec`, and the extras that the agent returned with the
+    first row; only `valid` may be missing in some.
+
+    Linked rows hold each observation once: `next_obs` is the `obs` of the row after.
+    Where an episode ended, its last observation is kept beside them.
+
+    Args:
+        rows: Number of rows.
+        num_envs: `N`, environments.
+        spec: The entries of every transition.
+        device: Where the tensors live. MemoryError, which names the config's `field`
+            and its `value`, if less is free than the rows take, with `beside` further
+            bytes per transition.
+        field: See `device`, as are `value` and `beside`.
+        linked: Whether the rows are linked. Then reading copies `next_obs`.
+    """
+
+    entries: frozenset[str]  # names of the entries; a new object when they change
+
+    def __init__(
+        self,
+        rows: int,
+        num_envs: int,
+        spec: Spec,
+        device: torch.device,
+        *,
+        field: str,
+        value: int,
+        beside: int = 0,
+        linked: bool = False,
+    ) -> None:
+        self.rows, self.num_envs, self.device = rows, num_envs, device
+        self._spec, self._size, self._linked = spec, (field, value), linked
+        self._required = frozenset(path[0] for path in spec)
+        self._omitted = {"next_obs"} - self._required  # dropped if a transition has it
+        own = {p: s for p, s in spec.items() if not (linked and p[0] == "next_obs")}
+        self._check_memory(entry_bytes(own) + beside)
+        leaves = {path: self._leaf(path, *layout) for path, layout in own.items()}
+        if linked:
+            for path in [path for path in own if path[0] == "obs"]:
+                both = self._zeros(rows + 1, *spec[path])
+                leaves[path] = Leaf.of(both[:-1])
+                leaves["next_obs", *path[1:]] = Leaf.of(both[1:])
+        # Row -> environments whose episodes ended there, and their last observations.
+        self._last: dict[int, tuple[Tensor, dict[Path, Tensor]]] = {}
+        self._keep({path: leaves[path] for path in spec})
+
+    def __getitem__(self, key: str) -> Tensor:
+        return self._leaves[key,].tensor
+
+    def __contains__(self, key: str) -> bool:
+        return (key,) in self._leaves
 
     def write(self, row: int, transition: Mapping[str, Any], *, first: bool) -> None:
         """Copy a transition into a row, each entry `[N, ...]`, nested or not.
@@ -38,12 +112,13 @@ class Storage(Entries):
                 leaf.array[row] = value
             else:
                 raise self._misfit((name,), f"{tuple(value.shape)}")
+        if self._linked:
+            self._keep_last(row)
 
     def tensordict(self, end: int | None = None, begin: int = 0) -> TensorDict:
         """Rows up to `end` as a TensorDict `[rows, N]` that shares the memory."""
         end = self.rows if end is None else end
-        nested = self.nested(lambda leaf: leaf.tensor[begin:end])
-        return self._batch(nested, [end - begin, self.num_envs])
+        return self._batch(self._read(begin, end), [end - begin, self.num_envs])
 
     def gather(
         self, index: Tensor, elsewhere: Mapping[str, Tensor] | None = None
@@ -56,17 +131,17 @@ class Storage(Entries):
         )
         return self._batch(nested, [len(index)])
 
-    def _batch(self, nested: Any, size: list[int]) -> TensorDict:
-        """Make a TensorDict without a global flag that Ctrl-C could leave set."""
-        return TensorDict(nested, size, device=self.device, non_blocking=False)
-
     def truncate(self, row: int) -> None:
-        """Mark the episodes that have not ended in a row as truncated."""
+        """Mark the episodes that have not ended in the latest row as truncated."""
         self["truncated"][row] |= ~self["terminated"][row]
+        if self._linked:
+            self._keep_last(row)
 
-    def grown(self, rows: int) -> Storage:
+    def grown(self, rows: int) -> "Storage":
         """A larger storage with the same rows; MemoryError if it does not fit."""
-        larger = Storage(rows, self.num_envs, self._spec, self.device, **self._size)
+        field, value = self._size
+        parts = rows, self.num_envs, self._spec, self.device
+        larger = Storage(*parts, field=field, value=value)
         larger.load_state_dict(self.state_dict())
         return larger
 
@@ -78,9 +153,10 @@ class Storage(Entries):
     def state_dict(self, rows: int | None = None) -> dict[str, Any]:
         """The tensors, nested: the first `rows` rows, or all."""
         if rows in (None, self.rows):
-            return self.nested(lambda leaf: leaf.tensor)
+            return self._read(0, self.rows)
         # Copy: saving a slice would save the memory of the whole tensor.
-        return self.nested(lambda leaf: leaf.tensor[:rows].clone())
+        leaves = flatten(self._read(0, rows))
+        return nest((path, tensor.clone()) for path, tensor in leaves)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Copy saved rows in place; ValueError if they do not fit."""
@@ -93,17 +169,94 @@ class Storage(Entries):
                     f" checkpoint's {_layout(saved.get(path))}: the config or the"
                     " environment differs"
                 )
-        for path, tensor in saved.items():
-            if path not in leaves:
-                leaves[path] = self._leaf(path, tuple(tensor.shape[2:]), tensor.dtype)
-            leaves[path].tensor[: len(tensor)].copy_(tensor)
+        for path in saved.keys() - leaves.keys():
+            tensor = saved[path]
+            leaves[path] = self._leaf(path, tuple(tensor.shape[2:]), tensor.dtype)
+        self._keep({path: leaves[path] for path in saved})
+        for last in (False, True):  # of linked rows obs lies over next_obs
+            for path, tensor in saved.items():
+                if (path[0] == "obs") == last:
+                    leaves[path].tensor[: len(tensor)].copy_(tensor)
+            if self._linked and not last:
+                for row in range(len(saved["terminated",])):
+                    self._keep_last(row)
+
+    def _read(self, begin: int, end: int | None) -> dict[str, Any]:
+        """Rows of all entries, nested like observations."""
+        rows = {path: leaf.tensor[begin:end] for path, leaf in self._leaves.items()}
+        if self._linked:
+            following = [path for path in rows if path[0] == "next_obs"]
+            rows |= {path: rows[path].clone() for path in following}
+            for row in range(begin, self.rows if end is None else end):
+                envs, observations = self._last.get(row, (None, {}))
+                for path, last in observations.items():
+                    rows[path][row - begin, envs] = last
+        return nest(rows.items())
+
+    def _keep_last(self, row: int) -> None:
+        """Keep the last observations of a row's episodes: the row after has others."""
+        envs = (self["terminated"][row] | self["truncated"][row]).nonzero().squeeze(1)
+        leaves = self._leaves.items() if len(envs) else ()
+        last = {p: x.tensor[row, envs] for p, x in leaves if p[0] == "next_obs"}
+        self._last[row] = envs, last
+
+    def _batch(self, nested: Any, size: list[int]) -> TensorDict:
+        """Make a TensorDict without a global flag that Ctrl-C could leave set."""
+        return TensorDict(nested, size, device=self.device, non_blocking=False)
+
+    def _settle(self, row: int, transition: Mapping[str, Any], first: bool) -> None:
+        """Allocate entries that are new with this row; ValueError if not allowed."""
+        got = set(transition.keys())
+        own = {path[0] for path in self._leaves}
+        lacking = (self._required if first else own) - got - set(VALID)
+        late = set() if first else got - own - set(VALID)
+        if lacking or late:
+            change = f"lacks {sorted(lacking)}" if lacking else f"adds {sorted(late)}"
+            raise ValueError(
+                f"a transition {change}, unlike those before: the agent must return"
+                " the same extras with every step, from the first one on (a buffer"
+                " that was cleared, or a new one, takes others)"
+            )
+        leaves = {p: f for p, f in self._leaves.items() if p[0] in got or not first}
+        extras = {name: x for name, x in transition.items() if name not in own}
+        leaves |= {path: self._new_leaf(path, x) for path, x in flatten(extras)}
         self._keep(leaves)
+        if VALID in leaves and VALID[0] not in got:
+            leaves[VALID].tensor[row] = True
 
-    def nested(self, read: Callable[[Leaf], Any]) -> dict[str, Any]:
-        """The results of `read` for each entry, nested like observations."""
-        return nest((path, read(leaf)) for path, leaf in self._leaves.items())
+    def _new_leaf(self, path: Path, value: Any) -> Leaf:
+        """Allocate an entry for an extra of the agent."""
+        tensor = self._tensor(path, value)
+        if tensor.shape[:1] != (self.num_envs,):
+            raise ValueError(
+                f"entry {'.'.join(path)!r} of a transition takes the shape"
+                f" ({self.num_envs}, ...), got {tuple(tensor.shape)}: return one value"
+                " for each environment"
+            )
+        double = tensor.dtype == torch.float64
+        layout = tuple(tensor.shape[1:]), torch.float32 if double else tensor.dtype
+        self._check_memory(entry_bytes({path: layout}))
+        return self._leaf(path, *layout)
 
-    def _write(self, row: int, path: spaces.Path, value: Any) -> None:
+    def _leaf(self, path: Path, shape: tuple[int, ...], dtype: torch.dtype) -> Leaf:
+        tensor = self._zeros(self.rows, shape, dtype)
+        return Leaf.of(tensor.fill_(True) if path == VALID else tensor)
+
+    def _zeros(self, rows: int, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        size = rows, self.num_envs, *shape
+        return torch.zeros(size, dtype=dtype, device=self.device)
+
+    def _keep(self, leaves: dict[Path, Leaf]) -> None:
+        """Set the entries, and the lookup tables that every step uses."""
+        self.entries = frozenset()  # empty until all tables agree: Ctrl-C may interrupt
+        self._leaves = leaves
+        self._children: dict[Path, set[str]] = {}
+        for path in leaves:
+            for depth, name in enumerate(path[1:], 1):
+                self._children.setdefault(path[:depth], set()).add(name)
+        self.entries = frozenset(path[0] for path in leaves)
+
+    def _write(self, row: int, path: Path, value: Any) -> None:
         leaf = self._leaves.get(path)
         if leaf is None:
             if not isinstance(value, Mapping):
@@ -122,11 +275,32 @@ class Storage(Entries):
         else:
             array[row] = value
 
+    def _tensor(self, path: Path, value: Any) -> Tensor:
+        try:
+            return torch.as_tensor(value)
+        except (RuntimeError, TypeError, ValueError) as reason:
+            raise self._misfit(path, f"one {type(value).__name__}") from reason
+
+    def _misfit(self, path: Path, got: str) -> ValueError:
+        leaf, own = self._leaves.get(path), "one value for each environment"
+        if leaf is not None:
+            own = f"the shape {leaf.row}"
+        elif path in self._children:
+            own = f"the entries {sorted(self._children[path])}"
+        return ValueError(
+            f"entry {'.'.join(path)!r} of a transition takes {own}, got {got}: what the"
+            " agent or the environment returns does not fit its spaces"
+        )
+
     def _fits(self, saved: Tensor | None, own: Tensor) -> bool:
         """Whether saved rows can be copied into an entry."""
         if saved is None or len(saved) > self.rows:
             return False
         return saved.shape[1:] == own.shape[1:] and saved.dtype == own.dtype
+
+    def _check_memory(self, entry: int) -> None:
+        (field, value), count = self._size, self.rows * self.num_envs
+        check_memory(count, entry, self.device, field=field, value=value)
 
 
 def add_rollout(buffer: Any, data: Mapping[str, Any]) -> bool:

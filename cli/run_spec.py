@@ -16,11 +16,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 
+from pydantic import ValidationError
 from torch import nn
 
 from yieldrl import loggers as all_loggers
 from yieldrl.abstractions import Policy, Trainer
 from yieldrl.cli import catalog
+from yieldrl.core.checked import in_a_line
 from yieldrl.core.config_blocks import (
     BLOCKS,
     VLA,
@@ -233,8 +235,11 @@ def make_logger(one: Part) -> Any:
     _check_arguments("loggers", one, made)
     try:
         return made(**one.cfg)
-    except (TypeError, ValueError) as reason:
-        raise ValueError(f"block 'loggers': {one.name}: {reason}") from reason
+    except (TypeError, ValueError) as error:
+        reason = f"{one.name}: {error}"
+        if isinstance(error, ValidationError):
+            reason = in_a_line(error, one.name)
+        raise ValueError(f"block 'loggers': {reason}") from error
 
 
 def _vision_language_action(

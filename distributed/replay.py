@@ -37,9 +37,9 @@ class ReplayBufferActor:
         kind, args = pickle.loads(recipe)
         self._buffer = kind(*args, **options)
 
-    def horizon(self) -> int:
-        """The buffer's horizon."""
-        return self._buffer.horizon
+    def n_step(self) -> int:
+        """The steps of a sample of the buffer."""
+        return self._buffer.n_step
 
     def call(self, calls: Sequence[Call]) -> Any:
         """Call methods of the buffer; the last one's answer, arrays for tensors."""
@@ -81,12 +81,12 @@ class RemoteReplay:
         self.rows = capacity // self.num_envs
         recipe = pickled((kind, (capacity,)))
         self._actor = cluster.actor(ReplayBufferActor, None, recipe, options)
-        self.horizon = self._answer(self._actor.horizon.remote())
+        self.n_step = self._answer(self._actor.n_step.remote())
         self._held = 0  # complete rows
         self._calls: list[Call] = []  # not sent to the actor yet
 
     def __len__(self) -> int:
-        return max(0, self._held - (self.horizon - 1)) * self.num_envs
+        return max(0, self._held - (self.n_step - 1)) * self.num_envs
 
     @property
     def capacity(self) -> int:

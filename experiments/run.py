@@ -127,16 +127,16 @@ class Run:
             number += 1
             folder = wanted.with_name(f"{wanted.name}-{number}")
 
-    def attach(self, name: str, part: Any, *, restore: bool = True) -> None:
+    def attach(self, name: str, part: Any) -> None:
         """Save with the trainer a part that is not its own, such as a logger.
 
-        It has `state_dict` and `load_state_dict`. With `restore` it gets the state of
-        the part of this name that was attached before it, or lay in the checkpoint.
+        It has `state_dict` and `load_state_dict`, and gets the state of the part of
+        this name that was attached before it, or lay in the checkpoint.
         """
         before, loaded = self._attached.get(name), self._loaded.pop(name, None)
-        if restore and before is not None and before is not part:
+        if before is not None and before is not part:
             part.load_state_dict(before.state_dict())
-        elif restore and loaded is not None:
+        elif loaded is not None:
             part.load_state_dict(loaded)
         self._attached[name] = part
 

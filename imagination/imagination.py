@@ -22,7 +22,7 @@ Segments = list[TensorDict]
 
 
 class Imagination:
-    """Imagines segments `[H, B]` with an algorithm, and keeps the latest.
+    """Imagines segments `[H, B]` with an algorithm, and keeps the latest one.
 
     Schedules decide when the world model learns, and how segments are learned from:
     `ReplayedImagination` beside a replay buffer, `PolicyImagination` beside rollouts.
@@ -33,13 +33,13 @@ class Imagination:
         alike: Gives segments that were imagined separately the same entries and sizes.
 
     Attributes:
-        branches: The latest segments; None until something is imagined.
+        segment: The latest segment; None until something is imagined.
         elsewhere: Imagines in place of the algorithm, such as an `ImaginationPool`
             on Ray: it returns segments `[H, b]`, or None if none has arrived yet.
         watch: Compares imagined with real returns.
     """
 
-    branches: ImaginationBuffer | None = None
+    segment: TensorDict | None = None
     elsewhere: Any = None
 
     def __init__(
@@ -47,12 +47,11 @@ class Imagination:
     ) -> None:
         self.algorithm, self.alike = algorithm, alike
         self.watch = ExploitationWatch()
-        self._shapes: list[torch.Size] = []  # shapes that fit `branches`
 
     def imagine(
         self, starts: TensorDict, horizon: int, generator: Generator, version: int
     ) -> TensorDict | None:
-        """A segment `[H, B]` by the model of this version, kept in `branches` too.
+        """A segment `[H, B]` by the model of this version, which is kept too.
 
         Args:
             starts: Real transitions `[B]`.
@@ -70,11 +69,8 @@ class Imagination:
         return self.keep(whole)
 
     def keep(self, segment: TensorDict) -> TensorDict:
-        """Put a segment into `branches`, and return it."""
-        shapes = [leaf.shape for leaf in segment.values(True, True)]
-        if self.branches is None or shapes != self._shapes:
-            self.branches, self._shapes = ImaginationBuffer.of(segment), shapes
-        self.branches.add(segment)
+        """Keep a segment until the next one, and return it."""
+        self.segment = segment
         return segment
 
     def exploits(self, imagined: Tensor, real: Tensor) -> float:
@@ -100,9 +96,8 @@ class ReplayedImagination(Imagination):
     Attributes:
         fits: How often the model was fitted, which is its version.
         generator: Random numbers for fits and branches.
+        branches: The latest segments.
     """
-
-    branches: ImaginationBuffer
 
     def __init__(self, algorithm: Any, real: ReplayBuffer, **parts: Any) -> None:
         super().__init__(algorithm)
@@ -111,7 +106,7 @@ class ReplayedImagination(Imagination):
         self.num_envs = parts.pop("num_envs")
         seed = derive_seed(config.seed, "imagination")
         self.generator = torch.Generator(parts["device"]).manual_seed(seed)
-        parts |= {"num_branches": config.num_branches, "gamma": config.gamma}
+        parts |= {"num_envs": config.num_branches, "gamma": config.gamma}
         self.branches = ImaginationBuffer(config.imagined_size, seed=seed, **parts)
         self.fits = self.fitted_at = 0
 

@@ -31,8 +31,8 @@ class PolicyImagination(WorldLearning):
     the embeddings of images and words are frozen once cloning is over.
 
     Attributes:
-        imagination: Its `branches` are those of the latest segment.
-        fresh: Whether these are to be learned from.
+        imagination: Its `segment` is the latest one.
+        fresh: Whether that is to be learned from.
     """
 
     def __init__(self, model: Any, config: Any) -> None:
@@ -102,8 +102,8 @@ class PolicyImagination(WorldLearning):
     @torch.no_grad()
     def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """Minibatches of real and imagined rows."""
-        own: Any = self.imagination.branches
-        imagined = [self.worth(own.segment())] if self.fresh else []
+        own: Any = self.imagination.segment
+        imagined = [self.worth(own.clone())] if self.fresh else []
         parent: Any = super()
         return parent.minibatches(self.beside(self.rows(data), imagined), seed)
 

@@ -10,7 +10,7 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from yieldrl.buffers.minibatches import transitions
+from yieldrl.buffers import transitions
 from yieldrl.core.conversion import from_zero
 from yieldrl.core.logs import Logs
 from yieldrl.imagination.config import LatentConfig

@@ -1,13 +1,9 @@
 """The latest answer of a language model, shown during training."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 LONGEST = 200
 """Maximal number of characters shown of an answer."""
-
-PER_RUN = 100
-"""Maximal number of answers written in a run."""
 
 
 class Shown(NamedTuple):
@@ -40,24 +36,6 @@ def latest_answer(trainer: Any) -> Shown | None:
     [answer] = decode(trainer.agent.border.actions.to_env(row["action"]))
     shown = answer if len(answer) <= LONGEST else f"{answer[:LONGEST]}..."
     return Shown(prompt, shown, float(row["reward"]))
-
-
-def now_and_then(trainer: Any) -> Callable[[], dict[str, Any] | None]:
-    """A function that returns the newest answer, as the fields of `Shown`, at most
-    `PER_RUN` times in a run; otherwise, and if actions are not text, None."""
-    every = max(1, trainer.config.total_steps // PER_RUN)
-    passed = trainer.agent.sample_step // every
-
-    def due() -> dict[str, Any] | None:
-        nonlocal passed
-        now = trainer.agent.sample_step // every
-        answer = latest_answer(trainer) if now > passed else None
-        if answer is None:
-            return None
-        passed = now
-        return answer._asdict()
-
-    return due
 
 
 def writes(trainer: Any) -> bool:

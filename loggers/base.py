@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import atexit
-import copy
 import functools
 import importlib.util
 import inspect
-import math
-import os
 import sys
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
-from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast
+
+from pydantic import AfterValidator
 
 if TYPE_CHECKING:
     from yieldrl.core.logs import LogData
 
 Stream = Generator["LogData", None, None]
 Target = TypeVar("Target")
+Place = Annotated[Path, AfterValidator(Path.absolute)]
+"""A path as it is meant where it is given: a later `chdir` does not move it."""
 
 
 class Logger(ABC):
@@ -29,7 +29,7 @@ class Logger(ABC):
 
     A logger object holds only settings; the state of a loop lives in local variables of
     `run`, so one logger works for many trainers. State that must outlive a loop goes to
-    `attach`, which puts it into checkpoints.
+    `trainer.run.attach`, which puts it into checkpoints.
 
     Example:
         >>> class PrintReturns(Logger):
@@ -59,6 +59,14 @@ class Logger(ABC):
     destination: Any = None
     """Where it writes, hashable: of equal ones around a trainer the later replaces."""
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        if args and hasattr(args[0], "agent"):
+            raise TypeError(
+                "a logger is called before it decorates: write"
+                f" loggers.{cls.__name__}()(trainer)"
+            )
+        return super().__new__(cls)
+
     @abstractmethod
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield every log of `logs`; do the logger's work before each `yield`.
@@ -66,17 +74,6 @@ class Logger(ABC):
         Work at the end belongs into `finally`, which runs after the last step, a
         `break`, an error or Ctrl-C. `logs` itself is closed by the caller.
         """
-
-    def attach(
-        self, trainer: Any, name: str, part: Any, *, restore: bool = True
-    ) -> None:
-        """Save a part with the trainer; restore it from the last saved of its name.
-
-        Parts have `state_dict` and `load_state_dict`. A trainer without a `run` (of
-        `yieldrl.experiments.Run`) saves nothing.
-        """
-        if (run := getattr(trainer, "run", None)) is not None:
-            run.attach(name, part, restore=restore)
 
     def wrap(self, trainer: Any, logs: Stream) -> Stream:
         """Call `run`, and always close the wrapped generator after it."""
@@ -93,26 +90,28 @@ class Logger(ABC):
         if inspect.isfunction(target):
 
             @functools.wraps(target)
-            def decorated(trainer: Any, *args: Any, **kwargs: Any) -> Stream:
-                logs = functools.partial(target, trainer, *args, **kwargs)
-                return start_loop(trainer, lambda: self.wrap(trainer, logs()))
+            def decorated(trainer: Any) -> Stream:
+                return start_loop(trainer, lambda: self.wrap(trainer, target(trainer)))
 
             return cast(Target, decorated)
         if isinstance(target, type | Generator) or not callable(target):
             raise TypeError(
                 f"{type(self).__name__} decorates a trainer, or __call__ in the body of"
-                f" its class; got {target!r}. Write loggers.{type(self).__name__}(...)"
-                "(trainer), then loop over trainer()"
+                f" its class; got {target!r}. Loop over logger(trainer)()"
             )
-        if isinstance(target, Decorated):
-            return target._with(self)
-        return cast(Target, Decorated(target, (self,)))
+        trainer: Any = target
+        around: Any = ()
+        if type(trainer) is Decorated:
+            trainer, around = trainer.__reduce__()[1]
+        mine = type(self), self.destination
+        others = (one for one in around if (type(one), one.destination) != mine)
+        return cast(Target, Decorated(trainer, (*others, self)))
 
 
 class Decorated:
-    """Proxy of a trainer with loggers around its generator."""
+    """Proxy of a trainer with loggers around its generator, the outermost last."""
 
-    __slots__ = ("__loggers", "__trainer", "__weakref__")
+    __slots__ = ("__loggers", "__trainer")
     __loggers: tuple[Logger, ...]
     __trainer: Any
 
@@ -120,23 +119,17 @@ class Decorated:
         object.__setattr__(self, "_Decorated__trainer", trainer)
         object.__setattr__(self, "_Decorated__loggers", loggers)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Stream:
+    def __call__(self) -> Stream:
         """The trainer's generator, wrapped by each logger in order."""
         trainer = self.__trainer
 
         def start() -> Stream:
-            logs = trainer(*args, **kwargs)
+            logs = trainer()
             for logger in sorted(self.__loggers, key=lambda one: not one.adds_logs):
                 logs = logger.wrap(trainer, logs)
             return logs
 
         return start_loop(trainer, start)
-
-    def _with(self, logger: Logger) -> Any:
-        """This trainer with one more logger; replaces one of equal destination."""
-        loggers = {(type(one), one.destination): one for one in self.__loggers}
-        loggers[type(logger), logger.destination] = logger
-        return Decorated(self.__trainer, tuple(loggers.values()))
 
     @property
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -147,9 +140,6 @@ class Decorated:
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.__trainer, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        delattr(self.__trainer, name)
 
     def __dir__(self) -> list[str]:
         return dir(self.__trainer)
@@ -168,10 +158,6 @@ class Decorated:
     def __reduce__(self) -> Any:
         return Decorated, (self.__trainer, self.__loggers)
 
-    # Defined here, because the trainer's own would copy it without the loggers.
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return Decorated(*copy.deepcopy((self.__trainer, self.__loggers), memo))
-
 
 _loops: weakref.WeakKeyDictionary[Any, weakref.ref[Stream]] = (
     weakref.WeakKeyDictionary()
@@ -181,10 +167,10 @@ _loops: weakref.WeakKeyDictionary[Any, weakref.ref[Stream]] = (
 
 def start_loop(trainer: Any, start: Callable[[], Stream]) -> Stream:
     """Start a loop; close the trainer's suspended loop and its files first."""
-    if not close_loop(trainer):
-        return start()  # inside the active loop, by `super().__call__()`
+    alone = close_loop(trainer)
     logs = start()
-    _loops[trainer] = weakref.ref(logs)
+    if alone:  # not inside the active loop, by `super().__call__()`
+        _loops[trainer] = weakref.ref(logs)
     return logs
 
 
@@ -198,49 +184,21 @@ def close_loop(trainer: Any) -> bool:
     return True
 
 
-def _close_all_loops() -> None:
+@atexit.register
+def close_all_loops() -> None:
+    """Close suspended loops before the libraries that they need shut down."""
     for trainer in list(_loops):
         close_loop(trainer)
 
 
-def close_first_at_exit() -> None:
-    """Close suspended loops at exit, before the libraries that they need shut down."""
-    atexit.unregister(_close_all_loops)
-    atexit.register(_close_all_loops)
+def default(trainer: Target) -> Target:
+    """Add the command line's loggers: checkpoints, CSV, TensorBoard, progress bar."""
+    from yieldrl import loggers
 
-
-close_first_at_exit()
-
-_HINT = "a logger is called before it decorates: loggers.csv()(trainer)"
-
-
-def check_number(
-    name: str, value: Any, low: float = -math.inf, kind: type[Any] = Real
-) -> None:
-    """ValueError unless an argument is a finite number of `kind`, at least `low`."""
-    is_number = isinstance(value, kind) and not isinstance(value, bool)
-    if not (is_number and low <= value < math.inf and value > -math.inf):
-        sort = "whole" if kind is Integral else "finite"
-        least = "" if low == -math.inf else f", at least {low}"
-        raise ValueError(f"{name} = {value!r}: give a {sort} number{least} ({_HINT})")
-
-
-check_whole = functools.partial(check_number, kind=Integral)
-
-
-def check_choice(name: str, value: Any, known: tuple[str, ...]) -> None:
-    """ValueError unless an argument is one of the `known` words."""
-    if value not in known:
-        raise ValueError(f"{name} = {value!r}: choose one of {list(known)} ({_HINT})")
-
-
-def absolute(name: str, value: Any) -> Path | None:
-    """An absolute path, so that a later `chdir` does not move it; None for None."""
-    if value is None:
-        return None
-    if not isinstance(value, str | os.PathLike):
-        raise TypeError(f"{name} = {value!r}: give a path or None ({_HINT})")
-    return Path(value).absolute()
+    usual = loggers.checkpoint(), loggers.csv(), loggers.tensorboard()
+    for logger in (*usual, loggers.progress()):
+        trainer = logger(trainer)
+    return trainer
 
 
 def require_package(module: str, extra: str) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import signal
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+from pydantic.dataclasses import dataclass
+
 from yieldrl.loggers import files
-from yieldrl.loggers.base import Logger, Stream, absolute, check_number, check_whole
+from yieldrl.loggers.base import Logger, Place, Stream
 from yieldrl.loggers.files import BEST
 from yieldrl.loggers.windowed_means import read
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from yieldrl.core.logs import LogData
 
 FOLDER, INDEX = "checkpoints", "checkpoints.json"
-_NAME = re.compile(r"step_(\d+)\.pt")
 SHARE = 0.05  # of the time, at most, for checkpoints due by `seconds`
 
 
@@ -42,27 +42,24 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
     cloned first, the clone itself is no candidate.
     """
 
-    every: int = 50_000
+    every: NonNegativeInt = 50_000
     """Environment steps between checkpoints; 0 never saves by steps."""
 
-    keep: int = 3
+    keep: PositiveInt = 3
     """Number of checkpoints to keep besides `best.pt`; the oldest are deleted first."""
 
     keep_best: bool = True
     """Whether to keep the best one, as `best.pt`."""
 
-    folder: str | Path | None = None
+    folder: Place | None = None
     """Folder, for only one trainer; by default `checkpoints` in the run's folder."""
 
-    seconds: float = 120.0
+    seconds: NonNegativeFloat = 120.0
     """Seconds between checkpoints, whatever the steps; 0 never saves by time. Large
     buffers are saved less often, so that saving takes a twentieth of the time."""
 
     def __post_init__(self) -> None:
-        check_whole("every", self.every, low=0)
-        check_whole("keep", self.keep, low=1)
-        check_number("seconds", self.seconds, low=0)
-        self.folder = self.destination = absolute("folder", self.folder)
+        self.destination = self.folder
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Save between logs when due, and at the end."""
@@ -86,7 +83,7 @@ def list_checkpoints(run_dir: str | Path) -> list[Path]:
     folder = Path(run_dir)
     if (folder / FOLDER).is_dir():
         folder = folder / FOLDER
-    return [folder / name for name in reversed(Index(folder).saved)]
+    return [folder / name for name in reversed(read_index(folder)["saved"])]
 
 
 def latest_checkpoint(run_dir: str | Path) -> Path:
@@ -102,7 +99,7 @@ def latest_checkpoint(run_dir: str | Path) -> Path:
 
 def describe_checkpoint(path: Path, sample_step: int) -> str:
     """A checkpoint, its step, and over how many episodes the best one was chosen."""
-    text, best = f"{path}, step {sample_step:,}", Index(path.parent).best
+    text, best = f"{path}, step {sample_step:,}", read_index(path.parent)["best"]
     if best is None:
         return text
     chosen = f"the best in evaluations of {best['episodes']:,} episodes"
@@ -111,73 +108,28 @@ def describe_checkpoint(path: Path, sample_step: int) -> str:
     return f"{text} ({BEST} is of step {best['sample_step']:,}, {chosen})"
 
 
-class Index:
-    """The file `checkpoints.json` of a folder, which has the order of writing.
+def read_index(folder: Path) -> dict[str, Any]:
+    """What `checkpoints.json` says of a folder: the order in which it was written.
 
     Steps do not give it, because a run may continue from an older checkpoint, nor do
     file times, which change when a folder is copied.
 
-    Attributes:
-        saved: Names of checkpoints, the newest last.
-        best: What is known of `best.pt`: `episode_return`, the mean of how many
-            `episodes`, and `sample_step`; or None.
+    Returns:
+        `saved`, the names of checkpoints, first those that the file lacks, the newest
+        last; and `best`, what is known of `best.pt`: `episode_return`, the mean of how
+        many `episodes`, and `sample_step`; or None.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, path = folder, folder / INDEX
-        content: dict[str, Any] = {"saved": []}
-        try:
-            if path.exists():
-                content = json.loads(path.read_text("utf-8"))
-            self.saved = _in_order(folder, content["saved"])
-            self.best: dict[str, Any] | None = content.get("best")
-        except (AttributeError, LookupError, TypeError, ValueError) as reason:
-            raise ValueError(
-                f"{path}: not an index of checkpoints ({reason}). Delete it: the order"
-                " is then that of the files' steps"
-            ) from None
-
-    def add(self, name: str) -> None:
-        """Add the name of a checkpoint, as the newest, before it is written."""
-        # A name without a file was added, but writing the file failed.
-        self.saved = [x for x in self.saved if x != name and (self.folder / x).exists()]
-        self.saved.append(name)
-        self._write()
-
-    def keep_last(self, count: int) -> None:
-        """Delete all but the `count` newest."""
-        old, self.saved = self.saved[:-count], self.saved[-count:]
-        for name in old:
-            (self.folder / name).unlink(missing_ok=True)
-        if old:
-            self._write()
-
-    def set_best(self, episode_return: float, episodes: int, sample_step: int) -> None:
-        """Store the mean return of `best.pt`, of how many episodes, and its step."""
-        self.best = {"episode_return": episode_return, "episodes": episodes}
-        self.best["sample_step"] = sample_step
-        self._write()
-
-    def _write(self) -> None:
-        text = json.dumps({"saved": self.saved, "best": self.best}, indent=2)
-        files.write_atomically(self.folder / INDEX, f"{text}\n")
-
-
-def _in_order(folder: Path, named: list[str]) -> list[str]:
-    """Existing checkpoints, newest last.
-
-    A checkpoint that is not in the index counts as newer than all in it if its step is
-    later than that of the newest.
-    """
-    steps = {
-        path.name: int(match[1])
-        for path in folder.glob("step_*.pt")
-        if (match := _NAME.fullmatch(path.name))
-    }
-    indexed = [name for name in named if name in steps]
-    others = sorted(steps.keys() - set(indexed), key=lambda name: steps[name])
-    older = [name for name in others if indexed and steps[name] < steps[indexed[-1]]]
-    return [*older, *indexed, *others[len(older) :]]
+    there, path = sorted(x.name for x in folder.glob("step_*.pt")), folder / INDEX
+    try:
+        index = json.loads(path.read_text("utf-8")) if path.exists() else {"saved": []}
+        named = [name for name in index["saved"] if name in there]
+        others = [name for name in there if name not in named]
+        return {"saved": [*others, *named], "best": index.get("best")}
+    except (AttributeError, LookupError, TypeError, ValueError) as reason:
+        raise ValueError(
+            f"{path}: not an index of checkpoints ({reason}). Delete it: the order is"
+            " then that of the files' steps"
+        ) from None
 
 
 class _Saver:
@@ -186,15 +138,14 @@ class _Saver:
     def __init__(self, settings: checkpoint, trainer: Any, folder: Path) -> None:
         self.settings, self.trainer, self.folder = settings, trainer, folder
         files.delete_partial_files(folder)
-        self.index = Index(folder)
+        self.index = read_index(folder)
         # Whether there are steps since the last checkpoint; also from an earlier loop,
         # whose last checkpoint could not be written.
         taken = trainer.agent.sample_step > 0
-        self.stale = taken and self.index.saved[-1:] != [self._name()]
+        self.stale = taken and self.index["saved"][-1:] != [self._name()]
         self.failed = False  # whether a checkpoint could not be written
         self.evaluation: LogData | None = None  # the last one, until it is compared
-        self.due_step = self._next_step()
-        self.due_time = self._next_time(0.0)
+        self._wait(took=0.0)
 
     def look(self, log: LogData) -> None:
         self.stale = True
@@ -213,44 +164,49 @@ class _Saver:
             self._save()
 
     def _save(self) -> None:
-        self.due_step = self._next_step()
-        if not self.stale:
-            return
-        started = perf_counter()
-        self._write(self._name())
-        self.stale = False
-        self.index.keep_last(self.settings.keep)
-        self.due_time = self._next_time(perf_counter() - started)
+        started, name = perf_counter(), self._name()
+        if self.stale:
+            saved = [*(x for x in self.index["saved"] if x != name), name]
+            # Before writing: a kill leaves no file that the index does not name.
+            self._note(saved=saved)
+            self._write(name)
+            self.stale = False
+            for old in saved[: -self.settings.keep]:
+                (self.folder / old).unlink(missing_ok=True)
+            self._note(saved=saved[-self.settings.keep :])
+        self._wait(took=perf_counter() - started)
 
     def _save_if_best(self) -> None:
         log, self.evaluation = self.evaluation, None
         if log is None or getattr(self.trainer, "only_cloned", False):
             return
         logs = read(log["logs"])
-        value = logs.get("episode_return", math.nan)
-        best = self.index.best
+        value, best = logs.get("episode_return", math.nan), self.index["best"]
         if value > (-math.inf if best is None else best["episode_return"]):  # not NaN
             self._write(BEST)
-            episodes = int(logs.get("episodes", 1))
-            self.index.set_best(value, episodes, log["sample_step"])
+            found = {"episode_return": value, "episodes": int(logs.get("episodes", 1))}
+            self._note(best={**found, "sample_step": log["sample_step"]})
 
     def _write(self, name: str) -> None:
         self.failed = True
-        if name != BEST:
-            self.index.add(name)  # before writing: a kill leaves no unindexed file
         self.trainer.save(self.folder / name)
         self.failed = False
+
+    def _note(self, **changed: Any) -> None:
+        self.index |= changed
+        text = json.dumps(self.index, indent=2)
+        files.write_atomically(self.folder / INDEX, f"{text}\n")
 
     def _name(self) -> str:
         return f"step_{self.trainer.agent.sample_step:09d}.pt"
 
-    def _next_step(self) -> float:
-        step, every = self.trainer.agent.sample_step, self.settings.every
-        return (step // every + 1) * every if every else math.inf
-
-    def _next_time(self, took: float) -> float:
-        seconds = self.settings.seconds
-        return perf_counter() + max(seconds, took / SHARE) if seconds else math.inf
+    def _wait(self, took: float) -> None:
+        """Set the step and the time at which the next one is due."""
+        every, seconds = self.settings.every, self.settings.seconds
+        step = self.trainer.agent.sample_step
+        self.due_step = (step // every + 1) * every if every else math.inf
+        pause = max(seconds, took / SHARE) if seconds else math.inf
+        self.due_time = perf_counter() + pause
 
 
 class Interrupts:

@@ -49,15 +49,16 @@ def naming_failures(path: Path) -> Iterator[None]:
         raise WriteError(path, reason) from error
 
 
-def place(trainer: Any, given: str | Path | None, name: str) -> Path:
+def place(trainer: Any, given: Path | None, name: str) -> Path:
     """The `given` path, or `name` in the run's folder, claimed by this process."""
-    if given is not None:
-        return Path(given)
-    return trainer.run.claim() / name
+    return trainer.run.claim() / name if given is None else given
 
 
-def append(path: Path, data: bytes, header: bytes = b"") -> None:
-    """Append all bytes or none, after the header if the file is new; or WriteError."""
+def append(path: Path, data: bytes, header: bytes = b"") -> int:
+    """Append all bytes or none, after the header if the file is new; or WriteError.
+
+    Returns the file's size.
+    """
     with naming_failures(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab", buffering=0) as file:
@@ -70,6 +71,7 @@ def append(path: Path, data: bytes, header: bytes = b"") -> None:
                 with suppress(OSError):
                     file.truncate(size)
                 raise
+            return file.tell()
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -83,27 +85,18 @@ def write_atomically(path: Path, text: str) -> None:
 def rewind(path: Path, size: int | None, *, new_run: bool) -> None:
     """Cut a file back to the `size` that it had when the trainer was saved.
 
-    With None, as for a trainer that never wrote to it, the file stays as it is. A file
-    that is not there is no error.
-
-    Raises:
-        ForeignFileError: If there are rows of another run, or the file was changed.
+    With None, as for a trainer that never wrote to it, the file stays as it is, but
+    for a new run: then ForeignFileError, if there are rows of another one.
     """
     there = path.stat().st_size if path.exists() else 0
-    if there == 0 or (size is None and not new_run):
-        return
-    if size is None:
+    if there and size is None and new_run:
         raise ForeignFileError(
             f"{path}: it is there already, and a new run begins. Choose another path,"
             " or move the file away"
         )
-    with naming_failures(path), path.open("rb+") as file:
-        file.seek(max(0, size - 1))
-        if size and file.read(1) != b"\n":
-            raise ForeignFileError(
-                f"{path}: it was changed since the run wrote it. Move the file away"
-            )
-        file.truncate(size)
+    if size is not None and size < there:
+        with naming_failures(path):
+            os.truncate(path, size)
 
 
 def delete_partial_files(folder: Path) -> None:

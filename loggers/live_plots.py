@@ -5,25 +5,26 @@ from __future__ import annotations
 import io
 import math
 import weakref
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
-from yieldrl.loggers.base import (
-    Logger,
-    Stream,
-    check_number,
-    in_notebook,
-    require_package,
-)
-from yieldrl.loggers.windowed_means import Row, WindowedMeans
+from pydantic import BeforeValidator, Field, NonNegativeFloat
+from pydantic.dataclasses import dataclass
+
+from yieldrl.loggers.base import Logger, Stream, in_notebook, require_package
+from yieldrl.loggers.windowed_means import WindowedMeans
+
+Metric = Annotated[str, Field(pattern="^(collect|train|evaluate)/.")]
+"""Type of log, slash, name of the metric."""
 
 Curves = dict[str, list[tuple[float, float]]]
-"""Metric, with the type of its log -> points `(sample_step, value)`."""
+"""Metric -> points `(sample_step, value)`."""
 
 POINTS = 300  # about as many for a curve
-TYPES = ("collect", "train", "evaluate")
+
+
+def _listed(metrics: Any) -> Any:
+    return (metrics,) if isinstance(metrics, str) else metrics
 
 
 @dataclass(eq=False)
@@ -34,31 +35,18 @@ class live_plot(Logger):  # noqa: N801 (used like a function)
     the same trainer continues the curves. ImportError without matplotlib.
     """
 
-    metrics: Sequence[str] = (
+    metrics: Annotated[tuple[Metric, ...], BeforeValidator(_listed)] = (
         "collect/episode_return",
         "evaluate/episode_return",
         "train/loss",
     )
-    """Metrics to plot, a panel each: type of log, slash, name of the metric."""
+    """Metrics to plot, a panel each, for example `train/loss`."""
 
-    every_seconds: float = 0.5
+    every_seconds: NonNegativeFloat = 0.5
     """Least seconds between drawings, which take at most a tenth of the time."""
 
-    _rows: weakref.WeakKeyDictionary[Any, tuple[list[Row], WindowedMeans]] = field(
-        default_factory=weakref.WeakKeyDictionary, init=False, repr=False
-    )
-
     def __post_init__(self) -> None:
-        check_number("every_seconds", self.every_seconds, low=0)
-        if isinstance(self.metrics, str):
-            self.metrics = (self.metrics,)
-        for metric in self.metrics:
-            log_type, _, name = metric.partition("/")
-            if log_type not in TYPES or not name:
-                raise ValueError(
-                    f"metrics: {metric!r} is not a type of log and a name; write for"
-                    f" example 'train/loss' (types: {list(TYPES)})"
-                )
+        self._means: Any = weakref.WeakKeyDictionary()  # of each trainer
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Redraw between logs when due, and at the end."""
@@ -67,12 +55,11 @@ class live_plot(Logger):  # noqa: N801 (used like a function)
             return
         require_package("matplotlib", extra="plot")
         new = WindowedMeans(max(1, trainer.config.total_steps // POINTS))
-        rows, means = self._rows.setdefault(trainer, ([], new))
+        means = self._means.setdefault(trainer, new)
         place, due = None, 0.0
         try:
             for log in logs:
-                if log["logs"]:
-                    rows += means.add(log)
+                means.add(log)
                 if log["logs"] and (now := perf_counter()) >= due:
                     place = _show(self.curves(trainer), place)
                     done = perf_counter()
@@ -83,11 +70,12 @@ class live_plot(Logger):  # noqa: N801 (used like a function)
 
     def curves(self, trainer: Any) -> Curves:
         """The curves of a trainer so far."""
-        rows, means = self._rows[trainer]
-        return {name: _points([*rows, *means.pending()], name) for name in self.metrics}
+        means = self._means[trainer]
+        rows = [*means.due, *means.pending()]
+        return {name: _points(rows, name) for name in self.metrics}
 
 
-def _points(rows: Iterable[Row], metric: str) -> list[tuple[float, float]]:
+def _points(rows: list[Any], metric: str) -> list[tuple[float, float]]:
     log_type, _, name = metric.partition("/")
     return [
         (row["sample_step"], row["logs"][name])

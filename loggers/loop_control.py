@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
-from yieldrl.loggers.base import (
-    Logger,
-    Stream,
-    check_choice,
-    check_number,
-    check_whole,
-)
+from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
+from pydantic.dataclasses import dataclass
+
+from yieldrl.loggers.base import Logger, Stream
 from yieldrl.loggers.windowed_means import read
 
 
@@ -32,10 +28,10 @@ class early_stop(Logger):  # noqa: N801 (used like a function)
 
     _: KW_ONLY
 
-    threshold: float | None = None
+    threshold: FiniteFloat | None = None
     """Stop when the metric is as good as this."""
 
-    patience: int | None = None
+    patience: PositiveInt | None = None
     """Stop when the metric did not beat its best for this many logs in a row."""
 
     log_type: Literal["collect", "train", "evaluate"] = "evaluate"
@@ -46,12 +42,6 @@ class early_stop(Logger):  # noqa: N801 (used like a function)
     """Whether higher is better (`max`), or lower (`min`)."""
 
     def __post_init__(self) -> None:
-        check_choice("log_type", self.log_type, ("collect", "train", "evaluate"))
-        check_choice("mode", self.mode, ("max", "min"))
-        if self.threshold is not None:
-            check_number("threshold", self.threshold)
-        if self.patience is not None:
-            check_whole("patience", self.patience, low=1)
         if self.threshold is None and self.patience is None:
             raise ValueError(
                 "early_stop would never stop: give threshold= or patience="
@@ -87,53 +77,43 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
     adds_logs: ClassVar[bool] = True
     steers: ClassVar[bool] = True
 
-    every: int = 10_000
+    every: PositiveInt = 10_000
     """Environment steps between evaluations."""
 
-    episodes: int = 10
+    episodes: PositiveInt = 10
     """Episodes of each evaluation."""
 
-    seed: int | None = None
+    seed: NonNegativeInt | None = None
     """Seed of the evaluation environments; by default the trainer's choice."""
 
     def __post_init__(self) -> None:
-        check_whole("every", self.every, low=1)
-        check_whole("episodes", self.episodes, low=1)
-        if self.seed is not None:
-            check_whole("seed", self.seed, low=0)
         self.destination = self.seed  # other seeds are other measurements
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield every log, and evaluations between them."""
-        eval_every = trainer.config.eval_every
-        if eval_every != 0:
+        if (eval_every := trainer.config.eval_every) != 0:
             raise ValueError(
                 f"config.eval_every = {eval_every}: the trainer evaluates by itself."
                 " Set it to 0, or leave loggers.evaluation out"
             )
         # If the last loop was left when an evaluation was due, it is still due.
-        last = _LastOne(trainer.agent.sample_step)
-        self.attach(trainer, f"evaluation {self.seed}", last)
+        last = Kept(step=trainer.agent.sample_step)
+        trainer.run.attach(f"evaluation {self.seed}", last)
+
+        def evaluate() -> Any:
+            last["step"] = trainer.agent.sample_step
+            return trainer.evaluate(self.episodes, self.seed)
+
         for log in logs:
             yield log
-            if log["sample_step"] // self.every > last.step // self.every:
-                yield self._evaluate(trainer, last)
-        if trainer.agent.sample_step > last.step:
-            yield self._evaluate(trainer, last)
-
-    def _evaluate(self, trainer: Any, last: _LastOne) -> Any:
-        last.step = trainer.agent.sample_step
-        return trainer.evaluate(self.episodes, self.seed)
+            if log["sample_step"] // self.every > last["step"] // self.every:
+                yield evaluate()
+        if trainer.agent.sample_step > last["step"]:
+            yield evaluate()
 
 
-@dataclass
-class _LastOne:
-    """The step of the last evaluation."""
+class Kept(dict[str, Any]):
+    """Values that outlive a loop: `trainer.run.attach` puts them into checkpoints."""
 
-    step: int
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"step": self.step}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.step = state["step"]
+    state_dict = dict.copy
+    load_state_dict = dict.update

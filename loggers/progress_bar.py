@@ -31,23 +31,21 @@ class progress(Logger):  # noqa: N801 (used like a function)
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Draw the bar between logs."""
-        watched = in_notebook() or sys.stderr.isatty()
-        period = 0.1 if watched else 10.0
+        period = 0.1 if in_notebook() or sys.stderr.isatty() else 10.0
         bar, drawn = _Bar(trainer), 0
         due = perf_counter() + period
         try:
             for log in logs:
-                if log["logs"]:
-                    bar.look(log)
+                bar.look(log)
                 if perf_counter() >= due:
-                    bar.draw(log["sample_step"], log["learn_step"])
+                    bar.draw()
                     if drawn % round(10.0 / period) == 0:
                         bar.show(latest_answer(trainer))
                     drawn += 1
                     due = perf_counter() + period
                 yield log
         finally:
-            bar.draw(trainer.agent.sample_step, trainer.agent.learn_step)
+            bar.draw()
             bar.tqdm.close()
 
 
@@ -55,8 +53,8 @@ class _Bar:
     def __init__(self, trainer: Any) -> None:
         from tqdm.auto import tqdm
 
-        self.total = trainer.config.total_steps
-        self.returns: dict[str, Any] = {}
+        self.agent, self.total = trainer.agent, trainer.config.total_steps
+        self.values: dict[str, Any] = {}  # the latest ones, read when drawn
         self.learned, self.began = trainer.agent.learn_step, perf_counter()
         self.tqdm = tqdm(
             desc=trainer.run.name,
@@ -70,23 +68,23 @@ class _Bar:
         )
 
     def look(self, log: LogData) -> None:
-        value: Any = log["logs"].get("episode_return")
-        if value is not None and log["log_type"] in _SHOWN:
-            held = value.detach() if hasattr(value, "detach") else value
-            self.returns[_SHOWN[log["log_type"]]] = held  # a tensor, read when drawn
-        if _ON_RAY[0] in log["logs"]:
-            self.returns |= {k: log["logs"][k] for k in _ON_RAY if k in log["logs"]}
+        logs = log["logs"]
+        if "episode_return" in logs and log["log_type"] in _SHOWN:
+            self.values[_SHOWN[log["log_type"]]] = logs["episode_return"]
+        if _ON_RAY[0] in logs:
+            self.values |= {name: logs[name] for name in _ON_RAY if name in logs}
 
-    def draw(self, step: int, learn_step: int) -> None:
-        shown = {}
-        if learn_step:
+    def draw(self) -> None:
+        shown, learned = {}, self.agent.learn_step
+        if learned:
             seconds = perf_counter() - self.began
-            rate = (learn_step - self.learned) / seconds if seconds > 0 else 0.0
-            shown["learn_step"] = f"{self._short(learn_step)} ({self._short(rate)}/s)"
-        shown |= {name: f"{x:.4g}" for name, x in read(self.returns).items()}
+            rate = (learned - self.learned) / seconds if seconds > 0 else 0.0
+            shown["learn_step"] = f"{self._short(learned)} ({self._short(rate)}/s)"
+        shown |= {name: f"{x:.4g}" for name, x in read(self.values).items()}
         self.tqdm.set_postfix(shown, refresh=False)
         # Without new steps `update` draws nothing, but returns may have changed.
-        if not self.tqdm.update(min(step, self.total) - self.tqdm.n):
+        steps = min(self.agent.sample_step, self.total)
+        if not self.tqdm.update(steps - self.tqdm.n):
             self.tqdm.refresh()
 
     def show(self, line: Any) -> None:

@@ -6,17 +6,16 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from pydantic.dataclasses import dataclass
 
 from yieldrl.loggers import files
 from yieldrl.loggers.answers import Shown
-from yieldrl.loggers.base import absolute
-from yieldrl.loggers.windowed_means import Row
-from yieldrl.loggers.writer import Writer
+from yieldrl.loggers.base import Place
+from yieldrl.loggers.writer import Write, Writer
 
 _FILES = "events.out.tfevents.*"
 _numbers = itertools.count()
@@ -34,21 +33,27 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
 
     shows_answers = True
 
-    log_dir: str | Path | None = None
+    log_dir: Place | None = None
     """Folder, for only one trainer; by default `tensorboard` in
     `trainer.run.folder`."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self.log_dir = self.destination = absolute("log_dir", self.log_dir)
+        self.destination = self.log_dir
 
     @contextmanager
-    def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:
-        """Open a new event file."""
-        folder = self._folder(trainer)
-        step = trainer.agent.sample_step
-        if any(folder.glob(_FILES)):
-            # A START event makes TensorBoard drop older points from this step on.
+    def open(self, trainer: Any, position: dict[str, int] | None) -> Iterator[Write]:
+        """Truncate the event files of former loops to their sizes; open a new one."""
+        folder = files.place(trainer, self.log_dir, "tensorboard")
+        step, former = trainer.agent.sample_step, sorted(folder.glob(_FILES))
+        if position is not None:
+            for path in former:
+                size = position.get(path.name, 0)
+                if size == 0:
+                    path.unlink()
+                elif size < path.stat().st_size:
+                    os.truncate(path, size)
+        if former:
+            # As by `purge_step`: TensorBoard drops older points from this step on.
             first = _event(step + 1, session_log={"status": "START"})
         else:
             config = json.dumps(trainer.config.to_dict(), indent=2, default=str)
@@ -57,38 +62,25 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
         number = f"{os.getpid()}.{next(_numbers):06}"
         name = f"{time.time():.0f}.{socket.gethostname()}.{number}"
         path = folder / _FILES.replace("*", name)
-        # Unlike `SummaryWriter`, without a thread: a full disk is an error here.
-        files.append(path, _records([_event(0, file_version="brain.Event:2"), first]))
-        yield lambda rows: files.append(path, _records(_points(rows)))
+        header = _records([_event(0, file_version="brain.Event:2"), first])
 
-    def position(self, trainer: Any) -> dict[str, int]:
-        """The size of every event file in bytes."""
-        paths = sorted(self._folder(trainer).glob(_FILES))
-        return {path.name: path.stat().st_size for path in paths}
+        def write(rows: list[Any]) -> dict[str, int]:
+            # Unlike `SummaryWriter`, without a thread: a full disk is an error here.
+            files.append(path, _records(_points(rows)), header)
+            return {each.name: each.stat().st_size for each in folder.glob(_FILES)}
 
-    def rewind(self, trainer: Any, position: dict[str, int] | None) -> None:
-        """Truncate files to their sizes in `position`, and delete newer files."""
-        if position is None:
-            return  # the START event of `open` hides later steps
-        for path in self._folder(trainer).glob(_FILES):
-            if path.name not in position:
-                path.unlink()
-            elif position[path.name] < path.stat().st_size:
-                os.truncate(path, position[path.name])
-
-    def _folder(self, trainer: Any) -> Path:
-        return files.place(trainer, self.log_dir, "tensorboard")
+        yield write
 
 
-def _points(rows: list[Row]) -> Iterator[Any]:
+def _points(rows: list[Any]) -> Iterator[Any]:
     for row in rows:
-        if row["log_type"] == "answer":
-            text = f"```\n{Shown(**row['logs'])}\n```"
-            yield _text(row["sample_step"], "answer", text)
+        step, kind, logs = row["sample_step"], row["log_type"], row["logs"]
+        if kind == "answer":
+            yield _text(step, "answer", f"```\n{Shown(**logs)}\n```")
             continue
-        for name, value in row["logs"].items():
-            point = {"tag": f"{row['log_type']}/{name}", "simple_value": value}
-            yield _event(row["sample_step"], summary={"value": [point]})
+        for name, value in logs.items():
+            point = {"tag": f"{kind}/{name}", "simple_value": value}
+            yield _event(step, summary={"value": [point]})
 
 
 def _text(step: int, tag: str, markdown: str) -> Any:
@@ -104,7 +96,7 @@ def _event(step: int, **content: Any) -> Any:
     return event(wall_time=time.time(), step=step, **content)
 
 
-def _records(events: Iterable[Any]) -> bytes:
+def _records(events: Any) -> bytes:
     """Events in the file format, each with its length and checksums."""
     from tensorboard.summary.writer.record_writer import RecordWriter
 

@@ -4,17 +4,16 @@ import io
 import json
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from csv import writer as csv_writer
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
+from pydantic.dataclasses import dataclass
+
 from yieldrl.loggers import files
-from yieldrl.loggers.base import absolute
-from yieldrl.loggers.windowed_means import Row
-from yieldrl.loggers.writer import Writer
+from yieldrl.loggers.base import Place
+from yieldrl.loggers.writer import Write, Writer
 
 
 @dataclass(eq=False)
@@ -22,38 +21,24 @@ class LogFile(Writer):
     """Appends rows to a file, which is first cut back to where the trainer stood."""
 
     file_name: ClassVar[str]
-    header: ClassVar[str] = ""
+    header: ClassVar[bytes] = b""
 
-    path: str | Path | None = None
+    path: Place | None = None
     """The file, for only one trainer; by default `file_name` in the run's folder."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self.path = self.destination = absolute("path", self.path)
+        self.destination = self.path
 
     @contextmanager
-    def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:
-        """Yield a function that appends rows to the file."""
-        path = self._file(trainer)
-        first = f"{self.header}\n".encode() if self.header else b""
-        yield lambda rows: files.append(path, self.lines(rows).encode(), first)
-
-    def position(self, trainer: Any) -> int:
-        """The size of the file in bytes."""
-        path = self._file(trainer)
-        return path.stat().st_size if path.exists() else 0
-
-    def rewind(self, trainer: Any, position: int | None) -> None:
-        """Cut off rows that were written after a size in bytes."""
-        new_run = trainer.agent.sample_step == 0
-        files.rewind(self._file(trainer), position, new_run=new_run)
-
-    def _file(self, trainer: Any) -> Path:
-        return files.place(trainer, self.path, self.file_name)
+    def open(self, trainer: Any, position: int | None) -> Iterator[Write]:
+        """Cut off rows after a size in bytes; yield a function that appends rows."""
+        path = files.place(trainer, self.path, self.file_name)
+        files.rewind(path, position, new_run=trainer.agent.sample_step == 0)
+        yield lambda rows: files.append(path, self.lines(rows).encode(), self.header)
 
     @staticmethod
     @abstractmethod
-    def lines(rows: list[Row]) -> str:
+    def lines(rows: list[Any]) -> str:
         """Rows as complete lines of text."""
 
 
@@ -73,10 +58,10 @@ class csv(LogFile):  # noqa: N801 (used like a function)
     """
 
     file_name = "logs.csv"
-    header = "log_type,sample_step,learn_step,metric,value"
+    header = b"log_type,sample_step,learn_step,metric,value\n"
 
     @staticmethod
-    def lines(rows: list[Row]) -> str:
+    def lines(rows: list[Any]) -> str:
         text = io.StringIO()
         table = csv_writer(text, lineterminator="\n")
         for row in rows:
@@ -99,7 +84,7 @@ class jsonl(LogFile):  # noqa: N801 (used like a function)
     file_name = "logs.jsonl"
 
     @staticmethod
-    def lines(rows: list[Row]) -> str:
+    def lines(rows: list[Any]) -> str:
         text = ""
         for row in rows:
             numbers = row["logs"].items()

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic.dataclasses import dataclass
+
 from yieldrl.loggers import files
 from yieldrl.loggers.answers import refuse_video
-from yieldrl.loggers.base import (
-    Logger,
-    Stream,
-    absolute,
-    check_number,
-    check_whole,
-    in_notebook,
-    require_package,
-)
+from yieldrl.loggers.base import Logger, Place, Stream, in_notebook, require_package
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,25 +28,21 @@ class video(Logger):  # noqa: N801 (used like a function)
     notebook they are also shown. ImportError without imageio-ffmpeg.
     """
 
-    every: int = 50_000
+    every: NonNegativeInt = 50_000
     """Environment steps between videos; 0 records only at the end."""
 
-    episodes: int = 1
+    episodes: PositiveInt = 1
     """Episodes of each video."""
 
-    folder: str | Path | None = None
+    folder: Place | None = None
     """Folder, for only one trainer; by default `videos` in `trainer.run.folder`."""
 
-    fps: float | None = None
+    fps: PositiveFloat | None = None
     """Frames per second; by default that of the environment's metadata, or 30."""
 
     def __post_init__(self) -> None:
         require_package("imageio_ffmpeg", extra="video")
-        check_whole("every", self.every, low=0)
-        check_whole("episodes", self.episodes, low=1)
-        if self.fps is not None:
-            check_number("fps", self.fps, low=1)
-        self.folder = self.destination = absolute("folder", self.folder)
+        self.destination = self.folder
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Record between logs when due, and at the end unless it was just done."""
@@ -107,7 +97,6 @@ def record_video(
 
     refuse_video(trainer)
     require_package("imageio_ffmpeg", extra="video")
-    check_whole("episodes", episodes, low=1)
     if (path := Path(path).absolute()).suffix != ".mp4":
         raise ValueError(f"path = {str(path)!r}: a video's name ends in .mp4")
     envs = make_eval(
@@ -118,92 +107,70 @@ def record_video(
         render_mode="rgb_array",
     )
     envs = trainer.wrap_envs(envs, training=False)
-    try:
-        with mp4(path, fps or envs.metadata.get("render_fps", 30)) as write:
-            for picture in _pictures(trainer, envs, seed, episodes):
-                write(picture)
-    finally:
-        envs.close()
-    return path
+    with closing(envs):
+        pictures = _pictures(trainer, envs, seed, episodes)
+        return mp4(path, pictures, fps or envs.metadata.get("render_fps", 30))
 
 
-@contextmanager
-def mp4(path: Path, fps: float) -> Iterator[Callable[[Any], None]]:
-    """Yield a function that takes pictures `[H, W, 3]`, uint8, all of one size.
+def mp4(path: Path, pictures: Iterable[Any], fps: float) -> Path:
+    """Write pictures `[H, W, 3]`, uint8, all of one size, as a video.
 
     Odd sides lose a pixel, because H.264 requires even ones. The file appears when it
     is complete. ValueError if something else than such a picture is given, WriteError
     if the encoder cannot write.
     """
-    from imageio_ffmpeg import write_frames
+    from imageio_ffmpeg import count_frames_and_secs, write_frames
 
     temporary = path.with_name(f".{path.stem}.tmp.mp4")
     options: Any = {"fps": fps, "macro_block_size": 2, "ffmpeg_log_level": "error"}
     encoder: Any = None
-    count, size = 0, (0, 0)
-
-    def write(picture: Any) -> None:
-        nonlocal encoder, count, size
-        frame, count = _frame(picture), count + 1
-        shape = frame.shape[1], frame.shape[0]
-        if encoder is None:
-            size = shape
-            encoder = write_frames(temporary, size, **options)
-            encoder.send(None)
-        if shape != size:
-            raise ValueError(
-                f"frame {count} of the video is {shape[0]} x {shape[1]} pixels, those"
-                f" before it are {size[0]} x {size[1]}, and a video has one size:"
-                " render() must return pictures of one size"
-            )
-        try:
-            encoder.send(frame)
-        except OSError as error:
-            raise files.WriteError(path, str(error).partition("\n")[0]) from error
-
+    count, shape = 0, ()
     with files.naming_failures(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            yield write
-            if encoder is not None:
-                encoder.close()  # waits for ffmpeg, and does not say if it failed
-                if _count_frames(temporary) != count:
-                    raise files.WriteError(path, "ffmpeg did not write all frames")
-                temporary.replace(path)
+            for count, picture in enumerate(pictures, 1):
+                frame = _frame(picture)
+                if encoder is None:
+                    shape = frame.shape
+                    encoder = write_frames(temporary, shape[1::-1], **options)
+                    encoder.send(None)
+                if frame.shape != shape:
+                    raise ValueError(
+                        f"frame {count} of the video is {frame.shape}, those before it"
+                        f" are {shape}: render() must return pictures of one size"
+                    )
+                try:
+                    encoder.send(frame)
+                except OSError as error:
+                    reason = str(error).partition("\n")[0]
+                    raise files.WriteError(path, reason) from error
+            encoder.close()  # waits for ffmpeg, and does not say if it failed
+            written = 0
+            with suppress(RuntimeError):  # a file that is cut off
+                written = count_frames_and_secs(temporary)[0]
+            if written != count:
+                raise files.WriteError(path, "ffmpeg did not write all frames")
+            return temporary.replace(path)
         finally:
             if encoder is not None:
                 encoder.close()
             temporary.unlink(missing_ok=True)
 
 
-def _count_frames(path: Path) -> int | None:
-    """The number of frames in a video; None if it is cut off."""
-    from imageio_ffmpeg import count_frames_and_secs
-
-    with suppress(RuntimeError):
-        return count_frames_and_secs(path)[0]
-    return None
-
-
 def _frame(picture: Any) -> np.ndarray:
     """The first environment's picture, cropped to even sides."""
     import numpy as np
 
-    if isinstance(picture, tuple | list):
-        picture = picture[0]
-    if picture is None:
+    frame = np.asarray(picture[0] if isinstance(picture, tuple | list) else picture)
+    frame = frame[0] if frame.ndim == 4 else frame
+    if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
         raise ValueError(
-            "the environment drew no picture: it must support render_mode='rgb_array'"
+            f"the environment drew a picture of shape {frame.shape} and dtype"
+            f" {frame.dtype}: it must support render_mode='rgb_array', and a video"
+            " needs (height, width, 3) and uint8"
         )
-    picture = np.asarray(picture)
-    picture = picture[0] if picture.ndim == 4 else picture
-    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
-        raise ValueError(
-            f"the environment drew a picture of shape {picture.shape} and dtype"
-            f" {picture.dtype}: a video needs (height, width, 3) and uint8"
-        )
-    height, width = (side // 2 * 2 for side in picture.shape[:2])
-    return np.ascontiguousarray(picture[:height, :width])
+    height, width = (side // 2 * 2 for side in frame.shape[:2])
+    return np.ascontiguousarray(frame[:height, :width])
 
 
 def _pictures(
@@ -227,38 +194,23 @@ def _pictures(
 
 
 def _stay_at_the_end(envs: Any) -> bool:
-    """Stop SAME_STEP environments from resetting at ends; returns whether they can."""
+    """Keep environments from resetting at an end; returns whether they stay there."""
     from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
     from yieldrl.envs import TorchVectorEnv
 
-    if envs.metadata["autoreset_mode"] is not AutoresetMode.SAME_STEP:
-        return True
     if isinstance(envs, TorchVectorEnv):
         envs.autoreset_mode = AutoresetMode.DISABLED
         return True
-    if isinstance(envs, SyncVectorEnv):
-        single: Any = _ResetBySeed(envs.envs[0])
-        envs.envs[0] = single
-        return True
-    return False
+    if not isinstance(envs, SyncVectorEnv):
+        return envs.metadata["autoreset_mode"] is not AutoresetMode.SAME_STEP
+    single: Any = envs.envs[0]
+    reset = single.reset
 
+    def reset_by_seed(*, seed: int | None = None, options: Any = None) -> Any:
+        if seed is None:  # at an end; nobody reads the observation
+            return single.observation_space.sample(), {}
+        return reset(seed=seed, options=options)
 
-class _ResetBySeed:
-    """Wrapper that ignores automatic resets, which have no seed."""
-
-    def __init__(self, env: Any) -> None:
-        self.env = env
-        self._obs: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.env, name)
-
-    def step(self, action: Any) -> Any:
-        self._obs, *rest = self.env.step(action)
-        return self._obs, *rest
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        if seed is None:
-            return self._obs, {}
-        return self.env.reset(seed=seed, options=options)
+    single.reset = reset_by_seed
+    return True

@@ -1,16 +1,14 @@
 """Logs for Weights & Biases."""
 
+import atexit
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, get_args
+from typing import Any
 
 from yieldrl.loggers import files
-from yieldrl.loggers.base import check_choice, close_first_at_exit, require_package
-from yieldrl.loggers.windowed_means import Row
-from yieldrl.loggers.writer import Writer
-
-Mode = Literal["online", "offline", "disabled", "shared"]
+from yieldrl.loggers.base import close_all_loops, require_package
+from yieldrl.loggers.writer import Write, Writer
 
 
 class wandb(Writer):  # noqa: N801 (used like a function)
@@ -25,36 +23,32 @@ class wandb(Writer):  # noqa: N801 (used like a function)
 
     Args:
         project: The project on the site.
-        mode: "online", "offline", "disabled" or "shared"; by default that of the
-            environment variable `WANDB_MODE`.
         every: Environment steps that one point averages over; 0 logs every log.
-        init_kwargs: Further arguments of `wandb.init`: `name`, `group`, `tags`, ...
+        init_kwargs: Further arguments of `wandb.init`: `mode` ("online", "offline",
+            "disabled" or "shared"; by default that of the environment variable
+            `WANDB_MODE`), `name`, `group`, `tags`, ...
     """
 
     shows_answers = True
 
     def __init__(
-        self,
-        project: str = "yieldrl",
-        mode: Mode | None = None,
-        *,
-        every: int | None = None,
-        **init_kwargs: Any,
+        self, project: str = "yieldrl", *, every: int | None = None, **init_kwargs: Any
     ) -> None:
         super().__init__(every=every)
         require_package("wandb", extra="wandb")
-        if mode is not None:
-            check_choice("mode", mode, get_args(Mode))
         self.project, self.init_kwargs = project, init_kwargs
-        self.mode: Mode | None = mode
         self.destination = project, init_kwargs.get("id")
 
     @contextmanager
-    def open(self, trainer: Any) -> Iterator[Callable[[list[Row]], None]]:
+    def open(self, trainer: Any, position: Any) -> Iterator[Write]:
         """Start or continue the run."""
         import wandb as sdk
 
+        path = files.place(trainer, None, "wandb_id.txt")
+        if not path.exists():
+            files.write_atomically(path, secrets.token_hex(4) + "\n")
         settings: dict[str, Any] = {
+            "id": path.read_text("utf-8").strip(),
             "name": trainer.run.folder.name,
             "dir": str(trainer.run.folder),
             "config": trainer.config.to_dict(),
@@ -62,15 +56,12 @@ class wandb(Writer):  # noqa: N801 (used like a function)
             "reinit": "create_new",  # one run per trainer, also in one process
             **self.init_kwargs,
         }
-        path = files.place(trainer, None, "wandb_id.txt")
-        if not path.exists():
-            files.write_atomically(path, secrets.token_hex(4) + "\n")
-        settings.setdefault("id", path.read_text("utf-8").strip())
-        run = sdk.init(project=self.project, mode=self.mode, **settings)
-        close_first_at_exit()  # wandb has just registered its own shutdown
+        run = sdk.init(project=self.project, **settings)
+        atexit.unregister(close_all_loops)  # wandb has just registered its shutdown,
+        atexit.register(close_all_loops)  # and what comes last runs first
         run.define_metric("*", step_metric="sample_step")
 
-        def write(rows: list[Row]) -> None:
+        def write(rows: list[Any]) -> None:
             for row in rows:
                 logs = {f"{row['log_type']}/{k}": v for k, v in row["logs"].items()}
                 if row["log_type"] == "answer":

@@ -1,75 +1,73 @@
-"""Means of logs over windows of environment steps, read once per window.
+"""Means of logs over windows of environment steps.
 
-Reading the tensors of every log would synchronize the GPU each time.
+Reading the tensors of every log would make a GPU wait each time.
 """
 
 from __future__ import annotations
 
 import math
+import reprlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from yieldrl.core.logs import LogData
 
 _CHUNK = 1024  # logs that are stored before they are summed, in long windows
 
 
-class Row(TypedDict):
-    """A row to write: a `LogData` with float values, except for answers."""
-
-    log_type: str
-    sample_step: int
-    learn_step: int
-    logs: dict[str, Any]
-
-
 class WindowedMeans:
-    """Averages many logs into few rows.
+    """Averages many logs into few rows, which are logs of floats.
 
     A window ends at each multiple of `every` steps; with 0 every log is a row. Within
     it, logs of one type become one row, labelled with the last of their steps. The mean
     is over logs, or over episodes if logs have their number, `episodes`, which is
     summed. Evaluations become rows of their own immediately.
+
+    Attributes:
+        due: Finished rows, until somebody takes them.
+        position: Where the rows end that were taken, in plain values.
     """
 
     def __init__(self, every: int) -> None:
         self.every = every
+        self.due: list[Any] = []
+        self.position: Any = None
         self._end = 0
         self._types: defaultdict[str, _Window] = defaultdict(_Window)
 
-    def add(self, log: LogData) -> list[Row]:
-        """Add a log that is not empty; returns the rows that are due now."""
+    def add(self, log: LogData) -> None:
+        """Add a log to the window; rows may be due then."""
+        if not log["logs"]:
+            return
         if log["log_type"] == "evaluate" or self.every == 0:
-            return [_row(_labels(log), read(log["logs"]))]
-        rows: list[Row] = []
-        step = log["sample_step"]
-        if step > self._end:
-            rows = self.flush()
-            self._end = -(-step // self.every) * self.every
+            self.due.append({**log, "logs": read(log["logs"])})
+            return
+        if log["sample_step"] > self._end:
+            self.flush()
+            self._end = -(-log["sample_step"] // self.every) * self.every
         self._types[log["log_type"]].add(log)
-        return rows
 
-    def pending(self) -> list[Row]:
+    def pending(self) -> list[LogData]:
         """The rows of the unfinished window, without ending it."""
         return [window.row() for window in self._types.values()]
 
-    def flush(self) -> list[Row]:
-        """The rows of the unfinished window, which ends."""
-        rows = self.pending()
+    def flush(self) -> None:
+        """End the window: its rows are due."""
+        self.due += self.pending()
         self._types.clear()
-        return rows
 
     def state_dict(self) -> dict[str, Any]:
-        """The unfinished window, so that resuming gives the same rows."""
-        types = {name: window.state_dict() for name, window in self._types.items()}
-        return {"end": self._end, "types": types}
+        """All of it, so that resuming gives the same rows."""
+        self.pending()  # sums up what waits
+        types = {name: {**vars(window)} for name, window in self._types.items()}
+        own = {"due": [*self.due], "position": self.position, "end": self._end}
+        return {**own, "types": types}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.due, self.position = [*state["due"]], state["position"]
         self._end = state["end"]
         self._types.clear()
         self._types |= {name: _Window(**it) for name, it in state["types"].items()}
@@ -79,117 +77,66 @@ class WindowedMeans:
 class _Window:
     """Logs of one type since the last row."""
 
-    last: list[Any] = field(default_factory=list)  # type and steps of the last log
-    sums: dict[str, Any] = field(default_factory=dict)  # of value times weight
-    weights: dict[str, Any] = field(default_factory=dict)
+    last: Any = None  # the last log, without values
+    sums: dict[str, float] = field(default_factory=dict)  # of value times weight
+    weights: dict[str, float] = field(default_factory=dict)
     waiting: list[dict[str, Any]] = field(default_factory=list)  # logs to be summed
 
     def add(self, log: LogData) -> None:
-        self.last = _labels(log)
+        self.last = {**log, "logs": {}}
         # Detach: a graph stored here would keep a network's activations in memory.
         self.waiting.append({name: _detached(x) for name, x in log["logs"].items()})
         if len(self.waiting) >= _CHUNK:
             self._sum_up()
 
-    def row(self) -> Row:
+    def row(self) -> Any:
         self._sum_up()
-        weights = {f"weight of {name}": x for name, x in self.weights.items()}
-        numbers = read({**self.sums, **weights})  # in one synchronization
-        logs: dict[str, float] = {}
-        for name in self.sums:
-            weight = numbers[f"weight of {name}"]
-            logs[name] = numbers[name] / weight if weight else math.nan
-        if "episodes" in logs:
-            logs["episodes"] = numbers["episodes"]
-        return _row(self.last, logs)
-
-    def state_dict(self) -> dict[str, Any]:
-        self._sum_up()
-        return {
-            "last": self.last,
-            "sums": read(self.sums),
-            "weights": read(self.weights),
+        logs = {
+            name: total / self.weights[name] if self.weights[name] else math.nan
+            for name, total in self.sums.items()
         }
+        if "episodes" in logs:
+            logs["episodes"] = self.sums["episodes"]
+        return {**self.last, "logs": logs}
 
     def _sum_up(self) -> None:
+        """Add what waits, value by value: it does not matter how often."""
         waiting, self.waiting = self.waiting, []
         for name in dict.fromkeys(name for logs in waiting for name in logs):
             logs = [each for each in waiting if name in each]
-            values = [each[name] for each in logs]
-            ones = [1.0] * len(logs)
-            episodes = [each.get("episodes", 1.0) for each in logs]
-            weights = ones if name == "episodes" else episodes
-            for sums, column in ((self.sums, values), (self.weights, ones)):
-                sums[name] = _add(name, sums.get(name, 0.0), column, weights)
-
-
-def _add(name: str, total: Any, values: Sequence[Any], weights: Sequence[Any]) -> Any:
-    """`total` plus all values times weights: a float, or a 0-dim tensor on a device.
-
-    Numbers on the CPU are added one by one, so that it does not matter how often.
-    """
-    if all(getattr(x, "is_cpu", True) for x in (*values, *weights)):
-        for value, weight in zip(values, weights, strict=True):
-            total = total + _number(name, value) * _number("episodes", weight)
-        return total
-    device = next(x.device for x in (*values, *weights) if hasattr(x, "device"))
-    return total + _stack(name, values, device) @ _stack("episodes", weights, device)
+            values = _floats(name, [each[name] for each in logs])
+            weights = [1.0] * len(logs)
+            if name != "episodes":
+                episodes = [each.get("episodes", 1.0) for each in logs]
+                weights = _floats("episodes", episodes)
+            for value, weight in zip(values, weights, strict=True):
+                self.sums[name] = self.sums.get(name, 0.0) + value * weight
+                self.weights[name] = self.weights.get(name, 0.0) + weight
 
 
 def read(logs: Mapping[str, Any]) -> dict[str, float]:
-    """All values as floats; those of a device are read in one synchronization.
+    """All values as floats; ValueError if one is not a single number."""
+    return {name: _floats(name, [value])[0] for name, value in logs.items()}
 
-    ValueError if one is not a single number.
-    """
-    numbers: dict[str, Any] = dict(logs)
-    by_device: defaultdict[Any, list[str]] = defaultdict(list)
-    for name, value in logs.items():
-        if getattr(value, "is_cpu", True):
-            numbers[name] = _number(name, value)
-        else:
-            by_device[value.device].append(name)
-    for device, names in by_device.items():
-        values = [_detached(logs[name]) for name in names]
-        stack = _stack(", ".join(names), values, device)
-        numbers |= zip(names, stack.tolist(), strict=True)
-    return numbers
+
+def _floats(name: str, values: Sequence[Any]) -> list[float]:
+    """Values of a metric; those of a device are read in one synchronization."""
+    values = [_detached(value) for value in values]
+    try:
+        if all(getattr(value, "is_cpu", True) for value in values):
+            return [float(value) for value in values]
+        import torch
+
+        device = next(value.device for value in values if hasattr(value, "device"))
+        how: Any = {"dtype": torch.float32, "device": device}
+        numbers = [torch.as_tensor(value, **how).reshape(()) for value in values]
+        return torch.stack(numbers).tolist()
+    except (RuntimeError, TypeError, ValueError):
+        got = reprlib.repr(getattr(values[0], "shape", values[0]))
+        raise ValueError(
+            f"logs[{name!r}] is not one number but {got}: log for example its mean"
+        ) from None
 
 
 def _detached(value: Any) -> Any:
     return value.detach() if getattr(value, "requires_grad", False) else value
-
-
-def _number(name: str, value: Any) -> float:
-    try:
-        return float(_detached(value))
-    except (RuntimeError, TypeError, ValueError):
-        raise _not_one_number(name, value) from None
-
-
-def _stack(name: str, values: Sequence[Any], device: Any) -> Tensor:
-    """Values as a vector `[n]` in single precision, also if they have less."""
-    import torch
-
-    if not any(isinstance(value, torch.Tensor) for value in values):
-        return torch.tensor(values, dtype=torch.float32, device=device)
-    tensors = [torch.as_tensor(value, device=device) for value in values]
-    for tensor in tensors:
-        if tensor.numel() != 1:
-            raise _not_one_number(name, tensor)
-    return torch.stack([tensor.reshape(()) for tensor in tensors]).to(torch.float32)
-
-
-def _not_one_number(name: str, value: Any) -> ValueError:
-    got = list(value.shape) if hasattr(value, "shape") else repr(value)
-    return ValueError(
-        f"logs[{name!r}] is not one number but {got}: log for example its mean"
-    )
-
-
-def _labels(log: LogData) -> list[Any]:
-    return [log["log_type"], log["sample_step"], log["learn_step"]]
-
-
-def _row(labels: list[Any], logs: dict[str, float]) -> Row:
-    kind, sample_step, learn_step = labels
-    return Row(log_type=kind, sample_step=sample_step, learn_step=learn_step, logs=logs)

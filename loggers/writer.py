@@ -1,30 +1,30 @@
 """Base class of loggers that write rows: files, TensorBoard, wandb."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
 
-from yieldrl.loggers.answers import now_and_then
-from yieldrl.loggers.base import Logger, Stream, check_whole
-from yieldrl.loggers.windowed_means import Row, WindowedMeans
+from pydantic import NonNegativeInt
+from pydantic.dataclasses import dataclass
 
-if TYPE_CHECKING:
-    from yieldrl.core.logs import LogData
+from yieldrl.loggers.answers import latest_answer
+from yieldrl.loggers.base import Logger, Stream
+from yieldrl.loggers.windowed_means import WindowedMeans
 
+Write = Callable[[list[Any]], Any]
 POINTS = 1000  # per curve by default, for runs of any length
+ANSWERS = 100  # at most, that are written in a run
 
 
 @dataclass(eq=False)
 class Writer(Logger):
     """Writes means over windows of environment steps, and evaluations immediately.
 
-    A subclass opens its output in `open`. If it also has a `position`, and can return
-    to it in `rewind`, then several loops, or a run that was killed and resumed, write
-    the same as one long loop.
+    A row is a log whose values are floats. A subclass opens its output in `open`. If it
+    can return to a position there, then several loops, or a run that was killed and
+    resumed, write the same as one long loop.
     """
 
     shows_answers: ClassVar[bool] = False
@@ -33,92 +33,51 @@ class Writer(Logger):
 
     _: KW_ONLY
 
-    every: int | None = None
+    every: NonNegativeInt | None = None
     """Environment steps that one row averages over; 0 writes every log. By default a
     thousandth of `config.total_steps`, at least 100: about a thousand points."""
 
-    def __post_init__(self) -> None:
-        if self.every is not None:
-            check_whole("every", self.every, low=0)
-
     @abstractmethod
-    def open(self, trainer: Any) -> AbstractContextManager[Callable[[list[Row]], None]]:
-        """A context manager whose value is a function that writes rows."""
+    def open(self, trainer: Any, position: Any) -> AbstractContextManager[Write]:
+        """Undo what was written after a position; None at first.
 
-    def position(self, trainer: Any) -> Any:
-        """The end of the final rows, in plain values; None if rows cannot be undone."""
-        return None
-
-    def rewind(self, trainer: Any, position: Any) -> None:
-        """Remove what was written after a position, or after the trainer's steps."""
+        The context's value is a function that writes rows, also none, and returns the
+        position after them, in plain values, or None if rows cannot be undone.
+        """
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Write due rows before each `yield`, and the rest at the end."""
-        account = self._account(trainer)
-        self.rewind(trainer, account.position)
-        with self.open(trainer) as write:
-            account.position = self.position(trainer)
+        steps = trainer.config.total_steps
+        every = max(100, steps // POINTS) if self.every is None else self.every
+        means = WindowedMeans(every)
+        where = "" if self.destination is None else f" {self.destination}"
+        trainer.run.attach(f"{type(self).__name__}{where}", means)
+        between = max(1, steps // ANSWERS)
+        answered = trainer.agent.sample_step // between
+        with self.open(trainer, means.position) as write:
 
             def write_due() -> None:
-                if account.due:
-                    write(account.due)
-                    account.due = []
-                    account.position = self.position(trainer)
+                means.position = write(means.due)
+                means.due = []  # only now: they are kept if the disk is full
 
             write_due()
-            answer = now_and_then(trainer) if self.shows_answers else lambda: None
             try:
                 for log in logs:
-                    if (shown := answer()) is not None:
-                        row: Any = {**log, "log_type": "answer", "logs": shown}
-                        account.due.append(row)
-                        write_due()
-                    if log["logs"]:
-                        account.take(log)
+                    now = log["sample_step"] // between
+                    asked = self.shows_answers and now > answered
+                    if asked and (answer := latest_answer(trainer)) is not None:
+                        row: Any = {**log, "log_type": "answer"}
+                        means.due.append({**row, "logs": answer._asdict()})
+                        answered = now
+                    means.add(log)
+                    if means.due:
                         write_due()
                     yield log
             finally:
-                # If due rows remain, writing failed, and the error was raised already.
-                if not account.due and (rows := account.last_rows()):
-                    write(rows)
-
-    def _account(self, trainer: Any) -> _Account:
-        """The last loop's account; a new one if the trainer was set back before it."""
-        every = self.every
-        if every is None:
-            every = max(100, trainer.config.total_steps // POINTS)
-        where = self.destination
-        name = type(self).__name__ + ("" if where is None else f" {where}")
-        account = _Account(WindowedMeans(every))
-        self.attach(trainer, name, account)
-        sample_step, learn_step = account.seen
-        agent = trainer.agent
-        if sample_step > agent.sample_step or learn_step > agent.learn_step:
-            account = _Account(WindowedMeans(every))
-            self.attach(trainer, name, account, restore=False)
-        return account
-
-
-@dataclass
-class _Account:
-    """Logs that a writer has received but not yet written finally."""
-
-    means: WindowedMeans
-    due: list[Row] = field(default_factory=list)  # kept if the disk is full
-    seen: list[int] = field(default_factory=lambda: [0, 0])  # steps of the last log
-    position: Any = None  # end of the final rows
-
-    def take(self, log: LogData) -> None:
-        self.due += self.means.add(log)
-        self.seen = [int(log["sample_step"]), int(log["learn_step"])]
-
-    def last_rows(self) -> list[Row]:
-        """Rows of the unfinished window; keeps the window open if it can be rewound."""
-        return self.means.flush() if self.position is None else self.means.pending()
-
-    def state_dict(self) -> dict[str, Any]:
-        return {**vars(self), "means": self.means.state_dict(), "due": [*self.due]}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.means.load_state_dict(state["means"])
-        vars(self).update({**state, "means": self.means, "due": [*state["due"]]})
+                if means.due:
+                    pass  # writing them failed, and the error was raised already
+                elif means.position is None:
+                    means.flush()
+                    write_due()
+                else:  # the next loop takes these rows back, and ends the window
+                    write(means.pending())

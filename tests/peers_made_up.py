@@ -20,7 +20,6 @@ def answer(speed, value=120.0, seconds=2.0):
         "steps": 50,
         "seconds": seconds,
         "steps_per_second": speed,
-        "steps_per_cpu_second": speed,
         "process_seconds": 2 * seconds,
         "return": value,
         "curve": [[50, seconds, value]],

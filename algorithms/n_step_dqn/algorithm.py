@@ -6,7 +6,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import dqn
-from yieldrl.buffers import NStepReplayBuffer
+from yieldrl.buffers import ReplayBuffer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Trainer(dqn.Trainer):
     """DQN with `Q(s_t, a_t)` moved towards n rewards and the value after them.
 
     The buffer does it all: a sample carries the sum of the rewards, the observation
-    after the last of them, and `gamma^n` as its discount (see `NStepReplayBuffer`).
+    after the last of them, and `gamma^n` as its discount (see `ReplayBuffer`).
 
     Peng & Williams 1996, "Incremental Multi-Step Q-Learning"; Hessel et al. 2018,
     "Rainbow", arXiv:1710.02298, section "Multi-step learning".
@@ -41,8 +41,7 @@ class Trainer(dqn.Trainer):
     """
 
     config: Config
-    buffer: NStepReplayBuffer
     config_class = Config
 
-    def make_buffer(self, kind: Any = NStepReplayBuffer, **options: Any) -> Any:
+    def make_buffer(self, kind: Any = ReplayBuffer, **options: Any) -> Any:
         return super().make_buffer(kind, n_step=self.config.n_step, **options)

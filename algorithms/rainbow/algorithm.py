@@ -17,7 +17,6 @@ from yieldrl.algorithms import (
     n_step_dqn,
     prioritized_dqn,
 )
-from yieldrl.buffers import PrioritizedNStepReplayBuffer
 from yieldrl.networks import NoisyMLP, noise, noisy_layers
 
 
@@ -108,13 +107,7 @@ class Trainer(prioritized_dqn.Trainer, n_step_dqn.Trainer):
 
     config: Config
     agent: Agent
-    buffer: PrioritizedNStepReplayBuffer
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm
     agent_class = Agent
-
-    def make_buffer(
-        self, kind: Any = PrioritizedNStepReplayBuffer, **options: Any
-    ) -> Any:
-        return super().make_buffer(kind, **options)

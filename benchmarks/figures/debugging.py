@@ -3,15 +3,15 @@ PPO as it is. All runs are stopped half way, saved, and go on from what was save
 
 import statistics
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from yieldrl.algorithms import ppo
 from yieldrl.benchmarks import figure
-from yieldrl.exercises.ch14_debugging import diagnostics
+from yieldrl.exercises.ch14_debugging import diagnostics as ch14
 
 SAYS = {
     "debugging-cartpole": (
@@ -19,8 +19,7 @@ SAYS = {
         " and two in worlds whose answer is known."
     ),
 }
-LOGGED = ("entropy", "approx_kl", "explained_variance")
-READINGS = ("return", "promised", *LOGGED)
+READINGS = ("return", "promised", "entropy", "approx_kl", "explained_variance")
 # where the config differs from PPO's defaults; it evaluates after three rollouts
 SETTINGS: dict[str, Any] = {"eval_every": 1_536, "num_epochs": 8, "gae_lambda": 0.9}
 SETTINGS |= {"entropy_coef": 0.05, "normalize_observation": True, "device": "cpu"}
@@ -28,65 +27,50 @@ SETTINGS |= {"entropy_coef": 0.05, "normalize_observation": True, "device": "cpu
 
 def measure(seed: int, steps: int = 30_720) -> dict[str, Any]:
     """PPO's readings and those of the six folders. "promised" is the value of the
-    upright pole, less the discounted return of the episodes that ended since the
-    evaluation before."""
-    classes = {"right": ppo.Trainer}
-    classes |= {name: diagnostics.trainer_of(name) for name in diagnostics.FOLDERS}
+    upright pole, less the discounted return of episodes since the last evaluation."""
+    classes = {"right": ppo.Trainer, **{of: ch14.trainer_of(of) for of in ch14.FOLDERS}}
     numbers, lines = {}, {}
     for name, trainer_class in classes.items():
-        found = watched(trainer_class, seed, steps)
-        lines |= {f"{name}, {reading}": line for reading, line in found.items()}
-        numbers[f"sides, {name}"] = diagnostics.known_sides(trainer_class, seed)
-        numbers[f"undecided, {name}"] = diagnostics.indecision(trainer_class, seed)
+        found = [*watched(trainer_class, seed, steps)]
+        for reading in READINGS:
+            line = [[at, round(of[reading], 5)] for at, of in found if reading in of]
+            lines[f"{name}, {reading}"] = line
+        numbers[f"sides, {name}"] = ch14.known_sides(trainer_class, seed)
+        numbers[f"undecided, {name}"] = ch14.indecision(trainer_class, seed)
     return {"seed": seed, "numbers": numbers, "series": lines}
 
 
-def watched(trainer_class: Any, seed: int, steps: int) -> dict[str, list[list[float]]]:
-    """Train, save and load half way, go on; the lines of all readings."""
-    config = ppo.Config(**SETTINGS, total_steps=steps, seed=seed)
-    with trainer_class(config) as trainer:
-        found = [*looks(trainer, until=steps // 2)]
+def watched(trainer_class: Any, seed: int, steps: int) -> Iterator[Any]:
+    """Train, save and load half way, go on."""
+    with trainer_class(ppo.Config(**SETTINGS, total_steps=steps, seed=seed)) as trainer:
+        yield from looks(trainer, until=steps // 2)
         with tempfile.TemporaryDirectory() as folder:
-            path = trainer.save(Path(folder) / "checkpoint.pt")
-            restored = trainer_class.load(path)
+            restored = trainer_class.load(trainer.save(f"{folder}/checkpoint.pt"))
     with restored:
-        score = float(restored.evaluate(10)["logs"]["episode_return"])
-        found.append({"step": restored.agent.sample_step, "return": score})
-        found += looks(restored, until=steps)
-    return {
-        name: [[look["step"], round(look[name], 5)] for look in found if name in look]
-        for name in READINGS
-    }
+        yield restored.agent.sample_step, {"return": figure.score(restored, 10)}
+        yield from looks(restored, until=steps)
 
 
-def looks(trainer: Any, until: int) -> Iterator[dict[str, float]]:
-    """At every evaluation, what was seen since the one before."""
-    seen: dict[str, list[float]] = {name: [] for name in (*LOGGED, "earned")}
+def looks(trainer: Any, until: int) -> Iterator[Any]:
+    """At every evaluation, the steps, and the readings since the one before."""
+    seen, gamma = defaultdict(list), trainer.config.gamma
     for log in trainer():
         logs = log["logs"]
         if log["log_type"] == "collect" and "episode_length" in logs:
-            gamma, length = trainer.config.gamma, float(logs["episode_length"])
-            seen["earned"].append((1 - gamma**length) / (1 - gamma))
-        for name in LOGGED:
-            if log["log_type"] == "train" and name in logs:
-                seen[name].append(float(logs[name]))
-        if log["log_type"] != "evaluate":
-            continue
-        look = {name: statistics.mean(of) for name, of in seen.items() if of}
-        if "earned" in look:
-            look["promised"] = value(trainer) - look.pop("earned")
-        score = float(logs["episode_return"])
-        yield look | {"step": log["sample_step"], "return": score}
-        seen = {name: [] for name in seen}
-        if log["sample_step"] >= until:
-            return
-
-
-@torch.inference_mode()
-def value(trainer: Any) -> float:
-    """The critic's value of the upright pole, in units of rewards."""
-    scale = trainer.algorithm.reward_scaler.moments.var.sqrt()
-    return float(trainer.model.get_value(torch.zeros(1, 4))[0] * scale)
+            earned = (1 - gamma ** float(logs["episode_length"])) / (1 - gamma)
+            seen["promised"].append(-earned)
+        for name in logs.keys() & READINGS:
+            seen[name].append(float(logs[name]))
+        if log["log_type"] == "evaluate":
+            look = {name: statistics.mean(of) for name, of in seen.items()}
+            if "promised" in look:
+                scale = trainer.algorithm.reward_scaler.moments.var.sqrt()
+                upright = trainer.model.get_value(torch.zeros(1, 4))[0].detach()
+                look["promised"] += float(upright * scale)
+            yield log["sample_step"], look | {"return": float(logs["episode_return"])}
+            seen.clear()
+            if log["sample_step"] >= until:
+                return
 
 
 table = figure.numbers

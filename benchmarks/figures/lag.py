@@ -1,20 +1,16 @@
 """What the age of the policy that collects does to learning: the collector steps in
 turn with the learner, and acts with the weights of so many updates ago."""
 
-import copy
 import statistics
-from collections import deque
 from typing import Any
 
 import numpy as np
 
 from yieldrl.benchmarks import figure
+from yieldrl.benchmarks.lagging import CORRECTIONS, Lagged, trainer_of
 from yieldrl.benchmarks.style import COLORS, line
-from yieldrl.collectors import SyncCollector
 from yieldrl.core import derive_seed
 from yieldrl.experiments.plot import aggregate
-
-from .corrections import CORRECTIONS, learned, trainer_of
 
 SAYS = {
     "collecting-lag": (
@@ -23,66 +19,44 @@ SAYS = {
     ),
 }
 LAGS = (0, 1, 2, 4, 8)  # in updates, each of them from one rollout
-
-
-class Lagged(SyncCollector):
-    """Acts with the weights of `lag` updates ago; before so many, with the first
-    ones."""
-
-    def __init__(
-        self, envs: Any, agent: Any, buffer: Any, *, seed: int, lag: int
-    ) -> None:
-        super().__init__(envs, agent.actor(), buffer, seed=seed)
-        self.learner = agent
-        self.mailbox: deque[tuple[int, Any]] = deque(maxlen=lag + 1)
-
-    def step(self) -> dict[str, Any]:
-        now = self.learner.policy_version
-        if not self.mailbox or self.mailbox[-1][0] != now:
-            self.mailbox.append((now, copy.deepcopy(self.learner.model.state_dict())))
-            version, weights = self.mailbox[0]
-            self.agent.model.load_state_dict(weights)
-            self.agent.counters.policy_version = version
-        logs = super().step()
-        self.learner.count_steps(self.envs.num_envs)
-        return {**logs, "policy_lag": len(self.mailbox) - 1}
+WAYS = ("at the end", "along"), ("-", "--")
 
 
 def measure(
     seed: int, correction: str, lag: int, steps: int = 60_000
 ) -> dict[str, Any]:
+    run = {"correction": correction, "lag": lag, "seed": seed}
     with trainer_of("ppo-cartpole", correction, seed, steps) as trainer:
         parts = trainer.envs, trainer.agent, trainer.buffer
         trainer.collector = Lagged(*parts, seed=derive_seed(seed, "envs"), lag=lag)
-        return {"correction": correction, "lag": lag, "seed": seed, **learned(trainer)}
+        run["curve"] = figure.trained(trainer, 4)
+        return run | {"final": figure.score(trainer, 20, 4)}
 
 
-def of(
-    runs: figure.Runs, correction: str, lag: int, *, along: bool = False
-) -> list[float]:
-    """Every seed's final return, or its mean along training."""
-    return [
-        statistics.mean(y for _, y in run["curve"]) if along else run["final"]
-        for run in figure.some(runs, correction=correction, lag=lag)
+def returns(runs: figure.Runs, correction: str) -> np.ndarray:
+    """Every seed's return at the end, and its mean along training, `[2, seeds, lags]`:
+    the two of a row."""
+    by_lag = (figure.some(runs, correction=correction, lag=lag) for lag in LAGS)
+    both = [
+        [(run["final"], statistics.mean(y for _, y in run["curve"])) for run in of]
+        for of in by_lag
     ]
+    return np.array(both).T
 
 
 def table(runs: figure.Runs) -> figure.Table:
-    rows: list[list[str]] = []
-    for lag in LAGS:
-        row = [str(lag)]
-        for correction in CORRECTIONS:
-            both = (of(runs, correction, lag, along=along) for along in (False, True))
-            row.append(" / ".join(f"{statistics.mean(found):.4g}" for found in both))
-        rows.append(row)
+    columns = [returns(runs, name).mean(1).T for name in CORRECTIONS]  # [lags, 2] each
+    rows = [
+        [str(lag), *(" / ".join(f"{y:.4g}" for y in both) for both in row)]
+        for lag, *row in zip(LAGS, *columns, strict=True)
+    ]
     return ["lag", *(f"{of}, final / during training" for of in CORRECTIONS)], rows
 
 
 def draw(axes: Any, runs: figure.Runs) -> None:
     for color, name in zip(COLORS, CORRECTIONS, strict=False):
-        for label, along, mark in (("at the end", False, "-"), ("along", True, "--")):
-            by_lag = [of(runs, name, lag, along=along) for lag in LAGS]
-            seeds = [(np.array(LAGS), np.array(y)) for y in zip(*by_lag, strict=True)]
+        for label, mark, of in zip(*WAYS, returns(runs, name), strict=True):
+            seeds = [(np.array(LAGS), y) for y in of]
             line(axes, aggregate(f"{name}, {label}", seeds), color, f".{mark}")
     axes.set_xticks(LAGS)
     axes.set(xlabel="updates since the policy that collected")

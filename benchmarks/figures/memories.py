@@ -8,11 +8,9 @@ reward (Schaul et al. 2016, arXiv:1511.05952, figure 1).
 """
 
 import importlib
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 
 from yieldrl.benchmarks import figure
@@ -37,11 +35,9 @@ def measure(seed: int, name: str, updates: int = 3_000) -> dict[str, Any]:
     """Errors of the values along the updates; after a third, or when learned."""
     numbers, lines = {}, {}
     rare = name == "prioritized_dqn-cliffwalk"
+    world = Corridor(LENGTH, falls=True) if rare else Corridor(LENGTH, idle=IDLE)
     for side in ("dqn", name.partition("-")[0]):
-        world = Corridor(LENGTH, falls=True) if rare else Corridor(LENGTH, idle=IDLE)
-        memory = [*(every_way(world) if rare else every_step(world))]
-        line = errors(side, world, memory, truth(world), seed, updates)
-        lines[side] = line
+        line = lines[side] = errors(side, world, seed, updates)
         if rare:
             learned = [update for update, error in line if error < LEARNED]
             numbers[f"updates of {side}"] = (learned or [updates])[0]
@@ -51,9 +47,12 @@ def measure(seed: int, name: str, updates: int = 3_000) -> dict[str, Any]:
 
 
 def errors(
-    side: str, world: Corridor, memory: list[Any], truth: Any, seed: int, updates: int
+    side: str, world: Corridor, seed: int, updates: int
 ) -> list[tuple[int, float]]:
-    """Pairs of update and mean squared error to `Q*` `[S, A]`."""
+    """Pairs of update and mean squared error to `Q*` `[S, A]`. In memory is every
+    action in every room, or if one can fall every way from the first room on."""
+    memory = [*(world.every_way() if world.falls else world.every_step())]
+    truth = world.truth(GAMMA)
     module = importlib.import_module(f"yieldrl.algorithms.{side}")
     fields = {"gamma": GAMMA, "buffer_size": len(memory), "seed": seed, "tau": 0.01}
     fields |= {"batch_size": 32, "eval_every": 0, "device": "cpu"}
@@ -69,47 +68,6 @@ def errors(
                 error = (found - truth).square().mean()
                 line.append((trainer.agent.learn_step, float(error)))
     return line
-
-
-def every_step(world: Corridor) -> Iterator[dict[str, np.ndarray]]:
-    """The transition of every action in every room."""
-    for room in range(LENGTH):
-        for action in range(world.num_actions):
-            world.room = room
-            yield transition(room, action, world.step(action))
-
-
-def every_way(world: Corridor) -> Iterator[dict[str, np.ndarray]]:
-    """Those of all `2^length` sequences of actions, each until it ends."""
-    for sequence in range(2**LENGTH):
-        obs, _ = world.reset()
-        for step in range(LENGTH):
-            action = sequence >> step & 1
-            taken = world.step(action)
-            yield transition(obs, action, taken)
-            obs, _, terminated, *_ = taken
-            if terminated:
-                break
-
-
-def transition(obs: int, action: int, step: tuple[Any, ...]) -> dict[str, np.ndarray]:
-    """One environment's step as a replay buffer takes it."""
-    next_obs, reward, terminated, truncated, _ = step
-    entries = {"obs": obs, "action": action, "reward": reward, "next_obs": next_obs}
-    entries |= {"terminated": terminated, "truncated": truncated}
-    return {name: np.array([value]) for name, value in entries.items()}
-
-
-def truth(world: Corridor) -> torch.Tensor:
-    """`Q*` `[S, A]`: gamma to the power of the steps before the rewarded one; 0 where
-    the wrong action ends the episode."""
-    rooms, onward = torch.arange(LENGTH), torch.from_numpy(world.onward)
-    best = GAMMA ** (LENGTH - 1 - rooms)
-    stay = 0.0 if world.falls else GAMMA
-    values = (stay * best).unsqueeze(1).repeat(1, world.num_actions)
-    values[rooms, 1 - onward] = stay * best[(rooms - 1).clamp(min=0)]
-    values[rooms, onward] = best
-    return values
 
 
 table = figure.numbers

@@ -4,16 +4,16 @@ World, budget, score, number of seeds and the rule of decision were fixed and co
 before any of the runs. The pilots had seeds from 101 on.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from yieldrl.algorithms import dqn
 from yieldrl.benchmarks import figure
-from yieldrl.benchmarks.scores import curve, difference, text
+from yieldrl.benchmarks.scores import difference, interval, iqm, text
 from yieldrl.benchmarks.style import COLORS, INK, line
 from yieldrl.exercises.ch17_your_own_algorithm import solution
+from yieldrl.experiments.plot import Curve
 
 SAYS = {
     "comparing-munchausen": (
@@ -38,8 +38,7 @@ def measure(seed: int, **fields: Any) -> dict[str, Any]:
         config = module.Config(**SETTINGS | fields, seed=seed)
         with module.Trainer(config) as trainer:
             run["curves"][side] = figure.trained(trainer)
-            score = trainer.evaluate(EPISODES)["logs"]["episode_return"]
-        run["scores"][side] = round(float(score), 2)
+            run["scores"][side] = figure.score(trainer, EPISODES)
     return run
 
 
@@ -63,10 +62,10 @@ def table(runs: figure.Runs) -> figure.Table:
 
 def draw(axes: Any, runs: figure.Runs) -> None:
     for color, (side, name) in zip((INK, COLORS[0]), SIDES.items(), strict=True):
-        curves = [run["curves"][side] for run in runs]
-        drawn = curve(name, [[value for _, value in points] for points in curves])
-        steps = np.array([step for step, _ in curves[0]])
-        line(axes, replace(drawn, steps=steps), color)
+        curves = np.array(figure.values(runs, "curves", side))  # [runs, T, 2]
+        steps, of = curves[0, :, 0], curves[..., 1].T
+        label = f"{name}, {len(runs)} runs"
+        line(axes, Curve(label, steps, iqm(of), *interval(of), len(runs)), color)
     axes.set(title="Munchausen DQN beside DQN on CartPole-v1")
     axes.set(xlabel="environment steps", ylabel="return of deterministic episodes")
 

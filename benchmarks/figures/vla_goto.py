@@ -4,11 +4,11 @@ cloned from an expert, improved by PPO, and told what means nothing."""
 from typing import Any
 
 import gymnasium
-from torch import Tensor
 
 from yieldrl.algorithms import ppo, vla_ppo
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import INK, lines
+from yieldrl.benchmarks.worlds import Misled
 from yieldrl.collectors import evaluate
 from yieldrl.envs.grid_world import GoToVectorEnv
 
@@ -30,40 +30,19 @@ EPISODES, SEED = 512, 20_000  # of an evaluation: the same grids for every polic
 TOLD = ("seen", "unseen", "misled")
 
 
-class Misled(GoToVectorEnv):
-    """GoTo whose sentence names an object drawn by itself: it says nothing.
-
-    Obeying it leads to the rewarded object in one of `num_objects` episodes.
-    """
-
-    def initial_state(self, noise: Tensor) -> dict[str, Tensor]:
-        """As ever, and `named [N]`, the object that the sentence is about."""
-        state, k = super().initial_state(noise), self.num_objects
-        rest = (noise[2 * k + 1] * k) % 1  # independent of what it was rounded to
-        return {**state, "named": (rest * k).long().clamp(max=k - 1)}
-
-    def observe(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """As ever, but for the object that is named."""
-        return super().observe({**state, "goal": state["named"]})
-
-
 def measure(seed: int, side: str, **fields: Any) -> dict[str, Any]:
     """Success of the clone and of the improved policy, of each of `TOLD`."""
     config = vla_ppo.Config(**GOTO | fields, seed=seed)
-    parts: Any = {} if side == "vla" else {"model": ppo.Model}
-    curve: list[tuple[int, float]] = []
-    cloned = None
-    with vla_ppo.Trainer(config, **parts) as trainer:
+    run: dict[str, Any] = {"side": side, "seed": seed, "curve": []}
+    with vla_ppo.Trainer(config, model=ppo.Model if side == "cnn" else None) as trainer:
         for log in trainer():
-            if cloned is None and log["logs"].get("phase") == 1.0:
-                cloned = obedience(trainer)
+            if "cloned" not in run and log["logs"].get("phase") == 1.0:
+                run["cloned"] = obedience(trainer)
             if log["log_type"] == "evaluate":
                 success = round(float(log["logs"]["success_rate"]), 4)
-                curve.append((log["sample_step"], success))
-        size = sum(p.numel() for p in trainer.model.parameters())
-        run = {"side": side, "seed": seed, "cloned": cloned, "parameters": size}
-        run |= {"improved": obedience(trainer), "curve": curve}
-    return run
+                run["curve"].append((log["sample_step"], success))
+        run["parameters"] = sum(p.numel() for p in trainer.model.parameters())
+        return run | {"improved": obedience(trainer)}
 
 
 def obedience(trainer: Any) -> dict[str, float]:
@@ -72,8 +51,7 @@ def obedience(trainer: Any) -> dict[str, float]:
     world = {**gymnasium.spec(config.env_id).kwargs, **config.env_kwargs}
     for told in TOLD:
         kind, goals = (Misled, "seen") if told == "misled" else (GoToVectorEnv, told)
-        envs = kind(128, **{**world, "goals": goals})
-        envs = trainer.wrap_envs(envs, training=False)
+        envs = trainer.wrap_envs(kind(128, **world | {"goals": goals}), training=False)
         logs = evaluate(trainer.agent, envs, EPISODES, SEED).logs()
         found[told] = round(logs["success_rate"], 4)
     return found
@@ -90,8 +68,7 @@ def table(runs: figure.Runs) -> figure.Table:
 
 
 def draw(axes: Any, runs: figure.Runs) -> None:
-    curves = {of.upper(): figure.values(runs, "curve", side=of) for of in POLICIES}
-    lines(axes, curves)
+    lines(axes, {of.upper(): figure.values(runs, "curve", side=of) for of in POLICIES})
     label = "who does not listen, at best"
     axes.axhline(1 / 3, color=INK, linewidth=0.9, linestyle="--", label=label)
     axes.set(title="GoTo seen as images, told in words")

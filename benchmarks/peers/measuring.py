@@ -5,6 +5,7 @@ Sides take turns (A B C A B C ...), because what else a machine does changes by 
 minute; ratios are taken within a round.
 """
 
+import dataclasses
 import json
 import os
 import statistics
@@ -22,8 +23,7 @@ from .venvs import PEERS, python_of
 from .workloads import COMPILED, OURS, WORKLOADS, Measure, Workload
 
 HERE = Path(__file__).resolve().parent
-TIMES = ("steps", "steps_per_second", "steps_per_cpu_second", "seconds")
-TIMES += ("process_seconds",)
+TIMES = ("steps", "steps_per_second", "seconds", "process_seconds")
 
 Round = dict[str, Any]  # `seed`, and what every side answered
 
@@ -67,15 +67,10 @@ def benchmark(
         for side in pythons:
             del round_[side]["versions"]
     return result | {
+        **dataclasses.asdict(workload),
         "workload": name,
-        "title": workload.title,
-        "settings": dict(workload.settings),
-        "measure": workload.measure,
-        "threads": workload.threads,
         "planned": max(workload.planned, steps),
         "steps": steps,
-        "warm_up": workload.warm_up,
-        "episodes": workload.episodes,
         "requirements": {peer: PEERS[peer].requirements for peer in others},
         "versions_of": versions,
         "sides": summarize(workload, rounds),
@@ -101,18 +96,11 @@ def run_all(
 def task_of(name: str, steps: int, seed: int, side: str) -> Round:
     """What a side is asked, in the words of `sides/contract.py`."""
     of = WORKLOADS[name]
-    return {
-        "workload": name,
-        "settings": dict(of.settings),
-        "steps": steps,
-        "warm_up": of.warm_up,
-        "planned": max(of.planned, steps),
-        "seed": seed,
-        "threads": of.threads,
-        "episodes": of.episodes,
-        "evaluate_every": of.evaluate_every,
-        "compiled": side == COMPILED,
-    }
+    kept = ("warm_up", "threads", "episodes", "evaluate_every")
+    task: Round = {key: getattr(of, key) for key in kept}
+    task |= {"workload": name, "settings": dict(of.settings), "steps": steps}
+    task |= {"planned": max(of.planned, steps), "seed": seed}
+    return task | {"compiled": side == COMPILED}
 
 
 def ask(side: str, task: Round, python: Path) -> Round:

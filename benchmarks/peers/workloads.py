@@ -1,9 +1,10 @@
 """Workloads, as `workloads.yaml` lists them: settings, sides, steps and demands."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from pydantic.dataclasses import dataclass
 
 from yieldrl.core.files import read_file
 
@@ -55,12 +56,7 @@ class Workload:
         return any(demand.compiled is not None for demand in self.demands)
 
 
-def _workload(fields: dict[str, Any]) -> Workload:
-    demands = tuple(Demand(**demand) for demand in fields["demands"])
-    return Workload(**fields | {"demands": demands, "peers": tuple(fields["peers"])})
-
-
 _FILE = read_file(Path(__file__).with_suffix(".yaml"))
 
 # workload -> what it is. `docs/results/peers-WORKLOAD.json` keeps the result.
-WORKLOADS = {name: _workload(fields) for name, fields in _FILE["workloads"].items()}
+WORKLOADS = {name: Workload(**of) for name, of in _FILE["workloads"].items()}

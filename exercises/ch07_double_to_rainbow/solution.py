@@ -8,7 +8,7 @@ from torch import Tensor
 
 from yieldrl.algorithms import rainbow
 from yieldrl.algorithms.c51.algorithm import of_action
-from yieldrl.buffers import NStepReplayBuffer, PrioritizedReplayBuffer
+from yieldrl.buffers import PrioritizedReplayBuffer
 
 
 def next_action(online_q: Tensor, target_q: Tensor) -> Tensor:
@@ -87,11 +87,11 @@ def project(probability: Tensor, returns: Tensor, atoms: Tensor) -> Tensor:
     # end
 
 
-class Steps(NStepReplayBuffer):
-    """The n-step buffer, with the sums above."""
+class Buffer(PrioritizedReplayBuffer):
+    """Drawn by priority, looking n steps ahead, with the sums above."""
 
-    def _gather(self, index: Tensor) -> TensorDict:
-        n = torch.arange(self.horizon, device=self.device)
+    def _n_steps(self, index: Tensor) -> TensorDict:
+        n = torch.arange(self.n_step, device=self.device)
         path = (index.unsqueeze(1) + n * self.num_envs) % self.capacity
         reward, terminated, truncated = (
             self._storage[name].flatten()[path]
@@ -102,10 +102,6 @@ class Steps(NStepReplayBuffer):
         later = {"next_obs": last, "terminated": last, "truncated": last}
         sums = {"reward": reward.float(), "discount": discount.float()}
         return self._storage.gather(index, later).update(sums)
-
-
-class Buffer(PrioritizedReplayBuffer, Steps):
-    """Drawn by priority, looking n steps ahead."""
 
 
 class Algorithm(rainbow.Algorithm):

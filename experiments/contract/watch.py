@@ -1,30 +1,88 @@
 """Follow a trainer's calls while it trains, and check what each of them changes."""
 
 import copy
+import itertools
+import math
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any, Self
 from unittest.mock import patch
 
+import numpy as np
 import torch
+from tensordict import TensorDict
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
+from yieldrl.core.conversion import as_array
 from yieldrl.core.seeding import is_traced
 from yieldrl.core.text import listed
 from yieldrl.envs.arrays import copied
-from yieldrl.experiments.contract.report import (
-    Report,
+from yieldrl.experiments.contract.values import (
+    Values,
     changed,
+    generators,
     leaves,
+    same,
     values_of,
 )
-from yieldrl.experiments.contract.stored_log_prob import StoredLogProbs
 from yieldrl.networks.train_mode import depends_on_mode, set_train_mode
 
-LEARNING = ("agent.learn", "algorithm.learn")
+CHECKS = {
+    "acting_in_eval_mode": "sample and predict run the model in eval mode",
+    "acting_without_gradients": "sample and predict record no gradients",
+    "acting_changes_nothing": "sample and predict change no parameter, running"
+    " statistic or optimizer state",
+    "learning_in_train_mode": "learn runs the model in train mode; afterwards it is"
+    " in eval mode",
+    "learning_steps_no_environment": "learning steps no environment",
+    "evaluating_steps_no_training_environment": "evaluate has environments of its own",
+    "stored_log_prob": "before the first update, stored actions have their stored"
+    " log_prob",
+    "policy_version": "policy_version rises if the weights that act may have changed,"
+    " and else not",
+    "predict_is_deterministic": "predict gives the same again and draws no numbers",
+    "metrics": "learn returns finite numbers, or detached 0-dim tensors",
+    "learning_moves_parameters": "learn changes a parameter",
+    "target_by_sync_alone": "sync_target alone moves the target, and not while acting",
+    "counters": "learn_step counts calls of learn, sample_step environment steps",
+    "state_dict": "load_state_dict restores what was saved, and the actions with it",
+    "acting_copy": "agent.actor() goes on acting as the agent did when it was made",
+}
+"""Name of each check -> what must be true."""
+
+
+class Report:
+    """Counts how often each check was made, and keeps its first failure in `found`."""
+
+    def __init__(self) -> None:
+        self.looks = dict.fromkeys(CHECKS, 0)
+        self.found: dict[str, str] = {}
+
+    def expect(self, check: str, holds: object, otherwise: str) -> None:
+        """Count a check; if it fails, keep the first message."""
+        self.looks[check] += 1
+        if not holds:
+            self.found.setdefault(check, otherwise)
+
+    def expect_metrics(self, logs: Mapping[str, Any], by: str, *, finite: bool) -> None:
+        """Check that metrics are numbers or detached 0-dim tensors."""
+        for name, value in logs.items():
+            wrong = ""
+            if isinstance(value, Tensor) and value.requires_grad:
+                wrong = "a tensor with a graph"
+            elif isinstance(value, Tensor) and value.ndim > 0:
+                wrong = f"a tensor of shape {tuple(value.shape)}"
+            elif finite and not math.isfinite(value):
+                wrong = str(float(value))
+            self.expect(
+                "metrics",
+                not wrong,
+                f"{by} gave {name} = {wrong}: log detached means, and leave out what is"
+                " not known (results per sample are written into the batch)",
+            )
 
 
 class Watch:
@@ -34,36 +92,32 @@ class Watch:
     threads are not followed.
 
     Attributes:
-        calls: Number of calls of each method in this thread; `acted` is that of
-            `sample` by the collector.
-        seen: The latest observations that were acted on.
-        moved: Parameters of the model that learning changed.
-        zero_loss: Whether all losses, or TD errors, were zero: then weights need not
-            change.
-        by_sync: Names of the values that `sync_target` changed.
-        by_others: Names of values that anything else changed -> the cause.
+        recorded: Whether log-probabilities and versions were stored when acting.
     """
 
     def __init__(self, trainer: Any, report: Report, tolerance: float) -> None:
-        self.trainer, self.report = trainer, report
+        self.trainer, self.report, self.tolerance = trainer, report, tolerance
         self.agent, self.algorithm = trainer.agent, trainer.algorithm
-        self.stored = StoredLogProbs(self.agent, report, tolerance)
-        self.calls: Counter[str] = Counter()
-        self.seen: deque[Any] = deque(maxlen=8)
-        self.moved: set[str] = set()
-        self.zero_loss = True
-        self.by_sync: set[str] = set()
-        self.by_others: dict[str, str] = {}
+        self.expect = report.expect
+        self.recorded = False
+        self.seen: deque[Any] = deque(maxlen=8)  # the latest observations acted on
+        self._calls: Counter[str] = Counter()  # of each method, in this thread
+        self._moved: set[str] = set()  # parameters that learning changed
+        self._zero_loss = True  # all losses were zero: then weights need not change
+        self._by_sync: set[str] = set()  # names of values that sync_target changed
+        self._by_others: dict[str, str] = {}  # that others changed -> the cause
         self._known = copied(values_of(self.algorithm))
-        self._weights: dict[str, str] = {}  # changed since the last step -> the cause
+        self._changed: list[str] = []  # weights, since the last check of the version
         self._version = self.agent.policy_version
+        self._policies: dict[int, Any] = {}  # version -> the model that acted
+        self._acted = False  # since the last learning
         self._running: list[str] = []  # names of calls that have not returned
         self._thread = threading.get_ident()
         self._undo = ExitStack()
 
     def __enter__(self) -> Self:
         self._wrap(self.agent, "sample", self._sampling, "agent.sample")
-        self._wrap(self.agent, "learn", self.within, "agent.learn")
+        self._wrap(self.agent, "learn", self._within, "agent.learn")
         self._wrap(self.algorithm, "learn", self._learning, "algorithm.learn")
         self._wrap(self.algorithm, "sync_target", self._syncing, "sync_target")
         self._wrap(self.trainer.collector, "step", self._collecting, "collector.step")
@@ -74,71 +128,116 @@ class Watch:
     def __exit__(self, *_: object) -> None:
         self._undo.close()
 
-    def within(self, name: str, call: Any, *args: Any, **kwargs: Any) -> Any:
-        """Call a function, which is running under this name meanwhile."""
-        self.calls[name] += 1
-        self._running.append(name)
+    def train(self, max_steps: int) -> "Snapshot":
+        """Take steps until the trainer has learned from some rollouts, and acted again.
+
+        A snapshot after the first step; ValueError if it has not learned in so many.
+        """
+        trainer, calls = self.trainer, self._calls
+        lag = getattr(trainer.config, "max_policy_lag", 0)
+        taken, rounds, kind, snapshot, now = 0, 0, "", None, self._counters()
+        with closing(trainer()) as logs:
+            for log in itertools.islice(logs, max_steps):
+                before, now = now, self._counters()
+                self._check_step(log, before, now)
+                snapshot = snapshot or Snapshot(self)
+                taken += 1
+                rounds += log["log_type"] == "train" and kind != "train"
+                kind = log["log_type"]
+                # Until learned weights have acted, also if another thread acts.
+                due = 2 if calls["acted"] else 3 + lag
+                if rounds >= due and calls["algorithm.learn"] > 1 and kind != "train":
+                    break
+        if calls["algorithm.learn"] == 0 or snapshot is None:
+            raise ValueError(
+                f"{trainer.run.name} took {taken} steps and did not learn: check a"
+                " trainer that has steps left (total_steps) and learns early"
+                " (learning_starts, num_steps, num_episodes)"
+            )
+        return snapshot
+
+    def check_predict(self) -> None:
+        """Check that acting only acts, and that `predict` is deterministic."""
+        agent, algorithm = self.agent, self.algorithm
+        for obs in list(self.seen):
+            self.act(agent, "sample", obs)
+            before = generators(agent, algorithm, algorithm.model)
+            once, again = (self.predicted(agent, obs) for _ in range(2))
+            drawn = changed(before, generators(agent, algorithm, algorithm.model))
+            self.expect(
+                "predict_is_deterministic",
+                same(once, again) and not drawn,
+                f"predict gave {once.tolist()} and then {again.tolist()} for the same"
+                f" observations, and drew from {listed(drawn) or 'no generator'}: take"
+                " the mean, the mode or the greedy action, without noise",
+            )
+
+    def check_evaluate(self) -> None:
+        """Check that evaluation changes nothing that training needs."""
         try:
-            return call(*args, **kwargs)
-        finally:
-            self._running.pop()
-
-    def record(self, by: str) -> list[str]:
-        """Names of values that changed since the latest call; `by` is the cause."""
-        now = values_of(self.algorithm)
-        names = changed(self._known, now)
-        if names:
-            self._known = copied(now)
-        self._weights |= {k: by for k in names if k.startswith("model.")}
-        if by == "sync_target":
-            self.by_sync |= set(names)
-        else:
-            self.by_others |= dict.fromkeys(names, by)
-        return names
-
-    def check_version(self, by: str, *, learned: bool) -> None:
-        """Check that the version rose if the weights that act have changed since the
-        last check, and otherwise only where something was learned."""
-        now, weights = self.agent.policy_version, list(self._weights)
-        self.report.expect(
-            "policy_version",
-            now > self._version if weights else learned or now == self._version,
-            f"{listed(weights) or 'nothing'} changed in {by}, and policy_version went"
-            f" from {self._version} to {now}: raise agent.policy_version by one before"
-            " weights or statistics of the model change, as agent.learn does, and never"
-            " else",
+            _ = self.trainer.evaluator.envs
+        except ValueError:  # cannot be made a second time
+            return
+        before = self.agent.sample_step
+        self._record("the trainer")
+        self._within("evaluate", self.trainer.evaluate, 1)
+        self._check_no_change("evaluate", self._record("evaluate"))
+        self.expect(
+            "evaluating_steps_no_training_environment",
+            self.agent.sample_step == before,
+            f"evaluate moved sample_step from {before} to {self.agent.sample_step}:"
+            " count the steps that are learned from, alone",
         )
-        self._version, self._weights = now, {}
+
+    def check_what_moved(self) -> None:
+        """Check that learning moved parameters, and `sync_target` alone the target."""
+        self.expect(
+            "learning_moves_parameters",
+            self._moved or self._zero_loss,
+            f"{self._calls['algorithm.learn']} calls of algorithm.learn changed"
+            " nothing: give the optimizer the parameters that the loss depends on, and"
+            " let it step",
+        )
+        parts = vars(self.algorithm).items()
+        modules = [name for name, part in parts if isinstance(part, nn.Module)]
+        targets = tuple(f"{name}." for name in modules if "target" in name)
+        names = leaves(self.algorithm.state_dict())
+        for name in {*self._by_sync, *(x for x in names if x.startswith(targets))}:
+            self.expect(
+                "target_by_sync_alone",
+                name not in self._by_others,
+                f"{name} was changed by {self._by_others.get(name)}: leave that to"
+                " sync_target, which the trainer calls when it is due",
+            )
+
+    def predicted(self, agent: Any, obs: Any) -> np.ndarray:
+        """The deterministic actions `[N, ...]` at the beginning of episodes."""
+        agent.begin_episode()
+        return as_array(self.act(agent, "predict", obs))
 
     def act(self, agent: Any, name: str, obs: Any) -> Any:
         """Call `sample` or `predict`; check that it only acts."""
-        by, expect = f"agent.{name}", self.report.expect
-        before, version = copied(values_of(agent.algorithm)), agent.policy_version
-        names = _module_names(agent.model)
+        by, before = f"agent.{name}", copied(values_of(agent.algorithm))
+        version, names = agent.policy_version, _module_names(agent.model)
 
-        def check_mode(part: nn.Module) -> None:
-            expect(
+        def check(part: nn.Module, graph: bool) -> None:
+            where = f"{by} ran {names[id(part)]}"
+            self.expect(
                 "acting_in_eval_mode",
                 not part.training,
-                f"{by} ran {names[id(part)]} in train mode: call model.eval() when"
-                " learning is over, and model.train() never to act",
+                f"{where} in train mode: call model.eval() when learning is over, and"
+                " model.train() never to act",
             )
+            self._expect_no_graph(not graph, f"{where} with gradients")
 
-        def check(part: nn.Module) -> None:
-            check_mode(part)
-            graph = torch.is_grad_enabled()
-            self._expect_no_graph(
-                not graph, f"{by} ran {names[id(part)]} with gradients"
-            )
-
-        check_mode(agent.model)  # also where it is a table, without a forward
-        with self._forwards(names, check):
-            answer = self.within(by, getattr(agent, name), obs)
+        check(agent.model, False)  # also where it is a table, without a forward
+        with self._forwards(names, lambda x: check(x, torch.is_grad_enabled())):
+            answer = self._within(by, getattr(agent, name), obs)
         parts = leaves(answer, "answer").items()
         graph = [n for n, x in parts if isinstance(x, Tensor) and x.requires_grad]
         self._expect_no_graph(not graph, f"{by} returned {listed(graph)} of a graph")
-        self.check_acting(by, changed(before, values_of(agent.algorithm)))
-        expect(
+        self._check_no_change(by, changed(before, values_of(agent.algorithm)))
+        self.expect(
             "policy_version",
             agent.policy_version == version,
             f"{by} moved policy_version from {version} to {agent.policy_version}: raise"
@@ -146,9 +245,68 @@ class Watch:
         )
         return answer
 
-    def check_acting(self, by: str, names: list[str]) -> None:
-        """Check that no values changed."""
-        self.report.expect(
+    def _counters(self) -> dict[str, int]:
+        names, calls = ("sample_step", "learn_step"), self._calls
+        counters = {name: getattr(self.agent, name) for name in names}
+        counters["learn"] = calls["algorithm.learn"]
+        return counters | {"envs": calls["envs.step"] + calls["envs.reset"]}
+
+    def _check_step(self, log: Any, before: Values, now: Values) -> None:
+        """Check what a step of the trainer changed, counted and logged."""
+        kind, agent = log["log_type"], self.agent
+        learned, by = kind == "train", f"a {kind} step"
+        self._record(by)
+        weights, version = self._changed, agent.policy_version
+        rose = version > self._version
+        self.expect(
+            "policy_version",
+            rose if weights else learned or not rose,
+            f"{listed(weights) or 'nothing'} changed in {by}, and policy_version went"
+            f" from {self._version} to {version}: raise agent.policy_version by one"
+            " before weights or statistics of the model change, as agent.learn does,"
+            " and never else",
+        )
+        self._version, self._changed = version, []
+        self.report.expect_metrics(log["logs"], by, finite=False)
+        parts = self.trainer.model.named_modules()
+        training = [name or "model" for name, part in parts if part.training]
+        self.expect(
+            "learning_in_train_mode",
+            not training,
+            f"{listed(training)} stayed in train mode after {by}: learn through"
+            " agent.learn, which goes back to eval mode",
+        )
+        self.expect(
+            "learning_steps_no_environment",
+            not (learned and now["envs"] != before["envs"]),
+            f"{by} called envs.step() or reset(): collect in _run_collect",
+        )
+        sampled = self.trainer.envs.num_envs if kind == "collect" else 0
+        due = {"sample_step": sampled, "learn_step": now["learn"] - before["learn"]}
+        for name, count in due.items():
+            self.expect(
+                "counters",
+                now[name] - before[name] == count and log[name] == now[name],
+                f"{name} went from {before[name]} to {now[name]} in {by} in which"
+                f" {count} were taken, and the log says {log[name]}: count every step"
+                " once, and log the agent's counters",
+            )
+
+    def _record(self, by: str) -> list[str]:
+        """Names of values that changed since the latest call; `by` is the cause."""
+        now = values_of(self.algorithm)
+        names = changed(self._known, now)
+        if names:
+            self._known = copied(now)
+        self._changed += [name for name in names if name.startswith("model.")]
+        if by == "sync_target":
+            self._by_sync |= set(names)
+        else:
+            self._by_others |= dict.fromkeys(names, by)
+        return names
+
+    def _check_no_change(self, by: str, names: list[str]) -> None:
+        self.expect(
             "acting_changes_nothing",
             not names,
             f"{by} changed {listed(names)}: change weights, statistics and targets"
@@ -156,10 +314,77 @@ class Watch:
         )
 
     def _expect_no_graph(self, holds: bool, what: str) -> None:
-        self.report.expect(
+        self.expect(
             "acting_without_gradients",
             holds,
             f"{what}: act under torch.inference_mode(), as Agent.sample and predict do",
+        )
+
+    def _check_stored(self, data: TensorDict) -> None:
+        """Check log-probabilities of the first minibatch after acting, and its rollout.
+
+        A rollout with a `policy_version` is compared with that policy; other data, `[B]`
+        or sequences `[T, n]`, with the policy that acted last.
+        """
+        policies, buffer = dict(list(self._policies.items())[-1:]), self.trainer.buffer
+        if not (self._acted and policies):
+            return
+        if hasattr(buffer, "rollout"):
+            rollout = buffer.rollout().flatten(0, 1)
+            if {"log_prob", "policy_version"} <= set(rollout.keys()):
+                self.recorded, acted = True, self._policies.keys()
+                named = set(rollout["policy_version"].unique().tolist())
+                wrong = {x for x in named - acted if x > min(acted)}
+                self.expect(
+                    "policy_version",
+                    not wrong,
+                    f"transitions name policy_version {sorted(wrong)}, but those that"
+                    f" acted were {sorted(acted)}: write down the agent.policy_version"
+                    " of when the action is chosen",
+                )
+                self._judge(self._inputs(rollout), rollout, self._policies)
+                policies = self._policies if named <= acted else {}
+        if "log_prob" in set(data.keys()) and policies:
+            flat = data.flatten(0, 1) if data.ndim > 1 else data
+            remembers = getattr(self.agent, "has_memory", False)
+            self._judge(self._inputs(data if remembers else flat), flat, policies)
+
+    def _inputs(self, data: TensorDict) -> Any:
+        inputs = getattr(self.agent.model, "inputs", None)
+        return data["obs"] if inputs is None else inputs(data)
+
+    def _judge(
+        self, inputs: Any, flat: TensorDict, policies: Mapping[int, Any]
+    ) -> None:
+        """Compare transitions `[B]` with log-probabilities of these policies.
+
+        For actions of several parts, each with a `log_prob`, all must agree.
+        """
+        stored = flat["log_prob"].reshape(len(flat), -1)  # [B, K], of K parts
+        seen = flat.get("valid", torch.ones(len(flat), dtype=torch.bool))
+        versions = flat.get("policy_version", None)
+        if versions is not None:  # an older one acted before the check began
+            seen = seen & torch.isin(versions, torch.tensor([*policies]))
+        miss = torch.full_like(stored, torch.inf)
+        for version, policy in policies.items():
+            with torch.no_grad():
+                log_prob = policy.evaluate_actions(inputs, flat["action"])[0]
+            distance = (log_prob.reshape(stored.shape) - stored).abs()
+            if versions is not None:
+                distance = distance.where(versions.unsqueeze(1) == version, torch.inf)
+            miss = torch.fmin(miss, distance)
+        right = (miss <= self.tolerance * (1 + stored.abs())).all(1)
+        wrong = (seen & ~right).nonzero().squeeze(1)
+        first = int(wrong[0]) if len(wrong) else 0
+        self.expect(
+            "stored_log_prob",
+            len(wrong) == 0,
+            f"{len(wrong)} of {int(seen.sum())} stored actions have another log_prob"
+            " under the weights that acted: of the first"
+            f" {float(stored[first].sum()):.6g} is stored,"
+            f" {float(miss[first].sum()):.3g} away. Store the action as it was drawn,"
+            " before it is clipped, and its own log_prob; evaluate it in eval mode;"
+            " move statistics of observations only after log_prob is known",
         )
 
     def _wrap(self, owner: Any, name: str, around: Callable[..., Any], as_: str):
@@ -190,76 +415,137 @@ class Watch:
         finally:
             handle.remove()
 
+    def _within(self, name: str, call: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call a function, which is running under this name meanwhile."""
+        self._calls[name] += 1
+        self._running.append(name)
+        try:
+            return call(*args, **kwargs)
+        finally:
+            self._running.pop()
+
     def _sampling(self, name: str, call: Any, obs: Any) -> Any:
         if "collector.step" in self._running:
-            self.calls["acted"] += 1
+            self._calls["acted"] += 1
             self.seen.append(copy.deepcopy(obs))
-        return self.within(name, call, obs)
+        return self._within(name, call, obs)
+
+    def _collecting(self, name: str, call: Any) -> Any:
+        """Keep a copy of the policy that is about to act."""
+        version, model = self.agent.policy_version, self.agent.model
+        self._acted = True
+        if hasattr(model, "evaluate_actions") and version not in self._policies:
+            self._policies[version] = copy.deepcopy(model)
+        return self._within(name, call)
 
     def _learning(self, name: str, call: Any, data: Any) -> Any:
-        self.record("the trainer")
-        self.stored.learns(data, self.trainer.buffer)
+        self._record("the trainer")
+        self._check_stored(data)
+        self._acted = False
         if not self.seen:  # another thread acts: use its observations
-            rows = data.reshape(-1)[: self.trainer.envs.num_envs]
-            self.seen.append(rows["obs"])
+            self.seen.append(data.reshape(-1)[: self.trainer.envs.num_envs]["obs"])
         model = self.algorithm.model
-        names, switched = _module_names(model), _parts_that_switch(model)
+        names, switched = _module_names(model), _learning_in_train_mode(model)
 
         def check(part: nn.Module) -> None:
-            self.report.expect(
+            acts = not torch.is_grad_enabled() or id(part) not in switched
+            self.expect(
                 "learning_in_train_mode",
-                part.training
-                or not torch.is_grad_enabled()
-                or id(part) not in switched,
+                part.training or acts,
                 f"{name} ran {names[id(part)]} in eval mode: learn through agent.learn,"
                 " which switches, and leave the mode alone",
             )
 
         check(model)
         with self._forwards(names, check):
-            logs = self.within(name, call, data)
+            logs = self._within(name, call, data)
         # Without parameters, as of a table, learning must change the buffers.
         learned = dict(model.named_parameters()) or dict(model.named_buffers())
-        self.moved |= {f"model.{k}" for k in learned} & set(self.record(name))
-        loss = logs.get("loss", logs.get("td_error", 1.0))
-        self.zero_loss &= float(loss) == 0
+        self._moved |= {f"model.{k}" for k in learned} & set(self._record(name))
+        self._zero_loss &= float(logs.get("loss", logs.get("td_error", 1.0))) == 0
         self.report.expect_metrics(logs, name, finite=True)
         return logs
 
     def _syncing(self, name: str, call: Any) -> Any:
-        self.record("the trainer")
+        self._record("the trainer")
         acting = {"agent.sample", "agent.predict"} & {*self._running}
         if acting:
-            self.report.expect(
-                "target_by_sync_alone",
-                False,
-                f"{acting.pop()} called sync_target: let the trainer call it, after"
-                " learning",
-            )
-        answer = self.within(name, call)
-        self.record(name)
+            remedy = "let the trainer call it, after learning"
+            said = f"{acting.pop()} called sync_target: {remedy}"
+            self.expect("target_by_sync_alone", False, said)
+        answer = self._within(name, call)
+        self._record(name)
         return answer
 
-    def _collecting(self, name: str, call: Any) -> Any:
-        self.stored.acts()
-        return self.within(name, call)
-
     def _stepping(self, name: str, call: Any, *args: Any, **kwargs: Any) -> Any:
-        learning = [x for x in self._running if x in LEARNING]
-        self.report.expect(
+        learning = [x for x in self._running if x.endswith(".learn")]
+        self.expect(
             "learning_steps_no_environment",
             not learning,
             f"{', in '.join(learning[::-1])}, called {name}(): collect in"
             " _run_collect, and let learn go by the data that it is given",
         )
         if "evaluate" in self._running:
-            self.report.expect(
+            self.expect(
                 "evaluating_steps_no_training_environment",
                 False,
                 f"evaluate called {name}() of the training environments, whose episodes"
                 " that breaks off: evaluate in trainer.evaluator.envs",
             )
-        return self.within(name, call, *args, **kwargs)
+        return self._within(name, call, *args, **kwargs)
+
+
+class Snapshot:
+    """The current state and actions, to compare with later ones."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.trainer, self.agent = watch, watch.trainer, watch.agent
+        self.obs = self.trainer.envs.observation_space.sample()
+        if watch.seen:
+            self.obs = watch.seen[-1]
+        self.state = copy.deepcopy(self.trainer.state_dict())
+        self.saved = copied(leaves(self.trainer.algorithm.state_dict()))
+        self.actions = self._actions()
+        self.agent.load_state_dict(copy.deepcopy(self.state["agent"]))  # its memory
+        self.actor, self.version = self.agent.actor(), self.agent.policy_version
+        self.weights = copied(leaves(self.agent.model.state_dict()))
+        self.check_actor("when it was made")
+
+    def check_actor(self, when: str) -> None:
+        """Check that an acting copy acts as the agent did when it was made."""
+        actor, chosen = self.actor, self.actions["predict"]
+        action = self.watch.predicted(actor, self.obs)
+        self.watch.act(actor, "sample", self.obs)
+        wrong = changed(self.weights, leaves(actor.model.state_dict()))
+        wrong += [name for name, part in actor.model.named_modules() if part.training]
+        self.watch.expect(
+            "acting_copy",
+            same(action, chosen) and actor.policy_version == self.version and not wrong,
+            f"{when}, agent.actor() chose {action.tolist()} at policy_version"
+            f" {actor.policy_version}, where the agent had chosen {chosen.tolist()} at"
+            f" {self.version}; other weights or train mode: {listed(wrong) or 'none'}."
+            " Give it a copy of the model, in eval mode, and counters of its own, as"
+            " Algorithm.acting_copy does",
+        )
+
+    def check_state(self) -> None:
+        """Load the state: the actions must be the earlier ones."""
+        self.trainer.load_state_dict(copy.deepcopy(self.state))
+        lost = changed(self.saved, leaves(self.trainer.algorithm.state_dict()))
+        lost += changed(self.actions, self._actions())
+        self.watch.expect(
+            "state_dict",
+            not lost,
+            f"state_dict() was loaded after more training, and {listed(lost)} differ"
+            " from what they were: save all that acting depends on (running statistics"
+            " are buffers of the model, a generator is saved by the agent)",
+        )
+
+    def _actions(self) -> Values:
+        sampled = [self.agent.sample(self.obs)[0] for _ in range(4)]
+        samples = {f"sample {i}": as_array(x) for i, x in enumerate(sampled, 1)}
+        self.agent.begin_episode()
+        return {"predict": as_array(self.agent.predict(self.obs)), **samples}
 
 
 def _module_names(model: nn.Module) -> dict[int, str]:
@@ -268,7 +554,7 @@ def _module_names(model: nn.Module) -> dict[int, str]:
     return {id(x): f"{name or 'model'} ({type(x).__name__})" for name, x in parts}
 
 
-def _parts_that_switch(model: nn.Module) -> set[int]:
+def _learning_in_train_mode(model: nn.Module) -> set[int]:
     """The `id` of each module that learns in train mode; none if it does not matter."""
     if not depends_on_mode(model):
         return set()

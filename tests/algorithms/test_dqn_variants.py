@@ -23,7 +23,7 @@ from yieldrl.algorithms import (
     rainbow,
 )
 from yieldrl.algorithms.dueling_dqn.algorithm import DuelingHead
-from yieldrl.buffers import PrioritizedNStepReplayBuffer
+from yieldrl.buffers import PrioritizedReplayBuffer
 from yieldrl.networks import MLP, noisy_layers
 
 ATOMS = {"v_min": 0.0, "v_max": 2.0, "num_atoms": 21}
@@ -256,7 +256,7 @@ class TestParts:
     def test_the_target_is_the_double_choice_of_n_step_atoms(self):
         trainer = rainbow_of(n_step=3)
         list(trainer())
-        assert isinstance(trainer.buffer, PrioritizedNStepReplayBuffer)
+        assert isinstance(trainer.buffer, PrioritizedReplayBuffer)
         data, algorithm = trainer.buffer.sample(64), trainer.algorithm
         choice = algorithm.model.value(data["next_obs"]).argmax(1)
         probability = algorithm.target_model.logits(data["next_obs"], choice).softmax(1)

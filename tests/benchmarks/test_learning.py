@@ -28,14 +28,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, int]]:
     """Nobody trains: yieldrl reaches 450 and 500, others 100. Gives who was asked."""
     calls: list[tuple[Any, int]] = []
 
-    def call(train: Any, threads: int, *, name: str, seed: int, episodes: int) -> Any:
-        assert threads == 1
-        calls.append((train, seed))
-        own = 400.0 + 50 * seed
-        return run(seed, own if train is learning.train_seed else 100.0)
+    def each(train: Any, cases: list[dict[str, Any]], jobs: int) -> list[Any]:
+        seeds = [case["seed"] for case in cases]
+        calls.extend((train, seed) for seed in seeds)
+        own = train is learning.train_seed
+        return [run(seed, 400.0 + 50 * seed if own else 100.0) for seed in seeds]
 
     monkeypatch.setitem(TASKS, "test", TASK)
-    monkeypatch.setattr(subprocesses, "call", call)
+    monkeypatch.setattr(subprocesses, "each", each)
     return calls
 
 

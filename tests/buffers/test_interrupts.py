@@ -12,8 +12,6 @@ from yieldrl import buffers
 from yieldrl.buffers import (
     EpisodeBuffer,
     Minibatches,
-    NStepReplayBuffer,
-    PrioritizedNStepReplayBuffer,
     PrioritizedReplayBuffer,
     ReplayBuffer,
     RolloutBuffer,
@@ -76,9 +74,8 @@ def buffer_of(kind, rows=4, **options):
     return kind(rows, SPACE, Discrete(1000), num_envs=ENVS, **options)
 
 
-def ring_of(kind, rows=4):
-    options = {"n_step": 2} if issubclass(kind, NStepReplayBuffer) else {}
-    return buffer_of(kind, rows * ENVS, gamma=0.9, **options)
+def ring_of(kind, rows=4, n_step=1):
+    return buffer_of(kind, rows * ENVS, gamma=0.9, n_step=n_step)
 
 
 def whole(batch, expected):
@@ -120,7 +117,7 @@ def test_an_episode_that_was_interrupted_ends_once():
             assert not buffer.full
             buffer.add(step(0, terminated=np.array([True, False])))
             assert not buffer.full, "the second environment is still playing"
-            assert buffer.state_dict()["ended"].tolist() == [1, 0]
+            assert buffer._ended().tolist() == [1, 0]
         else:
             assert buffer.full
         if not hit:
@@ -128,18 +125,18 @@ def test_an_episode_that_was_interrupted_ends_once():
 
 
 @pytest.mark.parametrize(
-    ("kind", "rows"),  # part-filled, exactly full, written over
+    ("kind", "n_step", "rows"),  # part-filled, exactly full, written over
     [
-        (ReplayBuffer, 7),
-        (NStepReplayBuffer, 4),
-        (PrioritizedReplayBuffer, 2),
-        (PrioritizedNStepReplayBuffer, 7),
+        (ReplayBuffer, 1, 7),
+        (ReplayBuffer, 2, 4),
+        (PrioritizedReplayBuffer, 1, 2),
+        (PrioritizedReplayBuffer, 2, 7),
     ],
 )
-def test_a_torn_row_of_a_ring_is_never_drawn(kind, rows):
-    ahead = ring_of(kind).horizon - 1
+def test_a_torn_row_of_a_ring_is_never_drawn(kind, n_step, rows):
+    ahead = n_step - 1
     for after in range(0, 100_000, 53):
-        buffer = ring_of(kind)
+        buffer = ring_of(kind, n_step=n_step)
         for number in range(rows):
             buffer.add(step(number))
         if after % 2:
@@ -151,9 +148,9 @@ def test_a_torn_row_of_a_ring_is_never_drawn(kind, rows):
             continue
         kept = range(max(0, buffer._begun - 4), rows - ahead)
         whole(buffer.sample(200), kept)
-        resumed = ring_of(kind)
+        resumed = ring_of(kind, n_step=n_step)
         resumed.load_state_dict(buffer.state_dict())
-        larger = ring_of(kind, rows=6)
+        larger = ring_of(kind, rows=6, n_step=n_step)
         larger.load_state_dict(buffer.state_dict())
         for again in (buffer, resumed, larger):
             whole(again.sample(200), kept)

@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Discrete
 from PIL import Image
 
 from yieldrl.buffers import read_dataset
-from yieldrl.buffers.pictures import of_video
+from yieldrl.buffers.lerobot_data import video_frames
 from yieldrl.core.text import decode
 
 av = pytest.importorskip("av", reason="LeRobot's videos need av")
@@ -148,7 +148,7 @@ def test_a_codec_that_rounds(tmp_path):
     smooth = np.broadcast_to(ramp, (4, SIZE, SIZE, 3)).copy()
     smooth[2] += 50
     write_video(tmp_path / "x.mp4", smooth, "libx264")
-    seen = of_video(tmp_path / "x.mp4", 1 / FPS, 3, FPS)
+    seen = video_frames(tmp_path / "x.mp4", 1 / FPS, 3, FPS)
     assert np.abs(seen.astype(int) - smooth[1:].astype(int)).max() <= 6
 
 
@@ -170,7 +170,7 @@ def test_files_and_packages_that_are_missing_or_too_short_are_named(
     tmp_path, monkeypatch
 ):
     write(tmp_path)
-    for package in ("pyarrow", "av"):
+    for package in ("pyarrow.parquet", "av"):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, package, None)
             with pytest.raises(ImportError, match=r"'yieldrl\[demonstrations\]'"):

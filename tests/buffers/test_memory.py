@@ -10,7 +10,6 @@ from gymnasium.spaces import Box, Discrete
 
 from yieldrl.buffers import (
     EpisodeBuffer,
-    PrioritizedNStepReplayBuffer,
     PrioritizedReplayBuffer,
     ReplayBuffer,
     RolloutBuffer,
@@ -49,7 +48,6 @@ KINDS = {
     RolloutBuffer: ({}, "num_steps"),
     ReplayBuffer: ({"gamma": 0.9}, "buffer_size"),
     PrioritizedReplayBuffer: ({"gamma": 0.9}, "buffer_size"),
-    PrioritizedNStepReplayBuffer: ({"gamma": 0.9, "n_step": 3}, "buffer_size"),
 }
 
 
@@ -90,23 +88,15 @@ def test_a_gpu_is_asked_for_its_own_memory(monkeypatch):
         check_memory(1, 1201, device, field="buffer_size", value=1)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_container_may_use_less_than_the_machine_has(tmp_path, version, monkeypatch):
-    names, files = (
-        (("memory.limit_in_bytes", "memory.usage_in_bytes"), "total_inactive_file")
-        if version == 1
-        else (("memory.max", "memory.current"), "inactive_file")
-    )
-    folder = tmp_path / "memory" if version == 1 else tmp_path
+def test_a_container_may_use_less_than_the_machine_has(tmp_path, monkeypatch):
     assert container_memory(tmp_path) == math.inf
-    folder.mkdir(exist_ok=True)
-    for name, content in zip(names, ("1000", "700"), strict=True):
-        (folder / name).write_text(content + "\n")
-    (folder / "memory.stat").write_text(f"anon 600\n{files} 50\n")
+    for name, content in (("max", "1000\n"), ("current", "700\n")):
+        (tmp_path / f"memory.{name}").write_text(content)
+    (tmp_path / "memory.stat").write_text("anon 600\ninactive_file 50\n")
     assert container_memory(tmp_path) == 350
     monkeypatch.setattr(memory, "container_memory", lambda: 350)
     assert memory.free_memory(CPU) == 350
-    (folder / names[0]).write_text("max\n")
+    (tmp_path / "memory.max").write_text("max\n")
     assert container_memory(tmp_path) == math.inf
     monkeypatch.setattr(memory, "container_memory", lambda: math.inf)
     available = psutil.virtual_memory().available

@@ -12,16 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yieldrl.buffers import (
-    NStepReplayBuffer,
-    PrioritizedNStepReplayBuffer,
+    PrioritizedReplayBuffer,
     ReplayBuffer,
 )
 
 VECTOR = Box(-np.inf, np.inf, (1,))
-KINDS = [NStepReplayBuffer, PrioritizedNStepReplayBuffer]
+KINDS = [ReplayBuffer, PrioritizedReplayBuffer]
 
 
-def buffer_of(kind=NStepReplayBuffer, rows=10, num_envs=1, **options):
+def buffer_of(kind=ReplayBuffer, rows=10, num_envs=1, **options):
     options = {"gamma": 0.5, "n_step": 3, "space": VECTOR, **options}
     return any_buffer(kind, rows, num_envs, **options)
 
@@ -116,7 +115,7 @@ def test_random_episodes(kind, num_envs, rows, n_step, adds, next_step, seed):
         if number % 5 == 0 and len(buffer) > 0:
             with contextlib.suppress(RuntimeError):  # there may be nothing but resets
                 batch = buffer.sample(4)  # now and then, as training takes
-                if kind is PrioritizedNStepReplayBuffer:
+                if kind is PrioritizedReplayBuffer:
                     buffer.update_priorities(batch["index"], 0.5 + torch.rand(4))
     expected = reference(history, num_envs, rows, n_step, 0.5)
     assert len(buffer) == num_envs * max(0, min(adds, rows) - n_step + 1)

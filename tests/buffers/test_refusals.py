@@ -12,7 +12,6 @@ from yieldrl.buffers import (
     EpisodeBuffer,
     EpisodeGroups,
     Minibatches,
-    NStepReplayBuffer,
     PrioritizedReplayBuffer,
     ReplayBuffer,
     RolloutBuffer,
@@ -53,8 +52,8 @@ MISTAKES = {
     "no steps": (lambda: buffer_of(RolloutBuffer, 0), "num_steps = 0"),
     "one segment": (lambda: ring(segments=1), "num_segments = 1"),
     "less than a row": (lambda: ReplayBuffer(2, *SPACES, num_envs=3, gamma=1), "_size"),
-    "n too large": (lambda: replay(kind=NStepReplayBuffer, n_step=5), "n_step = 5"),
-    "no n": (lambda: replay(kind=NStepReplayBuffer, n_step=0), "n_step = 0"),
+    "n too large": (lambda: replay(n_step=5), "n_step = 5"),
+    "no n": (lambda: replay(n_step=0), "n_step = 0"),
     "few episodes": (lambda: episodes(2), "num_episodes = 2"),
     "no chunks": (
         lambda: Demonstrations(2, *SPACES, num_envs=1, chunk_length=0),

@@ -58,6 +58,7 @@ def test_it_goes_on_where_it_was_saved(waiting):
 def test_a_copy_hands_out_its_own_steps():
     buffer = buffer_of()
     buffer.add(transition(1))
+    assert buffer.transitions()["reward"].tolist() == [3, 4, 5]
     other = copy.deepcopy(buffer)
     other.clear()
     other.add(transition(4))

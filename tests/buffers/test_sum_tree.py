@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yieldrl.buffers.sum_tree import SumTree
+from yieldrl.buffers.prioritized import SumTree
 
 CPU = torch.device("cpu")
 SIZES = st.sampled_from([1, 2, 63, 64, 65, 300, 4096, 4097, 5000])

@@ -15,7 +15,7 @@ from yieldrl.algorithms import dqn, ppo, vla_ppo
 from yieldrl.collectors import AsyncCollector, SyncCollector
 from yieldrl.core import means
 from yieldrl.envs import SerialVectorEnv
-from yieldrl.experiments.contract.report import changed, leaves
+from yieldrl.experiments.contract.values import changed, leaves
 
 STEPS, ENVS, UPDATES = 8, 2, 4
 BOTH = pytest.mark.parametrize("collection", ["sync", "async"])

@@ -93,7 +93,7 @@ def test_two_actors_imagine_half_each_by_draws_of_their_own():
     assert (second["log_prob"] != same["log_prob"]).any()
     algorithm.imagination.elsewhere = pool
     whole = algorithm.imagination.imagine(starts, horizon, drawing(), version)
-    assert equal(algorithm.imagination.branches.segment(), whole)
+    assert equal(algorithm.imagination.segment, whole)
     assert whole.batch_size == (3, 16)
     pool.cluster.close()
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from factories import plain
 
-from yieldrl.buffers import PrioritizedNStepReplayBuffer, ReplayBuffer
+from yieldrl.buffers import PrioritizedReplayBuffer, ReplayBuffer
 from yieldrl.distributed import RemoteReplay, WorkerError, replay
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
@@ -80,7 +80,7 @@ def step(number):
     return {**parts, "terminated": ended, "truncated": ~ended & ended}
 
 
-def buffers(cluster, kind=PrioritizedNStepReplayBuffer, **own):
+def buffers(cluster, kind=PrioritizedReplayBuffer, **own):
     """A buffer in an actor, and one here."""
     spaces = gym.spaces.Box(0, 99, (1,)), gym.spaces.Discrete(2)
     options = {"num_envs": 2, "gamma": 0.9, "seed": 4, **own}

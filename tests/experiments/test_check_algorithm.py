@@ -16,7 +16,7 @@ from yieldrl import abstractions
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.collectors import evaluate
 from yieldrl.experiments import CHECKS, ContractError
-from yieldrl.experiments.contract.report import changed, leaves
+from yieldrl.experiments.contract.values import changed, leaves
 from yieldrl.networks import MLP, TargetUpdate
 
 # Of batch norm and dropout trainers warn: they are here to be switched.

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box
-from tensordict import TensorDict
 
 from yieldrl.buffers import ImaginationBuffer
 from yieldrl.imagination import (
@@ -115,22 +114,10 @@ class TestImagine:
 
 def buffer_of(capacity=12, num_branches=3, **options):
     options = {"gamma": 0.5, **options}
-    return ImaginationBuffer(capacity, LINE, PUSH, num_branches=num_branches, **options)
+    return ImaginationBuffer(capacity, LINE, PUSH, num_envs=num_branches, **options)
 
 
 class TestBuffer:
-    def test_the_newest_segment_comes_back(self):
-        buffer = buffer_of()
-        first, second = segment_of(horizon=3), segment_of((5.0, 0.5, 0.0), horizon=2)
-        for segment in (first, second):
-            buffer.add(segment)
-            found = buffer.segment()
-            assert found.batch_size == segment.batch_size
-            for name in set(segment.keys()):
-                assert torch.equal(found[name], segment[name]), name
-        buffer.add(first)  # around the ring's seam
-        assert torch.equal(buffer.segment()["obs"], first["obs"])
-
     def test_only_steps_that_were_taken_are_drawn(self):
         buffer = buffer_of()
         buffer.add(segment_of(horizon=3))
@@ -166,34 +153,14 @@ class TestBuffer:
         found = batch["discount"].unique().tolist()
         assert found == pytest.approx([0.1, 0.2, 0.3])
 
-    def test_one_for_a_segment_of_latents(self):
-        """Of whatever entries and dtypes; of all that acting has kept, too."""
-        segment = segment_of(horizon=2)
-        size = segment.batch_size
-        state = {"prompt": torch.rand(*size, 4, 5), "step": torch.ones(*size).long()}
-        state |= {"mask": torch.rand(*size, 4) < 0.5}
-        for name in ("obs", "next_obs"):
-            segment[name] = TensorDict(state, size)
-        segment["action"] = torch.randint(4, (*size, 2))
-        buffer = ImaginationBuffer.of(segment)
-        buffer.add(segment)
-        found = buffer.segment()
-        assert (found == segment).all()
-        assert found["obs", "mask"].dtype == torch.bool
-        assert "value" in set(found.keys())
-
     def test_a_saved_one_goes_on(self):
         one, two = buffer_of(seed=1), buffer_of(seed=2)
         one.add(segment_of(horizon=3))
         two.load_state_dict(one.state_dict())
         assert torch.equal(one.sample(30)["obs"], two.sample(30)["obs"])
-        assert torch.equal(one.segment()["obs"], two.segment()["obs"])
 
     def test_what_does_not_fit_is_refused(self):
-        with pytest.raises(RuntimeError, match="nothing was imagined yet"):
-            buffer_of().segment()
         for segment, word in (
-            (segment_of(horizon=2).exclude("valid"), r"lacks \['valid'\]"),
             (segment_of((0.0,) * 3, horizon=3)[:2], "mark them as truncated"),
             (segment_of((-9.0,) * 3, horizon=5), "capacity of 15 or more"),
         ):

@@ -62,7 +62,7 @@ def leave(stack, step):
 def test_nothing_trains_if_a_logger_cannot_be_opened(trainer):
     class Full(loggers.Writer):
         @contextmanager
-        def open(self, trainer):
+        def open(self, trainer, position):
             raise OSError("disk full")
             yield
 
@@ -87,8 +87,6 @@ def test_the_proxy_is_the_trainer_in_all_but_the_loop(trainer):
     assert stack.evaluate(3)["logs"]["episodes"] == 3
     stack.learning_rate = 0.5
     assert trainer.learning_rate == 0.5
-    del stack.learning_rate
-    assert not hasattr(trainer, "learning_rate")
     assert dir(stack) == dir(trainer)
     assert vars(stack) is vars(trainer)
     with pytest.raises(AttributeError, match="no_such_thing"):

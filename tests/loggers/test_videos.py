@@ -122,9 +122,9 @@ def test_a_broken_recording_leaves_no_file(film, tmp_path):
 @pytest.mark.parametrize(
     ("at", "picture", "said"),
     [
-        (0, None, "drew no picture: it must support"),
+        (0, None, r"of shape \(\).*: it must support"),
         (0, np.zeros((32, 64, 3)), r"needs \(height, width, 3\) and uint8"),
-        (3, np.zeros((48, 64, 3), np.uint8), "frame 4 of the video is 64 x 48 pixels"),
+        (3, np.zeros((48, 64, 3), np.uint8), r"frame 4 of the video is \(48, 64, 3\)"),
     ],
 )
 def test_pictures_that_are_none_are_refused_and_leave_no_file(
@@ -167,5 +167,5 @@ def test_it_films_at_multiples_and_at_the_end(film):
 def test_a_wrong_name_or_rate_is_refused(film, tmp_path):
     with pytest.raises(ValueError, match=r"a video's name ends in \.mp4"):
         record_video(film, tmp_path / "film.gif")
-    with pytest.raises(ValueError, match="fps = 0"):
+    with pytest.raises(ValueError, match="fps"):
         loggers.video(fps=0)

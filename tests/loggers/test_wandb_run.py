@@ -67,9 +67,3 @@ def test_a_run_without_a_network(make_trainer):
     run_id = (trainer.run.folder / "wandb_id.txt").read_text().strip()
     assert [file.name for file in runs] == [f"run-{run_id}.wandb"] * 2
     assert all(file.stat().st_size for file in runs)
-
-
-def test_an_unknown_mode_is_refused(monkeypatch):
-    monkeypatch.setitem(sys.modules, "wandb", Sdk())
-    with pytest.raises(ValueError, match="mode = 'off': choose one of"):
-        loggers.wandb(mode="off")

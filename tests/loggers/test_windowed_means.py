@@ -19,6 +19,19 @@ def log(step, log_type="train", **logs):
     }
 
 
+class Means(WindowedMeans):
+    """Hands out due rows at once."""
+
+    def add(self, log):
+        super().add(log)
+        rows, self.due = self.due, []
+        return rows
+
+    def ended(self):
+        super().flush()
+        return self.add({"logs": {}})
+
+
 @pytest.fixture
 def count_reads(monkeypatch):
     """The names of the tensor methods that made the program wait for a value."""
@@ -35,7 +48,7 @@ def count_reads(monkeypatch):
 
 
 def test_a_window_ends_at_multiples():
-    means = WindowedMeans(100)
+    means = Means(100)
     assert means.add(log(1, loss=1.0)) == []
     assert means.add(log(100, loss=3.0)) == []
     assert means.add(log(101, loss=7.0)) == [log(100, loss=2.0)]
@@ -44,25 +57,25 @@ def test_a_window_ends_at_multiples():
     assert means.add(log(1000, loss=10.0)) == []
     row = means.add(log(1000, "evaluate", loss=torch.tensor(8.0)))
     assert row == [log(1000, "evaluate", loss=8.0)]  # at once
-    assert means.flush() == [log(1000, loss=9.5)]
-    assert means.flush() == []
+    assert means.ended() == [log(1000, loss=9.5)]
+    assert means.ended() == []
 
 
 def test_returns_are_means_over_episodes():
     for number in (float, torch.tensor):
-        means = WindowedMeans(10)
+        means = Means(10)
         for step, told in ((2, (10.0, 5.0, 1.0)), (4, (40.0, 9.0, 3.0))):
             names = ("episode_return", "episode_length", "episodes")
             logs = dict(zip(names, map(number, told), strict=True))
             means.add(log(step, "collect", **logs))
         wanted = {"episode_return": 32.5, "episode_length": 8.0, "episodes": 4.0}
-        assert means.flush() == [log(4, "collect", **wanted)]
+        assert means.ended() == [log(4, "collect", **wanted)]
         means.add(log(2, "collect", episode_return=number(0.0), episodes=number(0.0)))
-        assert math.isnan(means.flush()[0]["logs"]["episode_return"])
+        assert math.isnan(means.ended()[0]["logs"]["episode_return"])
 
 
 def test_zero_makes_every_log_a_row():
-    means = WindowedMeans(0)
+    means = Means(0)
     with torch.inference_mode():
         assert means.add(log(2, loss=torch.tensor(2.0))) == [log(2, loss=2.0)]
     tensor = torch.tensor(1.5, requires_grad=True)
@@ -77,23 +90,27 @@ def elsewhere(monkeypatch):
 
 
 def test_tensors_are_not_read_before_a_row_is_due(count_reads):
-    means = WindowedMeans(1000)
+    means = Means(1000)
     tensors = [torch.tensor(float(i)) for i in range(1, 201)]
     for i, loss in enumerate(tensors, 1):
         means.add(log(i, loss=loss, kl=torch.tensor(2.0)))
     assert count_reads == []
-    assert means.flush() == [log(200, loss=100.5, kl=2.0)]
+    assert means.ended() == [log(200, loss=100.5, kl=2.0)]
     assert torch.stack(tensors).equal(torch.arange(1.0, 201)), "none was summed into"
 
 
 @pytest.mark.usefixtures("elsewhere")
-def test_a_device_is_waited_for_once_a_row(count_reads):
-    means = WindowedMeans(10**6)
-    for i in range(1, 3001):  # more than may wait without being summed up
+def test_a_device_is_waited_for_once_a_row_and_metric(count_reads):
+    means = Means(10**6)
+    for i in range(1, 1001):
         means.add(log(i, loss=torch.tensor(float(i)), kl=torch.tensor(2.0), n=1))
     assert count_reads == []
-    assert means.flush() == [log(3000, loss=1500.5, kl=2.0, n=1.0)]
-    assert count_reads == ["tolist"]
+    assert means.ended() == [log(1000, loss=500.5, kl=2.0, n=1.0)]
+    assert count_reads == ["tolist"] * 2
+    for i in range(1, 3001):  # more than may wait without being summed up
+        means.add(log(i, loss=torch.tensor(float(i))))
+    assert means.ended() == [log(3000, loss=1500.5)]
+    assert count_reads == ["tolist"] * 5
 
 
 def tensors_alive():
@@ -102,7 +119,7 @@ def tensors_alive():
 
 def test_few_tensors_are_kept_and_none_with_its_graph():
     before = tensors_alive()  # what other tests have left
-    means, parameter = WindowedMeans(10**6), torch.ones(3, requires_grad=True)
+    means, parameter = Means(10**6), torch.ones(3, requires_grad=True)
     tensors = []
     for i in range(3000):
         loss = (parameter * i).sum()
@@ -114,16 +131,16 @@ def test_few_tensors_are_kept_and_none_with_its_graph():
     assert kept
     assert not any(tensor.grad_fn for tensor in kept)
     assert sum(reference() is not None for reference in tensors) <= 1024
-    row = means.flush()[0]["logs"]
+    row = means.ended()[0]["logs"]
     assert row["loss"] == row["again"] == 3 * 2999 / 2
 
 
 @pytest.mark.usefixtures("elsewhere")
 def test_half_precision_is_summed_in_single():
-    means = WindowedMeans(1000)
+    means = Means(1000)
     for _ in range(300):
         means.add(log(1, loss=torch.tensor(1.0078125, dtype=torch.bfloat16)))
-    assert means.flush()[0]["logs"]["loss"] == pytest.approx(1.0078125, abs=1e-6)
+    assert means.ended()[0]["logs"]["loss"] == pytest.approx(1.0078125, abs=1e-6)
 
 
 @pytest.mark.parametrize("every", [0, 10])
@@ -131,6 +148,6 @@ def test_half_precision_is_summed_in_single():
 def test_what_is_not_one_number_is_refused(every, value, monkeypatch):
     for here in (True, False):
         monkeypatch.setattr(torch.Tensor, "is_cpu", here)
-        means = WindowedMeans(every)
+        means = Means(every)
         with pytest.raises(ValueError, match=r"logs\['loss'\] is not one number but"):
-            means.add(log(1, loss=value)) or means.flush()
+            means.add(log(1, loss=value)) or means.ended()

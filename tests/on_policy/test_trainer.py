@@ -61,12 +61,12 @@ def test_pictures_are_kept_once_and_learning_is_the_same_to_the_bit(name):
     runs = []
     for once in (True, False):
         with MAKERS[name]() as run:
-            assert not run.buffer.keeps_next_obs
+            assert run.buffer._storage._linked
             if not once:
                 own = run.buffer
                 buffer = type(own)(own.num_steps, **transition_parts(run))
                 run = MAKERS[name](buffer=buffer)
-                assert run.buffer.keeps_next_obs
+                assert not run.buffer._storage._linked
             cut, logs = 0, []
             for log in run():
                 if log["log_type"] == "train":
@@ -84,4 +84,4 @@ def test_pictures_are_kept_once_and_learning_is_the_same_to_the_bit(name):
 def test_numbers_are_kept_twice(env_id):
     few = {"total_steps": 64, "eval_every": 0, "device": "cpu"}
     config = ppo.Config(env_id=env_id, num_envs=4, num_steps=4, **few)
-    assert ppo.Trainer(config).buffer.keeps_next_obs
+    assert not ppo.Trainer(config).buffer._storage._linked

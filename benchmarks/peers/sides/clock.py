@@ -21,10 +21,10 @@ class Clock:
         self.task, self.evaluate = task, evaluate
         self.done = False
         self.curve: list[tuple[int, float, float]] = []
-        self._away = (0.0, 0.0)
+        self._away = 0.0  # seconds of evaluations
         self.steps = 0
-        self._marks: list[tuple[int, float, float]] = []
-        self._begin = _now()
+        self._marks: list[tuple[int, float]] = []
+        self._begin = time.perf_counter()
 
     @classmethod
     def of_episodes(
@@ -65,39 +65,31 @@ class Clock:
             )
         while len(self._marks) < 2:  # it ended early
             self._mark()
-        (begin, *first), (end, *last) = self._marks
+        (begin, first), (end, last) = self._marks
         answer: dict[str, Any] = {
             "steps": end,
             "timed_from": begin,
             "updates": updates,
-            "seconds": last[0] - self._begin[0],
+            "seconds": last - self._begin,
         }
-        answer["steps_per_second"] = (end - begin) / (last[0] - first[0])
-        answer["steps_per_cpu_second"] = (end - begin) / (last[1] - first[1])
+        answer["steps_per_second"] = (end - begin) / (last - first)
         answer["return"] = self._look()
-        answer["evaluation_seconds"] = self._away[0]
+        answer["evaluation_seconds"] = self._away
         return answer | {"curve": self.curve, "versions": _versions(packages)}
 
     def _mark(self) -> None:
-        wall, cpu = _now()
-        self._marks.append((self.steps, wall - self._away[0], cpu - self._away[1]))
+        self._marks.append((self.steps, time.perf_counter() - self._away))
 
     def _look(self) -> float:
         """Evaluate; the time of it does not count."""
-        begin = _now()
+        begin = time.perf_counter()
         if self.curve and self.curve[-1][0] == self.steps:
             return self.curve[-1][2]
         value = float(self.evaluate())
-        seconds = begin[0] - self._away[0] - self._begin[0]
+        seconds = begin - self._away - self._begin
         self.curve.append((self.steps, seconds, value))
-        away = zip(self._away, _now(), begin, strict=True)
-        self._away = tuple(sum_ + now - then for sum_, now, then in away)
+        self._away += time.perf_counter() - begin
         return value
-
-
-def _now() -> tuple[float, float]:
-    """Seconds of the wall's clock, and of the processor."""
-    return time.perf_counter(), time.process_time()
 
 
 def _versions(packages: tuple[str, ...]) -> dict[str, str]:
