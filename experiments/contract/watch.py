@@ -323,8 +323,8 @@ class Watch:
     def _check_stored(self, data: TensorDict) -> None:
         """Check log-probabilities of the first minibatch after acting, and its rollout.
 
-        A rollout with a `policy_version` is compared with that policy; other data, `[B]`
-        or sequences `[T, n]`, with the policy that acted last.
+        A rollout with a `policy_version` is compared with that policy; other data, of
+        transitions `[B]` or sequences `[T, n]`, with the policy that acted last.
         """
         policies, buffer = dict(list(self._policies.items())[-1:]), self.trainer.buffer
         if not (self._acted and policies):

@@ -41,8 +41,8 @@ def test_free_values_are_read_as_python_has_them():
 
 def test_an_option_of_the_command_line_is_refused_by_its_name(refused):
     for words, said in {
-        "--checkpoint-every -1": "every = -1: give a whole number, at least 0",
-        "--checkpoint-seconds nan": "seconds = nan: give a finite number, at least 0",
+        "--checkpoint-every -1": "checkpoint.every = -1: Input should be greater",
+        "--checkpoint-seconds nan": "checkpoint.seconds = nan: Input should be greater",
     }.items():
         assert said in refused("train", "ppo", *words.split())
 

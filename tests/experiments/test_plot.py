@@ -39,8 +39,8 @@ def test_labels_have_what_differs_between_runs_of_an_algorithm(tmp_path):
     for name, module, fields in (("a", ppo, {}), ("b", ppo, deep), ("c", dqn, {})):
         make_run(tmp_path / name, {1: 0.0, 2: 1.0}, module, num_envs=2, **fields)
     assert {curve.label for curve in plot.curves([tmp_path])} == {
-        "ppo hidden_sizes=[64, 64] gamma=0.99",
-        "ppo hidden_sizes=[32, 32] gamma=0.9",
+        "ppo gamma=0.99 hidden_sizes=[64, 64]",
+        "ppo gamma=0.9 hidden_sizes=[32, 32]",
         "dqn",
     }
 
