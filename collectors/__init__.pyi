@@ -1,10 +1,10 @@
-from .asynchronous import AsyncCollector as AsyncCollector
-from .distributed_statistics import mean_episode as mean_episode
+from .background import AsyncCollector as AsyncCollector
 from .evaluation import Evaluation as Evaluation
 from .evaluation import Evaluator as Evaluator
 from .evaluation import evaluate as evaluate
 from .evaluation import evaluate_in_order as evaluate_in_order
 from .evaluation import play_in_order as play_in_order
-from .protocols import Buffer as Buffer
-from .protocols import Collector as Collector
+from .statistics import mean_episode as mean_episode
+from .sync import Buffer as Buffer
+from .sync import Collector as Collector
 from .sync import SyncCollector as SyncCollector

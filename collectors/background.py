@@ -1,27 +1,34 @@
-"""A thread that collects segments, and stops between two of its steps."""
+"""The asynchronous collector: a thread steps environments while the learner learns."""
 
 from __future__ import annotations
 
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+import weakref
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
+from gymnasium.vector import VectorEnv
+from torch import Tensor, nn
 
-from yieldrl.collectors.policy_lag import PolicyLag
-from yieldrl.collectors.segments import Segment, SegmentWriter, VersionedAgent
-from yieldrl.collectors.sync import SyncCollector
-from yieldrl.collectors.weight_transfer import Weights
+from yieldrl.collectors.segments import (
+    PolicyLag,
+    Segment,
+    SegmentCollector,
+    SegmentWriter,
+    VersionedAgent,
+)
+from yieldrl.collectors.sync import SyncCollector, check_parts
 from yieldrl.core import defer_keyboard_interrupt
 from yieldrl.envs.arrays import as_tensors, copied, tree_map
 
 PATIENCE = 5.0  # seconds to wait for the end of a step when stopping
-LONG = 60.0  # seconds after which waiting for a segment warns that it still waits
+NAME = "yieldrl collector"
 _UNDER_WAY = "a step of the environments (or of the policy) in the background"
 
 
@@ -34,6 +41,74 @@ class Request:
     version: int | None = None  # of the policy that acts, once it has begun
     logs: list[dict[str, Any]] = field(default_factory=list)  # of rows that are written
     part: Segment | None = None  # once it is whole
+
+
+class _Thread(threading.Thread):
+    """A thread, and how far it is."""
+
+    ending = False  # whether it was asked to end
+    ended = False
+    left_behind = False  # whether it did not end in time
+
+
+class Weights:
+    """A mailbox: the learner puts its newest weights in, the actor takes them out.
+
+    Both copy under one lock. Parameters that both models share are skipped.
+    """
+
+    def __init__(self, learner: nn.Module, actor: nn.Module) -> None:
+        self.learner = learner
+        self.newest: int | None = None  # the latest version that was put
+        learned, self._copies = _tensors(learner), _tensors(actor)
+        pairs = list(zip(learned, self._copies, strict=True))
+        self._shared = [a if a is b else None for a, b in pairs]
+        self._acting = [b for a, b in pairs if a is not b]
+        self._mail = [tensor.clone() for tensor in self._acting]
+        self._learned()  # raise early if it cannot be put
+        self._lock = threading.Lock()
+        self._version: int | None = None  # the version not taken yet
+
+    @torch.no_grad()
+    def put(self, version: int) -> None:
+        """Put the learner's weights in, between two gradient steps; or RuntimeError."""
+        learned = self._learned()
+        with self._lock:
+            self._version = None  # until the copy is complete
+            self._copy(self._mail, learned)
+            self._version = self.newest = version
+
+    @torch.no_grad()
+    def take(self) -> int | None:
+        """Copy newer weights into the actor, from its thread; their version, if any."""
+        with self._lock:  # newer weights may be copied now
+            version, self._version = self._version, None
+            if version is not None:
+                self._copy(self._acting, self._mail)
+        return version
+
+    def _copy(self, to: list[Tensor], source: list[Tensor]) -> None:
+        if to:
+            torch._foreach_copy_(to, source)  # pyright: ignore[reportPrivateImportUsage]
+            if to[0].is_cuda:  # each side has a stream of its own
+                torch.cuda.current_stream(to[0].device).synchronize()
+
+    def _learned(self) -> list[Tensor]:
+        """The learner's tensors, without those that the actor shares."""
+        learned = _tensors(self.learner)
+        if [x.shape for x in learned] != [x.shape for x in self._copies]:
+            raise RuntimeError(
+                "the model was given other parts since the collector was made, and the"
+                " copy that acts lacks them: make the trainer with the changed model"
+            )
+        pairs = list(zip(learned, self._shared, strict=True))
+        if any(a is b and a.requires_grad for a, b in pairs):
+            raise RuntimeError(
+                "the agent that acts shares parameters that learn: let its `actor` have"
+                " a copy of the model; or, if they were frozen when the collector was"
+                " made, make the trainer with the changed model"
+            )
+        return [tensor for tensor, shared in pairs if shared is None]
 
 
 class Background:
@@ -108,8 +183,8 @@ class Background:
             return
         self.end()  # a stop that Ctrl-C cut short
         with defer_keyboard_interrupt():
-            self._thread = thread = _Thread(self._run)
-            thread.start()
+            self._thread = _Thread(target=self._run, daemon=True, name=NAME)
+            self._thread.start()
 
     def ask(self, num_rows: int, sample_step: int, *, older: bool = False) -> None:
         """Ask for the next segment; of an `older` policy, newer weights wait."""
@@ -122,18 +197,9 @@ class Background:
 
     def first(self) -> Segment:
         """Wait for the oldest segment; raises as `check` does."""
-        request, began, told = self._requests[0], time.monotonic(), False
+        request = self._requests[0]
         while request.part is None and self._error is None:
-            with suppress(Empty):
-                self._done.get(timeout=LONG)
-            if not told and time.monotonic() - began > LONG:
-                told = True
-                warnings.warn(
-                    f"{_UNDER_WAY} has taken more than {LONG:g} s so far, and the loop"
-                    " waits for it: Ctrl-C ends the loop",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
+            self._done.get()
         if request.part is None:
             self.check()
         assert request.part is not None
@@ -259,8 +325,9 @@ class Background:
             self._thread = None
         return True
 
-    def _run(self, thread: _Thread) -> None:
+    def _run(self) -> None:
         """Collect, in the thread, until it is told to end."""
+        thread: Any = threading.current_thread()
         try:
             with self._in_stream():
                 while not thread.ending:
@@ -317,13 +384,65 @@ class Background:
                 self._stream.synchronize()
 
 
-class _Thread(threading.Thread):
-    """A thread, and how far it is."""
+class AsyncCollector(SegmentCollector):
+    """Steps environments in a thread, with a copy of the policy.
 
-    def __init__(self, work: Callable[[_Thread], None]) -> None:
-        self.ending = False  # whether it was asked to end
-        self.ended = False
-        self.left_behind = False  # whether it did not end in time
-        super().__init__(
-            target=work, args=(self,), name="yieldrl collector", daemon=True
+    Every transition has the `policy_version` that acted, and the `log_prob` of policies
+    that have one. The thread starts with the first `step`, and ends with `stop`, with
+    the loop that used it, with the collector and with the program.
+
+    Args:
+        envs: A vector environment in any autoreset mode, which nothing else may step.
+        agent: The agent that learns; the thread acts with its `actor()`.
+        buffer: To which `step` adds each step.
+        report_every: Steps between reports of episodes, for tensor environments.
+        options: The others of a `SegmentCollector`.
+    """
+
+    in_background = True  # in a thread of its own
+
+    def __init__(
+        self,
+        envs: VectorEnv[Any, Any, Any],
+        agent: Any,
+        buffer: Any,
+        *,
+        report_every: int = 128,
+        **options: Any,
+    ) -> None:
+        check_parts(envs, agent, buffer)
+        background = Background(envs, agent, report_every=report_every)
+        super().__init__(envs, agent, buffer, background, **options)
+        weakref.finalize(self, background.stop)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "an AsyncCollector has a thread of its own, and cannot be copied or"
+            " pickled. Save the trainer and load it instead:"
+            " trainer.save('copy.pt'), then type(trainer).load('copy.pt')"
         )
+
+    def step(self) -> dict[str, Any]:
+        """Hand over one step, and newer weights to the thread."""
+        self.segments.check()
+        self.segments.run()
+        return super().step()
+
+    def check(self) -> None:
+        """Raise the exception that ended the thread; nothing collected is lost."""
+        self.segments.check()
+        super().check()
+
+    def stop(self) -> None:
+        """Stop the thread between two steps, or leave it behind, with a warning."""
+        self.segments.stop()
+
+
+def _tensors(model: nn.Module) -> list[Tensor]:
+    """All parameters and buffers of a model, in one traversal."""
+    return [
+        tensor
+        for part in model.modules()
+        for tensor in (*part._parameters.values(), *part._buffers.values())
+        if tensor is not None
+    ]

@@ -1,22 +1,91 @@
 """Evaluation: whole episodes with deterministic actions, every one counted."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from gymnasium import Env
 from gymnasium.vector import VectorEnv
 
 from yieldrl import envs as environments
-from yieldrl.collectors.outcomes import Episode, Evaluation, successes, task_names
 from yieldrl.collectors.stepping import Stepper, check_finite
 from yieldrl.core import Config, derive_seed
 from yieldrl.core.conversion import as_array
+from yieldrl.envs.answers import SUCCESS, success_entry
+from yieldrl.envs.autoreset import final_info_entry
 from yieldrl.envs.make import check_apart
 
 MAX_EPISODE_STEPS = 200_000
 OBJECTS = (Env, VectorEnv)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Returns, lengths and successes of evaluation episodes, `[episodes]` each."""
+
+    returns: np.ndarray
+    lengths: np.ndarray
+    successes: np.ndarray | None = None  # None if unknown
+    tasks: np.ndarray | None = None  # task names; None if unknown
+
+    def logs(self) -> dict[str, float]:
+        """Mean return, its spread and extremes, mean length, number of episodes.
+
+        And `success_rate`, in [0, 1], and `success_rate/NAME` of each task, if the
+        environments say it.
+        """
+        success, tasks = self.successes, self.tasks
+        rate = {} if success is None else {"success_rate": success.mean()}
+        if success is not None and tasks is not None:
+            for name in np.unique(tasks):
+                rate[f"success_rate/{name}"] = success[tasks == name].mean()
+        logs = {
+            **rate,
+            "episode_return": self.returns.mean(),
+            "episode_return_std": self.returns.std(),
+            "episode_return_min": self.returns.min(),
+            "episode_return_max": self.returns.max(),
+            "episode_length": self.lengths.mean(),
+            "episodes": len(self.returns),
+        }
+        return {name: float(value) for name, value in logs.items()}
+
+    def success_interval(self) -> tuple[float, float]:
+        """The 95 % confidence interval of the probability of success.
+
+        Wilson 1927, "Probable Inference, the Law of Succession, and Statistical
+        Inference": it stays within 0 and 1, also where all or none succeed.
+        """
+        assert self.successes is not None
+        n, rate, z = len(self.successes), float(self.successes.mean()), 1.959964
+        middle = rate + z**2 / (2 * n)
+        half = z * math.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
+        low, high = ((middle + sign * half) / (1 + z**2 / n) for sign in (-1, 1))
+        return max(0.0, low), min(1.0, high)
+
+    def of_task(self, name: str) -> Self:
+        """The same episodes, all of one task; of no name, as they are."""
+        return replace(self, tasks=np.full(len(self.returns), name)) if name else self
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Several evaluations as one, in their order."""
+
+        def column(name: str, missing: Any = None) -> Any:
+            values = [getattr(part, name) for part in parts]
+            if all(value is None for value in values):
+                return None
+            sizes = [len(part.returns) for part in parts]
+            pairs = zip(values, sizes, strict=True)
+            return np.concatenate(
+                [np.full(n, missing) if x is None else x for x, n in pairs]
+            )
+
+        columns = column("returns"), column("lengths")
+        return cls(*columns, column("successes", missing=False), column("tasks", ""))
 
 
 def evaluate(
@@ -40,9 +109,10 @@ def evaluate(
         raise ValueError(f"episodes = {episodes}: play at least one")
     count = envs.num_envs
     quota = episodes // count + (np.arange(count) < episodes % count)
-    played: list[list[Episode]] = [[] for _ in range(count)]
+    # Return, length, success and task of the episodes of each environment.
+    played: list[list[tuple[float, int, bool, str]]] = [[] for _ in range(count)]
     running, length = np.zeros(count), np.zeros(count, dtype=np.int64)
-    known, success, names = False, np.zeros(count), [""] * count
+    known = False  # whether successes are
     stepper = Stepper(envs)
     obs = stepper.reset(seed)
     has_memory = getattr(agent, "has_memory", False)
@@ -56,23 +126,25 @@ def evaluate(
         running += as_array(step.reward)
         length += 1 if step.valid is None else as_array(step.valid)
         ended = as_array(step.terminated) | as_array(step.truncated)
-        if ended.any():
-            check_finite("reward", running, "an episode's sum")  # tensors' too
-            found = successes(step.info, count)
-            known |= found is not None
-            success = np.zeros(count) if found is None else found
-            names = task_names(step.info, count)
-        for i in np.flatnonzero(ended):
-            if len(played[i]) < quota[i]:
-                what = float(running[i]), int(length[i]), bool(success[i]), names[i]
-                played[i].append(what)
-            running[i] = length[i] = 0
         if length.max() > MAX_EPISODE_STEPS:
             raise RuntimeError(
                 f"an evaluation episode did not end in {MAX_EPISODE_STEPS:,} steps:"
                 " give the environment a time limit, max_episode_steps say"
             )
-    return Evaluation.of([episode for done in played for episode in done], known)
+        if not ended.any():
+            continue
+        check_finite("reward", running, "an episode's sum")  # tensors' too
+        success, names = successes(step.info, count), task_names(step.info, count)
+        known |= success is not None
+        for i in np.flatnonzero(ended):
+            if len(played[i]) < quota[i]:
+                done = success is not None and bool(success[i])
+                played[i].append((float(running[i]), int(length[i]), done, names[i]))
+            running[i] = length[i] = 0
+    columns = zip(*(episode for done in played for episode in done), strict=True)
+    returns, lengths, succeeded, tasks = map(np.array, columns)
+    named = tasks if any(tasks) else None
+    return Evaluation(returns, lengths, succeeded if known else None, named)
 
 
 def evaluate_in_order(
@@ -177,3 +249,32 @@ class Evaluator:
         if self._training is not None:
             check_apart(made, self._training)
         return made
+
+
+def successes(info: Mapping[str, Any], num_envs: int) -> np.ndarray | None:
+    """Which of the episodes that a step ended were a success, bool `[N]`.
+
+    It is meaningless where the episode goes on, and None if no info says anything.
+    """
+    final = info.get("final_info") or {}
+    for name in SUCCESS:
+        if name in info or name in final:
+            values = final_info_entry(info, name)
+            if not isinstance(values, Mapping):
+                break
+    else:
+        values = success_entry(final)
+        values = success_entry(info) if values is None else values
+    return None if values is None else as_array(values).reshape(num_envs).astype(bool)
+
+
+def task_names(info: Mapping[str, Any], num_envs: int) -> list[str]:
+    """The `task` of each environment by the info of a step; '' if there is none.
+
+    >>> task_names({"task": np.array(["open", "close"])}, 2)
+    ['open', 'close']
+    """
+    names = final_info_entry(info, "task")
+    if names is None or isinstance(names, Mapping):
+        return [""] * num_envs
+    return ["" if name is None else str(name) for name in names]

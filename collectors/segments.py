@@ -1,15 +1,21 @@
 """Segments: steps that are collected elsewhere, for a learner to take one by one."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from tensordict import TensorDict
 from torch import Tensor
 
+from yieldrl.collectors.sync import Collector, collect
+from yieldrl.core import defer_keyboard_interrupt
 from yieldrl.core.trees import map_tensors
-from yieldrl.envs.arrays import tree_map
+from yieldrl.envs.arrays import as_tensors, tree_map
+
+MAX_VERSIONS = 4096  # versions that are remembered
 
 
 @dataclass
@@ -84,6 +90,232 @@ class VersionedAgent:
 
     def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
         self.agent.begin_episode(where, exploring=exploring)
+
+
+class PolicyLag:
+    """Counts the policies handed over since that of a transition, from `version` on."""
+
+    def __init__(self, version: int) -> None:
+        self._versions = [version]  # handed over, ascending
+        self._total = self._count = self._max = 0
+
+    @property
+    def newest(self) -> int:
+        """The version handed over last."""
+        return self._versions[-1]
+
+    def publish(self, version: int) -> None:
+        """Count another policy as handed over."""
+        self._versions = [*self._versions[1 - MAX_VERSIONS :], version]
+
+    def of(self, version: int) -> int:
+        """The lag of a version: how many policies are newer."""
+        return len(self._versions) - bisect_right(self._versions, version)
+
+    def add(self, version: int) -> None:
+        """Note that a transition of this version is about to be learned from."""
+        lag = self.of(version)
+        self._total, self._count = self._total + lag, self._count + 1
+        self._max = max(self._max, lag)
+
+    def report(self) -> dict[str, float]:
+        """Mean and maximum since the last report; empty if nothing was added."""
+        if self._count == 0:
+            return {}
+        mean, largest = self._total / self._count, self._max
+        self._total = self._count = self._max = 0
+        return {"policy_lag": mean, "policy_lag_max": largest}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The versions that are remembered, and what is not reported."""
+        pending = [self._total, self._count, self._max]
+        return {"versions": self._versions, "pending": pending}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._versions = list(state["versions"])
+        self._total, self._count, self._max = state["pending"]
+
+
+class SegmentCollector(Collector):
+    """Asks for segments, and hands over their steps one by one.
+
+    A segment has as many steps as the learner takes before it learns again, by one
+    policy. With `max_policy_lag` 0 the next one is asked for when the learner has
+    learned from the one before, which gives the data of a `SyncCollector`. With more,
+    as many segments are collected ahead.
+
+    Args:
+        envs: The environments, which nothing else may step.
+        agent: The agent that learns.
+        buffer: The learner's buffer.
+        segments: Where the segments come from: a thread, or workers on Ray.
+        seed: Seed of the environments' first reset.
+        max_policy_lag: The largest lag of a transition: how many newer policies were
+            handed over before it was.
+        rows_ahead: Steps of the next segment, if so many are under way already.
+        when_stale: What to do at that limit: `wait`, or `drop` the oldest segments and
+            go on collecting.
+
+    Attributes:
+        logs: Of the episodes that ended in the latest `collect`.
+    """
+
+    def __init__(
+        self,
+        envs: Any,
+        agent: Any,
+        buffer: Any,
+        segments: Any,
+        *,
+        seed: int,
+        max_policy_lag: int = 1,
+        rows_ahead: Callable[[int], int] = lambda _: 1,
+        when_stale: Literal["wait", "drop"] = "wait",
+    ) -> None:
+        self.envs, self.agent, self.buffer = envs, agent, buffer
+        self.segments = segments
+        self.seed, self.rows_ahead = seed, rows_ahead
+        self.max_policy_lag, self.drops = max_policy_lag, when_stale == "drop"
+        self.logs: dict[str, Any] = {}
+        self._segment: Segment | None = None  # being handed over
+        self._row = 0  # the next row of the segment
+        self._length: int | None = None  # rows per segment in `collect`
+        self._gap = False  # the next segment starts new episodes
+
+    def step(self) -> dict[str, Any]:
+        """Hand over one step of all environments; logs of the episodes that ended.
+
+        These, and those of a rollout's last step, have `policy_lag`, the mean since the
+        last report, `policy_lag_max` and, once any were dropped, `dropped_steps`.
+        """
+        if self._segment is not None and self._stale(self._segment):
+            self._drop_rest()
+        if self._segment is None:
+            self._receive()
+        segment, row = self._segment, self._row
+        assert segment is not None
+        transition = tree_map(lambda x: x[row], segment.rows)
+        # A step is handed over, added and counted, or not at all.
+        with defer_keyboard_interrupt():
+            if row in segment.breaks:
+                self.buffer.end_episodes()
+            self.buffer.add(transition)
+            self.agent.count_steps(self.envs.num_envs)
+            self._row += 1
+            if self._row == len(segment.logs):
+                self._segment = None
+        self.segments.lag.add(segment.version)
+        logs = segment.logs[row]
+        if not (logs or getattr(self.buffer, "full", False)):
+            return logs
+        return {**logs, **self.segments.report()}
+
+    def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
+        """Collect a rollout `[T, N]` for the caller instead of for the buffer.
+
+        Meanwhile, and while the caller learns from it, `max_policy_lag` segments of
+        this length are collected ahead. With `reset` new episodes begin everywhere, and
+        what was collected ahead is given up.
+        """
+        self.buffer.end_episodes()
+        if reset:
+            self.reset(None)
+        self._length = num_steps
+        try:
+            return collect(self, num_steps, new_episodes=reset)
+        finally:
+            self._length = None
+
+    def check(self) -> None:
+        """With `drop`, discard the oldest segment so that nobody need wait."""
+        waiting = self.segments
+        if not (self.drops and waiting.started and waiting.all_arrived):
+            return
+        if len(waiting) > self.max_policy_lag:
+            self._drop(waiting.first())
+        self._ask(len(waiting) + 1, older=True)
+
+    def report(self) -> dict[str, Any]:
+        """Logs of episodes that ended and were not reported, and the lag."""
+        return {**self.segments.unreported(), **self.segments.report()}
+
+    def reset(self, seed: int | None) -> None:
+        """Begin new episodes everywhere; what was collected ahead is given up."""
+        self.segments.give_up()
+        self._segment, self._gap = None, True
+        if seed is not None:
+            self.seed, self.segments.started = seed, False
+        if self.segments.started:
+            self.segments.reset()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Environments and agents that collect, and the steps that wait."""
+        now = None if self._segment is None else as_tensors(vars(self._segment))
+        return {"segment": now, "row": self._row, **self.segments.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned; without that, begin new episodes."""
+        self.segments.give_up()
+        self._segment = None
+        if "parts" not in state:
+            self.seed += self.agent.sample_step
+            self.segments.started = False
+            self.buffer.end_episodes()
+            return
+        self.segments.load_state_dict(state, self.seed)
+        if state["segment"] is not None:
+            self._segment, self._row = Segment.saved(state["segment"]), state["row"]
+
+    def _receive(self) -> None:
+        """Take the next segment to hand over; ask for those after it."""
+        if not self.segments.started:
+            self.segments.start(self.seed)
+        self._ask(1)
+        while self._stale(part := self.segments.first()):
+            self._drop(part)
+            self._ask(1)
+        if self._gap:
+            self.buffer.end_episodes()
+        with defer_keyboard_interrupt():
+            self.segments.remove_first()
+            self._segment, self._row, self._gap = part, 0, False
+        self._ask(self.max_policy_lag + self.drops)
+
+    def _stale(self, part: Segment) -> bool:
+        """Whether a segment is of an earlier phase, or too old.
+
+        Without `drop` that is looked at in `collect`, where policies may be handed over
+        in the middle of a segment.
+        """
+        whole = self._segment is None
+        if whole and part.version < getattr(self.agent, "learns_since", 0):
+            return True
+        lag = self.segments.lag
+        newer = lag.of(part.version) + (self.agent.policy_version != lag.newest)
+        limited = self._length is not None or (whole and self.drops)
+        return limited and newer > self.max_policy_lag
+
+    def _drop(self, part: Segment) -> None:
+        with defer_keyboard_interrupt():
+            self.segments.remove_first()
+            self.segments.dropped += len(part.logs) * self.envs.num_envs
+            self._gap = True
+
+    def _drop_rest(self) -> None:
+        assert self._segment is not None
+        rest = len(self._segment.logs) - self._row
+        with defer_keyboard_interrupt():
+            self.segments.dropped += rest * self.envs.num_envs
+            self._segment, self._gap = None, True
+
+    def _ask(self, count: int, *, older: bool = False) -> None:
+        """Ask for segments until `count` are under way."""
+        while len(self.segments) < count:
+            part = self._segment
+            ahead = self.segments.num_rows + (len(part.logs) - self._row if part else 0)
+            rows = self._length or max(1, self.rows_ahead(ahead))
+            step = self.agent.sample_step + ahead * self.envs.num_envs
+            self.segments.ask(rows, step, older=older)
 
 
 def _stacked(*values: Any) -> Any:

@@ -47,10 +47,7 @@ class Stepper:
         `[N, ...]`, or ValueError if these do not fit their space."""
         self.resets, self.steps = None, 0
         space = self.envs.single_observation_space
-        try:
-            obs, _ = self.envs.reset(seed=seed)
-        except (KeyError, TypeError, ValueError) as reason:
-            raise ValueError(f"reset() of {self.envs} failed: {reason}") from reason
+        obs, _ = self.envs.reset(seed=seed)
         try:
             spaces.is_batched(space, obs)
         except (KeyError, TypeError, ValueError) as reason:

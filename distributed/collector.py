@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.collectors.distributed_statistics import mean_episode
-from yieldrl.collectors.policy_lag import PolicyLag
-from yieldrl.collectors.segment_collector import SegmentCollector
-from yieldrl.collectors.segments import Segment
+from yieldrl.collectors.segments import PolicyLag, Segment, SegmentCollector
+from yieldrl.collectors.statistics import mean_episode
 from yieldrl.core import defer_keyboard_interrupt
 from yieldrl.distributed.actors import (
     WAIT_SECONDS,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.collectors.distributed_statistics import mean_episode
-from yieldrl.collectors.outcomes import successes, task_names
+from yieldrl.collectors.evaluation import successes, task_names
+from yieldrl.collectors.statistics import mean_episode
 from yieldrl.collectors.stepping import Step, Stepper
 from yieldrl.core.conversion import as_array
 

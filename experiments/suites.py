@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from yieldrl.collectors import evaluate_in_order
-from yieldrl.collectors.outcomes import Evaluation
+from yieldrl.collectors.evaluation import Evaluation
 from yieldrl.envs import make_eval
 from yieldrl.envs.names import find_suite
 from yieldrl.loggers import record_video

@@ -13,8 +13,7 @@ from worlds import Counter, Idle
 
 from yieldrl.algorithms import ppo
 from yieldrl.collectors import Evaluator, evaluate, evaluate_in_order, evaluation
-from yieldrl.collectors.evaluation import successes
-from yieldrl.collectors.outcomes import Evaluation
+from yieldrl.collectors.evaluation import Evaluation, successes
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
 from yieldrl.envs.processes import ProcessVectorEnv
 from yieldrl.envs.wrappers import ActionChunks
@@ -190,9 +189,9 @@ def test_a_dict_is_of_tasks_that_play_all_episodes_each():
 
 
 def test_success_is_found_in_infos_of_every_form():
-    final = [{"is_success": True}, None, {"task": {"success": 0}}, {"success": [False]}]
-    assert successes({"final_info": final}, 4).tolist() == [True, False, False, False]
-    assert successes({"final_info": [None, {"lives": 1}]}, 2) is None
+    final = {"task": {"success": np.array([1, 0])}}
+    assert successes({"final_info": final}, 2).tolist() == [True, False]
+    assert successes({"final_info": {"lives": np.ones(2)}}, 2) is None
     said = {"is_success": torch.tensor([[1.0], [0.0]])}
     assert successes(said, 2).tolist() == [True, False]
     said = {"is_success": np.array([1.0, 0.0]), "success": {"part": np.ones(2)}}

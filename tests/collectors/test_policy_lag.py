@@ -1,7 +1,7 @@
 """The lag counts policies that were handed over, not the numbers they bear."""
 
-from yieldrl.collectors import policy_lag
-from yieldrl.collectors.policy_lag import PolicyLag
+from yieldrl.collectors import segments
+from yieldrl.collectors.segments import PolicyLag
 
 
 def test_a_report_has_mean_and_maximum_since_the_one_before():
@@ -27,7 +27,7 @@ def test_a_checkpoint_keeps_the_versions_and_what_was_not_reported():
 
 
 def test_it_remembers_so_many_versions(monkeypatch):
-    monkeypatch.setattr(policy_lag, "MAX_VERSIONS", 4)
+    monkeypatch.setattr(segments, "MAX_VERSIONS", 4)
     policies = PolicyLag(0)
     for version in range(1, 10):
         policies.publish(version)

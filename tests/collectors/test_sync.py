@@ -13,10 +13,9 @@ from worlds import Broken, Counter, Idle, Reusing
 
 from yieldrl.algorithms import ppo
 from yieldrl.buffers import ReplayBuffer, RolloutBuffer
-from yieldrl.collectors import SyncCollector, distributed_statistics
-from yieldrl.collectors.distributed_statistics import DistributedStatistics
+from yieldrl.collectors import SyncCollector, statistics
 from yieldrl.collectors.expert import Expert
-from yieldrl.collectors.statistics import ArrayStatistics
+from yieldrl.collectors.statistics import ArrayStatistics, DistributedStatistics
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, make
 from yieldrl.envs.classic_control import CartPoleVectorEnv
@@ -143,7 +142,7 @@ def test_every_episode_of_every_process_counts_alike(monkeypatch):
     mine, other = (DistributedStatistics(ArrayStatistics(n), 1, device) for n in (1, 3))
     sums = []
     both = SimpleNamespace(all_reduce_sum=lambda x: sums.append(x.clone()) or sum(sums))
-    monkeypatch.setattr(distributed_statistics, "ranks", lambda: both)
+    monkeypatch.setattr(statistics, "ranks", lambda: both)
     for own, reward in ((other, [2.0] * 3), (mine, [6.0])):
         ends = np.ones(len(reward), dtype=bool)
         step = SimpleNamespace(
@@ -306,7 +305,7 @@ def test_a_first_reset_that_was_interrupted_is_made_again_with_its_seed(monkeypa
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(distributed_statistics, "ArrayStatistics", interrupted)
+    monkeypatch.setattr(statistics, "ArrayStatistics", interrupted)
     with pytest.raises(KeyboardInterrupt):
         next(trainer())
     next(whole()), next(trainer())

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from yieldrl.collectors.weight_transfer import Weights
+from yieldrl.collectors.background import Weights
 
 
 class Even(nn.Module):

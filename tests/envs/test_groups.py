@@ -14,7 +14,7 @@ from worlds import Idle, Lasting, goes_on_bitwise
 
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors import SyncCollector
-from yieldrl.collectors.distributed_statistics import mean_episode
+from yieldrl.collectors.statistics import mean_episode
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.core import Config
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv, make_eval

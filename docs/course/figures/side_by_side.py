@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from yieldrl.collectors.policy_lag import PolicyLag
+from yieldrl.collectors.segments import PolicyLag
 
 from . import drawing as svg
 from .drawing import Frame, Scale
