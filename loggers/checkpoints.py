@@ -143,7 +143,6 @@ class _Saver:
         # whose last checkpoint could not be written.
         taken = trainer.agent.sample_step > 0
         self.stale = taken and self.index["saved"][-1:] != [self._name()]
-        self.failed = False  # whether a checkpoint could not be written
         self.evaluation: LogData | None = None  # the last one, until it is compared
         self._wait(took=0.0)
 
@@ -159,9 +158,8 @@ class _Saver:
             self._save()
 
     def save_the_end(self) -> None:
-        if not self.failed:
-            self._save_if_best()
-            self._save()
+        self._save_if_best()
+        self._save()
 
     def _save(self) -> None:
         started, name = perf_counter(), self._name()
@@ -169,7 +167,7 @@ class _Saver:
             saved = [*(x for x in self.index["saved"] if x != name), name]
             # Before writing: a kill leaves no file that the index does not name.
             self._note(saved=saved)
-            self._write(name)
+            self.trainer.save(self.folder / name)
             self.stale = False
             for old in saved[: -self.settings.keep]:
                 (self.folder / old).unlink(missing_ok=True)
@@ -183,14 +181,9 @@ class _Saver:
         logs = read(log["logs"])
         value, best = logs.get("episode_return", math.nan), self.index["best"]
         if value > (-math.inf if best is None else best["episode_return"]):  # not NaN
-            self._write(BEST)
+            self.trainer.save(self.folder / BEST)
             found = {"episode_return": value, "episodes": int(logs.get("episodes", 1))}
             self._note(best={**found, "sample_step": log["sample_step"]})
-
-    def _write(self, name: str) -> None:
-        self.failed = True
-        self.trainer.save(self.folder / name)
-        self.failed = False
 
     def _note(self, **changed: Any) -> None:
         self.index |= changed
