@@ -11,7 +11,6 @@ from typing import Any
 # `python -m benchmarks` gives this file alone that name: all the others have one name.
 from yieldrl.benchmarks import learning, results, site
 from yieldrl.benchmarks.env_throughput import measuring as worlds
-from yieldrl.benchmarks.figure import count
 from yieldrl.benchmarks.peers import measuring as peers
 from yieldrl.benchmarks.peers import tables
 from yieldrl.benchmarks.peers.venvs import PEERS
@@ -46,22 +45,18 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         if name in MEASURED:
             adds[name]("--keep", action="store_true", help="write into docs/results")
     for name in ("demos", "gallery"):
-        adds[name]("--seed", type=count, help="of training (its own)")
+        adds[name]("--seed", type=int, help="of training (its own)")
     add = adds["learning"]
-    add("--seeds", type=count, default=10, help="how many (10)")
-    add("--episodes", type=count, default=20, help="to evaluate (20)")
-    add("--jobs", type=count, default=2, help="processes at a time (2)")
+    add("--seeds", type=int, default=10, help="how many (10)")
+    add("--episodes", type=int, default=20, help="to evaluate (20)")
+    add("--jobs", type=int, default=2, help="processes at a time (2)")
     add("--side", choices=("yieldrl", "both"), default="yieldrl", help="what trains")
     add = adds["worlds"]
-    add("--num-envs", type=count, nargs="+", default=worlds.SIZES, metavar="N")
-    add("--runs", type=count, default=5, help="of every side (5)")
-    add("--threads", type=count, default=1, help="CPU threads (1)")
-    add("--seconds", type=float, default=0.4, help="of a run of a side at one N (0.4)")
+    add("--num-envs", type=int, nargs="+", default=worlds.SIZES, metavar="N")
+    add("--threads", type=int, default=1, help="CPU threads (1)")
     add = adds["peers"]
     add("--peers", nargs="+", choices=PEERS, default=[], help="all that can by default")
-    add("--runs", type=count, help="rounds (5; 1 with --quick)")
-    add("--steps", type=count, help="environment steps of every run")
-    add("--venvs", type=Path, help="of the environments (.cache/peers)")
+    add("--runs", type=int, help="rounds (5; 1 with --quick)")
     add("--quick", action="store_true", help="fewer steps, and only peers of a demand")
     parsed = parser.parse_args(arguments)
     if "all" in getattr(parsed, "names", ()):

@@ -34,20 +34,12 @@ def parser(*names: str) -> argparse.ArgumentParser:
     words.set_defaults(name=names[0])
     if len(names) > 1:
         words.add_argument("name", choices=names)
-    words.add_argument("--seeds", type=count, default=5, help="how many (5)")
-    words.add_argument("--jobs", type=count, default=2, help="processes at a time (2)")
+    words.add_argument("--seeds", type=int, default=5, help="how many (5)")
+    words.add_argument("--jobs", type=int, default=2, help="processes at a time (2)")
     kept = words.add_mutually_exclusive_group()
     kept.add_argument("--keep", action="store_true", help="write into docs/results")
     kept.add_argument("--again", action="store_true", help="draw what is kept")
     return words
-
-
-def count(text: str) -> int:
-    """A number of at least 1, of a command line."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: choose a number of at least 1")
-    return value
 
 
 def main(

@@ -20,9 +20,6 @@ PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy", "mujoco")
 PACKAGES += ("stable-baselines3", "sb3-contrib", "minatar", "envpool", "gymnax", "jax")
 PACKAGES += ("robosuite", "metaworld", "gym-pusht")
 
-# entries of every result file
-REQUIRED = ("kind", "command", "date", "revision", "hardware", "versions", "seeds")
-
 
 def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, Any]:
     """Everything about a measurement but its numbers; `command` repeats it."""
@@ -55,26 +52,8 @@ def versions() -> dict[str, str]:
     return found
 
 
-def check(result: dict[str, Any]) -> None:
-    """Refuse a result that does not say where its numbers come from.
-
-    Raises:
-        ValueError: If an entry is missing or empty.
-    """
-    for name in REQUIRED:
-        if not result.get(name):
-            raise ValueError(f"result[{name!r}] = {result.get(name)!r}: say where from")
-    if "reference" in result:
-        check(result["reference"])
-
-
 def save(result: dict[str, Any], path: Path) -> Path:
-    """Check a result and write it as JSON, whole or not at all.
-
-    Raises:
-        ValueError: If it is incomplete (see `check`).
-    """
-    check(result)
+    """Write a result as JSON, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, dumps(result) + "\n")
     return path

@@ -29,8 +29,13 @@ def call(function: Callable[..., Any], threads: int, **arguments: Any) -> Any:
         module = f"yieldrl.{script()}"
     target = [module, function.__qualname__]
     command = [sys.executable, "-m", __name__, *target, json.dumps(arguments)]
+    return answer(command, threads)
+
+
+def answer(command: Sequence[str], threads: int, **variables: str) -> Any:
+    """What a command prints last, as JSON; with more variables of its environment."""
     pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    env = os.environ | dict.fromkeys(pools, str(threads))
+    env = os.environ | dict.fromkeys(pools, str(threads)) | variables
     with tempfile.TemporaryDirectory() as folder:
         child = subprocess.run(
             command, cwd=folder, env=env, capture_output=True, text=True

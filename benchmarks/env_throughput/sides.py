@@ -46,8 +46,8 @@ def tensors_of(
     envs: Any = gymnasium.make_vec(env_id, num_envs=n, **kwargs)
     envs.reset(seed=SEED)
     drawn = torch.as_tensor(actions(env_id, n))
-    step, answer = in_turn(envs.step, drawn.unbind())
-    return Batch(step=step, bytes_per_env=memory(envs, answer) / n)
+    step = in_turn(envs.step, drawn.unbind())
+    return Batch(step=step, bytes_per_env=memory(envs, step()) / n)
 
 
 def vector(n: int, _: int, env_id: str, other_id: str, mode: str) -> Batch:
@@ -58,7 +58,7 @@ def vector(n: int, _: int, env_id: str, other_id: str, mode: str) -> Batch:
         other_id, num_envs=n, vectorization_mode=mode, **unchecked
     )
     envs.reset(seed=SEED)
-    return Batch(step=in_turn(envs.step, actions(env_id, n))[0])
+    return Batch(step=in_turn(envs.step, actions(env_id, n)))
 
 
 def advance(env: Any, action: Any) -> Any:
@@ -73,7 +73,7 @@ def single(_: int, __: int, env_id: str, other_id: str) -> Batch:
     """One environment of Gymnasium's, in a loop that resets it."""
     env = gymnasium.make(other_id, disable_env_checker=True)
     env.reset(seed=SEED)
-    return Batch(step=in_turn(partial(advance, env), actions(env_id, 1)[:, 0])[0])
+    return Batch(step=in_turn(partial(advance, env), actions(env_id, 1)[:, 0]))
 
 
 def envpool(n: int, threads: int, env_id: str, other_id: str) -> Batch:
@@ -84,7 +84,7 @@ def envpool(n: int, threads: int, env_id: str, other_id: str) -> Batch:
     envs = envpool.make(other_id, num_envs=n, **how)
     envs.reset()
     drawn = actions(env_id, n).astype(envs.action_space.dtype)
-    return Batch(step=in_turn(envs.step, drawn)[0])
+    return Batch(step=in_turn(envs.step, drawn))
 
 
 def copies(n: int, _: int, env_id: str, game: str) -> Batch:
@@ -105,7 +105,7 @@ def copies(n: int, _: int, env_id: str, game: str) -> Batch:
                 one.reset()
             obs[i] = one.state()
 
-    return Batch(step=in_turn(play, meaning[actions(env_id, n)].tolist())[0])
+    return Batch(step=in_turn(play, meaning[actions(env_id, n)].tolist()))
 
 
 def gymnax(n: int, _: int, env_id: str, other_id: str, *, scan: bool = False) -> Batch:
@@ -134,7 +134,7 @@ def gymnax(n: int, _: int, env_id: str, other_id: str, *, scan: bool = False) ->
         return answer
 
     drawn = jax.numpy.asarray(actions(env_id, n, max(POOL, length)))
-    step, _ = in_turn(go_on, [drawn[:length]] if scan else list(drawn))
+    step = in_turn(go_on, [drawn[:length]] if scan else list(drawn))
     return Batch(step=step, steps=length, wait=lambda: jax.block_until_ready(carry))
 
 
@@ -161,7 +161,7 @@ def rollout(n: int, threads: int, env_id: str, xml_file: str) -> Batch:
 
     drawn = actions(env_id, n).astype(np.float64)
     held = [np.repeat(a[:, None], frame_skip, axis=1) for a in drawn]
-    return Batch(step=in_turn(go_on, held)[0])
+    return Batch(step=in_turn(go_on, held))
 
 
 def actions(env_id: str, n: int, count: int = POOL) -> np.ndarray:
@@ -174,11 +174,11 @@ def actions(env_id: str, n: int, count: int = POOL) -> np.ndarray:
     return rng.uniform(space.low, space.high, shape).astype(np.float32)
 
 
-def in_turn(step: Callable[[Any], Any], drawn: Any) -> tuple[Callable[[], Any], Any]:
-    """A function that steps with one action after the other, and its first answer."""
+def in_turn(step: Callable[[Any], Any], drawn: Any) -> Callable[[], Any]:
+    """A function that steps with one action after the other; one was taken already."""
     queue = itertools.cycle(drawn)
-    answer = step(next(queue))
-    return lambda: step(next(queue)), answer
+    step(next(queue))
+    return lambda: step(next(queue))
 
 
 def memory(envs: Any, answer: Any) -> int:

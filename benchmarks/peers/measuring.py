@@ -9,15 +9,13 @@ import dataclasses
 import json
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from yieldrl.benchmarks import results
+from yieldrl.benchmarks import results, subprocesses
 
 from .venvs import PEERS, python_of
 from .workloads import COMPILED, OURS, WORKLOADS, Measure, Workload
@@ -35,7 +33,6 @@ def benchmark(
     peers: Sequence[str] = (),
     runs: int | None = None,
     steps: int | None = None,
-    venvs: Path | None = None,
     quick: bool = False,
 ) -> dict[str, Any]:
     """Measure a workload with some of its peers in so many rounds, and judge it; to be
@@ -57,7 +54,7 @@ def benchmark(
     if steps <= workload.warm_up:
         raise ValueError(f"--steps {steps}: {name} warms up for {workload.warm_up:,}")
     runs = runs or (1 if quick else 5)
-    folder = venvs or results.ROOT / ".cache" / "peers"
+    folder = results.ROOT / ".cache" / "peers"
     pythons = dict.fromkeys([OURS, *compiled], Path(sys.executable))
     pythons |= {peer: python_of(peer, folder) for peer in others}
     result = results.circumstances("peers", command, range(1, runs + 1))
@@ -112,21 +109,12 @@ def ask(side: str, task: Round, python: Path) -> Round:
     """
     module = f"sides.{side}" if side in PEERS else "sides.ours"
     command = [str(python), "-m", module, json.dumps(task)]
-    pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    env = os.environ | dict.fromkeys(pools, str(task["threads"]))
-    known = env.pop("PYTHONPATH", "") if side not in PEERS else ""
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), known]))
-    with tempfile.TemporaryDirectory() as empty:
-        begin = time.perf_counter()
-        child = subprocess.run(
-            command, cwd=empty, env=env, capture_output=True, text=True
-        )
-        seconds = time.perf_counter() - begin
-    if child.returncode != 0:
-        said = child.stderr[-3000:]
-        raise RuntimeError(f"{side} failed with seed {task['seed']}:\n{said}")
-    answer = json.loads(child.stdout.splitlines()[-1])
-    return answer | {"process_seconds": seconds - answer.pop("evaluation_seconds")}
+    known = "" if side in PEERS else os.environ.get("PYTHONPATH", "")
+    path = os.pathsep.join(filter(None, [str(HERE), known]))
+    begin = time.perf_counter()
+    found = subprocesses.answer(command, task["threads"], PYTHONPATH=path)
+    seconds = time.perf_counter() - begin - found.pop("evaluation_seconds")
+    return {**found, "process_seconds": seconds}
 
 
 def ratio(measure: Measure, round_: Round, peer: str, side: str = OURS) -> float:

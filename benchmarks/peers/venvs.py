@@ -38,23 +38,18 @@ def python_of(name: str, folder: Path) -> Path:
     Raises:
         RuntimeError: If it cannot be made.
     """
-    peer, home = PEERS[name], (folder / name).absolute()
+    wanted, home = PEERS[name].requirements, (folder / name).absolute()
     python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    stamp, wanted = home / "installed.txt", "\n".join(peer.requirements)
-    if stamp.exists() and stamp.read_text("utf-8") == wanted and python.exists():
-        return python
-    print(f"{name}: installing {', '.join(peer.requirements)} in {home}", flush=True)
-    stamp.unlink(missing_ok=True)
     if not python.exists():
+        print(f"{name}: installing {', '.join(wanted)} in {home}", flush=True)
         venv.create(home, with_pip=True)
-    command = [str(python), "-m", "pip", "install", "--quiet", *peer.requirements]
+    command = [str(python), "-m", "pip", "install", "--quiet", *wanted]
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(
-            f"{name}: pip cannot install {', '.join(peer.requirements)}:\n"
-            f"{done.stderr[-1000:]}\nOn Linux PIP_EXTRA_INDEX_URL={CPU_INDEX} takes the"
-            " small build of PyTorch; to do without it: name the others by --peers"
+            f"{name}: pip cannot install {', '.join(wanted)}:\n{done.stderr[-1000:]}\n"
+            f"On Linux PIP_EXTRA_INDEX_URL={CPU_INDEX} takes a small build of PyTorch;"
+            " to do without it: name the others by --peers"
         )
-    stamp.write_text(wanted, "utf-8")
     return python

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from yieldrl.benchmarks import learning, references, results, subprocesses
+from yieldrl.benchmarks import learning, references, subprocesses
 from yieldrl.benchmarks.tasks import TASKS, Reference, Task
 
 TASK = Task(
@@ -46,7 +46,6 @@ def test_one_side_alone_says_what_held(asked: list[tuple[Any, int]]) -> None:
     assert result["whole_config"]["total_steps"] == 4096
     assert "seed" not in result["whole_config"]
     assert "reference" not in result
-    results.check(result)
 
 
 def test_both_sides_train_on_the_same_seeds(asked: list[tuple[Any, int]]) -> None:

@@ -20,7 +20,7 @@ def test_the_memory_of_a_cart_is_that_of_its_tensors() -> None:
 
 def test_actions_are_taken_in_turn() -> None:
     taken: list[int] = []
-    step, _ = sides.in_turn(taken.append, [3, 1, 2])
+    step = sides.in_turn(taken.append, [3, 1, 2])
     for _ in range(4):
         step()
     assert taken == [3, 1, 2, 3, 1]

@@ -9,10 +9,6 @@ from typing import Any
 from .contract import Task, mean_return
 
 
-class TrainingEnds(Exception):  # noqa: N818 (it is none)
-    """Thrown out of a loop that belongs to a library."""
-
-
 class Clock:
     """Takes the time at the first step from `warm_up` on, and at the last one.
     Evaluations go through it, so that their time does not count."""
@@ -47,12 +43,6 @@ class Clock:
         if ends and not self.done and self._marks:
             self._mark()
         self.done = self.done or ends
-
-    def or_end(self, steps: int) -> None:
-        """Hear it, and throw `TrainingEnds` if that was enough."""
-        self(steps)
-        if self.done:
-            raise TrainingEnds
 
     def finish(self, updates: int, packages: tuple[str, ...]) -> dict[str, Any]:
         """What the side answers, with the versions of the packages that decide a

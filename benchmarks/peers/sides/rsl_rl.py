@@ -1,7 +1,6 @@
 """rsl-rl-lib: its `OnPolicyRunner` on many carts of PyTorch. It has continuous actions
 alone: a cart is pushed to the side that the sign of a Gaussian number tells."""
 
-from contextlib import suppress
 from typing import Any
 
 import torch
@@ -11,7 +10,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from .carts import Carts
-from .clock import Clock, TrainingEnds
+from .clock import Clock
 from .contract import Task, main, quietly
 
 PACKAGES = ("rsl-rl-lib", "torch", "tensordict", "numpy")
@@ -92,10 +91,10 @@ def train(task: Task) -> dict[str, Any]:
         nonlocal rollouts
         rollouts += 1
         log(**found)
-        clock.or_end(rollouts * task.batch_size)
+        clock(rollouts * task.batch_size)
 
     runner.logger.log = after_rollout
-    with quietly(), suppress(TrainingEnds):
+    with quietly():
         runner.learn(-(-task.steps // task.batch_size))
     return clock.finish(rollouts * task.gradient_steps, PACKAGES)
 
