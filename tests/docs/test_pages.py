@@ -19,6 +19,9 @@ from typing import Any
 
 import gymnasium
 import pytest
+from sybil import Document, Example
+from sybil.evaluators.python import PythonEvaluator
+from sybil.parsers.markdown.lexers import RawFencedCodeBlockLexer
 
 from yieldrl.benchmarks import __main__ as benchmarks
 from yieldrl.benchmarks import figure
@@ -32,11 +35,8 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("**/*.md")),
 ]
-FENCE = re.compile(
-    r"^(?P<indent> *)(?P<marks>`{3,})(?P<info>[^`\n]*)\n"
-    r"(?P<body>.*?)^(?P=indent)(?P=marks) *$",
-    re.MULTILINE | re.DOTALL,
-)
+INFO = re.compile(r"(?P<language>[^\s`]*)(?P<rest>[^\n`]*)\n")
+FENCES = RawFencedCodeBlockLexer(INFO)
 REASON = re.compile(r"<!-- notest: (.+?) -->\s*$")
 
 
@@ -47,26 +47,32 @@ ROUGHLY = "prints, where this was run"
 class Fence:
     """A block of code in a page."""
 
+    example: Example  # of sybil's, which runs it
     language: str
     title: str
     body: str
-    line: int  # of its first line of code
     reason: str  # why it is not run, if it is not
 
 
 def fences(page: Path) -> list[Fence]:
-    text = page.read_text("utf-8")
-    return [_fence(text, match) for match in FENCE.finditer(text)]
+    document = Document(page.read_text("utf-8"), str(page))
+    document.namespace["__name__"] = "__page__"
+    for region in FENCES(document):
+        region.parsed, region.evaluator = region.lexemes["source"], PythonEvaluator()
+        if region.lexemes["language"] != "markdown":  # which shows a page, with blocks
+            document.add(region)
+    return [_fence(example) for example in document]
 
 
-def _fence(text: str, match: re.Match[str]) -> Fence:
-    title = re.search(r'title="([^"]*)"', match["info"])
-    reason = REASON.search(text[: match.start()])
+def _fence(example: Example) -> Fence:
+    lexemes = example.region.lexemes
+    title = re.search(r'title="([^"]*)"', lexemes["rest"])
+    reason = REASON.search(example.document.text[: example.start])
     return Fence(
-        language=(match["info"].split() or [""])[0],
+        example=example,
+        language=lexemes["language"],
         title=title[1] if title else "",
-        body=textwrap.dedent(match["body"]),
-        line=text.count("\n", 0, match.start("body")) + 1,
+        body=textwrap.dedent(example.parsed),
         reason=reason[1] if reason else "",
     )
 
@@ -105,24 +111,19 @@ def run(page: Path) -> None:
     machine; what begins each line and how it ends must not. A block whose title is a
     file's name is also written as that file, as a reader does.
     """
-    namespace: dict[str, object] = {"__name__": "__page__"}
     printed = io.StringIO()
     for fence in fences(page):
+        where = f"{page.name}, line {fence.example.line}"
         if is_file(fence):
             Path(fence.title).write_text(fence.body)
         if fence.title == "prints":
-            assert printed.getvalue().strip() == fence.body.strip(), (
-                f"{page.name}, line {fence.line}"
-            )
+            assert printed.getvalue().strip() == fence.body.strip(), where
         elif fence.title == ROUGHLY:
-            assert outline(printed.getvalue()) == outline(fence.body), (
-                f"{page.name}, line {fence.line}"
-            )
+            assert outline(printed.getvalue()) == outline(fence.body), where
         elif fence.language == "python" and not fence.reason:
-            code = "\n" * (fence.line - 1) + fence.body
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
-                exec(compile(code, str(page), "exec", dont_inherit=True), namespace)
+                fence.example.evaluate()
 
 
 def outline(printed: str) -> tuple[list[str], str]:
@@ -155,7 +156,7 @@ def test_output_is_compared(tmp_path):
     page.write_text(text.format(1))
     run(page)
     page.write_text(text.format(2))
-    with pytest.raises(AssertionError, match=r"page\.md, line 6"):
+    with pytest.raises(AssertionError, match=r"page\.md, line 5"):
         run(page)
 
 
