@@ -2,7 +2,6 @@ from .datasets import read_dataset as read_dataset
 from .datasets import write_dataset as write_dataset
 from .demonstrations import Demonstrations as Demonstrations
 from .demonstrations import Windows as Windows
-from .demonstrations import actions_taken as actions_taken
 from .episodes import EpisodeBuffer as EpisodeBuffer
 from .groups import EpisodeGroups as EpisodeGroups
 from .minibatches import Minibatches as Minibatches

@@ -140,16 +140,6 @@ class Windows:
         return self._epoch[2]
 
 
-def actions_taken(num_steps: Tensor, length: int) -> Tensor:
-    """Mask `[B, L]` of the first `num_steps`, int64 `[B]`, of `length` actions.
-
-    >>> actions_taken(torch.tensor([1, 3]), 3)
-    tensor([[ True, False, False],
-            [ True,  True,  True]])
-    """
-    return torch.arange(length, device=num_steps.device) < num_steps.unsqueeze(1)
-
-
 class Demonstrations(StepRows):
     """Transitions `[T, N]` of an expert, drawn in minibatches and never cleared.
 

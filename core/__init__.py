@@ -27,7 +27,13 @@ from yieldrl.core.fields import (
 from yieldrl.core.files import CheckpointError
 from yieldrl.core.gradient_step import Loss, averaged
 from yieldrl.core.logs import Counters
-from yieldrl.core.ranks import Ranks, mean_and_std, mean_of_all, ranks
+from yieldrl.core.ranks import (
+    Ranks,
+    mean_and_std,
+    mean_of_all,
+    ranks,
+    standardized,
+)
 from yieldrl.core.running_statistics import means
 from yieldrl.core.runtime import Precision, Runtime, in_precision
 from yieldrl.core.seeding import (
@@ -83,4 +89,5 @@ __all__ = [
     "seed_everything",
     "set_rng_state",
     "set_threads",
+    "standardized",
 ]

@@ -155,6 +155,17 @@ def mean_and_std(x: Tensor) -> tuple[Tensor, Tensor]:
     return mean.to(x.dtype), var.clamp(min=0).sqrt().to(x.dtype)
 
 
+def standardized(advantage: Tensor) -> Tensor:
+    """A minibatch's advantages `[B]`, of mean 0 and standard deviation 1.
+
+    Mean and deviation are those of all processes together; one alone stays as it is.
+    """
+    if len(advantage) * ranks().count < 2:
+        return advantage
+    mean, std = mean_and_std(advantage)
+    return (advantage - mean) / (std + 1e-8)
+
+
 def mean_of_all(x: Tensor) -> Tensor:
     """The means of the numbers `x [..., N]` of all processes, `[...]`; 0 of none.
 

@@ -4,6 +4,7 @@ from .agents import RememberingAgent as RememberingAgent
 from .episode_rows import joined as joined
 from .episode_rows import pad_across_ranks as pad_across_ranks
 from .rollouts import follow_kl as follow_kl
+from .tokens import actions_taken as actions_taken
 from .tokens import executed_mask as executed_mask
 from .tokens import in_rows as in_rows
 from .tokens import sum_executed as sum_executed

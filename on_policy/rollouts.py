@@ -7,7 +7,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.core import mean_and_std, ranks, spaces
+from yieldrl.core import spaces
 from yieldrl.on_policy.tokens import sum_executed
 
 CHUNK = 4096
@@ -73,17 +73,6 @@ def completed(algorithm: Any, rollout: TensorDict) -> TensorDict:
     rollout.setdefault("policy_version", version)
     entropy = sum_executed(entropy, rollout.flatten(0, 1))
     return rollout.set("entropy", entropy.view(size))
-
-
-def standardized(advantage: Tensor) -> Tensor:
-    """A minibatch's advantages `[B]`, of mean 0 and standard deviation 1.
-
-    Mean and deviation are those of all processes together; one alone stays as it is.
-    """
-    if len(advantage) * ranks().count < 2:
-        return advantage
-    mean, std = mean_and_std(advantage)
-    return (advantage - mean) / (std + 1e-8)
 
 
 def follow_kl(algorithm: Any, approx_kl: float, desired_kl: float) -> None:

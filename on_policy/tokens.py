@@ -6,7 +6,15 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.buffers import actions_taken
+
+def actions_taken(num_steps: Tensor, length: int) -> Tensor:
+    """Mask `[B, L]` of the first `num_steps`, int64 `[B]`, of `length` actions.
+
+    >>> actions_taken(torch.tensor([1, 3]), 3)
+    tensor([[ True, False, False],
+            [ True,  True,  True]])
+    """
+    return torch.arange(length, device=num_steps.device) < num_steps.unsqueeze(1)
 
 
 def executed_mask(log_prob: Tensor, data: TensorDict) -> Tensor:

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.buffers import actions_taken
-from yieldrl.on_policy import sum_executed
+from yieldrl.on_policy import actions_taken, sum_executed
 
 from .config import Config
 

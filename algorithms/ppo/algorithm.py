@@ -13,7 +13,7 @@ from torch import Tensor
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.buffers import Minibatches, transitions
-from yieldrl.core import derive_seed, ranks
+from yieldrl.core import derive_seed, ranks, standardized
 from yieldrl.core.conversion import check_shapes
 from yieldrl.core.learning_rates import anneal_before
 from yieldrl.functional import clipped_surrogate, explained_variance, gae
@@ -22,7 +22,6 @@ from yieldrl.on_policy.rollouts import (
     completed,
     evaluate_rollout,
     follow_kl,
-    standardized,
     state_values,
 )
 

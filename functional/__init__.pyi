@@ -1,0 +1,15 @@
+from .clipping import clipped_surrogate as clipped_surrogate
+from .gae import gae as gae
+from .groups import centred as centred
+from .groups import group_mean as group_mean
+from .groups import share_above as share_above
+from .projection import project as project
+from .returns import discounted_cumsum as discounted_cumsum
+from .returns import discounted_returns as discounted_returns
+from .returns import explained_variance as explained_variance
+from .returns import n_step_returns as n_step_returns
+from .returns import returns_within as returns_within
+from .sampling import tempered as tempered
+from .schedules import linear as linear
+from .schedules import updates_due as updates_due
+from .vtrace import vtrace as vtrace
