@@ -50,6 +50,17 @@ class Step(NamedTuple):
         return self._replace(next_obs=next_obs, obs=obs)
 
 
+def mode_of(envs: VectorEnv) -> AutoresetMode:
+    """The autoreset mode of environments; ValueError if they do not say it."""
+    mode = envs.metadata.get("autoreset_mode")
+    if isinstance(mode, AutoresetMode):
+        return mode
+    raise ValueError(
+        f"{envs}: metadata['autoreset_mode'] = {mode!r}; a vector environment must"
+        " say its gymnasium.vector.AutoresetMode, or bootstrapping would be wrong"
+    )
+
+
 class StepReader:
     """Converts the results of a vector environment's `step` to a `Step`.
 
@@ -67,7 +78,7 @@ class StepReader:
 
     def __init__(self, envs: VectorEnv) -> None:
         self.envs = envs
-        self.mode: AutoresetMode = envs.metadata["autoreset_mode"]
+        self.mode = mode_of(envs)
         # A subclass that overrides `step` may reuse the memory of its results.
         is_ours = getattr(envs.step, "__module__", "").startswith("yieldrl.envs.")
         self.new_memory = is_ours and isinstance(envs, SerialVectorEnv | TorchVectorEnv)

@@ -73,14 +73,8 @@ class BatchWrapper(VectorWrapper):
                 " environments; pass a wrapped batch as envs= to the trainer)"
             )
         super().__init__(envs)
-        mode = envs.metadata.get("autoreset_mode")
-        if not isinstance(mode, AutoresetMode):
-            raise ValueError(
-                f"{envs}: metadata['autoreset_mode'] = {mode!r}; {name} must know the"
-                " gymnasium.vector.AutoresetMode, or it would mix up episodes"
-            )
-        self.autoreset_mode = mode
         self.reader = StepReader(envs)
+        self.autoreset_mode = mode = self.reader.mode
         self.recorded_info += tuple(getattr(envs, "recorded_info", ()))
         self.inside = self.device = torch.device(getattr(envs, "device", "cpu"))
         self._arrays = True  # the wrapped environments return arrays, not tensors

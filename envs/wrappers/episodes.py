@@ -1,12 +1,8 @@
-"""Wrappers about episodes: their returns, their ends, and their first steps."""
+"""Wrappers about episodes: their returns and lengths, and a time limit."""
 
 from typing import Any
 
-import gymnasium as gym
-import numpy as np
 import torch
-from gymnasium.spaces import Box
-from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from torch import Tensor
 
@@ -125,44 +121,6 @@ class TimeLimit(BatchWrapper):
             terminated=step.terminated & ~cut,
             truncated=step.truncated & ~cut,
         )
-
-
-class WaitingSteps(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Takes some steps without acting after every reset; they are not counted.
-
-    In simulated kitchens things fall into place first: Liu et al. 2023, "LIBERO",
-    arXiv:2306.03310, and its code, with 10 steps. It is for single environments, and
-    belongs inside of time limits.
-
-    Args:
-        env: The environment.
-        steps: Number of steps.
-        action: The action of these steps; by default zeros, for a Box.
-
-    Raises:
-        TypeError: If actions are no Box and none is named.
-        RuntimeError: If an episode ends while it waits.
-    """
-
-    def __init__(self, env: gym.Env[Any, Any], steps: int, action: Any = None) -> None:
-        RecordConstructorArgs.__init__(self, steps=steps, action=action)
-        super().__init__(env)
-        space = env.action_space
-        if action is None and not isinstance(space, Box):
-            raise TypeError(f"actions are of {space}: name the action that waits")
-        self.steps = steps
-        self.waiting = np.zeros_like(space.sample()) if action is None else action
-
-    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
-        obs, info = self.env.reset(**options)
-        for _ in range(self.steps):
-            obs, _, terminated, truncated, info = self.env.step(self.waiting)
-            if terminated or truncated:
-                raise RuntimeError(
-                    f"the episode of {self.env} ended within {self.steps} steps of"
-                    " waiting: choose fewer, or another action"
-                )
-        return obs, info
 
 
 def check_resets_in_part(envs: VectorEnv, remedy: str) -> None:

@@ -39,19 +39,6 @@ class ClipReward(BatchWrapper):
         return step._replace(reward=step.reward.clamp(self.low, self.high))
 
 
-class SignReward(BatchWrapper):
-    """Replaces rewards by their sign, -1, 0 or 1. Trainers evaluate without it.
-
-    Mnih et al. 2015, "Human-level control through deep reinforcement learning", Nature
-    518: one learning rate for games whose scores differ by orders of magnitude.
-    """
-
-    of_rewards = True
-
-    def after_step(self, step: Step) -> Step:
-        return step._replace(reward=step.reward.sign())
-
-
 class NormalizeReward(BatchWrapper):
     """Divides rewards by the running standard deviation of the discounted return.
 

@@ -314,7 +314,7 @@ class Scaled(Gain):
         (Gain, {"gain": ((0, 2), (1, 3))}, {}, ValueError, "overlap"),
         (Gain, {"gain": (1, 1)}, {}, ValueError, "one number"),
         (Gain, {"gain": (2, 4)}, {"side": "held_out"}, ValueError, "held_out="),
-        (Gain, RANGES, {"held_out": {"gain": (1, 9)}}, ValueError, "overlaps"),
+        (Gain, RANGES, {"held_out": {"gain": (1, 9)}}, ValueError, "overlap"),
         (
             Gain,
             {"gain": (2, 4)},

@@ -11,7 +11,6 @@ import torch
 from factories import plain, trainer_of
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
-from torch import Tensor
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.collectors.stepping import Stepper
@@ -25,9 +24,7 @@ from yieldrl.envs.wrappers import (
     FrameStack,
     NormalizeObservation,
     NormalizeReward,
-    NumpyToTorch,
     RescaleAction,
-    SignReward,
     TimeLimit,
     TorchToNumpy,
 )
@@ -196,37 +193,10 @@ def test_frames_in_same_step(kind):
     ]
 
 
-@pytest.mark.parametrize(
-    ("space", "first"),
-    [
-        (Discrete(4, start=-2), -2),
-        (MultiDiscrete([3, 4], start=[1, -1]), [1, -1]),
-        (Box(np.float32([-5, 2]), np.float32([5, 3])), [0, 2]),
-        (Utf8Text(2), [0, 0]),
-    ],
-    ids=str,
-)
-def test_what_stands_for_zero_lies_in_the_space(space, first):
-    class Sampling(NumpyCounter):
-        observation_space = space
-
-        def _obs(self):
-            return space.sample()
-
-    envs = FrameStack(SerialVectorEnv([lambda: Sampling(2)] * 2), 3, padding="zero")
-    obs = envs.reset(seed=0)[0]
-    assert np.reshape(obs[0], (3, -1))[:2].tolist() == [np.ravel(first).tolist()] * 2
-    for _ in range(3):
-        assert envs.observation_space.contains(obs)
-        obs, *_ = envs.step(np.ones(2, np.float32))
-
-
 @pytest.mark.parametrize("kind", ["torch", "sync"])
 def test_rewards_in_bounds_and_actions_that_are_stretched(kind):
     clipped = [s.reward.tolist() for s in steps(ClipReward(counters(kind)), [-9, 0.25])]
     assert clipped == [[-1, -1], [0.5, 0.5]]
-    signs = [s.reward.tolist() for s in steps(SignReward(counters(kind)), [-9, 0, 0.5])]
-    assert signs == [[-1, -1], [0, 0], [1, 1]]
     envs = RescaleAction(counters(kind))
     assert envs.single_action_space == Box(-1, 1, ())
     assert envs.action_space == Box(-1, 1, (2,))
@@ -350,21 +320,6 @@ def test_rewards_are_scaled_by_the_standard_deviation_of_returns(kind, mode):
         assert other.reward.dtype == one.reward.dtype
 
 
-@MODES
-def test_tensors_for_numpy_worlds(mode):
-    envs = NumpyToTorch(EpisodeStatistics(counters("sync", mode=mode)))
-    tensors = counters("torch", mode=mode)
-    for a, b in zip(steps(envs, [1] * 8), steps(tensors, [1] * 8), strict=True):
-        for name in COMPARED:
-            mine, other = getattr(a, name), getattr(b, name)
-            assert mine.dtype == other.dtype
-            assert torch.equal(mine, other)
-        if a.terminated.any():
-            assert isinstance(a.info["_episode"], Tensor)
-    if mode is SAME_STEP:  # in every step, as the worlds of tensors do
-        assert all("final_obs" in s.info for s in steps(envs, [1] * 3))
-
-
 WRAPPED = {
     "statistics": EpisodeStatistics,
     "frames": lambda envs: FrameStack(envs, 3),
@@ -375,7 +330,6 @@ WRAPPED = {
     "clip": ClipReward,
     "a limit in chunks": lambda envs: ActionChunks(TimeLimit(envs, 7), 3),
     "frames of chunks": lambda envs: FrameStack(ActionChunks(envs, 3), 2),
-    "sign": SignReward,
 }
 
 
@@ -398,7 +352,7 @@ def test_they_keep_the_promises(name, mode):
     if mode is SAME_STEP:
         arrays = SerialVectorEnv([one] * 3)
     else:
-        arrays = NumpyToTorch(SyncVectorEnv([one] * 3, autoreset_mode=mode))
+        arrays = SyncVectorEnv([one] * 3, autoreset_mode=mode)
     check(wrap(arrays), steps=30)
 
 
@@ -551,7 +505,7 @@ def test_evaluation_makes_what_is_inside_again():
     other = make_eval(envs, Config(eval_episodes=3))
     assert (other.max_episode_steps, other.num_envs) == (7, 3)
     assert other.single_observation_space == envs.single_observation_space
-    rewards = make_eval(SignReward(ClipReward(counters("torch"))), Config())
+    rewards = make_eval(NormalizeReward(ClipReward(counters("torch"))), Config())
     assert isinstance(rewards, TorchVectorEnv)
 
 
