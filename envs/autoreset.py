@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.arrays import MisfitError, as_tensors, leaves, replaced, with_rows
+from yieldrl.envs.arrays import MisfitError, as_tensors, leaves, replaced, stacked
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.serial import SerialVectorEnv
 
@@ -132,13 +132,16 @@ class StepReader:
             rows = [final[i] for i in np.flatnonzero(ended)]
             if any(row is None for row in rows):
                 raise self._lacking(info)
+            if not rows:
+                return obs
             arrays = [x for x in leaves(rows) if isinstance(x, np.ndarray)]
             self._kept = [(array, array.copy()) for array in arrays]
+            rows = [final[i] if end else rows[0] for i, end in enumerate(ended)]
             try:
-                return with_rows(obs, rows, ended)
+                final = stacked(self.envs.single_observation_space, rows)
             except MisfitError as reason:
                 raise ValueError(
-                    f"{self.envs} gave final_obs with {reason}: let the environment's"
+                    f"{self.envs} gave as final_obs an {reason}: let the environment's"
                     " observations and its observation_space agree"
                 ) from None
         return replaced(obs, final, ended)

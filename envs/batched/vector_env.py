@@ -325,7 +325,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         if no episode ended, the same object is returned. Otherwise they are computed
         for all environments, which needs no synchronization.
         """
-        if not self._branches:
+        if not self._can_branch or is_traced():
             assert noise is not None
             return where(ended, self.initial_state(noise), state)
         columns = ended.nonzero().view(-1)
@@ -378,11 +378,6 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
                 return all(x.shape[-1] == 1 for x in states)
         except (IndexError, RuntimeError, ValueError):  # shapes do not fit
             return False
-
-    @property
-    def _branches(self) -> bool:
-        """Whether Python may branch in the current code."""
-        return self._can_branch and not is_traced()
 
     def parameter(self, name: str, value: Any) -> Tensor:
         """A constant as a tensor `[]` or `[N]`, with its autograd graph; ValueError for
