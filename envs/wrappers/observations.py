@@ -59,7 +59,7 @@ class FrameStack(BatchWrapper):
     def after_step(self, step: Step) -> Step:
         frames = tree_map(_pushed, self.frames, step.next_obs)
         first = tree_map(self._repeated, step.obs)
-        self.frames = replaced(frames, first, step.begins)
+        self.frames = replaced(frames, first, step.ended)
         space = self.env.single_observation_space
         next_obs, obs = _shown(space, frames), _shown(space, self.frames)
         return step._replace(next_obs=next_obs, obs=obs)
@@ -148,10 +148,7 @@ class NormalizeObservation(BatchWrapper):
         return self.normalized(obs)
 
     def after_step(self, step: Step) -> Step:
-        # In the other modes, what is seen where an episode ended is its last.
-        at_once = self.resets_at_once
-        acted_on = torch.ones_like(step.ended) if at_once else ~step.ended
-        self._update(step.obs, acted_on)
+        self._update(step.obs, torch.ones_like(step.ended))
         return step.with_observations(self.normalized)
 
     def normalized(self, obs: Any, path: spaces.Path = ()) -> Any:
