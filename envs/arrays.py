@@ -123,16 +123,6 @@ def copied(value: Any) -> Any:
     return deepcopy(value) if isinstance(value, tuple | list) else value
 
 
-def with_rows(obs: Any, rows: list[Any], where: np.ndarray) -> Any:
-    """A copy of arrays `[N, ...]`, nested or not, with `rows` where `where` is True."""
-    if hasattr(obs, "items"):
-        return {k: with_rows(obs[k], [row[k] for row in rows], where) for k in obs}
-    dense = np.array(obs)
-    if rows:
-        dense[where] = in_dtype(np.stack(rows), dense.dtype)
-    return dense
-
-
 def as_tensors(value: Any) -> Any:
     """Arrays, nested or not, as tensors that share memory; other values unchanged."""
     if isinstance(value, Mapping):

@@ -14,16 +14,6 @@ RAW = {"reward_clipping": False, "episodic_life": False}
 PICTURES = {"grayscale": False, "img_height": 210, "img_width": 160, "stack_num": 1}
 
 
-def register(env_id: str) -> None:
-    """Register the games in Gymnasium; ImportError if ale-py is not installed."""
-    try:
-        import ale_py
-    except ImportError as reason:
-        needed = f"{env_id} needs ale-py: pip install 'yieldrl[atari]'"
-        raise ImportError(needed) from reason
-    gym.register_envs(ale_py)
-
-
 def make_atari(
     env_id: str, num_envs: int, *, render_mode: str | None = None, **kwargs: Any
 ) -> VectorEnv:

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.arrays import MisfitError, as_tensors, leaves, replaced, with_rows
+from yieldrl.envs.arrays import MisfitError, as_tensors, leaves, replaced, stacked
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.serial import SerialVectorEnv
 
@@ -50,6 +50,17 @@ class Step(NamedTuple):
         return self._replace(next_obs=next_obs, obs=obs)
 
 
+def mode_of(envs: VectorEnv) -> AutoresetMode:
+    """The autoreset mode of environments; ValueError if they do not say it."""
+    mode = envs.metadata.get("autoreset_mode")
+    if isinstance(mode, AutoresetMode):
+        return mode
+    raise ValueError(
+        f"{envs}: metadata['autoreset_mode'] = {mode!r}; a vector environment must"
+        " say its gymnasium.vector.AutoresetMode, or bootstrapping would be wrong"
+    )
+
+
 class StepReader:
     """Converts the results of a vector environment's `step` to a `Step`.
 
@@ -67,7 +78,7 @@ class StepReader:
 
     def __init__(self, envs: VectorEnv) -> None:
         self.envs = envs
-        self.mode: AutoresetMode = envs.metadata["autoreset_mode"]
+        self.mode = mode_of(envs)
         # A subclass that overrides `step` may reuse the memory of its results.
         is_ours = getattr(envs.step, "__module__", "").startswith("yieldrl.envs.")
         self.new_memory = is_ours and isinstance(envs, SerialVectorEnv | TorchVectorEnv)
@@ -121,13 +132,16 @@ class StepReader:
             rows = [final[i] for i in np.flatnonzero(ended)]
             if any(row is None for row in rows):
                 raise self._lacking(info)
+            if not rows:
+                return obs
             arrays = [x for x in leaves(rows) if isinstance(x, np.ndarray)]
             self._kept = [(array, array.copy()) for array in arrays]
+            rows = [final[i] if end else rows[0] for i, end in enumerate(ended)]
             try:
-                return with_rows(obs, rows, ended)
+                final = stacked(self.envs.single_observation_space, rows)
             except MisfitError as reason:
                 raise ValueError(
-                    f"{self.envs} gave final_obs with {reason}: let the environment's"
+                    f"{self.envs} gave as final_obs an {reason}: let the environment's"
                     " observations and its observation_space agree"
                 ) from None
         return replaced(obs, final, ended)

@@ -1,7 +1,6 @@
 """Gymnasium's classic control on tensors: CartPole, Pendulum, Acrobot, MountainCar."""
 
 import math
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,6 @@ class CartPoleVectorEnv(TorchVectorEnv):
     single_observation_space = spaces.Box(-CART_POLE_HIGH, CART_POLE_HIGH)
     single_action_space = spaces.Discrete(2)
     noise_size = 4
-    reset_parameters = MappingProxyType({"low": "low", "high": "high"})
     max_episode_steps = 500
 
     sutton_barto_reward: bool = False
@@ -130,9 +128,6 @@ class PendulumVectorEnv(TorchVectorEnv):
     single_observation_space = spaces.Box(-PENDULUM_HIGH, PENDULUM_HIGH)
     single_action_space = spaces.Box(-TORQUE, TORQUE, (1,))
     noise_size = 2
-    reset_parameters = MappingProxyType(
-        {"x_init": "high_angle", "y_init": "high_speed"}
-    )
     max_episode_steps = 200
 
     gravity: Parameter = 10.0
@@ -197,7 +192,6 @@ class AcrobotVectorEnv(TorchVectorEnv):
     single_observation_space = spaces.Box(-ACROBOT_HIGH, ACROBOT_HIGH)
     single_action_space = spaces.Discrete(3)
     noise_size = 4
-    reset_parameters = MappingProxyType({"low": "low", "high": "high"})
     max_episode_steps = 500
 
     gravity: Parameter = 9.8
@@ -291,7 +285,6 @@ class MountainCarVectorEnv(TorchVectorEnv):
     single_observation_space = spaces.Box(CAR_LOW, CAR_HIGH)
     single_action_space = spaces.Discrete(3)
     noise_size = 1
-    reset_parameters = MappingProxyType({"low": "low", "high": "high"})
     max_episode_steps = 200
     goal_position = 0.5
 

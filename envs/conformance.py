@@ -3,7 +3,6 @@
 import itertools
 import warnings
 from collections import Counter
-from collections.abc import Mapping
 from functools import reduce
 from operator import getitem
 from typing import Any
@@ -38,8 +37,7 @@ SHARED_ACTION = (
 SHARED_SEED = (
     "{name} of environment {i} was {these} in step {t}, and {those} after the others"
     " had got other seeds: let each environment draw from a generator of its own"
-    " (self.np_random, which super().reset(seed=seed) seeds), not from one that they"
-    " share"
+    " (self.np_random, which super().reset(seed=seed) seeds)"
 )
 SURVIVES = (
     "{name} of environment {i} was {these} in step {t} of an episode, and {those} in"
@@ -114,7 +112,7 @@ def _play(
     answer = envs.reset(seed=seeds)
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise TypeError(f"reset must return obs and info, got {type(answer)}")
-    run, tensors = [_named(envs, "obs", answer[0])], []
+    run, kept = [_named(envs, "obs", answer[0])], []
     reader = StepReader(envs)
     for t in range(steps):
         action = chooser.sample()
@@ -126,8 +124,8 @@ def _play(
             raise ValueError("step wrote to the actions that it was given: copy them")
         run.append(_results(envs, answer, reader))
         if isinstance(answer[0], Tensor):
-            tensors.append((t, answer[0], run[-1]["obs"]))
-    for t, tensor, before in tensors:
+            kept.append((t, answer[0], run[-1]["obs"]))
+    for t, tensor, before in kept:
         if not np.array_equal(copied_array(tensor), before):
             raise ValueError(
                 f"the observations of step {t} were overwritten by a later step: let"
@@ -226,24 +224,23 @@ def _first_end(run: list[Moment]) -> int:
 
 def _difference(
     these: list[Moment], those: list[Moment], rows: slice = slice(None)
-) -> dict[str, Any] | None:
-    """Where two runs differ first, in these environments; None if nowhere."""
+) -> dict[str, Any]:
+    """Where two runs differ first, in these environments; empty if nowhere."""
     for t, (this, that) in enumerate(zip(these, those, strict=False)):
         for name in (name for name in this if name in that):
             before, after = this[name][rows], that[name][rows]
             if not np.array_equal(before, after):
                 i = int((before != after).reshape(len(before), -1).any(1).argmax())
-                at = {"name": name, "t": t, "i": i + (rows.start or 0)}
-                return {**at, "these": before[i], "those": after[i]}
-    return None
+                where = {"name": name, "t": t, "i": i + (rows.start or 0)}
+                return {**where, "these": before[i], "those": after[i]}
+    return {}
 
 
 def _compare(
     these: list[Moment], those: list[Moment], complaint: str, rows: slice = slice(None)
 ) -> None:
     """Raise if two runs differ that should not."""
-    difference = _difference(these, those, rows)
-    if difference is not None:
+    if difference := _difference(these, those, rows):
         raise ValueError(complaint.format(**difference))
 
 
@@ -315,7 +312,7 @@ def _check_other_seeds(envs: Any, seed: int) -> None:
 
     def all_alike(seeds: Any) -> bool:
         first = [[_named(envs, "obs", envs.reset(seed=s)[0])] for s in seeds]
-        return all(_difference(first[0], other) is None for other in first)
+        return not any(_difference(first[0], other) for other in first)
 
     if all_alike(range(seed, seed + 8)) and not all_alike([None] * 8):
         raise ValueError(
@@ -403,7 +400,7 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
     before = [tensor.clone() for tensor in given]
     with torch.no_grad(), _NoWaiting():
         first = results()
-    if not _equal(before, given):
+    if not all(map(torch.equal, before, given)):
         raise ValueError(
             "initial_state, dynamics or observe wrote to its arguments: make new"
             " tensors (x = x + 1, not x += 1)"
@@ -411,21 +408,11 @@ def _check_functions(envs: TorchVectorEnv, seed: int) -> None:
     for other in actions[3:]:
         envs.step(other)
     for name, result in results().items():
-        if not _equal(result, first[name]):
+        # Up to the rounding of a compiled step.
+        pairs = zip(leaves(first[name]), leaves(result), strict=True)
+        if not all(torch.allclose(x, y, rtol=1e-4, atol=1e-5) for x, y in pairs):
             raise ValueError(
                 f"{name} gave something else for the same arguments ten steps later:"
                 " keep all that changes in the state, or it leaks into other episodes;"
                 " draw chance from the noise"
             )
-
-
-def _equal(these: Any, those: Any) -> bool:
-    """Whether all tensors are equal, up to the rounding of a compiled step."""
-    if isinstance(these, Mapping):
-        return these.keys() == those.keys() and all(
-            _equal(these[name], those[name]) for name in these
-        )
-    if isinstance(these, tuple | list):
-        return len(these) == len(those) and all(map(_equal, these, those))
-    same_dtype = these.dtype == those.dtype
-    return same_dtype and torch.allclose(these, those, rtol=1e-4, atol=1e-5)

@@ -5,21 +5,16 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.spaces import Dict
-from gymnasium.vector import (
-    AsyncVectorEnv,
-    AutoresetMode,
-    SyncVectorEnv,
-    VectorEnv,
-    VectorWrapper,
-)
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from yieldrl.core import Config, derive_seed, ranks, spaces
 from yieldrl.envs import atari
+from yieldrl.envs.autoreset import mode_of
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.vector_env import draw_without_screen
 from yieldrl.envs.masks import ActionMask
@@ -75,8 +70,18 @@ def make(
     if kwargs.get("render_mode") == "rgb_array":
         draw_without_screen()
     source = resolve(source) if isinstance(source, str) else source
+    wrappers = find_wrappers(config.wrappers)
     try:
-        envs = _Request(config, device, count, kwargs).build(source)
+        if isinstance(source, VectorEnv):
+            envs = source
+        elif isinstance(source, gym.Env):
+            envs = vectorize(lambda: source, 1, "sync", wrappers)
+        elif batch := _makes_batches(source):
+            envs = _make_batch(source, *batch, device, count, kwargs, wrappers)
+        else:
+            one = partial(_make_one, source, kwargs)
+            seed = ranks().derive_seed(config.seed, "workers")
+            envs = vectorize(one, count, config.vectorization, wrappers, seed)
     except TypeError as reason:
         message = str(reason)  # Python's own, of calls with wrong arguments
         if "argument" not in message or message.startswith("wrappers: "):
@@ -108,15 +113,13 @@ def make_eval(
     count = num_envs or min(config.eval_episodes, most_eval_envs(source))
     # Another seed, so that processes draw other numbers than in training.
     config = dataclasses.replace(config, seed=derive_seed(config.seed, "evaluation"))
+    given: Any = {"device": device, "num_envs": count, "render_mode": render_mode}
     if isinstance(source, TorchVectorEnv):
         return source.clone(count, render_mode=render_mode)
-    given: Any = {"device": device, "num_envs": count, "render_mode": render_mode}
     if isinstance(source, BatchWrapper):
         return source.for_evaluation(make_eval(source.env, config, **given))
-    if render_mode == "rgb_array":
-        draw_without_screen()
     if isinstance(source, gym.Env | VectorEnv):
-        envs = _another(source, config, count, render_mode)
+        envs = _make_another(source, config, count, render_mode)
         check_spaces(envs)
         return envs
     if isinstance(source, str) and source.rpartition(":")[2].startswith("ALE/"):
@@ -137,7 +140,7 @@ def vectorize(
     With `async` each has a process, and `seed` is for its global generators.
 
     Raises:
-        TypeError: If `make_one` does not make an environment.
+        TypeError: If `make_one` makes no environment, or a wrapper does not fit.
         ImportError: If a package is missing.
     """
 
@@ -167,12 +170,7 @@ def vectorize(
 
 def check_spaces(envs: VectorEnv) -> None:
     """Raise ValueError or TypeError if these environments cannot be trained in."""
-    mode = envs.metadata.get("autoreset_mode")
-    if not isinstance(mode, AutoresetMode):
-        raise ValueError(
-            f"{envs}: metadata['autoreset_mode'] = {mode!r}; a vector environment must"
-            " say its gymnasium.vector.AutoresetMode, or bootstrapping would be wrong"
-        )
+    mode_of(envs)
     for name in ("observation", "action"):
         try:
             list(spaces.leaves(getattr(envs, f"single_{name}_space")))
@@ -221,112 +219,99 @@ def most_eval_envs(source: Any) -> int:
     return metadata.get("most_eval_envs", 16) if isinstance(metadata, dict) else 16
 
 
-@dataclasses.dataclass
-class _Request:
-    """A request to `make`: all arguments but the source."""
+def _make_one(source: Any, kwargs: dict[str, Any]) -> gym.Env:
+    """A single environment of an id, a class or a function."""
+    given: Any = copy.deepcopy(kwargs)  # an environment may modify them
+    if isinstance(source, str):  # the collector checks more than Gymnasium's checker
+        return gym.make(source, **{"disable_env_checker": True, **given})
+    return source(**given)
 
-    config: Config
-    device: str
-    count: int
-    kwargs: dict[str, Any]
 
-    def __post_init__(self) -> None:
-        self.wrappers = find_wrappers(self.config.wrappers)
-
-    def build(self, source: Any) -> VectorEnv:
-        if isinstance(source, VectorEnv):
-            return source
-        if isinstance(source, gym.Env):
-            return vectorize(lambda: source, 1, "sync", self.wrappers)
-        if isinstance(source, str):
-            return self._from_id(source)
-        if isinstance(source, type) and issubclass(source, VectorEnv):
-            kwargs = self._of_batch(source, source.__name__)
-            make_all = cast("Callable[..., VectorEnv]", source)
-            return make_all(num_envs=self.count, **kwargs)
+def _makes_batches(source: Any) -> tuple[Any, Callable[..., VectorEnv]] | None:
+    """What makes a whole batch of a source, as it was written, and as it is called;
+    None if single environments become a batch."""
+    if isinstance(source, type) and issubclass(source, VectorEnv):
+        return source, source
+    if not isinstance(source, str):
         if callable(source):
-            return self._one_by_one(cast("Callable[..., gym.Env]", source), self.kwargs)
+            return None
         raise TypeError(
             f"envs = {source!r}: give an environment id, an environment, a vector"
             " environment, an environment class or a function that makes one"
         )
+    spec = find_spec(source)
+    if spec.id.startswith("ALE/"):
+        return atari.make_atari, partial(atari.make_atari, spec.id)
+    maker = spec.vector_entry_point
+    # Not Gymnasium's batched CartPole, which has no SAME_STEP mode.
+    if spec.entry_point is not None and (spec.namespace != "yieldrl" or maker is None):
+        return None
+    maker = load_env_creator(maker) if isinstance(maker, str) else maker
+    return maker, partial(gym.make_vec, spec.id)
 
-    def _from_id(self, env_id: str) -> VectorEnv:
-        spec = find_spec(env_id)
-        if spec.id.startswith("ALE/"):
-            _refuse_wrappers(self.wrappers, env_id)
-            return atari.make_atari(spec.id, self.count, **self.kwargs)
-        batched = spec.namespace == "yieldrl" and spec.vector_entry_point is not None
-        if spec.entry_point is None or batched:
-            maker = spec.vector_entry_point
-            maker = load_env_creator(maker) if isinstance(maker, str) else maker
-            kwargs = self._of_batch(maker, env_id)
-            return gym.make_vec(spec.id, num_envs=self.count, **kwargs)
-        # Not Gymnasium's batched CartPole, which has no SAME_STEP mode.
-        kwargs = {"disable_env_checker": True, **self.kwargs}  # the collector checks
-        return self._one_by_one(partial(gym.make, env_id), kwargs)
 
-    def _one_by_one(
-        self, make_one: Callable[..., gym.Env], kwargs: dict[str, Any]
-    ) -> VectorEnv:
-        def make_given() -> gym.Env:
-            return make_one(**copy.deepcopy(kwargs))  # an environment may modify them
-
-        mode, seed = self.config.vectorization, self.config.seed
-        seed = ranks().derive_seed(seed, "workers")
-        return vectorize(make_given, self.count, mode, self.wrappers, seed)
-
-    def _of_batch(self, maker: Any, name: str) -> dict[str, Any]:
-        """Arguments for a maker of a batch: with `device`, if it takes one, and with
-        `action_mask`, if it takes that in place of `ActionMask`."""
-        is_class = isinstance(maker, type)
-        takes = inspect.signature(maker.__init__ if is_class else maker).parameters
-        kwargs, wrappers = self.kwargs, self.wrappers
-        if ActionMask in wrappers and "action_mask" in takes:
-            wrappers = [wrap for wrap in wrappers if wrap is not ActionMask]
-            kwargs = {"action_mask": True, **kwargs}
-        _refuse_wrappers(wrappers, name)
-        takes_device = (
-            issubclass(maker, TorchVectorEnv) if is_class else "device" in takes
+def _make_batch(
+    source: Any,
+    maker: Any,
+    make_all: Callable[..., VectorEnv],
+    device: str,
+    count: int,
+    kwargs: dict[str, Any],
+    wrappers: Sequence[Wrap],
+) -> VectorEnv:
+    """A batch in one object: with `device`, if its maker takes one, and with
+    `action_mask`, if it takes that in place of `ActionMask`."""
+    is_class = isinstance(maker, type)
+    takes = inspect.signature(maker.__init__ if is_class else maker).parameters
+    if ActionMask in wrappers and "action_mask" in takes:
+        wrappers = [wrap for wrap in wrappers if wrap is not ActionMask]
+        kwargs = {"action_mask": True, **kwargs}
+    if wrappers:
+        names = ", ".join(getattr(w, "__name__", str(w)) for w in wrappers)
+        raise ValueError(
+            f"wrappers = ({names}) go around single environments, and"
+            f" {name_of(source)} is a batch in one object: set wrappers=(), and pass"
+            " envs= with a wrapper of yieldrl.envs.wrappers around it, or a mask of its"
+            " own, if it needs one"
         )
-        return {"device": self.device, **kwargs} if takes_device else kwargs
+    if (is_class and issubclass(maker, TorchVectorEnv)) or "device" in takes:
+        kwargs = {"device": device, **kwargs}
+    return make_all(num_envs=count, **kwargs)
 
 
-def _another(
+def _make_another(
     source: Any, config: Config, count: int, render_mode: str | None
 ) -> VectorEnv:
-    """Make an object's environments again: environments from their spec of `gym.make`,
-    vector environments from the functions that made their parts. The config is used for
-    its wrappers, which training put around a single environment."""
-    drawn = f" with render_mode={render_mode!r}" if render_mode else ""
+    """Make an object's environments again: of the functions that made the parts of a
+    batch, or else of their spec. The config's wrappers go around a single environment,
+    as in training."""
+    drawn: Any = {} if render_mode is None else {"render_mode": render_mode}
     refusal = ValueError(
-        f"no second environment can be made from {source}{drawn}: pass eval_envs= (an"
-        " id, a class or a function that makes one) to the trainer, or train with"
-        " eval_every=0"
+        f"no second environment can be made from {source}"
+        f"{f' with {render_mode=}' if drawn else ''}: pass eval_envs= (an id, a class"
+        " or a function that makes one) to the trainer, or train with eval_every=0"
     )
-    wraps = isinstance(source, VectorWrapper)  # has no own spec
     parts = isinstance(source, SyncVectorEnv | AsyncVectorEnv)
-    if parts and render_mode is None:
+    if parts and not drawn:
         envs = vectorize(source.env_fns[0], count, "sync")
         if _games_inside(envs) & _games_inside(source):
             raise refusal
         return envs
-    spec = None if wraps else source.get_attr("spec")[0] if parts else source.spec
-    if not isinstance(spec, EnvSpec):  # other libraries have other specs
+    spec = source.get_attr("spec")[0] if parts else source.spec
+    # Other libraries have other specs; a wrapper of batches has that of what is inside.
+    if not isinstance(spec, EnvSpec) or isinstance(source, VectorWrapper):
         raise refusal
     spec = copy.deepcopy(spec)
-    for name in ("render_mode", "num_envs"):
+    for name in ("render_mode", "num_envs", "vectorization_mode"):
         spec.kwargs.pop(name, None)
-    kwargs: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
     try:
         if parts or isinstance(source, gym.Env):
             wrappers = () if parts else find_wrappers(config.wrappers)
-            return vectorize(lambda: gym.make(spec, **kwargs), count, "sync", wrappers)
+            return vectorize(lambda: gym.make(spec, **drawn), count, "sync", wrappers)
         if spec.id.startswith("ALE/"):
-            spec.kwargs.pop("vectorization_mode", None)
-            kwargs = {**spec.kwargs, **atari.RAW, **kwargs}
+            kwargs = {**spec.kwargs, **atari.RAW, **drawn}
             return atari.make_atari(spec.id, count, **kwargs)
-        return gym.make_vec(spec, num_envs=count, **kwargs)
+        return gym.make_vec(spec, num_envs=count, **drawn)
     except ValueError as reason:  # a wrapper cannot be made again
         raise refusal from reason
 
@@ -350,14 +335,3 @@ def _wrapped_in(env: gym.Env, wrap: Wrap) -> gym.Env:
             f"wrappers: {name} made {wrapped!r} of {env}: it must return an environment"
         )
     return wrapped
-
-
-def _refuse_wrappers(wrappers: Sequence[Wrap], name: str) -> None:
-    """Raise ValueError if there are wrappers, which do not fit around a batch."""
-    if wrappers:
-        names = ", ".join(getattr(w, "__name__", str(w)) for w in wrappers)
-        raise ValueError(
-            f"wrappers = ({names}) go around single environments, and {name} is a batch"
-            " in one object: set wrappers=(), and pass envs= with a wrapper of"
-            " yieldrl.envs.wrappers around it, or a mask of its own, if it needs one"
-        )

@@ -67,7 +67,18 @@ class ActionMask(gym.Wrapper, RecordConstructorArgs):
         return self._mask
 
     def _masked(self, obs: Any, info: dict[str, Any], *, ended: bool) -> dict[str, Any]:
-        mask = np.array(self._find_mask(obs, info), dtype=np.bool_)
+        if self._inside:
+            found = obs[MASK]
+        elif self._method is not None:
+            found = self._method()
+        elif MASK in info:
+            found = info[MASK]
+        else:
+            raise ValueError(
+                f"{self.env} says nowhere which actions are possible: give it a method"
+                f" action_masks(), or put {MASK!r} into its infos or observations"
+            )
+        mask = np.array(found, dtype=np.bool_)
         if mask.shape != (sum(self.choices),):
             raise ValueError(
                 f"the action mask of {self.env} has the shape {mask.shape}; for"
@@ -82,15 +93,3 @@ class ActionMask(gym.Wrapper, RecordConstructorArgs):
             )
         self._mask = mask
         return {**(obs if self._inside else {"observation": obs}), MASK: mask}
-
-    def _find_mask(self, obs: Any, info: dict[str, Any]) -> Any:
-        if self._inside:
-            return obs[MASK]
-        if self._method is not None:
-            return self._method()
-        if MASK in info:
-            return info[MASK]
-        raise ValueError(
-            f"{self.env} says nowhere which actions are possible: give it a method"
-            f" action_masks(), or put {MASK!r} into its infos or its Dict observations"
-        )

@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWra
 
 from yieldrl.core.files import SUFFIXES, read_file
 from yieldrl.core.named_code import import_named, is_function_of_user
-from yieldrl.envs import atari
 
 Wrap = Callable[[gym.Env], gym.Env]
 
@@ -28,20 +28,20 @@ def resolve(source: str) -> Any:
     module, _, name = source.rpartition(":")
     if not module:
         return source
-    remedy = (
-        ", which makes no environments: name a class derived from gymnasium.Env or"
-        " gymnasium.vector.VectorEnv, or a function of your own that makes one"
-    )
     try:
         maker = import_named(module, name)
     except (AttributeError, ImportError):
         return source  # later rejected as an id, with the reason
     except ValueError as reason:
-        raise ValueError(f"env_id = {source!r}: {reason}{remedy}") from None
+        maker = reason
     is_class = isinstance(maker, type) and issubclass(maker, gym.Env | VectorEnv)
-    if not (is_class or is_function_of_user(maker)):
-        raise ValueError(f"env_id = {source!r} is {maker!r}{remedy}")
-    return maker
+    if is_class or is_function_of_user(maker):
+        return maker
+    raise ValueError(
+        f"env_id = {source!r}: {maker} makes no environments; name a class derived from"
+        " gymnasium.Env or gymnasium.vector.VectorEnv, or a function of your own that"
+        " makes one"
+    )
 
 
 def find_function(field: str, name: str, called_with: str) -> Any:
@@ -49,17 +49,14 @@ def find_function(field: str, name: str, called_with: str) -> Any:
 
     ValueError if there is none.
     """
-    remedy = f"name my_module:function, which is called with {called_with}"
-    return _imported(name, f"{field} = {name!r}: no such function", remedy)
-
-
-def _imported(name: str, wrong: str, remedy: str) -> Any:
-    """What is named `module:name`; ValueError, with the reason, if there is nothing."""
     module, _, attribute = name.partition(":")
     try:
         return import_named(module, attribute)
     except (AttributeError, ImportError, ValueError) as reason:
-        raise ValueError(f"{wrong} ({reason}); {remedy}") from None
+        raise ValueError(
+            f"{field} = {name!r}: no such function ({reason}); name"
+            f" my_module:function, which is called with {called_with}"
+        ) from None
 
 
 def find_spec(env_id: str) -> EnvSpec:
@@ -67,7 +64,10 @@ def find_spec(env_id: str) -> EnvSpec:
     is none, ImportError if a game needs ale-py."""
     module, _, name = env_id.rpartition(":")
     if name.startswith("ALE/"):
-        atari.register(name)
+        module = "ale_py"
+        if importlib.util.find_spec(module) is None:
+            needed = f"{env_id} needs ale-py: pip install 'yieldrl[atari]'"
+            raise ImportError(needed)
     try:
         if module:
             importlib.import_module(module)
@@ -109,8 +109,7 @@ def find_wrappers(names: Sequence[str]) -> list[Wrap]:
 
 
 def _find_wrapper(name: str) -> Any:
-    remedy = "name module:Class, for example gymnasium.wrappers:FlattenObservation"
-    wrapper = _imported(name, f"wrappers: {name!r} names no wrapper", remedy)
+    wrapper = find_function("wrappers", name, "an environment, or a wrapper's class")
     is_class = isinstance(wrapper, type)
     if is_class and issubclass(wrapper, VectorWrapper):
         raise ValueError(
@@ -148,15 +147,14 @@ def find_suite(name: str, env_id: str) -> Tasks:
     """
     if Path(name).suffix in SUFFIXES:
         tasks: Mapping[str, Any] = read_file(name)
+    elif hasattr(maker := class_of(env_id), "tasks_of_suite"):
+        tasks = maker.tasks_of_suite(name)
     else:
-        tasks_of_suite = getattr(class_of(env_id), "tasks_of_suite", None)
-        if tasks_of_suite is None:
-            raise ValueError(
-                f"suite = {name!r}: {env_id} has no suites of its own; name a file of"
-                " tasks and their env_kwargs, for example crowds.yaml with the lines"
-                " few: {num_objects: 2} and many: {num_objects: 6}"
-            )
-        tasks = tasks_of_suite(name)
+        raise ValueError(
+            f"suite = {name!r}: {env_id} has no suites of its own; name a file of tasks"
+            " and their env_kwargs, for example crowds.yaml with the lines few:"
+            " {num_objects: 2} and many: {num_objects: 6}"
+        )
     if not tasks:
         raise ValueError(f"suite = {name!r}: it has no task")
     for task, kwargs in tasks.items():

@@ -4,6 +4,7 @@ import copy
 import multiprocessing
 import os
 import pickle
+import secrets
 import signal
 import sys
 import threading
@@ -11,12 +12,10 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from copy import deepcopy
 from typing import Any, NoReturn, cast
 
 import cloudpickle
 import gymnasium as gym
-import numpy as np
 import torch
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
@@ -48,6 +47,8 @@ class ProcessVectorEnv(AsyncVectorEnv):
     PyTorch thread, and seeds Python's, NumPy's and PyTorch's global generators by its
     index: at its start, and at a seeded reset.
 
+    They start as `multiprocessing.set_start_method` says, unless that is fork.
+
     After Ctrl-C or an error during a step, `reset` discards unread answers and begins
     new episodes, `step` before that raises an error, and `close` always returns: it
     terminates workers that do not end.
@@ -55,8 +56,6 @@ class ProcessVectorEnv(AsyncVectorEnv):
     Args:
         env_fns: Functions that make one environment each.
         seed: Seeds the workers' global generators; None for an unpredictable one.
-        context: Start method, `"forkserver"` or `"spawn"`; None for the program's, if
-            it is one of them, else forkserver where there is one.
 
     Raises:
         TypeError: If a function cannot be sent to another process.
@@ -69,28 +68,24 @@ class ProcessVectorEnv(AsyncVectorEnv):
     """Entries of info to store in every transition, from the environments."""
 
     def __init__(
-        self,
-        env_fns: Sequence[Callable[[], gym.Env]],
-        *,
-        seed: int | None = None,
-        context: str | None = None,
+        self, env_fns: Sequence[Callable[[], gym.Env]], *, seed: int | None = None
     ) -> None:
         if seed is None:
-            seed = int(np.random.default_rng().integers(2**31))
+            seed = secrets.randbits(31)
         packed = {fn: _packed(fn) for fn in set(env_fns)}
         makers = [_Maker(fn, packed[fn], i, seed) for i, fn in enumerate(env_fns)]
         self.processes, self.parent_pipes = [], []
         try:
-            with without_main():
+            with _without_main():
                 super().__init__(
                     makers,
-                    context=start_method(context),
+                    context=_start_method(),
                     worker=cast("Any", _work),
                     autoreset_mode=AutoresetMode.SAME_STEP,
                 )
             (self.recorded_info, *_) = self.get_attr("declared_info")
         except BaseException:
-            end_workers(self.processes, self.parent_pipes, 0)
+            _end_workers(self.processes, self.parent_pipes, 0)
             self.closed = True
             raise
         self.env_fns = env_fns
@@ -125,7 +120,7 @@ class ProcessVectorEnv(AsyncVectorEnv):
         default 30, or 2 after an interruption, or 0 with `terminate`."""
         if timeout is None:
             timeout = 30.0 if self._state is AsyncState.DEFAULT else GRACE
-        end_workers(self.processes, self.parent_pipes, 0 if terminate else timeout)
+        _end_workers(self.processes, self.parent_pipes, 0 if terminate else timeout)
 
     def _poll_pipe_envs(self, timeout: float | None = None) -> bool:
         """Wait for the answers of all workers; TimeoutError after ten minutes."""
@@ -188,8 +183,8 @@ class ProcessVectorEnv(AsyncVectorEnv):
 
 
 class _Maker:
-    """Makes environment `index`: with `make` in this process, and in a process of its
-    own from `packed`, after setting it up like the program."""
+    """Makes an environment: with `make` in this process, and in a process of its own
+    from `packed`, after setting it up like the program."""
 
     def __init__(self, make: Any, packed: bytes, index: int, seed: int) -> None:
         self.make, self.packed, self.index, self.seed = make, packed, index, seed
@@ -218,14 +213,12 @@ def _packed(make: Callable[[], gym.Env]) -> bytes:
     specs: dict[str, EnvSpec] = {}
     for name, spec in gym.registry.items():
         spec = copy.copy(spec)
-        try:
+        with suppress(Exception):  # not this one; an error follows if it is needed
             if str(spec.entry_point).startswith("__main__:"):
                 spec.entry_point = cast("Any", load_env_creator(str(spec.entry_point)))
             if callable(spec.entry_point):
                 cloudpickle.dumps(spec)
-        except Exception:  # not this one; an error follows if it is needed
-            continue
-        specs[name] = spec
+            specs[name] = spec
     try:
         return cloudpickle.dumps((make, specs))
     except Exception as reason:  # objects may raise any error
@@ -263,7 +256,7 @@ class _CheckedEnv(gym.Wrapper):
         obs, reward, terminated, truncated, info = answer
         check_observation(self.observation_space, obs, place)
         if terminated or truncated:
-            obs, info = deepcopy((obs, info))
+            obs, info = copy.deepcopy((obs, info))
         return obs, reward, terminated, truncated, info
 
     def echo(self, token: Any) -> Any:
@@ -296,7 +289,7 @@ def _work(
     index: int,
     make: _Maker,
     pipe: Any,
-    trainer: Any,
+    parent: Any,
     memory: Any,
     queue: Any,
     *rest: Any,
@@ -317,7 +310,7 @@ def _work(
         return
     pipe.send((None, True))
     errors: Any = _Errors(queue, env)
-    _async_worker(index, lambda: env, pipe, trainer, memory, errors, *rest)
+    _async_worker(index, lambda: env, pipe, parent, memory, errors, *rest)
 
 
 def _end_with_the_trainer() -> None:
@@ -328,13 +321,10 @@ def _end_with_the_trainer() -> None:
         os._exit(1)
 
 
-def start_method(wanted: str | None = None) -> str:
-    """Forkserver or spawn: as `wanted`, or the default of program or platform."""
+def _start_method() -> str:
+    """Forkserver or spawn: the program's, or the platform's default."""
     methods = multiprocessing.get_all_start_methods()  # first the platform's default
-    allowed = [method for method in methods if method != "fork"]
-    if wanted is not None and wanted not in allowed:
-        raise ValueError(f"context = {wanted!r}: choose one of {allowed}, or None")
-    chosen = wanted or multiprocessing.get_start_method(allow_none=True) or methods[0]
+    chosen = multiprocessing.get_start_method(allow_none=True) or methods[0]
     if chosen == "fork":
         chosen = "forkserver" if "forkserver" in methods else "spawn"
     if chosen == "forkserver":
@@ -344,7 +334,7 @@ def start_method(wanted: str | None = None) -> str:
 
 
 @contextmanager
-def without_main() -> Iterator[None]:
+def _without_main() -> Iterator[None]:
     """Keep new processes from running the program again, which would train there; its
     code is pickled by value. `multiprocessing` imports the main module by one of
     these two attributes."""
@@ -360,13 +350,15 @@ def without_main() -> Iterator[None]:
             vars(main).update(kept)
 
 
-def end_workers(processes: Sequence[Any], pipes: Sequence[Any], timeout: float) -> None:
+def _end_workers(
+    processes: Sequence[Any], pipes: Sequence[Any], timeout: float
+) -> None:
     """End processes; kill those still alive after the given seconds."""
     deadline = time.monotonic() + timeout
+    pipes = [pipe for pipe in pipes if pipe is not None]
     for pipe in pipes:
-        if pipe is not None:
-            with suppress(OSError):  # it has ended already
-                pipe.send(("close", None))
+        with suppress(OSError):  # it has ended already
+            pipe.send(("close", None))
     started = [process for process in processes if process.pid is not None]
     for process in started:
         process.join(max(0.0, deadline - time.monotonic()))
@@ -377,5 +369,4 @@ def end_workers(processes: Sequence[Any], pipes: Sequence[Any], timeout: float) 
         for process in alive:
             process.join(GRACE)
     for pipe in pipes:
-        if pipe is not None:
-            pipe.close()
+        pipe.close()

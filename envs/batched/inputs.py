@@ -4,9 +4,8 @@ import copy
 import math
 import operator
 import secrets
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,29 +18,22 @@ from yieldrl.core.spaces import choice_ranges
 from yieldrl.envs.arrays import clone, layout, leaves, tree_map
 
 
-@dataclass(eq=False)
 class NoiseSource:
-    """Uniform numbers in [0, 1), `[size, N]`, one column per environment.
+    """Uniform numbers in [0, 1), `[size, N]`, one column per environment, of a
+    `generator` whose seed is unpredictable until `seed` is called."""
 
-    The `generator`'s seed is unpredictable until `seed` is called; `pending` is the
-    noise of the next step, None if steps take none.
-    """
-
-    size: int
-    num_envs: int
-    dtype: torch.dtype
-    device: torch.device
-    pending: Tensor | None = None
-
-    def __post_init__(self) -> None:
-        self.generator = torch.Generator(self.device)
+    def __init__(
+        self, size: int, num_envs: int, dtype: torch.dtype, device: torch.device
+    ) -> None:
+        self.size, self.num_envs = size, num_envs
+        self.like: dict[str, Any] = {"dtype": dtype, "device": device}
+        self.generator = torch.Generator(device)
         self.generator.seed()
 
     def draw(self, count: int | None = None) -> Tensor:
         """New numbers `[size, count or N]`."""
         shape = self.size, self.num_envs if count is None else count
-        like = {"dtype": self.dtype, "device": self.device}
-        return torch.rand(shape, generator=self.generator, **like)
+        return torch.rand(shape, generator=self.generator, **self.like)
 
     def seed(self, seed: Any) -> Tensor:
         """Seed the generator with an int >= 0, or with N ints or None (unpredictable);
@@ -58,11 +50,12 @@ class NoiseSource:
         (together,) = np.random.SeedSequence(seeds).generate_state(1, np.uint64)
         self.generator.manual_seed(int(together >> np.uint64(1)))
         generator = torch.Generator()  # on the CPU, so that devices do not differ
+        dtype = self.like["dtype"]
         columns = [
-            torch.rand(self.size, generator=generator.manual_seed(s), dtype=self.dtype)
+            torch.rand(self.size, generator=generator.manual_seed(s), dtype=dtype)
             for s in seeds
         ]
-        return torch.stack(columns, dim=-1).to(self.device)
+        return torch.stack(columns, dim=-1).to(self.like["device"])
 
 
 def _as_int(seed: Any) -> int:
@@ -97,11 +90,10 @@ class ActionReader:
         """The actions, a tensor, array or list (texts may be strings), as a tensor
         `[N, ...]`.
 
-        Where `ignored`, bool `[N]`, is True, any value is accepted. ValueError if
+        Where `ignored`, bool `[N]`, is True, numbers need not be finite. ValueError if
         actions have a wrong shape, type or device, are not finite, or not in the space.
         """
-        is_tensor = isinstance(actions, Tensor)
-        if not is_tensor or (
+        if not isinstance(actions, Tensor) or (
             (actions.shape, actions.dtype, actions.device) != self._wanted
         ):
             actions = self._converted(actions)
@@ -109,14 +101,16 @@ class ActionReader:
             wrong = ~np.isfinite(actions.detach().numpy())
             if wrong.any() and ignored is not None:
                 wrong &= ~ignored.numpy().reshape(-1, *[1] * (wrong.ndim - 1))
-            if wrong.any():
-                why = f"finite: give numbers of {self.space}"
-                self._refuse(actions, wrong, f"{why} (is the policy's output finite?)")
-        if self._choices is not None:
+            wanted = f"finite: give numbers of {self.space} (is the policy's output?)"
+        elif self._choices is not None:
             wrong = self._choices.outside(actions.numpy())
-            if wrong.any():
-                why = f"in {self.space}: give one of its choices"
-                self._refuse(actions, wrong, why)
+            wanted = f"in {self.space}: give one of its choices"
+        else:
+            return actions
+        if wrong.any():
+            i = int(wrong.reshape(self.num_envs, -1).any(1).argmax())
+            given = actions[i].tolist()
+            raise ValueError(f"action {given} of environment {i} is not {wanted}")
         return actions
 
     def mark(self, reward: Tensor, action: Tensor, ignored: Tensor | None) -> Tensor:
@@ -125,12 +119,6 @@ class ActionReader:
         if ignored is not None:
             mark = mark.masked_fill(ignored, 0)
         return reward + mark.to(reward.dtype)
-
-    def _refuse(self, action: Tensor, wrong: np.ndarray, why: str) -> NoReturn:
-        """Raise for the first environment with a wrong action."""
-        i = int(wrong.reshape(self.num_envs, -1).any(1).argmax())
-        given = action[i].tolist()
-        raise ValueError(f"action {given} of environment {i} is not {why}")
 
     def _converted(self, actions: Any) -> Tensor:
         shape, dtype, device = self._wanted
@@ -152,22 +140,6 @@ class ActionReader:
                 f" {actions.device}"
             )
         return actions.to(dtype)
-
-
-def check_arguments(envs: Any) -> None:
-    """Raise if an argument of the constructor or a class attribute is wrong."""
-    name = type(envs).__name__
-    for word in ("single_observation_space", "single_action_space", "noise_size"):
-        if not hasattr(envs, word):
-            raise TypeError(f"{name} has no {word}: set it in the class body")
-    check_counts(num_envs=envs.num_envs)
-    if envs.max_episode_steps is not None:
-        check_counts(max_episode_steps=envs.max_episode_steps)
-    if not (isinstance(envs.dtype, torch.dtype) and envs.dtype.is_floating_point):
-        raise ValueError(f"dtype = {envs.dtype!r}: use torch.float32 or torch.float64")
-    modes = [None, *envs.metadata["render_modes"]]
-    if envs.render_mode not in modes:
-        raise ValueError(f"render_mode = {envs.render_mode!r}: {name} has {modes}")
 
 
 def check_counts(**counts: Any) -> None:
@@ -220,26 +192,21 @@ def check_functions(envs: Any, reader: ActionReader, state: Any) -> None:
     expect("observe: the observations", layout(obs), wanted_obs)
 
 
-def reset_options(envs: Any, options: Any) -> tuple[Tensor | None, dict[str, Tensor]]:
-    """The mask of environments to reset, bool `[N]` or None for all, and parameters for
-    this reset, by attribute name.
+def read_reset_mask(envs: Any, options: Mapping[str, Any] | None) -> Tensor | None:
+    """The mask of environments to reset, bool `[N]`, or None for all.
 
     Raises:
         ResetNeeded: If a mask comes before the first reset.
         ValueError: If an option is unknown, or does not fit.
     """
-    options = dict(options or {})
-    mask = options.pop("reset_mask", None)
-    if mask is not None:
-        if envs.state is None:
-            raise ResetNeeded("a reset_mask before the first reset: reset all of them")
-        mask = torch.as_tensor(mask, device=envs.device)
-        if mask.dtype != torch.bool or mask.shape != (envs.num_envs,):
-            raise ValueError(f"reset_mask is {layout(mask)}, not bool[{envs.num_envs}]")
-    names = envs.reset_parameters
-    unknown = sorted(options.keys() - names.keys())
-    if unknown:
-        known = ["reset_mask", *names]
-        raise ValueError(f"options {unknown} are unknown: use {' or '.join(known)}")
-    parameters = {names[key]: envs.parameter(key, options[key]) for key in options}
-    return mask, parameters
+    if unknown := sorted({*(options or {})} - {"reset_mask"}):
+        raise ValueError(f"options {unknown} are unknown: there is reset_mask alone")
+    mask = options.get("reset_mask") if options else None
+    if mask is None:
+        return None
+    if envs.state is None:
+        raise ResetNeeded("a reset_mask before the first reset: reset all of them")
+    mask = torch.as_tensor(mask, device=envs.device)
+    if mask.dtype != torch.bool or mask.shape != (envs.num_envs,):
+        raise ValueError(f"reset_mask is {layout(mask)}, not bool[{envs.num_envs}]")
+    return mask

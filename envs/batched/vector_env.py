@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from inspect import get_annotations
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self
 
 import gymnasium
@@ -89,9 +88,6 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     """Id of a Gymnasium environment with the same states, used for rendering."""
 
     max_episode_steps: int | None = None
-    reset_parameters: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Option of `reset` -> parameter that it replaces for that reset."""
-
     closed: bool
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 
@@ -123,7 +119,12 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.dtype, self.render_mode, self.compiles = dtype, render_mode, compile
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        inputs.check_arguments(self)
+        limit = self.max_episode_steps
+        limits = {} if limit is None else {"max_episode_steps": limit}
+        inputs.check_counts(num_envs=num_envs, **limits)
+        inputs.check_choice("dtype", dtype, (torch.float32, torch.float64))
+        modes = (None, *self.metadata["render_modes"])
+        inputs.check_choice("render_mode", render_mode, modes)
         # Copy: a space has a random generator, which instances must not share.
         self.single_action_space = copy.deepcopy(self.single_action_space)
         self.single_observation_space = copy.deepcopy(self.single_observation_space)
@@ -131,11 +132,10 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         observation = np.empty(0, self.single_observation_space.dtype)
         self._obs_dtype = torch.from_numpy(observation).dtype
-        self._limit = self.max_episode_steps or torch.iinfo(torch.int64).max
-        its_dynamics = type(self).random_dynamics
-        self._is_random = its_dynamics is not TorchVectorEnv.random_dynamics
+        self._limit = limit or torch.iinfo(torch.int64).max
         self._action_reader = ActionReader(self)
         self._noise = NoiseSource(self.noise_size, num_envs, dtype, self.device)
+        self._next_noise: Tensor | None = None  # of the next step, if it takes any
         self.state: Any = None
         self.elapsed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
         self._ended = torch.zeros(num_envs, dtype=torch.bool, device=self.device)
@@ -223,23 +223,22 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
                 and on any device; later episodes share a generator seeded by all N. A
                 None among them is an unpredictable seed.
             options: `{"reset_mask": bool [N]}` resets only those environments (it may
-                be all False). Also options of `reset_parameters`, for this reset only:
-                a number, or `[N]`.
+                be all False).
 
         Raises:
             ValueError: If an argument is not as above, or if the subclass's functions
                 disagree with each other or with its spaces.
         """
-        mask, parameters = inputs.reset_options(self, options)
-        noise = self._noise.pending  # not yet used by a step
+        mask = inputs.read_reset_mask(self, options)
+        noise = self._next_noise  # not yet used by a step
         if seed is not None:
             noise = self._noise.seed(seed)
         elif noise is None:
             noise = self.draw_noise()
-        fresh = self._first_states(noise, parameters)
+        fresh = self.initial_state(noise)
         if self.state is None:
             inputs.check_functions(self, self._action_reader, fresh)
-        self._noise.pending = self.draw_noise() if self._takes_noise else None
+        self._next_noise = self.draw_noise() if self._takes_noise else None
         if mask is None:
             mask, self.state = torch.ones_like(self._ended), fresh
         self.state = where(mask, fresh, self.state)
@@ -274,12 +273,12 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         ignored = before if self.autoreset_mode is AutoresetMode.NEXT_STEP else None
         action = self._action_reader.read(actions, ignored)
         self.state, self.elapsed, self._ended, *answer, final_obs = self._step(
-            self.state, self.elapsed, before, action, self._noise.pending
+            self.state, self.elapsed, before, action, self._next_noise
         )
         if self._action_reader.marks_rewards:
             answer[1] = self._action_reader.mark(answer[1], action, ignored)
-        if self._noise.pending is not None:
-            self._noise.pending = self.draw_noise()
+        if self._next_noise is not None:
+            self._next_noise = self.draw_noise()
         info = {"final_obs": final_obs, "_final_obs": self._ended}
         return (*answer, info if self.autoreset_mode is AutoresetMode.SAME_STEP else {})
 
@@ -326,7 +325,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         if no episode ended, the same object is returned. Otherwise they are computed
         for all environments, which needs no synchronization.
         """
-        if not self._branches:
+        if not self._can_branch or is_traced():
             assert noise is not None
             return where(ended, self.initial_state(noise), state)
         columns = ended.nonzero().view(-1)
@@ -349,16 +348,9 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     @property
     def _takes_noise(self) -> bool:
         """Whether a step takes noise as an argument."""
-        return self._is_random or not self._can_branch
-
-    def _first_states(self, noise: Tensor, parameters: Mapping[str, Tensor]) -> Any:
-        """`initial_state`, with parameters replaced for this call."""
-        usual = {name: getattr(self, name) for name in parameters}
-        vars(self).update(parameters)
-        try:
-            return self.initial_state(noise)
-        finally:
-            vars(self).update(usual)
+        its_dynamics = type(self).random_dynamics
+        is_random = its_dynamics is not TorchVectorEnv.random_dynamics
+        return is_random or not self._can_branch
 
     def check_running(self) -> None:
         """Raise if not reset or closed (on a CPU, also if an episode is over)."""
@@ -387,11 +379,6 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         except (IndexError, RuntimeError, ValueError):  # shapes do not fit
             return False
 
-    @property
-    def _branches(self) -> bool:
-        """Whether Python may branch in the current code."""
-        return self._can_branch and not is_traced()
-
     def parameter(self, name: str, value: Any) -> Tensor:
         """A constant as a tensor `[]` or `[N]`, with its autograd graph; ValueError for
         other shapes."""
@@ -404,14 +391,13 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """The parameters that `set_parameters` takes."""
-        first_states = {"state", *self.reset_parameters.values()}
         return tuple(
             name
             for name, value in vars(self).items()
             if isinstance(value, Tensor)
             and value.is_floating_point()
             and value.shape in ((), (self.num_envs,))
-            and name not in first_states
+            and name != "state"
             and not name.startswith("_")
         )
 
@@ -425,13 +411,12 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
             where: Mask of environments to change, bool `[N]`; None for all.
         """
         known = self.parameter_names
-        unknown = sorted(values.keys() - set(known))
-        if unknown:
+        if unknown := sorted(values.keys() - set(known)):
             raise ValueError(f"no parameters {unknown}: there are {list(known)}")
         new = {name: self.parameter(name, value) for name, value in values.items()}
         for name, value in new.items():
-            old = getattr(self, name)
-            value = value if where is None else torch.where(where, value, old)
+            if where is not None:
+                value = torch.where(where, value, getattr(self, name))
             setattr(self, name, value)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -452,16 +437,15 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         """
         old, n = getattr(self, name), self.num_envs
         if isinstance(old, Tensor) and old.shape in ((), (n,)):
-            values = values if isinstance(values, Tensor) else torch.as_tensor(values)
-            setattr(self, name, self.parameter(name, values.to(old)))
-            return
-        several = isinstance(values, list | tuple) and len(values) == n
-        if several and any(value != values[0] for value in values):
-            raise ValueError(
-                f"{name} = {values}: all {n} environments share one {name}; parameters"
-                " that are tensors can differ"
-            )
-        setattr(self, name, values[0] if several else values)
+            values = self.parameter(name, torch.as_tensor(values).to(old))
+        elif isinstance(values, list | tuple) and len(values) == n:
+            if any(value != values[0] for value in values):
+                raise ValueError(
+                    f"{name} = {values}: all {n} environments share one {name};"
+                    " parameters that are tensors can differ"
+                )
+            values = values[0]
+        setattr(self, name, values)
 
     def _split(self, value: Any) -> tuple[Any, ...]:
         """Split tensors `[..., N]`, also in dicts, by column; repeat other values."""
@@ -501,24 +485,24 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         return tuple(map(self.draw, columns, chosen))
 
     def close_extras(self, **kwargs: Any) -> None:
-        self.state = self._noise.pending = None
+        self.state = self._next_noise = None
 
     def state_dict(self) -> dict[str, Any]:
         """All state needed to continue bitwise, except the constants."""
         parts = {"state": self.state, "elapsed": self.elapsed, "ended": self._ended}
-        parts = clone({**parts, "noise": self._noise.pending})
+        parts = clone({**parts, "noise": self._next_noise})
         return {**parts, "generator": self.generator.get_state()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit."""
-        expected, size = self.state_dict(), (self.noise_size, self.num_envs)
-        noise = torch.zeros(size, dtype=self.dtype, device=self.device)
-        with torch.no_grad():
-            expected["state"] = self.initial_state(noise)
-        if state.get("state") is None:
-            expected["state"] = None  # saved before the first reset
+        expected, noise = self.state_dict(), None
+        if state["state"] is not None:  # it was saved after a reset
+            size, like = (self.noise_size, self.num_envs), self._noise.like
+            noise = torch.zeros(size, **like)
+            with torch.no_grad():
+                expected["state"] = self.initial_state(noise)
         # Whether steps take noise depends on the device and on compiling.
-        expected["noise"] = noise if state.get("noise") is not None else None
+        expected["noise"] = None if state["noise"] is None else noise
         if layout(state) != layout(expected):
             raise ValueError(
                 f"saved was {layout(state)}, these environments have"
@@ -528,10 +512,11 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.generator.set_state(state["generator"].cpu())
         copies = tree_map(lambda x: x.to(self.device, copy=True), state)
         self.state, self.elapsed = copies["state"], copies["elapsed"]
-        self._ended, self._noise.pending = copies["ended"], None
-        if self._takes_noise and self.state is not None:
-            saved = copies["noise"]
-            self._noise.pending = self.draw_noise() if saved is None else saved
+        self._ended, self._next_noise = copies["ended"], copies["noise"]
+        if not self._takes_noise:
+            self._next_noise = None
+        elif self._next_noise is None and self.state is not None:
+            self._next_noise = self.draw_noise()
 
 
 def draw_without_screen() -> None:

@@ -9,7 +9,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
-from yieldrl.envs.arrays import ResetResult, StepResult, where
+from yieldrl.envs.arrays import StepResult, where
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.inputs import check_counts
 from yieldrl.envs.physics import model as models
@@ -23,8 +23,8 @@ class PhysicsVectorEnv(TorchVectorEnv):
     episodes end in `terminated`. A step depends only on the state and the actions, so
     states can be saved, replaced and continued bitwise.
 
-    The `info` of a step has gymnasium's entries as tensors `[N, ...]`: the terms of the
-    reward, `reward_...`, and those of `measure`, for the state of `final_obs`.
+    The `info` of a step has the terms of the reward, `reward_...`, and the velocities
+    of `measure`, each `[N]`, for the state of `final_obs`.
 
     Args:
         backend: "mujoco" (on the CPU, in float64) or "warp" (MuJoCo Warp, for GPUs, in
@@ -67,8 +67,6 @@ class PhysicsVectorEnv(TorchVectorEnv):
     """Attributes of the `MjvCamera` for rendering."""
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
-    info_fields: ClassVar[Sequence[str]] = ()
-    """Names of arrays of `MjData` that are used only for `info`."""
 
     def __init__(
         self,
@@ -90,7 +88,7 @@ class PhysicsVectorEnv(TorchVectorEnv):
         self.dt = model.opt.timestep * self.frame_skip  # seconds from step to step
         self.metadata = {**self.metadata, "render_fps": round(1 / self.dt)}
         self.noise_size = model.nq + model.nv
-        parts = model, num_envs, (*self.fields, *self.info_fields), threads, device
+        parts = model, num_envs, self.fields, threads, device
         self.backend = _backend(backend, device)(*parts)
         self._set_spaces(dtype)
         given = kwargs.keys() & {*models.PARAMETERS}
@@ -127,13 +125,9 @@ class PhysicsVectorEnv(TorchVectorEnv):
         rows = [part.reshape(-1, self.num_envs) for part in self.parts(state)]
         return torch.cat([row.T for row in rows], dim=1).to(self._obs_dtype)
 
-    def locate(self, state: State) -> State:
-        """Positions of the robots for `info`, by name, each `[N, ...]`."""
-        return {}
-
     def measure(self, before: State, after: State) -> State:
-        """Entries of a step's `info` besides the terms of the reward, by name."""
-        return self.locate(after)
+        """What a step did, for the reward and for `info`, by name, each `[N]`."""
+        return {}
 
     def gains(self, measures: State, after: State) -> State:
         """Positive terms of the reward, by name, each `[N]`."""
@@ -160,7 +154,7 @@ class PhysicsVectorEnv(TorchVectorEnv):
             "qvel": scale * velocity,
             "qacc_warmstart": torch.zeros_like(velocity),
         }
-        return {**state, **self._kept(self.backend.fields(state))}
+        return {**state, **self.backend.fields(state)}
 
     def dynamics(self, state: State, action: Tensor) -> tuple[State, Tensor, Tensor]:
         """Apply constant controls for `frame_skip` steps of the physics."""
@@ -173,17 +167,7 @@ class PhysicsVectorEnv(TorchVectorEnv):
             self._info = {**measures, **terms}
             reward = sum(gains.values()) - sum(costs.values())
             ended = self.terminated(after)
-            return self._kept(after), torch.as_tensor(reward), ended
-
-    def _kept(self, fields: State) -> State:
-        return {name: x for name, x in fields.items() if name not in self.info_fields}
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
-        """As in the base class; `info` has the robots' positions."""
-        obs, info = super().reset(seed=seed, options=options)
-        with torch.no_grad():
-            fields = self.backend.fields(self.state) if self.info_fields else {}
-            return obs, {**self.locate({**fields, **self.state}), **info}
+            return after, torch.as_tensor(reward), ended
 
     def step(self, actions: Tensor | np.ndarray) -> StepResult:
         """As in the base class, with more in `info`.

@@ -45,24 +45,12 @@ class RunningVectorEnv(PhysicsVectorEnv):
         """Positions of the robots along an axis, `[N]`, used for velocities."""
         return state["qpos"][axis]
 
-    def locate(self, state: State) -> State:
-        """Positions along the axes, and the distance from the origin: in 3-D along the
-        ground, in 2-D in height."""
-        qpos = state["qpos"]
-        places = {f"{x}_position": qpos[i] for i, x in enumerate(self.axes)}
-        if len(self.axes) > 1:
-            places["distance_from_origin"] = qpos[: len(self.axes)].norm(dim=0)
-        elif self.falls:
-            places["z_distance_from_origin"] = qpos[1] - self.init_qpos[1]
-        return places
-
     def measure(self, before: State, after: State) -> State:
-        """Positions of the robots after the step, and mean velocities during it."""
-        velocities = {
+        """Mean velocities during the step, `x_velocity` and in 3-D `y_velocity`."""
+        return {
             f"{axis}_velocity": (self.place(after, i) - self.place(before, i)) / self.dt
             for i, axis in enumerate(self.axes)
         }
-        return {**self.locate(after), **velocities}
 
     def gains(self, measures: State, after: State) -> State:
         gains = {"forward": self.forward_reward_weight * measures["x_velocity"]}
@@ -231,7 +219,6 @@ class HumanoidVectorEnv(RunningVectorEnv):
     healthy_z_range = (1.0, 2.0)
     reset_noise_scale = 1e-2
     axes = "xy"
-    info_fields = ("ten_length", "ten_velocity")
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         super().__init__(num_envs, **kwargs)
@@ -257,14 +244,6 @@ class HumanoidVectorEnv(RunningVectorEnv):
     def place(self, state: State, axis: int) -> Tensor:
         """The position of the centre of mass along an axis, `[N]`."""
         return (self.mass @ state["xipos"][:, axis]) / self.mass.sum()
-
-    def locate(self, state: State) -> State:
-        """Positions, and the lengths and velocities of the two tendons, `[N, 2]`."""
-        return {
-            **super().locate(state),
-            "tendon_length": state["ten_length"].T,
-            "tendon_velocity": state["ten_velocity"].T,
-        }
 
     def costs(self, action: Tensor, after: State) -> State:
         forces = after["cfrc_ext"].square().sum((0, 1))

@@ -1,11 +1,9 @@
 from .base import BatchWrapper as BatchWrapper
 from .chunks import ActionChunks as ActionChunks
-from .conversion import NumpyToTorch as NumpyToTorch
 from .conversion import RescaleAction as RescaleAction
 from .conversion import TorchToNumpy as TorchToNumpy
 from .episodes import EpisodeStatistics as EpisodeStatistics
 from .episodes import TimeLimit as TimeLimit
-from .episodes import WaitingSteps as WaitingSteps
 from .groups import GroupStarts as GroupStarts
 from .hidden import HiddenParameters as HiddenParameters
 from .observations import FrameStack as FrameStack
@@ -13,5 +11,4 @@ from .observations import NormalizeObservation as NormalizeObservation
 from .rewards import ClipReward as ClipReward
 from .rewards import JudgedReward as JudgedReward
 from .rewards import NormalizeReward as NormalizeReward
-from .rewards import SignReward as SignReward
 from .rewards import SuccessReward as SuccessReward

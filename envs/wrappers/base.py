@@ -1,4 +1,4 @@
-"""Base class of wrappers of vector environments, for all autoreset modes."""
+"""Base class of wrappers of vector environments."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -21,6 +21,7 @@ from yieldrl.core import spaces
 from yieldrl.envs import arrays
 from yieldrl.envs.arrays import ResetResult, StepResult, as_tensors, replaced
 from yieldrl.envs.autoreset import Step, StepReader
+from yieldrl.envs.batched import TorchVectorEnv
 
 
 class BatchWrapper(VectorWrapper):
@@ -28,15 +29,17 @@ class BatchWrapper(VectorWrapper):
 
     A wrapper computes with tensors, and returns tensors or arrays as the wrapped
     environments do. A subclass overrides `after_step`, and if needed `after_reset` and
-    `action`; their `Step` has the observations after actions, and where episodes begin,
-    in the same form in all autoreset modes. No step synchronizes.
+    `action`. No step synchronizes.
 
-    Wrapped environments may overwrite the memory of their results: a subclass must copy
-    what it stores for later. The returned `final_obs` is dense, `[N, ...]`; the mask
-    `_final_obs` marks the episodes that ended.
+    Whatever the autoreset mode inside, a wrapper answers in SAME_STEP mode: where an
+    episode ended, it resets those environments that do not do so themselves. The
+    returned `final_obs` is dense, `[N, ...]`; the mask `_final_obs` marks the episodes
+    that ended. Wrapped environments may overwrite the memory of their results: a
+    subclass must copy what it stores for later.
 
     Raises:
-        TypeError: If `envs` is not a vector environment.
+        TypeError: If `envs` is not a vector environment, or one in NEXT_STEP mode that
+            is not known to reset some environments alone.
         ValueError: If its metadata lack the autoreset mode.
 
     Attributes:
@@ -73,19 +76,13 @@ class BatchWrapper(VectorWrapper):
                 " environments; pass a wrapped batch as envs= to the trainer)"
             )
         super().__init__(envs)
-        mode = envs.metadata.get("autoreset_mode")
-        if not isinstance(mode, AutoresetMode):
-            raise ValueError(
-                f"{envs}: metadata['autoreset_mode'] = {mode!r}; {name} must know the"
-                " gymnasium.vector.AutoresetMode, or it would mix up episodes"
-            )
-        self.autoreset_mode = mode
         self.reader = StepReader(envs)
+        if self.reader.mode is AutoresetMode.NEXT_STEP:
+            check_resets_in_part(envs, "make it with another autoreset_mode")
+        self.metadata = {**envs.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
         self.recorded_info += tuple(getattr(envs, "recorded_info", ()))
         self.inside = self.device = torch.device(getattr(envs, "device", "cpu"))
         self._arrays = True  # the wrapped environments return arrays, not tensors
-        late = mode is AutoresetMode.NEXT_STEP
-        self._resets: Tensor | None = self.zeros(torch.bool) if late else None
         # Where looking is free, or where environments on the CPU wait anyhow.
         on_cpu = isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)
         self._can_branch = on_cpu or self.inside.type == "cpu"
@@ -112,32 +109,27 @@ class BatchWrapper(VectorWrapper):
             options["reset_mask"] = where.numpy() if self._arrays else where
         obs, info = self.env.reset(seed=seed, options=options or None)
         self._arrays = not spaces.holds_tensors(obs)
-        if self._resets is not None:
-            self._resets = self._resets & ~where
         obs = self.after_reset(as_tensors(obs), where)
         return self.to_caller(obs), self.to_caller(info)
 
     def step(self, actions: Any) -> StepResult:
         step = self.after_step(self.advance(self.action(actions)))
-        if self._resets is not None:
-            self._resets = step.ended
         info, ended = self.to_caller(step.info), self.to_caller(step.ended)
         # Tensors always have it, for looking would wait; so do the environments inside.
-        if self.resets_at_once and (isinstance(ended, Tensor) or ended.any()):
+        if isinstance(ended, Tensor) or ended.any():
             info |= {"final_obs": self.to_caller(step.next_obs), "_final_obs": ended}
-        # In DISABLED mode episodes stay at their end until the caller resets.
-        by_caller = self.autoreset_mode is AutoresetMode.DISABLED
-        obs = step.next_obs if by_caller else step.obs
-        answer = (obs, step.reward, step.terminated, step.truncated)
+        answer = (step.obs, step.reward, step.terminated, step.truncated)
         return (*map(self.to_caller, answer), info)
 
     def advance(self, actions: Any) -> Step:
         """Step the wrapped environments once, and read what they returned."""
-        answer = self.env.step(actions)
-        step = self.reader.read(*answer, resets=self._resets).in_tensors()
+        step = self.reader.read(*self.env.step(actions), resets=None).in_tensors()
         final = ("final_obs", "_final_obs")
         info = {k: v for k, v in step.info.items() if k not in final}
-        return step._replace(info=info)
+        step = step._replace(info=info)
+        if self.reader.mode is AutoresetMode.SAME_STEP:
+            return step
+        return self.reset_where(step._replace(valid=None), step.ended)
 
     def to_caller(self, value: Any) -> Any:
         """Tensors, nested or not, in the caller's format; other values unchanged."""
@@ -146,11 +138,6 @@ class BatchWrapper(VectorWrapper):
         if isinstance(value, Tensor) and self._arrays:
             return value.detach().numpy()
         return value
-
-    @property
-    def resets_at_once(self) -> bool:
-        """Whether a step that ends an episode also resets (SAME_STEP mode)."""
-        return self.autoreset_mode is AutoresetMode.SAME_STEP
 
     def reset_inside(
         self, step: Step, where: Tensor, seed: Any = None
@@ -169,9 +156,7 @@ class BatchWrapper(VectorWrapper):
         if self._can_branch and not where.any():
             return step
         step, fresh = self.reset_inside(step, where)
-        if self.resets_at_once:
-            return step._replace(obs=replaced(step.obs, fresh, where))
-        return step.with_observations(lambda obs: replaced(obs, fresh, where))
+        return step._replace(obs=replaced(step.obs, fresh, where))
 
     def set_observation_space(self, space: Space) -> None:
         """Set the observation space of a single environment."""
@@ -210,7 +195,7 @@ class BatchWrapper(VectorWrapper):
             )
         for name in self.learned:  # in place: evaluation environments share them
             arrays.tree_map(Tensor.copy_, getattr(self, name), wrapper[name])
-        for name in (*self.carried, "_resets"):
+        for name in self.carried:
             to_inside = lambda x: x.to(self.inside, copy=True)  # noqa: E731
             setattr(self, name, arrays.tree_map(to_inside, wrapper[name]))
         if saved["envs"] is not None:
@@ -218,7 +203,7 @@ class BatchWrapper(VectorWrapper):
             inner.load_state_dict(saved["envs"])
 
     def _tensors(self) -> dict[str, Any]:
-        names = (*self.learned, *self.carried, "_resets")
+        names = *self.learned, *self.carried
         return {name: arrays.clone(getattr(self, name)) for name in names}
 
     def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
@@ -235,3 +220,15 @@ def repeated_space(space: Space, count: int) -> Space:
         nvec, start = (np.stack([x] * count) for x in (space.nvec, space.start))
         return MultiDiscrete(nvec, dtype=space.dtype.type, start=start)
     return batch_space(space, count)
+
+
+def check_resets_in_part(envs: VectorEnv, remedy: str) -> None:
+    """Raise TypeError unless `reset(options={"reset_mask": mask})` is known to work."""
+    mode = envs.unwrapped.metadata["autoreset_mode"]
+    resettable = SyncVectorEnv | AsyncVectorEnv | TorchVectorEnv
+    if mode is AutoresetMode.DISABLED or isinstance(envs.unwrapped, resettable):
+        return
+    raise TypeError(
+        f"{envs} is not known to reset some environments alone, with"
+        f' reset(options={{"reset_mask": mask}}), in {mode.value} mode: {remedy}'
+    )

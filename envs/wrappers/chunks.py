@@ -6,21 +6,18 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
-from gymnasium.vector import (
-    AsyncVectorEnv,
-    AutoresetMode,
-    SyncVectorEnv,
-    VectorEnv,
-    VectorWrapper,
-)
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.envs.arrays import copied, replaced
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched.inputs import check_range
-from yieldrl.envs.wrappers.base import BatchWrapper, repeated_space
-from yieldrl.envs.wrappers.episodes import check_resets_in_part
+from yieldrl.envs.wrappers.base import (
+    BatchWrapper,
+    check_resets_in_part,
+    repeated_space,
+)
 
 
 class ActionChunks(BatchWrapper):
@@ -113,7 +110,6 @@ class ActionChunks(BatchWrapper):
         powers = [gamma**k for k in range(execute + 1)]
         self._discounts = torch.tensor(powers, dtype=torch.float32).to(self.inside)
         self._all_envs = ~self.zeros(torch.bool)
-        self._by_caller = self.autoreset_mode is AutoresetMode.DISABLED
 
     def action(self, actions: Any) -> Any:
         """Check the shape of chunks `[N, L, ...]`; returns them with their type."""
@@ -128,12 +124,11 @@ class ActionChunks(BatchWrapper):
 
     def advance(self, actions: Any) -> Step:
         """Execute chunks `[N, L, ...]`; returns one step with the sums."""
-        valid = None if self._resets is None else ~self._resets
-        running = self._all_envs if valid is None else valid
+        running = self._all_envs
         step = super().advance(actions[:, 0])
         next_obs, info = step.next_obs, step.info
-        taken, rewards = running.long(), [step.reward.masked_fill(~running, 0)]
-        terminated, truncated = step.terminated & running, step.truncated & running
+        taken, rewards = running.long(), [step.reward]
+        terminated, truncated = step.terminated, step.truncated
         for i in range(1, self.execute):
             going_on = running & ~step.ended
             if self._can_branch and not going_on.any():
@@ -142,9 +137,6 @@ class ActionChunks(BatchWrapper):
             all_run = self._can_branch and bool(running.all())
             if not (all_run or self.reader.new_memory):  # or steps overwrite them
                 next_obs, info = copied(next_obs), copied(info)
-            # Let episodes that ended continue in discarded ones.
-            if self._by_caller and (not self._can_branch or step.ended.any()):
-                self.reset_inside(step, step.ended)
             step = super().advance(actions[:, i])
             taken = taken + running
             rewards.append(step.reward.masked_fill(~running, 0))
@@ -155,14 +147,13 @@ class ActionChunks(BatchWrapper):
             else:
                 next_obs = replaced(next_obs, step.next_obs, running)
                 info = _latest(info, step.info, running)
-        obs = step.obs if self.resets_at_once else next_obs
         reward, entries = self._sums(rewards, taken)
-        flags = terminated, truncated
-        answer = Step(next_obs, reward, *flags, obs, valid, {**info, **entries})
-        if self._by_caller or self.execute == 1:  # these reset at the right time
+        flags, info = (terminated, truncated), {**info, **entries}
+        answer = Step(next_obs, reward, *flags, step.obs, None, info)
+        if self.execute == 1:
             return answer
         # First observations, after the rest of a chunk in discarded episodes.
-        return self.reset_where(answer, ~running if valid is None else ~valid)
+        return self.reset_where(answer, ~running)
 
     def _sums(
         self, rewards: list[Tensor], taken: Tensor

@@ -1,50 +1,18 @@
-"""Wrappers that convert: arrays to tensors and back, and the scale of actions."""
+"""Wrappers that convert: tensors to arrays, and the scale of actions."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
-from gymnasium import Space
-from gymnasium.spaces import Box, Dict
+from gymnasium.spaces import Box
 from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.core.conversion import ActionTransform
-from yieldrl.core.device import usable_device
 from yieldrl.envs.arrays import as_tensors
 from yieldrl.envs.wrappers.base import BatchWrapper
-
-
-class NumpyToTorch(BatchWrapper):
-    """Steps NumPy environments with tensors: takes tensors, returns some on `device`.
-
-    For loops of your own: the trainers do this by themselves. Every step waits for the
-    actions to come from the device. float64 becomes float32, in the observation space
-    too (Gymnasium's own wrapper changes neither). Numbers in `info` become
-    tensors; `final_obs` is dense and there in every step.
-    """
-
-    def __init__(self, envs: VectorEnv, *, device: str | torch.device = "cpu") -> None:
-        super().__init__(envs)
-        self.device = usable_device(device)  # "cuda" becomes "cuda:0"
-        self.set_observation_space(_float32(envs.single_observation_space))
-
-    def action(self, actions: Any) -> Any:
-        # A copy, because environments may write into it.
-        return actions.cpu().numpy().copy() if isinstance(actions, Tensor) else actions
-
-    def to_caller(self, value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {name: self.to_caller(child) for name, child in value.items()}
-        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-            value = as_tensors(value)
-        if not isinstance(value, Tensor):
-            return value
-        dtype = torch.float32 if value.dtype == torch.float64 else value.dtype
-        # A copy: environments may write each observation into the same array.
-        return value.to(self.device, dtype, copy=True)
 
 
 class TorchToNumpy(BatchWrapper):
@@ -108,12 +76,3 @@ class RescaleAction(BatchWrapper):
         given = as_tensors(actions)
         accepted = self._border.to_env(given)
         return accepted if isinstance(actions, Tensor) else accepted.numpy()
-
-
-def _float32(space: Space) -> Space:
-    """The same space with float32 in place of float64."""
-    if isinstance(space, Dict):
-        return Dict({name: _float32(child) for name, child in space.items()})
-    if isinstance(space, Box) and space.dtype == np.float64:
-        return Box(space.low.astype(np.float32), space.high.astype(np.float32))
-    return space

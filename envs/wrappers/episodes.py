@@ -1,19 +1,14 @@
-"""Wrappers about episodes: their returns, their ends, and their first steps."""
+"""Wrappers about episodes: their returns and lengths, and a time limit."""
 
 from typing import Any
 
-import gymnasium as gym
-import numpy as np
 import torch
-from gymnasium.spaces import Box
-from gymnasium.utils import RecordConstructorArgs
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from yieldrl.envs.autoreset import Step
-from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.inputs import check_range
-from yieldrl.envs.wrappers.base import BatchWrapper
+from yieldrl.envs.wrappers.base import BatchWrapper, check_resets_in_part
 
 
 class EpisodeStatistics(BatchWrapper):
@@ -49,12 +44,8 @@ class EpisodeStatistics(BatchWrapper):
         return obs
 
     def after_step(self, step: Step) -> Step:
-        reward = step.reward.detach()
-        counts = torch.ones_like(self.lengths)
-        if step.valid is not None:
-            reward, counts = (x.masked_fill(~step.valid, 0) for x in (reward, counts))
-        returns, lengths = self.returns + reward, self.lengths + counts
-        ended = step.ended
+        returns = self.returns + step.reward.detach()
+        lengths, ended = self.lengths + 1, step.ended
         self.returns = returns.masked_fill(ended, 0)
         self.lengths = lengths.masked_fill(ended, 0)
         if self._arrays and not ended.any():
@@ -68,18 +59,17 @@ class EpisodeStatistics(BatchWrapper):
 class TimeLimit(BatchWrapper):
     """Sets `truncated` from a number of steps on, for each environment by itself.
 
-    An episode that is cut here is reset from here, by a `reset_mask`: within the step
-    in SAME_STEP mode, after `final_obs` was kept; within the next one in NEXT_STEP
-    mode; and in DISABLED mode by the caller, as any episode. A `TorchVectorEnv` has
-    `max_episode_steps` of its own, which is faster. Put it around the environments
-    first, or wrappers inside will not know of the episodes that it ended.
+    An episode that is cut here is reset from here, by a `reset_mask`, after `final_obs`
+    was kept. A `TorchVectorEnv` has `max_episode_steps` of its own, which is faster.
+    Put it around the environments first, or wrappers inside will not know of the
+    episodes that it ended.
 
     Raises:
         ValueError: If the limit is less than 1.
         TypeError: If the environments are not known to reset some of them alone.
     """
 
-    carried = ("elapsed", "_cut")
+    carried = ("elapsed",)
 
     def __init__(self, envs: VectorEnv, max_episode_steps: int) -> None:
         super().__init__(envs)
@@ -91,87 +81,16 @@ class TimeLimit(BatchWrapper):
         )
         self.max_episode_steps = max_episode_steps
         self.elapsed = self.zeros(torch.int64)
-        self._cut = self.zeros(torch.bool)  # NEXT_STEP: to reset in the next step
 
     def after_reset(self, obs: Any, where: Tensor) -> Any:
         self.elapsed = self.elapsed.masked_fill(where, 0)
-        self._cut = self._cut & ~where
         return obs
 
     def after_step(self, step: Step) -> Step:
-        if step.valid is not None:
-            step = self._reset_late(step, self._cut)
         elapsed = self.elapsed + 1
-        if step.valid is not None:
-            elapsed = elapsed.masked_fill(~step.valid, 0)
         over = elapsed >= self.max_episode_steps
         cut = over & ~step.ended  # not ended by the environments inside
         step = step._replace(truncated=step.truncated | over)
-        if self.resets_at_once:
-            step = self.reset_where(step, cut)
-            elapsed = elapsed.masked_fill(step.ended, 0)
-        elif step.valid is not None:
-            self._cut = cut
+        elapsed = elapsed.masked_fill(step.ended, 0)
         self.elapsed = elapsed
-        return step
-
-    def _reset_late(self, step: Step, cut: Tensor) -> Step:
-        """Treat this step as the reset of episodes truncated in the previous step: its
-        result belongs to an episode that is over, and is dropped."""
-        if self._can_branch and not cut.any():
-            return step
-        return self.reset_where(step, cut)._replace(
-            reward=step.reward.masked_fill(cut, 0),
-            terminated=step.terminated & ~cut,
-            truncated=step.truncated & ~cut,
-        )
-
-
-class WaitingSteps(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Takes some steps without acting after every reset; they are not counted.
-
-    In simulated kitchens things fall into place first: Liu et al. 2023, "LIBERO",
-    arXiv:2306.03310, and its code, with 10 steps. It is for single environments, and
-    belongs inside of time limits.
-
-    Args:
-        env: The environment.
-        steps: Number of steps.
-        action: The action of these steps; by default zeros, for a Box.
-
-    Raises:
-        TypeError: If actions are no Box and none is named.
-        RuntimeError: If an episode ends while it waits.
-    """
-
-    def __init__(self, env: gym.Env[Any, Any], steps: int, action: Any = None) -> None:
-        RecordConstructorArgs.__init__(self, steps=steps, action=action)
-        super().__init__(env)
-        space = env.action_space
-        if action is None and not isinstance(space, Box):
-            raise TypeError(f"actions are of {space}: name the action that waits")
-        self.steps = steps
-        self.waiting = np.zeros_like(space.sample()) if action is None else action
-
-    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
-        obs, info = self.env.reset(**options)
-        for _ in range(self.steps):
-            obs, _, terminated, truncated, info = self.env.step(self.waiting)
-            if terminated or truncated:
-                raise RuntimeError(
-                    f"the episode of {self.env} ended within {self.steps} steps of"
-                    " waiting: choose fewer, or another action"
-                )
-        return obs, info
-
-
-def check_resets_in_part(envs: VectorEnv, remedy: str) -> None:
-    """Raise TypeError unless `reset(options={"reset_mask": mask})` is known to work."""
-    mode = envs.metadata["autoreset_mode"]
-    resettable = SyncVectorEnv | AsyncVectorEnv | TorchVectorEnv
-    if mode is AutoresetMode.DISABLED or isinstance(envs.unwrapped, resettable):
-        return
-    raise TypeError(
-        f"{envs} is not known to reset some environments alone, with"
-        f' reset(options={{"reset_mask": mask}}), in {mode.value} mode: {remedy}'
-    )
+        return self.reset_where(step, cut)

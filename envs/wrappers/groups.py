@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from yieldrl.envs.arrays import replaced
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched.inputs import check_range
-from yieldrl.envs.wrappers.base import BatchWrapper
+from yieldrl.envs.wrappers.base import BatchWrapper, check_resets_in_part
 from yieldrl.envs.wrappers.chunks import longest_episode
-from yieldrl.envs.wrappers.episodes import check_resets_in_part
 
 
 class GroupStarts(BatchWrapper):
@@ -29,10 +28,9 @@ class GroupStarts(BatchWrapper):
     round only if the longest one would still end in it: to begin those that happen to
     be short would favour short ones. What has not ended in time is truncated there.
 
-    Whatever the autoreset mode inside, this answers in SAME_STEP mode. Put it around
-    all other wrappers; evaluation goes without it. Agents with a memory are not told of
-    its resets. Where looking at a GPU takes time, it waits in steps in which a group
-    may begin.
+    Put it around all other wrappers; evaluation goes without it. Agents with a memory
+    are not told of its resets. Where looking at a GPU takes time, it waits in steps in
+    which a group may begin.
 
     In `info`, and so in every transition, are bool `[N]` each but for `episode`:
 
@@ -80,9 +78,6 @@ class GroupStarts(BatchWrapper):
         check_resets_in_part(envs, remedy)
         self.group_size, self.num_steps, self.ungrouped = group_size, num_steps, envs
         self.horizon = longest_episode(envs)
-        self._by_caller = self.autoreset_mode is AutoresetMode.DISABLED
-        self.autoreset_mode, self._resets = AutoresetMode.SAME_STEP, None
-        self.metadata = {**envs.metadata, "autoreset_mode": self.autoreset_mode}
         self.running = self.begins = self.zeros(torch.bool)
         self.episode = self.zeros(torch.int64) - 1
         self._row = self._deals = 0  # steps of this round; number of seed draws
@@ -115,8 +110,8 @@ class GroupStarts(BatchWrapper):
         return obs
 
     def after_step(self, step: Step) -> Step:
-        running, inside = self.running, step.ended
-        ended = running & inside
+        running = self.running
+        ended = running & step.ended
         self._row += 1
         entries = {"valid": running, "begins": self.begins, "ends": ended}
         truncated = step.truncated & running
@@ -131,7 +126,7 @@ class GroupStarts(BatchWrapper):
         )
         self.running, self.begins = running & ~answer.ended, self.zeros(torch.bool)
         self._row %= self.num_steps
-        return self._begun(answer, inside)
+        return self._begun(answer)
 
     def state_dict(self) -> dict[str, Any]:
         own = {"row": self._row, "deals": self._deals, "root": self._root}
@@ -163,14 +158,9 @@ class GroupStarts(BatchWrapper):
         waiting = ~self.running.view(-1, self.group_size).any(1)
         return waiting.repeat_interleave(self.group_size)
 
-    def _begun(self, step: Step, ended: Tensor) -> Step:
-        """The step with first observations where groups begin.
-
-        In DISABLED mode others that `ended [N]` go on in episodes that are discarded.
-        """
+    def _begun(self, step: Step) -> Step:
+        """The step with first observations where groups begin."""
         where = self._ready()
-        if self._by_caller and (late := ended & ~where).any():
-            step, _ = self.reset_inside(step, late)
         if not (self._fits and where.any()):
             return step
         step, fresh = self.reset_inside(step, where, self._deal())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Dict
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from yieldrl.envs.arrays import ResetResult, leaves
@@ -34,7 +34,7 @@ class HiddenParameters(BatchWrapper):
     for Legged Robots", arXiv:2107.04034.
 
     Args:
-        envs: A `TorchVectorEnv`, in other wrappers or not, in any autoreset mode.
+        envs: A `TorchVectorEnv`, in other wrappers or not.
         ranges: By name, of the world's `parameter_names` and in its units, the interval
             `(low, high)` of each parameter, uniform, or several of them.
         held_out: Intervals outside of those, for evaluation; others are from `ranges`.
@@ -106,9 +106,7 @@ class HiddenParameters(BatchWrapper):
 
     def after_step(self, step: Step) -> Step:
         last = self._shown(step.next_obs)
-        if self.autoreset_mode is AutoresetMode.DISABLED:  # drawn at the reset
-            return step._replace(next_obs=last, obs=last)
-        self._renew(step.begins)
+        self._renew(step.ended)
         return step._replace(next_obs=last, obs=self._shown(step.obs))
 
     def _renew(self, where: Tensor) -> None:
@@ -229,15 +227,8 @@ def _checked(
                 f"ranges[{name!r}] = {row[0]} is one number: give it to the world as a"
                 " constant, or make the interval wider"
             )
-        if any(
-            (low < top and bottom < high) or (low == high and bottom <= low <= top)
-            for low, high in apart.get(name, [])
-            for bottom, top in row
-        ):
-            raise ValueError(
-                f"held_out[{name!r}] = {apart[name]} overlaps the training range"
-                f" {row}: what is held out must not be met in training"
-            )
+        # What is held out must not be met in training.
+        _row(f"ranges and held_out of {name!r} together", row + apart.get(name, []))
     return training, apart
 
 

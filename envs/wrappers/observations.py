@@ -1,6 +1,6 @@
 """Wrappers of observations: stacked frames, and a common scale."""
 
-from functools import partial, reduce
+from functools import reduce
 from operator import getitem
 from typing import Any
 
@@ -10,7 +10,6 @@ from gymnasium import Space
 from gymnasium.spaces import Box, Dict
 from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import create_empty_array
-from gymnasium.wrappers.utils import create_zero_array
 from torch import Tensor
 
 from yieldrl.core import Utf8Text, spaces
@@ -19,17 +18,17 @@ from yieldrl.core.running_statistics import (
     standardize,
     update_moments,
 )
-from yieldrl.envs.arrays import replaced, tree_map
+from yieldrl.envs.arrays import as_tensors, replaced, tree_map
 from yieldrl.envs.autoreset import Step
-from yieldrl.envs.batched.inputs import check_choice, check_range
+from yieldrl.envs.batched.inputs import check_range
 from yieldrl.envs.wrappers.base import BatchWrapper, repeated_space
 
 
 class FrameStack(BatchWrapper):
     """Shows the latest K observations, each environment its own, the newest last.
 
-    A new episode has no frames of the previous one, and `final_obs` is stacked with the
-    frames of the episode that it ends.
+    A new episode begins with its first one repeated, and `final_obs` is stacked with
+    the frames of the episode that it ends.
 
     Numbers and choices get a new first axis, `[K, ...]`, texts are concatenated. The
     frames of images become channels, `[H, W, K * C]` or `[K * C, H, W]`, as
@@ -37,9 +36,6 @@ class FrameStack(BatchWrapper):
 
     Args:
         num_frames: K, number of frames.
-        padding: What stands for frames before the first: `"reset"` repeats the first
-            one, `"zero"` shows zeros; where the space has none, what is nearest to
-            them, and of choices the first.
 
     Attributes:
         frames: The latest observations, `[N, K, ...]`.
@@ -47,39 +43,30 @@ class FrameStack(BatchWrapper):
 
     carried = ("frames",)
 
-    def __init__(
-        self, envs: VectorEnv, num_frames: int = 4, *, padding: str = "reset"
-    ) -> None:
+    def __init__(self, envs: VectorEnv, num_frames: int = 4) -> None:
         super().__init__(envs)
         check_range("num_frames", num_frames, 1)
-        check_choice("padding", padding, ("reset", "zero"))
-        self.num_frames, self.padding = num_frames, padding
+        self.num_frames = num_frames
         space = envs.single_observation_space
-        here = partial(torch.as_tensor, device=self.inside)
-        self._zero = tree_map(here, create_zero_array(space))
-        empty = tree_map(here, create_empty_array(space, self.num_envs))
-        self.frames = tree_map(self._filled, empty, self._zero)
+        empty = as_tensors(create_empty_array(space, self.num_envs))
+        self.frames = tree_map(lambda x: self._repeated(x.to(self.inside)), empty)
         self.set_observation_space(_stacked_space(space, num_frames))
 
     def after_reset(self, obs: Any, where: Tensor) -> Any:
-        filled = tree_map(self._filled, obs, self._zero)
-        self.frames = replaced(self.frames, filled, where)
+        self.frames = replaced(self.frames, tree_map(self._repeated, obs), where)
         return _shown(self.env.single_observation_space, self.frames)
 
     def after_step(self, step: Step) -> Step:
         frames = tree_map(_pushed, self.frames, step.next_obs)
-        filled = tree_map(self._filled, step.obs, self._zero)
-        self.frames = replaced(frames, filled, step.begins)
+        first = tree_map(self._repeated, step.obs)
+        self.frames = replaced(frames, first, step.ended)
         space = self.env.single_observation_space
         next_obs, obs = _shown(space, frames), _shown(space, self.frames)
         return step._replace(next_obs=next_obs, obs=obs)
 
-    def _filled(self, obs: Tensor, zero: Tensor) -> Tensor:
+    def _repeated(self, obs: Tensor) -> Tensor:
         """The frames `[N, K, ...]` of an episode that begins with `obs [N, ...]`."""
-        frames = obs.unsqueeze(1).repeat_interleave(self.num_frames, dim=1)
-        if self.padding == "zero":
-            frames[:, :-1] = zero
-        return frames
+        return obs.unsqueeze(1).repeat_interleave(self.num_frames, dim=1)
 
 
 def _pushed(frames: Tensor, obs: Tensor) -> Tensor:
@@ -161,10 +148,7 @@ class NormalizeObservation(BatchWrapper):
         return self.normalized(obs)
 
     def after_step(self, step: Step) -> Step:
-        # In the other modes, what is seen where an episode ended is its last.
-        at_once = self.resets_at_once
-        acted_on = torch.ones_like(step.ended) if at_once else ~step.ended
-        self._update(step.obs, acted_on)
+        self._update(step.obs, torch.ones_like(step.ended))
         return step.with_observations(self.normalized)
 
     def normalized(self, obs: Any, path: spaces.Path = ()) -> Any:
@@ -186,12 +170,11 @@ class NormalizeObservation(BatchWrapper):
         """Count the observations `[N, ...]` where `where [N]` is set."""
         if self.frozen:
             return
-        count = self.count.clone()
         for path in self._paths:
             leaf, name = reduce(getitem, path, obs), _key(path)
-            self.count.copy_(count)  # each entry adds to what was counted before
             more = masked_moments(leaf.to(self.sum_dtype), where)
-            update_moments((self.mean[name], self.var[name], self.count), more)
+            update_moments((self.mean[name], self.var[name], self.count.clone()), more)
+        self.count += where.sum()
 
     def _scaled_space(self, space: Space, path: spaces.Path) -> Space:
         if isinstance(space, Dict):

@@ -8,11 +8,7 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import create_empty_array
 from torch import Tensor
 
-from yieldrl.core.running_statistics import (
-    masked_moments,
-    scale,
-    update_moments,
-)
+from yieldrl.core.running_statistics import scale, update_moments
 from yieldrl.core.text import encoded
 from yieldrl.envs.answers import SUCCESS
 from yieldrl.envs.arrays import as_tensors, copied, replaced, tree_map
@@ -37,19 +33,6 @@ class ClipReward(BatchWrapper):
 
     def after_step(self, step: Step) -> Step:
         return step._replace(reward=step.reward.clamp(self.low, self.high))
-
-
-class SignReward(BatchWrapper):
-    """Replaces rewards by their sign, -1, 0 or 1. Trainers evaluate without it.
-
-    Mnih et al. 2015, "Human-level control through deep reinforcement learning", Nature
-    518: one learning rate for games whose scores differ by orders of magnitude.
-    """
-
-    of_rewards = True
-
-    def after_step(self, step: Step) -> Step:
-        return step._replace(reward=step.reward.sign())
 
 
 class NormalizeReward(BatchWrapper):
@@ -97,11 +80,10 @@ class NormalizeReward(BatchWrapper):
 
     def after_step(self, step: Step) -> Step:
         returns = self.gamma * self.returns + step.reward.detach()
-        counts = torch.ones_like(step.ended) if step.valid is None else step.valid
         if not self.frozen:
-            moments = self.mean, self.var, self.count
-            update_moments(moments, masked_moments(returns, counts))
-        self.returns = returns.masked_fill(step.ended | ~counts, 0)
+            more = returns.mean(), returns.var(correction=0), len(returns)
+            update_moments((self.mean, self.var, self.count), more)
+        self.returns = returns.masked_fill(step.ended, 0)
         reward = scale(step.reward, self.var, self.limit)
         return step._replace(reward=reward.to(step.reward.dtype))
 

@@ -14,7 +14,6 @@ from worlds import Counter, Idle, Reusing
 from yieldrl.collectors.evaluation import evaluate
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
-from yieldrl.envs.wrappers import NumpyToTorch
 
 UNBOUNDED = Box(-np.inf, np.inf, (2,), np.float32)
 BOUNDED = Box(-1, 1, (2,), np.float32)
@@ -112,12 +111,21 @@ def test_tensors_stay_what_they_were_too():
     assert later.obs.equal(start + 2)
 
 
-@pytest.mark.parametrize(("reward", "tensors"), [(np.nan, True), (1e39, False)])
-def test_evaluation_refuses_returns_that_are_not_finite(reward, tensors: bool):
+class Priceless(WritingWorld):
+    """The second one pays no number."""
+
+    max_episode_steps = 2
+    single_action_space = Discrete(2)
+
+    def dynamics(self, state, action):
+        return state + 1, torch.tensor([1.0, torch.nan]), torch.zeros(2).bool()
+
+
+def test_evaluation_refuses_returns_that_are_not_finite():
     """In float32, which buffers hold, 1e39 is infinite."""
-    envs = SerialVectorEnv([Counter, partial(Paying, reward)])
-    with pytest.raises(ValueError, match=r"environment 1 returned reward .* in"):
-        evaluate(Idle(), NumpyToTorch(envs) if tensors else envs, 2, seed=0)
+    for envs in (SerialVectorEnv([Counter, lambda: Paying(1e39)]), Priceless(2)):
+        with pytest.raises(ValueError, match=r"environment 1 returned reward .* in"):
+            evaluate(Idle(), envs, 2, seed=0)
 
 
 def test_evaluation_keeps_the_actions_of_its_agent():

@@ -12,6 +12,7 @@ from worlds import Counter, Idle, Reusing
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors import SyncCollector, evaluate
 from yieldrl.collectors.stepping import Stepper
+from yieldrl.envs.autoreset import Step
 from yieldrl.envs.wrappers import BatchWrapper, FrameStack, TimeLimit
 
 SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
@@ -223,3 +224,11 @@ def test_a_last_observation_that_is_none_is_refused():
     reader = Stepper(InPlace()).reader
     with pytest.raises(ValueError, match="must do so in every step"):
         reader.read(torch.zeros(2, 2), flags, flags, flags, {}, resets=None)
+
+
+def test_an_episode_begins_where_the_step_resets():
+    ended, none = np.array([True, False]), np.zeros(2, np.bool_)
+    step = Step(None, None, ended, none, None, None, {})
+    assert step.begins.tolist() == [True, False]
+    late = step._replace(valid=np.array([True, False]))  # a reset-only step of one
+    assert late.begins.tolist() == [False, True]

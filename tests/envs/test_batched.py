@@ -230,7 +230,6 @@ def test_actions_out_of_range_are_refused(space, right, wrong, named):
 class Thrown(Walk):
     """A walk that begins between two numbers."""
 
-    reset_parameters = {"low": "low", "high": "high"}  # noqa: RUF012
     name = "thrown"
 
     def __init__(self, num_envs=1, low=0.0, **kwargs):
@@ -239,22 +238,6 @@ class Thrown(Walk):
 
     def initial_state(self, noise):
         return torch.lerp(self.low, self.high, noise)
-
-
-def test_options_of_reset_stand_for_parameters_this_once():
-    envs = Thrown(500)
-    obs, _ = envs.reset(seed=0, options={"low": 3, "high": 4})
-    assert (obs >= 3).all()
-    assert (obs <= 4).all()
-    again, *_ = envs.step(torch.full((500,), 9.0))  # all begin anew
-    assert (again <= 1).all()
-    apart, _ = envs.reset(options={"high": torch.arange(500.0)})
-    assert (apart[1] <= 1).all()
-    assert apart[:, 0].max() > 100
-    mask = torch.arange(500) < 3
-    some, _ = envs.reset(options={"low": 8, "high": 8, "reset_mask": mask})
-    assert (some == 8).all(1).tolist() == mask.tolist()
-    assert (envs.low, envs.high) == (0, 1)
 
 
 class Declared(Walk):

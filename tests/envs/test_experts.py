@@ -79,11 +79,6 @@ def test_of_all_at_once_and_of_the_kind_that_a_wrapper_gives():
     actions = expert_actions(wrappers.TorchToNumpy(envs))
     assert isinstance(actions, np.ndarray)
     assert np.array_equal(actions, envs.expert().numpy())
-    back = wrappers.NumpyToTorch(SerialVectorEnv([Middle] * 2))
-    obs, _ = back.reset(seed=0)
-    actions = expert_actions(back)
-    assert actions.dtype == torch.float32
-    assert torch.equal(actions, -obs)
 
 
 def test_a_wrapper_that_changes_actions_is_not_looked_through():

@@ -294,6 +294,10 @@ def test_the_conformance_test(make):
     check(make(), steps=40)
 
 
+def arrays(count):
+    return gym.make_vec("CartPole-v1", count, vectorization_mode="sync")
+
+
 class Placed(Gain):
     def initial_state(self, noise):
         return super().initial_state(noise) * self.offset
@@ -314,7 +318,7 @@ class Scaled(Gain):
         (Gain, {"gain": ((0, 2), (1, 3))}, {}, ValueError, "overlap"),
         (Gain, {"gain": (1, 1)}, {}, ValueError, "one number"),
         (Gain, {"gain": (2, 4)}, {"side": "held_out"}, ValueError, "held_out="),
-        (Gain, RANGES, {"held_out": {"gain": (1, 9)}}, ValueError, "overlaps"),
+        (Gain, RANGES, {"held_out": {"gain": (1, 9)}}, ValueError, "overlap"),
         (
             Gain,
             {"gain": (2, 4)},
@@ -326,7 +330,7 @@ class Scaled(Gain):
         (PendulumVectorEnv, {"high_angle": (0, 1)}, {}, ValueError, "first states"),
         (Placed, RANGES, {}, ValueError, r"depend on one of \['gain', 'offset'\]"),
         (Scaled, RANGES, {}, ValueError, r"depend on one of \['gain', 'offset'\]"),
-        (lambda n: gym.make_vec("CartPole-v1", n), RANGES, {}, TypeError, "of tensors"),
+        (lambda n: arrays(n), RANGES, {}, TypeError, "of tensors"),
         (
             lambda n: HiddenParameters(Gain(n), {"gain": (1, 2)}).load_state_dict(
                 hidden(n).state_dict()

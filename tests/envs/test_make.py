@@ -300,7 +300,7 @@ ALIKE = [Corridor()] * 2
         ("CartPole-v1", {"env_kwargs": {"view": 1}}, TypeError, "'view': 1"),
         ("yieldrl/CartPole-v1", {"env_kwargs": {"view": 1}}, TypeError, "'view'"),
         (Sized, {}, TypeError, "'size'; give"),
-        (Corridor, {"wrappers": ("gymnasium:wrap",)}, ValueError, "names no wrapper"),
+        (Corridor, {"wrappers": ("gymnasium:wrap",)}, ValueError, "no such function"),
         (Corridor, {"wrappers": ("torch:is_tensor",)}, TypeError, "made False"),
         (Strange, {}, TypeError, "observation.*goal.* is not supported: use Box"),
         (Unending, {}, TypeError, "action.* is not supported: use Box"),

@@ -176,8 +176,6 @@ def test_a_death_in_the_constructor_has_a_name(monkeypatch, how, message):
     with pytest.raises((RuntimeError, TimeoutError), match=message):
         ProcessVectorEnv([failing(how)])
     assert multiprocessing.active_children() == before
-    with pytest.raises(ValueError, match=r"context = 'fork': choose one of .*'spawn'"):
-        ProcessVectorEnv([Counter], context="fork")
 
 
 def test_several_threads_of_a_busy_program_may_start_processes():

@@ -1,4 +1,4 @@
-"""Rewards of success alone, and steps of waiting after a reset."""
+"""Rewards of success alone."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import yieldrl.envs  # noqa: F401
-from yieldrl.envs.wrappers import SuccessReward, WaitingSteps
+from yieldrl.envs.wrappers import SuccessReward
 
 
 class Falling(gym.Env[Any, Any]):
@@ -20,7 +20,7 @@ class Falling(gym.Env[Any, Any]):
     action_space = Box(-1, 1, (2,))
 
     def __init__(self, silent=False):
-        self.silent, self.actions = silent, []
+        self.silent = silent
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -28,7 +28,6 @@ class Falling(gym.Env[Any, Any]):
         return np.array([self.height], np.float32), {}
 
     def step(self, action):
-        self.actions.append(action)
         self.height -= 1
         ended = self.height == 0
         info = {} if self.silent else {"success": bool(ended and action[0] > 0)}
@@ -65,24 +64,3 @@ def test_who_does_not_say_what_a_success_is_is_refused():
         assert envs.step(actions)[1].tolist() == [0]
     with pytest.raises(ValueError, match="does not say in its info what a success is"):
         envs.step(actions)
-
-
-def test_it_waits_after_every_reset_and_nobody_counts():
-    inside = Falling()
-    env = gym.wrappers.TimeLimit(WaitingSteps(inside, steps=3), 2)
-    for _ in range(2):
-        obs, _ = env.reset(seed=0)
-        assert obs.tolist() == [2.0]
-        assert [a.tolist() for a in inside.actions[-3:]] == [[0.0, 0.0]] * 3
-        *_, truncated, _ = env.step(np.ones(2))
-        assert not truncated
-    assert len(inside.actions) == 8
-    obs, _ = WaitingSteps(Falling(), steps=0).reset()
-    assert obs.tolist() == [5.0]
-    with pytest.raises(RuntimeError, match="ended within 5 steps of waiting"):
-        WaitingSteps(Falling(), steps=5).reset()
-    chooses = Falling()
-    chooses.action_space = Discrete(3)
-    with pytest.raises(TypeError, match="name the action that waits"):
-        WaitingSteps(chooses, steps=1)
-    assert WaitingSteps(chooses, steps=1, action=2).waiting == 2
