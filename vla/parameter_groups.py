@@ -1,7 +1,7 @@
 """Groups of a model's parameters: pretrained, new, vision, frozen."""
 
 import operator
-from typing import Any, Self
+from typing import Any
 
 from torch import nn
 
@@ -61,17 +61,6 @@ def optimizer_groups(model: nn.Module, config: Any) -> list[dict[str, Any]]:
                 " return one",
             )
     return trained
-
-
-class FrozenInEval(nn.Module):
-    """Base of models whose frozen parts stay in eval mode when `train` is called, so
-    that their running statistics do not change."""
-
-    def train(self, mode: bool = True) -> Self:
-        """Set the mode; parts without trained parameters stay in eval mode."""
-        super().train(mode)
-        frozen_into_eval(self)
-        return self
 
 
 def frozen_into_eval(model: nn.Module) -> None:
