@@ -23,7 +23,7 @@ from yieldrl.collectors.segments import (
     SegmentWriter,
     VersionedAgent,
 )
-from yieldrl.collectors.sync import SyncCollector, check_parts
+from yieldrl.collectors.sync import SyncCollector
 from yieldrl.core import defer_keyboard_interrupt
 from yieldrl.envs.arrays import as_tensors, copied, tree_map
 
@@ -412,7 +412,6 @@ class AsyncCollector(SegmentCollector):
         report_every: int = 128,
         **options: Any,
     ) -> None:
-        check_parts(envs, agent, buffer)
         background = Background(envs, agent, report_every=report_every)
         super().__init__(envs, agent, buffer, background, **options)
         weakref.finalize(self, background.stop)
