@@ -1,9 +1,9 @@
 from .datasets import read_dataset as read_dataset
-from .datasets import write_dataset as write_dataset
 from .demonstrations import Demonstrations as Demonstrations
 from .demonstrations import Windows as Windows
 from .episodes import EpisodeBuffer as EpisodeBuffer
 from .groups import EpisodeGroups as EpisodeGroups
+from .minari_data import write_dataset as write_dataset
 from .minibatches import Minibatches as Minibatches
 from .minibatches import sequences as sequences
 from .minibatches import transitions as transitions

@@ -1,10 +1,9 @@
-"""Read and write data sets of demonstrations, in all supported formats."""
+"""Read data sets of demonstrations, in all supported formats."""
 
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-from gymnasium.envs.registration import EnvSpec
 
 from yieldrl.buffers import lerobot_data, libero_data, minari_data
 from yieldrl.buffers.demonstrations import Demonstrations
@@ -52,28 +51,6 @@ def read_dataset(
     for episode in episodes:
         result.extend(episode.unsqueeze(1))
     return result
-
-
-def write_dataset(
-    path: str | Path,
-    demonstrations: Demonstrations,
-    *,
-    env_spec: EnvSpec | None = None,
-    algorithm_name: str = "expert",
-) -> Path:
-    """Write demonstrations atomically, in a format of `read_dataset`.
-
-    Args:
-        path: A new folder for a data set of Minari, or a new file `NAME.hdf5` for one
-            task of LIBERO; it is returned, or FileExistsError if it is there.
-        demonstrations: The demonstrations.
-        env_spec: Spec of their environment, if it is enough to make it; Minari only.
-        algorithm_name: Name of the policy that acted; Minari only.
-    """
-    if Path(path).suffix in libero_data.SUFFIXES:
-        return libero_data.write_file(path, demonstrations)
-    about = {"env_spec": env_spec, "algorithm_name": algorithm_name}
-    return minari_data.write_dataset(path, demonstrations, **about)
 
 
 def _open(source: str | Path, observed: Any, acted: Any) -> DataSet:

@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +76,19 @@ class _Files:
                 " lerobot.scripts.convert_dataset_v21_to_v30 --repo-id=OWNER/NAME"
             )
         self.features: dict[str, Any] = self.info["features"]
-        self._table: tuple[Path, Any] | None = None
+        tasks = self._table("meta/tasks.parquet").to_pydict()
+        name = "task" if "task" in tasks else "__index_level_0__"
+        self.tasks = dict(zip(tasks["task_index"], tasks[name], strict=True))
+        episodes = self._table("meta/episodes")
+        kept = [name for name in episodes.column_names if "stats/" not in name]
+        rows = episodes.select(kept).to_pylist()
+        self.episodes = sorted(rows, key=lambda row: row["episode_index"])
+        self.steps = self._table("data")
+        self.names: dict[str, str] = {}  # observation name -> feature
+        for key, feature in self.features.items():
+            if key.startswith("observation.") and feature["dtype"] != "string":
+                name = key.removeprefix("observation.").replace("images.", "rgb.", 1)
+                self.names[{"state": "proprio", "image": "rgb"}.get(name, name)] = key
 
     def spaces(self) -> dict[str, gym.Space[Any]]:
         """Observation name -> its space."""
@@ -92,36 +103,6 @@ class _Files:
             longest = max(len(task.encode()) for task in self.tasks.values())
             found["language"] = Utf8Text(longest)
         return found
-
-    @cached_property
-    def names(self) -> dict[str, str]:
-        """Observation name -> feature in the data set."""
-        found = {}
-        for key, feature in self.features.items():
-            if key.startswith("observation.") and feature["dtype"] != "string":
-                name = key.removeprefix("observation.").replace("images.", "rgb.", 1)
-                found[{"state": "proprio", "image": "rgb"}.get(name, name)] = key
-        return found
-
-    @cached_property
-    def tasks(self) -> dict[int, str]:
-        """Task index -> sentence."""
-        columns = self._read("meta/tasks.parquet").to_pydict()
-        name = "task" if "task" in columns else "__index_level_0__"
-        return dict(zip(columns["task_index"], columns[name], strict=True))
-
-    @cached_property
-    def episodes(self) -> list[dict[str, Any]]:
-        """Metadata of each episode, in order: files, rows and times."""
-        found = sorted((self.folder / "meta/episodes").glob("*/*.parquet"))
-        if not found:
-            raise FileNotFoundError(f"{self.folder}/meta/episodes has no table")
-        rows = []
-        for path in found:
-            table = self._read(path.relative_to(self.folder))
-            kept = [name for name in table.column_names if "stats/" not in name]
-            rows += table.select(kept).to_pylist()
-        return sorted(rows, key=lambda row: row["episode_index"])
 
     def least_of_gripper(self) -> float:
         """The least number of the gripper, the last of an action; -1 if unknown."""
@@ -155,9 +136,12 @@ class _Files:
         if kind == "image":
             seen = decoded_images(self._rows(row)[key].to_pylist())
         else:
-            file = self._named("video_path", row, f"videos/{key}", video_key=key)
-            start, count = float(row[f"videos/{key}/from_timestamp"]), row["length"]
-            seen = video_frames(file, start, int(count), float(self.info["fps"]))
+            at = f"videos/{key}"
+            numbers = {n: row[f"{at}/{n}"] for n in ("chunk_index", "file_index")}
+            file = self.info["video_path"].format(video_key=key, **numbers)
+            start, count = float(row[f"{at}/from_timestamp"]), int(row["length"])
+            fps = float(self.info["fps"])
+            seen = video_frames(self.folder / file, start, count, fps)
         return self._checked(key, seen, self._image_shape(key))
 
     def _column(self, row: Mapping[str, Any], key: str) -> np.ndarray:
@@ -181,25 +165,18 @@ class _Files:
         return shape if spaces.channels_last(shape) else (*shape[1:], shape[0])
 
     def _rows(self, row: Mapping[str, Any]) -> Any:
-        """The rows of an episode from its table; caches the table read last."""
-        path = self._named("data_path", row, "data")
-        if self._table is None or self._table[0] != path:
-            self._table = path, self._read(path.relative_to(self.folder))
-        table, number = self._table[1], row["episode_index"]
-        place = np.flatnonzero(table["episode_index"].to_numpy() == number)
-        if len(place) != row["length"]:
+        """The rows of an episode, one after another."""
+        number, length = row["episode_index"], row["length"]
+        place = np.flatnonzero(self.steps["episode_index"].to_numpy() == number)
+        if len(place) != length:
             raise ValueError(
-                f"{path} has {len(place)} steps of episode {number}, and"
-                f" {row['length']} are announced: it was not written to its end"
+                f"{self.folder}/data has {len(place)} steps of episode {number}, and"
+                f" {length} are announced: it was not fetched or written to its end"
             )
-        return table.slice(place[0], len(place))
+        return self.steps.slice(place[0], length)
 
-    def _named(self, kind: str, row: Mapping[str, Any], at: str, **more: str) -> Path:
-        """The path of an episode's file, from the path pattern of its kind."""
-        numbers = {n: row[f"{at}/{n}"] for n in ("chunk_index", "file_index")}
-        return self.folder / self.info[kind].format(**numbers, **more)
-
-    def _read(self, path: str | Path) -> Any:
+    def _table(self, path: str) -> Any:
+        """A table, or all below a folder as one."""
         parquet = import_package("pyarrow.parquet")
         return parquet.read_table(_existing(self.folder / path))
 
@@ -240,7 +217,7 @@ def video_frames(path: Path, start: float, count: int, fps: float) -> np.ndarray
 
 
 def _existing(file: Path) -> Path:
-    if not file.is_file():
+    if not file.exists():
         raise FileNotFoundError(
             f"{file} is not there: the data set was not fetched whole"
         )

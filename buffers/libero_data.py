@@ -1,8 +1,6 @@
-"""Read and write demonstrations of LIBERO in HDF5 files, as its authors have them."""
+"""Read demonstrations of LIBERO from the HDF5 files of its authors."""
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,6 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box
 
-from yieldrl.buffers.demonstrations import Demonstrations
 from yieldrl.buffers.robot_episodes import (
     DataSet,
     Recording,
@@ -19,8 +16,7 @@ from yieldrl.buffers.robot_episodes import (
     entries_of,
     import_package,
 )
-from yieldrl.core import Utf8Text, spaces
-from yieldrl.core.text import decode
+from yieldrl.core import Utf8Text
 
 CAMERAS = {"rgb.agentview": "agentview_rgb", "rgb.wrist": "eye_in_hand_rgb"}
 """Observation name here -> name in the files, where images are upside down."""
@@ -87,88 +83,6 @@ def open_files(
                     yield _recording(demo, sentence, wants).transitions(space, entries)
 
     return DataSet(space, wanted, count, episodes())
-
-
-def write_file(file: str | Path, demonstrations: Demonstrations) -> Path:
-    """Write demonstrations of a task of `yieldrl/LIBERO-v1`, atomically.
-
-    `data/demo_k` is an episode, with the observation before each action, as in files of
-    OpenVLA's script. Images are assumed to be `mirrored`, the environment's default.
-    Joints and simulator states are left out, because they are not observed. A truncated
-    episode has one transition less when it is read, because the format has no place for
-    its last observation.
-
-    Args:
-        file: The new file, which is returned; FileExistsError if it is there.
-        demonstrations: Of one task, with an image of `agentview` or `wrist`, `proprio`
-            and `language`.
-
-    Raises:
-        ImportError: Without h5py.
-        ValueError: If they have other observations or actions, or several sentences.
-    """
-    h5py, file = import_package("h5py"), Path(file)
-    if file.exists():
-        raise FileExistsError(f"{file} is there already: give another name")
-    observed, acted = demonstrations.observation_space, demonstrations.action_space
-    leaves = {".".join(path): leaf for path, leaf in spaces.leaves(observed)}
-    cameras = [name for name in CAMERAS if name in leaves]
-    proprio = spaces.shape_of(leaves["proprio"]) if "proprio" in leaves else ()
-    if not (
-        proprio == (8,) and acted.shape == (7,) and "language" in leaves and cameras
-    ):
-        raise ValueError(
-            f"files of LIBERO hold pictures, proprio [8], language and actions [7], and"
-            f" these demonstrations {observed} and {acted}: record them in"
-            " yieldrl/LIBERO-v1 with cameras, or name a folder for Minari's format"
-        )
-    episodes = list(demonstrations.episodes())
-    sentences = {
-        sentence
-        for episode in episodes
-        for sentence in decode(episode["obs", "language"].unique(dim=0))
-    }
-    if len(sentences) != 1:
-        raise ValueError(
-            f"{file}: LIBERO has a file for each task, and these demonstrations are of"
-            f" {sorted(sentences)}: record one task, or name a folder for Minari's"
-            " format"
-        )
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, new = tempfile.mkstemp(dir=file.parent, prefix=".new-", suffix=".hdf5")
-    os.close(handle)
-    try:
-        with h5py.File(new, "w") as opened:
-            data = opened.create_group("data")
-            told = {"language_instruction": sentences.pop()}
-            data.attrs["problem_info"] = json.dumps(told)
-            data.attrs["num_demos"] = len(episodes)
-            data.attrs["total"] = sum(map(len, episodes))
-            for number, episode in enumerate(episodes):
-                for name, values in _entries(episode.cpu().numpy(), cameras).items():
-                    data[f"demo_{number}/{name}"] = values
-        return Path(new).rename(file)
-    finally:
-        Path(new).unlink(missing_ok=True)
-
-
-def _entries(episode: Any, cameras: list[str]) -> dict[str, Any]:
-    """Name in the file -> data of an episode of arrays `[K, ...]`."""
-    obs, ended = episode["obs"], episode["terminated"] | episode["truncated"]
-    proprio = obs["proprio"]
-    entries = {
-        "actions": episode["action"].astype(np.float64),
-        "rewards": episode["reward"].astype(np.uint8),
-        "dones": ended.astype(np.uint8),
-        "obs/ee_pos": proprio[:, :3],
-        "obs/ee_ori": proprio[:, 3:6],
-        "obs/ee_states": proprio[:, :6],
-        "obs/gripper_states": proprio[:, 6:],
-    }
-    for name in cameras:
-        picture = obs["rgb"][name.removeprefix("rgb.")]
-        entries[f"obs/{CAMERAS[name]}"] = picture[:, ::-1, ::-1]
-    return entries
 
 
 def _recording(demo: Any, sentence: str, wants: set[str]) -> Recording:

@@ -25,7 +25,6 @@ def write_dataset(
     demonstrations: Demonstrations,
     *,
     env_spec: EnvSpec | None = None,
-    algorithm_name: str = "expert",
 ) -> Path:
     """Write demonstrations as a Minari data set, atomically.
 
@@ -37,7 +36,6 @@ def write_dataset(
         folder: The new folder, which is returned; FileExistsError if it is there.
         demonstrations: The demonstrations.
         env_spec: Spec of their environment, if it is enough to make it.
-        algorithm_name: Name of the policy that acted.
     """
     minari = _minari()
     from minari.data_collector import EpisodeBuffer
@@ -58,7 +56,7 @@ def write_dataset(
             storage.update_episodes([EpisodeBuffer(id=number, **parts)])
         identity = re.sub(r"[^-\w]", "-", folder.name)
         identity += "" if re.search(r"-v\d+$", identity) else "-v0"
-        names = {"dataset_id": identity, "algorithm_name": algorithm_name}
+        names = {"dataset_id": identity, "algorithm_name": "expert"}
         storage.update_metadata({**names, "minari_version": minari.__version__})
         return place.rename(folder)
 
@@ -141,26 +139,24 @@ def _open(source: str | Path) -> Any:
 
     folder, held = Path(source), Path(get_dataset_path(str(source)))
     for place in (folder / "data", folder, held / "data"):
-        if (place / _META).is_file():
-            _refuse_without_spaces(place / _META)
-            return minari.MinariDataset(place)
+        if not (place / _META).is_file():
+            continue
+        said = json.loads((place / _META).read_text())
+        names = "observation_space", "action_space"
+        if missing := [name for name in names if name not in said]:
+            # Minari would make the environment to ask it, and that is any function.
+            raise UntrustedError(
+                f"{place / _META} has no {' and no '.join(missing)}, so Minari would"
+                " run the code that it names to find out: write the data set with its"
+                " spaces"
+            )
+        return minari.MinariDataset(place)
     raise FileNotFoundError(
         f"{str(source)!r} is neither a folder with a Minari data set nor the id of one"
         f" on this machine ({held}), and no data set of LIBERO or LeRobot: write one"
         " with save_demonstrations, or fetch one with `minari download` or"
         " `hf download --repo-type dataset OWNER/NAME --local-dir FOLDER`"
     )
-
-
-def _refuse_without_spaces(file: Path) -> None:
-    """Refuse metadata without spaces: Minari would make the environment that they
-    name, which may be any function of any module, to ask it for them."""
-    names = "observation_space", "action_space"
-    if missing := [name for name in names if name not in json.loads(file.read_text())]:
-        raise UntrustedError(
-            f"{file} has no {' and no '.join(missing)}, so Minari would run the code"
-            " that it names to find out: write the data set with its spaces"
-        )
 
 
 def _agreed(source: Any, name: str, found: Any, wanted: Any) -> gym.Space[Any]:

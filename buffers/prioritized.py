@@ -132,9 +132,8 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         """Set the priorities of a sample's transitions from their new TD errors.
 
         Transitions that were overwritten since are skipped. ValueError if the arguments
-        differ in length and, on a CPU, if an error is not finite or an index belongs to
-        no transition; on a GPU, where a check would synchronize, an error that is not
-        finite counts as the largest so far.
+        differ in length and, on a CPU, if an error is not finite; on a GPU, where a
+        check would synchronize, such an error counts as the largest so far.
 
         Args:
             index: The sample's `index`, `[B]`.
@@ -152,30 +151,19 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         if not self._on_cpu:
             priority = priority.where(priority.isfinite(), self._highest)
         largest = priority.max()
-        if self._on_cpu:
-            self._check(index, error, largest)
-        self._highest = torch.maximum(self._highest, largest)
-        place = index % self.capacity
-        before = self._tree.leaves[place]
-        # A row that must not be sampled keeps priority zero.
-        known = (before > 0) & (index >= self._oldest * self.num_envs)
-        self._tree.write(place, priority.where(known, before))
-
-    def _check(self, index: Tensor, error: Tensor, largest: Tensor) -> None:
-        if not math.isfinite(largest):
+        if self._on_cpu and not math.isfinite(largest):
             wrong = (~error.isfinite()).nonzero().flatten().tolist()
             raise ValueError(
                 f"td_error is not finite at {wrong[:8]} of {len(error)}, the largest"
                 f" priority would be {float(largest)}. Lower the learning rate, or look"
                 " for extreme rewards"
             )
-        low, high = (int(end) for end in index.aminmax())
-        count = self._written * self.num_envs
-        if low < 0 or high >= count:
-            raise ValueError(
-                f"index is in [{low}, {high}], the transitions so far are 0 to"
-                f" {count - 1}: pass the index of a sample"
-            )
+        self._highest = torch.maximum(self._highest, largest)
+        place = index % self.capacity
+        before = self._tree.leaves[place]
+        # A row that must not be sampled keeps priority zero.
+        known = (before > 0) & (index >= self._oldest * self.num_envs)
+        self._tree.write(place, priority.where(known, before))
 
     def state_dict(self) -> dict[str, Any]:
         """The ring's state, the priorities, and the number of rows without one."""

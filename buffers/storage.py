@@ -73,7 +73,6 @@ class Storage:
         self.rows, self.num_envs, self.device = rows, num_envs, device
         self._spec, self._size, self._linked = spec, (field, value), linked
         self._required = frozenset(path[0] for path in spec)
-        self._omitted = {"next_obs"} - self._required  # dropped if a transition has it
         own = {p: s for p, s in spec.items() if not (linked and p[0] == "next_obs")}
         self._check_memory(entry_bytes(own) + beside)
         leaves = {path: self._leaf(path, *layout) for path, layout in own.items()}
@@ -99,17 +98,17 @@ class Storage:
         ValueError if an entry is missing, is new, or has another shape: an exception
         leaves the row incomplete, so only count it after this returns.
         """
-        if self._omitted:
-            kept = transition.keys() - self._omitted
-            transition = {name: transition[name] for name in kept}
+        if "next_obs" not in self._required:
+            transition = {k: v for k, v in transition.items() if k != "next_obs"}
         if transition.keys() != self.entries:
             self._settle(row, transition, first)
         for name, value in transition.items():
             leaf = self._leaves.get((name,))
-            if leaf is None or leaf.array is None or type(value) is not np.ndarray:
+            array = None if leaf is None else leaf.array
+            if type(value) is not np.ndarray or array is None:
                 self._write(row, (name,), value)
-            elif value.shape == leaf.row:  # a shorter one might be broadcast
-                leaf.array[row] = value
+            elif value.shape == array.shape[1:]:  # a shorter one might be broadcast
+                array[row] = value
             else:
                 raise self._misfit((name,), f"{tuple(value.shape)}")
         if self._linked:
@@ -219,24 +218,17 @@ class Storage:
             )
         leaves = {p: f for p, f in self._leaves.items() if p[0] in got or not first}
         extras = {name: x for name, x in transition.items() if name not in own}
-        leaves |= {path: self._new_leaf(path, x) for path, x in flatten(extras)}
+        for path, value in flatten(extras):
+            tensor = self._tensor(path, value)
+            if tensor.shape[:1] != (self.num_envs,):
+                raise self._misfit(path, f"{tuple(tensor.shape)}")
+            double = tensor.dtype == torch.float64
+            layout = tuple(tensor.shape[1:]), torch.float32 if double else tensor.dtype
+            self._check_memory(entry_bytes({path: layout}))
+            leaves[path] = self._leaf(path, *layout)
         self._keep(leaves)
         if VALID in leaves and VALID[0] not in got:
             leaves[VALID].tensor[row] = True
-
-    def _new_leaf(self, path: Path, value: Any) -> Leaf:
-        """Allocate an entry for an extra of the agent."""
-        tensor = self._tensor(path, value)
-        if tensor.shape[:1] != (self.num_envs,):
-            raise ValueError(
-                f"entry {'.'.join(path)!r} of a transition takes the shape"
-                f" ({self.num_envs}, ...), got {tuple(tensor.shape)}: return one value"
-                " for each environment"
-            )
-        double = tensor.dtype == torch.float64
-        layout = tuple(tensor.shape[1:]), torch.float32 if double else tensor.dtype
-        self._check_memory(entry_bytes({path: layout}))
-        return self._leaf(path, *layout)
 
     def _leaf(self, path: Path, shape: tuple[int, ...], dtype: torch.dtype) -> Leaf:
         tensor = self._zeros(self.rows, shape, dtype)
@@ -270,10 +262,10 @@ class Storage:
         value = self._tensor(path, value) if array is None else value
         if value.shape != leaf.row:  # a shorter one might be broadcast
             raise self._misfit(path, f"{tuple(value.shape)}")
-        if array is None:
-            leaf.tensor[row].copy_(value.detach(), non_blocking=True)
-        else:
+        if array is not None:
             array[row] = value
+        else:
+            leaf.tensor[row].copy_(value.detach(), non_blocking=True)
 
     def _tensor(self, path: Path, value: Any) -> Tensor:
         try:
@@ -282,7 +274,7 @@ class Storage:
             raise self._misfit(path, f"one {type(value).__name__}") from reason
 
     def _misfit(self, path: Path, got: str) -> ValueError:
-        leaf, own = self._leaves.get(path), "one value for each environment"
+        leaf, own = self._leaves.get(path), f"the shape ({self.num_envs}, ...)"
         if leaf is not None:
             own = f"the shape {leaf.row}"
         elif path in self._children:

@@ -23,7 +23,7 @@ from yieldrl.collectors.segments import (
     SegmentWriter,
     VersionedAgent,
 )
-from yieldrl.collectors.sync import SyncCollector, check_parts
+from yieldrl.collectors.sync import SyncCollector
 from yieldrl.core import defer_keyboard_interrupt
 from yieldrl.envs.arrays import as_tensors, copied, tree_map
 
@@ -141,8 +141,7 @@ class Background:
         cuda = agent.device.type == "cuda"
         self._stream = torch.cuda.Stream(agent.device) if cuda else None
         self._requests: list[Request] = []  # the oldest first
-        self._asked: SimpleQueue[Request | None] = SimpleQueue()  # not begun yet
-        self._now: Request | None = None  # under way
+        self._asked: SimpleQueue[None] = SimpleQueue()  # wakes the thread
         self._done: SimpleQueue[None] = SimpleQueue()  # wakes who waits for the thread
         self._error: BaseException | None = None
         self._thread: _Thread | None = None
@@ -189,9 +188,8 @@ class Background:
     def ask(self, num_rows: int, sample_step: int, *, older: bool = False) -> None:
         """Ask for the next segment; of an `older` policy, newer weights wait."""
         with defer_keyboard_interrupt():
-            request = Request(num_rows, sample_step)
-            self._requests.append(request)
-            self._asked.put(request)
+            self._requests.append(Request(num_rows, sample_step))
+            self._asked.put(None)
         if not older:
             self.run()
 
@@ -212,7 +210,7 @@ class Background:
     def give_up(self) -> None:
         """Forget all segments, also the one under way."""
         self.end()
-        self._requests, self._now, self._asked = [], None, SimpleQueue()
+        self._requests = []
         self._writer.clear()
 
     def reset(self) -> None:
@@ -267,13 +265,15 @@ class Background:
         self.end()
         actor = self.actor.agent.state_dict()
         del actor["algorithm"]  # it will act with the learner's weights
-        now, writer = self._now, self._writer
-        rows = as_tensors(writer.stacked()) if writer.rows else None
-        asked = [r for r in self._requests if r.part is None]
+        rows = as_tensors(self._writer.stacked()) if self._writer.rows else None
         return {
             "parts": [as_tensors(vars(r.part)) for r in self._requests if r.part],
-            "asked": [[r.num_rows, r.sample_step] for r in asked],
-            "now": now and [now.version, now.logs, writer.breaks, rows],
+            "asked": [
+                [request.num_rows, request.sample_step, request.version, request.logs]
+                for request in self._unfinished()
+            ],
+            "rows": rows,
+            "breaks": self._writer.breaks,
             "actor": actor,
             "collector": self.collector.state_dict() if self.started else None,
             "lag": self.lag.state_dict(),
@@ -287,17 +287,14 @@ class Background:
         self.actor.agent.load_state_dict(state["actor"])
         parts = [Segment.saved(saved) for saved in state["parts"]]
         self._requests = [Request(len(p.logs), 0, part=p) for p in parts]
-        asked = [Request(*each) for each in state["asked"]]
-        if (now := state["now"]) is not None:
-            version, logs, breaks, rows = now
-            self._now = first = asked[0]
-            first.version, first.logs = version, list(logs)
-            whole = range(len(logs))
-            self._writer.rows = [tree_map(lambda x, i=i: x[i], rows) for i in whole]
-            self._writer.breaks = list(breaks)
-        for request in asked[now is not None :]:
-            self._asked.put(request)
+        asked = [
+            Request(num_rows, step, version, [*logs])
+            for num_rows, step, version, logs in state["asked"]
+        ]
         self._requests += asked
+        count = len(asked[0].logs) if asked else 0
+        rows = [tree_map(lambda x, i=i: x[i], state["rows"]) for i in range(count)]
+        self._writer.rows, self._writer.breaks = rows, list(state["breaks"])
         self.started = state["collector"] is not None
         self.collector.seed = seed
         if self.started:
@@ -331,12 +328,13 @@ class Background:
         try:
             with self._in_stream():
                 while not thread.ending:
-                    if self._now is None:
-                        self._now = self._asked.get()
-                    elif len(self._now.logs) < self._now.num_rows:
-                        self._step(self._now)
+                    request = next(iter(self._unfinished()), None)
+                    if request is None:
+                        self._asked.get()
+                    elif len(request.logs) < request.num_rows:
+                        self._step(request)
                     else:
-                        self._finish(self._now)
+                        self._finish(request)
         except BaseException as error:  # Ctrl-C too: the loop must raise it
             self._error = error
         finally:
@@ -367,8 +365,12 @@ class Background:
         if self._stream is not None:  # the learner has another one
             self._stream.synchronize()
         writer.clear()
-        self._now, request.part = None, part
+        request.part = part
         self._done.put(None)
+
+    def _unfinished(self) -> list[Request]:
+        # Copied first: the other thread may remove what is finished.
+        return [request for request in [*self._requests] if request.part is None]
 
     @contextmanager
     def _in_stream(self) -> Iterator[None]:
@@ -410,7 +412,6 @@ class AsyncCollector(SegmentCollector):
         report_every: int = 128,
         **options: Any,
     ) -> None:
-        check_parts(envs, agent, buffer)
         background = Background(envs, agent, report_every=report_every)
         super().__init__(envs, agent, buffer, background, **options)
         weakref.finalize(self, background.stop)

@@ -1,5 +1,6 @@
 """Steps vector environments of any autoreset mode, and checks what they return."""
 
+from contextlib import suppress
 from copy import deepcopy
 from functools import reduce
 from operator import getitem
@@ -29,6 +30,11 @@ class Stepper:
     """
 
     def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
+        if not isinstance(envs, VectorEnv):
+            raise TypeError(
+                f"envs is {envs!r}: give it a vector environment, such as trainer.envs,"
+                " or yieldrl.envs.SerialVectorEnv([make_env] * 4) of single ones"
+            )
         self.envs = envs
         self.reader = StepReader(envs)
         self.mode = self.reader.mode
@@ -159,43 +165,34 @@ def check_values(envs: Any, leaves: list[Any], obs: Any, step: int) -> None:
         if _holds(leaf, dtype):
             continue
         array = as_array(leaf)
-        try:
+        with suppress(MisfitError):
             in_dtype(array, dtype)
-        except MisfitError:
-            _refuse_misfit(envs, array, path, space, step)
+            continue
+        for i, row in enumerate(array):
+            try:
+                in_dtype(row, dtype)
+            except MisfitError as reason:
+                name = "".join(f"[{key!r}]" for key in path)
+                raise ValueError(
+                    f"environment {i} of {envs} returned observation{name} with"
+                    f" {reason}, at step {step}; its space is {space}: make the two"
+                    " agree"
+                ) from None
 
 
 def check_rewards(envs: VectorEnv[Any, Any, Any], reward: Any, *flags: Any) -> None:
     """Raise ValueError unless rewards are real numbers `[N]`, and flags booleans."""
     names = ("reward", "terminated", "truncated")
     for name, value in zip(names, (reward, *flags), strict=True):
-        shape, dtype = np.shape(value), getattr(value, "dtype", None)
-        if name != "reward":  # 0 and 1 would be the indices of two environments
-            fits, wanted = dtype in (torch.bool, np.bool_), "boolean"
-        elif isinstance(value, Tensor):
-            fits, wanted = not value.is_complex(), "real number"
-        else:
-            fits, wanted = np.asarray(value).dtype.kind in "biuf", "real number"
-        if shape != (envs.num_envs,) or not fits:
+        kind = as_array(value).dtype.kind
+        # Flags of 0 and 1 would be the indices of two environments.
+        kinds, wanted = ("biuf", "real number") if name == "reward" else ("b", "bool")
+        if np.shape(value) != (envs.num_envs,) or kind not in kinds:
             raise ValueError(
-                f"{envs} returned {name} of shape {tuple(shape)} and dtype"
-                f" {dtype or type(value).__name__}: must be a {wanted} for each of its"
-                f" {envs.num_envs} environments"
+                f"{envs} returned {name} of shape {tuple(np.shape(value))} and dtype"
+                f" {getattr(value, 'dtype', type(value).__name__)}: must be a {wanted}"
+                f" for each of its {envs.num_envs} environments"
             )
-
-
-def _refuse_misfit(
-    envs: Any, array: np.ndarray, path: spaces.Path, space: Any, step: int
-) -> None:
-    for i, row in enumerate(array):
-        try:
-            in_dtype(row, np.dtype(space.dtype))
-        except MisfitError as reason:
-            name = "".join(f"[{key!r}]" for key in path)
-            raise ValueError(
-                f"environment {i} of {envs} returned observation{name} with {reason},"
-                f" at step {step}; its space is {space}: make the two agree"
-            ) from None
 
 
 def _holds(leaf: Any, dtype: np.dtype[Any]) -> bool:

@@ -17,21 +17,6 @@ from yieldrl.envs.arrays import tree_map
 from yieldrl.envs.autoreset import final_info_entry
 
 
-def check_parts(envs: Any, agent: Any, buffer: Any) -> None:
-    """Raise TypeError, which says what to pass, if a part is of another kind."""
-    if not isinstance(envs, VectorEnv):
-        raise TypeError(
-            f"envs is {envs!r}: give it a vector environment, such as trainer.envs, or"
-            " yieldrl.envs.SerialVectorEnv([make_env] * 4) of single ones"
-        )
-    for name, part, method in (("agent", agent, "sample"), ("buffer", buffer, "add")):
-        if not callable(getattr(part, method, None)):
-            raise TypeError(
-                f"{name} is a {type(part).__name__}, which has no {method}(): give"
-                f" it what trainer.{name} is, of a trainer for this policy"
-            )
-
-
 @runtime_checkable
 class Buffer(Protocol):
     """Storage for transitions, which it returns as its algorithm's trainer asks."""
@@ -125,7 +110,6 @@ class SyncCollector(Collector):
         seed: int,
         report_every: int = 128,
     ) -> None:
-        check_parts(envs, agent, buffer)
         self.envs, self.agent, self.buffer = envs, agent, buffer
         self.seed, self.report_every, self.logs = seed, report_every, {}
         self.stepper = Stepper(envs)

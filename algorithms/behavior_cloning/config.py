@@ -54,8 +54,8 @@ class Config(SyncOnly, core.Config):
     al. 2017, arXiv:1703.09327). Higher shows more recoveries, and less of the task."""
 
     save_demonstrations: str | None = None
-    """New folder of a Minari data set, or new file NAME.hdf5 of LIBERO's, into which
-    the demonstrations are written for later runs; by default nothing is written."""
+    """New folder of a Minari data set, into which the demonstrations are written for
+    later runs; by default nothing is written."""
 
     num_epochs: Annotated[int, Field(ge=1, le=10**6)] = 20
     """Passes over the demonstrations. More fit them more closely, in the end also what

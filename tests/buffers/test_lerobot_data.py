@@ -163,7 +163,7 @@ def test_without_rewards_or_ends(tmp_path):
 
 DATA = "data/chunk-000/file-001.parquet"
 FILM = f"videos/{VIDEO}/chunk-000/file-001.mp4"
-TABLES = ("meta/tasks.parquet", "meta/episodes/chunk-000/file-000.parquet")
+TABLES = ("meta/tasks.parquet", "meta/episodes")
 
 
 def test_files_and_packages_that_are_missing_or_too_short_are_named(
@@ -175,12 +175,11 @@ def test_files_and_packages_that_are_missing_or_too_short_are_named(
             patch.setitem(sys.modules, package, None)
             with pytest.raises(ImportError, match=r"'yieldrl\[demonstrations\]'"):
                 read_dataset(tmp_path)
-    for file in (DATA, FILM, *TABLES):
-        kept = (tmp_path / file).read_bytes()
-        (tmp_path / file).unlink()
-        with pytest.raises(FileNotFoundError, match=r"not fetched whole|has no table"):
+    for file in (FILM, *TABLES):
+        (tmp_path / file).rename(tmp_path / "away")
+        with pytest.raises(FileNotFoundError, match="not fetched whole"):
             read_dataset(tmp_path)
-        (tmp_path / file).write_bytes(kept)
+        (tmp_path / "away").rename(tmp_path / file)
     write_video(tmp_path / FILM, frames(1)[:5])
     with pytest.raises(ValueError, match=r"no picture 0\.500 s after"):
         read_dataset(tmp_path)
