@@ -13,7 +13,6 @@ from torch import Tensor
 
 from yieldrl.core import spaces
 from yieldrl.core.conversion import as_array
-from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.arrays import MisfitError, copied, in_dtype, leaves, replaced
 from yieldrl.envs.autoreset import Step, StepReader
 from yieldrl.envs.serial import SerialVectorEnv
@@ -146,7 +145,7 @@ class Stepper:
 def _may_write_again(envs: Any, obs: Any) -> bool:
     """Whether a custom environment returns its state's memory as observations."""
     own = type(envs).__module__.startswith("yieldrl.")
-    if own or not isinstance(envs, TorchVectorEnv):
+    if own or not hasattr(envs, "dynamics"):  # not of tensors
         return False
     seen, state = (
         {tensor.untyped_storage().data_ptr() for tensor in leaves(tree)}

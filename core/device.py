@@ -3,6 +3,7 @@
 import ctypes
 import logging
 import os
+import sys
 
 import torch
 
@@ -71,6 +72,14 @@ _KEPT = {
     -2: 1 << 24,  # M_TOP_PAD: bytes requested in addition to those needed
     -3: 1 << 26,  # M_MMAP_THRESHOLD: larger blocks are mapped alone, and returned
 }
+
+
+def draw_without_screen() -> None:
+    """Let pygame draw pictures without looking for a screen where there is none: the
+    search prints `error: XDG_RUNTIME_DIR is invalid or not set`."""
+    has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if sys.platform == "linux" and not has_screen:
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
 def usable_cores() -> int:

@@ -10,8 +10,6 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
 from yieldrl.envs.arrays import MisfitError, as_tensors, leaves, replaced, stacked
-from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.serial import SerialVectorEnv
 
 
 class Step(NamedTuple):
@@ -81,7 +79,7 @@ class StepReader:
         self.mode = mode_of(envs)
         # A subclass that overrides `step` may reuse the memory of its results.
         is_ours = getattr(envs.step, "__module__", "").startswith("yieldrl.envs.")
-        self.new_memory = is_ours and isinstance(envs, SerialVectorEnv | TorchVectorEnv)
+        self.new_memory = is_ours and getattr(type(envs), "new_memory", False)
         self._kept: list[tuple[np.ndarray, np.ndarray]] = []  # arrays and their copies
         self._same_step = self.mode is AutoresetMode.SAME_STEP
         self._next_step = self.mode is AutoresetMode.NEXT_STEP

@@ -13,10 +13,9 @@ from gymnasium.spaces import Dict
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from yieldrl.core import Config, derive_seed, ranks, spaces
+from yieldrl.core.device import draw_without_screen
 from yieldrl.envs import atari
 from yieldrl.envs.autoreset import mode_of
-from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched.vector_env import draw_without_screen
 from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.names import (
     Wrap,
@@ -28,7 +27,6 @@ from yieldrl.envs.names import (
 )
 from yieldrl.envs.serial import SerialVectorEnv
 from yieldrl.envs.text import EncodeText, says_text
-from yieldrl.envs.wrappers import BatchWrapper
 
 
 def make(
@@ -114,9 +112,10 @@ def make_eval(
     # Another seed, so that processes draw other numbers than in training.
     config = dataclasses.replace(config, seed=derive_seed(config.seed, "evaluation"))
     given: Any = {"device": device, "num_envs": count, "render_mode": render_mode}
-    if isinstance(source, TorchVectorEnv):
+    is_batch = isinstance(source, VectorEnv)
+    if is_batch and hasattr(source, "clone"):  # of tensors
         return source.clone(count, render_mode=render_mode)
-    if isinstance(source, BatchWrapper):
+    if is_batch and hasattr(source, "for_evaluation"):  # a wrapper of batches
         return source.for_evaluation(make_eval(source.env, config, **given))
     if isinstance(source, gym.Env | VectorEnv):
         envs = _make_another(source, config, count, render_mode)
@@ -274,7 +273,7 @@ def _make_batch(
             " envs= with a wrapper of yieldrl.envs.wrappers around it, or a mask of its"
             " own, if it needs one"
         )
-    if (is_class and issubclass(maker, TorchVectorEnv)) or "device" in takes:
+    if hasattr(maker, "clone") or "device" in takes:
         kwargs = {"device": device, **kwargs}
     return make_all(num_envs=count, **kwargs)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -45,6 +45,8 @@ class SerialVectorEnv(SyncVectorEnv):
     """
 
     recorded_info: tuple[str, ...] = ()
+
+    new_memory: ClassVar[bool] = True  # of each result
 
     def __init__(
         self, env_fns: Sequence[Callable[[], gym.Env]], info_keys: Sequence[str] = ()

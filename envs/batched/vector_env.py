@@ -1,8 +1,6 @@
 """The base class of batched worlds: N environments as one set of tensors."""
 
 import copy
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from inspect import get_annotations
@@ -17,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.core.compiled import Compiled
-from yieldrl.core.device import usable_device
+from yieldrl.core.device import draw_without_screen, usable_device
 from yieldrl.core.seeding import is_traced
 from yieldrl.envs.arrays import clone, layout, leaves, tree_map, where
 from yieldrl.envs.batched import inputs
@@ -83,6 +81,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     single_observation_space: Any
     single_action_space: Any
     noise_size: int
+    new_memory: ClassVar[bool] = True  # of each result
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as in gymnasium)
     gymnasium_id: ClassVar[str | None] = None
     """Id of a Gymnasium environment with the same states, used for rendering."""
@@ -517,11 +516,3 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
             self._next_noise = None
         elif self._next_noise is None and self.state is not None:
             self._next_noise = self.draw_noise()
-
-
-def draw_without_screen() -> None:
-    """Let pygame draw pictures without looking for a screen where there is none: the
-    search prints `error: XDG_RUNTIME_DIR is invalid or not set`."""
-    has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
-    if sys.platform == "linux" and not has_screen:
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
