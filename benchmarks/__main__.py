@@ -65,11 +65,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run a command and print its result.
-
-    Raises:
-        SystemExit: With code 1 if one of several names failed.
-    """
+    """Run a command and print its result."""
     options = vars(parse(arguments))
     command = options.pop("command")
     if command in MEASURED:
@@ -86,17 +82,11 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def measure(kind: str, names: Sequence[str], *, keep: bool, **options: Any) -> None:
-    """Names one after the other; one that fails does not stop the rest."""
-    failed = False
+    """Names one after the other."""
     given = [word for word in sys.argv[2:] if word not in {*names, "all", "--keep"}]
     for name in names:
         command = shlex.join(["python", "-m", "benchmarks", kind, name, *given])
-        try:
-            result = MEASURED[kind].benchmark(name, command, **options)
-        except (RuntimeError, ValueError) as reason:
-            print(f"{name}: {reason}", file=sys.stderr, flush=True)
-            failed = True
-            continue
+        result = MEASURED[kind].benchmark(name, command, **options)
         path = results.FOLDER / f"{f'{kind}-' * (kind != 'learning')}{name}.json"
         shown = ENTRIES[kind].entries(path.stem, result)
         for table in ("summary", "table"):
@@ -106,8 +96,6 @@ def measure(kind: str, names: Sequence[str], *, keep: bool, **options: Any) -> N
         if keep:
             results.save(result | shown, path)
             draw(path.stem, result)
-    if failed:
-        raise SystemExit(1)
 
 
 def draw_all() -> Iterator[Path]:

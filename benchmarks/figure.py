@@ -42,6 +42,12 @@ def parser(*names: str) -> argparse.ArgumentParser:
     return words
 
 
+def said(name: str, docstring: str | None) -> dict[str, str]:
+    """A script's only figure, and its sentence for pages: what the docstring begins
+    with."""
+    return {name: " ".join(str(docstring).partition("\n\n")[0].split())}
+
+
 def main(
     says: Mapping[str, str],
     measure: Callable[..., Any],

@@ -24,27 +24,7 @@ COLORS = (
     "#d6589f",
     "#a0703c",
 )
-STYLE: dict[Any, Any] = {
-    "axes.edgecolor": INK,
-    "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.8,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": INK,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10,
-    "font.size": 9,
-    "grid.alpha": 0.25,
-    "grid.color": INK,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.labelcolor": INK,
-    "lines.linewidth": 2,
-    "savefig.transparent": True,
-    "xtick.color": INK,
-    "ytick.color": INK,
-}
+SHEET = Path(__file__).with_suffix(".mplstyle")
 
 
 def line(axes: Any, drawn: Curve, color: str, style: str = "-", **how: Any) -> None:
@@ -127,7 +107,7 @@ def save_figure(fill: Callable[[Any], object], path: Path) -> Path:
     from matplotlib.ticker import EngFormatter
 
     # Equal data give equal files: no date, no random ids.
-    with mpl.rc_context({**STYLE, "svg.hashsalt": "yieldrl"}):
+    with mpl.rc_context({"svg.hashsalt": "yieldrl"}, SHEET):
         figure = Figure(figsize=(6.4, 4), layout="constrained")
         axes = figure.subplots()
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))

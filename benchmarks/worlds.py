@@ -1,6 +1,6 @@
 """Worlds that are each made to show one thing, and what is true in them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -46,30 +46,17 @@ class Corridor(gym.Env[int, int]):
         fallen = not onward and self.falls
         return self.room, self.reward * arrived, arrived or fallen, False, {}
 
-    def transition(self, room: int, action: int) -> dict[str, np.ndarray]:
-        """A step from a room, as a replay buffer takes it."""
+    def walk(self, room: int, way: Sequence[int]) -> Iterator[dict[str, np.ndarray]]:
+        """Transitions of actions, the last one first, from a room on until the episode
+        ends, as a replay buffer takes them."""
         self.room = room
-        next_obs, reward, terminated, truncated, _ = self.step(action)
-        entries = {"obs": room, "action": action, "reward": reward}
-        entries |= {"next_obs": next_obs, "terminated": terminated}
-        entries["truncated"] = truncated
-        return {name: np.array([value]) for name, value in entries.items()}
-
-    def every_step(self) -> Iterator[dict[str, np.ndarray]]:
-        """The transition of every action in every room."""
-        for room in range(len(self.onward)):
-            for action in range(self.num_actions):
-                yield self.transition(room, action)
-
-    def every_way(self) -> Iterator[dict[str, np.ndarray]]:
-        """Those of all `2^length` sequences of two actions, each until it ends."""
-        length = len(self.onward)
-        for sequence in range(2**length):
-            self.reset()
-            for step in range(length):
-                yield (taken := self.transition(self.room, sequence >> step & 1))
-                if taken["terminated"]:
-                    break
+        names = ("next_obs", "reward", "terminated", "truncated")
+        for action in reversed(way):
+            entries: dict[str, Any] = {"obs": self.room, "action": action}
+            entries |= zip(names, self.step(action)[:4], strict=True)
+            yield {name: np.array([value]) for name, value in entries.items()}
+            if entries["terminated"]:
+                return
 
     def truth(self, gamma: float) -> Tensor:
         """`Q*` `[S, A]` for a reward of 1: gamma to the power of the steps before it;

@@ -1,7 +1,7 @@
 """Demonstrations of an expert, and minibatches of its next actions and returns."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import torch
@@ -14,60 +14,44 @@ from yieldrl.buffers.spec import check_at_least_one
 from yieldrl.functional import discounted_returns
 
 
-class Future(NamedTuple):
-    """The rest of the episode of each transition `[B]` of a flattened rollout."""
-
-    left: Tensor  # steps to its end, including this one; 0 at reset-only steps
-    end: Tensor  # flat position of its last transition
-    returns: Tensor  # discounted sum of the rewards up to `end`
-    discount: Tensor  # for the value after `end`: `gamma ** left`, 0 if terminated
-    cut: bool  # whether any episode ended without termination
-
-
-def look_ahead(rollout: TensorDict, gamma: float) -> Future:
-    """Steps to the episode's end and returns-to-go of a rollout `[T, N]`.
+class Windows:
+    """Minibatches of windows: the next L actions from each step of an episode.
 
     Episodes that have not ended at the last row count as truncated there. Steps that
     are not `valid` only reset an environment. On a GPU this synchronizes.
-    """
-    terminated, truncated = rollout["terminated"], rollout["truncated"]
-    steps, num_envs = rollout.batch_size
-    row = torch.arange(steps, device=terminated.device).unsqueeze(1)
-    end = torch.where(terminated | truncated, row, steps - 1)
-    end = end.flip(0).cummin(0).values.flip(0)  # the next end at or after each step
-    left = end - row + 1
-    left = left * rollout.get("valid", True)  # a reset-only step counts as 0
-    goes_on = ~terminated.gather(0, end)
-    rewards = rollout["reward"], torch.zeros_like(rollout["reward"])
-    returns = discounted_returns(*rewards, terminated, truncated, gamma)
-    place = torch.arange(num_envs, device=terminated.device)
-    return Future(
-        left=left.flatten(),
-        end=(end * num_envs + place).flatten(),
-        returns=returns.flatten(),
-        discount=(gamma**left * goes_on).flatten(),
-        cut=bool((goes_on & (left > 0)).any()),
-    )
-
-
-class Windows:
-    """Minibatches of windows: the next L actions from each step of an episode.
 
     Args:
         rollout: Transitions `[T, N]`.
         length: `L`, actions of a window; None for single actions.
         gamma: Discount of the returns.
         seed: Epoch k is shuffled by a generator seeded with `seed + k`.
+
+    Attributes:
+        left: Steps to the end of each step's episode, including itself, in the order
+            `t * N + n`; 0 at steps that only reset.
     """
 
     def __init__(
         self, rollout: TensorDict, length: int | None, gamma: float, seed: int
     ) -> None:
         self.length, self.seed = length, seed
-        self.future = look_ahead(rollout, gamma)  # in the order `t * N + n`
-        self._num_envs = rollout.batch_size[1]
+        terminated, truncated = rollout["terminated"], rollout["truncated"]
+        self._device = terminated.device
         self._flat = rollout.flatten(0, 1)
-        self._device = self.future.left.device
+        steps, self._num_envs = rollout.batch_size
+        row = torch.arange(steps, device=self._device).unsqueeze(1)
+        end = torch.where(terminated | truncated, row, steps - 1)
+        end = end.flip(0).cummin(0).values.flip(0)  # the next end at or after each step
+        left = (end - row + 1) * rollout.get("valid", True)
+        goes_on = ~terminated.gather(0, end)
+        rewards = rollout["reward"], torch.zeros_like(rollout["reward"])
+        returns = discounted_returns(*rewards, terminated, truncated, gamma)
+        place = torch.arange(self._num_envs, device=self._device)
+        self.left, self._returns = left.flatten(), returns.flatten()
+        self._end = (end * self._num_envs + place).flatten()  # the last transition
+        # Of the value after it: 0 if the episode terminated.
+        self._discount = (gamma**left * goes_on).flatten()
+        self._cut = bool((goes_on & (left > 0)).any())  # whether any did not
         self._starts: dict[bool, Tensor] = {}
         self._epoch: tuple[int, bool, Tensor] | None = None
 
@@ -75,7 +59,7 @@ class Windows:
         """Flat positions `[W]` of windows; `whole`: only those with all L actions."""
         if whole not in self._starts:
             least = (self.length or 1) if whole else 1
-            enough = self.future.left >= least
+            enough = self.left >= least
             self._starts[whole] = enough.nonzero().squeeze(1)
         return self._starts[whole]
 
@@ -116,19 +100,19 @@ class Windows:
         if self.length is None:
             batch["action"] = self._flat["action"][index]
         else:
-            batch["num_steps"] = self.future.left[index].clamp(max=self.length)
+            batch["num_steps"] = self.left[index].clamp(max=self.length)
             batch["action"] = self._flat["action"][self._steps(index, self.length)]
         if values:
-            batch["returns"] = self.future.returns[index]
-        if values and self.future.cut:
-            batch["discount"] = self.future.discount[index]
-            batch["next_obs"] = self._flat["next_obs"][self.future.end[index]]
+            batch["returns"] = self._returns[index]
+        if values and self._cut:
+            batch["discount"] = self._discount[index]
+            batch["next_obs"] = self._flat["next_obs"][self._end[index]]
         return batch
 
     def _steps(self, index: Tensor, length: int) -> Tensor:
         """Flat positions `[B, L]` of windows that begin at positions `[B]`."""
         ahead = torch.arange(length, device=self._device)
-        last = self.future.left[index].unsqueeze(1) - 1
+        last = self.left[index].unsqueeze(1) - 1
         return index.unsqueeze(1) + torch.minimum(ahead, last) * self._num_envs
 
     def _order(self, epoch: int, whole: bool) -> Tensor:
@@ -191,7 +175,7 @@ class Demonstrations(StepRows):
             device=device,
             field="demonstration_steps",
             value=num_steps * num_envs,
-            beside=5 * 8,  # bytes of its `Future` and its index in an epoch
+            beside=5 * 8,  # bytes of its windows and its index in an epoch
         )
         self.observation_space, self.action_space = observation_space, action_space
         self.chunk_length, self.gamma, self.seed = chunk_length, gamma, seed
@@ -232,7 +216,7 @@ class Demonstrations(StepRows):
     def episodes(self) -> Iterator[TensorDict]:
         """The episodes `[K]`, environment by environment; the last may be cut."""
         rollout = self.rollout()
-        left = self.windows.future.left.view(rollout.batch_size)
+        left = self.windows.left.view(rollout.batch_size)
         for n in range(self.num_envs):
             row, ahead = 0, left[:, n].tolist()
             while row < self._row:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import gymnasium as gym
 import torch
 from tensordict import TensorDict
 from torch import Tensor
@@ -25,29 +24,22 @@ class EpisodeBuffer(StepRows):
 
     Args:
         num_episodes: Episodes to collect, at least `num_envs`.
-        observation_space: Space of one observation.
-        action_space: Space of one action.
+        args: `observation_space` and `action_space`, of one environment.
         num_envs: `N`, parallel environments.
-        device: Where the tensors live; MemoryError if less is free than they need.
+        kwargs: `device`, where the tensors live, with MemoryError if less is free than
+            they need; or what `args` lacks.
     """
 
     def __init__(
-        self,
-        num_episodes: int,
-        observation_space: gym.Space[Any],
-        action_space: gym.Space[Any],
-        *,
-        num_envs: int,
-        device: torch.device | str = "cpu",
+        self, num_episodes: int, *args: Any, num_envs: int, **kwargs: Any
     ) -> None:
         if num_episodes < num_envs:
             raise ValueError(
                 f"num_episodes = {num_episodes} leaves nothing to play for some of"
                 f" {num_envs} environments: choose at least as many episodes"
             )
-        parts = {"num_envs": num_envs, "device": device, "next_obs": False}
-        size = {"field": "num_envs", "value": num_envs}
-        super().__init__(512, observation_space, action_space, **parts, **size)
+        size = {"num_envs": num_envs, "field": "num_envs", "value": num_envs}
+        super().__init__(512, *args, next_obs=False, **size, **kwargs)
         place = torch.arange(num_envs, device=self.device)
         self._share = num_episodes // num_envs + (place < num_episodes % num_envs)
 

@@ -206,23 +206,14 @@ class StepBuffer(StepRows):
     step only resets all environments, the buffer stays empty.
 
     Args:
-        observation_space: Space of one observation.
-        action_space: Space of one action.
+        args: `observation_space` and `action_space`, of one environment.
         num_envs: `N`, environments.
-        device: Where the tensors live.
+        kwargs: `device`, where the tensors live; or what `args` lacks.
     """
 
-    def __init__(
-        self,
-        observation_space: gym.Space[Any],
-        action_space: gym.Space[Any],
-        *,
-        num_envs: int,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        parts = {"num_envs": num_envs, "device": device}
-        size = {"field": "num_envs", "value": num_envs}
-        super().__init__(1, observation_space, action_space, **parts, **size)
+    def __init__(self, *args: Any, num_envs: int, **kwargs: Any) -> None:
+        size = {"num_envs": num_envs, "field": "num_envs", "value": num_envs}
+        super().__init__(1, *args, **size, **kwargs)
         self._view: TensorDict | None = None  # of these entries
         self._entries: frozenset[str] = frozenset()
 

@@ -9,10 +9,10 @@ import torch
 from gymnasium import Space
 from gymnasium.spaces import Box
 from gymnasium.vector import VectorEnv, VectorWrapper
+from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl import envs as environments
-from yieldrl.core import spaces
 from yieldrl.envs.names import find_function
 from yieldrl.envs.wrappers import ActionChunks
 
@@ -100,26 +100,22 @@ class Expert:
             return action, {}
         generator, count = self.agent.generator, self.envs.num_envs
         random = random_actions(self.envs.single_action_space, count, generator)
-        like: dict[str, Any] = {"dtype": torch.float32, "device": generator.device}
-        chance = torch.rand(count, generator=generator, **like)
+        chance = torch.rand(count, generator=generator, device=generator.device)
         errs = (chance < self.noise).view(-1, *[1] * (random.ndim - 1))
         if isinstance(action, Tensor):
-            executed = torch.where(errs, random, action).to(action.dtype)
+            drawn = torch.as_tensor(random).to(action)
+            executed = torch.where(errs.to(action.device), drawn, action)
         else:
             action = np.asarray(action)
-            executed = np.where(errs.cpu(), random.cpu(), action).astype(action.dtype)
+            executed = np.where(errs.cpu(), random, action).astype(action.dtype)
         return executed, {"action": action}
 
 
-def random_actions(space: Space[Any], count: int, generator: torch.Generator) -> Tensor:
-    """Actions `[count, ...]`, uniform over a space, on the generator's device."""
-    shape, device = (count, *spaces.shape_of(space)), generator.device
-    dtype = torch.float32 if device.type == "mps" else torch.float64
-    share = torch.rand(shape, generator=generator, device=device, dtype=dtype)
-    if isinstance(space, Box):
-        low, high = (torch.as_tensor(x).to(share) for x in (space.low, space.high))
-        drawn = low + (high - low) * share
-        return drawn if space.dtype.kind == "f" else drawn.round()
-    counts = torch.tensor(spaces.choices(space), device=device)
-    drawn = (share.view(count, -1) * counts).long().view(shape)
-    return spaces.ActionTransform(space, device).to_env(drawn)
+def random_actions(
+    space: Space[Any], count: int, generator: torch.Generator
+) -> np.ndarray:
+    """Actions `[count, ...]`, uniform over a space, by a seed from a generator."""
+    seed = torch.randint(2**31, (), generator=generator, device=generator.device)
+    actions = batch_space(space, count)
+    actions.seed(int(seed))
+    return actions.sample()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import signal
-import threading
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -63,16 +61,32 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Save between logs when due, and at the end."""
+        from yieldrl.core import defer_keyboard_interrupt  # imports PyTorch
+
         saver = _Saver(self, trainer, files.place(trainer, self.folder, FOLDER))
-        with Interrupts() as interrupts:
-            try:
-                while (log := interrupts.step(logs)) is not None:
-                    saver.look(log)
-                    yield log
-                    saver.save_what_is_due()
-            finally:
-                if not interrupts.within_step:
-                    saver.save_the_end()
+        whole, pressed = True, False  # whether a step has ended; Ctrl-C came in it
+        log: LogData | None = None
+        try:
+            while not pressed:
+                whole = False
+                try:
+                    with defer_keyboard_interrupt(once=True):
+                        log = next(logs, None)
+                        whole = True
+                except KeyboardInterrupt:
+                    pressed = True
+                    if not whole:
+                        raise
+                if log is None:
+                    break
+                saver.look(log)
+                yield log  # also after Ctrl-C: the others have not seen this step
+                saver.save_what_is_due()
+        finally:
+            if whole:
+                saver.save_the_end()
+            if whole and pressed:
+                raise KeyboardInterrupt
 
 
 def list_checkpoints(run_dir: str | Path) -> list[Path]:
@@ -200,44 +214,3 @@ class _Saver:
         self.due_step = (step // every + 1) * every if every else math.inf
         pause = max(seconds, took / SHARE) if seconds else math.inf
         self.due_time = perf_counter() + pause
-
-
-class Interrupts:
-    """Context in which Ctrl-C does not interrupt `step`: half a step cannot be saved.
-
-    A first Ctrl-C during a step takes effect at its end, a second one at once. With
-    another handler than Python's own, or in another thread, nothing changes.
-    """
-
-    def __init__(self) -> None:
-        self.within_step = False  # a step is running, or ended by an error
-        self.wanted = False  # Ctrl-C was pressed during a step
-
-    def step(self, logs: Stream) -> Any:
-        """The next log, or None after the last; KeyboardInterrupt after a Ctrl-C."""
-        if self.wanted:
-            raise KeyboardInterrupt
-        self.within_step = True
-        log = next(logs, None)
-        self.within_step = False
-        return log
-
-    def __enter__(self) -> Interrupts:
-        self._replace_handler(signal.default_int_handler, self._answer)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # A notebook restores its own handler between cells: do not replace that.
-        self._replace_handler(self._answer, signal.default_int_handler)
-        if self.wanted and kind in (None, GeneratorExit):
-            raise KeyboardInterrupt  # Ctrl-C was pressed during the last step
-
-    def _replace_handler(self, old: Any, new: Any) -> None:
-        in_main_thread = threading.current_thread() is threading.main_thread()
-        if in_main_thread and signal.getsignal(signal.SIGINT) == old:
-            signal.signal(signal.SIGINT, new)
-
-    def _answer(self, number: int, frame: Any) -> None:
-        if self.wanted or not self.within_step:
-            signal.default_int_handler(number, frame)
-        self.wanted = True

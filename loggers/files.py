@@ -41,9 +41,9 @@ def naming_failures(path: Path) -> Iterator[None]:
     except Exception as error:
         # PyTorch raises RuntimeError while it handles that the disk is full.
         cause = error if isinstance(error, OSError) else error.__context__
-        if not isinstance(cause, OSError) or cause.errno is None:
+        if not isinstance(cause, OSError):
             raise
-        reason = cause.strerror or str(cause)
+        reason = cause.strerror or str(cause).partition("\n")[0]
         if cause.filename not in (None, str(path)):  # something else is in the way
             reason += f": {cause.filename}"
         raise WriteError(path, reason) from error

@@ -139,11 +139,7 @@ def mp4(path: Path, pictures: Iterable[Any], fps: float) -> Path:
                         f"frame {count} of the video is {frame.shape}, those before it"
                         f" are {shape}: render() must return pictures of one size"
                     )
-                try:
-                    encoder.send(frame)
-                except OSError as error:
-                    reason = str(error).partition("\n")[0]
-                    raise files.WriteError(path, reason) from error
+                encoder.send(frame)
             encoder.close()  # waits for ffmpeg, and does not say if it failed
             written = 0
             with suppress(RuntimeError):  # a file that is cut off

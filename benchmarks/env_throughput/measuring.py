@@ -8,7 +8,6 @@ sides are built in it, called until they are warm, and then timed in turn (A B C
 import gc
 import inspect
 import math
-import os
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ import numpy as np
 import torch
 
 from yieldrl.benchmarks import results, subprocesses
+from yieldrl.benchmarks.peers.sides.contract import limit_threads
 from yieldrl.benchmarks.style import COLORS, line
 from yieldrl.core.files import read_file
 from yieldrl.experiments.plot import Curve
@@ -70,8 +70,7 @@ def measure(
 ) -> dict[str, Any]:
     """Time all sides that take part at one N in turn, in this process, which is changed
     by that."""
-    if hasattr(os, "sched_setaffinity"):  # Linux alone has it
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    limit_threads(threads)
     torch.set_num_threads(threads)
     batches, counts = {}, {}
     for title, fields in WORLDS[name]["sides"].items():

@@ -1,4 +1,4 @@
-"""What exploring costs on a cliff: Q-learning beside SARSA, while they learn.
+"""On the cliff SARSA earns more than Q-learning while it explores.
 
 Sutton & Barto 2018, example 6.6, with one random step in ten for ever.
 """
@@ -12,9 +12,7 @@ from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import series
 from yieldrl.benchmarks.tasks import make_config
 
-SAYS = {
-    "sarsa-online": "On the cliff SARSA earns more than Q-learning while it explores.",
-}
+SAYS = figure.said("sarsa-online", __doc__)
 EPISODES_A_POINT = 50
 
 

@@ -1,5 +1,9 @@
-"""What the six silent bugs of `exercises/ch14_debugging` look like on CartPole, beside
-PPO as it is. All runs are stopped half way, saved, and go on from what was saved."""
+"""Of six bugs in PPO that raise no error four show in a reading on CartPole, and two in
+worlds whose answer is known.
+
+The bugs are those of `exercises/ch14_debugging`. All runs are stopped half way, saved,
+and go on from what was saved.
+"""
 
 import statistics
 import tempfile
@@ -13,12 +17,7 @@ from yieldrl.algorithms import ppo
 from yieldrl.benchmarks import figure
 from yieldrl.exercises.ch14_debugging import diagnostics as ch14
 
-SAYS = {
-    "debugging-cartpole": (
-        "Of six bugs in PPO that raise no error four show in a reading on CartPole,"
-        " and two in worlds whose answer is known."
-    ),
-}
+SAYS = figure.said("debugging-cartpole", __doc__)
 READINGS = ("return", "promised", "entropy", "approx_kl", "explained_variance")
 # where the config differs from PPO's defaults; it evaluates after three rollouts
 SETTINGS: dict[str, Any] = {"eval_every": 1_536, "num_epochs": 8, "gae_lambda": 0.9}

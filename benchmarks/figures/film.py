@@ -1,4 +1,5 @@
-"""MinAtar's Breakout as a model of the world imagines it, and for how long it is right.
+"""For how many steps a latent model, fitted to games of MinAtar's Breakout, foresees
+the ball, the paddle and the wall, under the actions of games that it has not seen.
 
 Nobody learns to play: a script follows the ball, and a latent model learns from its
 games what they look like.
@@ -13,13 +14,7 @@ from torch import Tensor
 from yieldrl.benchmarks import breakout, figure
 from yieldrl.benchmarks.style import COLORS
 
-SAYS = {
-    "imagination-film": (
-        "For how many steps a latent model, fitted to games of MinAtar's Breakout,"
-        " foresees the ball, the paddle and the wall, under the actions of games that"
-        " it has not seen."
-    ),
-}
+SAYS = figure.said("imagination-film", __doc__)
 NUM_ENVS, AFTER, SEEN, AHEAD = 256, 60, 8, 30
 THINGS = "ball", "paddle", "wall"
 

@@ -1,5 +1,9 @@
-"""What the age of the policy that collects does to learning: the collector steps in
-turn with the learner, and acts with the weights of so many updates ago."""
+"""How much PPO learns on CartPole from actions of a policy that is some updates old,
+with each correction.
+
+The collector steps in turn with the learner, and acts with the weights of so many
+updates ago.
+"""
 
 import statistics
 from typing import Any
@@ -12,12 +16,7 @@ from yieldrl.benchmarks.style import COLORS, line
 from yieldrl.core import derive_seed
 from yieldrl.experiments.plot import aggregate
 
-SAYS = {
-    "collecting-lag": (
-        "How much PPO learns on CartPole from actions of a policy that is some updates"
-        " old, with each correction."
-    ),
-}
+SAYS = figure.said("collecting-lag", __doc__)
 LAGS = (0, 1, 2, 4, 8)  # in updates, each of them from one rollout
 WAYS = ("at the end", "along"), ("-", "--")
 

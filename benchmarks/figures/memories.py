@@ -8,6 +8,7 @@ reward (Schaul et al. 2016, arXiv:1511.05952, figure 1).
 """
 
 import importlib
+import itertools
 from functools import partial
 from typing import Any
 
@@ -51,7 +52,9 @@ def errors(
 ) -> list[tuple[int, float]]:
     """Pairs of update and mean squared error to `Q*` `[S, A]`. In memory is every
     action in every room, or if one can fall every way from the first room on."""
-    memory = [*(world.every_way() if world.falls else world.every_step())]
+    rooms, steps = (range(1), LENGTH) if world.falls else (range(LENGTH), 1)
+    ways = itertools.product(range(world.num_actions), repeat=steps)
+    memory = [x for a in itertools.product(rooms, ways) for x in world.walk(*a)]
     truth = world.truth(GAMMA)
     module = importlib.import_module(f"yieldrl.algorithms.{side}")
     fields = {"gamma": GAMMA, "buffer_size": len(memory), "seed": seed, "tau": 0.01}
@@ -72,7 +75,6 @@ def errors(
 
 table = figure.numbers
 draw = partial(series, xlabel="updates", ylabel="squared error of the values")
-
 
 if __name__ == "__main__":
     figure.main(SAYS, measure, table, draw)

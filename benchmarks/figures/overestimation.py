@@ -1,4 +1,4 @@
-"""How far DQN's values lie above the truth, beside Double DQN's.
+"""In a game of chance DQN believes in its luck, Double DQN less so.
 
 The maximum over noisy estimates is too high on average (van Hasselt et al. 2016,
 arXiv:1509.06461, theorem 1): measured in a game of chance, where every value is 0. As
@@ -17,11 +17,7 @@ from gymnasium.spaces import Box, Discrete
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import series
 
-SAYS = {
-    "double_dqn-chance": (
-        "In a game of chance DQN believes in its luck, Double DQN less so."
-    ),
-}
+SAYS = figure.said("double_dqn-chance", __doc__)
 SETTINGS: dict[str, Any] = {"total_steps": 24_000, "batch_size": 32}
 SETTINGS |= {"learning_rate": 1e-3, "anneal_learning_rate": False, "target_every": 200}
 SETTINGS |= {"tau": 1.0, "eval_every": 0, "device": "cpu"}

@@ -1,4 +1,5 @@
-"""What PPO's LSTM holds of the T-maze's signpost, on the way to the junction.
+"""What an LSTM holds of the T-maze's signpost decides where it turns: with the memory
+of the other episode it turns the other way.
 
 Two episodes differ in their first observation alone. What they leave in the memory is
 looked at, exchanged and emptied. `details` are for the figure of chapter 12.
@@ -15,12 +16,7 @@ from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import series
 from yieldrl.benchmarks.worlds import walk_east
 
-SAYS = {
-    "ppo_lstm-signpost": (
-        "What an LSTM holds of the T-maze's signpost decides where it turns: with the"
-        " memory of the other episode it turns the other way."
-    ),
-}
+SAYS = figure.said("ppo_lstm-signpost", __doc__)
 LENGTH, LONGEST = 10, 100  # steps to the junction; those for which memory is followed
 CELLS = 8  # how many are kept: those in which the episodes differ most at the end
 CHANGES: dict[str, Any] = {  # of the two memories, after 5 observations

@@ -1,4 +1,5 @@
-"""What DQN's values do without its target network, and without its replay buffer.
+"""Without its target network DQN's values pass what is possible, without replay they
+hardly tell a falling pole from an upright one.
 
 In CartPole-v1 every reward is 1: a pole that is upright and at rest is worth at most
 `1 / (1 - gamma)`, one that falls with the next step, whatever is done, is worth 1. The
@@ -15,12 +16,7 @@ from yieldrl.algorithms import dqn
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import series
 
-SAYS = {
-    "dqn-stability": (
-        "Without its target network DQN's values pass what is possible, without replay"
-        " they hardly tell a falling pole from an upright one."
-    ),
-}
+SAYS = figure.said("dqn-stability", __doc__)
 # What DQN has -> its settings: a target that is copied after every gradient step is no
 # target network, and a buffer that holds one batch is the latest steps and no memory.
 NO_TARGET: dict[str, Any] = {"tau": 1.0, "target_every": 1}

@@ -1,5 +1,7 @@
-"""Where the time of PPO goes, and what compiling takes off it: an eager trainer and a
-compiled one take turns, rollout by rollout."""
+"""Where the time of PPO goes in worlds of tensors, eager and compiled.
+
+An eager trainer and a compiled one take turns, rollout by rollout.
+"""
 
 import statistics
 import time
@@ -10,11 +12,7 @@ from yieldrl.algorithms import ppo
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import bars
 
-SAYS = {
-    "time-ppo": (
-        "Where the time of PPO goes in worlds of tensors, eager and compiled."
-    ),
-}
+SAYS = figure.said("time-ppo", __doc__)
 FIELDS: dict[str, Any] = {"env_id": "yieldrl/CartPole-v1", "num_envs": 1024}
 FIELDS |= {"num_steps": 32, "num_epochs": 4, "num_minibatches": 4}
 FIELDS |= {"anneal_learning_rate": False, "total_steps": 1_000_000_000}

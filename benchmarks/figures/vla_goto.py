@@ -1,5 +1,8 @@
-"""Does a policy do what it is told? A tiny vision-language-action model and a CNN,
-cloned from an expert, improved by PPO, and told what means nothing."""
+"""A policy that sees a picture and is told in words where to go: cloned from an expert,
+then improved by PPO, and how often it succeeds.
+
+A tiny vision-language-action model and a CNN; both are also told what means nothing.
+"""
 
 from typing import Any
 
@@ -12,12 +15,7 @@ from yieldrl.benchmarks.worlds import Misled
 from yieldrl.collectors import evaluate
 from yieldrl.envs.grid_world import GoToVectorEnv
 
-SAYS = {
-    "vla-goto": (
-        "A policy that sees a picture and is told in words where to go: cloned from an"
-        " expert, then improved by PPO, and how often it succeeds."
-    ),
-}
+SAYS = figure.said("vla-goto", __doc__)
 POLICIES = ("vla", "cnn")
 # The tiny model on small grids, where three pairs of colour and shape are never named.
 # All else is the algorithm's defaults.

@@ -1,5 +1,8 @@
-"""What more environments do to learning: PPO on CartPole, with as many transitions in
-rollouts of many widths. Two of them go on until they have learned it."""
+"""As many transitions teach PPO less in wider rollouts, which are too short or leave
+fewer gradient steps.
+
+Each run has as many transitions; two of the widths go on until they have learned it.
+"""
 
 import statistics
 from collections.abc import Iterator
@@ -10,12 +13,7 @@ from yieldrl.algorithms import ppo
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import series
 
-SAYS = {
-    "widths-cartpole": (
-        "As many transitions teach PPO less in wider rollouts, which are too short or"
-        " leave fewer gradient steps."
-    ),
-}
+SAYS = figure.said("widths-cartpole", __doc__)
 STEPS = 65_536  # transitions of a run
 LOOK_EVERY = 4_096  # transitions between evaluations, of ten episodes each
 ENOUGH = 475.0  # return of an evaluation at which CartPole is learned

@@ -1,4 +1,8 @@
-"""`yieldrl train grpo` as it is: what it makes of its own clone."""
+"""With its defaults, GRPO makes its clone better on every seed: of 1 000 sums more are
+right, each answered by the most likely tokens.
+
+Measured of `yieldrl train grpo` as it is.
+"""
 
 from typing import Any
 
@@ -9,12 +13,7 @@ from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import COLORS
 from yieldrl.experiments.plot import interval
 
-SAYS = {
-    "writing-defaults": (
-        "With its defaults, GRPO makes its clone better on every seed: of 1 000 sums"
-        " more are right, each answered by the most likely tokens."
-    ),
-}
+SAYS = figure.said("writing-defaults", __doc__)
 EPISODES = 1_000
 
 

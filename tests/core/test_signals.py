@@ -30,6 +30,21 @@ def test_ctrl_c_comes_after_the_last_line():
         press()
 
 
+def test_a_second_one_does_not_wait_for_a_long_block():
+    done = []
+
+    def work():
+        with defer_keyboard_interrupt(once=True):
+            press()
+            done.append(1)
+            press()
+            done.append(2)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == [1]
+
+
 def test_ctrl_c_is_not_lost_where_an_error_came_too():
     def work():
         with defer_keyboard_interrupt():

@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,10 +84,3 @@ def mean_return(
                 total += float(reward)
                 ended = terminated or truncated
     return total / episodes
-
-
-@contextlib.contextmanager
-def quietly() -> Iterator[None]:
-    """Send what a library prints to the standard error."""
-    with contextlib.redirect_stdout(sys.stderr):
-        yield

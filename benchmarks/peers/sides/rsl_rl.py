@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .carts import Carts
 from .clock import Clock
-from .contract import Task, main, quietly
+from .contract import Task, main
 
 PACKAGES = ("rsl-rl-lib", "torch", "tensordict", "numpy")
 
@@ -81,9 +81,8 @@ def evaluate(policy: Any, episodes: int) -> float:
 
 def train(task: Task) -> dict[str, Any]:
     torch.manual_seed(task.seed)
-    with quietly():
-        env = CartPole(task.settings["num_envs"])
-        runner = OnPolicyRunner(env, config(task), device="cpu")
+    env = CartPole(task.settings["num_envs"])
+    runner = OnPolicyRunner(env, config(task), device="cpu")
     clock = Clock(task, lambda: evaluate(runner.alg.get_policy(), task.episodes))
     rollouts, log = 0, runner.logger.log
 
@@ -94,8 +93,7 @@ def train(task: Task) -> dict[str, Any]:
         clock(rollouts * task.batch_size)
 
     runner.logger.log = after_rollout
-    with quietly():
-        runner.learn(-(-task.steps // task.batch_size))
+    runner.learn(-(-task.steps // task.batch_size))
     return clock.finish(rollouts * task.gradient_steps, PACKAGES)
 
 
