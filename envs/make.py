@@ -112,11 +112,11 @@ def make_eval(
     # Another seed, so that processes draw other numbers than in training.
     config = dataclasses.replace(config, seed=derive_seed(config.seed, "evaluation"))
     given: Any = {"device": device, "num_envs": count, "render_mode": render_mode}
-    is_batch = isinstance(source, VectorEnv)
-    if is_batch and hasattr(source, "clone"):  # of tensors
-        return source.clone(count, render_mode=render_mode)
-    if is_batch and hasattr(source, "for_evaluation"):  # a wrapper of batches
-        return source.for_evaluation(make_eval(source.env, config, **given))
+    batch: Any = source if isinstance(source, VectorEnv) else None
+    if hasattr(batch, "clone"):  # of tensors
+        return batch.clone(count, render_mode=render_mode)
+    if hasattr(batch, "for_evaluation"):  # a wrapper
+        return batch.for_evaluation(make_eval(batch.env, config, **given))
     if isinstance(source, gym.Env | VectorEnv):
         envs = _make_another(source, config, count, render_mode)
         check_spaces(envs)
