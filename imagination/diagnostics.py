@@ -1,13 +1,12 @@
 """Errors of a world model, and a check whether a policy exploits them."""
 
 import warnings
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from tensordict import TensorDict
-from torch import Tensor
+from torch import Tensor, nn
 
 from yieldrl.core.logs import Logs
 from yieldrl.imagination.outcomes import recall_of_ends
@@ -88,7 +87,7 @@ def outcome_errors(world: WorldModel, data: TensorDict) -> Logs:
     return logs
 
 
-class ExploitationWatch:
+class ExploitationWatch(nn.Module):
     """Warns if a policy gets better in imagination and worse in the environment.
 
     It compares the latest `span` pairs of returns with the `span` before them. The
@@ -96,18 +95,21 @@ class ExploitationWatch:
     by more than `errors` standard errors of the difference.
     """
 
+    pairs: Tensor
+    warned: Tensor
+
     def __init__(self, span: int = 5, errors: float = 2.0) -> None:
+        super().__init__()
         self.span, self.errors = span, errors
-        self.pairs: deque[tuple[float, float]] = deque(maxlen=2 * span)
-        self.warned = False
+        unknown = torch.full((2 * span, 2), torch.nan, dtype=torch.float64)
+        self.register_buffer("pairs", unknown)
+        self.register_buffer("warned", torch.tensor(False))
 
     def add(self, imagined: float, real: float) -> bool:
         """Add the returns of one policy; whether it exploits the model."""
-        self.pairs.append((imagined, real))
-        if len(self.pairs) < 2 * self.span:
-            return False
-        pairs = torch.tensor([*self.pairs], dtype=torch.float64)
-        before, after = pairs.split(self.span)
+        latest = self.pairs.new_tensor([[imagined, real]])
+        self.pairs.copy_(torch.cat([self.pairs[1:], latest]))
+        before, after = self.pairs.split(self.span)
         spread = ((before.var(0) + after.var(0)) / self.span).sqrt()
         risen = (after.mean(0) - before.mean(0)) / spread.clamp(min=1e-12)
         return bool(risen[0] > self.errors) and bool(risen[1] < -self.errors)
@@ -115,17 +117,7 @@ class ExploitationWatch:
     def look(self, imagined: float, real: float) -> bool:
         """`add`, with a UserWarning when the policy first exploits the model."""
         exploits = self.add(imagined, real)
-        if exploits and not self.warned:
-            self.warned = True
+        if exploits and not bool(self.warned):
+            self.warned.fill_(True)
             warnings.warn(EXPLOITED, stacklevel=2)
         return exploits
-
-    def state_dict(self) -> dict[str, Any]:
-        """The returns so far."""
-        return {"pairs": [list(pair) for pair in self.pairs], "warned": self.warned}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
-        self.pairs.clear()
-        self.pairs.extend((imagined, real) for imagined, real in state["pairs"])
-        self.warned = state["warned"]

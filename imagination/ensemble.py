@@ -1,31 +1,22 @@
 """A world model for vector observations: an ensemble, whose members may disagree."""
 
-import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import torch
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box
 from tensordict import TensorDict
 from torch import Tensor, nn
-from torch.nn.functional import one_hot
 
+from yieldrl.core.conversion import from_zero
 from yieldrl.core.logs import Logs
 from yieldrl.imagination.outcomes import outcome_head, soft_clamp
 from yieldrl.imagination.rollout import Prediction, WorldModel
-from yieldrl.networks import EnsembleMLP
+from yieldrl.networks import EnsembleMLP, make_encoder
 
 BOUND_COEF = 0.01
 """Coefficient of the loss on the variance's bounds, as in PETS' code."""
-
-
-class Raw(NamedTuple):
-    """The networks' raw predictions of steps, in standardized units."""
-
-    mean: Tensor  # mean change of the observation [K, B, D]
-    log_var: Tensor  # its log-variance [K, B, D]
-    outcome: Tensor  # raw outputs for reward and end [K, B, outputs]
 
 
 class EnsembleModel(WorldModel):
@@ -42,7 +33,7 @@ class EnsembleModel(WorldModel):
 
     Args:
         observation_space: A Box of one axis; TypeError if it is another.
-        action_space: A Box, or Discrete.
+        action_space: A Box, Discrete or MultiDiscrete; TypeError if it is another.
         members: `K`.
         elites: How many of them predict, at most `K`.
         hidden_sizes: Widths of each one's hidden layers.
@@ -73,11 +64,9 @@ class EnsembleModel(WorldModel):
                 f" {observation_space}: flatten observations with a wrapper"
             )
         super().__init__(observation_space, action_space)
-        if not 1 <= elites <= members:
-            raise ValueError(f"elites = {elites}: choose 1 to members = {members}")
-        size = observation_space.shape[0]
-        self.size = size
-        inputs = size + _width(action_space)
+        self.size = size = observation_space.shape[0]
+        self.acted = make_encoder(from_zero(action_space))
+        inputs = size + self.acted.size
         self.outcome = outcome_head(outcome)
         outputs = 2 * size + self.outcome.outputs
         self.network = EnsembleMLP(members, [inputs, *hidden_sizes, outputs], "silu")
@@ -104,14 +93,16 @@ class EnsembleModel(WorldModel):
             getattr(self, f"{name}_mean").copy_(mean)
             getattr(self, f"{name}_std").copy_(std.where(std > 1e-6, 1.0))
 
-    def raw(self, obs: Tensor, action: Tensor) -> Raw:
-        """For states `[B, D]`, the same for all members, or `[K, B, D]`, one each."""
+    def forward(self, obs: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """All members' predictions, in standardized units.
+
+        For states `[B, D]`, the same for all, or `[K, B, D]`: mean and log-variance of
+        the change, `[K, B, D]` each, and outputs for the `outcome`, `[K, B, outputs]`.
+        """
         inputs = (self._inputs(obs, action) - self.input_mean) / self.input_std
-        output, size = self.network(inputs), self.size
-        mean, outcome = output[..., :size], output[..., -self.outcome.outputs :]
-        log_var = output[..., size : 2 * size]
-        log_var = soft_clamp(log_var, self.min_log_var, self.max_log_var)
-        return Raw(mean, log_var, outcome)
+        sizes = self.size, self.size, self.outcome.outputs
+        mean, log_var, outcome = self.network(inputs).split(sizes, -1)
+        return mean, soft_clamp(log_var, self.min_log_var, self.max_log_var), outcome
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The sum of the members' losses on batches `[K, B]`; and metrics.
@@ -119,36 +110,32 @@ class EnsembleModel(WorldModel):
         The loss of a Gaussian is `0.5 ((x - mean)^2 / var + log var)`, a mean over the
         entries of an observation.
         """
-        raw = self.raw(data["obs"], data["action"])
-        error = (self._target(data) - raw.mean).square()
-        of_change = 0.5 * (error * (-raw.log_var).exp() + raw.log_var).mean(-1)
-        of_outcome = self.outcome.loss(raw.outcome, data["reward"], data["terminated"])
+        mean, log_var, outcome = self(data["obs"], data["action"])
+        error = (self._target(data) - mean).square()
+        of_change = 0.5 * (error * (-log_var).exp() + log_var).mean(-1)
+        of_outcome = self.outcome.loss(outcome, data["reward"], data["terminated"])
         loss = (of_change + of_outcome).mean(1).sum()
-        logs = {"model_loss": loss.detach() / len(raw.mean)}
+        logs = {"model_loss": loss.detach() / len(mean)}
         width = (self.max_log_var - self.min_log_var).sum()
         return loss + BOUND_COEF * width, logs
 
     @torch.no_grad()
     def errors(self, data: TensorDict) -> Tensor:
         """Each member's squared error, with the outcome's, on `[B]`: `[K]`."""
-        raw = self.raw(data["obs"], data["action"])
-        error = (self._target(data) - raw.mean).square().mean(-1)
+        mean, _, outcome = self(data["obs"], data["action"])
+        error = (self._target(data) - mean).square().mean(-1)
         real = (data[name].expand(error.shape) for name in ("reward", "terminated"))
-        return (error + self.outcome.error(raw.outcome, *real)).mean(1)
-
-    def choose_elites(self, errors: Tensor) -> None:
-        """Choose the members with the least errors `[K]` as elites."""
-        self.elite.copy_(errors.argsort()[: len(self.elite)])
+        return (error + self.outcome.error(outcome, *real)).mean(1)
 
     def predict(
         self, obs: Tensor, action: Tensor, generator: torch.Generator | None = None
     ) -> Prediction:
-        """As `WorldModel.predict`; without a generator the elites' mean.
+        """Predict by elites drawn at random; without a generator by their mean.
 
         Disagreement is the elites' standard deviation about the change, in units of the
         data's, the mean over the entries of an observation.
         """
-        mean, log_var, outcome = (part[self.elite] for part in self.raw(obs, action))
+        mean, log_var, outcome = (part[self.elite] for part in self(obs, action))
         disagreement = mean.std(0, correction=0).mean(-1)
         if generator is None:
             change, outcome = mean.mean(0), outcome.mean(0)
@@ -166,19 +153,8 @@ class EnsembleModel(WorldModel):
         return (data["next_obs"] - data["obs"] - self.change_mean) / self.change_std
 
     def _inputs(self, obs: Tensor, action: Tensor) -> Tensor:
-        if isinstance(self.action_space, Discrete):
-            acted = one_hot(action, int(self.action_space.n))
-        else:
-            acted = action.flatten(obs.ndim - 1)
-        return torch.cat([obs, acted.to(obs.dtype)], -1)
-
-
-def _width(action_space: gymnasium.Space[Any]) -> int:
-    """The size of an action as a network's input."""
-    if isinstance(action_space, Discrete):
-        return int(action_space.n)
-    assert action_space.shape is not None
-    return math.prod(action_space.shape)
+        acted = self.acted(action.flatten(0, obs.ndim - 2))
+        return torch.cat([obs, acted.view(*obs.shape[:-1], -1)], -1)
 
 
 FOLDS = 5
@@ -192,10 +168,10 @@ def split(data: TensorDict) -> tuple[TensorDict, TensorDict]:
     """Transitions `[B]` to learn from, and others to validate with.
 
     The split follows from `number`, so that a transition that was learned from never
-    validates later. Of fewer than five, all are in both parts.
+    validates later. Where it leaves one part empty, all are in both.
     """
     held = data["number"] % FOLDS == FOLDS - 1
-    if len(data) < FOLDS or not bool(held.any()) or bool(held.all()):
+    if not bool(held.any()) or bool(held.all()):
         return data, data
     return data[~held], data[held]
 
@@ -230,7 +206,9 @@ def fit(
     """
     train, validation = split(data)
     world.fit_to(train)
-    best = Best(world, world.errors(validation))
+    now = [*world.network.parameters()]
+    best = [weight.detach().clone() for weight in now]
+    least = world.errors(validation)
     logs: Logs = {}
     waited, epoch, batches = 0, 0, max(1, len(train) // batch_size)
     size = world.network.members, batch_size
@@ -238,34 +216,15 @@ def fit(
     while waited < patience and epoch < max_epochs:
         for _ in range(batches):
             logs = step(train[torch.randint(len(train), size, **like)])
-        waited = 0 if best.keep(world.errors(validation)) else waited + 1
-        epoch += 1
-    best.restore()
-    error = best.errors[world.elite].mean()
+        errors = world.errors(validation)
+        improved = bool((errors < least * (1 - IMPROVEMENT)).any())
+        better = errors < least
+        for weight, kept in zip(now, best, strict=True):
+            kept[better] = weight.detach()[better]
+        least = torch.minimum(errors, least)
+        waited, epoch = 0 if improved else waited + 1, epoch + 1
+    for weight, kept in zip(now, best, strict=True):
+        weight.data.copy_(kept)
+    world.elite.copy_(least.argsort()[: len(world.elite)])
+    error = least[world.elite].mean()
     return {**logs, "model_error": error, "model_steps": float(epoch * batches)}
-
-
-class Best:
-    """The members' weights at their least errors `[K]`."""
-
-    def __init__(self, world: EnsembleModel, errors: Tensor) -> None:
-        self.world, self.errors = world, errors
-        self.now = [*world.network.parameters()]
-        self.weights = [weight.detach().clone() for weight in self.now]
-
-    @torch.no_grad()
-    def keep(self, errors: Tensor) -> bool:
-        """Keep members that are better now; whether any improved by `IMPROVEMENT`."""
-        better = errors < self.errors
-        good = bool((errors < self.errors * (1 - IMPROVEMENT)).any())
-        for kept, now in zip(self.weights, self.now, strict=True):
-            kept[better] = now[better]
-        self.errors = torch.where(better, errors, self.errors)
-        return good
-
-    @torch.no_grad()
-    def restore(self) -> None:
-        """Restore these weights, and choose the elites."""
-        for kept, now in zip(self.weights, self.now, strict=True):
-            now.copy_(kept)
-        self.world.choose_elites(self.errors)

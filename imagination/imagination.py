@@ -1,12 +1,11 @@
-"""Imagined segments: made here or on Ray, and learned from beside real steps."""
+"""Imagination beside a replay buffer: a model that is fitted to it, and branches."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 import torch
 from tensordict import TensorDict
-from torch import Generator, Tensor
 
 from yieldrl.buffers import ImaginationBuffer, ReplayBuffer
 from yieldrl.core import derive_seed, restore_generator
@@ -18,66 +17,6 @@ from yieldrl.imagination.diagnostics import (
 )
 from yieldrl.imagination.rollout import imagined_return
 
-Segments = list[TensorDict]
-
-
-class Imagination:
-    """Imagines segments `[H, B]` with an algorithm, and keeps the latest one.
-
-    Schedules decide when the world model learns, and how segments are learned from:
-    `ReplayedImagination` beside a replay buffer, `PolicyImagination` beside rollouts.
-
-    Args:
-        algorithm: Has `imagine(starts, horizon, generator, model_version)`, which
-            returns a segment that begins in real transitions `[B]`.
-        alike: Gives segments that were imagined separately the same entries and sizes.
-
-    Attributes:
-        segment: The latest segment; None until something is imagined.
-        elsewhere: Imagines in place of the algorithm, such as an `ImaginationPool`
-            on Ray: it returns segments `[H, b]`, or None if none has arrived yet.
-        watch: Compares imagined with real returns.
-    """
-
-    segment: TensorDict | None = None
-    elsewhere: Any = None
-
-    def __init__(
-        self, algorithm: Any, alike: Callable[[Segments], Segments] = list
-    ) -> None:
-        self.algorithm, self.alike = algorithm, alike
-        self.watch = ExploitationWatch()
-
-    def imagine(
-        self, starts: TensorDict, horizon: int, generator: Generator, version: int
-    ) -> TensorDict | None:
-        """A segment `[H, B]` by the model of this version, which is kept too.
-
-        Args:
-            starts: Real transitions `[B]`.
-            horizon: `H`.
-            generator: What actions and predictions are drawn from.
-            version: How often the model has learned.
-        """
-        asked = starts, horizon, generator, version
-        if self.elsewhere is None:
-            return self.keep(self.algorithm.imagine(*asked))
-        if (parts := self.elsewhere(*asked)) is None:
-            return None
-        alike: Any = self.alike(parts) if len(parts) > 1 else parts
-        whole: Any = torch.cat(alike, 1)
-        return self.keep(whole)
-
-    def keep(self, segment: TensorDict) -> TensorDict:
-        """Keep a segment until the next one, and return it."""
-        self.segment = segment
-        return segment
-
-    def exploits(self, imagined: Tensor, real: Tensor) -> float:
-        """1 if the returns of a policy show that it exploits the model, else 0."""
-        return float(self.watch.look(float(imagined), float(real)))
-
-
 LEARNED = "obs", "next_obs", "action", "reward", "terminated", "truncated", "discount"
 """Entries that real and imagined transitions have in common."""
 
@@ -85,11 +24,13 @@ LOOKS = 1, 5, 15
 """Numbers of steps after which errors of predictions are logged."""
 
 
-class ReplayedImagination(Imagination):
+class ReplayedImagination:
     """Fits a model to a replay buffer regularly, and imagines branches with it.
 
     Args:
-        algorithm: Has also `fit_world(data, generator)`, and the model, `world`.
+        algorithm: Has the model, `world`, `fit_world(data, generator)`, and
+            `imagine(starts, horizon, generator, model_version)`, which returns a
+            segment `[H, B]` that begins in real transitions `[B]`.
         real: The replay buffer of real transitions.
         parts: `observation_space`, `action_space`, `num_envs` and `device`.
 
@@ -97,17 +38,23 @@ class ReplayedImagination(Imagination):
         fits: How often the model was fitted, which is its version.
         generator: Random numbers for fits and branches.
         branches: The latest segments.
+        watch: Compares imagined with real returns.
+        pool: An `ImaginationPool` that imagines in place of the algorithm, or
+            None.
     """
 
+    pool: Any = None
+
     def __init__(self, algorithm: Any, real: ReplayBuffer, **parts: Any) -> None:
-        super().__init__(algorithm)
+        self.algorithm = algorithm
         config = self.config = algorithm.config
-        self.real = real
+        self.real, self.watch = real, ExploitationWatch()
         self.num_envs = parts.pop("num_envs")
         seed = derive_seed(config.seed, "imagination")
         self.generator = torch.Generator(parts["device"]).manual_seed(seed)
         parts |= {"num_envs": config.num_branches, "gamma": config.gamma}
-        self.branches = ImaginationBuffer(config.imagined_size, seed=seed, **parts)
+        rows = config.num_branches * config.horizon
+        self.branches = ImaginationBuffer(rows, seed=seed, **parts)
         self.fits = self.fitted_at = 0
 
     def due(self, sample_step: int) -> bool:
@@ -119,16 +66,16 @@ class ReplayedImagination(Imagination):
         logs = self.measure(sample_step) if self.fits > 0 else {}
         logs |= self.algorithm.fit_world(self.real.every_step(), self.generator)
         starts = self.real.sample(self.config.num_branches)
-        horizon = self.config.horizon(sample_step)
-        segment = self.imagine(starts, horizon, self.generator, self.fits + 1)
-        assert segment is not None
-        self.fitted_at, self.fits = sample_step, self.fits + 1
-        taken = segment["disagreement"][segment["valid"]]
-        return {**logs, "disagreement": taken.mean(), "horizon": float(horizon)}
-
-    def keep(self, segment: TensorDict) -> TensorDict:
+        asked = starts, self.config.horizon, self.generator, self.fits + 1
+        if self.pool is None:
+            parts = [self.algorithm.imagine(*asked)]
+        else:
+            parts = self.pool(*asked)
+        segment: Any = torch.cat(parts, 1)
         self.branches.add(segment)
-        return segment
+        self.fitted_at, self.fits = sample_step, self.fits + 1
+        logs["disagreement"] = segment["disagreement"][segment["valid"]].mean()
+        return logs
 
     def measure(self, sample_step: int) -> Logs:
         """Errors of the model on the steps since its fit, which it has not seen.
@@ -140,13 +87,16 @@ class ReplayedImagination(Imagination):
         rows = max(2, (sample_step - self.fitted_at) // self.num_envs)
         real, world = self.latest(rows), self.algorithm.world
         errors = k_step_errors(world, real)
-        logs = {f"model_error_{k}": errors[k - 1] for k in LOOKS if k <= len(errors)}
+        logs: Logs = {
+            f"model_error_{k}": errors[k - 1] for k in LOOKS if k <= len(errors)
+        }
         logs |= outcome_errors(world, self.real.every_step(rows))
         branches = real[0], len(real), self.generator, self.fits
         imagined = imagined_return(self.algorithm.imagine(*branches)).mean()
         gained = real["reward"].sum(0).mean()
         logs |= {"imagined_return": imagined, "real_return": gained}
-        return {**logs, "exploits_model": self.exploits(imagined, gained)}
+        logs["exploits_model"] = float(self.watch.look(float(imagined), float(gained)))
+        return logs
 
     def latest(self, rows: int) -> TensorDict:
         """Consecutive steps `[T, B]` of the latest rows, as long as episodes allow."""
@@ -163,7 +113,7 @@ class ReplayedImagination(Imagination):
             for buffer, count in ((self.real, real), (self.branches, batch_size - real))
             if count > 0
         ]
-        both: Any = torch.cat(parts) if len(parts) > 1 else parts[0]
+        both: Any = torch.cat(parts)
         return both
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Imagination beside rollouts: a policy learns from both at once."""
+"""Imagination beside rollouts: a policy and a model of the world learn from both."""
 
 import math
 from abc import abstractmethod
@@ -6,40 +6,67 @@ from typing import Any
 
 import torch
 from tensordict import TensorDict
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
-from yieldrl.abstractions import Logs
-from yieldrl.buffers import Minibatches
+from yieldrl.abstractions import Algorithm, Logs, Trainer
+from yieldrl.buffers import Minibatches, ReplayBuffer, transitions
 from yieldrl.core import derive_seed
-from yieldrl.imagination.imagination import Imagination
+from yieldrl.experiments import on_ray
+from yieldrl.imagination.diagnostics import ExploitationWatch, outcome_errors
 from yieldrl.imagination.rollout import imagine, imagined_return
-from yieldrl.imagination.world_learning import WorldLearning
+from yieldrl.imagination.trunk import TrunkWorld, change_errors
+from yieldrl.networks.dtypes import in_float32
 from yieldrl.on_policy.episode_rows import joined
 from yieldrl.vla.latents import padded
 
+STEP = ("obs", "next_obs", "action", "reward", "terminated", "truncated", "valid")
 
-class PolicyImagination(WorldLearning):
+
+class PolicyImagination(Algorithm):
     """Base, before that of a policy, of algorithms that learn from imagination too.
 
     The model of the world learns from every real rollout. Then, `refreshes` times,
     branches are imagined from real states and learned from, beside a part of the
     rollout. Each sample has the versions of its weights: `acted_version` is the
     policy's, and `model_version` the number of the model's gradient steps, -1 for
-    real samples.
+    real samples. With one stage every gradient step of the policy is one of the model,
+    by one optimizer with groups for both; with two the model has its own.
 
     Differs from what it follows: a policy learns from latents, of real samples too, so
     the embeddings of images and words are frozen once cloning is over.
 
     Attributes:
-        imagination: Its `segment` is the latest one.
-        fresh: Whether that is to be learned from.
+        world: The model.
+        experience: Real transitions that it learns from.
+        past: Step numbers of current episodes.
+        segments: What was imagined latest, `[H, B]` each; none if nothing has arrived.
+        watch: Compares imagined with real returns.
+        pool: An `ImaginationPool` that imagines in place of this process, or None.
     """
 
+    config: Any
+    model: Any
+    world_optimizer: torch.optim.Optimizer
+    pool: Any = None
+
     def __init__(self, model: Any, config: Any) -> None:
+        world = TrunkWorld(model, config.outcome, config.action_token).eval()
+        in_float32(world.to(next(model.parameters()).device))
+        self.world = world
         super().__init__(model, config)
-        self.imagination = Imagination(self, alike_in_entries)
-        self.watch = self.imagination.watch  # saved with the algorithm
-        self.fresh = False
+        self.world.to(self.device)
+        self.past = Past(config.num_envs).to(self.device)
+        self.experience = ReplayBuffer(
+            config.buffer_size,
+            model.observation_space,
+            model.action_space,
+            num_envs=config.num_envs,
+            gamma=config.gamma,
+            seed=derive_seed(config.seed, "world"),
+            device=self.device,
+        )
+        self.segments: list[TensorDict] = []
+        self.watch = ExploitationWatch()
 
     @abstractmethod
     def rows(self, prepared: TensorDict) -> TensorDict:
@@ -49,6 +76,116 @@ class PolicyImagination(WorldLearning):
     def worth(self, segment: TensorDict) -> TensorDict:
         """Rows of an imagined segment `[H, B]`, with advantages."""
 
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """The policy's optimizer; with one stage it has the model's parameters too."""
+        parent: Any = super()
+        optimizer, config = parent.make_optimizer(), self.config
+        rates = config.model_learning_rate, config.head_learning_rate
+        parts = zip(self.world.parameter_groups(), rates, strict=True)
+        groups = [{"params": part, "lr": rate} for part, rate in parts]
+        if config.stages == 1:
+            for group in groups:
+                optimizer.add_param_group(group)
+        else:
+            options = {"eps": 1e-5, "weight_decay": config.weight_decay, "fused": True}
+            self.world_optimizer = torch.optim.AdamW(groups, **options)
+        return optimizer
+
+    def sync_target(self) -> None:
+        """Update the target; a world model that has not learned yet copies the policy's
+        trunk."""
+        super().sync_target()
+        if int(self.world.version) == 0:
+            self.world.sync()
+
+    def forget_episodes(self) -> None:
+        parent: Any = super()
+        parent.forget_episodes()
+        self.past.ages.zero_()
+
+    def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
+        """Train the world model and imagine; then begin on real and imagined rows."""
+        logs: Logs = {}
+        if int(self.past.refreshed) == 0:
+            logs = self.learn_world(rollout)
+        real = torch.full_like(rollout["terminated"], -1, dtype=torch.int64)
+        rollout["model_version"] = real
+        now = torch.full_like(real, self.counters.policy_version)
+        rollout["acted_version"] = rollout.get("policy_version", now)
+        if self.config.real_share < 1:
+            self.segments = self.branches()
+        if self.segments:
+            logs |= self.comparison(rollout)
+        parent: Any = super()
+        minibatches, more = parent.begin(rollout)
+        return minibatches, {**logs, **more}
+
+    def is_stale(self, rollout: TensorDict) -> bool:
+        """Whether the critic has changed since, as at each refresh but the first."""
+        unknown = rollout.get("policy_version", None) is None
+        parent: Any = super()
+        return (unknown and bool(self.past.refreshed)) or parent.is_stale(rollout)
+
+    def goes_on(self) -> bool:
+        """Whether to imagine branches once more, after all passes."""
+        times = 1 if self.config.real_share == 1 else self.config.refreshes
+        self.past.refreshed.copy_((self.past.refreshed + 1) % times)
+        return bool(self.past.refreshed > 0)
+
+    def drawing(self, what: str) -> Generator:
+        """A generator whose seed follows from the config's and the learning step."""
+        named = f"{what} {self.counters.learn_step} {int(self.past.refreshed)}"
+        seed = derive_seed(self.config.seed, named)
+        return Generator(self.device).manual_seed(seed)
+
+    # The model of the world.
+
+    def learn_world(self, rollout: TensorDict) -> Logs:
+        """Measure the model's error on a new rollout `[T, N]`; then learn from it."""
+        new, config = len(self.experience) == 0, self.config
+        steps = rollout.select(*STEP, strict=False)
+        steps["step"] = self.past.follow(rollout)
+        logs = {} if new else self.foreseen(steps)
+        self.experience.add(steps)
+        self.world.fit_to(self.latent(transitions(steps)))
+        later = config.model_steps if config.stages == 2 else 0
+        for _ in range(config.model_warmup_steps if new else later):
+            data = self.latent(self.experience.sample(config.model_batch_size))
+            logs |= self.world_step(data)
+        return logs
+
+    def world_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
+        """The world model's loss on real transitions `[B]`, and metrics."""
+        return self.world.loss(data)
+
+    def world_step(self, data: TensorDict) -> Logs:
+        """A gradient step of the model alone, on transitions `[B]`."""
+        optimizer = self.optimizer if self.config.stages == 1 else self.world_optimizer
+        options = self.config.max_grad_norm, self.config.model_micro_batches
+        logs = self.minimize(self.world_loss, data, optimizer, *options)
+        self.world.version += 1
+        return {k: v for k, v in logs.items() if k.startswith("model/")}
+
+    @torch.no_grad()
+    def latent(self, steps: TensorDict) -> TensorDict:
+        """Transitions `[B]` with latent states in place of observations."""
+        steps = steps.copy()
+        for later, name in enumerate(("obs", "next_obs")):
+            state = self.world.begin(steps[name])
+            steps[name] = state.set("step", steps["step"] + later)
+        return steps
+
+    @torch.no_grad()
+    def foreseen(self, steps: TensorDict) -> Logs:
+        """Errors of the model on real steps `[T, N]` that it has not seen."""
+        whole = self.latent(steps.flatten(0, 1)).view(steps.batch_size)
+        logs = outcome_errors(self.world, transitions(whole))
+        errors = change_errors(self.world, whole[: self.config.horizon])
+        logs |= {"error_1_step": errors[0], f"error_{len(errors)}_steps": errors[-1]}
+        return {f"model/{name}": value for name, value in logs.items()}
+
+    # Branches.
+
     def starts(self) -> TensorDict:
         """Real transitions `[b]`, in whose first states branches begin."""
         return self.experience.sample(self.config.num_branches)
@@ -57,91 +194,66 @@ class PolicyImagination(WorldLearning):
         """The states `[B]` in which branches begin, of real transitions `[b]`."""
         return self.world.begin(starts["obs"]).set("step", starts["step"])
 
-    def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
-        """Train the world model and imagine; then begin on real and imagined rows."""
-        logs: Logs = {}
-        if int(self.past.refreshed) == 0:
-            logs = self.learn_world(rollout)
-        now = torch.full_like(rollout["terminated"], -1, dtype=torch.int64)
-        rollout["model_version"] = now
-        now = torch.full_like(now, self.counters.policy_version)
-        rollout["acted_version"] = rollout.get("policy_version", now)
-        segment = self.branched()
-        self.fresh = segment is not None
-        if segment is not None:
-            logs |= self.comparison(rollout, segment)
-        parent: Any = super()
-        minibatches, found = parent.begin(rollout)
-        return minibatches, {**logs, **found}
-
-    def is_stale(self, rollout: TensorDict) -> bool:
-        """Whether the critic has changed since, as at each refresh but the first."""
-        unknown = rollout.get("policy_version", None) is None
-        parent: Any = super()
-        return (unknown and bool(self.past.refreshed)) or parent.is_stale(rollout)
-
-    def branched(self) -> TensorDict | None:
-        """A new segment `[H, B]`; None where all is real, or none has arrived yet."""
-        if self.config.real_share == 1:
-            return None
+    def branches(self) -> list[TensorDict]:
+        """New segments `[H, B]`, imagined here or on Ray, or none if none arrived."""
         asked = self.config.horizon, self.drawing("imagined"), int(self.world.version)
-        return self.imagination.imagine(self.starts(), *asked)
-
-    def learn(self, data: TensorDict) -> Logs:
-        logs = super().learn(data)
-        if self.config.stages == 1:
-            self.world.version += 1
-        return logs
-
-    def goes_on(self) -> bool:
-        """Whether to imagine branches once more, after all passes."""
-        times = 1 if self.config.real_share == 1 else self.config.refreshes
-        self.past.refreshed.copy_((self.past.refreshed + 1) % times)
-        return bool(self.past.refreshed > 0)
-
-    @torch.no_grad()
-    def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
-        """Minibatches of real and imagined rows."""
-        own: Any = self.imagination.segment
-        imagined = [self.worth(own.clone())] if self.fresh else []
-        parent: Any = super()
-        return parent.minibatches(self.beside(self.rows(data), imagined), seed)
-
-    @property
-    def executed(self) -> int:
-        """The number of actions that are executed of each chunk."""
-        return self.config.execute_steps or self.config.chunk_length
+        if self.pool is None:
+            return [self.imagine(self.starts(), *asked)]
+        return self.pool(self.starts(), *asked) or []
 
     @torch.no_grad()
     def imagine(
         self, starts: TensorDict, horizon: int, generator: Generator, model_version: int
     ) -> TensorDict:
         """A segment `[H, B]` from real transitions `[b]` on, by the current weights."""
+
+        def act(state: TensorDict, generator: Generator) -> dict[str, Tensor]:
+            action, extras = self.model.sample(state, generator)
+            return {"action": action, **extras}
+
+        executed = self.config.execute_steps or self.config.chunk_length
         segment = imagine(
             self.world,
-            self.act,
+            act,
             self.states(starts),
             horizon,
-            gamma=self.config.gamma**self.executed,
+            gamma=self.config.gamma**executed,
             generator=generator,
             model_version=model_version,
             policy_version=self.counters.policy_version,
         )
         segment["acted_version"] = version = segment["policy_version"]
         if self.config.chunk_length > 1:
-            segment["num_steps"] = torch.full_like(version, self.executed)
+            segment["num_steps"] = torch.full_like(version, executed)
         return segment
 
-    def act(self, state: TensorDict, generator: Generator) -> dict[str, Tensor]:
-        """A sampled `action [B, ...]` of the policy, and its extras."""
-        action, kept = self.model.sample(state, generator)
-        return {"action": action, **kept}
+    def comparison(self, rollout: TensorDict) -> Logs:
+        """Imagined and real returns of the policy, from the beginning of episodes on.
 
-    def drawing(self, what: str) -> Generator:
-        """A generator whose seed follows from the config's and the learning step."""
-        named = f"{what} {self.counters.learn_step} {int(self.past.refreshed)}"
-        seed = derive_seed(self.config.seed, named)
-        return Generator(self.device).manual_seed(seed)
+        Warns once if imagined returns rise while real ones fall.
+        """
+        begins = torch.cat([part["obs", "step"][0] == 0 for part in self.segments])
+        total = torch.cat([imagined_return(part) for part in self.segments])
+        length = torch.cat([part["valid"].float().sum(0) for part in self.segments])
+        imagined = (total[begins] if bool(begins.any()) else total).mean()
+        valid = rollout.get("valid", torch.ones_like(rollout["terminated"]))
+        ends = ((rollout["terminated"] | rollout["truncated"]) & valid).sum()
+        real = (rollout["reward"] * valid).sum() / ends.clamp(min=1)
+        logs: Logs = {"imagined/return": imagined, "imagined/real_return": real}
+        logs["imagined/length"] = length.mean()
+        if int(self.past.refreshed) == 0 and int(ends) > 0:
+            exploits = self.watch.look(float(imagined), float(real))
+            logs["imagined/exploits"] = float(exploits)
+        return logs
+
+    # What the policy learns from.
+
+    @torch.no_grad()
+    def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
+        """Minibatches of real and imagined rows."""
+        imagined = [self.worth(segment.clone()) for segment in self.segments]
+        parent: Any = super()
+        return parent.minibatches(self.beside(self.rows(data), imagined), seed)
 
     def beside(self, real: TensorDict, imagined: list[TensorDict]) -> TensorDict:
         """The configured number of real rows, then the imagined ones."""
@@ -154,7 +266,8 @@ class PolicyImagination(WorldLearning):
         parts = [part for part in (real, *imagined) if len(part) > 0] or [real]
         rows = joined(alike_in_entries([self.between_states(x) for x in parts]))
         if self.config.stages == 1 and len(rows) > 0:
-            rows["world"] = self.drawn(rows.numel()).view(rows.batch_size)
+            beside = self.latent(self.experience.sample(rows.numel()))
+            rows["world"] = beside.view(rows.batch_size)
         return rows
 
     def between_states(self, rows: TensorDict) -> TensorDict:
@@ -164,22 +277,21 @@ class PolicyImagination(WorldLearning):
         state = self.world.begin(rows.reshape(-1)["obs"])
         return rows.copy().set("obs", state.view(rows.batch_size))
 
-    def comparison(self, rollout: TensorDict, segment: TensorDict) -> Logs:
-        """Imagined and real returns of the policy, from the beginning of episodes on.
+    def loss(
+        self, data: TensorDict, evaluated: tuple[Any, ...] | None = None
+    ) -> tuple[Tensor, Logs]:
+        """The policy's loss; with one stage that of the model is added to it."""
+        parent: Any = super()
+        if "world" not in data.keys():  # noqa: SIM118
+            return parent.loss(data, evaluated)
+        loss, logs = parent.loss(data.exclude("world"), evaluated)
+        model_loss, model_logs = self.world_loss(data["world"].reshape(-1))
+        return loss + model_loss, logs | model_logs
 
-        Warns once if imagined returns rise while real ones fall.
-        """
-        begins, total = segment["obs", "step"][0] == 0, imagined_return(segment)
-        own = (total[begins] if bool(begins.any()) else total).mean()
-        valid = rollout.get("valid", torch.ones_like(rollout["terminated"]))
-        ends = ((rollout["terminated"] | rollout["truncated"]) & valid).sum()
-        real = (rollout["reward"] * valid).sum() / ends.clamp(min=1)
-        logs = {"imagined/return": own, "imagined/real_return": real}
-        logs["imagined/length"] = segment["valid"].float().sum(0).mean()
-        if int(self.past.refreshed) > 0 or int(ends) == 0:
-            return logs
-        exploits = self.imagination.exploits(own, real)
-        logs["imagined/exploits"] = torch.tensor(exploits)
+    def learn(self, data: TensorDict) -> Logs:
+        logs = super().learn(data)
+        if self.config.stages == 1:
+            self.world.version += 1
         return logs
 
 
@@ -187,10 +299,58 @@ def alike_in_entries(parts: list[TensorDict]) -> list[TensorDict]:
     """Rows `[E, T]` between states, with the entries that all have, and prompts padded
     to one length."""
     names = set.intersection(*(set(part.keys()) for part in parts))
-    found = [part.select(*names) for part in parts]
-    if "prompt" in set(found[0].get("obs").keys()):
-        size = max(part["obs", "mask"].shape[-1] for part in found)
-        for part in found:
+    parts = [part.select(*names) for part in parts]
+    if "prompt" in set(parts[0].get("obs").keys()):
+        size = max(part["obs", "mask"].shape[-1] for part in parts)
+        for part in parts:
             state = padded(part["obs"].reshape(-1), size)
             part["obs"] = state.view(part.batch_size)
-    return found
+    return parts
+
+
+class Past(nn.Module):
+    """Steps of current episodes, `ages [N]`, and the count of refreshed branches."""
+
+    ages: Tensor
+    refreshed: Tensor
+
+    def __init__(self, num_envs: int) -> None:
+        super().__init__()
+        self.register_buffer("ages", torch.zeros(num_envs, dtype=torch.int64))
+        self.register_buffer("refreshed", torch.zeros((), dtype=torch.int64))
+
+    def follow(self, rollout: TensorDict) -> Tensor:
+        """The number of each step in its episode, `[T, N]`, of the next rollout."""
+        goes_on = ~(rollout["terminated"] | rollout["truncated"])
+        goes_on = goes_on & rollout.get("valid", goes_on)
+        ages: list[Tensor] = []
+        for row in goes_on:
+            ages.append(self.ages.clone())
+            self.ages.copy_((self.ages + 1) * row)
+        return torch.stack(ages)
+
+
+class ImaginationSchedule(Trainer):
+    """The schedule of `PolicyImagination`: rounds of passes with new branches.
+
+    Actors on Ray imagine the next branches during passes, unless `max_policy_lag` is 0.
+    """
+
+    def _make_parts(self, buffer: Any, collector: Any) -> None:
+        super()._make_parts(buffer, collector)
+        ahead = min(1, self.config.max_policy_lag)
+        self.algorithm.pool = on_ray.make_imagination(self, ahead=ahead)
+
+    def _end_update(self) -> None:
+        if self.algorithm.goes_on():
+            self.buffer.begin(None)
+        else:
+            parent: Any = super()
+            parent._end_update()
+
+    def update(self, rollout: TensorDict) -> Logs:
+        """Learn from a rollout `[T, N]`, and from all that is imagined after it."""
+        logs = super().update(rollout)
+        while self.algorithm.goes_on():
+            logs |= super().update(rollout)
+        return logs

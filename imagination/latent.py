@@ -1,19 +1,22 @@
 """A latent world model for partial observability: a recurrent state-space model."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import gymnasium
 import torch
 from gymnasium.spaces import Box
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
+from yieldrl import core
 from yieldrl.buffers import transitions
+from yieldrl.core import Coefficient, Count
 from yieldrl.core.conversion import from_zero
 from yieldrl.core.logs import Logs
-from yieldrl.imagination.config import LatentConfig
 from yieldrl.imagination.decoders import make_decoder
 from yieldrl.imagination.outcomes import outcome_head, recall_of_ends, symlog
 from yieldrl.imagination.rollout import Prediction, WorldModel
@@ -22,9 +25,37 @@ from yieldrl.networks import MLP, Categorical, make_encoder
 UNIFORM = 0.01
 """Share of a uniform distribution in every categorical, so that no KL is infinite."""
 
-
 REPRESENTATION = 0.1
 """Weight of the KL that moves the posterior to the prior; the other way has 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatentConfig(core.Config):
+    """The sizes of `LatentModel`, and the batches it learns from."""
+
+    memory_size: Count = 128
+    """Numbers of the recurrent state. More remember more, take longer, and are stored
+    with every transition in the buffer."""
+
+    groups: Count = 8
+    """Categorical choices of the discrete latent. More carry more of the observation,
+    and are harder to predict."""
+
+    classes: Annotated[int, Field(ge=2, le=1_000)] = 8
+    """Classes of each choice of the latent."""
+
+    free_nats: Coefficient = 4.0
+    """KL in nats between posterior and prior of the latent that is not penalised. Fewer
+    make the model more predictable, and blind for what is rare; the paper has 1."""
+
+    sequence_length: Annotated[int, Field(ge=2, le=1_000)] = 16
+    """Steps of a sequence from the buffer: so far the gradient flows back in time.
+    Longer ones teach to remember longer, and take longer."""
+
+    outcome: Literal["symlog", "three_classes"] = "symlog"
+    """How reward and end are predicted: `symlog` as a distribution over bins for
+    rewards of any size, beside the end; `three_classes` as one question, for rewards of
+    1 that end an episode and no others."""
 
 
 class Seen(NamedTuple):
@@ -77,7 +108,7 @@ class LatentModel(WorldModel):
         code, hidden = config.groups * config.classes, [*hidden_sizes]
         self.size = memory_size + code
         self.encoder = make_encoder(observation_space)
-        self.decoder = make_decoder(observation_space, self.encoder, self.size, hidden)
+        self.decoder = make_decoder(self.encoder, self.size, hidden)
         self.acted = make_encoder(from_zero(action_space))
         if isinstance(action_space, Box):  # actions are clipped there
             for name in ("low", "high"):

@@ -41,8 +41,6 @@ class TwoHot(nn.Module):
 
     def __init__(self, bins: int = 63, limit: float = 10.0) -> None:
         super().__init__()
-        if bins < 3 or bins % 2 == 0:
-            raise ValueError(f"bins = {bins}: choose an odd number, at least 3")
         half = symexp(torch.linspace(0, limit, bins // 2 + 1, dtype=torch.float32))
         self.register_buffer("bins", torch.cat([-half[1:].flip(0), half]))
 
@@ -65,17 +63,8 @@ class TwoHot(nn.Module):
         return (logits.softmax(-1) * self.bins).sum(-1)
 
 
-GOES_ON = 0
-"""The class of a step that goes on, without a reward."""
-
-ENDED = 1
-"""The class of a step that ends without a reward."""
-
-SUCCESS = 2
-"""The class of a step that ends with a reward of 1."""
-
-MAX_WEIGHT = 20.0
-"""Largest weight of a class, so that a single rare end does not dominate the loss."""
+GOES_ON, ENDED, SUCCESS = range(3)
+"""Classes of steps: it goes on, ends, or ends with a reward of 1, its success."""
 
 
 def encode_reward_termination(reward: Tensor, terminated: Tensor) -> Tensor:
@@ -94,11 +83,6 @@ def encode_reward_termination(reward: Tensor, terminated: Tensor) -> Tensor:
     >>> encode_reward_termination(reward, ended)
     tensor([0, 1, 2])
     """
-    if reward.shape != terminated.shape:
-        raise ValueError(
-            f"reward is {list(reward.shape)}, terminated {list(terminated.shape)}: give"
-            " one of each for every step"
-        )
     rewarded = reward == 1
     odd = reward[~rewarded & (reward != 0)]
     if len(odd) > 0:
@@ -114,19 +98,11 @@ def encode_reward_termination(reward: Tensor, terminated: Tensor) -> Tensor:
     return terminated.long() + rewarded.long()
 
 
-def decode_reward_termination(classes: Tensor) -> tuple[Tensor, Tensor]:
-    """The inverse: `reward` float32 and `terminated` bool, both of the same shape.
-
-    >>> decode_reward_termination(torch.tensor([0, 1, 2]))
-    (tensor([0., 0., 1.]), tensor([False,  True,  True]))
-    """
-    return (classes == SUCCESS).float(), classes != GOES_ON
-
-
-def class_weights(classes: Tensor, count: int, most: float = MAX_WEIGHT) -> Tensor:
+def class_weights(classes: Tensor, count: int, most: float = 20.0) -> Tensor:
     """Weights of the classes, `[count]`: `n / (count n_c)`, at most `most`.
 
-    Then each class counts as much as every other. One that never came counts 1.
+    Then each class counts as much as every other, but no rare end dominates the loss.
+    One that never came counts 1.
 
     >>> class_weights(torch.tensor([0, 0, 0, 1]), 2)
     tensor([0.6667, 2.0000])
@@ -134,35 +110,6 @@ def class_weights(classes: Tensor, count: int, most: float = MAX_WEIGHT) -> Tens
     counts = torch.bincount(classes.flatten(), minlength=count).float()
     weights = classes.numel() / (count * counts.clamp(min=1))
     return torch.where(counts > 0, weights.clamp(max=most), 1.0)
-
-
-class BalancedClasses(nn.Module):
-    """A head's loss and probabilities where some classes are rare.
-
-    `weights [count]` are those of `class_weights` after `fit_to`. Cross-entropy with
-    weights `w` learns `q_c ~ w_c p_c`, so `probabilities` divides by them again: what
-    is rare is learned sooner, and is not predicted too often.
-    """
-
-    weights: Tensor
-
-    def __init__(self, count: int) -> None:
-        super().__init__()
-        self.count = count
-        self.register_buffer("weights", torch.ones(count, dtype=torch.float32))
-
-    def fit_to(self, classes: Tensor) -> None:
-        """Take the weights of these classes, int64 of any shape."""
-        self.weights.copy_(class_weights(classes, self.count))
-
-    def loss(self, logits: Tensor, classes: Tensor) -> Tensor:
-        """`-w_c log q_c`, `[...]`, of logits `[..., count]`."""
-        flat = logits.flatten(0, -2), classes.flatten()
-        return cross_entropy(*flat, self.weights, reduction="none").view(classes.shape)
-
-    def probabilities(self, logits: Tensor) -> Tensor:
-        """`p_c`, `[..., count]`, without the effect of the weights."""
-        return (logits - self.weights.log()).softmax(-1)
 
 
 def recall_of_ends(end: Tensor, terminated: Tensor) -> Tensor:
@@ -187,9 +134,19 @@ class Outcome(NamedTuple):
 
 
 class OutcomeHead(nn.Module, ABC):
-    """Reads `outputs` numbers of a network, `[..., outputs]`, as an outcome `[...]`."""
+    """Reads `outputs` numbers of a network, `[..., outputs]`, as an outcome `[...]`.
+
+    Some classes of steps are rare. Cross-entropy with `weights [count]`, those of
+    `class_weights` after `fit_to`, learns `q_c ~ w_c p_c`, so `probabilities` divides
+    by them again: what is rare is learned sooner, and is not predicted too often.
+    """
 
     outputs: int
+    weights: Tensor
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.register_buffer("weights", torch.ones(count, dtype=torch.float32))
 
     @abstractmethod
     def fit_to(self, reward: Tensor, terminated: Tensor) -> None:
@@ -210,6 +167,15 @@ class OutcomeHead(nn.Module, ABC):
     def forward(self, raw: Tensor, generator: torch.Generator | None = None) -> Outcome:
         """The predictions for steps `[...]`; with a generator they may be sampled."""
 
+    def class_loss(self, logits: Tensor, classes: Tensor) -> Tensor:
+        """`-w_c log q_c`, `[...]`, of logits `[..., count]`."""
+        flat = logits.flatten(0, -2), classes.flatten()
+        return cross_entropy(*flat, self.weights, reduction="none").view(classes.shape)
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """`p_c`, `[..., count]`, without the effect of the weights."""
+        return (logits - self.weights.log()).softmax(-1)
+
 
 class ThreeClasses(OutcomeHead):
     """Goes on, ended, success: for rewards of 1 that end an episode, and no others."""
@@ -217,12 +183,12 @@ class ThreeClasses(OutcomeHead):
     outputs = 3
 
     def __init__(self) -> None:
-        super().__init__()
-        self.classes = BalancedClasses(3)
+        super().__init__(3)
 
     def fit_to(self, reward: Tensor, terminated: Tensor) -> None:
         """Weigh the classes; ValueError if a step has none of the three."""
-        self.classes.fit_to(encode_reward_termination(reward, terminated))
+        classes = encode_reward_termination(reward, terminated)
+        self.weights.copy_(class_weights(classes, 3))
 
     def check(self, reward: Tensor, terminated: Tensor) -> None:
         encode_reward_termination(reward, terminated)
@@ -230,7 +196,7 @@ class ThreeClasses(OutcomeHead):
     def loss(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
         """Cross-entropy, in which each class counts alike after `fit_to`, `[...]`."""
         classes = terminated.long() + (reward > 0.5).long()  # see `check`
-        return self.classes.loss(raw, classes)
+        return self.class_loss(raw, classes)
 
     def forward(self, raw: Tensor, generator: torch.Generator | None = None) -> Outcome:
         """The likeliest class, or a sampled one.
@@ -238,12 +204,11 @@ class ThreeClasses(OutcomeHead):
         Where success is rare it is never the likeliest, and a policy would learn that
         nothing succeeds.
         """
-        probability = self.classes.probabilities(raw)
+        probability = self.probabilities(raw)
         classes = Categorical(probability.log())
         drawn = classes.mode() if generator is None else classes.sample(generator)
-        reward, terminated = decode_reward_termination(drawn)
-        expected = probability[..., SUCCESS]
-        return Outcome(expected, 1 - probability[..., GOES_ON], terminated, reward)
+        expected, end = probability[..., SUCCESS], 1 - probability[..., GOES_ON]
+        return Outcome(expected, end, drawn != GOES_ON, (drawn == SUCCESS).float())
 
 
 class RewardAndEnd(OutcomeHead):
@@ -258,37 +223,38 @@ class RewardAndEnd(OutcomeHead):
     std: Tensor
 
     def __init__(self, two_hot: TwoHot | None = None) -> None:
-        super().__init__()
-        self.two_hot, self.ends = two_hot, BalancedClasses(2)
+        super().__init__(2)
+        self.two_hot = two_hot
         self.outputs = 2 + (2 if two_hot is None else len(two_hot.bins))
         self.register_buffer("mean", torch.zeros((), dtype=torch.float32))
         self.register_buffer("std", torch.ones((), dtype=torch.float32))
 
     def fit_to(self, reward: Tensor, terminated: Tensor) -> None:
-        self.ends.fit_to(terminated.long())
+        self.weights.copy_(class_weights(terminated.long(), 2))
         std, mean = torch.std_mean(reward.float(), correction=0)
         self.mean.copy_(mean)
         self.std.copy_(std.where(std > 1e-6, 1.0))
 
     def loss(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
         """The loss of the Gaussian or of the bins, plus that of the end, `[...]`."""
-        of_end = self.ends.loss(raw[..., :2], terminated.long())
-        if self.two_hot is not None:
-            return of_end + self.two_hot.loss(raw[..., 2:], reward)
-        log_var = soft_clamp(raw[..., 3], *LOG_VAR)
-        square = self._square(raw, reward)
-        return of_end + 0.5 * (square * (-log_var).exp() + log_var)
+        if self.two_hot is None:
+            log_var = soft_clamp(raw[..., 3], *LOG_VAR)
+            square = self._square(raw, reward)
+            of_reward = 0.5 * (square * (-log_var).exp() + log_var)
+        else:
+            of_reward = self.two_hot.loss(raw[..., 2:], reward)
+        return of_reward + self.class_loss(raw[..., :2], terminated.long())
 
     def error(self, raw: Tensor, reward: Tensor, terminated: Tensor) -> Tensor:
         """The squared error of a Gaussian's mean, whatever its variance, `[...]`."""
         if self.two_hot is not None:
             return self.loss(raw, reward, terminated)
-        of_end = self.ends.loss(raw[..., :2], terminated.long())
+        of_end = self.class_loss(raw[..., :2], terminated.long())
         return of_end + self._square(raw, reward)
 
     def forward(self, raw: Tensor, generator: torch.Generator | None = None) -> Outcome:
         """An end where its probability is over 1/2, as if tasks end by a rule."""
-        end = self.ends.probabilities(raw[..., :2])[..., 1]
+        end = self.probabilities(raw[..., :2])[..., 1]
         if self.two_hot is None:
             reward = self.mean + self.std * raw[..., 2]
         else:

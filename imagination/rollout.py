@@ -10,7 +10,7 @@ from torch import Tensor
 
 from yieldrl.abstractions import Model
 from yieldrl.buffers.spec import check_at_least_one
-from yieldrl.imagination.outcomes import Outcome, OutcomeHead
+from yieldrl.imagination.outcomes import OutcomeHead
 
 
 class Prediction(NamedTuple):
@@ -49,7 +49,7 @@ class WorldModel(Model, ABC):
 
 Acting = Callable[[Any, torch.Generator], Mapping[str, Any]]
 """A function from states `[B, ...]` to an `action [B, ...]` and further entries, such
-as `log_prob` and `value`; for example `Agent.act`."""
+as `log_prob` and `value`."""
 
 
 def imagine(
@@ -98,10 +98,20 @@ def imagine(
         predicted = world.predict(state, acted["action"], generator)
         outcome = world.outcome(predicted.outcome, None if soft else generator)
         reached = torch.ones_like(outcome.reward) if reached is None else reached
-        step = _discounted_step if soft else _certain_step
-        row, goes_on = step(outcome, reached, gamma)
-        row |= {**acted, "obs": state, "next_obs": predicted.next_obs}
-        row |= {"reached": reached, "disagreement": predicted.disagreement}
+        no = torch.zeros_like(outcome.terminated)
+        if soft:
+            reward, valid, ended = outcome.reward, ~no, no
+            goes_on = 1 - outcome.end
+            discount = gamma * goes_on
+        else:
+            reward, valid = outcome.certain_reward, reached > 0
+            ended = outcome.terminated & valid
+            goes_on = (~ended).float()
+            discount = torch.full_like(reached, gamma)
+        row = {**acted, "obs": state, "next_obs": predicted.next_obs}
+        row |= {"reward": reward, "terminated": ended, "truncated": no, "valid": valid}
+        row |= {"discount": discount, "reached": reached}
+        row["disagreement"] = predicted.disagreement
         rows.append(TensorDict(row, reached.shape))
         state, reached = predicted.next_obs, reached * goes_on
     last = rows[-1]
@@ -111,26 +121,6 @@ def imagine(
         written = torch.full_like(segment.get("reward"), version, dtype=torch.int64)
         segment.set(f"{name}_version", written)
     return segment
-
-
-StepRow = tuple[dict[str, Tensor], Tensor]
-"""Entries of a row `[B]`, and the probability that the branch goes on after it."""
-
-
-def _certain_step(outcome: Outcome, reached: Tensor, gamma: float) -> StepRow:
-    """A step ends or does not."""
-    valid = reached > 0
-    ended = outcome.terminated & valid
-    row = {"reward": outcome.certain_reward, "terminated": ended, "valid": valid}
-    row |= {"truncated": torch.zeros_like(valid)}
-    return {**row, "discount": torch.full_like(reached, gamma)}, (~ended).float()
-
-
-def _discounted_step(outcome: Outcome, reached: Tensor, gamma: float) -> StepRow:
-    """A step ends with a probability, which discounts the steps after it."""
-    no, goes_on = torch.zeros_like(outcome.terminated), 1 - outcome.end
-    row = {"reward": outcome.reward, "terminated": no, "truncated": no, "valid": ~no}
-    return {**row, "discount": gamma * goes_on}, goes_on
 
 
 def imagined_return(segment: TensorDict) -> Tensor:

@@ -159,15 +159,12 @@ class TrunkWorld(WorldModel):
         logs = {"loss": loss, "change_loss": error.mean(), "outcome_loss": wrong}
         return loss, {f"model/{k}": v.detach() for k, v in logs.items()}
 
-    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
-        """Trained parameters: `model` is the trunk, `heads` all that was added."""
-        trunk = {id(p) for p in self.trunk.parameters()}
-        groups: dict[str, list[nn.Parameter]] = {"model": [], "heads": []}
-        for parameter in self.parameters():
-            if parameter.requires_grad:
-                own = "model" if id(parameter) in trunk else "heads"
-                groups[own].append(parameter)
-        return groups
+    def parameter_groups(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+        """Trained parameters: those of the trunk, and all that was added."""
+        inside = {id(p) for p in self.trunk.parameters()}
+        trained = [p for p in self.parameters() if p.requires_grad]
+        trunk = [p for p in trained if id(p) in inside]
+        return trunk, [p for p in trained if id(p) not in inside]
 
 
 def difference(state: TensorDict, other: TensorDict) -> Tensor:

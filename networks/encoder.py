@@ -31,7 +31,7 @@ def make_encoder(space: gym.Space[Any]) -> Encoder:
     if isinstance(space, Dict):
         return DictEncoder(space)
     if isinstance(space, Utf8Text):
-        return _Sentence(space.max_bytes)
+        return Sentence(space.max_bytes)
     if spaces.is_image(space):
         assert isinstance(space, Box)
         return NatureCNN(space)
@@ -98,7 +98,7 @@ class _OneHot(Encoder):
         return torch.cat(codes, dim=-1).float()
 
 
-class _Sentence(Encoder):
+class Sentence(Encoder):
     """Encoder of text: an embedding of size 8 per byte, concatenated."""
 
     def __init__(self, max_bytes: int) -> None:
@@ -130,6 +130,7 @@ class NatureCNN(Encoder):
         height, width, channels = space.shape
         if not self.channels_last:
             channels, height, width = space.shape
+        self.image_size = height, width
         if min(height, width) >= 36:
             kernels = [(channels, 32, 8, 4), (32, 64, 4, 2), (64, 64, 3, 1)]
         else:

@@ -7,8 +7,7 @@ from tensordict import TensorDict
 from yieldrl.algorithms import vla_grpo
 from yieldrl.functional import discounted_returns
 from yieldrl.imagination.config import WorldModelConfig
-from yieldrl.imagination.imagining import PolicyImagination
-from yieldrl.imagination.refreshing import ImaginationSchedule
+from yieldrl.imagination.imagining import ImaginationSchedule, PolicyImagination
 from yieldrl.on_policy.episode_rows import log_prob_of
 
 

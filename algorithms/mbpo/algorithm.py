@@ -5,15 +5,17 @@ arXiv:1906.08253, algorithm 2.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Generator, Tensor
 
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.algorithms import sac
+from yieldrl.core import Count, Steps, Widths
 from yieldrl.experiments import on_ray
 from yieldrl.experiments.parts import transition_parts
 from yieldrl.imagination import (
@@ -27,18 +29,45 @@ from yieldrl.networks.dtypes import in_float32
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(sac.Config, ImaginationConfig):
+class Config(ImaginationConfig, sac.Config):
     """SAC that mostly learns from imagined steps; the defaults learn Pendulum-v1."""
 
     total_steps: int = 5_000
-
-    horizon_start: int = 5
-
-    horizon_end: int = 5
-
     learning_starts: int = 500
-
     gradient_steps: int = 10
+    horizon: int = 5
+    num_branches: int = 10_000
+    real_share: float = 0.05
+
+    model_every: Steps = 250
+    """Environment steps between fits of the model, after each of which branches are
+    imagined anew. Fewer keep the model and what it imagines up to date, and take
+    longer."""
+
+    model_patience: Count = 5
+    """Epochs without a better error in validation before a fit ends. More fit the data
+    closer, and take longer."""
+
+    model_epochs: Steps = 300
+    """Most epochs of a fit."""
+
+    model_hidden_sizes: Widths = (128, 128)
+    """Widths of the hidden layers of each of the model's members. Wider ones can
+    represent more and take longer to fit."""
+
+    members: Annotated[int, Field(ge=1, le=100)] = 5
+    """Networks of the model. Where they disagree, there are few data."""
+
+    elites: Annotated[int, Field(ge=1, le=100)] = 3
+    """Number of the model's networks, the best in validation, that imagine."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.elites > self.members:
+            raise self.error("elites", f"choose at most members = {self.members}")
+        if self.replay_actor:
+            said = "each fit of the model reads all transitions, in this process"
+            raise self.error("replay_actor", f"{said}: choose False")
 
 
 class Algorithm(sac.Algorithm):
@@ -118,7 +147,7 @@ class Trainer(sac.Trainer):
         super()._make_parts(buffer, collector)
         parts = self.agent.algorithm, self.buffer
         self.imagination = ReplayedImagination(*parts, **transition_parts(self))
-        self.imagination.elsewhere = on_ray.make_imagination(self)
+        self.imagination.pool = on_ray.make_imagination(self)
 
     def _run_train(self) -> LogData:
         now, logs = self.agent.sample_step, {}

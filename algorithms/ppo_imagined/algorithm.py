@@ -14,8 +14,7 @@ from yieldrl.algorithms import vla_ppo
 from yieldrl.algorithms.vla_grpo.algorithm import SMALL
 from yieldrl.buffers import transitions
 from yieldrl.imagination.config import WorldModelConfig
-from yieldrl.imagination.imagining import PolicyImagination
-from yieldrl.imagination.refreshing import ImaginationSchedule
+from yieldrl.imagination.imagining import ImaginationSchedule, PolicyImagination
 
 
 @dataclass(frozen=True, kw_only=True)

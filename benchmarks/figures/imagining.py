@@ -31,8 +31,7 @@ SIDES: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 for h in (1, 5, 15):
-    horizon = {"horizon_start": h, "horizon_end": h}
-    SIDES["imagination-pendulum"][f"mbpo, horizon {h}"] = BUSY | horizon
+    SIDES["imagination-pendulum"][f"mbpo, horizon {h}"] = BUSY | {"horizon": h}
 SAYS = {
     "imagination-pendulum": (
         "MBPO with branches of 5 steps reaches a mean return of -200 on Pendulum-v1 in"

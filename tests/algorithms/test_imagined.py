@@ -202,4 +202,4 @@ def test_chunks_are_imagined_as_they_are_executed():
     found = imagined(own)
     assert found["action"].shape == (3, 16, 2)
     assert (found["discount"] == 0.25).all()
-    assert own.executed == 2
+    assert (found["num_steps"] == 2).all()

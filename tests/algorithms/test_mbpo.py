@@ -34,14 +34,6 @@ def test_what_does_not_fit_is_refused(options, error, said):
         trained(trainer_of(**options, total_steps=30))
 
 
-def test_the_horizon_grows_in_whole_steps():
-    options = {"horizon_start": 1, "horizon_end": 5, "horizon_fraction": 0.5}
-    config = mbpo.Config(**options, total_steps=800)
-    found = [config.horizon(step) for step in (0, 49, 51, 200, 400, 800)]
-    assert found == [1, 1, 2, 3, 5, 5]
-    assert config.imagined_size == 5 * config.num_branches
-
-
 class TestSchedule:
     def test_the_model_is_fitted_every_so_many_steps(self):
         trainer = trainer_of(model_every=10, total_steps=40, num_envs=1)
@@ -52,7 +44,6 @@ class TestSchedule:
         assert trainer.imagination.fits == 4
         assert "model_error_1" not in logs[0]
         assert {"model_error_1", "model_error_5", "imagined_return"} <= {*logs[10]}
-        assert logs[10]["horizon"] == 5.0
 
     def test_all_environments_may_have_reset_in_the_latest_step(self):
         """As they do in every second step of Gymnasium's NEXT_STEP batches here."""

@@ -17,7 +17,7 @@ GROUPS = {**ARM, "num_envs": 4, "total_steps": 128, "kl_coef": 0.1}
 FOLLOWS = {"anneal_learning_rate": False, "desired_kl": 0.01, "total_steps": 64}
 CLONED = {"expert_noise": 0.2, "eval_every": 8, "normalize_observation": True}
 CLONED |= {"eval_episodes": 1}
-IMAGINED = {**ARM, "total_steps": 40, "horizon_start": 1, "horizon_end": 3}
+IMAGINED = {**ARM, "total_steps": 40, "horizon": 3}
 
 
 def maze(mode):

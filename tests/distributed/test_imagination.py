@@ -91,10 +91,8 @@ def test_two_actors_imagine_half_each_by_draws_of_their_own():
     same = algorithm.imagine(starts[2:], horizon, drawing(), version)
     assert (second["obs"][0] == same["obs"][0]).all(), "its share of the starts"
     assert (second["log_prob"] != same["log_prob"]).any()
-    algorithm.imagination.elsewhere = pool
-    whole = algorithm.imagination.imagine(starts, horizon, drawing(), version)
-    assert equal(algorithm.imagination.segment, whole)
-    assert whole.batch_size == (3, 16)
+    algorithm.pool = pool
+    assert [len(part) for part in algorithm.branches()] == [3, 3]
     pool.cluster.close()
 
 
@@ -126,7 +124,7 @@ def test_a_run_learns_what_it_learns_in_one_process(name, refreshes):
     with trainer(name, **{**own, **options}) as run:
         found = [plain(log) for log in run()]
         if name != "mbpo":
-            assert type(run.algorithm.imagination.elsewhere) is ImaginationPool
+            assert type(run.algorithm.pool) is ImaginationPool
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert one["logs"] == pytest.approx(other["logs"], rel=1e-3, abs=1e-5)

@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 from tensordict import TensorDict
 
 from yieldrl.imagination import EnsembleModel, fit, k_step_errors
-from yieldrl.imagination.ensemble import Best, split
+from yieldrl.imagination.ensemble import split
 from yieldrl.imagination.outcomes import LOG_VAR, soft_clamp
 
 STATES, PUSHES = Box(-np.inf, np.inf, (2,)), Box(-1, 1, (1,))
@@ -204,22 +204,25 @@ class TestChoices:
         assert found.std(0).tolist() == pytest.approx([2.0, 0.5], rel=0.02)
 
     def test_each_member_is_kept_as_it_was_best(self):
+        """It waits after less than one percent; the best predict."""
         world = world_of(members=2, elites=1)
         weight = world.network.weights[0]
+        said = [[1.0, 1.0], [0.5, 2.0], [0.6, 0.999], [0.6, 1.0]]
+        errors = map(torch.tensor, said)
+        world.errors = lambda _: next(errors)
         with torch.no_grad():
             weight.fill_(1.0)
-            best = Best(world, torch.tensor([1.0, 1.0]))
-            weight.fill_(2.0)
-            assert best.keep(torch.tensor([0.5, 2.0]))
-            weight.fill_(3.0)
-            assert not best.keep(torch.tensor([0.6, 0.999]))  # less than one percent
-        best.restore()
+
+        def step(_):
+            weight.data += 1
+            return {}
+
+        sizes = {"batch_size": 64, "patience": 2, "max_epochs": 9}
+        logs = fit(world, steps_of(8), step, **sizes, generator=torch.Generator())
+        assert logs == {"model_error": 0.5, "model_steps": 3.0}
         assert (weight[0] == 2).all()
         assert (weight[1] == 3).all()
         assert world.elite.tolist() == [0]
-        world = world_of(members=4, elites=2)
-        world.choose_elites(torch.tensor([0.4, 0.1, 0.3, 0.2]))
-        assert world.elite.tolist() == [1, 3]
 
     def test_validation_is_of_steps_that_were_never_learned_from(self):
         early, late = steps_of(50), steps_of(80)
@@ -249,5 +252,3 @@ class TestSpaces:
     def test_what_does_not_fit_is_refused(self):
         with pytest.raises(TypeError, match="imagines vectors"):
             EnsembleModel(Dict(a=STATES), PUSHES)
-        with pytest.raises(ValueError, match="elites = 3: choose 1 to members = 2"):
-            world_of(members=2, elites=3)

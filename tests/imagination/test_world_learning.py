@@ -3,7 +3,7 @@
 import torch
 from tensordict import TensorDict
 
-from yieldrl.imagination.world_learning import Past
+from yieldrl.imagination.imagining import Past
 
 
 def test_steps_are_counted_through_rollouts():
@@ -16,5 +16,5 @@ def test_steps_are_counted_through_rollouts():
     rollout = TensorDict(flags, [2, 2])
     assert past.follow(rollout).tolist() == [[0, 0], [1, 0]]
     assert past.follow(rollout).tolist() == [[2, 0], [3, 0]]
-    past.forget()
+    past.ages.zero_()
     assert past.follow(rollout).tolist() == [[0, 0], [1, 0]]
