@@ -214,10 +214,9 @@ def find_trainer(name: str) -> type[Any]:
         return importlib.import_module(f"{catalog.PACKAGE}.{name}").Trainer
     if ":" not in name and "." not in name and find_module(name) is None:
         catalog.folder(name)  # raises, with all names
-    found = find(name, "block 'algorithm'")
-    trainer = (
-        getattr(found, "Trainer", None) if isinstance(found, ModuleType) else found
-    )
+    trainer = find(name, "block 'algorithm'")
+    if isinstance(trainer, ModuleType):
+        trainer = getattr(trainer, "Trainer", None)
     if isinstance(trainer, type) and issubclass(trainer, Trainer):
         return trainer
     raise ValueError(

@@ -125,7 +125,7 @@ def to_fields(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, A
     for name in [name for name in values if name not in BLOCKS]:
         raise ValueError(f"no block is called {name!r}: {nearest(name, BLOCKS)}")
     known = {entry.name for entry in dataclasses.fields(config_class)}
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     said: dict[str, str] = {}  # field -> block and key
     for block in BLOCKS[:-1]:
         for key, value in keys(block, values.get(block), known).items():
@@ -135,22 +135,22 @@ def to_fields(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, A
             if field not in known:
                 hint = nearest(key, known | WORDS.keys())
                 raise ValueError(f"block {block!r} has no key {key!r}: {hint}")
-            if field in found:
+            if field in fields:
                 where = f"{said[field]} and {key!r} of the block {block!r}"
                 raise ValueError(f"{where} both say {field!r}: leave one out")
             said[field] = f"{key!r} of the block {block!r}"
-            found[field] = MODES.get(value, value) if key == "buffer_type" else value
+            fields[field] = MODES.get(value, value) if key == "buffer_type" else value
     for word in ("iterations", "batch_size"):
         if said.get(WORDS[word], "").startswith(f"{word!r} "):
-            found[WORDS[word]] = _of_rollouts(word, found, config_class)
-    return found
+            fields[WORDS[word]] = _of_rollouts(word, fields, config_class)
+    return fields
 
 
-def _of_rollouts(word: str, found: Mapping[str, Any], config_class: type[Any]) -> int:
+def _of_rollouts(word: str, fields: Mapping[str, Any], config_class: type[Any]) -> int:
     """Steps of so many rollouts, or minibatches of so many transitions."""
-    value = found[WORDS[word]]
+    value = fields[WORDS[word]]
     names = ("num_steps", "num_envs")
-    sizes = [found.get(name, getattr(config_class, name, None)) for name in names]
+    sizes = [fields.get(name, getattr(config_class, name, None)) for name in names]
     if not all(type(x) is int and x > 0 for x in (value, *sizes)):
         raise ValueError(
             f"{word} = {value!r} of rollouts with {names} = {sizes}: give whole"
@@ -173,12 +173,12 @@ def keys(
     """The entries of a block that can be fields of a config with these `fields`."""
     if block not in ("policy", "algorithm"):
         return _mapping(block, values)
-    found = part(block, values)
+    chosen = part(block, values)
     if block == "algorithm":
-        return found.cfg
-    if found.name == VLA:
-        return divided(found, fields)[0]
-    return {} if found.is_path else found.cfg
+        return chosen.cfg
+    if chosen.name == VLA:
+        return divided(chosen, fields)[0]
+    return {} if chosen.is_path else chosen.cfg
 
 
 def divided(

@@ -81,7 +81,7 @@ def _parse(text: str, suffix: str) -> Any:
     if suffix != ".json":
         return yaml.load(text, YamlLoader)
     for left_out in (_COMMENT, _TRAILING_COMMA):
-        text = left_out.sub(lambda found: found["text"] or "", text)
+        text = left_out.sub(lambda match: match["text"] or "", text)
     return json.loads(text)
 
 

@@ -49,8 +49,8 @@ def apply_gradients(
             only, None does neither.
     """
     if ranks().count > 1:
-        found = [parameter.grad for parameter in trained]
-        means, of_all = averaged(found, logs, data.numel())
+        gradients = [parameter.grad for parameter in trained]
+        means, of_all = averaged(gradients, logs, data.numel())
         logs |= of_all
         for parameter, mean in zip(trained, means, strict=True):
             parameter.grad = mean
@@ -171,10 +171,10 @@ def averaged(
     weighed = torch.cat([flat * samples, flat.new_full((1,), float(samples))])
     total = ranks().all_reduce_sum(weighed)
     sizes = [x.numel() for x in own]
-    found = [
+    mean_values = [
         mean.view(x.shape).to(x.dtype)
         for x, mean in zip(own, (total[:-1] / total[-1]).split(sizes), strict=True)
     ]
-    of_all = iter(found[: len(known)])
+    of_all = iter(mean_values[: len(known)])
     means = [None if gradient is None else next(of_all) for gradient in gradients]
-    return means, dict(zip(logs, found[len(known) :], strict=True))
+    return means, dict(zip(logs, mean_values[len(known) :], strict=True))

@@ -44,21 +44,21 @@ def import_named(module: str, attribute: str) -> Any:
         ImportError: If there is no such module.
         ValueError: If it is of Python itself, which has no part of any training.
     """
-    found = getattr(importlib.import_module(module), attribute)
-    home = str(getattr(found, "__module__", None) or module).partition(".")[0]
-    if callable(found) and home in sys.stdlib_module_names:
+    value = getattr(importlib.import_module(module), attribute)
+    home = str(getattr(value, "__module__", None) or module).partition(".")[0]
+    if callable(value) and home in sys.stdlib_module_names:
         raise ValueError(f"it is Python's own {home}.{attribute}")
-    return found
+    return value
 
 
-def is_function_of_user(found: Any) -> bool:
+def is_function_of_user(value: Any) -> bool:
     """Whether it is a function that somebody wrote for the purpose it is named for.
 
     Those of `KNOWN` packages do other things, writing files among them.
     """
-    found = found.func if isinstance(found, partial) else found
-    home = str(getattr(found, "__module__", "")).partition(".")[0]
-    return isinstance(found, FunctionType) and home not in KNOWN
+    value = value.func if isinstance(value, partial) else value
+    home = str(getattr(value, "__module__", "")).partition(".")[0]
+    return isinstance(value, FunctionType) and home not in KNOWN
 
 
 def is_known(name: str) -> bool:

@@ -44,8 +44,8 @@ class Ranks:
         if x.numel() * self.count <= SMALL:
             return self.all_gather(x).sum(0)
         operations: Any = torch.ops._c10d_functional
-        found = operations.all_reduce(x.contiguous(), "sum", self.group)
-        return operations.wait_tensor(found)
+        result = operations.all_reduce(x.contiguous(), "sum", self.group)
+        return operations.wait_tensor(result)
 
     def all_gather(self, x: Tensor) -> Tensor:
         """All processes' tensors, `[count, ...]`, in the order of their ranks."""
@@ -53,8 +53,8 @@ class Ranks:
             return x.unsqueeze(0)
         operations: Any = torch.ops._c10d_functional
         flat = x.contiguous().view(-1)
-        found = operations.all_gather_into_tensor(flat, self.count, self.group)
-        return operations.wait_tensor(found).view(self.count, *x.shape)
+        result = operations.all_gather_into_tensor(flat, self.count, self.group)
+        return operations.wait_tensor(result).view(self.count, *x.shape)
 
     def broadcast_module(self, module: nn.Module) -> None:
         """Copy rank 0's floating-point parameters and buffers to all ranks."""
@@ -80,9 +80,9 @@ class Ranks:
         """ValueError, on every rank, if a fact differs from that of rank 0."""
         if self.count == 1:
             return
-        found: list[Any] = [None] * self.count
-        distributed.all_gather_object(found, dict(facts))
-        if (said := difference(found)) is not None:
+        every: list[Any] = [None] * self.count
+        distributed.all_gather_object(every, dict(facts))
+        if (said := difference(every)) is not None:
             raise ValueError(said)
 
     def derive_seed(self, seed: int, purpose: str) -> int:
@@ -90,14 +90,14 @@ class Ranks:
         return derive_seed(seed, purpose if self.first else f"{purpose} {self.rank}")
 
 
-def difference(found: Sequence[Mapping[str, Any]]) -> str | None:
+def difference(every: Sequence[Mapping[str, Any]]) -> str | None:
     """The first difference between processes, as a sentence; None without one."""
-    for name in dict.fromkeys(name for facts in found for name in facts):
-        own, *others = (facts.get(name, "not there") for facts in found)
+    for name in dict.fromkeys(name for facts in every for name in facts):
+        own, *others = (facts.get(name, "not there") for facts in every)
         for rank, other in enumerate(others, 1):
             if own != other:
                 return (
-                    f"{len(found)} processes that train together differ in {name}: it"
+                    f"{len(every)} processes that train together differ in {name}: it"
                     f" is {own!r} in process 0 and {other!r} in process {rank}. Start"
                     " them all with the same program, files and options"
                 )

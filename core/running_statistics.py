@@ -36,7 +36,9 @@ def means(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for log in logs:
         for name, value in log.items():
             values.setdefault(name, []).append(torch.as_tensor(value))
-    return {name: torch.stack(found).float().mean() for name, found in values.items()}
+    return {
+        name: torch.stack(numbers).float().mean() for name, numbers in values.items()
+    }
 
 
 def masked_moments(batch: Tensor, where: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -47,17 +47,17 @@ def _unsupported(space: Space[Any], path: Path, remedy: str) -> TypeError:
     )
 
 
-def have_same_leaves(found: Space[Any], wanted: Space[Any]) -> bool:
+def have_same_leaves(space: Space[Any], wanted: Space[Any]) -> bool:
     """Whether two spaces are equal up to bounds, precision and lengths of texts."""
-    if isinstance(found, Dict) and isinstance(wanted, Dict):
-        same = found.keys() == wanted.keys()
-        return same and all(have_same_leaves(found[k], wanted[k]) for k in wanted)
-    if isinstance(found, Text | Utf8Text):
+    if isinstance(space, Dict) and isinstance(wanted, Dict):
+        same = space.keys() == wanted.keys()
+        return same and all(have_same_leaves(space[k], wanted[k]) for k in wanted)
+    if isinstance(space, Text | Utf8Text):
         return isinstance(wanted, Utf8Text)
-    if isinstance(found, Box) and isinstance(wanted, Box):
-        real = found.dtype.kind == wanted.dtype.kind == "f"
-        return found.shape == wanted.shape and (real or found.dtype == wanted.dtype)
-    return found == wanted
+    if isinstance(space, Box) and isinstance(wanted, Box):
+        real = space.dtype.kind == wanted.dtype.kind == "f"
+        return space.shape == wanted.shape and (real or space.dtype == wanted.dtype)
+    return space == wanted
 
 
 def part(space: Space[Any], names: tuple[str, ...]) -> Space[Any]:

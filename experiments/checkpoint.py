@@ -64,8 +64,8 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
         return dict(torch.load(path, map_location="cpu", weights_only=True))
     except Exception as reason:
         problem = str(reason).partition("\n")[0]
-        if found := re.search(r"GLOBAL (\S+)", str(reason)):
-            problem = f"it holds {found[1]}, and reading that could run code"
+        if match := re.search(r"GLOBAL (\S+)", str(reason)):
+            problem = f"it holds {match[1]}, and reading that could run code"
         raise CheckpointError(
             f"{path}: not a readable checkpoint ({problem}); load an earlier checkpoint"
             " of the run, or train again"

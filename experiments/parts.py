@@ -84,15 +84,15 @@ def concerns(algorithm: Any) -> list[str]:
     One is of layers that compute something else where they learn than where they act.
     """
     model = algorithm.model
-    found = list(getattr(model, "concerns", list)())
+    sentences = list(getattr(model, "concerns", list)())
     takes_ratio = getattr(algorithm, "takes_ratio", False)
     layers = train_mode_concern(model) if takes_ratio else None
     if layers is not None:
-        found.append(
+        sentences.append(
             f"{layers}: from the first step on a rollout on, the ratio is not 1 and"
             " approx_kl not 0. Set p=0, take LayerNorm, or freeze these parts"
         )
-    return found
+    return sentences
 
 
 def make_model(trainer: Any, model: Any) -> nn.Module:

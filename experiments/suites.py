@@ -212,16 +212,16 @@ class SuiteEvaluation:
         """Play as many of the episodes that are left as there are environments."""
         some, began = left[: envs.num_envs], time.monotonic()
         seeds = [self.seed + number for number in some]
-        found = evaluate_in_order(self.trainer.agent, envs, seeds)
+        result = evaluate_in_order(self.trainer.agent, envs, seeds)
         seconds = round((time.monotonic() - began) / len(some), 3)
-        successes = found.successes
+        successes = result.successes
         outcomes = [
             EpisodeOutcome(
                 task=task,
                 number=number,
                 success=None if successes is None else bool(successes[i]),
-                episode_return=float(found.returns[i]),
-                length=int(found.lengths[i]),
+                episode_return=float(result.returns[i]),
+                length=int(result.lengths[i]),
                 seconds=seconds,
             )
             for i, number in enumerate(some)

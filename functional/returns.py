@@ -153,7 +153,7 @@ def returns_within(returns: Tensor, rewards: Tensor, gamma: float) -> Tensor:
     >>> returns_within(torch.tensor([4.0]), torch.tensor([[1.0, 0.5, 2.0]]), 0.5)
     tensor([[ 4.,  6., 11.]])
     """
-    found = [returns]
+    later = [returns]
     for reward in rewards.unbind(-1)[:-1]:
-        found.append((found[-1] - reward) / gamma)
-    return torch.stack(found, -1)
+        later.append((later[-1] - reward) / gamma)
+    return torch.stack(later, -1)

@@ -35,10 +35,10 @@ class OffPolicyTrainer(abstractions.Trainer):
     def _rows_ahead(self, rows: int) -> int:
         config, count = self.config, self.envs.num_envs
         now = self.agent.sample_step + rows * count
-        due, found = config.learn_steps_by(now), 1
-        while found < MAX_ROWS and config.learn_steps_by(now + found * count) == due:
-            found += 1
-        return found
+        due, ahead = config.learn_steps_by(now), 1
+        while ahead < MAX_ROWS and config.learn_steps_by(now + ahead * count) == due:
+            ahead += 1
+        return ahead
 
     def make_buffer(
         self, kind: type[ReplayBuffer] = ReplayBuffer, **options: Any

@@ -28,8 +28,8 @@ def evaluate_rollout(algorithm: Any, rollout: TensorDict) -> None:
         return
     if now.acted_version != now.policy_version:
         raise RuntimeError(_unknown_log_prob(now.acted_version, now.policy_version))
-    found = in_chunks(algorithm.evaluated, algorithm.model, rollout)
-    rollout.update({k: x for k, x in found.items() if k not in known})
+    evaluated = in_chunks(algorithm.evaluated, algorithm.model, rollout)
+    rollout.update({k: x for k, x in evaluated.items() if k not in known})
 
 
 def in_chunks(

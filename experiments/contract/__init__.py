@@ -15,12 +15,12 @@ class ContractError(ValueError):
     """An algorithm breaks the contract between acting and learning.
 
     Attributes:
-        found: Name of each check that failed -> the problem, and what to do.
+        failures: Name of each check that failed -> the problem, and what to do.
     """
 
-    def __init__(self, name: str, found: dict[str, str]) -> None:
-        self.found = found
-        lines = [f"- {check}: {text}" for check, text in found.items()]
+    def __init__(self, name: str, failures: dict[str, str]) -> None:
+        self.failures = failures
+        lines = [f"- {check}: {text}" for check, text in failures.items()]
         title = f"{name} breaks the contract between acting and learning"
         super().__init__("\n".join([title, *lines]))
 
@@ -87,8 +87,8 @@ def check_algorithm(
                 agent.records_log_prob = False
     finally:
         trainer.load_state_dict(before)
-    if report.found:
-        raise ContractError(trainer.run.name, report.found)
+    if report.failures:
+        raise ContractError(trainer.run.name, report.failures)
     return report.looks
 
 

@@ -55,17 +55,17 @@ CHECKS = {
 
 
 class Report:
-    """Counts how often each check was made, and keeps its first failure in `found`."""
+    """Counts how often each check was made, and keeps the first failure of each."""
 
     def __init__(self) -> None:
         self.looks = dict.fromkeys(CHECKS, 0)
-        self.found: dict[str, str] = {}
+        self.failures: dict[str, str] = {}
 
     def expect(self, check: str, holds: object, otherwise: str) -> None:
         """Count a check; if it fails, keep the first message."""
         self.looks[check] += 1
         if not holds:
-            self.found.setdefault(check, otherwise)
+            self.failures.setdefault(check, otherwise)
 
     def expect_metrics(self, logs: Mapping[str, Any], by: str, *, finite: bool) -> None:
         """Check that metrics are numbers or detached 0-dim tensors."""

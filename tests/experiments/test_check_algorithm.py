@@ -34,8 +34,8 @@ def found(trainer):
         yieldrl.check_algorithm(trainer)
     error = caught.value
     message = str(error)
-    assert all(f"- {name}: {text}" in message for name, text in error.found.items())
-    return set(error.found)
+    assert all(f"- {name}: {text}" in message for name, text in error.failures.items())
+    return set(error.failures)
 
 
 def trainer_of(cls, config=None):
