@@ -138,8 +138,8 @@ class Policy(Model, ABC):
         """
         with drawing_from(generator):
             action, log_prob, value = self(obs)
-        known = {} if value is None else {"value": value}
-        return action, {"log_prob": log_prob, **known}
+        kept = {} if value is None else {"value": value}
+        return action, {"log_prob": log_prob, **kept}
 
     def predict(self, obs: Any) -> Tensor:
         """Act as well as possible: the deterministic action `[B, ...]`."""

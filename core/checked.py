@@ -57,9 +57,9 @@ class Checked:
     @classmethod
     def refuse_names(cls, names: Iterable[str]) -> None:
         """Raise ValueError, with the nearest names, for one that is not a field's."""
-        known = [entry.name for entry in dataclasses.fields(cls)]
-        for name in [name for name in names if name not in known]:
-            hint = nearest(name, known)
+        fields = [entry.name for entry in dataclasses.fields(cls)]
+        for name in [name for name in names if name not in fields]:
+            hint = nearest(name, fields)
             raise ValueError(f"{cls.__module__} has no field {name!r}: {hint}")
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,10 +118,10 @@ class Checked:
 
 def in_a_line(error: ValidationError, owner: str) -> str:
     """Which fields do not fit, what they were, and why, for the command line."""
-    said = []
+    problems = []
     for each in error.errors():
         message = each["msg"].removeprefix("Value error, ")
         place = ".".join([owner, *map(str, each["loc"])])
         value = f"{place} = {reprlib.repr(each['input'])}: " if each["loc"] else ""
-        said.append(f"{value}{message}")
-    return "; ".join(said)
+        problems.append(f"{value}{message}")
+    return "; ".join(problems)

@@ -92,9 +92,9 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     for block in (*HOMES, "algorithm"):
         fields |= keys(block, values.get(block))
     for block in ("policy", "loggers"):
-        said = values.get(block)
-        if said and said != {"name": "default", "cfg": {}}:
-            fields[block] = said
+        given = values.get(block)
+        if given and given != {"name": "default", "cfg": {}}:
+            fields[block] = given
     return fields
 
 
@@ -126,7 +126,7 @@ def to_fields(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, A
         raise ValueError(f"no block is called {name!r}: {nearest(name, BLOCKS)}")
     known = {entry.name for entry in dataclasses.fields(config_class)}
     fields: dict[str, Any] = {}
-    said: dict[str, str] = {}  # field -> block and key
+    said_by: dict[str, str] = {}  # field -> block and key
     for block in BLOCKS[:-1]:
         for key, value in keys(block, values.get(block), known).items():
             field = key
@@ -136,12 +136,12 @@ def to_fields(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, A
                 hint = nearest(key, known | WORDS.keys())
                 raise ValueError(f"block {block!r} has no key {key!r}: {hint}")
             if field in fields:
-                where = f"{said[field]} and {key!r} of the block {block!r}"
+                where = f"{said_by[field]} and {key!r} of the block {block!r}"
                 raise ValueError(f"{where} both say {field!r}: leave one out")
-            said[field] = f"{key!r} of the block {block!r}"
+            said_by[field] = f"{key!r} of the block {block!r}"
             fields[field] = MODES.get(value, value) if key == "buffer_type" else value
     for word in ("iterations", "batch_size"):
-        if said.get(WORDS[word], "").startswith(f"{word!r} "):
+        if said_by.get(WORDS[word], "").startswith(f"{word!r} "):
             fields[WORDS[word]] = _of_rollouts(word, fields, config_class)
     return fields
 

@@ -163,18 +163,18 @@ def averaged(
         logs: Metrics, 0-dim tensors or numbers, the same ones everywhere.
         samples: How many this process has.
     """
-    known = [gradient for gradient in gradients if gradient is not None]
-    device = known[0].device
+    present = [gradient for gradient in gradients if gradient is not None]
+    device = present[0].device
     metrics = [torch.as_tensor(x, device=device) for x in logs.values()]
-    own = [*known, *metrics]
-    flat = torch.cat([x.detach().reshape(-1).float() for x in own])
+    shared = [*present, *metrics]
+    flat = torch.cat([x.detach().reshape(-1).float() for x in shared])
     weighed = torch.cat([flat * samples, flat.new_full((1,), float(samples))])
     total = ranks().all_reduce_sum(weighed)
-    sizes = [x.numel() for x in own]
+    sizes = [x.numel() for x in shared]
     mean_values = [
         mean.view(x.shape).to(x.dtype)
-        for x, mean in zip(own, (total[:-1] / total[-1]).split(sizes), strict=True)
+        for x, mean in zip(shared, (total[:-1] / total[-1]).split(sizes), strict=True)
     ]
-    of_all = iter(mean_values[: len(known)])
+    of_all = iter(mean_values[: len(present)])
     means = [None if gradient is None else next(of_all) for gradient in gradients]
-    return means, dict(zip(logs, mean_values[len(known) :], strict=True))
+    return means, dict(zip(logs, mean_values[len(present) :], strict=True))

@@ -82,8 +82,8 @@ class Ranks:
             return
         every: list[Any] = [None] * self.count
         distributed.all_gather_object(every, dict(facts))
-        if (said := difference(every)) is not None:
-            raise ValueError(said)
+        if (problem := difference(every)) is not None:
+            raise ValueError(problem)
 
     def derive_seed(self, seed: int, purpose: str) -> int:
         """`derive_seed`, with a different result on each rank."""

@@ -23,8 +23,8 @@ def make_envs(trainer_class: Any, source: Any, config: Config) -> Any:
 
     if config.learners and not trainer_class._learns_in_step:
         name = algorithm_name(trainer_class.__module__)
-        said = f"{name} does not learn from whole rollouts"
-        raise config.error("learners", f"{said}: choose 0")
+        problem = f"{name} does not learn from whole rollouts"
+        raise config.error("learners", f"{problem}: choose 0")
     if config.learners and config.num_envs % config.learners:
         raise config.error(
             "learners",

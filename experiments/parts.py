@@ -72,8 +72,8 @@ def make_agent(trainer: Any, model: Any, algorithm: Any, agent: Any) -> Any:
         algorithm = trainer.algorithm_class(make_model(trainer, model), trainer.config)
     agent = trainer.agent_class(algorithm, trainer.config) if agent is None else agent
     _check_spaces(agent.algorithm.model, trainer.envs)
-    for said in concerns(agent.algorithm):
-        warnings.warn(f"{trainer.run.name}: {said}", UserWarning, stacklevel=4)
+    for concern in concerns(agent.algorithm):
+        warnings.warn(f"{trainer.run.name}: {concern}", UserWarning, stacklevel=4)
     agreement.join(trainer, agent)
     return agent
 

@@ -29,5 +29,5 @@ def action_value_targets(value: Tensor, data: TensorDict) -> tuple[TensorDict, T
     """
     mask, own = executed_mask(value, data), value.detach()
     names = {"returns": "action_returns", "value": "action_value"}
-    known = {k: data[name].where(mask, own).flatten() for k, name in names.items()}
-    return TensorDict(known, [value.numel()]), data["actions"].mean() / value.shape[1]
+    targets = {k: data[name].where(mask, own).flatten() for k, name in names.items()}
+    return TensorDict(targets, [value.numel()]), data["actions"].mean() / value.shape[1]

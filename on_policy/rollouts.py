@@ -23,13 +23,13 @@ def evaluate_rollout(algorithm: Any, rollout: TensorDict) -> None:
     and one batch after the rollout takes a tenth of the time. RuntimeError if they are
     older, and acting did not store the `log_prob`.
     """
-    known, now = set(rollout.keys()), algorithm.counters
-    if "log_prob" in known:
+    entries, now = set(rollout.keys()), algorithm.counters
+    if "log_prob" in entries:
         return
     if now.acted_version != now.policy_version:
         raise RuntimeError(_unknown_log_prob(now.acted_version, now.policy_version))
     evaluated = in_chunks(algorithm.evaluated, algorithm.model, rollout)
-    rollout.update({k: x for k, x in evaluated.items() if k not in known})
+    rollout.update({k: x for k, x in evaluated.items() if k not in entries})
 
 
 def in_chunks(

@@ -471,8 +471,8 @@ class Watch:
         acting = {"agent.sample", "agent.predict"} & {*self._running}
         if acting:
             remedy = "let the trainer call it, after learning"
-            said = f"{acting.pop()} called sync_target: {remedy}"
-            self.expect("target_by_sync_alone", False, said)
+            problem = f"{acting.pop()} called sync_target: {remedy}"
+            self.expect("target_by_sync_alone", False, problem)
         answer = self._within(name, call)
         self._record(name)
         return answer
