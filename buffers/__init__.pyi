@@ -13,3 +13,4 @@ from .replay import ReplayBuffer as ReplayBuffer
 from .rollout import CircularBuffer as CircularBuffer
 from .rollout import RolloutBuffer as RolloutBuffer
 from .rollout import StepBuffer as StepBuffer
+from .rollout import StepRows as StepRows

@@ -36,12 +36,6 @@ def read_dataset(
     data = _open(source, observation_space, action_space)
     episodes, count = data.episodes, data.num_steps
     if skip_no_ops:
-        shape = data.action_space.shape
-        if not isinstance(data.action_space, gym.spaces.Box) or shape in ((), (1,)):
-            raise ValueError(
-                f"{source}: skip_no_ops is for actions of several numbers, the last of"
-                f" which is a gripper's, and these are of {data.action_space}"
-            )
         episodes = [without_no_ops(episode) for episode in episodes]
         count = sum(map(len, episodes))
     if count == 0:

@@ -189,15 +189,10 @@ def test_files_and_packages_that_are_missing_or_too_short_are_named(
         read_dataset(tmp_path)
 
 
-def test_other_versions_shapes_and_actions_are_refused(tmp_path):
+def test_other_versions_and_actions_are_refused(tmp_path):
     write(tmp_path / "old", info={"codebase_version": "v2.1"})
     with pytest.raises(ValueError, match=r"v2\.1.*convert_dataset_v21_to_v30"):
         read_dataset(tmp_path / "old")
-    for key, shape in (("action", [3]), (IMAGE, [3, 8, 8]), (VIDEO, [8, 8, 3])):
-        wrong = {**features(), key: {**features()[key], "shape": shape}}
-        write(tmp_path / key, info={"features": wrong})
-        with pytest.raises(ValueError, match=f"{key} is said to be of"):
-            read_dataset(tmp_path / key)
     write(tmp_path / "boxes")
     with pytest.raises(ValueError, match="actions are 2 numbers"):
         read_dataset(tmp_path / "boxes", None, Discrete(2))
@@ -213,5 +208,5 @@ def test_a_gripper_of_zero_and_one_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"opens at -1: write 1 - 2 x"):
         read_dataset(tmp_path, None, acted)
     file.write_text(json.dumps({"action": {"min": [-1.0] * 7}}))
-    with pytest.raises(ValueError, match="action is said to be of"):
+    with pytest.raises(ValueError, match="reshape"):
         read_dataset(tmp_path, None, acted)  # it goes on
