@@ -26,7 +26,7 @@ from yieldrl.envs.names import (
     resolve,
 )
 from yieldrl.envs.serial import SerialVectorEnv
-from yieldrl.envs.text import EncodeText, says_text
+from yieldrl.envs.text import EncodeText, in_bytes
 
 
 def make(
@@ -152,7 +152,8 @@ def vectorize(
             )
         for wrap in wrappers:
             env = _wrapped_in(env, wrap)
-        return EncodeText(env) if says_text(env.observation_space) else env
+        space = env.observation_space
+        return env if in_bytes(space) == space else EncodeText(env)
 
     try:
         if mode == "async":
