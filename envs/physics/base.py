@@ -38,7 +38,6 @@ class PhysicsVectorEnv(TorchVectorEnv):
 
     Raises:
         ImportError: If mujoco is missing, or too old.
-        MemoryError: If the worlds take more memory than the machine has.
         ValueError: If an argument is not as above, or the model has activations.
     """
 
