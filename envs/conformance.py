@@ -12,7 +12,6 @@ import torch
 from gymnasium.spaces import Box
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space
-from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from yieldrl.core import spaces
@@ -109,51 +108,35 @@ def _play(
     )
     chooser.seed(seed)
     other.seed(instead)
-    answer = envs.reset(seed=seeds)
-    if not (isinstance(answer, tuple) and len(answer) == 2):
-        raise TypeError(f"reset must return obs and info, got {type(answer)}")
-    run, kept = [_named(envs, "obs", answer[0])], []
-    reader = StepReader(envs)
-    for t in range(steps):
+    obs, _ = envs.reset(seed=seeds)
+    run, reader = [_named(envs, "obs", obs)], StepReader(envs)
+    for _ in range(steps):
         action = chooser.sample()
         if instead is not None:
             action[0] = other.sample()[0]
         given = action.copy()
-        answer = envs.step(action)
+        run.append(_results(envs, envs.step(action), reader))
         if not np.array_equal(given, action):
             raise ValueError("step wrote to the actions that it was given: copy them")
-        run.append(_results(envs, answer, reader))
-        if isinstance(answer[0], Tensor):
-            kept.append((t, answer[0], run[-1]["obs"]))
-    for t, tensor, before in kept:
-        if not np.array_equal(copied_array(tensor), before):
-            raise ValueError(
-                f"the observations of step {t} were overwritten by a later step: let"
-                " observe return memory of its own (.clone())"
-            )
     return run
 
 
 def _results(envs: Any, answer: Any, reader: StepReader) -> Moment:
     """A step's results as arrays, in DISABLED mode also those of a reset after it;
     raises if they are wrong."""
-    if not (isinstance(answer, tuple) and len(answer) == 5):
-        raise TypeError(
-            "step must return obs, reward, terminated, truncated and info, got"
-            f" {type(answer)} of length {len(answer)}"
-        )
-    moment, shape = _named(envs, "obs", answer[0]), (envs.num_envs,)
-    moment["reward"] = reward = copied_array(answer[1])
+    obs, reward, terminated, truncated, info = answer
+    moment, shape = _named(envs, "obs", obs), (envs.num_envs,)
+    moment["reward"] = reward = copied_array(reward)
     _expect("reward", reward, reward.dtype if reward.dtype.kind == "f" else "f4", shape)
     if not np.isfinite(reward).all():
         raise ValueError(f"reward = {reward}: it must be finite, always")
-    for name, value in zip(("terminated", "truncated"), answer[2:4], strict=True):
+    for name, value in {"terminated": terminated, "truncated": truncated}.items():
         moment[name] = copied_array(value)
         _expect(name, moment[name], np.bool_, shape)
     ended, mode = _ended(moment), envs.metadata["autoreset_mode"]
     if ended.any() and mode is AutoresetMode.SAME_STEP:
         next_obs = reader.read(*answer, resets=None).next_obs
-        moment |= _final(envs, moment, next_obs, answer[4])
+        moment |= _final(envs, moment, next_obs, info)
     if ended.any() and mode is AutoresetMode.DISABLED:
         obs, _ = envs.reset(options={"reset_mask": ended})
         moment |= _named(envs, "first_obs", obs)
@@ -296,7 +279,8 @@ def _check_final(run: list[Moment]) -> None:
             if alike and chance ** len(some) < 2e-3:
                 raise ValueError(
                     f"at all {len(some)} ends of episodes{which} final_obs is the"
-                    f" {what}: put there what the episode came to, before the reset"
+                    f" {what}: put there what the episode came to, before the reset,"
+                    " in memory of its own"
                 )
 
 

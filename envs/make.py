@@ -26,7 +26,7 @@ from yieldrl.envs.names import (
     resolve,
 )
 from yieldrl.envs.serial import SerialVectorEnv
-from yieldrl.envs.text import EncodeText, says_text
+from yieldrl.envs.text import EncodeText, in_bytes
 
 
 def make(
@@ -81,13 +81,13 @@ def make(
             seed = ranks().derive_seed(config.seed, "workers")
             envs = vectorize(one, count, config.vectorization, wrappers, seed)
     except TypeError as reason:
-        message = str(reason)  # Python's own, of calls with wrong arguments
-        if "argument" not in message or message.startswith("wrappers: "):
+        if "argument" not in str(reason):  # Python's own, of calls with wrong ones
             raise
         raise TypeError(
-            f"env_kwargs = {config.env_kwargs} of {name_of(source)}: {reason}; give"
-            " what the environment takes, {} for nothing (on the command line"
-            " --env-kwargs alone)"
+            f"env_kwargs = {config.env_kwargs}, wrappers = {config.wrappers} of"
+            f" {name_of(source)}: {reason}; give what the environment takes, {{}} for"
+            " nothing (on the command line --env-kwargs alone). Wrappers are called"
+            " with the environment alone"
         ) from reason
     check_spaces(envs)
     return envs
@@ -144,15 +144,11 @@ def vectorize(
     """
 
     def make_checked() -> gym.Env:
-        env = make_one()
-        if not isinstance(env, gym.Env):
-            raise TypeError(
-                f"envs made {env!r}: the function must return a gymnasium.Env (pass a"
-                " vector environment itself, not a function)"
-            )
+        env = _one_environment(make_one(), "envs")
         for wrap in wrappers:
-            env = _wrapped_in(env, wrap)
-        return EncodeText(env) if says_text(env.observation_space) else env
+            env = _one_environment(wrap(env), f"wrappers: {wrap}")
+        space = env.observation_space
+        return env if in_bytes(space) == space else EncodeText(env)
 
     try:
         if mode == "async":
@@ -320,17 +316,10 @@ def _games_inside(envs: VectorEnv) -> set[int]:
     return {id(env.unwrapped) for env in getattr(envs, "envs", [])}
 
 
-def _wrapped_in(env: gym.Env, wrap: Wrap) -> gym.Env:
-    name = f"{getattr(wrap, '__module__', '')}:{getattr(wrap, '__name__', wrap)}"
-    try:
-        wrapped = wrap(env)
-    except TypeError as reason:
-        raise TypeError(
-            f"wrappers: {name} cannot be put around {env}: {reason}. It is called with"
-            " the environment alone; write a function that gives it what else it needs"
-        ) from reason
-    if not isinstance(wrapped, gym.Env):
-        raise TypeError(
-            f"wrappers: {name} made {wrapped!r} of {env}: it must return an environment"
-        )
-    return wrapped
+def _one_environment(made: Any, maker: str) -> gym.Env:
+    if isinstance(made, gym.Env):
+        return made
+    raise TypeError(
+        f"{maker} made {made!r}: it must return a gymnasium.Env (pass a vector"
+        " environment itself, not a function)"
+    )

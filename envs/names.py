@@ -9,7 +9,7 @@ from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
 from yieldrl.core.files import SUFFIXES, read_file
 from yieldrl.core.named_code import import_named, is_function_of_user
@@ -105,25 +105,18 @@ def name_of(source: Any) -> str:
 def find_wrappers(names: Sequence[str]) -> list[Wrap]:
     """The wrappers of single environments named `module:Class`; ValueError if one is
     missing, or goes around batches."""
-    return [_find_wrapper(name) for name in names]
-
-
-def _find_wrapper(name: str) -> Any:
-    wrapper = find_function("wrappers", name, "an environment, or a wrapper's class")
-    is_class = isinstance(wrapper, type)
-    if is_class and issubclass(wrapper, VectorWrapper):
-        raise ValueError(
-            f"wrappers: {name!r} goes around a whole batch, and these go around single"
-            " environments: make the batch, and pass it in the wrapper as envs="
-        )
-    if not (
-        issubclass(wrapper, gym.Wrapper) if is_class else is_function_of_user(wrapper)
-    ):
-        raise ValueError(
-            f"wrappers: {name!r} is {wrapper!r}: name a gymnasium.Wrapper, or a"
-            " function of your own that returns an environment"
-        )
-    return wrapper
+    wrappers = []
+    for name in names:
+        wrap = find_function("wrappers", name, "an environment, or a wrapper's class")
+        is_class = isinstance(wrap, type) and issubclass(wrap, gym.Wrapper)
+        if not (is_class or is_function_of_user(wrap)):
+            raise ValueError(
+                f"wrappers: {name!r} is {wrap!r}: name a gymnasium.Wrapper, or a"
+                " function of your own that returns an environment; a wrapper that goes"
+                " around a whole batch is put there, and both passed as envs="
+            )
+        wrappers.append(wrap)
+    return wrappers
 
 
 def find_suite(name: str, env_id: str) -> Tasks:

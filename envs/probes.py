@@ -7,7 +7,7 @@ Jones 2021, "Debugging RL, Without the Agonizing Pain", has five of them; here t
 two actions each, without effect in the first four, and there is one with truncation.
 """
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from gymnasium import spaces
@@ -33,20 +33,16 @@ class ProbeVectorEnv(TorchVectorEnv):
     single_observation_space = spaces.Box(-1, 1, (1,))
     single_action_space = spaces.Discrete(2)
     noise_size = 1
+    sided: ClassVar[bool] = False
+    """Whether episodes begin at -1 or 1 with equal probability instead of at 0."""
 
     def initial_state(self, noise: Tensor) -> Tensor:
-        return torch.zeros_like(noise)
+        sides = torch.where(noise < 0.5, -1.0, 1.0).to(noise.dtype)
+        return sides if self.sided else torch.zeros_like(noise)
 
     def answer(self, gamma: float) -> Answer:
         """The correct solution for a discount in [0, 1)."""
         raise NotImplementedError(f"{type(self)} lacks answer(gamma)")
-
-
-class SidedProbeVectorEnv(ProbeVectorEnv):
-    """Base of those that begin at -1 or 1 with equal probability."""
-
-    def initial_state(self, noise: Tensor) -> Tensor:
-        return torch.where(noise < 0.5, -1.0, 1.0).to(noise.dtype)
 
 
 class ProbeRewardVectorEnv(ProbeVectorEnv):
@@ -59,8 +55,10 @@ class ProbeRewardVectorEnv(ProbeVectorEnv):
         return _answer([0], [1])
 
 
-class ProbeObservationVectorEnv(SidedProbeVectorEnv):
+class ProbeObservationVectorEnv(ProbeVectorEnv):
     """One step, rewarded with the observation: tests that values depend on it."""
+
+    sided = True
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return state, state[0].clone(), _all(state)
@@ -103,11 +101,13 @@ class ProbeActionVectorEnv(ProbeVectorEnv):
         return _answer([0], [1], [1])
 
 
-class ProbeChoiceVectorEnv(SidedProbeVectorEnv):
+class ProbeChoiceVectorEnv(ProbeVectorEnv):
     """One step: reward 1 for action 1 at 1 and for action 0 at -1, otherwise -1.
 
     Tests whether actions depend on the observation.
     """
+
+    sided = True
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         right = (action == 1) == (state[0] > 0)

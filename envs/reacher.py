@@ -77,8 +77,6 @@ class ReacherImagesEnv(gym.Env[Any, Any]):
         render_mode: str | None = None,
     ) -> None:
         check_range("pixels", pixels, 16)  # or the ball is less than a pixel wide
-        if not instruction:
-            raise ValueError("instruction = '': say what to do")
         check_choice("render_mode", render_mode, (None, "rgb_array"))
         try:
             from gymnasium.envs.mujoco.reacher_v5 import ReacherEnv

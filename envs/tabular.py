@@ -14,6 +14,7 @@ from torch import Tensor
 
 from yieldrl.envs.arrays import ResetResult, StepResult
 from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched.inputs import check_choice
 
 
 class TableVectorEnv(TorchVectorEnv):
@@ -105,10 +106,7 @@ class FrozenLakeVectorEnv(TableVectorEnv):
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         self.take_attributes(kwargs)
-        if self.desc is None and self.map_name not in MAPS:
-            raise ValueError(
-                f"map_name = {self.map_name!r}: use one of {list(MAPS)}, or give a desc"
-            )
+        check_choice("map_name", self.map_name, MAPS)
         names = "desc", "map_name", "is_slippery", "success_rate", "reward_schedule"
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
         super().__init__(num_envs, FrozenLakeEnv(**given), **kwargs)

@@ -18,7 +18,7 @@ class EncodeText(gym.ObservationWrapper, RecordConstructorArgs):
     def __init__(self, env: gym.Env) -> None:
         RecordConstructorArgs.__init__(self)  # so that Gymnasium can make it again
         gym.ObservationWrapper.__init__(self, env)
-        self.observation_space = _in_bytes(env.observation_space)
+        self.observation_space = in_bytes(env.observation_space)
 
     def observation(self, observation: Any) -> Any:
         try:
@@ -30,16 +30,10 @@ class EncodeText(gym.ObservationWrapper, RecordConstructorArgs):
             ) from None
 
 
-def says_text(space: gym.Space) -> bool:
-    """Whether a space has a `gymnasium.spaces.Text` leaf."""
+def in_bytes(space: gym.Space) -> gym.Space:
+    """A space with `Utf8Text` in place of `gymnasium.spaces.Text`."""
     if isinstance(space, Dict):
-        return any(says_text(child) for child in space.values())
-    return isinstance(space, Text)
-
-
-def _in_bytes(space: gym.Space) -> gym.Space:
-    if isinstance(space, Dict):
-        return Dict({name: _in_bytes(child) for name, child in space.items()})
+        return Dict({name: in_bytes(child) for name, child in space.items()})
     if not isinstance(space, Text):
         return space
     widest = max(len(letter.encode()) for letter in space.characters)

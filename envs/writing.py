@@ -142,11 +142,7 @@ class StepsVectorEnv(SumsVectorEnv):
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         self.take_attributes(kwargs)
-        if not 0 < self.format_reward < 1:
-            raise ValueError(
-                f"format_reward = {self.format_reward}: must be between 0 and 1, the"
-                " reward of a right answer"
-            )
+        check_range("format_reward", self.format_reward, 0, 1)
         super().__init__(num_envs, **kwargs)
         marks = (letters(text, self.device) for text in (OPEN, CLOSE, " "))
         self._open, self._close, self._space = marks

@@ -19,9 +19,9 @@ from yieldrl.envs.physics.backend import Backend, State
 class PhysicsVectorEnv(TorchVectorEnv):
     """Base class of MuJoCo's worlds.
 
-    A subclass defines observations in `parts`, rewards in `gains` and `costs`, and when
-    episodes end in `terminated`. A step depends only on the state and the actions, so
-    states can be saved, replaced and continued bitwise.
+    A subclass defines observations in `parts`, rewards in `rewards`, and when episodes
+    end in `terminated`. A step depends only on the state and the actions, so states can
+    be saved, replaced and continued bitwise.
 
     The `info` of a step has the terms of the reward, `reward_...`, and the velocities
     of `measure`, each `[N]`, for the state of `final_obs`.
@@ -38,7 +38,6 @@ class PhysicsVectorEnv(TorchVectorEnv):
 
     Raises:
         ImportError: If mujoco is missing, or too old.
-        MemoryError: If the worlds take more memory than the machine has.
         ValueError: If an argument is not as above, or the model has activations.
     """
 
@@ -97,7 +96,6 @@ class PhysicsVectorEnv(TorchVectorEnv):
         start = torch.tensor(model.qpos0, dtype=self.dtype, device=self.device)
         self.init_qpos = start.unsqueeze(-1)
         self._info: State = {}  # info of the last call of `dynamics`
-        self._varied: dict[str, Tensor] = {}
         self._own_fields: dict[str, Tensor] = {}  # fields of the model, as tensors
         self.set_parameters({**parameters, **(model_fields or {})})
 
@@ -129,13 +127,9 @@ class PhysicsVectorEnv(TorchVectorEnv):
         """What a step did, for the reward and for `info`, by name, each `[N]`."""
         return {}
 
-    def gains(self, measures: State, after: State) -> State:
-        """Positive terms of the reward, by name, each `[N]`."""
-        raise NotImplementedError(f"{type(self)} lacks gains(measures, after)")
-
-    def costs(self, action: Tensor, after: State) -> State:
-        """Costs, subtracted from the reward, by name, each `[N]`."""
-        return {}
+    def rewards(self, measures: State, action: Tensor, after: State) -> State:
+        """Terms of the reward by name, each `[N]`; costs are negative."""
+        raise NotImplementedError(f"{type(self)} lacks rewards(...)")
 
     def terminated(self, state: State) -> Tensor:
         """Whether episodes end in this state, bool `[N]`; by default never."""
@@ -161,13 +155,11 @@ class PhysicsVectorEnv(TorchVectorEnv):
         with torch.no_grad():
             after = self.backend.step(state, action, self.frame_skip)
             measures = self.measure(state, after)
-            gains, costs = self.gains(measures, after), self.costs(action, after)
-            terms = {f"reward_{name}": gain for name, gain in gains.items()}
-            terms |= {f"reward_{name}": -cost for name, cost in costs.items()}
-            self._info = {**measures, **terms}
-            reward = sum(gains.values()) - sum(costs.values())
-            ended = self.terminated(after)
-            return after, torch.as_tensor(reward), ended
+            terms = self.rewards(measures, action, after)
+            named = {f"reward_{name}": term for name, term in terms.items()}
+            self._info = {**measures, **named}
+            reward = torch.as_tensor(sum(terms.values()))
+            return after, reward, self.terminated(after)
 
     def step(self, actions: Tensor | np.ndarray) -> StepResult:
         """As in the base class, with more in `info`.
@@ -189,12 +181,12 @@ class PhysicsVectorEnv(TorchVectorEnv):
             from yieldrl.envs.physics.picture import Painter
 
             self._painter = Painter(self.model, self.camera, self.width, self.height)
-        model = models.of_world(self.model, self._varied, index)
+        model = models.of_world(self.model, self.backend.varied, index)
         return self._painter.draw(model, state["qpos"], state["qvel"])
 
     def restart(self, ended: Tensor, state: State, noise: Tensor | None) -> State:
         """As in the base class, but for all worlds if their physics differ."""
-        if noise is None and self._varied and self.backend.outputs:
+        if noise is None and self.backend.varied and self.backend.outputs:
             columns = ended.nonzero().flatten()
             if not len(columns):
                 return state
@@ -232,11 +224,10 @@ class PhysicsVectorEnv(TorchVectorEnv):
             if where is None:
                 break
             rows = where.view(-1, *[1] * (field.ndim - 1))
-            before = self._varied.get(name, models.own_field(self, name))
+            before = self.backend.varied.get(name, models.own_field(self, name))
             fields[name] = torch.where(rows, field, before)
         if fields:
             self.backend.vary(fields, where)
-        self._varied |= fields
 
     def close_extras(self, **kwargs: Any) -> None:
         super().close_extras(**kwargs)

@@ -15,7 +15,6 @@ from typing import Any
 
 import mujoco
 import numpy as np
-import psutil
 import torch
 from torch import Tensor
 
@@ -62,7 +61,6 @@ class BatchBackend(Backend):
 
     Raises:
         ImportError: If this MuJoCo is too old.
-        MemoryError: If the worlds would reserve more memory than the machine has.
     """
 
     dtype = torch.float64
@@ -71,8 +69,6 @@ class BatchBackend(Backend):
         super().__init__(*arguments)
         model, num_envs, fields, threads, _ = arguments
         self._lib = _library()
-        if self.has_contacts:
-            _check_memory(model, num_envs)
         model = copy.copy(model)
         if model.ntree == 1:  # then a solver's island is all of the robot: no use
             model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
@@ -163,18 +159,6 @@ def _view(address: int, shape: Sequence[int], dtype: Any = np.float64) -> Tensor
     kind = ctypes.POINTER(np.ctypeslib.as_ctypes_type(dtype))
     array = np.ctypeslib.as_array(ctypes.cast(address, kind), tuple(shape))
     return torch.from_numpy(array)
-
-
-def _check_memory(model: Any, num_envs: int) -> None:
-    """Refuse to reserve more than there is: no process could be started any more."""
-    one = model.narena + mujoco.MjData(model).nbuffer
-    there = psutil.virtual_memory().total
-    if num_envs * one > there:
-        raise MemoryError(
-            f"num_envs = {num_envs}: worlds with contact forces reserve {one / 1e6:.1f}"
-            f" MB each, {num_envs * one / 2**30:.1f} GiB, and this machine has"
-            f" {there / 2**30:.1f} GiB: at most {there // one} would do"
-        )
 
 
 def _cores() -> int:

@@ -15,6 +15,7 @@ WORLD_MEMORY = 2**20
 has no size. A fallen humanoid takes 45 kB; MuJoCo's default is 15 MB."""
 
 SCALED = {
+    "gravity": ("opt.gravity",),  # from a size of 1
     "mass_scale": ("body_mass", "body_inertia"),
     "friction_scale": ("geom_friction", "pair_friction"),
     "damping_scale": ("dof_damping",),
@@ -22,7 +23,7 @@ SCALED = {
 }
 """Parameter of the worlds -> fields of `MjModel` that it scales."""
 
-PARAMETERS = ("gravity", *SCALED)
+PARAMETERS = tuple(SCALED)
 
 
 def load(xml_file: str, *, small: bool) -> Any:
@@ -85,18 +86,16 @@ def fields_of(
                 fields[name] = _one_per_world(envs, name, given)
             continue
         value = envs.parameter(name, given)
-        if name == "gravity":
-            nothing = torch.zeros_like(value)
-            down = torch.stack((nothing, nothing, -value), dim=-1).view(-1, 3)
-            fields["opt.gravity"] = _one_per_world(envs, "opt.gravity", down)
-            continue
-        if check and ((value < 0).any() or (name == "mass_scale" and not value.all())):
+        scales = check and name != "gravity"
+        if scales and ((value < 0).any() or (name == "mass_scale" and not value.all())):
             raise ValueError(f"{name} = {given}: must be positive, or 0 but for masses")
         for field in SCALED[name]:
             own = own_field(envs, field)
-            if own.numel():
-                scaled = value.reshape(-1, *[1] * own.ndim) * own
-                fields[field] = _one_per_world(envs, field, scaled)
+            if not own.numel():
+                continue
+            own = own / own.norm() if name == "gravity" else own
+            scaled = value.reshape(-1, *[1] * own.ndim) * own
+            fields[field] = _one_per_world(envs, field, scaled)
     return fields
 
 

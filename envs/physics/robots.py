@@ -52,15 +52,12 @@ class RunningVectorEnv(PhysicsVectorEnv):
             for i, axis in enumerate(self.axes)
         }
 
-    def gains(self, measures: State, after: State) -> State:
-        gains = {"forward": self.forward_reward_weight * measures["x_velocity"]}
+    def rewards(self, measures: State, action: Tensor, after: State) -> State:
+        terms = {"forward": self.forward_reward_weight * measures["x_velocity"]}
         if self.falls:
             healthy = self.is_healthy(after).to(self.dtype)
-            gains["survive"] = self.healthy_reward * healthy
-        return gains
-
-    def costs(self, action: Tensor, after: State) -> State:
-        return {"ctrl": self.ctrl_cost_weight * action.square().sum(-1)}
+            terms["survive"] = self.healthy_reward * healthy
+        return {**terms, "ctrl": -self.ctrl_cost_weight * action.square().sum(-1)}
 
     def is_healthy(self, state: State) -> Tensor:
         """Whether robots have not fallen, bool `[N]`."""
@@ -178,10 +175,10 @@ class AntVectorEnv(RunningVectorEnv):
     def place(self, state: State, axis: int) -> Tensor:
         return state["xpos"][self._followed, axis]
 
-    def costs(self, action: Tensor, after: State) -> State:
+    def rewards(self, measures: State, action: Tensor, after: State) -> State:
         squares = self.contact_forces(after).square().sum((0, 1))
-        contact = self.contact_cost_weight * squares
-        return {**super().costs(action, after), "contact": contact}
+        terms = super().rewards(measures, action, after)
+        return {**terms, "contact": -self.contact_cost_weight * squares}
 
     def is_healthy(self, state: State) -> Tensor:
         low, high = self.healthy_z_range
@@ -245,10 +242,10 @@ class HumanoidVectorEnv(RunningVectorEnv):
         """The position of the centre of mass along an axis, `[N]`."""
         return (self.mass @ state["xipos"][:, axis]) / self.mass.sum()
 
-    def costs(self, action: Tensor, after: State) -> State:
+    def rewards(self, measures: State, action: Tensor, after: State) -> State:
         forces = after["cfrc_ext"].square().sum((0, 1))
         contact = (self.contact_cost_weight * forces).clamp(*self.contact_cost_range)
-        return {**super().costs(action, after), "contact": contact}
+        return {**super().rewards(measures, action, after), "contact": -contact}
 
     def is_healthy(self, state: State) -> Tensor:
         return _between(state["qpos"][2], self.healthy_z_range)
@@ -273,7 +270,7 @@ class InvertedPendulumVectorEnv(PhysicsVectorEnv):
         "elevation": -20.0,
     }
 
-    def gains(self, measures: State, after: State) -> State:
+    def rewards(self, measures: State, action: Tensor, after: State) -> State:
         return {"survive": (~self.terminated(after)).to(self.dtype)}
 
     def terminated(self, state: State) -> Tensor:

@@ -68,12 +68,10 @@ class BatchWrapper(VectorWrapper):
         return wrapper
 
     def __init__(self, envs: VectorEnv) -> None:
-        name = type(self).__name__
         if not isinstance(envs, VectorEnv):
             raise TypeError(
-                f"{name} wraps vector environments, got {envs!r}: give it what"
-                " gymnasium.make_vec makes (the config's `wrappers` are for single"
-                " environments; pass a wrapped batch as envs= to the trainer)"
+                f"{type(self).__name__} wraps vector environments, such as"
+                f" gymnasium.make_vec makes, got {envs!r}"
             )
         super().__init__(envs)
         self.reader = StepReader(envs)

@@ -83,11 +83,8 @@ class ActionChunks(BatchWrapper):
         check_range("length", length, 1)
         check_range("execute", execute, 1, length)
         check_range("gamma", gamma, 0, 1)
-        if "discount" in getattr(envs, "recorded_info", ()):
-            raise ValueError(
-                f"{envs} takes chunks already (it records a discount): give one"
-                " ActionChunks the whole length"
-            )
+        if "discount" in self.recorded_info[3:]:
+            raise ValueError(f"{envs} takes chunks already: give one ActionChunks all")
         if execute > 1:
             check_resets_in_part(
                 envs, "set execute=1, or vectorize single environments by SyncVectorEnv"

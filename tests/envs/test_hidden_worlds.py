@@ -68,7 +68,7 @@ def test_the_expert_knows_which_way_a_push_goes():
 
 
 def mass_of(envs):
-    return envs.world._varied["body_mass"].clone()
+    return envs.world.backend.varied["body_mass"].clone()
 
 
 @pytest.mark.parametrize(

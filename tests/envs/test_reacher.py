@@ -152,9 +152,8 @@ def test_spaces_and_words():
     assert env.observation_space.contains(obs)
     assert obs["rgb"].shape == (64, 64, 3)
     assert decode(obs["language"]) == ["berühre den Ball"]
-    for kwargs in ({"pixels": 8}, {"instruction": ""}):
-        with pytest.raises(ValueError, match=next(iter(kwargs))):
-            ReacherImagesEnv(**kwargs)
+    with pytest.raises(ValueError, match="pixels"):
+        ReacherImagesEnv(pixels=8)
 
 
 @pytest.mark.filterwarnings("ignore:.*without a spec|.*not having a spec")

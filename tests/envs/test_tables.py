@@ -139,7 +139,7 @@ def test_a_map_of_ones_own():
     _, reward, terminated, _, info = envs.step(right)
     assert (reward.tolist(), terminated.tolist()) == ([1, 0], [True, False])
     assert info["final_obs"].tolist() == [3, 0]
-    with pytest.raises(ValueError, match=r"map_name = '5x5': use one of"):
+    with pytest.raises(ValueError, match=r"map_name = '5x5': choose one of"):
         FrozenLakeVectorEnv(map_name="5x5")
 
 

@@ -153,8 +153,8 @@ def test_what_is_refused():
     for largest in (0, 1_000_000):
         with pytest.raises(ValueError, match=f"max_operand = {largest}: must be"):
             SumsVectorEnv(max_operand=largest)
-    with pytest.raises(ValueError, match=r"format_reward = 1\.0: must be"):
-        StepsVectorEnv(format_reward=1.0)
+    with pytest.raises(ValueError, match=r"format_reward = 1\.5: must be"):
+        StepsVectorEnv(format_reward=1.5)
     with pytest.raises(ResetNeeded, match="nothing to answer yet"):
         SumsVectorEnv().expert()
 
