@@ -55,8 +55,11 @@ from yieldrl.core.logs import LogType as LogType
 from yieldrl.experiments import agreement, on_ray, parts, run_files
 from yieldrl.experiments.checkpoint import load_trainer, save_trainer
 from yieldrl.experiments.run import Run
-from yieldrl.networks.dtypes import in_float32
-from yieldrl.networks.train_mode import depends_on_mode, set_train_mode
+from yieldrl.networks.train_mode import (
+    depends_on_mode,
+    in_float32,
+    set_train_mode,
+)
 
 
 class Model(nn.Module):

@@ -15,7 +15,7 @@ from yieldrl.experiments import on_ray
 from yieldrl.imagination.diagnostics import ExploitationWatch, outcome_errors
 from yieldrl.imagination.rollout import imagine, imagined_return
 from yieldrl.imagination.trunk import TrunkWorld, change_errors
-from yieldrl.networks.dtypes import in_float32
+from yieldrl.networks.train_mode import in_float32
 from yieldrl.on_policy.episode_rows import joined
 from yieldrl.vla.latents import padded
 

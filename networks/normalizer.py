@@ -1,6 +1,8 @@
 """Running statistics as buffers of a model: saved, loaded and sent with it."""
 
 import copy
+import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,19 +54,13 @@ class RunningMoments(nn.Module):
     def update(self, batch: Tensor) -> None:
         """Update with a batch `[..., *shape]`, and those of all other processes."""
         flat = batch.reshape(-1, *self.mean.shape).float()
-        own = (self.mean, self.var, self.count)
-        if ranks().count == 1:
-            if len(flat) > 0:
-                var, mean = torch.var_mean(flat, dim=0, correction=0)
-                update_moments(own, (mean, var, len(flat)))
-            return
-        sizes = ranks().all_gather(flat.new_tensor(len(flat)))
         moments = flat.new_zeros(2, *self.mean.shape)
         if len(flat) > 0:
             moments = torch.stack(torch.var_mean(flat, dim=0, correction=0))
+        sizes = ranks().all_gather(flat.new_tensor(len(flat)))
         for size, (var, mean) in zip(sizes, ranks().all_gather(moments), strict=True):
             if size > 0:
-                update_moments(own, (mean, var, size))
+                update_moments((self.mean, self.var, self.count), (mean, var, size))
 
 
 class ObservationNormalizer(nn.Module):
@@ -87,31 +83,25 @@ class ObservationNormalizer(nn.Module):
 
     def update(self, obs: Any, valid: Tensor | None = None) -> None:
         """Update with observations `[..., *shape]` that are `valid`, bool `[...]`."""
-        for path in self.paths:
-            leaf = obs
-            for key in path:
-                leaf = leaf[key]
-            self._moments_of(path).update(leaf if valid is None else leaf[valid])
+        moments: Any = self.moments
+        for path, kept in zip(self.paths, moments, strict=True):
+            leaf = functools.reduce(operator.getitem, path, obs)
+            kept.update(leaf if valid is None else leaf[valid])
 
     def feeds(self, parts: Sequence[nn.Module], encoders: Sequence[nn.Module]) -> bool:
         """Whether any of `parts` may read normalized entries, which exclude text."""
-        unfed = [own for encoder in encoders for own in _unfed(encoder, self.paths)]
-        known = {id(part) for own in unfed for part in own.modules()}
-        inner = [own for part in parts for own in part.modules()]
-        reading = [own for own in inner if id(own) not in known]
-        return any([*own.parameters(recurse=False)] for own in reading)
-
-    def _moments_of(self, path: spaces.Path) -> RunningMoments:
-        moments = self.moments[self.paths.index(path)]
-        assert isinstance(moments, RunningMoments)
-        return moments
+        unfed = [part for encoder in encoders for part in _unfed(encoder, self.paths)]
+        others = {id(inner) for part in unfed for inner in part.modules()}
+        inside = [inner for part in parts for inner in part.modules()]
+        reading = [inner for inner in inside if id(inner) not in others]
+        return any([*inner.parameters(recurse=False)] for inner in reading)
 
     def _map(self, obs: Any, path: spaces.Path) -> Any:
         if not isinstance(obs, Tensor):
             return {name: self._map(obs[name], (*path, name)) for name in obs.keys()}  # noqa: SIM118
         if path not in self.paths:
             return obs
-        moments = self._moments_of(path)
+        moments: Any = self.moments[self.paths.index(path)]
         return standardize(obs.float(), moments.mean, moments.var, self.limit)
 
 
@@ -122,9 +112,9 @@ def _unfed(encoder: nn.Module, paths: Sequence[spaces.Path]) -> list[nn.Module]:
     if not isinstance(encoder, DictEncoder):
         return []
     return [
-        own
+        inner
         for name, part in zip(encoder.names, encoder.parts, strict=True)
-        for own in _unfed(part, [path[1:] for path in paths if path[0] == name])
+        for inner in _unfed(part, [path[1:] for path in paths if path[0] == name])
     ]
 
 
@@ -157,13 +147,12 @@ class RewardScaler(nn.Module):
         reward, valid = rollout["reward"], rollout.get("valid", None)
         returns = reward.clone() if valid is None else reward * valid
         gamma = rollout.get("discount", None)
-        row, first = returns.unbind(), self.gamma if gamma is None else gamma[0]
-        later = self.gamma if gamma is None else gamma[1:]
-        factor = (later * goes_on[:-1]).unbind()
-        row[0].add_(first * self.carry)  # rows are views, so this writes in place
-        for t in range(1, len(row)):
-            row[t].addcmul_(factor[t - 1], row[t - 1])
-        self.carry.copy_(row[-1] * goes_on[-1])
+        gamma = torch.full_like(reward, self.gamma) if gamma is None else gamma
+        before = self.carry
+        for row, discount, follows in zip(returns, gamma, goes_on, strict=True):
+            row.addcmul_(discount, before)  # rows are views, so this writes in place
+            before = row * follows
+        self.carry.copy_(before)
         self.moments.update(returns if valid is None else returns[valid])
 
     def forget(self) -> None:

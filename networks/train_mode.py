@@ -1,11 +1,25 @@
-"""Train mode for the trained parts of a model, eval mode for frozen ones."""
+"""What is set of whole models: float32, frozen parts, train and eval mode."""
 
+import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+import torch
 from torch import nn
+from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.dropout import _DropoutNd
 
 from yieldrl.core.text import listed
+
+
+def in_float32(model: nn.Module) -> nn.Module:
+    """The model, with float64 converted to float32 if float64 is PyTorch's default."""
+    if torch.get_default_dtype() is not torch.float64:
+        return model
+    for tensor in itertools.chain(model.parameters(), model.buffers()):
+        if tensor.dtype == torch.float64:
+            tensor.data = tensor.data.float()  # in place: other references stay valid
+    return model
 
 
 def depends_on_mode(model: nn.Module) -> bool:
@@ -63,27 +77,19 @@ def frozen_parts(model: nn.Module) -> list[nn.Module]:
     return [part for child in model.children() for part in frozen_parts(child)]
 
 
-def drops_or_norms_batches(model: nn.Module) -> dict[str, str]:
-    """Names and classes of unfrozen dropout and batch normalization layers.
+def train_mode_concern(model: nn.Module) -> str | None:
+    """A sentence that names unfrozen dropout and batch normalization layers of a model;
+    None if it has none.
 
-    >>> drops_or_norms_batches(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1)))
-    {'1': 'Dropout'}
+    >>> train_mode_concern(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1)))[:26]
+    'Sequential has Dropout (1)'
     """
-    before = [(part, part.training) for part in model.modules()]
-    set_train_mode(model)
-    training = {id(part) for part in model.modules() if part.training}
-    for part, mode in before:
-        part.training = mode
-    return {
+    resting = {id(inner) for part in frozen_parts(model) for inner in part.modules()}
+    parts = {
         name: type(part).__name__
         for name, part in model.named_modules()
-        if id(part) in training and _differs(part)
+        if id(part) not in resting and _differs(part)
     }
-
-
-def train_mode_concern(model: nn.Module) -> str | None:
-    """A sentence that names these layers of a model; None if it has none."""
-    parts = drops_or_norms_batches(model)
     if not parts:
         return None
     kinds = " and ".join(sorted(set(parts.values())))
@@ -93,31 +99,25 @@ def train_mode_concern(model: nn.Module) -> str | None:
     )
 
 
-_DROPOUT = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
-_ALPHA_DROPOUT = (nn.AlphaDropout, nn.FeatureAlphaDropout)
-_BATCH_NORM = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 _READ_THE_MODE = (
-    nn.modules.dropout._DropoutNd,
-    nn.modules.batchnorm._NormBase,
+    _DropoutNd,
+    _NormBase,
     nn.RNNBase,
     nn.MultiheadAttention,
     nn.TransformerEncoder,
     nn.TransformerEncoderLayer,
     nn.RReLU,
 )
-_INSTANCE_NORM = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
 
 
 def _differs(part: nn.Module) -> bool:
-    if isinstance(part, _DROPOUT + _ALPHA_DROPOUT):
+    if isinstance(part, _DropoutNd):
         return part.p > 0
     if isinstance(part, nn.RNNBase):
         return part.dropout > 0 and part.num_layers > 1
     if isinstance(part, nn.MultiheadAttention):
         return part.dropout > 0
-    if isinstance(part, _INSTANCE_NORM):
-        return part.track_running_stats
-    return isinstance(part, _BATCH_NORM)
+    return isinstance(part, _NormBase) and part.track_running_stats
 
 
 def _may_differ(part: nn.Module) -> bool:

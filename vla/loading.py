@@ -10,7 +10,7 @@ from torch import nn
 
 from yieldrl.core.files import read_file
 from yieldrl.core.named_code import import_named
-from yieldrl.networks.dtypes import in_float32
+from yieldrl.networks.train_mode import in_float32
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import (
     check_options,

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
-from yieldrl.networks import TargetUpdate
+from yieldrl.networks import update_target
 
 from .config import Config
 from .model import Model
@@ -83,4 +83,4 @@ class Algorithm(abstractions.Algorithm):
 
     def sync_target(self) -> None:
         """Move the target towards the model: `theta' += tau (theta - theta')`."""
-        TargetUpdate(self.model, self.target_model, self.config.tau)()
+        update_target(self.model, self.target_model, self.config.tau)

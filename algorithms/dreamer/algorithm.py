@@ -13,7 +13,7 @@ from yieldrl.buffers import transitions
 from yieldrl.core import derive_seed
 from yieldrl.functional import gae
 from yieldrl.imagination import imagine, imagined_return
-from yieldrl.networks import RunningMean, TargetUpdate
+from yieldrl.networks import RunningMean, update_target
 
 from .config import Config
 from .model import Model
@@ -107,7 +107,7 @@ class Algorithm(abstractions.Algorithm):
 
     def sync_target(self) -> None:
         """Move the target critic: `theta' += tau (theta - theta')`."""
-        TargetUpdate(self.model.critic, self.target_critic, self.config.tau)()
+        update_target(self.model.critic, self.target_critic, self.config.tau)
 
     def _act(self, state: Any, generator: torch.Generator) -> dict[str, Tensor]:
         return {"action": self.model.policy(state).sample(generator)}

@@ -25,7 +25,7 @@ from yieldrl.imagination import (
     fit,
     imagine,
 )
-from yieldrl.networks.dtypes import in_float32
+from yieldrl.networks.train_mode import in_float32
 
 
 @dataclass(frozen=True, kw_only=True)

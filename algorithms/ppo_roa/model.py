@@ -17,10 +17,10 @@ from yieldrl.networks import (
     MLP,
     Distribution,
     History,
-    TargetUpdate,
     WindowMLP,
     make_distribution,
     make_encoder,
+    update_target,
 )
 
 from .config import Config
@@ -126,7 +126,7 @@ class Model(ppo.Model):
 
     def move_average(self, share: float) -> None:
         """Move the moving average towards the adaptation module; by 1 it is a copy."""
-        TargetUpdate(self.adapt_module, self.adapt_ema, share)()
+        update_target(self.adapt_module, self.adapt_ema, share)
 
     def frozen(self) -> list[nn.Module]:
         """Modules that never change; the moving average is none of them."""

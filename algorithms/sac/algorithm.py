@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
-from yieldrl.networks import TargetUpdate
+from yieldrl.networks import update_target
 
 from .config import Config
 from .model import Model
@@ -113,7 +113,7 @@ class Algorithm(abstractions.Algorithm):
 
     def sync_target(self) -> None:
         """Move the target critics: `theta' += tau (theta - theta')`."""
-        TargetUpdate(self.model.critic, self.target_critic, self.config.tau)()
+        update_target(self.model.critic, self.target_critic, self.config.tau)
 
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), "critic_steps": self.critic_steps}

@@ -17,7 +17,7 @@ from yieldrl.algorithms import dqn, ppo
 from yieldrl.collectors import evaluate
 from yieldrl.experiments import CHECKS, ContractError
 from yieldrl.experiments.contract.values import changed, leaves
-from yieldrl.networks import MLP, TargetUpdate
+from yieldrl.networks import MLP, update_target
 
 # Of batch norm and dropout trainers warn: they are here to be switched.
 pytestmark = pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
@@ -190,7 +190,7 @@ class LearnsNothing(dqn.Algorithm):
 class LearnMovesTheTarget(dqn.Algorithm):
     def learn(self, data):
         logs = super().learn(data)
-        TargetUpdate(self.model, self.target_model, 0.5)()
+        update_target(self.model, self.target_model, 0.5)
         return logs
 
 

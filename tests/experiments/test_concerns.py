@@ -6,7 +6,7 @@ from torch import nn
 
 import yieldrl
 from yieldrl.algorithms import a2c, ppo, ppo_lstm, sac
-from yieldrl.networks import drops_or_norms_batches
+from yieldrl.networks import train_mode_concern
 
 MODE = "compute something else in train mode"
 
@@ -41,7 +41,7 @@ def test_what_changes_nothing_or_is_frozen_is_not():
     norm = nn.Sequential(nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3)).requires_grad_(False)
     others = nn.LayerNorm(3), nn.LSTM(2, 2, dropout=0.0), nn.InstanceNorm2d(3)
     for layer in (nn.Dropout(0.0), norm, *others):
-        assert drops_or_norms_batches(nn.Sequential(nn.Linear(1, 1), layer)) == {}
+        assert train_mode_concern(nn.Sequential(nn.Linear(1, 1), layer)) is None
     trainer_of(ppo, model=with_layer(ppo, norm))
 
 

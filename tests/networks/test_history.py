@@ -75,13 +75,8 @@ def test_a_window_is_the_latest_inputs_and_zeros_before_the_episode():
 
 def test_the_gru_is_pytorchs():
     tested, other = gru_of(), nn.GRU(2, 6, dtype=torch.float64)
-    tested.input_bias.data.uniform_()
-    tested.hidden_bias.data.uniform_()
-    other.weight_ih_l0.data = tested.input_weight.data
-    other.weight_hh_l0.data = tested.hidden_weight.data
-    other.bias_ih_l0.data = tested.input_bias.data
-    zeros = torch.zeros(12, dtype=torch.float64)
-    other.bias_hh_l0.data = torch.cat((zeros, tested.hidden_bias.data))
+    for name, own in tested.cell.named_parameters():
+        getattr(other, f"{name}_l0").data = own.data.uniform_()
     x, memory = random(7, 3, 2), random(3, 6)
     output, after = tested(x, memory, nothing(7, 3))
     expected, last = other(x, memory[None])

@@ -8,9 +8,10 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensordict import TensorDict
+from torch import nn
 
 from yieldrl.core import Utf8Text
-from yieldrl.networks import ObservationNormalizer, RewardScaler
+from yieldrl.networks import ObservationNormalizer, RewardScaler, make_encoder
 from yieldrl.networks.normalizer import RunningMoments
 
 FEW = settings(max_examples=50)
@@ -150,6 +151,21 @@ def test_what_is_not_valid_does_not_count():
     normalizer.update(rollout, torch.zeros(6, 4, dtype=torch.bool))
     for name, tensor in normalizer.state_dict().items():
         assert torch.equal(before[name], tensor)
+
+
+def test_it_feeds_what_may_read_a_quantity_however_deep_it_lies():
+    """A frozen camera lets the statistics of what lies beside it move."""
+    space = Dict(body=Dict(joints=VECTOR, camera=IMAGE), top=IMAGE)
+    normalizer, encoder = ObservationNormalizer(space), make_encoder(space)
+    body, top = encoder.parts
+    parts = dict(zip(body.names, body.parts, strict=True))
+    for part in (top, parts["camera"], body, parts["joints"]):
+        assert not normalizer.feeds([part], [encoder])
+    body.parts[body.names.index("joints")] = joints = nn.Linear(3, 3)
+    for part in (joints, body, encoder):
+        assert normalizer.feeds([part], [encoder])
+    assert not normalizer.feeds([top, parts["camera"]], [encoder])
+    assert normalizer.feeds([nn.Linear(3, 2)], [encoder]), "what follows the encoder"
 
 
 class ScalarScaler:

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from yieldrl.networks import TargetUpdate
+from yieldrl.networks import update_target
 
 
 def networks():
@@ -16,7 +16,7 @@ def test_parameters_move_by_tau_and_buffers_are_copied():
     online[1].running_mean.fill_(7.0)
     online[1].num_batches_tracked.fill_(5)
     before = [p.clone() for p in target.parameters()]
-    TargetUpdate(online, target, 0.25)()
+    update_target(online, target, 0.25)
     three = zip(online.parameters(), before, target.parameters(), strict=True)
     for own, old, new in three:
         torch.testing.assert_close(new, old + 0.25 * (own - old))
@@ -27,9 +27,8 @@ def test_parameters_move_by_tau_and_buffers_are_copied():
 def test_tau_one_copies_bitwise_also_from_other_memory():
     """As the compiled step gives it."""
     online, target = networks()
-    update = TargetUpdate(online, target, 1.0)
     for parameter in online.parameters():
         parameter.data = parameter.data + 1
-    update()
+    update_target(online, target, 1.0)
     for own, new in zip(online.parameters(), target.parameters(), strict=True):
         assert torch.equal(own, new)
