@@ -2,8 +2,6 @@
 
 from yieldrl.algorithms.ppo import Agent, Model
 
-from .algorithm import Algorithm
-from .config import Config
-from .trainer import Trainer
+from .algorithm import Algorithm, Config, Trainer
 
 __all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

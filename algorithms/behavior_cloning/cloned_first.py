@@ -1,17 +1,106 @@
-"""Trainer that clones an expert before reinforcement learning."""
+"""Behaviour cloning of an expert before reinforcement learning."""
 
 from collections.abc import Generator, Mapping
 from contextlib import closing
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 
 from yieldrl.abstractions import LogData
 from yieldrl.algorithms import ppo
-from yieldrl.core import ranks
+from yieldrl.core import (
+    BatchSize,
+    Count,
+    LearningRate,
+    Steps,
+    StepsOrZero,
+    UnitInterval,
+    ranks,
+)
 
-from .cloning_config import CloningConfig
+from .config import Config
 from .trainer import Trainer
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloningConfig(ppo.Config):
+    """Fields of algorithms that clone an expert first."""
+
+    demonstration_steps: StepsOrZero = 20_000
+    """Environment steps of an expert that is cloned first; 0 begins without it. They
+    count in `total_steps`, and annealing begins after them. With a data set say how
+    many steps it has."""
+
+    demonstrations: str = "expert"
+    """Whom to clone: `expert` is the environment's own (its method `expert`),
+    `my_module:function` makes actions of the environments and their observations, and
+    anything else is a data set, as `behavior_cloning` reads it."""
+
+    skip_no_ops: bool = False
+    """Leave out a data set's steps in which a robot does nothing, as OpenVLA does: all
+    of its action is zero but for the last number, the gripper's, which is as before."""
+
+    expert_noise: UnitInterval = 0.0
+    """Probability of executing a random action in place of the expert's, which is
+    recorded all the same. Higher demonstrates more recoveries and less of the task."""
+
+    clone_epochs: Count = 8
+    """Passes over the demonstrations. More fit them more closely, in the end also what
+    is accidental about them."""
+
+    clone_steps: Steps | None = None
+    """Gradient steps of cloning, in place of `clone_epochs`. More begin with a policy
+    that is right more often; None takes as many as the epochs do."""
+
+    clone_batch_size: BatchSize = 32
+    """Transitions of each gradient step of cloning. Larger batches have less noise, and
+    take more memory."""
+
+    clone_warmup_steps: StepsOrZero = 100
+    """Gradient steps of cloning over which its learning rate rises from zero.
+    Transformers from scratch need some hundred to bear a higher learning rate."""
+
+    clone_learning_rate: LearningRate = 8e-4
+    """Learning rate of cloning at its start, from which it falls to zero. Pretrained
+    models take less, 1e-5 say."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.demonstration_steps >= self.total_steps:
+            raise self.error(
+                "demonstration_steps",
+                f"they are all of total_steps = {self.total_steps}: choose more"
+                " total_steps, 0 to begin without, or behavior_cloning to clone alone",
+            )
+        self.cloning_config()  # ValueError if a field does not fit
+
+    def cloning_config(self) -> Config | None:
+        """The config of the cloning that comes first; None without one."""
+        if self.demonstration_steps == 0:
+            return None
+        same: tuple[str, ...] = "env_id", "num_envs", "seed", "device", "threads"
+        same += "demonstrations", "demonstration_steps", "expert_noise", "skip_no_ops"
+        same += "gamma", "max_grad_norm", "value_coef"
+        values: dict[str, Any] = {name: getattr(self, name) for name in same}
+        return Config(
+            **values,
+            num_epochs=self.clone_epochs,
+            learn_steps=self.clone_steps,
+            batch_size=self.clone_batch_size,
+            learning_rate=self.clone_learning_rate,
+            warmup_steps=self.clone_warmup_steps,
+            eval_every=0,
+        )
+
+    def to_play(self) -> Self:
+        return replace(super().to_play(), demonstration_steps=0)
+
+    def improved_share(self, fraction_done: float) -> float:
+        """Progress of learning after cloning, 0 to 1, from that of the whole run."""
+        cloned = self.demonstration_steps / self.total_steps
+        return max(0.0, (fraction_done - cloned) / (1 - cloned))
 
 
 class ClonesFirst(ppo.Trainer):
@@ -26,7 +115,6 @@ class ClonesFirst(ppo.Trainer):
     """
 
     config: CloningConfig
-    _clone_envs: Any = None
 
     def __init__(self, config: Any = None, **parts: Any) -> None:
         super().__init__(config, **parts)
@@ -38,8 +126,8 @@ class ClonesFirst(ppo.Trainer):
             with closing(self.cloning()) as logs:
                 for log in logs:
                     yield {**log, "logs": {**log["logs"], "phase": 0.0}}
+            self._close_expert_envs()
             self.cloning = None  # frees all demonstrations
-            self._close_clone_envs()
             self.algorithm.sync_target()  # the reference policy is the clone
         yield from super().__call__()
 
@@ -64,16 +152,12 @@ class ClonesFirst(ppo.Trainer):
     def only_cloned(self) -> bool:
         """Whether there are demonstrations, and nothing was learned but from them."""
         steps = self.config.demonstration_steps
-        begins = steps + self.config.num_envs * ranks().count
-        return steps > 0 and self.agent.sample_step < begins
+        return steps > 0 and self.agent.sample_step < self._first_improved
 
     @property
-    def envs_to_clone(self) -> Any:
-        """The environments for the expert, without the wrapper that forms groups."""
-        if self._clone_envs is None:  # rollout workers step the others
-            here = getattr(self.envs, "here", None)
-            self._clone_envs = self.envs if here is None else here()
-        return getattr(self._clone_envs, "ungrouped", self._clone_envs)
+    def _first_improved(self) -> int:
+        """The step after the first ones that the policy takes by itself."""
+        return self.config.demonstration_steps + self.config.num_envs * ranks().count
 
     def make_cloning(self) -> Trainer | None:
         """The trainer that clones, or None without demonstrations.
@@ -83,9 +167,11 @@ class ClonesFirst(ppo.Trainer):
         config = self.config.cloning_config()
         if config is None:
             return None
-        parts = {"envs": self.envs_to_clone, "model": self.model}
+        here = getattr(self.envs, "here", None)  # rollout workers step the others
+        envs = self.envs if here is None else here()
+        envs = getattr(envs, "ungrouped", envs)
         try:
-            cloning = Trainer(config, **parts)
+            cloning = Trainer(config, envs=envs, model=self.model)
         except ValueError as reason:
             remedy = f"or begin with {self.run.name}, demonstration_steps=0"
             raise ValueError(f"{reason}; {remedy}") from reason
@@ -102,12 +188,11 @@ class ClonesFirst(ppo.Trainer):
 
     def close(self) -> None:
         super().close()
-        self._close_clone_envs()
+        self._close_expert_envs()
 
-    def _close_clone_envs(self) -> None:
-        if self._clone_envs is not None and self._clone_envs is not self.envs:
-            self._clone_envs.close()
-        self._clone_envs = None
+    def _close_expert_envs(self) -> None:
+        if self.cloning is not None and self.config.collection == "ray":
+            self.cloning.envs.close()
 
     def state_dict(self) -> dict[str, Any]:
         """The state of this trainer, and of one that clones, without its model."""
@@ -119,12 +204,13 @@ class ClonesFirst(ppo.Trainer):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         cloning, agent = state["cloning"], state["agent"]
-        config, steps = self.config, agent["sample_step"]
-        if steps < config.demonstration_steps + config.num_envs * ranks().count:
+        steps = agent["sample_step"]
+        if steps < self._first_improved:
             steps = 0  # no RL step yet: keep the seed of a fresh run
         super().load_state_dict({**state, "agent": {**agent, "sample_step": steps}})
         self.agent.counters.restore(agent)
         if cloning is None:
+            self._close_expert_envs()
             self.cloning = None
             return
         self.cloning = self.cloning or self.make_cloning()  # may be None here

@@ -5,20 +5,108 @@ Reward Model", arXiv:2305.18290.
 """
 
 import copy
-from typing import Any
+from dataclasses import field
+from typing import Annotated, Any, ClassVar
 
 import torch
+from gymnasium.vector import VectorEnv
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.algorithms import ppo
+from yieldrl.algorithms.behavior_cloning.cloned_first import ClonesFirst, CloningConfig
+from yieldrl.algorithms.ppo.model import Actor
 from yieldrl.buffers import EpisodeGroups, Minibatches
+from yieldrl.core import BatchSize, LearningRate, Positive
+from yieldrl.envs.names import find_function
+from yieldrl.envs.wrappers import GroupStarts, JudgedReward
+from yieldrl.language import writer_or
 from yieldrl.on_policy import in_rows, tokens_taken
 from yieldrl.on_policy.episode_rows import evaluate_steps, log_prob_of
 
-from .config import Config
+
+@dataclass(frozen=True, kw_only=True)
+class Config(CloningConfig):
+    """Direct preference optimization; the defaults clone an expert of sums for a
+    moment, and learn from pairs of the clone's own answers in a minute."""
+
+    uncompiled: ClassVar[str | None] = "episodes of every rollout have other lengths"
+    critic_obs: ClassVar[tuple[str, ...]] = ()  # there is no critic
+    num_minibatches: ClassVar[int] = 1  # `pairs_per_step` says
+    clip_coef: ClassVar[float] = 0.0
+    clip_value: ClassVar[None] = None
+    target_kl: ClassVar[None] = None
+    desired_kl: ClassVar[None] = None
+    gae_lambda: ClassVar[float] = 1.0
+    value_coef: ClassVar[float] = 0.0
+    entropy_coef: ClassVar[float] = 0.0
+    normalize_advantage: ClassVar[bool] = False
+    normalize_reward: ClassVar[bool] = False
+    anneal_learning_rate: ClassVar[bool] = False  # there is only one rollout
+
+    env_id: str = "yieldrl/Sums-v1"
+    """Id of a registered environment, in which episodes can begin in pairs."""
+
+    env_kwargs: dict[str, Any] = field(default_factory=lambda: {"max_operand": 9})
+    """Keyword arguments for the environment's constructor. Sums end at 9 + 9 here, not
+    at 19 + 19 as elsewhere, so that one rollout has many answers to each of them."""
+
+    total_steps: int = 16_384
+    """Environment steps, the expert's and those of one rollout of answers, counted over
+    all environments. With more, pairs are made anew by what has been learned, while the
+    reference stays: DPO is then no longer offline (Guo et al. 2024,
+    arXiv:2402.04792)."""
+
+    num_envs: int = 8_192
+    """Number of environments stepped side by side, an even one: two of them begin every
+    episode together, and make a pair."""
+
+    num_steps: int = 1
+    """Steps that every environment takes for a rollout (T). Choose at least the longest
+    episode's; what does not end in a rollout is not compared."""
+
+    demonstration_steps: int = 8_192
+
+    clone_steps: int | None = 100
+    """Gradient steps of cloning. More make a better reference, of which pairs teach
+    less: where both answers are right, nothing is preferred."""
+
+    clone_batch_size: int = 64
+    clone_warmup_steps: int = 50
+    clone_learning_rate: float = 1e-3
+    eval_episodes: int = 512  # right or wrong: a share of 0.9 has an error of 0.013
+
+    judge: Annotated[str, Field(min_length=1)] = "reward"
+    """Who compares the answers: `reward` is the environment's, of which a sum over the
+    episode is taken; `my_module:function` scores actions, from observations `[N, ...]`
+    and actions `[N, ...]` to numbers `[N]`."""
+
+    beta: Positive = 1.0
+    """How much reward a nat of divergence from the reference costs. Higher keeps closer
+    to the reference; lower follows the pairs further, also where they mislead."""
+
+    num_epochs: int = 10
+    """Passes over the pairs of a rollout. More fit them more closely, and in the end
+    also what is accidental about them."""
+
+    pairs_per_step: BatchSize = 64
+    """Pairs of each gradient step (of the largest, if they differ by one). More are
+    less noisy and slower."""
+
+    learning_rate: LearningRate = 1e-4
+    """Learning rate of Adam. Higher learns faster, and makes all answers unlikely that
+    are in no pair."""
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_envs % 2:
+            raise self.error("num_envs", "two make a pair: choose an even number")
 
 
 class Algorithm(ppo.Algorithm):
@@ -105,3 +193,32 @@ class Algorithm(ppo.Algorithm):
         now, _ = evaluate_steps(self.model, steps)
         mask = in_rows(tokens_taken(self.model, steps, now), valid)
         return (in_rows(now, valid) - data["reference"]).where(mask, 0.0)
+
+
+class Trainer(ClonesFirst):
+    """Clone an expert, let pairs of answers be judged, and learn from them.
+
+    >>> fields = {"demonstration_steps": 0, "total_steps": 64, "eval_every": 0}
+    >>> trainer = Trainer(Config(num_envs=64, **fields))
+    >>> for log in trainer():
+    ...     pass
+    >>> log["log_type"], log["sample_step"]
+    ('train', 64)
+    """
+
+    config: Config
+    config_class = Config
+    model_class = staticmethod(writer_or(Actor))
+    policy_class = Policy
+    algorithm_class = Algorithm
+
+    _learns_in_step = False  # processes would drop different pairs
+
+    def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
+        """Let the judge score actions, and pairs of environments begin together."""
+        if not training:
+            return envs
+        if self.config.judge != "reward":
+            judge = find_function("judge", self.config.judge, "(obs, action)")
+            envs = JudgedReward(envs, judge)
+        return GroupStarts(envs, 2, self.config.num_steps)

@@ -3,8 +3,6 @@
 from yieldrl.algorithms.ppo import Agent
 from yieldrl.algorithms.ppo.model import Actor as Model
 
-from .algorithm import Algorithm
-from .config import Config
-from .trainer import Trainer
+from .algorithm import Algorithm, Config, Trainer
 
 __all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

@@ -1,23 +1,118 @@
 """The mathematics of GRPO (Shao et al. 2024, "DeepSeekMath", arXiv:2402.03300)."""
 
 import copy
+import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
+from gymnasium.vector import VectorEnv
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.algorithms import ppo
+from yieldrl.algorithms.behavior_cloning.cloned_first import ClonesFirst, CloningConfig
+from yieldrl.algorithms.ppo.model import Actor
 from yieldrl.buffers import EpisodeGroups, Minibatches
-from yieldrl.core import mean_of_all, ranks
+from yieldrl.core import Coefficient, Count, UnitInterval, mean_of_all, ranks
+from yieldrl.envs.wrappers import GroupStarts
 from yieldrl.functional import centred, group_mean
+from yieldrl.language import LanguageConfig, writer_or
 from yieldrl.on_policy import in_rows, pad_across_ranks, tokens_taken, where_taken
 from yieldrl.on_policy.episode_rows import counted, evaluate_steps, log_prob_of
 from yieldrl.on_policy.rollouts import evaluate_rollout
 
-from .config import Config
+
+@dataclass(frozen=True, kw_only=True)
+class Config(LanguageConfig, CloningConfig):
+    """Group relative policy optimization; the defaults let a small transformer write
+    sums: it clones an expert until it is right now and then, and goes on by itself."""
+
+    uncompiled: ClassVar[str | None] = "episodes of every rollout have other lengths"
+    critic_obs: ClassVar[tuple[str, ...]] = ()  # there is no critic
+    report_every: ClassVar[Any] = property(lambda self: min(128, self.num_steps))
+    clip_value: ClassVar[None] = None
+    target_kl: ClassVar[None] = None
+    desired_kl: ClassVar[None] = None
+    gae_lambda: ClassVar[float] = 1.0
+    value_coef: ClassVar[float] = 0.0
+    normalize_advantage: ClassVar[bool] = False  # done per group
+    normalize_reward: ClassVar[bool] = False
+
+    env_id: str = "yieldrl/Sums-v1"
+    """Id of a registered environment. A tuned file is for episodes of many steps,
+    `--config grpo/cartpole`."""
+
+    total_steps: int = 160_000
+    """Environment steps to train for, the expert's and the policy's, counted over all
+    environments. The learning rate falls to zero over the policy's."""
+
+    num_envs: int = 512
+    """Number of environments stepped side by side, a multiple of `group_size`. More
+    groups make each update less noisy."""
+
+    group_size: Annotated[int, Field(ge=2, le=2**20)] = 8
+    """Environments that begin every episode together, from one state (G). More compare
+    a return with a better mean, and leave less groups of as many environments."""
+
+    num_steps: int = 1
+    """Steps that every environment takes for a rollout (T), in which a group begins
+    another episode only if the longest would still end. Choose at least the longest
+    episode's; more leave a smaller share of steps in which members wait."""
+
+    clone_batch_size: int = 64
+    clone_steps: int | None = 250
+
+    num_epochs: int = 1
+    """Passes over each rollout. More learn more from it, also of what is chance in it,
+    and move the policy further from the one that acted; `clip_coef` limits that."""
+
+    num_minibatches: Count = 4
+    """Minibatches of episodes in each pass, and gradient steps. More are noisier."""
+
+    micro_batches: Count = 1
+    """Parts in which a minibatch goes through the model. More take less memory and
+    more time, for the same step."""
+
+    learning_rate: float = 1e-4
+    """Learning rate of Adam after its warm-up. Too high unlearns what was cloned, or
+    makes the policy collapse."""
+
+    warmup_share: UnitInterval = 0.05
+    """Share of learning after cloning over which an annealed learning rate first rises.
+    Adam's first steps move every weight by the whole of it, whatever the gradient: from
+    a clone that unlearns much at once. 0 begins with all of it."""
+
+    gamma: float = 1.0
+
+    ratio_level: Literal["token", "step", "sequence"] = "token"
+    """What the ratio is of: each `token` by itself; all tokens of a `step` together,
+    that is an action; or the whole episode, as a `sequence`. They differ where a policy
+    tells the log-probability of every token, and where episodes have several steps."""
+
+    kl_coef: Coefficient = 0.0
+    """Weight of the divergence from a frozen copy of the policy at the start (of
+    `sync_target`). Higher keeps what it knew then; 0 does without the copy."""
+
+    entropy_coef: float = 0.0
+
+    eval_episodes: int = 512
+    """Episodes of each evaluation. Answers are right or wrong, and of 512 a share of
+    0.9 has a standard error of 0.013. More make it less noisy and take longer."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        remedy = f"a group would not be whole: choose a multiple of {self.group_size}"
+        shares = {1: " = group_size"}
+        if self.collection == "ray":
+            shares |= {self.rollout_workers: " for each of rollout_workers"}
+            shares |= {max(1, self.learners): " for each of learners"}
+        for count, said in shares.items():
+            if self.num_envs % (self.group_size * count):
+                raise self.error("num_envs", remedy + said)
 
 
 class Algorithm(ppo.Algorithm):
@@ -48,18 +143,11 @@ class Algorithm(ppo.Algorithm):
     def anneal(self, fraction_done: float) -> None:
         """Let the learning rate fall linearly, from the end of demonstrations on, after
         it rose over `warmup_share`: by the end of this rollout, so never from zero."""
-        config = self.config
+        config, share = self.config, self.config.improved_share
         rollout = config.batch_size * ranks().count / config.total_steps
-        done, after = map(
-            config.improved_share, (fraction_done, fraction_done + rollout)
-        )
+        done, after = share(fraction_done), share(fraction_done + rollout)
         rise = min(1.0, after / config.warmup_share) if config.warmup_share else 1.0
         super().anneal(1 - (1 - done) * rise)
-
-    def evaluate(self, inputs: Any) -> dict[str, Tensor]:
-        """The `log_prob` of actions `[B, ...]`: `[B]`, or in parts `[B, L, ...]`."""
-        found = self.model.evaluate_actions(inputs["obs"], inputs["action"])
-        return {"log_prob": found[0]}
 
     @torch.no_grad()
     def prepare(self, rollout: TensorDict) -> TensorDict:
@@ -75,7 +163,7 @@ class Algorithm(ppo.Algorithm):
             raise ValueError(f"several policies acted in one group: {remedy}")
         rollout["returns"] = groups.spread(groups.returns)
         unused = "next_obs", "reward", "terminated", "truncated", "policy_version"
-        steps = rollout.exclude(*unused)
+        steps = rollout.exclude(*unused, "value")
         episodes = pad_across_ranks(groups.episodes(steps, used), spare=steps[0])
         if self.reference is not None and len(episodes) > 0:
             episodes["reference"] = log_prob_of(self.reference, episodes)
@@ -178,3 +266,31 @@ class Algorithm(ppo.Algorithm):
         mask = data["mask"]
         own = (values * mask).sum((1, 2)) / mask.sum((1, 2)).clamp(min=1)
         return own.sum() / data["episodes"].sum()
+
+
+class Trainer(ClonesFirst):
+    """Let groups play from equal starts, compare their returns, learn, forget, again.
+
+    >>> fields = {"num_envs": 64, "demonstration_steps": 64, "clone_steps": 1}
+    >>> trainer = Trainer(Config(total_steps=128, d_model=32, eval_every=0, **fields))
+    >>> phases = [log["logs"]["phase"] for log in trainer()]
+    >>> phases[0], phases[-1], trainer.agent.sample_step
+    (0.0, 1.0, 128)
+    """
+
+    config: Config
+    config_class = Config
+    model_class = staticmethod(writer_or(Actor))
+    policy_class = Policy
+    algorithm_class = Algorithm
+
+    def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
+        """Let groups of environments begin together, once a rollout or oftener."""
+        if not training:
+            return envs
+        steps = self.config.num_steps
+        groups = GroupStarts(envs, self.config.group_size, steps)
+        if groups.horizon is not None and groups.horizon > steps:
+            cut = f"num_steps = {steps}: episodes that take more teach nothing"
+            warnings.warn(f"{cut}, and may take {groups.horizon}", stacklevel=2)
+        return groups

@@ -16,25 +16,21 @@ class Config(WorldModelConfig, vla_grpo.Config):
     """GRPO for vision-language-action policies beside a model of the world; the
     defaults let a tiny one, on a small grid, go on from a weak clone."""
 
-    total_steps: int = 20_000
-    """Environment steps to train for, the expert's and those after. What is imagined
-    does not count. The learning rate falls to zero over the real ones."""
+    total_steps: int = 20_000  # what is imagined does not count
 
     num_branches: int = 512
     """Branches that are imagined at a time, a multiple of `group_size`: so many from
     each real state. More give steadier updates, and take more time."""
 
     gamma: float = 0.95
-    """Discount of rewards in returns, from 0 (only the next counts) to 1 (all do).
-    Below 1 a success counts for more the earlier it comes, in a horizon too."""
+    """Discount of rewards in returns. Below 1 a success counts for more the earlier it
+    comes, in a horizon too."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.num_branches % self.group_size:
-            remedy = (
-                f"a group would not be whole: choose a multiple of {self.group_size}"
-            )
-            raise self.error("num_branches", remedy)
+            whole = f"choose a multiple of {self.group_size}"
+            raise self.error("num_branches", f"a group would not be whole: {whole}")
 
 
 class Algorithm(PolicyImagination, vla_grpo.Algorithm):
@@ -52,9 +48,8 @@ class Algorithm(PolicyImagination, vla_grpo.Algorithm):
 
     def starts(self) -> TensorDict:
         """A real transition for each group."""
-        return self.experience.sample(
-            self.config.num_branches // self.config.group_size
-        )
+        count = self.config.num_branches // self.config.group_size
+        return self.experience.sample(count)
 
     def states(self, starts: TensorDict) -> TensorDict:
         """Their first states, each as often as a group is large."""
@@ -68,9 +63,8 @@ class Algorithm(PolicyImagination, vla_grpo.Algorithm):
         """The branches `[B, H]` of groups whose discounted returns differ."""
         ends = segment["terminated"], segment["truncated"]
         nothing = torch.zeros_like(segment["reward"])
-        returns = discounted_returns(
-            segment["reward"], nothing, *ends, segment["discount"]
-        )[0].view(-1, self.config.group_size)
+        played = segment["reward"], nothing, *ends, segment["discount"]
+        returns = discounted_returns(*played)[0].view(-1, self.config.group_size)
         advantage = self.relative(returns, torch.ones_like(returns, dtype=torch.bool))
         kept = (advantage != 0).any(1, keepdim=True).expand(advantage.shape).flatten()
         branches = segment.transpose(0, 1)[kept]
@@ -94,6 +88,5 @@ class Trainer(ImaginationSchedule, vla_grpo.Trainer):
     """
 
     config: Config
-
     config_class = Config
     algorithm_class = Algorithm

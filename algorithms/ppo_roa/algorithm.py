@@ -20,7 +20,7 @@ from yieldrl.networks import set_train_mode
 
 from .config import Config
 from .model import Model
-from .phases import PHASES, Use
+from .phases import NAMES, PHASES
 
 
 class Algorithm(ppo.Algorithm):
@@ -57,7 +57,7 @@ class Algorithm(ppo.Algorithm):
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
         self.student_optimizer = self.optimizer_of(PHASES["finetune"].trained("ppo"))
-        names = (*PHASES["train"].trained("adapt"), *PHASES["train"].trained("imitate"))
+        names = PHASES["train"].trained("adapt", "imitate")
         rate = config.adaptation_learning_rate
         self.adaptation_optimizer = self.optimizer_of(names, rate)
         self.regularizer = torch.zeros((), dtype=torch.float32, device=self.device)
@@ -75,7 +75,7 @@ class Algorithm(ppo.Algorithm):
 
     @property
     def phase(self) -> str:
-        """The phase of now."""
+        """The current phase."""
         return self.model.phase
 
     def advance(self) -> None:
@@ -84,7 +84,7 @@ class Algorithm(ppo.Algorithm):
         A finished run that is continued to more `total_steps` does not begin again.
         """
         due = self.config.phase_at(self.counters.sample_step)
-        if self.model.phases.index(due) > self.model.phases.index(self.phase):
+        if NAMES.index(due) > NAMES.index(self.phase):
             self.enter(due)
 
     @property
@@ -102,7 +102,7 @@ class Algorithm(ppo.Algorithm):
         """Start the update; RuntimeError if another phase collected the rollout."""
         phase = rollout.get("phase", None)
         if phase is not None and bool((phase != self.model.phase_number).any()):
-            collected = self.model.phases[int(phase.flatten()[0])]
+            collected = NAMES[int(phase.flatten()[0])]
             raise RuntimeError(
                 f"the rollout was collected in the phase {collected!r}, and this is"
                 f" {self.phase!r}, in which another policy acts: collect another one"
@@ -130,10 +130,6 @@ class Algorithm(ppo.Algorithm):
         """Groups whose learning rate is annealed or follows the KL: those of PPO."""
         return self.optimizer.param_groups + self.student_optimizer.param_groups
 
-    def learns(self, by: Use) -> bool:
-        """Whether a module learns in this way in the current phase."""
-        return bool(PHASES[self.phase].trained(by))
-
     def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """Epochs of PPO, then of adaptation, over sequences of whole environments."""
         config, pieces = self.config, self.pieces(data)
@@ -149,7 +145,7 @@ class Algorithm(ppo.Algorithm):
     @property
     def ppo_epochs(self) -> int:
         """PPO's passes over a rollout in the current phase."""
-        return self.config.num_epochs if self.learns("ppo") else 0
+        return self.config.num_epochs if self.model.roles.trained("ppo") else 0
 
     def update(self, minibatches: Minibatches) -> Iterator[Logs]:
         """PPO's gradient steps, then adaptation's; the last may end the phase."""
@@ -180,17 +176,17 @@ class Algorithm(ppo.Algorithm):
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on sequences `[T, n]`; only its learners in train mode."""
-        if self.model.training:
-            kinds: tuple[Use, ...] = ("adapt", "imitate") if self.adapting else ("ppo",)
-            learners = [name for by in kinds for name in PHASES[self.phase].trained(by)]
-            self.model.eval()
-            for part in [p for name in learners for p in self.model.parts_of(name)]:
-                set_train_mode(part)
-        limit = self.config.max_grad_norm
+        model, limit = self.model, self.config.max_grad_norm
+        if model.training:
+            model.eval()
+            kinds = ("adapt", "imitate") if self.adapting else ("ppo",)
+            for name in model.roles.trained(*kinds):
+                for part in model.parts_of(name):
+                    set_train_mode(part)
         if self.adapting:
             optimizer = self.adaptation_optimizer
             return self.minimize(self.adaptation_loss, data, optimizer, limit)
-        if not self.model.teacher_acts:
+        if not model.teacher_acts:
             return self.minimize(self.loss, data, self.student_optimizer, limit)
         self.regularizer.fill_(self.config.regularizer_at(self.counters.sample_step))
         return self.minimize(self.loss, data, self.optimizer, limit)
@@ -204,8 +200,7 @@ class Algorithm(ppo.Algorithm):
         inputs = self.model.inputs(flat).set("latent", latent)
         evaluated = self.model.evaluate_actions(inputs, flat["action"])
         loss, logs = super().loss(flat, evaluated)
-        regularized = self.config.regularizer_coef > 0
-        if regularized and "encoder_priv" in PHASES[self.phase].trained("ppo"):
+        if self.config.regularizer_coef > 0 and self.model.teacher_acts:
             gap = mse_loss(latent, flat["priv_pred"])
             loss = loss + self.regularizer * gap
             logs |= {"loss": loss.detach(), "regularizer_loss": gap.detach()}
@@ -224,7 +219,7 @@ class Algorithm(ppo.Algorithm):
             encoded = model.encoded(obs)
         loss = mse_loss(inferred, encoded)
         logs = {"adaptation_loss": loss}
-        if self.learns("imitate"):
+        if model.roles.trained("imitate"):
             features = model.encode_obs(obs)
             with torch.no_grad():
                 teacher = model.actor(torch.cat((features, encoded), dim=-1))

@@ -1,7 +1,6 @@
 """Hyper-parameters of PPO with regularized online adaptation."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from gymnasium.spaces import Dict
 from pydantic import Field
@@ -18,21 +17,11 @@ from .phases import PHASES
 class Config(ppo.Config):
     """A teacher that is told what is hidden, and a student that infers it."""
 
-    phases: ClassVar[Mapping[str, int]] = dict(zip(PHASES, (6, 1, 3), strict=True))
-    """The phases in their order, and how many tenths of the steps each takes by
-    default; the last one takes what is left."""
-
     env_id: str = "yieldrl/HiddenPendulum-v1"
     """Environment whose Dict observations hold the `privileged_obs` beside all else."""
 
     num_envs: int = 64
-    """Number of environments stepped side by side. Minibatches hold whole sequences, so
-    there must be at least `num_minibatches` of them."""
-
     num_steps: int = 32
-    """Steps that every environment takes for a rollout (T). More give better estimates
-    of the advantage, longer sequences to adapt from, and fewer updates."""
-
     total_steps: int = 1_000_000
 
     privileged_obs: tuple[str, ...] = ("privileged",)
@@ -85,9 +74,9 @@ class Config(ppo.Config):
     def __post_init__(self) -> None:
         super().__post_init__()
         steps, total = self.phase_steps, self.total_steps
-        if steps and (len(steps) != len(self.phases) or min(steps) < 0):
-            remedy = f"give {len(self.phases)} numbers, 0 or more"
-            raise self.error("phase_steps", f"{remedy}, for {', '.join(self.phases)}")
+        if steps and (len(steps) != len(PHASES) or min(steps) < 0):
+            remedy = f"give {len(PHASES)} numbers, 0 or more"
+            raise self.error("phase_steps", f"{remedy}, for {', '.join(PHASES)}")
         if steps and sum(steps) != total:
             differ = f"they add up to {sum(steps)}, and total_steps is {total}"
             raise self.error("phase_steps", f"{differ}: choose the same for both")
@@ -102,11 +91,9 @@ class Config(ppo.Config):
 
     def phase_lengths(self) -> dict[str, int]:
         """Environment steps of each phase."""
-        *shares, _ = [
-            self.total_steps * tenths // 10 for tenths in self.phases.values()
-        ]
-        default = (*shares, self.total_steps - sum(shares))
-        return dict(zip(self.phases, self.phase_steps or default, strict=True))
+        train, adapt = self.total_steps * 6 // 10, self.total_steps // 10
+        default = train, adapt, self.total_steps - train - adapt
+        return dict(zip(PHASES, self.phase_steps or default, strict=True))
 
     def phase_at(self, sample_step: int) -> str:
         """The phase of a rollout that begins after so many environment steps."""

@@ -24,7 +24,7 @@ from yieldrl.networks import (
 )
 
 from .config import Config
-from .phases import MODULES, PHASES
+from .phases import MODULES, NAMES, PHASES, Phase
 
 
 class Model(ppo.Model):
@@ -51,9 +51,8 @@ class Model(ppo.Model):
         seen = config.student_obs(observation_space)
         config = dataclasses.replace(config, actor_obs=seen)
         super().__init__(observation_space, action_space, config)
-        self.phases = tuple(config.phases)
-        first = self.phases.index(config.phase_at(0))
-        self.register_buffer("phase_number", torch.tensor(first))
+        first = torch.tensor(NAMES.index(config.phase_at(0)))
+        self.register_buffer("phase_number", first)
         self.privileged_obs = config.privileged_obs
         privileged = make_encoder(self._part(config, "privileged_obs"))
         sizes = [privileged.size, *config.hidden_sizes[:1], config.latent_size]
@@ -79,7 +78,12 @@ class Model(ppo.Model):
     @property
     def phase(self) -> str:
         """The current phase."""
-        return self.phases[int(self.phase_number)]
+        return NAMES[int(self.phase_number)]
+
+    @property
+    def roles(self) -> Phase:
+        """What each module does in the current phase."""
+        return PHASES[self.phase]
 
     def _apply(self, *args: Any, **kwargs: Any) -> Any:
         # The phase stays on the CPU, so that reading it does not synchronize a GPU.
@@ -91,7 +95,7 @@ class Model(ppo.Model):
     @property
     def teacher_acts(self) -> bool:
         """Whether the teacher acts."""
-        return PHASES[self.phase].acting_module == "actor"
+        return self.roles.acting_module == "actor"
 
     @property
     def needed_obs(self) -> tuple[str, ...]:
@@ -102,7 +106,7 @@ class Model(ppo.Model):
     def enter(self, phase: str) -> None:
         """Begin a phase; a student that takes over explores as much as the teacher."""
         taught = self.teacher_acts
-        self.phase_number.fill_(self.phases.index(phase))
+        self.phase_number.fill_(NAMES.index(phase))
         if not taught or self.teacher_acts:
             return
         self.move_average(1.0)  # start from the newest weights
@@ -163,7 +167,7 @@ class Model(ppo.Model):
         """Logits `[B, A]`, or means `[B, D]`, of the actor that acts in this phase."""
         there = "latent" in obs.keys()  # noqa: SIM118 - TensorDict iterates otherwise
         latent = obs["latent"] if there else self.latent(obs["obs"], obs["priv_pred"])
-        actor = getattr(self, PHASES[self.phase].acting_module)
+        actor = getattr(self, self.roles.acting_module)
         return actor(torch.cat((features, latent), dim=-1))
 
     def latent(self, obs: Any, priv_pred: Tensor) -> Tensor:
@@ -197,8 +201,8 @@ class Model(ppo.Model):
     def infer(self, inputs: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
         """The latent inferred while acting, `[B, Z]`, and the new history."""
         first, (history, last_action) = inputs["first"], self.split(inputs["memory"])
-        x = _joined(self.encode_obs(inputs["obs"]), last_action, first)
-        module: History = getattr(self, PHASES[self.phase].inferring_module)
+        x = self.watched(self.encode_obs(inputs["obs"]), last_action, first)
+        module: History = getattr(self, self.roles.inferring_module)
         inferred, after = module(x[None], history, first[None])
         return inferred[0], after
 
@@ -206,8 +210,12 @@ class Model(ppo.Model):
         """The latents inferred for sequences of `Algorithm.pieces`, `[T, n, Z]`."""
         first, obs = data["first"], data["obs"].flatten(0, 1)
         features = self.encode_obs(obs).unflatten(0, first.shape)
-        x = _joined(features, data["last_action"], first)
+        x = self.watched(features, data["last_action"], first)
         return self.adapt_module(x, data["memory"][0], first)[0]
+
+    def watched(self, features: Tensor, last_action: Tensor, first: Tensor) -> Tensor:
+        """The adaptation module's input: features and the episode's last action."""
+        return torch.cat((features, last_action * ~first.unsqueeze(-1)), dim=-1)
 
     def remember(self, history: Tensor, action: Tensor) -> Tensor:
         """The memory `[B, M]` of a history and the action that follows it."""
@@ -218,8 +226,3 @@ class Model(ppo.Model):
         sizes = [self.adapt_ema.memory_size, self.action_code.size]
         history, last_action = memory.split(sizes, dim=-1)
         return history, last_action
-
-
-def _joined(features: Tensor, last_action: Tensor, first: Tensor) -> Tensor:
-    """The adaptation module's input: features and the episode's last action."""
-    return torch.cat((features, last_action * ~first.unsqueeze(-1)), dim=-1)

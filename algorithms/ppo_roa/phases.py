@@ -34,9 +34,10 @@ class Phase:
     adapt_ema: Module
     critic: Module
 
-    def trained(self, by: Use) -> tuple[str, ...]:
-        """The names of the modules that learn in this way."""
-        return tuple(name for name in MODULES if getattr(self, name).training == by)
+    def trained(self, *ways: Use) -> tuple[str, ...]:
+        """The names of the modules that learn in these ways, in their order."""
+        roles = {name: getattr(self, name).training for name in MODULES}
+        return tuple(name for way in ways for name in MODULES if roles[name] == way)
 
     @property
     def acting_module(self) -> str:
@@ -81,3 +82,5 @@ PHASES = {
 """The phases in their order; `adapt` is that of Kumar et al. 2021, "RMA",
 arXiv:2107.04034, section III-B: the student acts, and learns from the frozen teacher in
 the states that it gets into itself."""
+
+NAMES = tuple(PHASES)

@@ -14,11 +14,10 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from yieldrl.algorithms import grpo, vla_ppo
-from yieldrl.algorithms.vla_ppo.trainer import in_chunks
-from yieldrl.core import Count, LearningRate
+from yieldrl.algorithms.vla_ppo.algorithm import adamw, in_chunks
+from yieldrl.core import LearningRate
 from yieldrl.functional import share_above
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.parameter_groups import optimizer_groups
 
 SMALL = {"height": 3, "width": 3, "num_objects": 1, "max_episode_steps": 4}
 """A grid on which hundreds of updates take a minute."""
@@ -49,19 +48,15 @@ class Config(VLAConfig, grpo.Config):
     which a lower `max_episode_steps` shortens."""
 
     total_steps: int = 40_000
-    """Environment steps to train for, the expert's and GRPO's together. The learning
-    rate falls to zero over GRPO's."""
+    """Environment steps to train for, the expert's and those after. The learning rate
+    falls to zero over the latter."""
 
     demonstration_steps: int = 1_024
     """Environment steps of an expert that is cloned first; 0 begins without it. The
     clone has to succeed now and then: where all of a group fail, nothing is learned."""
 
     clone_batch_size: int = 32
-
     clone_steps: int | None = 100
-    """Gradient steps of cloning, in place of `clone_epochs`; None takes as many as
-    these take."""
-
     num_envs: int = 256
 
     num_steps: int = 4
@@ -94,10 +89,6 @@ class Config(VLAConfig, grpo.Config):
     those of a `step`, that is of a chunk of actions; or the whole episode, as a
     `sequence`. Longer products leave the clip sooner."""
 
-    micro_batches: Count = 1
-    """Parts in which a minibatch of episodes goes through the model. More take less
-    memory and more time, for the same step."""
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ratio_level in ("token", "action") and self.log_prob_per != "token":
@@ -122,9 +113,7 @@ class Algorithm(grpo.Algorithm):
     config: Config
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """AdamW, with a learning rate for each of the model's parameter groups."""
-        options = {"eps": 1e-5, "weight_decay": self.config.weight_decay, "fused": True}
-        return torch.optim.AdamW(optimizer_groups(self.model, self.config), **options)
+        return adamw(self.model, self.config)
 
     def relative(self, returns: Tensor, counted: Tensor) -> Tensor:
         """GRPO's advantages `[K, G]`, but 0 in groups that `least_share` leaves out."""
@@ -158,7 +147,6 @@ class Trainer(grpo.Trainer):
     """
 
     config: Config
-
     config_class = Config
     model_class = vla_ppo.Model
     algorithm_class = Algorithm

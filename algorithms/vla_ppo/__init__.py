@@ -2,9 +2,6 @@
 
 from yieldrl.algorithms.ppo import Agent
 
-from .algorithm import Algorithm
-from .config import Config
-from .model import Model
-from .trainer import Trainer
+from .algorithm import Algorithm, Config, Model, Trainer
 
 __all__ = ["Agent", "Algorithm", "Config", "Model", "Trainer"]

@@ -1,17 +1,106 @@
 """The mathematics of PPO for policies whose actions are many tokens."""
 
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
+from gymnasium import Space
+from gymnasium.vector import VectorEnv
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.abstractions import Logs
+from yieldrl.abstractions import Logs, Policy
 from yieldrl.algorithms import ppo
+from yieldrl.algorithms.behavior_cloning.cloned_first import ClonesFirst, CloningConfig
+from yieldrl.core import Count, LearningRate
+from yieldrl.envs.wrappers import ActionChunks
 from yieldrl.on_policy import executed_mask, sum_executed
+from yieldrl.vla import VLAPolicy
+from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.parameter_groups import optimizer_groups
 
-from .config import Config
+
+@dataclass(frozen=True, kw_only=True)
+class Config(VLAConfig, CloningConfig):
+    """PPO for vision-language-action policies; the defaults train a tiny one, with
+    weights of its own, on yieldrl/GoTo-v1 seen as images with its instruction: it
+    clones an expert, then it goes on by itself."""
+
+    uncompiled: ClassVar[str | None] = "libraries of large models compile their own"
+    precision: ClassVar[str] = "float32"  # the model's own is `dtype`
+    actor_obs: ClassVar[tuple[str, ...]] = ()  # it reads what `observation_keys` says
+    critic_obs: ClassVar[tuple[str, ...]] = ()
+
+    env_id: str = "yieldrl/GoToPixels-v1"
+    """Id of a registered environment with images, or whose observations
+    `observation_keys` names."""
+
+    total_steps: int = 60_000
+    """Environment steps to train for, the expert's and those after. The learning rate
+    falls to zero over the latter."""
+
+    num_envs: int = 64
+
+    collection: Literal["sync", "async", "ray"] = "async"
+
+    num_steps: int = 16
+    """Chunks of actions that every environment executes for a rollout (T)."""
+
+    num_epochs: int = 4
+    num_minibatches: int = 8
+
+    learning_rate: float = 1e-4
+    """Learning rate of AdamW at the start. Pretrained models take less, 1e-5 say;
+    higher learns faster, too high forgets what was known before."""
+
+    value_learning_rate: LearningRate | None = None
+    """Learning rate of the value head, which can take more where the model around it is
+    pretrained. By default `learning_rate`."""
+
+    adapter_learning_rate: LearningRate | None = None
+    """Learning rate of low-rank adapters, which can take more than the weights that
+    they stand for. By default `learning_rate`."""
+
+    weight_decay: Annotated[float, Field(ge=0, le=1_000)] = 0.0
+    """Share of every weight that AdamW takes away per step, times the learning rate.
+    Higher keeps weights smaller."""
+
+    ratio_level: Literal["token", "action", "chunk"] = "chunk"
+    """What the clipped probability ratio is of: `chunk`, all executed tokens of a
+    decision together, as in PPO's theory; `action`, those of an action; `token`, each
+    of them. Smaller parts leave long chunks of many numbers less clipped."""
+
+    micro_batches: Count = 1
+    """Parts in which a minibatch goes through the model. More take less memory and
+    more time, for the same step."""
+
+    normalize_reward: bool = False
+    """Divide rewards by the running standard deviation of the return. It is off so that
+    the critic goes on with the returns that cloning taught it; turn it on where rewards
+    are much larger than 1."""
+
+    entropy_coef: float = 0.0  # a bonus makes a good clone forget
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ratio_level != "chunk" and self.log_prob_per != "token":
+            raise self.error(
+                "ratio_level",
+                "the ratio of a token needs its log-probability: choose 'chunk', or"
+                " log_prob_per='token'",
+            )
+
+
+class Model(VLAPolicy):
+    """The vision-language-action policy that a config describes."""
+
+    def __init__(
+        self, observation_space: Space[Any], action_space: Space[Any], config: Config
+    ) -> None:
+        spaces = observation_space, action_space
+        model = VLAPolicy.from_config(*spaces, config).model
+        super().__init__(*spaces, model, **config.policy_options())
 
 
 class Algorithm(ppo.Algorithm):
@@ -26,12 +115,7 @@ class Algorithm(ppo.Algorithm):
     config: Config
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """AdamW, with a learning rate for each of the model's parameter groups.
-
-        ValueError if a group that the model does not have is given a rate.
-        """
-        options = {"eps": 1e-5, "weight_decay": self.config.weight_decay, "fused": True}
-        return torch.optim.AdamW(optimizer_groups(self.model, self.config), **options)
+        return adamw(self.model, self.config)
 
     def anneal(self, fraction_done: float) -> None:
         """Let learning rates fall linearly, from the end of the demonstrations on."""
@@ -63,11 +147,10 @@ class Algorithm(ppo.Algorithm):
         The entropy is that of executed tokens; `approx_kl` is of whole chunks at all
         levels, `clip_fraction` of the ratios.
         """
-        model: Any = self.model
-        found = evaluated
-        if found is None:
-            found = model.evaluate_actions(model.inputs(data), data["action"])
-        log_prob, entropy, value = found
+        model = self.model
+        if evaluated is None:
+            evaluated = model.evaluate_actions(model.inputs(data), data["action"])
+        log_prob, entropy, value = evaluated
         entropy = sum_executed(entropy, data)
         if log_prob.ndim > 1 and self.config.ratio_level != "chunk":
             return self.parts_loss(data, log_prob, entropy, value)
@@ -108,3 +191,35 @@ class Algorithm(ppo.Algorithm):
             logs["clip_fraction"] = (share * clipped).flatten(1).sum(1).mean()
         logs = {"loss": loss, **logs, **self.model.metrics()}
         return loss, {name: metric.detach() for name, metric in logs.items()}
+
+
+def adamw(model: Any, config: Any) -> torch.optim.AdamW:
+    """AdamW, with a learning rate for each of a model's parameter groups.
+
+    ValueError if a group that the model does not have is given a rate.
+    """
+    options = {"eps": 1e-5, "weight_decay": config.weight_decay, "fused": True}
+    return torch.optim.AdamW(optimizer_groups(model, config), **options)
+
+
+class Trainer(ClonesFirst):
+    """Behaviour cloning and PPO, one after the other, on one model."""
+
+    config: Config
+    config_class = Config
+    model_class = Model
+    policy_class = Policy  # what a model in its place must be
+    algorithm_class = Algorithm
+
+    def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
+        """Environments that take `chunk_length` actions at once."""
+        return in_chunks(envs, self.config)
+
+
+def in_chunks(envs: VectorEnv, config: Any) -> VectorEnv:
+    """Environments that take `chunk_length` actions at once."""
+    if config.chunk_length == 1:
+        return envs
+    each = {"each_reward": getattr(config, "value_per", "chunk") == "action"}
+    options = {"execute": config.execute_steps, "gamma": config.gamma, **each}
+    return ActionChunks(envs, config.chunk_length, **options)
