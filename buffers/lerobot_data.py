@@ -47,8 +47,9 @@ def open_folder(
     """
     files = _Files(folder)
     space, entries = entries_of(folder, files.spaces(), observation_space)
-    known = Box(-np.inf, np.inf, tuple(files.features["action"]["shape"]), np.float32)
-    wanted = action_space(folder, known, acted, files.least_of_gripper())
+    shape = tuple(files.features["action"]["shape"])
+    recorded = Box(-np.inf, np.inf, shape, np.float32)
+    action = action_space(folder, recorded, acted, files.least_of_gripper())
     wants = set(entries.values())
     ends = [files.terminates(row) for row in files.episodes]
     count = sum(int(r["length"]) for r in files.episodes) - ends.count(False)
@@ -57,7 +58,7 @@ def open_folder(
         for row, terminated in zip(files.episodes, ends, strict=True):
             yield files.recording(row, wants, terminated).transitions(space, entries)
 
-    return DataSet(space, wanted, count, episodes())
+    return DataSet(space, action, count, episodes())
 
 
 class _Files:
@@ -90,23 +91,24 @@ class _Files:
 
     def spaces(self) -> dict[str, gym.Space[Any]]:
         """Observation name -> its space."""
-        found: dict[str, gym.Space[Any]] = {}
+        observed: dict[str, gym.Space[Any]] = {}
         for name, key in self.names.items():
             if self.features[key]["dtype"] in ("image", "video"):
-                found[name] = Box(0, 255, self._image_shape(key), np.uint8)
+                observed[name] = Box(0, 255, self._image_shape(key), np.uint8)
             else:
                 shape = tuple(self.features[key]["shape"])
-                found[name] = Box(-np.inf, np.inf, shape, np.float32)
+                observed[name] = Box(-np.inf, np.inf, shape, np.float32)
         if any(self.tasks.values()):
             longest = max(len(task.encode()) for task in self.tasks.values())
-            found["language"] = Utf8Text(longest)
-        return found
+            observed["language"] = Utf8Text(longest)
+        return observed
 
     def least_of_gripper(self) -> float:
         """The least number of the gripper, the last of an action; -1 if unknown."""
         names, file = self.features["action"].get("names"), self.folder / STATISTICS
-        known = "gripper" in str(names) and file.is_file()
-        return json.loads(file.read_text())["action"]["min"][-1] if known else -1.0
+        if "gripper" not in str(names) or not file.is_file():
+            return -1.0
+        return json.loads(file.read_text())["action"]["min"][-1]
 
     def terminates(self, row: Mapping[str, Any]) -> bool:
         """Whether an episode was terminated by its last step."""
@@ -182,23 +184,23 @@ def video_frames(path: Path, start: float, count: int, fps: float) -> np.ndarray
         count: `K`; ValueError if a frame is not in the video.
         fps: Frames per second.
     """
-    av, found = import_package("av"), dict[int, np.ndarray]()
+    av, frames = import_package("av"), dict[int, np.ndarray]()
     with av.open(str(_existing(path))) as container:
         stream = container.streams.video[0]
         container.seek(round(start / stream.time_base), stream=stream)  # or earlier
         for frame in container.decode(stream):
             place = round((frame.time - start) * fps)
             if place >= 0:
-                found[place] = frame.to_ndarray(format="rgb24")
+                frames[place] = frame.to_ndarray(format="rgb24")
             if place >= count - 1:
                 break
-    if missing := [place for place in range(count) if place not in found]:
+    if missing := [place for place in range(count) if place not in frames]:
         raise ValueError(
             f"{path} has no picture {start + missing[0] / fps:.3f} s after its"
             f" beginning, and {len(missing)} of {count} in a row are missing: it is not"
             f" the video that the tables describe, or not of {fps:g} per second"
         )
-    return np.stack([found[place] for place in range(count)])
+    return np.stack([frames[place] for place in range(count)])
 
 
 def _existing(file: Path) -> Path:

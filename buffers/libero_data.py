@@ -59,7 +59,7 @@ def open_files(
         ValueError: If a file is of another layout, or does not fit the environment.
     """
     h5py = import_package("h5py")
-    count, sentences, found = 0, [], dict[str, gym.Space[Any]]()
+    count, sentences, recorded = 0, [], dict[str, gym.Space[Any]]()
     for file in files:
         with h5py.File(file) as opened:
             demos = _demos(file, opened)
@@ -68,11 +68,12 @@ def open_files(
             for name, key in CAMERAS.items():
                 if key in demos[0]["obs"]:
                     shape = demos[0]["obs"][key].shape[1:]
-                    found[name] = Box(0, 255, shape, np.uint8)
-    found["proprio"] = Box(-np.inf, np.inf, (8,), np.float32)
-    found["language"] = Utf8Text(max(len(sentence.encode()) for sentence in sentences))
+                    recorded[name] = Box(0, 255, shape, np.uint8)
+    recorded["proprio"] = Box(-np.inf, np.inf, (8,), np.float32)
+    longest = max(len(sentence.encode()) for sentence in sentences)
+    recorded["language"] = Utf8Text(longest)
     where = files[0] if len(files) == 1 else files[0].parent
-    space, entries = entries_of(where, found, observation_space)
+    space, entries = entries_of(where, recorded, observation_space)
     wanted = action_space(where, Box(-1, 1, (7,), np.float32), acted)
     wants = set(entries.values())
 

@@ -141,9 +141,9 @@ def _open(source: str | Path) -> Any:
     for place in (folder / "data", folder, held / "data"):
         if not (place / _META).is_file():
             continue
-        said = json.loads((place / _META).read_text())
+        metadata = json.loads((place / _META).read_text())
         names = "observation_space", "action_space"
-        if missing := [name for name in names if name not in said]:
+        if missing := [name for name in names if name not in metadata]:
             # Minari would make the environment to ask it, and that is any function.
             raise UntrustedError(
                 f"{place / _META} has no {' and no '.join(missing)}, so Minari would"
@@ -159,13 +159,13 @@ def _open(source: str | Path) -> Any:
     )
 
 
-def _agreed(source: Any, name: str, found: Any, wanted: Any) -> gym.Space[Any]:
+def _agreed(source: Any, name: str, recorded: Any, wanted: Any) -> gym.Space[Any]:
     """The space to read with: `wanted` if it fits the data set's, or ValueError."""
     if wanted is None:
-        return found
-    if not spaces.have_same_leaves(found, wanted):
+        return recorded
+    if not spaces.have_same_leaves(recorded, wanted):
         raise ValueError(
-            f"{source}: the {name}s of the data set are of {found}, those of the"
+            f"{source}: the {name}s of the data set are of {recorded}, those of the"
             f" environment of {wanted}: take the environment that it was made in, with"
             " the same wrappers"
         )

@@ -35,23 +35,23 @@ def sequences(rollout: TensorDict, starts: Collection[str] = ()) -> TensorDict:
 
 
 class Minibatches:
-    """The minibatches of several epochs over pieces `[B]`, each in a random order.
+    """The minibatches of several epochs over samples `[B]`, each in a random order.
 
     The whole state is `position`, the number of minibatches used so far: the order of
     an epoch follows from the seed and the epoch's number.
 
     Args:
-        pieces: What is shuffled, `[B, ...]`: `transitions` or `sequences`.
-        num_epochs: Number of times that each piece is used.
-        num_minibatches: Minibatches of an epoch, none of them empty: with fewer pieces,
-            each is a minibatch. Without pieces, `exhausted` is True at once.
+        data: What is shuffled, `[B, ...]`: `transitions` or `sequences`.
+        num_epochs: Number of times that each sample is used.
+        num_minibatches: Minibatches of an epoch, none of them empty: of fewer samples
+            each is a minibatch. Without any, `exhausted` is True at once.
         seed: Epoch k is shuffled by a generator seeded with `seed + k`.
-        sequences: Whether pieces are `[N, T]` and a minibatch of n of them `[T, n]`.
+        sequences: Whether samples are `[N, T]` and a minibatch of n of them `[T, n]`.
     """
 
     def __init__(
         self,
-        pieces: TensorDict,
+        data: TensorDict,
         num_epochs: int,
         num_minibatches: int,
         seed: int,
@@ -59,9 +59,9 @@ class Minibatches:
         sequences: bool = False,
     ) -> None:
         check_at_least_one(num_epochs=num_epochs, num_minibatches=num_minibatches)
-        self.pieces, self.seed, self.sequences = pieces, seed, sequences
+        self.data, self.seed, self.sequences = data, seed, sequences
         self.num_epochs, self._at_most = num_epochs, num_minibatches
-        self.num_minibatches = min(num_minibatches, len(pieces))
+        self.num_minibatches = min(num_minibatches, len(data))
         self.position = 0
         self._epoch: tuple[int, tuple[TensorDict, ...]] | None = None
 
@@ -93,15 +93,15 @@ class Minibatches:
         self.position = self.num_epochs * self.num_minibatches
 
     def state_dict(self) -> dict[str, Any]:
-        """The pieces, the arguments, and `position`."""
+        """The data, the arguments, and `position`."""
         # Clone: saving a view would save the memory of the whole tensor.
-        pieces = self.pieces.apply(
+        data = self.data.apply(
             lambda x: x.clone() if x.untyped_storage().nbytes() > x.nbytes else x
         )
-        assert pieces is not None
+        assert data is not None
         return {
-            "pieces": pieces.to_dict(),
-            "size": list(self.pieces.batch_size),
+            "data": data.to_dict(),
+            "size": list(self.data.batch_size),
             "num_epochs": self.num_epochs,
             "num_minibatches": self._at_most,
             "seed": self.seed,
@@ -114,19 +114,19 @@ class Minibatches:
         cls, state: Mapping[str, Any], device: torch.device | str = "cpu"
     ) -> Minibatches:
         """Restore minibatches from a `state_dict`, on a device."""
-        pieces = TensorDict(state["pieces"], state["size"]).to(device)
+        data = TensorDict(state["data"], state["size"]).to(device)
         names = "num_epochs", "num_minibatches", "seed", "sequences"
-        minibatches = cls(pieces, **{name: state[name] for name in names})
+        minibatches = cls(data, **{name: state[name] for name in names})
         minibatches.position = state["learned"]
         return minibatches
 
     def _order(self, epoch: int) -> Tensor:
-        leaf = next(iter(self.pieces.values(include_nested=True, leaves_only=True)))
-        return random_order(len(self.pieces), leaf.device, self.seed + epoch)
+        leaf = next(iter(self.data.values(include_nested=True, leaves_only=True)))
+        return random_order(len(self.data), leaf.device, self.seed + epoch)
 
     def _cut(self, order: Tensor) -> tuple[TensorDict, ...]:
         """Gather once per epoch; the minibatches are views."""
-        shuffled = self.pieces.apply(lambda leaf: _gathered(leaf, order))
+        shuffled = self.data.apply(lambda leaf: _gathered(leaf, order))
         assert shuffled is not None
         count, parts = len(order), self.num_minibatches
         cuts = [count * i // parts for i in range(parts + 1)]
@@ -141,7 +141,7 @@ def random_order(count: int, device: torch.device | None, seed: int) -> Tensor:
 
 
 def _gathered(leaf: Tensor, order: Tensor) -> Tensor:
-    """Pieces in a new order; a leaf expanded over time stays expanded."""
+    """Samples in a new order; a leaf expanded over time stays expanded."""
     if leaf.ndim > 1 and leaf.stride(1) == 0:
         first = leaf[:, :1].index_select(0, order)
         return first.expand(-1, *leaf.shape[1:])

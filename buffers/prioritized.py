@@ -162,8 +162,8 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         place = index % self.capacity
         before = self._tree.leaves[place]
         # A row that must not be sampled keeps priority zero.
-        known = (before > 0) & (index >= self._oldest * self.num_envs)
-        self._tree.write(place, priority.where(known, before))
+        drawable = (before > 0) & (index >= self._oldest * self.num_envs)
+        self._tree.write(place, priority.where(drawable, before))
 
     def state_dict(self) -> dict[str, Any]:
         """The ring's state, the priorities, and the number of rows without one."""

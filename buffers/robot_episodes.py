@@ -71,7 +71,7 @@ class Recording(NamedTuple):
 
 
 def entries_of(
-    source: Any, found: Mapping[str, gym.Space[Any]], wanted: gym.Space[Any] | None
+    source: Any, recorded: Mapping[str, gym.Space[Any]], wanted: gym.Space[Any] | None
 ) -> tuple[gym.Space[Any], Entries]:
     """The observation space, and the recorded entry for each of its leaves.
 
@@ -83,18 +83,18 @@ def entries_of(
         ValueError: If a wanted entry is missing, or of another shape.
     """
     if wanted is None:
-        entries = {tuple(name.split(".")): name for name in found}
-        return _dict({path: found[name] for path, name in entries.items()}), entries
+        entries = {tuple(name.split(".")): name for name in recorded}
+        return _dict({path: recorded[name] for path, name in entries.items()}), entries
     leaves, entries = list(spaces.leaves(wanted)), dict[Path, str]()
     for path, leaf in leaves:
-        alike = [name for name in found if _kind(found[name]) == _kind(leaf)]
+        alike = [name for name in recorded if _kind(recorded[name]) == _kind(leaf)]
         named = [name for name in alike if path and _same(name) == _same(path[-1])]
         only = sum(_kind(other) == _kind(leaf) for _, other in leaves) == 1
         chosen = named or (alike if only else [])
-        if len(chosen) != 1 or not _fits(found[chosen[0]], leaf):
+        if len(chosen) != 1 or not _fits(recorded[chosen[0]], leaf):
             raise ValueError(
                 f"{source}: the environment's observation {'.'.join(path)!r} is of"
-                f" {leaf}, the data set has {dict(found)}: take the environment,"
+                f" {leaf}, the data set has {dict(recorded)}: take the environment,"
                 " cameras and image size that it was recorded with"
             )
         entries[path] = chosen[0]
@@ -102,7 +102,7 @@ def entries_of(
 
 
 def action_space(
-    source: Any, found: Box, wanted: gym.Space[Any] | None, gripper: float = -1.0
+    source: Any, recorded: Box, wanted: gym.Space[Any] | None, gripper: float = -1.0
 ) -> Any:
     """The wanted action space, if it has as many numbers; else ValueError.
 
@@ -110,14 +110,14 @@ def action_space(
     arm with 7 numbers opens it at 1 in [0, 1], and the environment at -1.
     """
     if wanted is None:
-        return found
-    if not isinstance(wanted, Box) or wanted.shape != found.shape:
+        return recorded
+    if not isinstance(wanted, Box) or wanted.shape != recorded.shape:
         raise ValueError(
-            f"{source}: the data set's actions are {found.shape[0]} numbers, those of"
+            f"{source}: the data set's actions are {recorded.shape[0]} numbers, those of"
             f" the environment are of {wanted}: take the environment that it was"
             " recorded in"
         )
-    if found.shape == (7,) and wanted.low[-1] < 0 <= gripper:
+    if recorded.shape == (7,) and wanted.low[-1] < 0 <= gripper:
         raise ValueError(
             f"{source}: the gripper's numbers are {gripper:g} and more, as OpenVLA's"
             " data sets have them, and the environment's opens at -1: write 1 - 2 x in"
@@ -185,9 +185,9 @@ def _kind(space: gym.Space[Any]) -> str:
     return "picture" if spaces.is_image(space) else "numbers"
 
 
-def _fits(found: gym.Space[Any], wanted: gym.Space[Any]) -> bool:
+def _fits(recorded: gym.Space[Any], wanted: gym.Space[Any]) -> bool:
     """Whether a recorded entry has the wanted shape and kind of numbers."""
     if isinstance(wanted, Utf8Text):
         return True
-    same = found.shape == wanted.shape and isinstance(wanted, Box)
-    return same and spaces.tensor_dtype(found) == spaces.tensor_dtype(wanted)
+    same = recorded.shape == wanted.shape and isinstance(wanted, Box)
+    return same and spaces.tensor_dtype(recorded) == spaces.tensor_dtype(wanted)

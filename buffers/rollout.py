@@ -93,8 +93,8 @@ class StepRows:
 class RolloutBuffer(StepRows):
     """A rollout `[T, N]`: filled, learned from, cleared.
 
-    An algorithm cuts it into `Minibatches`; `begin` stores them with the data. `clear`
-    makes room for the next rollout, when they are `exhausted`.
+    An algorithm cuts it into `Minibatches`, which are stored and saved with the data.
+    `clear` makes room for the next rollout, when they are `exhausted`.
 
     >>> space = gym.spaces.Discrete(2)
     >>> buffer = RolloutBuffer(2, space, space, num_envs=1)
@@ -102,10 +102,10 @@ class RolloutBuffer(StepRows):
     >>> for _ in range(2):
     ...     buffer.add({**step, "terminated": [False], "truncated": [False]})
     >>> data = buffer.rollout().flatten(0, 1)
-    >>> buffer.begin(Minibatches(data, num_epochs=3, num_minibatches=2, seed=0))
+    >>> buffer.minibatches = Minibatches(data, num_epochs=3, num_minibatches=2, seed=0)
     >>> while not buffer.exhausted:
-    ...     data = buffer.passes.minibatch()  # learn from it, then
-    ...     buffer.passes.advance()
+    ...     data = buffer.minibatches.minibatch()  # learn from it, then
+    ...     buffer.minibatches.advance()
 
     Args:
         num_steps: `T`, steps of a rollout, at least 1.
@@ -117,7 +117,7 @@ class RolloutBuffer(StepRows):
         linked: Whether `next_obs` is read from the next row: images are stored once.
 
     Attributes:
-        passes: The minibatches of this rollout; None until `begin`.
+        minibatches: What is learned from this rollout; None until that begins.
         continues: Whether it continues the episodes of the previous rollout; if not,
             reset sums over episodes.
     """
@@ -145,34 +145,30 @@ class RolloutBuffer(StepRows):
             value=num_steps,
             beside=copied(transition_spec(*spaces)),
         )
-        self.passes: Minibatches | None = None
+        self.minibatches: Minibatches | None = None
         self.continues = True
         self._abandoned = False  # whether the next rollout begins new episodes
 
     @property
     def exhausted(self) -> bool:
         """Whether all minibatches of this rollout were used."""
-        return self.passes is not None and self.passes.exhausted
+        return self.minibatches is not None and self.minibatches.exhausted
 
     def end_episodes(self) -> None:
         """Mark unfinished episodes as truncated: the next step begins new ones."""
         super().end_episodes()
         self.continues &= self._row > 0
-        self._abandoned |= self.passes is not None  # too late for this rollout
-
-    def begin(self, passes: Minibatches | None) -> None:
-        """Store the minibatches of this rollout until `clear`; None removes them."""
-        self.passes = passes
+        self._abandoned |= self.minibatches is not None  # too late for this rollout
 
     def clear(self) -> None:
         """Make room for the next rollout; the memory stays."""
         with defer_keyboard_interrupt():
-            self._row, self.passes = 0, None
+            self._row, self.minibatches = 0, None
             self.continues, self._abandoned = not self._abandoned, False
 
     def state_dict(self) -> dict[str, Any]:
         """The rollout and its minibatches; without data if the rollout is exhausted."""
-        done = self.exhausted
+        done, started = self.exhausted, self.minibatches
         row = 0 if done else self._row
         return {
             "storage": self._storage.state_dict(row),
@@ -180,22 +176,22 @@ class RolloutBuffer(StepRows):
             "num_steps": self.num_steps,
             "continues": not self._abandoned if done else self.continues,
             "abandoned": self._abandoned and not done,
-            "passes": None if done or self.passes is None else self.passes.state_dict(),
+            "minibatches": None if done or started is None else started.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit."""
-        passes, saved = state["passes"], state["num_steps"]
-        if passes is not None and saved != self.num_steps:
+        minibatches, saved = state["minibatches"], state["num_steps"]
+        if minibatches is not None and saved != self.num_steps:
             raise ValueError(
                 f"num_steps = {self.num_steps}, but the checkpoint was taken half way"
                 f" through learning from a rollout with num_steps = {saved}: go on with"
                 " this once, or load a checkpoint taken while collecting"
             )
-        self.passes = None
+        self.minibatches = None
         super().load_state_dict(state)
-        if passes is not None:
-            self.passes = Minibatches.from_state(passes, self.device)
+        if minibatches is not None:
+            self.minibatches = Minibatches.from_state(minibatches, self.device)
         self.continues, self._abandoned = state["continues"], state["abandoned"]
 
 

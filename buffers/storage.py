@@ -73,11 +73,11 @@ class Storage:
         self.rows, self.num_envs, self.device = rows, num_envs, device
         self._spec, self._size, self._linked = spec, (field, value), linked
         self._required = frozenset(path[0] for path in spec)
-        own = {p: s for p, s in spec.items() if not (linked and p[0] == "next_obs")}
-        self._check_memory(entry_bytes(own) + beside)
-        leaves = {path: self._leaf(path, *layout) for path, layout in own.items()}
+        once = {p: s for p, s in spec.items() if not (linked and p[0] == "next_obs")}
+        self._check_memory(entry_bytes(once) + beside)
+        leaves = {path: self._leaf(path, *layout) for path, layout in once.items()}
         if linked:
-            for path in [path for path in own if path[0] == "obs"]:
+            for path in [path for path in once if path[0] == "obs"]:
                 both = self._zeros(rows + 1, *spec[path])
                 leaves[path] = Leaf.of(both[:-1])
                 leaves["next_obs", *path[1:]] = Leaf.of(both[1:])
@@ -161,10 +161,10 @@ class Storage:
         """Copy saved rows in place; ValueError if they do not fit."""
         saved = dict(flatten(state))
         leaves = {path: self._leaves[path] for path in self._spec}
-        for path, own in leaves.items():
-            if not self._fits(saved.get(path), own.tensor):
+        for path, leaf in leaves.items():
+            if not self._fits(saved.get(path), leaf.tensor):
                 raise ValueError(
-                    f"buffer entry {'.'.join(path)!r} is {_layout(own.tensor)}, the"
+                    f"buffer entry {'.'.join(path)!r} is {_layout(leaf.tensor)}, the"
                     f" checkpoint's {_layout(saved.get(path))}: the config or the"
                     " environment differs"
                 )
@@ -206,9 +206,9 @@ class Storage:
     def _settle(self, row: int, transition: Mapping[str, Any], first: bool) -> None:
         """Allocate entries that are new with this row; ValueError if not allowed."""
         got = set(transition.keys())
-        own = {path[0] for path in self._leaves}
-        lacking = (self._required if first else own) - got - set(VALID)
-        late = set() if first else got - own - set(VALID)
+        names = {path[0] for path in self._leaves}
+        lacking = (self._required if first else names) - got - set(VALID)
+        late = set() if first else got - names - set(VALID)
         if lacking or late:
             change = f"lacks {sorted(lacking)}" if lacking else f"adds {sorted(late)}"
             raise ValueError(
@@ -217,7 +217,7 @@ class Storage:
                 " that was cleared, or a new one, takes others)"
             )
         leaves = {p: f for p, f in self._leaves.items() if p[0] in got or not first}
-        extras = {name: x for name, x in transition.items() if name not in own}
+        extras = {name: x for name, x in transition.items() if name not in names}
         for path, value in flatten(extras):
             tensor = self._tensor(path, value)
             if tensor.shape[:1] != (self.num_envs,):
@@ -274,21 +274,21 @@ class Storage:
             raise self._misfit(path, f"one {type(value).__name__}") from reason
 
     def _misfit(self, path: Path, got: str) -> ValueError:
-        leaf, own = self._leaves.get(path), f"the shape ({self.num_envs}, ...)"
+        leaf, wanted = self._leaves.get(path), f"the shape ({self.num_envs}, ...)"
         if leaf is not None:
-            own = f"the shape {leaf.row}"
+            wanted = f"the shape {leaf.row}"
         elif path in self._children:
-            own = f"the entries {sorted(self._children[path])}"
+            wanted = f"the entries {sorted(self._children[path])}"
         return ValueError(
-            f"entry {'.'.join(path)!r} of a transition takes {own}, got {got}: what the"
+            f"entry {'.'.join(path)!r} of a transition takes {wanted}, got {got}: what the"
             " agent or the environment returns does not fit its spaces"
         )
 
-    def _fits(self, saved: Tensor | None, own: Tensor) -> bool:
+    def _fits(self, saved: Tensor | None, entry: Tensor) -> bool:
         """Whether saved rows can be copied into an entry."""
         if saved is None or len(saved) > self.rows:
             return False
-        return saved.shape[1:] == own.shape[1:] and saved.dtype == own.dtype
+        return saved.shape[1:] == entry.shape[1:] and saved.dtype == entry.dtype
 
     def _check_memory(self, entry: int) -> None:
         (field, value), count = self._size, self.rows * self.num_envs

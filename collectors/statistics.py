@@ -116,9 +116,9 @@ class TensorStatistics:
             ]
         )
         last = index[-1]
-        for own, x in ((self.returns, total), (self.lengths, length)):
+        for running, x in ((self.returns, total), (self.lengths, length)):
             at_last = x.gather(0, (last - 1).clamp(min=0).unsqueeze(0)).squeeze(0)
-            own.copy_(x[-1] - torch.where(last > 0, at_last, 0))
+            running.copy_(x[-1] - torch.where(last > 0, at_last, 0))
         episodes, return_sum, length_sum, total_sum = sums.tolist()  # synchronizes
         if not math.isfinite(total_sum):
             check_answer(next_obs, "the latest steps", reward=reward, action=action)
@@ -152,21 +152,21 @@ class DistributedStatistics:
     """Sums the episode statistics of all processes, every `report_every` steps.
 
     All report the same logs at the same step, so that a loop which stops because of
-    them stops in every process. `own` are the statistics of this one.
+    them stops in every process. `local` are the statistics of this one.
     """
 
-    def __init__(self, own: Any, report_every: int, device: torch.device) -> None:
-        self.own, self.report_every = own, report_every
+    def __init__(self, local: Any, report_every: int, device: torch.device) -> None:
+        self.local, self.report_every = local, report_every
         self._sums = torch.zeros(3, dtype=torch.float64, device=device)
         self._steps = 0
 
     def update(self, step: Step) -> dict[str, float]:
         """Add a step; every `report_every` steps the means over all episodes."""
-        return self._reduce(self.own.update(step))
+        return self._reduce(self.local.update(step))
 
     def report(self) -> dict[str, float]:
         """The means over all episodes since the latest report; a collective call."""
-        return self._reduce(self.own.report(), now=True)
+        return self._reduce(self.local.report(), now=True)
 
     def _reduce(
         self, logs: Mapping[str, float], *, now: bool = False
@@ -185,10 +185,10 @@ class DistributedStatistics:
 
     def state_dict(self) -> dict[str, Any]:
         """The state of this process, and what it has not reported yet."""
-        return {**self.own.state_dict(), "unreported": self._sums.clone()}
+        return {**self.local.state_dict(), "unreported": self._sums.clone()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        self.own.load_state_dict(state)
+        self.local.load_state_dict(state)
         if "unreported" in state:
             self._sums.copy_(state["unreported"])
 
@@ -197,13 +197,13 @@ def make_statistics(
     obs: Any, num_envs: int, report_every: int, device: torch.device
 ) -> Any:
     """Statistics for such observations; collective operations are on `device`."""
-    own: Any = ArrayStatistics(num_envs)
+    local: Any = ArrayStatistics(num_envs)
     if spaces.holds_tensors(obs):
         _, leaf = named_leaves(obs, "")[0]
-        own = TensorStatistics(num_envs, leaf.device, report_every)
-    return (
-        own if ranks().count == 1 else DistributedStatistics(own, report_every, device)
-    )
+        local = TensorStatistics(num_envs, leaf.device, report_every)
+    if ranks().count == 1:
+        return local
+    return DistributedStatistics(local, report_every, device)
 
 
 def mean_episode(logs: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -343,7 +343,7 @@ class ImaginationSchedule(Trainer):
 
     def _end_update(self) -> None:
         if self.algorithm.goes_on():
-            self.buffer.begin(None)
+            self.buffer.minibatches = None
         else:
             parent: Any = super()
             parent._end_update()

@@ -17,11 +17,11 @@ TINY |= {"total_steps": 96, "eval_every": 0, "device": "cpu"}
 
 
 def until_learning(run):
-    """The pieces of the first minibatches."""
+    """The data of the first minibatches."""
     for log in run():
         if log["log_type"] == "train":
             break
-    return run.buffer.passes.pieces
+    return run.buffer.minibatches.data
 
 
 def imagined(own, count=None):

@@ -464,7 +464,7 @@ class TestRecordedPolicy:
         for _ in range(4):
             trainer.collector.step()
         # As a learner beside the collector would.
-        trainer.agent.learn(other.buffer.passes.minibatch())
+        trainer.agent.learn(other.buffer.minibatches.minibatch())
         for _ in range(4):
             trainer.collector.step()
         with pytest.raises(RuntimeError, match="records_log_prob = True"):

@@ -80,7 +80,7 @@ class Trainer(abstractions.Trainer):
 
     def _run_train(self) -> LogData:
         learners: Any = self._learners
-        minibatches: Any = self.buffer.passes
+        minibatches: Any = self.buffer.minibatches
         begins = minibatches is None if learners is None else learners.done
         rollout, logs = self._rollout_due() if begins else (None, {})
         if begins and rollout is None:
@@ -103,7 +103,7 @@ class Trainer(abstractions.Trainer):
         if not self.buffer.continues:
             self.algorithm.forget_episodes()
         minibatches, logs = self.algorithm.begin(rollout)
-        self.buffer.begin(minibatches)
+        self.buffer.minibatches = minibatches
         return minibatches, {**logs, **judge_logs(rollout)}
 
     def _rollout_due(self) -> tuple[TensorDict | None, Logs]:

@@ -136,7 +136,7 @@ class TestPrepare:
         prepared = algorithm.prepare(rollout)
         assert (prepared["advantage"][~rollout["valid"]] == 0).all()
         passes, logs = algorithm.begin(rollout)
-        assert len(passes.pieces) == rollout["valid"].sum()
+        assert len(passes.data) == rollout["valid"].sum()
         assert logs["explained_variance"].isfinite()
 
 

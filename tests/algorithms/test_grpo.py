@@ -222,8 +222,8 @@ def test_groups_of_equal_returns_are_left_out_and_counted():
     minibatches, logs = algorithm.begin(rollout)
     assert logs["grpo/informative_groups"] == 0.25
     assert logs["grpo/whole_episodes"] == 1
-    assert len(minibatches.pieces) == 3
-    assert minibatches.pieces["valid"].all()
+    assert len(minibatches.data) == 3
+    assert minibatches.data["valid"].all()
     assert rollout["advantage"][1].tolist() == [0] * 6
     expected = torch.tensor([-0.5, 1, -0.5]) * math.sqrt(2)
     torch.testing.assert_close(rollout["advantage"][0, 3:], expected)
@@ -246,7 +246,7 @@ def test_episodes_that_were_cut_have_no_part():
     minibatches, logs = algorithm.begin(rollout)
     assert rollout["advantage"][0, :3].tolist() == pytest.approx([-1, 1, 0], rel=1e-5)
     assert logs["grpo/whole_episodes"].item() == pytest.approx(5 / 6)
-    assert len(minibatches.pieces) == 5
+    assert len(minibatches.data) == 5
 
 
 def test_a_group_is_played_by_one_policy():
@@ -258,7 +258,7 @@ def test_a_group_is_played_by_one_policy():
         algorithm.begin(rollout)
     beside = algorithm_of(collection="async")  # where a resumed run may have two
     minibatches, logs = beside.begin(rollout)
-    assert len(minibatches.pieces) == 3
+    assert len(minibatches.data) == 3
     assert logs["grpo/informative_groups"] == 0.5
 
 
@@ -268,7 +268,7 @@ def test_the_reference_is_asked_once_a_rollout_and_moved_by_its_sync():
     algorithm.model.logits.data += torch.tensor([0.5, 0.0, 0.0])
     rollout = rollout_of(algorithm, [[1, 2, 3, 4, 5, 6.0]])
     own = algorithm.reference.evaluate_actions(None, torch.ones(6, 1).long())[0]
-    pieces = algorithm.begin(rollout)[0].pieces
+    pieces = algorithm.begin(rollout)[0].data
     assert torch.equal(pieces["reference"], own.unsqueeze(1))
     assert algorithm.loss(algorithm.measured(pieces))[1]["kl"] > 0
     update(algorithm, rollout)
@@ -277,7 +277,7 @@ def test_the_reference_is_asked_once_a_rollout_and_moved_by_its_sync():
     assert algorithm.state_dict().keys() == {"model", "optimizer", "reference"}
     algorithm.sync_target()
     assert torch.equal(algorithm.reference.logits, algorithm.model.logits)
-    pieces = algorithm.begin(rollout)[0].pieces
+    pieces = algorithm.begin(rollout)[0].data
     assert algorithm.loss(algorithm.measured(pieces))[1]["kl"] == 0
 
 
@@ -372,7 +372,7 @@ def test_chunks_count_as_far_as_they_were_executed():
     for log in trainer():
         if log["log_type"] == "train":
             break
-    pieces = trainer.buffer.passes.pieces
+    pieces = trainer.buffer.minibatches.data
     steps = pieces[pieces["valid"]]
     taken = tokens_taken(trainer.model, steps, steps["log_prob"])
     assert torch.equal(taken.flatten(1).sum(1), steps["num_steps"])
@@ -523,7 +523,7 @@ def test_all_that_was_kept_is_learned_from_by_the_policy_that_acted():
     assert len(sizes) > 1
     assert sizes[-1] == 0
     assert sizes == [*range(1, len(sizes)), 0]
-    assert len(trainer.buffer.passes.pieces) >= 8
+    assert len(trainer.buffer.minibatches.data) >= 8
     assert log["logs"]["approx_kl"] < 1e-9, "none has moved"
     assert log["logs"]["sampling_gap"] < 1e-5
 

@@ -100,7 +100,7 @@ class TestForgetting:
         trainer = trainer_of(mode, learning_rate=1e-30)
         seen = []
         for _ in trainer():
-            if trainer.buffer.full and trainer.buffer.passes is None:
+            if trainer.buffer.full and trainer.buffer.minibatches is None:
                 rollout = trainer.buffer.rollout()
                 trainer.algorithm.prepare(rollout)
                 seen.append(rollout.select("obs", "value").clone())

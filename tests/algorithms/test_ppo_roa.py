@@ -432,7 +432,7 @@ class TestAsynchronous:
         for log in trainer():
             if log["log_type"] == "train":
                 phase = log["logs"]["phase"]
-                if buffer.passes is not None and buffer.passes.position == 1:
+                if buffer.minibatches is not None and buffer.minibatches.position == 1:
                     assert begun_since(trainer)
                     phases.append(phase)
                     logs = log["logs"]
@@ -447,7 +447,7 @@ class TestAsynchronous:
         trainer = through(collection="async", phase_steps=(32, 0, 64))
         paced = Paced(trainer)
         for log in trainer():
-            if log["log_type"] == "train" and trainer.buffer.passes is None:
+            if log["log_type"] == "train" and trainer.buffer.minibatches is None:
                 break
             if log["log_type"] == "train":
                 paced.settle()

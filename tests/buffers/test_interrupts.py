@@ -185,11 +185,11 @@ def test_passes_go_on_where_they_were_interrupted():
 
     def train(buffer, seen):
         while not buffer.exhausted:
-            if buffer.passes is None:
-                buffer.begin(Minibatches(transitions(buffer.rollout()), 2, 2, 0))
-            batch = buffer.passes.minibatch()
-            seen[buffer.passes.position] = batch["action"].tolist()
-            buffer.passes.advance()
+            if buffer.minibatches is None:
+                buffer.minibatches = Minibatches(transitions(buffer.rollout()), 2, 2, 0)
+            batch = buffer.minibatches.minibatch()
+            seen[buffer.minibatches.position] = batch["action"].tolist()
+            buffer.minibatches.advance()
 
     for after in range(0, 100_000, 131):
         buffer, seen = buffer_of(RolloutBuffer, 3), {}
@@ -202,7 +202,7 @@ def test_passes_go_on_where_they_were_interrupted():
             assert sorted(seen[epoch] + seen[epoch + 1]) == [0, 0, 1, 1, 2, 2]
         interrupted(buffer.clear, after % 9)
         buffer.clear()
-        assert (len(buffer), buffer.passes, buffer.exhausted) == (0, None, False)
+        assert (len(buffer), buffer.minibatches, buffer.exhausted) == (0, None, False)
         if not hit:
             break
     assert after > 300

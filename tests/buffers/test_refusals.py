@@ -42,8 +42,8 @@ def added(buffer, rows=1, **changes):
 
 
 def learned(buffer):
-    buffer.begin(Minibatches(transitions(buffer.rollout()), 2, 2, 0))
-    buffer.passes.advance()
+    buffer.minibatches = Minibatches(transitions(buffer.rollout()), 2, 2, 0)
+    buffer.minibatches.advance()
     return buffer
 
 

@@ -35,7 +35,8 @@ def fill(buffer, first=0, **extras):
 def begin(buffer, epochs=3, minibatches=2, seed=0):
     rollout = buffer.rollout()
     rollout["advantage"] = rollout["reward"] * 10
-    buffer.begin(Minibatches(transitions(rollout), epochs, minibatches, seed))
+    data = transitions(rollout)
+    buffer.minibatches = Minibatches(data, epochs, minibatches, seed)
 
 
 @pytest.mark.parametrize("kind", [RolloutBuffer, CircularBuffer])
@@ -56,8 +57,8 @@ def test_without_next_observations_it_takes_half_of_the_images(kind):
 
 def draw(buffer):
     """The minibatch that is due, counted as learned from."""
-    batch = buffer.passes.minibatch()
-    buffer.passes.advance()
+    batch = buffer.minibatches.minibatch()
+    buffer.minibatches.advance()
     return batch
 
 
@@ -70,7 +71,7 @@ def ready(steps=4, num_envs=3, **options):
 
 def rewards(buffer):
     """Of one epoch, in order."""
-    batches = [draw(buffer) for _ in range(buffer.passes.num_minibatches)]
+    batches = [draw(buffer) for _ in range(buffer.minibatches.num_minibatches)]
     return sorted(torch.cat([batch["reward"] for batch in batches]).tolist())
 
 
@@ -85,7 +86,7 @@ def test_memory_is_taken_once_and_shared_with_the_rollout():
     begin(buffer)
     place = buffer.rollout()["obs"].data_ptr()
     buffer.clear()
-    assert (len(buffer), buffer.exhausted, buffer.passes) == (0, False, None)
+    assert (len(buffer), buffer.exhausted, buffer.minibatches) == (0, False, None)
     fill(buffer, first=100)
     assert buffer.rollout()["obs"].data_ptr() == place
     begin(buffer)
@@ -134,7 +135,7 @@ def test_goes_on_bitwise_wherever_it_was_saved(nested, valid):
         another.load_state_dict(saved_and_loaded(one.state_dict()))
         assert len(another) == len(one)
         assert (another.full, another.exhausted) == (one.full, one.exhausted)
-        assert (another.passes is None) == (one.passes is None)
+        assert (another.minibatches is None) == (one.minibatches is None)
         assert (another.rollout() == one.rollout()).all()
         for act in acts[cut:]:
             expected, got = act(one), act(another)
@@ -156,14 +157,14 @@ def test_a_longer_rollout_may_take_over_one_that_is_not_learned_from_yet():
 
 def test_an_exhausted_rollout_saves_no_rows():
     buffer = ready(steps=400, num_envs=6)
-    buffer.passes.stop()
+    buffer.minibatches.stop()
     assert buffer.exhausted
     file = io.BytesIO()
     torch.save(buffer.state_dict(), file)
     assert file.tell() < 20_000
     other = ready(steps=400, num_envs=6)
     other.load_state_dict(saved_and_loaded(buffer.state_dict()))
-    assert (len(other), other.passes, other.exhausted) == (0, None, False)
+    assert (len(other), other.minibatches, other.exhausted) == (0, None, False)
 
 
 @pytest.mark.parametrize("loaded", [False, True])

@@ -141,8 +141,8 @@ def test_ahead_the_next_branches_are_imagined_while_it_learns(tmp_path):
             whole.append(plain(log))
             if len(whole) == 9:
                 path = run.save(tmp_path / "run.pt")
-            if run.buffer.passes is not None and log["log_type"] == "train":
-                pieces = run.buffer.passes.pieces
+            if run.buffer.minibatches is not None and log["log_type"] == "train":
+                pieces = run.buffer.minibatches.data
                 versions.append(int(pieces["model_version"].max()))
     # Of each rollout two refreshes of two steps; the first finds nothing yet.
     assert versions[0] == -1
