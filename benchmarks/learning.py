@@ -14,7 +14,7 @@ from typing import Any
 
 from . import references, results, scores, subprocesses
 from .style import COLORS, INK, average, counted, lines
-from .tasks import LIBRARIES, TASKS, published_beside
+from .tasks import LIBRARIES, TASKS
 
 RETURN = "return of deterministic episodes"
 
@@ -126,7 +126,7 @@ def draw(axes: Any, result: dict[str, Any]) -> None:
         of, runs = result["reference"], points(result["reference"]["runs"])
         label = f"{of['algorithm']} of {LIBRARIES[of['library']]}"
         average(axes, counted(label, runs), runs, INK, zorder=1.9)
-    level, published = result["threshold"], published_beside(result)
+    level, published = result["threshold"], TASKS[result["task"]].published
     if level is not None:
         label = f"counts as learned: {level:g}"
         axes.axhline(level, color=INK, linewidth=0.9, linestyle="--", label=label)
@@ -160,7 +160,7 @@ def _beside(result: dict[str, Any]) -> list[str]:
         by = f"{of['library']} {of['algorithm']}, {len(returns)} seeds"
         settings = f"; {of['source']}" if "source" in of else ""
         parts.append(f"{statistics.mean(returns):.4g} ({by}{settings})")
-    published = published_beside(result)
+    published = TASKS[result["task"]].published
     if published is not None:
         parts.append(f"{published.value:g} ({published.source})")
     return parts

@@ -90,8 +90,3 @@ LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contr
 FIGURES: dict[str, tuple[str, ...]] = {
     name: tuple(tasks) for name, tasks in _FILE["figures"].items()
 }
-
-
-def published_beside(result: dict[str, Any]) -> Published | None:
-    task = TASKS.get(result["task"])
-    return task.published if task else None

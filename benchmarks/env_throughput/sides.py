@@ -12,13 +12,13 @@ older Gymnasium than yieldrl, and runs with this one all the same: `pip install 
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import gymnasium
 import numpy as np
 import torch
 from gymnasium.spaces import Discrete
+from gymnasium.wrappers import Autoreset
 from torch.utils._pytree import tree_leaves
 
 import yieldrl.envs  # noqa: F401 (registers its worlds)
@@ -61,19 +61,11 @@ def vector(n: int, _: int, env_id: str, other_id: str, mode: str) -> Batch:
     return Batch(step=in_turn(envs.step, actions(env_id, n)))
 
 
-def advance(env: Any, action: Any) -> Any:
-    """What a step of one environment answers; a reset follows an episode's end."""
-    answer = env.step(action)
-    if answer[2] or answer[3]:
-        env.reset()
-    return answer
-
-
 def single(_: int, __: int, env_id: str, other_id: str) -> Batch:
-    """One environment of Gymnasium's, in a loop that resets it."""
-    env = gymnasium.make(other_id, disable_env_checker=True)
+    """One environment of Gymnasium's."""
+    env = Autoreset(gymnasium.make(other_id, disable_env_checker=True))
     env.reset(seed=SEED)
-    return Batch(step=in_turn(partial(advance, env), actions(env_id, 1)[:, 0]))
+    return Batch(step=in_turn(env.step, actions(env_id, 1)[:, 0]))
 
 
 def envpool(n: int, threads: int, env_id: str, other_id: str) -> Batch:

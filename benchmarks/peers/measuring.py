@@ -32,7 +32,6 @@ def benchmark(
     *,
     peers: Sequence[str] = (),
     runs: int | None = None,
-    steps: int | None = None,
     quick: bool = False,
 ) -> dict[str, Any]:
     """Measure a workload with some of its peers in so many rounds, and judge it; to be
@@ -40,29 +39,22 @@ def benchmark(
 
     Raises:
         RuntimeError: If an environment cannot be made, or a side fails.
-        ValueError: If no peer takes part, or for too few steps.
     """
     workload = WORKLOADS[name]
     demanded = [demand.over for demand in workload.demands]
     chosen = peers or (demanded if quick else workload.peers)
     others = [peer for peer in workload.peers if peer in chosen]
-    if not others:
-        raise ValueError(f"none of {' '.join(peers)} can run {name}")
-    compiled = [COMPILED] if workload.is_compiled and not quick else []
-    own = workload.quick_steps if quick else workload.steps
-    steps = -(-(steps or own) // workload.period) * workload.period
-    if steps <= workload.warm_up:
-        raise ValueError(f"--steps {steps}: {name} warms up for {workload.warm_up:,}")
+    bounds = [demand.compiled for demand in workload.demands]
+    compiled = [] if quick or bounds == [None] * len(bounds) else [COMPILED]
+    steps = workload.quick_steps if quick else workload.steps
+    steps = -(-steps // workload.period) * workload.period
     runs = runs or (1 if quick else 5)
     folder = results.ROOT / ".cache" / "peers"
     pythons = dict.fromkeys([OURS, *compiled], Path(sys.executable))
     pythons |= {peer: python_of(peer, folder) for peer in others}
     result = results.circumstances("peers", command, range(1, runs + 1))
     rounds = run_all(name, steps, runs, pythons)
-    versions = {side: rounds[0][side]["versions"] for side in pythons}
-    for round_ in rounds:
-        for side in pythons:
-            del round_[side]["versions"]
+    versions = {side: of[side].pop("versions") for of in rounds for side in pythons}
     return result | {
         **dataclasses.asdict(workload),
         "workload": name,

@@ -4,8 +4,8 @@ versions of packages that contradict each other and ours."""
 import os
 import subprocess
 import venv
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 # one for all, so that PyTorch makes no difference. On Linux the index may have it with
 # several GB of CUDA; PyTorch's own index for the CPU has a small one.
@@ -17,11 +17,9 @@ GYMNASIUM = "gymnasium[mujoco]==1.4.0"
 SB3 = "stable-baselines3==2.9.2"
 
 
-@dataclass(frozen=True)
-class Peer:
+class Peer(NamedTuple):
     title: str
-    # what pip installs; pinned, so that a result can be repeated
-    requirements: tuple[str, ...]
+    requirements: tuple[str, ...]  # pinned, so that a result can be repeated
 
 
 # key -> peer; its side is `sides/KEY.py`

@@ -51,10 +51,6 @@ class Workload:
     episodes: int = 20
     evaluate_every: int | None = None
 
-    @property
-    def is_compiled(self) -> bool:
-        return any(demand.compiled is not None for demand in self.demands)
-
 
 _FILE = read_file(Path(__file__).with_suffix(".yaml"))
 

@@ -43,14 +43,6 @@ def test_sides_take_turns(
     assert asked == [("yieldrl", 1), ("sb3", 1)]
 
 
-def test_what_cannot_be_timed_is_refused(asked: list[tuple[str, int]]) -> None:
-    with pytest.raises(ValueError, match="warms up for 10"):
-        measuring.benchmark("small", "mine", steps=9)
-    with pytest.raises(ValueError, match="none of other"):
-        measuring.benchmark("small", "mine", peers=["other"])
-    assert not asked
-
-
 def test_the_summary_takes_the_median_of_ratios_not_the_ratio_of_medians() -> None:
     of = measuring.summarize(SMALL, three_rounds())
     assert of["sb3"]["ratio"] == 2.0

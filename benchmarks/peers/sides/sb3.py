@@ -10,7 +10,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from torch import nn
 
 from .clock import Clock
-from .contract import Side, Task, main
+from .contract import Side, Task, main, mean_return
 
 PACKAGES = ("stable-baselines3", "torch", "gymnasium", "numpy")
 
@@ -28,9 +28,8 @@ def train(
         seen = obs if normalizer is None else normalizer.normalize_obs(obs)
         return model.predict(seen, deterministic=True)[0]
 
-    clock = Clock.of_episodes(
-        task, act, partial(gymnasium.make, task.settings["env_id"])
-    )
+    make, seed = partial(gymnasium.make, task.settings["env_id"]), 10_000 + task.seed
+    clock = Clock(task, lambda: mean_return(act, make, task.episodes, seed))
 
     def after_step(*_: Any) -> bool:
         clock(model.num_timesteps)
