@@ -12,13 +12,9 @@ from yieldrl.abstractions import Logs
 from yieldrl.core import mean_of_all
 from yieldrl.on_policy import actions_taken
 
-from .algorithm import Algorithm
-
 
 class Agent(abstractions.Agent):
     """Samples actions of its policy; the expert's become what the policy would say."""
-
-    algorithm: Algorithm
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """A random action `[B, ...]` of the policy, and what it says of it."""

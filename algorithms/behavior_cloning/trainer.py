@@ -34,7 +34,6 @@ class Trainer(abstractions.Trainer):
     """
 
     config: Config
-    agent: Agent
     buffer: Demonstrations
 
     config_class = Config

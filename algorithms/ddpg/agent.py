@@ -7,13 +7,9 @@ from torch import Tensor
 
 from yieldrl.off_policy import RandomWarmUp
 
-from .algorithm import Algorithm
-
 
 class Agent(RandomWarmUp):
     """Uniformly random at first, the actor's action with normal noise from then on."""
-
-    algorithm: Algorithm
 
     def noisy_action(self, obs: Any) -> Tensor:
         """`clip(mu(s) + sigma * N(0, 1))`, `[N, ...]`."""

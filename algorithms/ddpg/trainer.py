@@ -12,7 +12,6 @@ class Trainer(OffPolicyTrainer):
     """Step the environments into the replay buffer; after each step learn from it."""
 
     config: Config
-    agent: Agent
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

@@ -17,8 +17,6 @@ from .config import Config
 class Agent(EpsilonGreedy):
     """Epsilon-greedy: random with probability epsilon, greedy otherwise."""
 
-    algorithm: Algorithm
-
     def __init__(self, algorithm: Algorithm, config: Config) -> None:
         super().__init__(algorithm, config)
         # NumPy draws five times faster, and reading them does not synchronize a GPU.

@@ -19,7 +19,6 @@ class Trainer(OffPolicyTrainer):
     """
 
     config: Config
-    agent: Agent
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

@@ -7,13 +7,9 @@ from torch import Tensor
 
 from yieldrl.on_policy import RememberingAgent
 
-from .algorithm import Algorithm
-
 
 class Agent(RememberingAgent):
     """Samples from the policy, in a state drawn from what it sees and remembers."""
-
-    algorithm: Algorithm
 
     def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
         model = self.algorithm.model

@@ -22,7 +22,6 @@ class Trainer(OffPolicyTrainer):
     """
 
     config: Config
-    agent: Agent
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

@@ -131,14 +131,11 @@ class Algorithm(ppo.Algorithm):
 class Agent(RememberingAgent):
     """PPO's, with a memory."""
 
-    algorithm: Algorithm
-
 
 class Trainer(ppo.Trainer):
     """PPO's, with minibatches of whole sequences."""
 
     config: Config
-    agent: Agent
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from yieldrl.on_policy import RememberingAgent
 
-from .algorithm import Algorithm
 from .config import Config
 
 
@@ -18,7 +17,6 @@ class Agent(RememberingAgent):
     The teacher acts in the phase `train`, the student in the others.
     """
 
-    algorithm: Algorithm
     config: Config
 
     def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:

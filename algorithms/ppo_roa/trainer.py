@@ -18,7 +18,6 @@ class Trainer(ppo.Trainer):
     """
 
     config: Config
-    agent: Agent
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

@@ -7,13 +7,9 @@ from torch import Tensor
 
 from yieldrl.off_policy import EpsilonGreedy
 
-from .algorithm import Algorithm
-
 
 class Agent(EpsilonGreedy):
     """Epsilon-greedy: random with probability epsilon, greedy otherwise."""
-
-    algorithm: Algorithm
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """Actions `[N]`, random in each environment with probability epsilon.

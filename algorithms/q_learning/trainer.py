@@ -21,7 +21,6 @@ class Trainer(abstractions.Trainer):
     """Take a step, learn from it, forget it."""
 
     config: Config
-    agent: Agent
     buffer: StepBuffer
     config_class = Config
     model_class = Model

@@ -88,8 +88,6 @@ class Agent(dqn.Agent):
     of both there is no noise: `predict` acts by the mean weights.
     """
 
-    algorithm: Algorithm
-
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """Actions `[N]`, all under the same noise."""
         with noise(noisy_layers(self.model), self.generator):
@@ -106,7 +104,6 @@ class Trainer(prioritized_dqn.Trainer, n_step_dqn.Trainer):
     """Prioritized replay's schedule around all the rest."""
 
     config: Config
-    agent: Agent
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

@@ -7,13 +7,9 @@ from torch import Tensor
 
 from yieldrl import abstractions
 
-from .algorithm import Algorithm
-
 
 class Agent(abstractions.Agent):
     """Samples actions; hands episodes to the algorithm."""
-
-    algorithm: Algorithm
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """A random action `[B, ...]` of the policy; nothing else need be remembered."""

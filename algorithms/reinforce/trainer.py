@@ -22,7 +22,6 @@ class Trainer(abstractions.Trainer):
     """
 
     config: Config
-    agent: Agent
     buffer: EpisodeBuffer
     config_class = Config
     model_class = Model

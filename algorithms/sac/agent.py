@@ -6,13 +6,9 @@ from torch import Tensor
 
 from yieldrl.off_policy import RandomWarmUp
 
-from .algorithm import Algorithm
-
 
 class Agent(RandomWarmUp):
     """Uniformly random at first, drawn from the policy from then on."""
-
-    algorithm: Algorithm
 
     def noisy_action(self, obs: Any) -> Tensor:
         """An action `[N, ...]` drawn from the policy."""

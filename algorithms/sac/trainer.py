@@ -12,7 +12,6 @@ class Trainer(OffPolicyTrainer):
     """After each step into the replay buffer, learn from it."""
 
     config: Config
-    agent: Agent
     config_class = Config
     model_class = Model
     algorithm_class = Algorithm

@@ -114,8 +114,6 @@ class Algorithm(sac.Algorithm):
 class Agent(sac.Agent):
     """Uniformly random at first, samples of the policy from then on."""
 
-    algorithm: Algorithm
-
     def random_action(self, obs: Any) -> Tensor:
         """Every action as likely, `[N]`."""
         size, most = (spaces.batch_size(obs),), self.algorithm.model.num_actions

@@ -47,8 +47,6 @@ class Agent(q_learning.Agent):
             the action that was decided on there; int64 `[2, N]`.
     """
 
-    algorithm: Algorithm
-
     def __init__(self, algorithm: Algorithm, config: Config) -> None:
         super().__init__(algorithm, config)
         self.planned = torch.empty(2, 0, dtype=torch.int64, device=self.device)
@@ -93,7 +91,6 @@ class Trainer(q_learning.Trainer):
     """Take a step, decide on the next action, learn from both."""
 
     config: Config
-    agent: Agent
     config_class = Config
     algorithm_class = Algorithm
     agent_class = Agent
