@@ -113,8 +113,8 @@ def action_space(
         return recorded
     if not isinstance(wanted, Box) or wanted.shape != recorded.shape:
         raise ValueError(
-            f"{source}: the data set's actions are {recorded.shape[0]} numbers, those of"
-            f" the environment are of {wanted}: take the environment that it was"
+            f"{source}: the data set's actions are {recorded.shape[0]} numbers, those"
+            f" of the environment are of {wanted}: take the environment that it was"
             " recorded in"
         )
     if recorded.shape == (7,) and wanted.low[-1] < 0 <= gripper:

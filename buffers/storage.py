@@ -280,8 +280,8 @@ class Storage:
         elif path in self._children:
             wanted = f"the entries {sorted(self._children[path])}"
         return ValueError(
-            f"entry {'.'.join(path)!r} of a transition takes {wanted}, got {got}: what the"
-            " agent or the environment returns does not fit its spaces"
+            f"entry {'.'.join(path)!r} of a transition takes {wanted}, got {got}: what"
+            " the agent or the environment returns does not fit its spaces"
         )
 
     def _fits(self, saved: Tensor | None, entry: Tensor) -> bool:

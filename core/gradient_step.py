@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from yieldrl.core.ranks import ranks
+from yieldrl.core.signals import defer_keyboard_interrupt
 
 Loss = Callable[[Any], tuple[Tensor, dict[str, Any]]]
 """From a batch `[B]` to the loss (0-dim) and metrics to log (detached, 0-dim)."""
@@ -59,7 +60,8 @@ def apply_gradients(
         logs["grad_norm"] = norm = nn.utils.get_total_norm(gradients)
         if max_grad_norm < float("inf"):
             nn.utils.clip_grads_with_norm_(trained, max_grad_norm, norm)
-    optimizer.step()
+    with defer_keyboard_interrupt():  # no parameter may lack its part of the step
+        optimizer.step()
     logs["learning_rate"] = optimizer.param_groups[0]["lr"]
 
 

@@ -1,7 +1,6 @@
 """Delay KeyboardInterrupt until the end of a block."""
 
-# `signal` is ten times slower, because it looks up enumeration members.
-import _signal  # pyright: ignore[reportMissingImports]
+import signal
 import threading
 from typing import Any
 
@@ -22,10 +21,10 @@ class defer_keyboard_interrupt:  # noqa: N801 - it is used like contextlib's
         self._handler: Any = None
         if threading.current_thread() is not threading.main_thread():
             return
-        handler = _signal.getsignal(_signal.SIGINT)
+        handler = signal.getsignal(signal.SIGINT)
         if callable(handler):  # SIG_IGN and SIG_DFL are not callable
             self._handler = handler
-            _signal.signal(_signal.SIGINT, self._wait)
+            signal.signal(signal.SIGINT, self._wait)
 
     def _wait(self, *call: Any) -> None:
         if self._once and self._calls:
@@ -34,6 +33,6 @@ class defer_keyboard_interrupt:  # noqa: N801 - it is used like contextlib's
 
     def __exit__(self, *_: object) -> None:
         if self._handler is not None:
-            _signal.signal(_signal.SIGINT, self._handler)
+            signal.signal(signal.SIGINT, self._handler)
             if self._calls:
                 self._handler(*self._calls[0])

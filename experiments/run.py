@@ -91,14 +91,11 @@ class Run:
     def _claim(self, folder: Path) -> None:
         lock = FileLock(folder / LOCK, thread_local=False, timeout=0)
         with naming_failures(folder):
-            try:
-                lock.acquire()
-            except Timeout:
+            if not (free := _acquired(lock)):
                 gc.collect()  # may free the lock of a deleted trainer
-                try:
-                    lock.acquire()
-                except Timeout:
-                    raise RunInUseError(_refusal(folder)) from None
+                free = _acquired(lock)
+        if not free:
+            raise RunInUseError(_refusal(folder))
         self._lock = lock
         self._id = owner(folder).get("run") or self._id or secrets.token_hex(8)
         facts = {
@@ -165,6 +162,15 @@ class Run:
     def __getstate__(self) -> dict[str, Any]:
         """What is copied: a copy that writes claims the folder for itself."""
         return {**vars(self), "_lock": None}
+
+
+def _acquired(lock: FileLock) -> bool:
+    """Whether the lock is this one's: False if another one has it."""
+    try:
+        lock.acquire()
+    except Timeout:
+        return False
+    return True
 
 
 def owner(folder: Path) -> dict[str, Any]:

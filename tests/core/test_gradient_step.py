@@ -1,6 +1,7 @@
 """The one place that takes a gradient step: who is trained, and in which mode."""
 
 import copy
+import signal
 
 import pytest
 import torch
@@ -218,3 +219,22 @@ def test_what_is_thawed_frozen_or_put_in_later_counts_at_the_next_step():
     with learner.learning():
         assert dropout.training
     assert not any(part.training for part in model.modules())
+
+
+class Pressed(torch.optim.SGD):
+    """Ctrl-C comes in the middle of a step."""
+
+    def step(self, closure=None):
+        signal.raise_signal(signal.SIGINT)
+        return super().step(closure)
+
+
+def test_ctrl_c_waits_until_every_parameter_has_its_part_of_the_step():
+    """Adam would keep half of a state, and the loop could not go on."""
+    model, loss, _ = learner()
+    before = copy.deepcopy([*model.parameters()])
+    with pytest.raises(KeyboardInterrupt):
+        step_of(loss, Pressed(model.parameters(), lr=0.1))(X)
+    for one, two in zip(model.parameters(), before, strict=True):
+        assert not torch.equal(one, two)
+        assert one.grad is None
