@@ -258,11 +258,11 @@ class Algorithm(ABC):
         """
         now, switches = self.counters, depends_on_mode(self.model)
         now.policy_version += 1  # first: a step that fails may change weights
-        own = torch.Generator(self.device).manual_seed(self._seed + now.learn_step)
+        noise = torch.Generator(self.device).manual_seed(self._seed + now.learn_step)
         if switches:
             set_train_mode(self.model)
         try:
-            with drawing_from(own):
+            with drawing_from(noise):
                 yield
             now.learn_step += 1
         finally:
@@ -307,13 +307,13 @@ class Algorithm(ABC):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a `state_dict`; CheckpointError if it has other parts."""
-        own = {k: v for k, v in vars(self).items() if hasattr(v, "state_dict")}
-        if own.keys() != state.keys():
+        saved_parts = {k: v for k, v in vars(self).items() if hasattr(v, "state_dict")}
+        if saved_parts.keys() != state.keys():
             raise CheckpointError(
-                f"{type(self).__qualname__} has the parts {sorted(own)}, the"
+                f"{type(self).__qualname__} has the parts {sorted(saved_parts)}, the"
                 f" checkpoint {sorted(state)}: load it with the class that saved it"
             )
-        for name, part in own.items():
+        for name, part in saved_parts.items():
             part.load_state_dict(state[name])
 
 
@@ -549,7 +549,7 @@ class Trainer(ABC):
         self.collector = parts.checked_collector(self, collector)
 
     def make_collector(self) -> Any:
-        """What steps the environments and fills the buffer, as the config says."""
+        """The collector of the config: it steps environments and fills the buffer."""
         return parts.make_collector(self)
 
     def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:

@@ -332,7 +332,7 @@ def find(path: str, where: str) -> Any:
     if not attribute:
         return home
     if not hasattr(home, attribute):
-        public = [known for known in vars(home) if not known.startswith("_")]
+        public = [name for name in vars(home) if not name.startswith("_")]
         hint = nearest(attribute, public)
         raise ImportError(f"{where}: the module {name!r} has no {attribute!r}: {hint}")
     return getattr(home, attribute)

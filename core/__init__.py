@@ -1,4 +1,4 @@
-"""What all rooms share: spaces, configs, seeds, ranks, and how losses are executed.
+"""The base of all rooms: spaces, configs, seeds, ranks, and how losses are executed.
 
 It imports no other part of yieldrl. Algorithms say `minimize(loss, batch)`; what that
 takes (compilation, precision, averages over processes) is decided here.

@@ -32,15 +32,15 @@ class Checked:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let a field with another default, `num_envs: int = 8`, keep its range."""
         super().__init_subclass__(**kwargs)
-        own = inspect.get_annotations(cls)
-        for name, hint in own.items():
+        annotations = inspect.get_annotations(cls)
+        for name, hint in annotations.items():
             for base in cls.__mro__[1:]:
                 if name in inspect.get_annotations(base):
                     if typing.get_type_hints(base)[name] == hint:
                         whole = typing.get_type_hints(base, include_extras=True)
-                        own[name] = whole[name]
+                        annotations[name] = whole[name]
                     break
-        cls.__annotations__ = own
+        cls.__annotations__ = annotations
 
     def __new__(cls, *args: Any, **values: Any) -> Self:
         if not cls.__init__.__module__.startswith("pydantic"):

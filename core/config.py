@@ -116,11 +116,11 @@ class Config(Checked):
     0 it waits while the learner learns."""
 
     when_stale: Literal["wait", "drop"] = "wait"
-    """What happens at that limit: `wait` stops collecting until the learner has caught
+    """Behaviour at that limit: `wait` stops collecting until the learner has caught
     up, `drop` goes on, discards the oldest steps, and counts them."""
 
     ray_address: str = ""
-    """Of a Ray cluster to join, with `ray`: `auto` or `host:port`. By default Ray is
+    """Address of a Ray cluster to join: `auto` or `host:port`. By default Ray is
     started on this machine, and ended with the run."""
 
     rollout_workers: Annotated[int, Field(ge=1, le=10_000)] = 1
@@ -135,9 +135,9 @@ class Config(Checked):
     `ray`. With 0 this process learns."""
 
     engine: Literal["ddp", "fsdp2", "deepspeed"] = "ddp"
-    """What makes one model of the learners' copies: `ddp` keeps a whole copy in each,
-    `fsdp2` a share of weights, gradients and optimizer (`fully_shard`), `deepspeed`
-    what `zero_stage` says (the extra `[deepspeed]` has it)."""
+    """Library that makes one model of the learners' copies: `ddp` keeps a whole copy in
+    each, `fsdp2` a share of weights, gradients and optimizer (`fully_shard`),
+    `deepspeed` what `zero_stage` says (the extra `[deepspeed]` has it)."""
 
     zero_stage: Annotated[int, Field(ge=0, le=3)] = 2
     """Parts that `deepspeed` shards: with 1 the optimizer's state, with 2 gradients

@@ -109,10 +109,10 @@ def nearest(name: Any, known: Iterable[str]) -> str:
     >>> nearest("gama", ["gamma", "gae_lambda", "seed"])
     "did you mean 'gamma'?"
     """
-    near = difflib.get_close_matches(str(name), known := sorted(known), n=3)
-    if not near:
+    close = difflib.get_close_matches(str(name), known := sorted(known), n=3)
+    if not close:
         return f"choose one of {known}"
-    return f"did you mean {' or '.join(map(repr, near))}?"
+    return f"did you mean {' or '.join(map(repr, close))}?"
 
 
 def to_fields(values: Mapping[str, Any], config_class: type[Any]) -> dict[str, Any]:

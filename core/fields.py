@@ -39,7 +39,7 @@ def check_widths(widths: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def as_json(value: Any) -> Any:
-    """What JSON can hold: lists for tuples, Python's numbers for NumPy's.
+    """The value as JSON can hold it: lists for tuples, Python's numbers for NumPy's.
 
     ValueError for other objects, and for NaN, which equals nothing.
 

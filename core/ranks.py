@@ -61,11 +61,11 @@ class Ranks:
         if self.count == 1:
             return
         tensors = (*module.parameters(), *module.buffers())
-        own = [x.detach() for x in tensors if x.is_floating_point()]
-        flat = torch.cat([x.flatten().double() for x in own])
+        leaves = [x.detach() for x in tensors if x.is_floating_point()]
+        flat = torch.cat([x.flatten().double() for x in leaves])
         shared = self.all_reduce_sum(flat if self.first else torch.zeros_like(flat))
-        sizes = [x.numel() for x in own]
-        for x, numbers in zip(own, shared.split(sizes), strict=True):
+        sizes = [x.numel() for x in leaves]
+        for x, numbers in zip(leaves, shared.split(sizes), strict=True):
             x.copy_(numbers.view(x.shape))
 
     def broadcast_object(self, value: Value) -> Value:
@@ -93,12 +93,12 @@ class Ranks:
 def difference(every: Sequence[Mapping[str, Any]]) -> str | None:
     """The first difference between processes, as a sentence; None without one."""
     for name in dict.fromkeys(name for facts in every for name in facts):
-        own, *others = (facts.get(name, "not there") for facts in every)
+        first, *others = (facts.get(name, "not there") for facts in every)
         for rank, other in enumerate(others, 1):
-            if own != other:
+            if first != other:
                 return (
                     f"{len(every)} processes that train together differ in {name}: it"
-                    f" is {own!r} in process 0 and {other!r} in process {rank}. Start"
+                    f" is {first!r} in process 0 and {other!r} in process {rank}. Start"
                     " them all with the same program, files and options"
                 )
     return None
@@ -148,8 +148,8 @@ def mean_and_std(x: Tensor) -> tuple[Tensor, Tensor]:
     if ranks().count == 1:
         return x.mean(), x.std()
     wide = x.double()
-    own = torch.stack([torch.ones_like(wide).sum(), wide.sum(), wide.square().sum()])
-    size, first, second = ranks().all_reduce_sum(own).unbind()
+    sums = torch.stack([torch.ones_like(wide).sum(), wide.sum(), wide.square().sum()])
+    size, first, second = ranks().all_reduce_sum(sums).unbind()
     mean = first / size
     var = (second - size * mean.square()) / (size - 1)
     return mean.to(x.dtype), var.clamp(min=0).sqrt().to(x.dtype)
@@ -172,6 +172,6 @@ def mean_of_all(x: Tensor) -> Tensor:
     Of equal numbers it is that number, to the bit.
     """
     wide = x.double()
-    own = torch.stack([wide.sum(-1), torch.ones_like(wide).sum(-1)])
-    total, size = ranks().all_reduce_sum(own).unbind()
+    sums = torch.stack([wide.sum(-1), torch.ones_like(wide).sum(-1)])
+    total, size = ranks().all_reduce_sum(sums).unbind()
     return (total / size.clamp(min=1)).float()

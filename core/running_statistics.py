@@ -55,8 +55,8 @@ def update_moments(
     moments: tuple[Tensor, Tensor, Tensor], more: tuple[Tensor, Tensor, Any]
 ) -> None:
     """Update mean, variance and count in place with those of more data."""
-    for own, value in zip(moments, combine_moments(*moments, *more), strict=True):
-        own.copy_(value)
+    for moment, value in zip(moments, combine_moments(*moments, *more), strict=True):
+        moment.copy_(value)
 
 
 def standardize(x: Tensor, mean: Tensor, var: Tensor, limit: float) -> Tensor:

@@ -52,7 +52,7 @@ class DeadLearnerError(LearnerError):
 
 @dataclass
 class Orders:
-    """Of the trainer's algorithm, what learners need for the next update."""
+    """The state of the trainer's algorithm that learners need for the next update."""
 
     continues: bool  # whether episodes continue those of the previous rollout
     counters: dict[str, int]  # by name
@@ -336,8 +336,8 @@ def _errors(asked: Sequence[Any], ready: Sequence[Any]) -> list[WorkerError]:
 
 
 def settings_of(algorithm: Any) -> dict[str, Any]:
-    """What a program may change of an algorithm between two updates: its numbers and
-    strings, the options of its optimizers, and which parameters are trained."""
+    """The settings that a program may change between two updates: numbers and strings
+    of an algorithm, the options of its optimizers, and which parameters are trained."""
     attributes = vars(algorithm)
     optimizers = {k: v for k, v in attributes.items() if isinstance(v, Optimizer)}
     return {

@@ -1,4 +1,4 @@
-"""What single environments return: checked, with errors that name the environment."""
+"""Checks of what single environments return, with errors that name the environment."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -15,10 +15,10 @@ ARRAYS = (Box, Discrete, MultiDiscrete, MultiBinary)
 """Spaces whose observations are arrays, or single numbers."""
 
 ResetResult = tuple[Any, dict[str, Any]]
-"""What `reset` returns: observations and info."""
+"""Result of `reset`: observations and info."""
 
 StepResult = tuple[Any, Any, Any, Any, dict[str, Any]]
-"""What `step` returns: observations, reward, terminated, truncated and info."""
+"""Result of `step`: observations, reward, terminated, truncated and info."""
 
 
 class MisfitError(ValueError):

@@ -292,9 +292,9 @@ class MountainCarVectorEnv(TorchVectorEnv):
     """Least velocity at the goal for success. This and all following: a number, or one
     per car, `[N]`."""
     force: Parameter = 0.001
-    """What a push adds to the velocity."""
+    """Added to the velocity by a push."""
     gravity: Parameter = 0.0025
-    """What the steepest slope adds to the velocity."""
+    """Added to the velocity by the steepest slope."""
     low: Parameter = -0.6
     """Lower bound of the first position, drawn uniformly."""
     high: Parameter = -0.4

@@ -55,7 +55,7 @@ ROBOT = Sides(
         "gear_scale": ((0.5, 0.6), (1.4, 1.6)),
     },
 )
-"""As multiples of the model's values."""
+"""Ranges of multiples of the model's values."""
 
 
 def hidden(

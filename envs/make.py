@@ -223,8 +223,8 @@ def _make_one(source: Any, kwargs: dict[str, Any]) -> gym.Env:
 
 
 def _makes_batches(source: Any) -> tuple[Any, Callable[..., VectorEnv]] | None:
-    """What makes a whole batch of a source, as it was written, and as it is called;
-    None if single environments become a batch."""
+    """The maker of a whole batch, as the source names it and as it is called; None if
+    single environments become a batch."""
     if isinstance(source, type) and issubclass(source, VectorEnv):
         return source, source
     if not isinstance(source, str):

@@ -68,17 +68,17 @@ class ActionMask(gym.Wrapper, RecordConstructorArgs):
 
     def _masked(self, obs: Any, info: dict[str, Any], *, ended: bool) -> dict[str, Any]:
         if self._inside:
-            found = obs[MASK]
+            mask = obs[MASK]
         elif self._method is not None:
-            found = self._method()
+            mask = self._method()
         elif MASK in info:
-            found = info[MASK]
+            mask = info[MASK]
         else:
             raise ValueError(
                 f"{self.env} says nowhere which actions are possible: give it a method"
                 f" action_masks(), or put {MASK!r} into its infos or observations"
             )
-        mask = np.array(found, dtype=np.bool_)
+        mask = np.array(mask, dtype=np.bool_)
         if mask.shape != (sum(self.choices),):
             raise ValueError(
                 f"the action mask of {self.env} has the shape {mask.shape}; for"

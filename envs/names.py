@@ -1,4 +1,4 @@
-"""What names of environments, wrappers, functions and suites stand for."""
+"""Look up names of environments, wrappers, functions and suites."""
 
 import difflib
 import importlib
@@ -73,10 +73,10 @@ def find_spec(env_id: str) -> EnvSpec:
             importlib.import_module(module)
         return gym.spec(name)
     except (gym.error.Error, ImportError) as reason:
-        near = difflib.get_close_matches(name, gym.registry, n=3, cutoff=0.5)
+        close = difflib.get_close_matches(name, gym.registry, n=3, cutoff=0.5)
         raise ValueError(
             f"env_id = {env_id!r}: no such environment ({reason});"
-            f" near names: {near or 'none'}. Register it, or pass a class as envs="
+            f" near names: {close or 'none'}. Register it, or pass a class as envs="
         ) from None
 
 

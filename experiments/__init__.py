@@ -28,7 +28,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What checks algorithms, imported when it is asked for."""
+    """The contract checks, imported when they are asked for."""
     if name not in ("CHECKS", "ContractError", "check_algorithm"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     room = importlib.import_module(f"{__name__}.contract")

@@ -42,8 +42,8 @@ def seed_rank(config: Config, agent: Any) -> None:
     if not ranks().first:
         seed, step = config.seed, agent.sample_step
         seed_everything(ranks().derive_seed(seed, f"global, from step {step}"))
-        own = ranks().derive_seed(seed, f"exploration, from step {step}")
-        agent.generator.manual_seed(own)
+        rank_seed = ranks().derive_seed(seed, f"exploration, from step {step}")
+        agent.generator.manual_seed(rank_seed)
 
 
 def agree_on_state(state: Mapping[str, Any]) -> None:
@@ -65,7 +65,7 @@ def agree_on_state(state: Mapping[str, Any]) -> None:
 
 
 def _facts(trainer: Any, agent: Any) -> dict[str, Any]:
-    """What must be alike: classes, configs, spaces, and the weights' shapes."""
+    """Facts that must be alike: classes, configs, spaces, and the weights' shapes."""
     parts = {"trainer": trainer, "agent": agent, "algorithm": agent.algorithm}
     parts["model"] = model = agent.algorithm.model
     facts: dict[str, Any] = {

@@ -162,8 +162,8 @@ def checked_collector(trainer: Any, given: Any) -> Collector:
     if isinstance(given, type):
         return make_collector(trainer, given)
     for name in ("agent", "buffer"):
-        own = getattr(trainer, name)
-        if getattr(given, name, own) is not own:
+        part = getattr(trainer, name)
+        if getattr(given, name, part) is not part:
             raise ValueError(
                 f"the collector was made of another {name} than the trainer's:"
                 " pass its envs, agent and buffer with it, or pass its class"
@@ -172,7 +172,7 @@ def checked_collector(trainer: Any, given: Any) -> Collector:
 
 
 def make_evaluator(trainer: Any, source: Any, given: Any) -> Evaluator:
-    """What evaluates in environments like those of training, or in the given ones."""
+    """The evaluator, in environments like those of training, or in the given ones."""
     config, device = trainer.config, str(trainer.agent.device)
     options = {
         "training": trainer.envs,
@@ -195,9 +195,9 @@ def collection_of(trainer: Any) -> str:
 
 def check_collection(trainer: Any, state: Mapping[str, Any]) -> None:
     """CheckpointError if a state is of another kind of collection."""
-    saved, own = state["collection"], collection_of(trainer)
-    if saved != own:
+    saved, here = state["collection"], collection_of(trainer)
+    if saved != here:
         raise CheckpointError(
             f"the checkpoint was saved with collection = {saved!r}, this trainer"
-            f" has {own!r}: load it with {saved!r}, or train again with {own!r}"
+            f" has {here!r}: load it with {saved!r}, or train again with {here!r}"
         )

@@ -160,7 +160,7 @@ class Run:
         self._loaded = dict(state["attached"])
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is copied: a copy that writes claims the folder for itself."""
+        """Copy all but the lock: a copy that writes claims the folder for itself."""
         return {**vars(self), "_lock": None}
 
 

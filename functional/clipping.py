@@ -27,14 +27,15 @@ def clipped_surrogate(
         dual: Factor of that bound, above 1; None for no bound.
 
     Returns:
-        What is to be maximised, `[...]`.
+        The objective, to be maximised, `[...]`.
 
     >>> ratio = torch.tensor([1.5, 1.5, 5.0])
     >>> clipped_surrogate(ratio, torch.tensor([1.0, -1.0, -1.0]), 0.2, 0.3, dual=3.0)
     tensor([ 1.3000, -1.5000, -3.0000])
     """
-    near = ratio.clamp(1 - low, 1 + (low if high is None else high))
-    gain = torch.minimum(ratio * advantage, near * advantage)
+    clipped = ratio.clamp(1 - low, 1 + (low if high is None else high))
+    objective = torch.minimum(ratio * advantage, clipped * advantage)
     if dual is None:
-        return gain
-    return torch.where(advantage < 0, torch.maximum(gain, dual * advantage), gain)
+        return objective
+    bounded = torch.maximum(objective, dual * advantage)
+    return torch.where(advantage < 0, bounded, objective)

@@ -50,8 +50,8 @@ class ImaginationConfig(Checked):
         parent.__post_init__()
         whole: Any = self
         if self.imagination_actors and whole.collection != "ray":
-            said = "it is for processes of collection='ray'"
-            raise self.error("imagination_actors", said)
+            reason = "it is for processes of collection='ray'"
+            raise self.error("imagination_actors", reason)
 
     def in_one_process(self, **changes: Any) -> Self:
         """This config without other processes, for use in one of these."""
@@ -99,5 +99,5 @@ class WorldModelConfig(ImaginationConfig):
         super().__post_init__()
         whole: Any = self
         if getattr(whole, "learners", 0):
-            said = "each would have a model of the world of its own, that learns by"
-            raise self.error("learners", f"{said} itself: choose 0")
+            reason = "each would have a model of the world of its own, that learns by"
+            raise self.error("learners", f"{reason} itself: choose 0")

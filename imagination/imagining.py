@@ -69,7 +69,7 @@ class PolicyImagination(Algorithm):
         self.watch = ExploitationWatch()
 
     @abstractmethod
-    def rows(self, prepared: TensorDict) -> TensorDict:
+    def rows(self, data: TensorDict) -> TensorDict:
         """The rows `[E, T]` of a prepared rollout `[T, N]` to learn from."""
 
     @abstractmethod
@@ -127,7 +127,7 @@ class PolicyImagination(Algorithm):
         return (unknown and bool(self.past.refreshed)) or parent.is_stale(rollout)
 
     def goes_on(self) -> bool:
-        """Whether to imagine branches once more, after all passes."""
+        """Whether to imagine branches once more, after all epochs."""
         times = 1 if self.config.real_share == 1 else self.config.refreshes
         self.past.refreshed.copy_((self.past.refreshed + 1) % times)
         return bool(self.past.refreshed > 0)
@@ -331,9 +331,9 @@ class Past(nn.Module):
 
 
 class ImaginationSchedule(Trainer):
-    """The schedule of `PolicyImagination`: rounds of passes with new branches.
+    """The schedule of `PolicyImagination`: rounds of epochs with new branches.
 
-    Actors on Ray imagine the next branches during passes, unless `max_policy_lag` is 0.
+    Actors on Ray imagine the next branches during epochs, unless `max_policy_lag` is 0.
     """
 
     def _make_parts(self, buffer: Any, collector: Any) -> None:

@@ -123,7 +123,7 @@ def describe_checkpoint(path: Path, sample_step: int) -> str:
 
 
 def read_index(folder: Path) -> dict[str, Any]:
-    """What `checkpoints.json` says of a folder: the order in which it was written.
+    """Read `checkpoints.json`: the order in which a folder's files were written.
 
     Steps do not give it, because a run may continue from an older checkpoint, nor do
     file times, which change when a folder is copied.
@@ -196,8 +196,8 @@ class _Saver:
         value, best = logs.get("episode_return", math.nan), self.index["best"]
         if value > (-math.inf if best is None else best["episode_return"]):  # not NaN
             self.trainer.save(self.folder / BEST)
-            found = {"episode_return": value, "episodes": int(logs.get("episodes", 1))}
-            self._note(best={**found, "sample_step": log["sample_step"]})
+            logged = {"episode_return": value, "episodes": int(logs.get("episodes", 1))}
+            self._note(best={**logged, "sample_step": log["sample_step"]})
 
     def _note(self, **changed: Any) -> None:
         self.index |= changed

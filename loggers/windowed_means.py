@@ -63,8 +63,8 @@ class WindowedMeans:
         """All of it, so that resuming gives the same rows."""
         self.pending()  # sums up what waits
         types = {name: {**vars(window)} for name, window in self._types.items()}
-        own = {"due": [*self.due], "position": self.position, "end": self._end}
-        return {**own, "types": types}
+        window = {"due": [*self.due], "position": self.position, "end": self._end}
+        return {**window, "types": types}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.due, self.position = [*state["due"]], state["position"]

@@ -1,4 +1,4 @@
-"""What is set of whole models: float32, frozen parts, train and eval mode."""
+"""Settings of whole models: float32, frozen parts, train and eval mode."""
 
 import itertools
 from collections.abc import Iterable, Iterator

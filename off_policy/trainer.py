@@ -74,7 +74,7 @@ class OffPolicyTrainer(abstractions.Trainer):
         return self._log("train", logs)
 
     def _sample(self) -> TensorDict:
-        """What the next gradient step learns from, `[B]`."""
+        """The batch of the next gradient step, `[B]`."""
         return self.buffer.sample(self.config.batch_size)
 
 

@@ -3,7 +3,7 @@ from .action_values import with_action_advantages as with_action_advantages
 from .agents import RememberingAgent as RememberingAgent
 from .episode_rows import joined as joined
 from .episode_rows import pad_across_ranks as pad_across_ranks
-from .rollouts import follow_kl as follow_kl
+from .rollouts import adapt_learning_rate as adapt_learning_rate
 from .tokens import actions_taken as actions_taken
 from .tokens import executed_mask as executed_mask
 from .tokens import in_rows as in_rows

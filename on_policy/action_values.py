@@ -27,7 +27,9 @@ def action_value_targets(value: Tensor, data: TensorDict) -> tuple[TensorDict, T
     `returns` and old `value` `[B * L]`, equal to `value` where nothing was executed:
     the mean of a loss that is zero there, over that share, is that of executed actions.
     """
-    mask, own = executed_mask(value, data), value.detach()
+    mask, estimate = executed_mask(value, data), value.detach()
     names = {"returns": "action_returns", "value": "action_value"}
-    targets = {k: data[name].where(mask, own).flatten() for k, name in names.items()}
+    targets = {
+        k: data[name].where(mask, estimate).flatten() for k, name in names.items()
+    }
     return TensorDict(targets, [value.numel()]), data["actions"].mean() / value.shape[1]

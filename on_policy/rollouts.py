@@ -1,4 +1,4 @@
-"""What algorithms compute of whole rollouts `[T, N]`, and the bounds of their steps."""
+"""Computations on whole rollouts `[T, N]`, and limits of steps by their KL."""
 
 from collections.abc import Callable
 from typing import Any
@@ -75,7 +75,7 @@ def completed(algorithm: Any, rollout: TensorDict) -> TensorDict:
     return rollout.set("entropy", entropy.view(size))
 
 
-def follow_kl(algorithm: Any, approx_kl: float, desired_kl: float) -> None:
+def adapt_learning_rate(algorithm: Any, approx_kl: float, desired_kl: float) -> None:
     """Lower the learning rate after too far a move, raise it after too short a one.
 
     Rudin et al. 2022, "Learning to Walk in Minutes", arXiv:2109.11978, and its rsl_rl.

@@ -124,8 +124,8 @@ def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -
     tied: dict[int, list[str]] = {}
     for name, tensor in module.state_dict(keep_vars=True).items():
         tied.setdefault(id(tensor), []).append(name)
-    known = {name for names in tied.values() for name in names}
-    tensors = unwrapped(state, known)
+    tied_names = {name for names in tied.values() for name in names}
+    tensors = unwrapped(state, tied_names)
     for names in tied.values():
         given = [tensors[name] for name in names if name in tensors]
         if any(not torch.equal(given[0], other) for other in given[1:]):
@@ -144,17 +144,19 @@ def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -
         ) from None
 
 
-def unwrapped(state: Mapping[str, Tensor], known: Iterable[str]) -> dict[str, Tensor]:
+def unwrapped(
+    state: Mapping[str, Tensor], names_of_model: Iterable[str]
+) -> dict[str, Tensor]:
     """The tensors, named as before wrappers put something into their names.
 
     `_orig_mod.` is of `torch.compile`; `module.` of `DistributedDataParallel`; and
     `model.`, before all names, of a policy or of Lightning.
     """
-    known = set(known)
+    names_of_model = set(names_of_model)
     names = [name.replace("_orig_mod.", "") for name in state]
-    while names and known.isdisjoint(names):
+    while names and names_of_model.isdisjoint(names):
         if not all(name.startswith(("module.", "model.")) for name in names):
             break
         names = [name.partition(".")[2] for name in names]
-    names = [x if x in known else x.replace(".module.", ".") for x in names]
+    names = [x if x in names_of_model else x.replace(".module.", ".") for x in names]
     return dict(zip(names, state.values(), strict=True))

@@ -123,8 +123,8 @@ class VLAPolicy(Policy):
         return log_prob, entropy, values[:, 0]
 
     def evaluate_each(self, obs: Any, action: Tensor) -> Answer:
-        """As `evaluate_actions`, with a value per action of the chunk, `[B, L]`, if the
-        model has these, else `[B, 1]`."""
+        """Evaluate as `evaluate_actions` does, with a value for each action of the
+        chunk, `[B, L]`, if the model has these, else `[B, 1]`."""
         observations, chunks = self.reader(obs), self.layout.inside(action)
         output = self._evaluate(observations, chunks)
         return self._per(output.log_prob), self._per(output.entropy), output.value
@@ -198,8 +198,10 @@ class VLAPolicy(Policy):
 
     def _takes(self, option: str) -> bool:
         """Whether the model's `forward` takes an argument of this name."""
-        known = inspect.signature(self.model.forward).parameters
-        return option in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
+        parameters = inspect.signature(self.model.forward).parameters
+        return option in parameters or any(
+            p.kind is p.VAR_KEYWORD for p in parameters.values()
+        )
 
     def _act(
         self,

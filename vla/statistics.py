@@ -18,11 +18,11 @@ Gripper = tuple[float, float]
 """The numbers that open and close a gripper."""
 
 GRIPPER: Gripper = (-1.0, 1.0)
-"""Of LIBERO, as of robosuite and Meta-World."""
+"""Numbers of LIBERO, robosuite and Meta-World."""
 
 
 class Convention(NamedTuple):
-    """What numbers mean in a data set that OpenVLA was trained on, or OpenVLA-OFT.
+    """Meaning of the numbers in a data set that OpenVLA was trained on, or OpenVLA-OFT.
 
     Its loader makes all grippers one number that is not scaled, 1 where they open and
     0 where they close. `run_libero_eval.py` sends `-sign(2 x - 1)` of it; here it is

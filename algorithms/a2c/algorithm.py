@@ -72,10 +72,10 @@ class Algorithm(ppo.Algorithm):
 
         Where the weights of now acted, `log_prob` is left out: the ratio is 1.
         """
-        known = "policy_version" in set(rollout.keys())
-        current = known and not self.is_stale(rollout)
-        prepared = super().prepare(rollout)
-        return prepared.exclude("log_prob") if current else prepared
+        has_version = "policy_version" in set(rollout.keys())
+        current = has_version and not self.is_stale(rollout)
+        data = super().prepare(rollout)
+        return data.exclude("log_prob") if current else data
 
     def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """One minibatch of all transitions of a rollout `[T, N]`, used once."""

@@ -46,9 +46,9 @@ class Algorithm(ppo.Algorithm):
         """
         evaluate_rollout(self, rollout)
         with_pi = rollout.copy().set("log_prob_now", self.log_prob(rollout))
-        prepared = super().prepare(with_pi)
+        data = super().prepare(with_pi)
         rollout.update(with_pi.select("value", "advantage", "returns"))
-        return prepared.rename_key_("log_prob_now", "log_prob")
+        return data.rename_key_("log_prob_now", "log_prob")
 
     def log_prob(self, rollout: TensorDict) -> Tensor:
         """`log pi(a | s)` of the weights of now, `[T, N]`, rounded as when acting."""

@@ -69,7 +69,7 @@ class Model(dqn.Model):
         return super().make_head(self.config.num_atoms)
 
     def logits(self, obs: Any, action: Tensor | None = None) -> Tensor:
-        """Of every action's atoms, `[B, A, K]`; of actions' `[B]` alone, `[B, K]`."""
+        """Logits of all actions' atoms `[B, A, K]`; of given actions `[B]` `[B, K]`."""
         logits = self.head(self.encoder(obs)).unflatten(1, (self.num_actions, -1))
         logits = logits.to(self.atoms.dtype)  # matmuls may have lower precision
         return logits if action is None else of_action(logits, action)

@@ -85,8 +85,8 @@ class Trainer(grpo.Trainer):
         algorithm: Any = self.algorithm
         rollout = TensorDict.cat(kept, 1)
         _, used = algorithm.compared(rollout)
-        found = float(mean_of_all(used.sum().view(1)))
-        enough = found >= (config.batch_episodes or config.num_envs)
+        informative = float(mean_of_all(used.sum().view(1)))
+        enough = informative >= (config.batch_episodes or config.num_envs)
         if enough or len(kept) >= config.max_rollouts or self._collecting_done:
             self.kept = []
             return rollout, {}

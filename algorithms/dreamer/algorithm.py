@@ -78,15 +78,15 @@ class Algorithm(abstractions.Algorithm):
         return segment
 
     def behavior_loss(self, segment: TensorDict) -> tuple[Tensor, Logs]:
-        """Of actor and critic on imagined steps `[B]`; equations 6, 10 and 11.
+        """The loss of actor and critic on imagined steps `[B]`; equations 6, 10 and 11.
 
         Each step counts as probably as it is reached.
         """
         state, reached = segment["obs"], segment["reached"]
         policy = self.model.policy(state)
         entropy, log_prob = policy.entropy(), policy.log_prob(segment["action"])
-        gain = segment["advantage"] * log_prob + self.config.entropy_coef * entropy
-        actor_loss = -(reached * gain).mean()
+        objective = segment["advantage"] * log_prob + self.config.entropy_coef * entropy
+        actor_loss = -(reached * objective).mean()
         bins, returns = self.model.critic(state), segment["returns"]
         critic_loss = (reached * self.model.returns.loss(bins, returns)).mean()
         logs = {"actor_loss": actor_loss, "critic_loss": critic_loss}

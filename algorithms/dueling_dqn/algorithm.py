@@ -30,10 +30,10 @@ class DuelingHead(nn.Module):
         super().__init__()
         self.shape = (num_actions, per_action)
         split = max(1, len(sizes) - 1)
-        shared, own = sizes[:split], sizes[split - 1 :]
+        shared, streams = sizes[:split], sizes[split - 1 :]
         self.shared = MLP(shared, "relu") if len(shared) > 1 else None
-        self.state_value = make_mlp([*own, per_action])
-        self.advantage = make_mlp([*own, num_actions * per_action])
+        self.state_value = make_mlp([*streams, per_action])
+        self.advantage = make_mlp([*streams, num_actions * per_action])
 
     def forward(self, features: Tensor) -> Tensor:
         """From `[B, F]` to `[B, A * per_action]`."""

@@ -89,7 +89,7 @@ class Config(LanguageConfig, CloningConfig):
     gamma: float = 1.0
 
     ratio_level: Literal["token", "step", "sequence"] = "token"
-    """What the ratio is of: each `token` by itself; all tokens of a `step` together,
+    """Unit of the probability ratio: each `token` by itself; all tokens of a `step`,
     that is an action; or the whole episode, as a `sequence`. They differ where a policy
     tells the log-probability of every token, and where episodes have several steps."""
 
@@ -110,9 +110,9 @@ class Config(LanguageConfig, CloningConfig):
         if self.collection == "ray":
             shares |= {self.rollout_workers: " for each of rollout_workers"}
             shares |= {max(1, self.learners): " for each of learners"}
-        for count, said in shares.items():
+        for count, factor in shares.items():
             if self.num_envs % (self.group_size * count):
-                raise self.error("num_envs", remedy + said)
+                raise self.error("num_envs", remedy + factor)
 
 
 class Algorithm(ppo.Algorithm):
@@ -199,8 +199,8 @@ class Algorithm(ppo.Algorithm):
         return Minibatches(data, config.num_epochs, config.num_minibatches, seed)
 
     def update(self, minibatches: Minibatches) -> Iterator[Logs]:
-        """As PPO; a rollout's first step alone logs `sampling_gap`, for later the
-        policy has moved."""
+        """Take PPO's steps; a rollout's first one alone logs `sampling_gap`, because
+        later the policy has moved."""
         for logs in super().update(minibatches):
             if minibatches.position > 1:
                 del logs["sampling_gap"]
@@ -224,12 +224,13 @@ class Algorithm(ppo.Algorithm):
         """Equation 3 with its sign turned, for episodes `[B, T]`, and what to log."""
         valid, mask, config = data["valid"], data["mask"], self.config
         steps = data[valid]
-        found = evaluate_steps(self.model, steps) if evaluated is None else evaluated
-        now, entropy = (in_rows(x, valid) for x in found[:2])
+        if evaluated is None:
+            evaluated = evaluate_steps(self.model, steps)
+        now, entropy = (in_rows(x, valid) for x in evaluated[:2])
         log_ratio = (now - in_rows(steps["log_prob"], valid)).where(mask, 0.0)
         ratio = self.shared(log_ratio, mask).exp()
-        gain = self.surrogate(ratio, data["advantage"][:, :1, None])
-        policy_loss = -self.mean(gain, data)
+        objective = self.surrogate(ratio, data["advantage"][:, :1, None])
+        policy_loss = -self.mean(objective, data)
         entropy = where_taken(entropy, mask).sum() / data["steps"].sum()
         loss = policy_loss - config.entropy_coef * entropy
         logs = {"policy_loss": policy_loss, "entropy": entropy}
@@ -264,8 +265,8 @@ class Algorithm(ppo.Algorithm):
     def mean(self, values: Tensor, data: TensorDict) -> Tensor:
         """The mean over the tokens of each episode, and then over episodes, 0-dim."""
         mask = data["mask"]
-        own = (values * mask).sum((1, 2)) / mask.sum((1, 2)).clamp(min=1)
-        return own.sum() / data["episodes"].sum()
+        means = (values * mask).sum((1, 2)) / mask.sum((1, 2)).clamp(min=1)
+        return means.sum() / data["episodes"].sum()
 
 
 class Trainer(ClonesFirst):

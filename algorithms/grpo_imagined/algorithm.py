@@ -56,8 +56,8 @@ class Algorithm(PolicyImagination, vla_grpo.Algorithm):
         size, chosen = self.config.group_size, super().states(starts)
         return chosen[torch.arange(len(chosen)).repeat_interleave(size)]
 
-    def rows(self, prepared: TensorDict) -> TensorDict:
-        return prepared
+    def rows(self, data: TensorDict) -> TensorDict:
+        return data
 
     def worth(self, segment: TensorDict) -> TensorDict:
         """The branches `[B, H]` of groups whose discounted returns differ."""

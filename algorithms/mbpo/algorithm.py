@@ -66,8 +66,8 @@ class Config(ImaginationConfig, sac.Config):
         if self.elites > self.members:
             raise self.error("elites", f"choose at most members = {self.members}")
         if self.replay_actor:
-            said = "each fit of the model reads all transitions, in this process"
-            raise self.error("replay_actor", f"{said}: choose False")
+            reason = "each fit of the model reads all transitions, in this process"
+            raise self.error("replay_actor", f"{reason}: choose False")
 
 
 class Algorithm(sac.Algorithm):

@@ -19,9 +19,9 @@ from yieldrl.core.learning_rates import anneal_before
 from yieldrl.functional import clipped_surrogate, explained_variance, gae
 from yieldrl.networks import RewardScaler
 from yieldrl.on_policy.rollouts import (
+    adapt_learning_rate,
     completed,
     evaluate_rollout,
-    follow_kl,
     state_values,
 )
 
@@ -96,8 +96,8 @@ class Algorithm(abstractions.Algorithm):
 
     def evaluate(self, inputs: Any) -> dict[str, Tensor]:
         """The `log_prob [B]` of actions, and with a critic the `value [B]`."""
-        found = self.model.evaluate_actions(inputs["obs"], inputs["action"])
-        log_prob, _, value = found
+        obs, action = inputs["obs"], inputs["action"]
+        log_prob, _, value = self.model.evaluate_actions(obs, action)
         return {"log_prob": log_prob} | ({} if value is None else {"value": value})
 
     def is_stale(self, rollout: TensorDict) -> bool:
@@ -156,7 +156,7 @@ class Algorithm(abstractions.Algorithm):
             if limit is not None and float(logs["approx_kl"]) > 1.5 * limit:
                 minibatches.stop()  # the policy has moved far enough
             if desired is not None:
-                follow_kl(self, float(logs["approx_kl"]), desired)
+                adapt_learning_rate(self, float(logs["approx_kl"]), desired)
             yield logs
 
     def learn(self, data: TensorDict) -> Logs:
@@ -193,7 +193,7 @@ class Algorithm(abstractions.Algorithm):
         return loss, {name: metric.detach() for name, metric in logs.items()}
 
     def surrogate(self, ratio: Tensor, advantage: Tensor) -> Tensor:
-        """What is to be maximised, `[B]`: the clipped ratio, equation 7."""
+        """The clipped objective `[B]`, to be maximised; equation 7."""
         return clipped_surrogate(ratio, advantage, self.config.clip_coef)
 
     def value_loss(self, value: Tensor, data: TensorDict) -> Tensor:
@@ -213,8 +213,8 @@ class Algorithm(abstractions.Algorithm):
         """Metrics of a rollout `[T, N]`: the explained variance of its returns."""
         if not self.model.has_critic:
             return {}
-        known = data["value"], data["returns"], data.get("valid", None)
-        return {"explained_variance": explained_variance(*known)}
+        parts = data["value"], data["returns"], data.get("valid", None)
+        return {"explained_variance": explained_variance(*parts)}
 
     def update_normalization(self, rollout: TensorDict) -> None:
         """Update running statistics; the ratio, to the old `log_prob`, covers that."""

@@ -86,8 +86,8 @@ class Model(Policy):
 
     def critic_size(self, config: Any) -> int:
         """Width `C` of what the critic reads."""
-        own = self.critic_encoder
-        return self.feature_size(config) if own is None else own.size
+        encoder = self.critic_encoder
+        return self.feature_size(config) if encoder is None else encoder.size
 
     @property
     def needed_obs(self) -> tuple[str, ...]:

@@ -60,8 +60,8 @@ class Trainer(abstractions.Trainer):
 
     def _make_envs(self, source: Any, config: Any) -> Any:
         if config.learners and type(self)._run_train is not Trainer._run_train:
-            own = f"they would not call _run_train of {type(self).__module__}"
-            raise config.error("learners", f"{own}: choose 0")
+            reason = f"they would not call _run_train of {type(self).__module__}"
+            raise config.error("learners", f"{reason}: choose 0")
         return super()._make_envs(source, config)
 
     def _make_parts(self, buffer: Any, collector: Any) -> None:
@@ -138,9 +138,9 @@ class Trainer(abstractions.Trainer):
 def judge_logs(rollout: TensorDict) -> Logs:
     """Mean rewards of a rollout `[T, N]` with `JudgedReward`: the judge's and the true
     ones; else nothing."""
-    known = set(rollout.keys())
-    if "true_reward" not in known:
+    entries = set(rollout.keys())
+    if "true_reward" not in entries:
         return {}
-    steps = rollout[rollout["valid"]] if "valid" in known else rollout
+    steps = rollout[rollout["valid"]] if "valid" in entries else rollout
     names = {"judged_reward": "reward", "true_reward": "true_reward"}
     return {name: steps[entry].mean() for name, entry in names.items()}

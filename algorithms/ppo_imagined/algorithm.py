@@ -48,9 +48,9 @@ class Algorithm(PolicyImagination, vla_ppo.Algorithm):
 
     config: Config
 
-    def rows(self, prepared: TensorDict) -> TensorDict:
+    def rows(self, data: TensorDict) -> TensorDict:
         """Each transition by itself, `[B, 1]`."""
-        return transitions(prepared).unsqueeze(1)
+        return transitions(data).unsqueeze(1)
 
     def worth(self, segment: TensorDict) -> TensorDict:
         """With generalized advantage estimates, as of a rollout."""

@@ -60,8 +60,8 @@ class Model(ppo.Model):
         return config.lstm_size
 
     def critic_size(self, config: Any) -> int:
-        own = self.critic_encoder
-        return config.lstm_size + (0 if own is None else own.size)
+        encoder = self.critic_encoder
+        return config.lstm_size + (0 if encoder is None else encoder.size)
 
     def features(self, obs: Any) -> Tensor:
         """The LSTM's output `[B, H]`; for sequences `[T, n]` it is `[T * n, H]`."""
@@ -111,21 +111,21 @@ class Algorithm(ppo.Algorithm):
 
     def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """Epochs in random order over the sequences of whole environments."""
-        config, pieces = self.config, sequences(data, starts=["memory"])
+        config, samples = self.config, sequences(data, starts=["memory"])
         epochs, minibatches = config.num_epochs, config.num_minibatches
-        return Minibatches(pieces, epochs, minibatches, seed, sequences=True)
+        return Minibatches(samples, epochs, minibatches, seed, sequences=True)
 
     def loss(
         self, data: TensorDict, evaluated: tuple[Any, ...] | None = None
     ) -> tuple[Tensor, Logs]:
         """PPO's objective, on a minibatch of sequences `[T, n]`."""
         action = data["action"].flatten(0, 1)
-        found = self.model.evaluate_actions(self.model.inputs(data), action)
+        evaluated = self.model.evaluate_actions(self.model.inputs(data), action)
         flat = data.exclude("obs", "memory").flatten(0, 1)
         if "valid" in flat.keys():  # noqa: SIM118 - TensorDict iterates over the batch
             valid = flat["valid"]  # skip steps that only reset
-            flat, found = flat[valid], tuple(part[valid] for part in found)
-        return super().loss(flat, found)
+            flat, evaluated = flat[valid], tuple(part[valid] for part in evaluated)
+        return super().loss(flat, evaluated)
 
 
 class Agent(RememberingAgent):

@@ -22,9 +22,9 @@ class Agent(RememberingAgent):
     def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
         model = self.algorithm.model
         priv_pred, watched = model.infer(inputs)
-        known = {"obs": inputs["obs"], "priv_pred": priv_pred}
+        seen = {"obs": inputs["obs"], "priv_pred": priv_pred}
         record = self.records_log_prob
-        action, extras = model.sample(known, generator, record=record)
+        action, extras = model.sample(seen, generator, record=record)
         remembered = model.remember(watched, self.border.actions.to_env(action))
         extras |= {"priv_pred": priv_pred, "remembered": remembered}
         return {"action": action, **extras}

@@ -132,19 +132,21 @@ class Algorithm(ppo.Algorithm):
 
     def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """Epochs of PPO, then of adaptation, over sequences of whole environments."""
-        config, pieces = self.config, self.pieces(data)
+        config, samples = self.config, self.samples(data)
         epochs = self.ppo_epochs + config.adaptation_epochs
-        return Minibatches(pieces, epochs, config.num_minibatches, seed, sequences=True)
+        return Minibatches(
+            samples, epochs, config.num_minibatches, seed, sequences=True
+        )
 
-    def pieces(self, prepared: TensorDict) -> TensorDict:
+    def samples(self, data: TensorDict) -> TensorDict:
         """Sequences `[N, T]`; of the `memory` only the history before each of them."""
-        history, last_action = self.model.split(prepared["memory"])
+        history, last_action = self.model.split(data["memory"])
         split = {"memory": history, "last_action": last_action}
-        return sequences(prepared.copy().update(split), starts=["memory"])
+        return sequences(data.copy().update(split), starts=["memory"])
 
     @property
     def ppo_epochs(self) -> int:
-        """PPO's passes over a rollout in the current phase."""
+        """PPO's epochs over a rollout in the current phase."""
         return self.config.num_epochs if self.model.roles.trained("ppo") else 0
 
     def update(self, minibatches: Minibatches) -> Iterator[Logs]:
@@ -153,7 +155,7 @@ class Algorithm(ppo.Algorithm):
         self.adapting = False
         while minibatches.position < first:
             for logs in super().update(minibatches):
-                # `target_kl` ends PPO's passes alone.
+                # `target_kl` ends PPO's epochs alone.
                 minibatches.position = min(minibatches.position, first)
                 yield logs
                 break

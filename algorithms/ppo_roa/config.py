@@ -39,8 +39,8 @@ class Config(ppo.Config):
     student infers of it. Wider can say more and is harder to infer."""
 
     adaptation: Literal["mlp", "gru"] = "mlp"
-    """What infers: an `mlp` over a window of observations and actions, or a `gru` over
-    all of the episode, whose loop over time takes a minute to compile."""
+    """The student's network: an `mlp` over a window of observations and actions, or a
+    `gru` over all of the episode, whose loop over time takes a minute to compile."""
 
     window: Annotated[int, Field(ge=1, le=1024)] = 16
     """Steps of the episode that the `mlp` sees. Longer can infer more and takes longer

@@ -82,7 +82,7 @@ class Model(ppo.Model):
 
     @property
     def roles(self) -> Phase:
-        """What each module does in the current phase."""
+        """The role of each module in the current phase."""
         return PHASES[self.phase]
 
     def _apply(self, *args: Any, **kwargs: Any) -> Any:
@@ -140,9 +140,9 @@ class Model(ppo.Model):
 
     def parameters_of(self, module: str) -> list[nn.Parameter]:
         """The parameters of `parts_of`, and of an actor's standard deviation."""
-        found = [p for part in self.parts_of(module) for p in part.parameters()]
+        parameters = [p for part in self.parts_of(module) for p in part.parameters()]
         log_std = {"actor": self.log_std, "actor_adapt": self.log_std_adapt}.get(module)
-        return found if log_std is None else [*found, log_std]
+        return parameters if log_std is None else [*parameters, log_std]
 
     def inputs(self, data: TensorDict) -> TensorDict:
         return data.select("obs", "priv_pred")
@@ -207,7 +207,7 @@ class Model(ppo.Model):
         return inferred[0], after
 
     def infer_sequence(self, data: TensorDict) -> Tensor:
-        """The latents inferred for sequences of `Algorithm.pieces`, `[T, n, Z]`."""
+        """The latents inferred for sequences of `Algorithm.samples`, `[T, n, Z]`."""
         first, obs = data["first"], data["obs"].flatten(0, 1)
         features = self.encode_obs(obs).unflatten(0, first.shape)
         x = self.watched(features, data["last_action"], first)

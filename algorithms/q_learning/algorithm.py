@@ -82,8 +82,8 @@ class Algorithm(abstractions.Algorithm):
 
     def state_dict(self) -> dict[str, Any]:
         """The table, and what its learning rates depend on."""
-        own = {"visits": self.visits, "learning_rate": self.learning_rate}
-        return super().state_dict() | own
+        counts = {"visits": self.visits, "learning_rate": self.learning_rate}
+        return super().state_dict() | counts
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""

@@ -32,7 +32,7 @@ class Config(core.SyncOnly, core.Config):
     alike). Rewards some 1 / (1 - gamma) steps ahead still matter."""
 
     baseline: Literal["none", "mean", "batch"] = "batch"
-    """What is subtracted from returns to lower the variance of the gradient: `none`
+    """Number subtracted from returns to lower the variance of the gradient: `none`
     nothing, `mean` their running mean over earlier batches, `batch` their mean in this
     batch, which also divides them by their standard deviation."""
 

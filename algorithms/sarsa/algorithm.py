@@ -62,8 +62,8 @@ class Agent(q_learning.Agent):
         ended = data["terminated"] | data["truncated"]
         chosen = data.get("next_action", None)
         if chosen is not None:
-            known = (chosen != UNDECIDED) & ~ended
-            next_action = torch.where(known, chosen, next_action)
+            decided = (chosen != UNDECIDED) & ~ended
+            next_action = torch.where(decided, chosen, next_action)
         state = torch.where(ended, -1, self.algorithm.model.state(data["next_obs"]))
         self.planned = torch.stack([state, next_action])
         return super().learn(data.copy().set("next_action", next_action))

@@ -85,9 +85,9 @@ class Config(VLAConfig, grpo.Config):
     from what is neither too hard nor too easy yet, of fewer groups."""
 
     ratio_level: Literal["token", "action", "step", "sequence"] = "token"
-    """What the ratio is of: each `token` by itself; the tokens of an `action` together;
-    those of a `step`, that is of a chunk of actions; or the whole episode, as a
-    `sequence`. Longer products leave the clip sooner."""
+    """Unit of the probability ratio: each `token` by itself; the tokens of an `action`
+    together; those of a `step`, that is of a chunk of actions; or the whole episode, as
+    a `sequence`. Longer products leave the clip sooner."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,7 +122,7 @@ class Algorithm(grpo.Algorithm):
         return super().relative(returns, counted) * kept
 
     def shared(self, log_ratio: Tensor, mask: Tensor) -> Tensor:
-        """As GRPO has them, and between its levels those of the D tokens of an action.
+        """GRPO's ratios, and between its levels those of the D tokens of an action.
 
         A policy that tells one number for a chunk has K = 1.
         """

@@ -67,7 +67,7 @@ class Config(VLAConfig, CloningConfig):
     Higher keeps weights smaller."""
 
     ratio_level: Literal["token", "action", "chunk"] = "chunk"
-    """What the clipped probability ratio is of: `chunk`, all executed tokens of a
+    """Unit of the clipped probability ratio: `chunk`, all executed tokens of a
     decision together, as in PPO's theory; `action`, those of an action; `token`, each
     of them. Smaller parts leave long chunks of many numbers less clipped."""
 
@@ -158,7 +158,8 @@ class Algorithm(ppo.Algorithm):
         return super().loss(whole, (sum_executed(log_prob, data), entropy, value))
 
     def parts(self, log_prob: Tensor) -> Tensor:
-        """Of tokens `[B, L, D]` what has a ratio: they, or their actions `[B, L]`."""
+        """Log-probabilities of tokens `[B, L, D]`, or of their actions `[B, L]`: the
+        ratio's units."""
         by_action = self.config.ratio_level == "action"
         return log_prob.flatten(2).sum(2) if by_action else log_prob
 
@@ -177,8 +178,8 @@ class Algorithm(ppo.Algorithm):
         share = mask / data["parts"].view(-1, *[1] * (now.ndim - 1))
         advantage = data["advantage"]  # [B], or of each action, [B, L]
         more = [1] * (now.ndim - advantage.ndim)
-        gain = self.surrogate(ratio, advantage.view(*advantage.shape, *more))
-        policy_loss = -(share * gain).flatten(1).sum(1).mean()
+        objective = self.surrogate(ratio, advantage.view(*advantage.shape, *more))
+        policy_loss = -(share * objective).flatten(1).sum(1).mean()
         entropy = entropy.mean()
         loss = policy_loss - config.entropy_coef * entropy
         logs = {"policy_loss": policy_loss, "entropy": entropy}

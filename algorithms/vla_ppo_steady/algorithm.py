@@ -48,9 +48,9 @@ class Config(vla_ppo.Config):
     where it is new beside a policy that is good already."""
 
     value_per: Literal["chunk", "action"] = "chunk"
-    """What there is a value of: a `chunk`, by whose return all its actions are judged;
-    or each `action`, judged by what came from it on, for a ratio of actions or tokens.
-    Cloning teaches the first one's."""
+    """Unit of the critic's values: a `chunk`, by whose return all its actions are
+    judged; or each `action`, judged by what came from it on, for a ratio of actions or
+    tokens. Cloning teaches the first one's."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,30 +84,32 @@ class Algorithm(vla_ppo.Algorithm):
 
     @torch.no_grad()
     def prepare(self, rollout: TensorDict) -> TensorDict:
-        """As PPO, and `proximal`, the `log_prob` by the policy of now; by action also
-        `action_value` and `action_returns` `[T, N, L]`.
+        """Add PPO's entries, and `proximal`, the `log_prob` by the policy of now; by
+        action also `action_value` and `action_returns` `[T, N, L]`.
 
         Values in a chunk are of one look and know of none of its actions: there lambda
         is 1, so that what an action led to is counted.
         """
-        prepared = super().prepare(rollout).exclude("rewards")
+        data = super().prepare(rollout).exclude("rewards")
         if not (self.config.decoupled or self.by_action):
-            return prepared
-        obs = self.model.inputs(prepared).flatten(0, 1).split(CHUNK)
-        action = prepared["action"].flatten(0, 1).split(CHUNK)
-        said = [self.say(*part) for part in zip(obs, action, strict=True)]
+            return data
+        obs = self.model.inputs(data).flatten(0, 1).split(CHUNK)
+        action = data["action"].flatten(0, 1).split(CHUNK)
+        answers = [self.say(*part) for part in zip(obs, action, strict=True)]
         if self.config.decoupled:
-            now = torch.cat([of[0] for of in said])
-            prepared["proximal"] = now.unflatten(0, rollout.batch_size)
+            now = torch.cat([of[0] for of in answers])
+            data["proximal"] = now.unflatten(0, rollout.batch_size)
         if self.by_action:
-            known = prepared["returns"], rollout["rewards"], self.config.gamma
-            prepared["action_returns"] = found = returns_within(*known)
-            value = torch.cat([of[2] for of in said]).unflatten(0, rollout.batch_size)
-            prepared["action_value"] = value
-            if value.shape != found.shape:
+            parts = data["returns"], rollout["rewards"], self.config.gamma
+            data["action_returns"] = returns = returns_within(*parts)
+            value = torch.cat([of[2] for of in answers]).unflatten(
+                0, rollout.batch_size
+            )
+            data["action_value"] = value
+            if value.shape != returns.shape:
                 remedy = "the model has one of a look: choose value_per='chunk'"
                 raise self.config.error("value_per", remedy)
-        return prepared
+        return data
 
     def say(self, inputs: Any, action: Tensor) -> tuple[Tensor, ...]:
         """Evaluate actions `[B, ...]` by the policy, with values `[B]` or `[B, L]`."""
@@ -116,7 +118,7 @@ class Algorithm(vla_ppo.Algorithm):
         return ask(inputs, action)
 
     def measured(self, data: TensorDict) -> TensorDict:
-        """As vla_ppo; decoupled, with `pi_prox / pi_behav A` for the advantage.
+        """The batch of vla_ppo; decoupled, `pi_prox / pi_behav A` is the advantage.
 
         Hilton et al. 2021, "Batch size-invariance for policy optimization",
         arXiv:2110.00641, equation 5: the ratio that is clipped is then to `pi_prox`.
@@ -126,9 +128,9 @@ class Algorithm(vla_ppo.Algorithm):
             data = with_action_advantages(data, self.standardized)
         if not self.config.decoupled:
             return data
-        near, acted = (sum_executed(data[k], data) for k in ("proximal", "log_prob"))
+        now, acted = (sum_executed(data[k], data) for k in ("proximal", "log_prob"))
         rows = (-1, *[1] * (data["advantage"].ndim - 1))
-        data["advantage"] = (near - acted).exp().view(rows) * data["advantage"]
+        data["advantage"] = (now - acted).exp().view(rows) * data["advantage"]
         return data.set("log_prob", data["proximal"])
 
     def standardized(self, advantage: Tensor) -> Tensor:
@@ -153,16 +155,16 @@ class Algorithm(vla_ppo.Algorithm):
         """Huber's loss of values, clipped if the config says so (Huber 1964); of values
         `[B, L]` the mean over executed actions."""
         if value.ndim > 1:
-            known, share = action_value_targets(value, data)
-            return self.value_loss(value.flatten(), known) / share
+            targets, share = action_value_targets(value, data)
+            return self.value_loss(value.flatten(), targets) / share
         delta, clip = self.config.huber_delta, self.config.clip_value
         if delta is None:
             return super().value_loss(value, data)
         moved = value - data["value"]
-        near = data["value"] + (moved if clip is None else moved.clamp(-clip, clip))
+        clipped = data["value"] + (moved if clip is None else moved.clamp(-clip, clip))
         loss = nn.HuberLoss(reduction="none", delta=delta)
         returns = data["returns"]
-        return torch.maximum(loss(value, returns), loss(near, returns)).mean()
+        return torch.maximum(loss(value, returns), loss(clipped, returns)).mean()
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a minibatch `[B]`, at first of the critic alone."""

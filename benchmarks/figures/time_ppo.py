@@ -20,7 +20,7 @@ FIELDS |= {"eval_every": 0, "device": "cpu", "threads": 1}
 SIDES = ("eager", "compiled")
 CALLS = {"acting": "collector.agent.sample", "worlds": "collector.stepper.step"}
 CALLS |= {"storing": "buffer.add", "looking": "algorithm.prepare"}
-CALLS |= {"cutting": "algorithm.update", "steps": "algorithm.minimize"}
+CALLS |= {"steps": "algorithm.minimize"}
 PARTS = (*CALLS, "rest")
 
 
@@ -45,7 +45,6 @@ def rollouts(side: str, **fields: Any) -> Iterator[dict[str, float]]:
         end = trainer.agent.sample_step + trainer.config.batch_size
         while trainer.agent.sample_step < end or len(trainer.buffer) > 0:
             next(loop)
-        seconds["cutting"] -= seconds["steps"]  # which are taken on the way
         seconds["rest"] = time.perf_counter() - begin - sum(seconds.values())
         yield {part: round(1e3 * seconds[part], 3) for part in PARTS}
 

@@ -1,4 +1,4 @@
-"""What batched worlds are given: arguments, options of resets, seeds and actions."""
+"""Inputs of batched worlds: arguments, options of resets, seeds and actions."""
 
 import copy
 import math

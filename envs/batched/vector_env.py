@@ -409,9 +409,9 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
             values: Name -> number or tensor `[N]`.
             where: Mask of environments to change, bool `[N]`; None for all.
         """
-        known = self.parameter_names
-        if unknown := sorted(values.keys() - set(known)):
-            raise ValueError(f"no parameters {unknown}: there are {list(known)}")
+        names = self.parameter_names
+        if unknown := sorted(values.keys() - set(names)):
+            raise ValueError(f"no parameters {unknown}: there are {list(names)}")
         new = {name: self.parameter(name, value) for name, value in values.items()}
         for name, value in new.items():
             if where is not None:

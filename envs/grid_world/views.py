@@ -1,4 +1,4 @@
-"""What grids look like: as symbols and tokens, as pixels and bytes, and to people."""
+"""Views of grids: as symbols and tokens, as pixels and bytes, and to people."""
 
 import itertools
 import math

@@ -31,9 +31,9 @@ def check_installed() -> None:
         version(BENCHMARK)
     except PackageNotFoundError:
         other = importlib.util.find_spec("libero") is not None
-        found = ", and the libero that is installed is another package" if other else ""
+        also = ", and the libero that is installed is another package" if other else ""
         raise ImportError(
-            f"yieldrl/LIBERO-v1 needs {BENCHMARK}{found}: make libero sets up"
+            f"yieldrl/LIBERO-v1 needs {BENCHMARK}{also}: make libero sets up"
             " .venv-libero with it (pip install 'yieldrl[libero]')"
         ) from None
 

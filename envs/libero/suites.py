@@ -96,13 +96,13 @@ def find_tasks(suite: str, task: int | str | Iterable[int | str] | None) -> list
     if task is None:
         return list(tasks)
     wanted = [task] if isinstance(task, int | str | np.integer) else list(task)
-    known = {**dict(enumerate(tasks)), **{each.name: each for each in tasks}}
-    if not wanted or not known.keys() >= set(wanted):
+    by_name = {**dict(enumerate(tasks)), **{each.name: each for each in tasks}}
+    if not wanted or not by_name.keys() >= set(wanted):
         raise ValueError(
             f"task = {task!r}: {suite} has the tasks 0 to {len(tasks) - 1}; name some"
             " of them, or None for all"
         )
-    return [known[each] for each in wanted]
+    return [by_name[each] for each in wanted]
 
 
 def one_by_one(suite: str) -> dict[str, dict[str, Any]]:
@@ -207,5 +207,5 @@ def _task(suite: str, number: int, files: Path, states: Path, task: Any) -> Task
 
 def _part(text: str, name: str) -> str:
     """The entry of that name in the text of a BDDL file; empty without one."""
-    found = re.search(rf"\(:{name}\s+(.*?)\)", text, re.DOTALL)
-    return found.group(1).strip() if found else ""
+    match = re.search(rf"\(:{name}\s+(.*?)\)", text, re.DOTALL)
+    return match.group(1).strip() if match else ""

@@ -96,7 +96,7 @@ class PhysicsVectorEnv(TorchVectorEnv):
         start = torch.tensor(model.qpos0, dtype=self.dtype, device=self.device)
         self.init_qpos = start.unsqueeze(-1)
         self._info: State = {}  # info of the last call of `dynamics`
-        self._own_fields: dict[str, Tensor] = {}  # fields of the model, as tensors
+        self._unvaried_fields: dict[str, Tensor] = {}  # fields of the model, as tensors
         self.set_parameters({**parameters, **(model_fields or {})})
 
     def _set_spaces(self, dtype: torch.dtype) -> None:
@@ -124,7 +124,7 @@ class PhysicsVectorEnv(TorchVectorEnv):
         return torch.cat([row.T for row in rows], dim=1).to(self._obs_dtype)
 
     def measure(self, before: State, after: State) -> State:
-        """What a step did, for the reward and for `info`, by name, each `[N]`."""
+        """Measures of a step, for the reward and for `info`, by name, each `[N]`."""
         return {}
 
     def rewards(self, measures: State, action: Tensor, after: State) -> State:
@@ -162,7 +162,7 @@ class PhysicsVectorEnv(TorchVectorEnv):
             return after, reward, self.terminated(after)
 
     def step(self, actions: Tensor | np.ndarray) -> StepResult:
-        """As in the base class, with more in `info`.
+        """Step all worlds; the measures are in `info` too.
 
         In NEXT_STEP mode these entries, like the reward, are zero at resets.
         """
@@ -185,7 +185,7 @@ class PhysicsVectorEnv(TorchVectorEnv):
         return self._painter.draw(model, state["qpos"], state["qvel"])
 
     def restart(self, ended: Tensor, state: State, noise: Tensor | None) -> State:
-        """As in the base class, but for all worlds if their physics differ."""
+        """Begin episodes where others ended; it places all worlds if physics differ."""
         if noise is None and self.backend.varied and self.backend.outputs:
             columns = ended.nonzero().flatten()
             if not len(columns):
@@ -224,7 +224,7 @@ class PhysicsVectorEnv(TorchVectorEnv):
             if where is None:
                 break
             rows = where.view(-1, *[1] * (field.ndim - 1))
-            before = self.backend.varied.get(name, models.own_field(self, name))
+            before = self.backend.varied.get(name, models.unvaried_field(self, name))
             fields[name] = torch.where(rows, field, before)
         if fields:
             self.backend.vary(fields, where)

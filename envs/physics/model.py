@@ -90,32 +90,32 @@ def fields_of(
         if scales and ((value < 0).any() or (name == "mass_scale" and not value.all())):
             raise ValueError(f"{name} = {given}: must be positive, or 0 but for masses")
         for field in SCALED[name]:
-            own = own_field(envs, field)
-            if not own.numel():
+            unvaried = unvaried_field(envs, field)
+            if not unvaried.numel():
                 continue
-            own = own / own.norm() if name == "gravity" else own
-            scaled = value.reshape(-1, *[1] * own.ndim) * own
+            unvaried = unvaried / unvaried.norm() if name == "gravity" else unvaried
+            scaled = value.reshape(-1, *[1] * unvaried.ndim) * unvaried
             fields[field] = _one_per_world(envs, field, scaled)
     return fields
 
 
-def own_field(envs: Any, name: str) -> Tensor:
+def unvaried_field(envs: Any, name: str) -> Tensor:
     """A field of the unvaried model, on the worlds' device."""
-    if name not in envs._own_fields:  # copied once: copying to a GPU synchronizes
-        own = torch.tensor(find(envs.model, name), dtype=envs.dtype)
-        envs._own_fields[name] = own.to(envs.device)
-    return envs._own_fields[name]
+    if name not in envs._unvaried_fields:  # copied once: copying to a GPU synchronizes
+        field = torch.tensor(find(envs.model, name), dtype=envs.dtype)
+        envs._unvaried_fields[name] = field.to(envs.device)
+    return envs._unvaried_fields[name]
 
 
 def _one_per_world(envs: Any, name: str, field: Any) -> Tensor:
-    own = find(envs.model, name).shape
+    shape = find(envs.model, name).shape
     field = torch.as_tensor(field, dtype=envs.dtype, device=envs.device)
-    if field.shape[1:] != own or field.shape[0] not in (1, envs.num_envs):
+    if field.shape[1:] != shape or field.shape[0] not in (1, envs.num_envs):
         raise ValueError(
             f"model_fields: {name} has the shape {list(field.shape)}, not"
-            f" {[envs.num_envs, *own]}"
+            f" {[envs.num_envs, *shape]}"
         )
-    return field.expand(envs.num_envs, *own)
+    return field.expand(envs.num_envs, *shape)
 
 
 def of_world(model: Any, fields: Mapping[str, Tensor], index: int) -> Any:

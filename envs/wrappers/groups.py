@@ -129,13 +129,14 @@ class GroupStarts(BatchWrapper):
         return self._begun(answer)
 
     def state_dict(self) -> dict[str, Any]:
-        own = {"row": self._row, "deals": self._deals, "root": self._root}
-        return {**super().state_dict(), "groups": own}
+        groups = {"row": self._row, "deals": self._deals, "root": self._root}
+        return {**super().state_dict(), "groups": groups}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         super().load_state_dict(saved)
-        own = saved["groups"]
-        self._row, self._deals, self._root = own["row"], own["deals"], own["root"]
+        groups = saved["groups"]
+        self._row, self._deals = groups["row"], groups["deals"]
+        self._root = groups["root"]
 
     def resume_at(self, row: int) -> None:
         """Set the number of steps taken in this round, after an interruption."""

@@ -179,8 +179,8 @@ class Draws:
     def seeded(self, seed: Any) -> Tensor:
         """Numbers `[P, N]` by one seed, or N; the generator continues from there."""
         several = np.ndim(seed) > 0
-        own = [_other_seed(s) for s in seed] if several else _other_seed(seed)
-        return self.placed(self.noise.seed(own))
+        others = [_other_seed(s) for s in seed] if several else _other_seed(seed)
+        return self.placed(self.noise.seed(others))
 
     def placed(self, noise: Tensor) -> Tensor:
         """Map noise `[P, n]` in [0, 1) to the intervals, laid end to end."""
@@ -204,11 +204,11 @@ def _checked(
 ) -> tuple[dict[str, Intervals], dict[str, Intervals]]:
     """Intervals for training and those held out, by name; ValueError if one is none,
     overlaps another, or is of something that the world does not have."""
-    known, unknown = world.parameter_names, ranges.keys() - set(world.parameter_names)
+    names, unknown = world.parameter_names, ranges.keys() - set(world.parameter_names)
     if unknown or not ranges:
         raise ValueError(
             f"ranges of {sorted(unknown)}: name parameters of {type(world).__name__},"
-            f" {list(known)} (in a world of yours, floats made by self.parameter)."
+            f" {list(names)} (in a world of yours, floats made by self.parameter)."
             " Those that say where first states are would be drawn too late"
         )
     check_choice("side", side, ("training", "held_out"))

@@ -179,7 +179,7 @@ class TestLosses:
         with torch.no_grad():  # so that means of actions are large
             model.actor_adapt.layers[-1].weight.mul_(100)
         algorithm = trainer.algorithm
-        walked = algorithm.pieces(rollout).transpose(0, 1)
+        walked = algorithm.samples(rollout).transpose(0, 1)
         loss, logs = algorithm.adaptation_loss(walked)
         flat = rollout.flatten(0, 1)
         encoded, inferred = model.encoded(flat["obs"]), flat["priv_pred"]
@@ -208,7 +208,7 @@ class TestLosses:
             for _ in range(2):
                 rollout = trainer.collector.collect(8)
                 trainer.agent.acted_since = None
-                walked = trainer.algorithm.pieces(rollout).transpose(0, 1)
+                walked = trainer.algorithm.samples(rollout).transpose(0, 1)
                 inferred = trainer.model.infer_sequence(walked)
                 torch.testing.assert_close(inferred, rollout["priv_pred"])
                 assert rollout["truncated"].any()

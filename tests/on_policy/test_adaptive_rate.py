@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from yieldrl.on_policy import follow_kl
+from yieldrl.on_policy import adapt_learning_rate
 
 
 @pytest.mark.parametrize(
@@ -23,5 +23,5 @@ from yieldrl.on_policy import follow_kl
 )
 def test_one_step(rate, approx_kl, expected):
     algorithm = SimpleNamespace(learning_rate=rate)
-    follow_kl(algorithm, approx_kl, desired_kl=0.01)
+    adapt_learning_rate(algorithm, approx_kl, desired_kl=0.01)
     assert algorithm.learning_rate == pytest.approx(expected)
