@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from tensordict import TensorDict
+from tensordict import TensorDict, pad
 from torch import Generator, Tensor
 
 from yieldrl.buffers.spec import check_at_least_one
@@ -32,6 +32,18 @@ def sequences(rollout: TensorDict, starts: Collection[str] = ()) -> TensorDict:
         first = rollout[name][0].clone().unsqueeze(1)
         rows[name] = first.expand(*rows.batch_size, *first.shape[2:])
     return rows[rows["valid"].any(1)] if "valid" in set(rows.keys()) else rows
+
+
+def joined(parts: list[TensorDict]) -> TensorDict:
+    """Episodes `[E, T]` of several lengths in a row, the short ones padded."""
+    length = max(part.shape[1] for part in parts)
+    whole: Any = torch.cat([pad_steps(part, length) for part in parts])
+    return whole
+
+
+def pad_steps(rows: TensorDict, length: int) -> TensorDict:
+    """Episodes `[E, T]` with steps added that are not `valid`, `[E, length]`."""
+    return pad(rows, [0, 0, 0, length - rows.shape[1]])
 
 
 class Minibatches:

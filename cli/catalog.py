@@ -284,4 +284,5 @@ def _member(name: str) -> Member:
 def _home(cls: type) -> str | None:
     """The algorithm folder that defines a class; None for other classes."""
     package, _, rest = cls.__module__.partition(f"{PACKAGE}.")
-    return rest.partition(".")[0] if rest and not package else None
+    name, inside, _ = rest.partition(".")  # no file beside the folders
+    return name if inside and not package else None

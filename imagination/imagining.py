@@ -10,13 +10,13 @@ from torch import Generator, Tensor, nn
 
 from yieldrl.abstractions import Algorithm, Logs, Trainer
 from yieldrl.buffers import Minibatches, ReplayBuffer, transitions
+from yieldrl.buffers.minibatches import joined
 from yieldrl.core import derive_seed
 from yieldrl.experiments import on_ray
 from yieldrl.imagination.diagnostics import ExploitationWatch, outcome_errors
 from yieldrl.imagination.rollout import imagine, imagined_return
 from yieldrl.imagination.trunk import TrunkWorld, change_errors
 from yieldrl.networks.train_mode import in_float32
-from yieldrl.on_policy.episode_rows import joined
 from yieldrl.vla.latents import padded
 
 STEP = ("obs", "next_obs", "action", "reward", "terminated", "truncated", "valid")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 
+from yieldrl.algorithms.rollouts import evaluate_rollout
 from yieldrl.core import ranks
 from yieldrl.language import policy_for
-from yieldrl.on_policy.rollouts import evaluate_rollout
 
 NAMES = ("grpo", "rloo", "reinforce_pp", "dr_grpo", "dapo", "gspo")
 SETTINGS = {"env_kwargs": {"max_operand": 1}, "num_envs": 8, "group_size": 4}

@@ -19,16 +19,12 @@ ALLOWED = {
     "distributed": "collectors core envs networks",
     "experiments": "collectors core distributed envs loggers networks",
     "abstractions": "collectors core envs experiments networks",
-    "on_policy": "abstractions buffers collectors core functional networks",
-    "off_policy": "abstractions buffers core experiments functional",
-    "imagination": (
-        "abstractions buffers core experiments functional networks on_policy vla"
-    ),
+    "imagination": ("abstractions buffers core experiments functional networks vla"),
     "vla": "abstractions core functional networks",
     "language": "abstractions core functional networks vla",
     "algorithms": (
         "abstractions buffers collectors core envs experiments functional "
-        "imagination language networks off_policy on_policy vla"
+        "imagination language networks vla"
     ),
     "exercises": (
         "abstractions algorithms buffers collectors core envs experiments networks"

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 ROOMS = ["algorithms", "buffers", "cli", "collectors", "distributed", "envs"]
 ROOMS += ["exercises", "experiments", "exports", "functional"]
-ROOMS += ["imagination", "language", "loggers", "networks", "off_policy", "on_policy"]
+ROOMS += ["imagination", "language", "loggers", "networks"]
 ROOMS += ["core", "vla"]
 
 

@@ -17,8 +17,8 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms import ppo
+from yieldrl.algorithms.rollouts import evaluate_rollout, in_chunks
 from yieldrl.functional import vtrace
-from yieldrl.on_policy.rollouts import evaluate_rollout, in_chunks
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
+from yieldrl.algorithms.tokens import actions_taken
 from yieldrl.core import mean_of_all
-from yieldrl.on_policy import actions_taken
 
 
 class Agent(abstractions.Agent):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.on_policy import actions_taken, sum_executed
+from yieldrl.algorithms.tokens import actions_taken, sum_executed
 
 from .config import Config
 

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import grpo
+from yieldrl.algorithms.rollouts import evaluate_rollout
 from yieldrl.core import Count, Positive, mean_of_all
-from yieldrl.on_policy.rollouts import evaluate_rollout
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ import torch
 from gymnasium import Space
 from torch import Tensor, nn
 
+from yieldrl.algorithms.off_policy import BoxModel
 from yieldrl.networks import MLP, ActionCritic, make_encoder
-from yieldrl.off_policy import BoxModel
 
 from .config import Config
 

@@ -19,14 +19,14 @@ from torch.nn.functional import logsigmoid
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.algorithms import ppo
 from yieldrl.algorithms.behavior_cloning.cloned_first import ClonesFirst, CloningConfig
+from yieldrl.algorithms.episode_rows import evaluate_steps, log_prob_of
 from yieldrl.algorithms.ppo.model import Actor
+from yieldrl.algorithms.tokens import in_rows, tokens_taken
 from yieldrl.buffers import EpisodeGroups, Minibatches
 from yieldrl.core import BatchSize, LearningRate, Positive
 from yieldrl.envs.names import find_function
 from yieldrl.envs.wrappers import GroupStarts, JudgedReward
 from yieldrl.language import writer_or
-from yieldrl.on_policy import in_rows, tokens_taken
-from yieldrl.on_policy.episode_rows import evaluate_steps, log_prob_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from yieldrl.algorithms.off_policy import EpsilonGreedy
 from yieldrl.core import derive_seed, spaces
-from yieldrl.off_policy import EpsilonGreedy
 
 from .algorithm import Algorithm
 from .config import Config

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from yieldrl.algorithms.off_policy import OffPolicyConfig
 from yieldrl.core import (
     BatchSize,
     LearningRate,
@@ -13,7 +14,6 @@ from yieldrl.core import (
     UnitInterval,
     Widths,
 )
-from yieldrl.off_policy import OffPolicyConfig
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from yieldrl.on_policy import RememberingAgent
+from yieldrl.algorithms.remembering import RememberingAgent
 
 
 class Agent(RememberingAgent):

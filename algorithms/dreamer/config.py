@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from yieldrl.algorithms.off_policy import OffPolicyConfig
 from yieldrl.core import Coefficient, LearningRate, Positive, UnitInterval
 from yieldrl.imagination import LatentConfig
-from yieldrl.off_policy import OffPolicyConfig
 
 
 @dataclass(frozen=True, kw_only=True)

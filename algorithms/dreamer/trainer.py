@@ -2,7 +2,7 @@
 
 from tensordict import TensorDict
 
-from yieldrl.off_policy import OffPolicyTrainer
+from yieldrl.algorithms.off_policy import OffPolicyTrainer
 
 from .agent import Agent
 from .algorithm import Algorithm

@@ -15,15 +15,20 @@ from torch import Tensor
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.algorithms import ppo
 from yieldrl.algorithms.behavior_cloning.cloned_first import ClonesFirst, CloningConfig
+from yieldrl.algorithms.episode_rows import (
+    counted,
+    evaluate_steps,
+    log_prob_of,
+    pad_across_ranks,
+)
 from yieldrl.algorithms.ppo.model import Actor
+from yieldrl.algorithms.rollouts import evaluate_rollout
+from yieldrl.algorithms.tokens import in_rows, tokens_taken, where_taken
 from yieldrl.buffers import EpisodeGroups, Minibatches
 from yieldrl.core import Coefficient, Count, UnitInterval, mean_of_all, ranks
 from yieldrl.envs.wrappers import GroupStarts
 from yieldrl.functional import centred, group_mean
 from yieldrl.language import LanguageConfig, writer_or
-from yieldrl.on_policy import in_rows, pad_across_ranks, tokens_taken, where_taken
-from yieldrl.on_policy.episode_rows import counted, evaluate_steps, log_prob_of
-from yieldrl.on_policy.rollouts import evaluate_rollout
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,10 @@ from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 
 from yieldrl.algorithms import vla_grpo
+from yieldrl.algorithms.episode_rows import log_prob_of
 from yieldrl.functional import discounted_returns
 from yieldrl.imagination.config import WorldModelConfig
 from yieldrl.imagination.imagining import ImaginationSchedule, PolicyImagination
-from yieldrl.on_policy.episode_rows import log_prob_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,18 +12,18 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
+from yieldrl.algorithms.rollouts import (
+    adapt_learning_rate,
+    completed,
+    evaluate_rollout,
+    state_values,
+)
 from yieldrl.buffers import Minibatches, transitions
 from yieldrl.core import derive_seed, ranks, standardized
 from yieldrl.core.conversion import check_shapes
 from yieldrl.core.learning_rates import anneal_before
 from yieldrl.functional import clipped_surrogate, explained_variance, gae
 from yieldrl.networks import RewardScaler
-from yieldrl.on_policy.rollouts import (
-    adapt_learning_rate,
-    completed,
-    evaluate_rollout,
-    state_values,
-)
 
 from .config import Config
 

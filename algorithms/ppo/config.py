@@ -6,6 +6,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl import core
+from yieldrl.algorithms.rollouts import HIGHEST_RATE, LOWEST_RATE
 from yieldrl.core import (
     Coefficient,
     Count,
@@ -15,7 +16,6 @@ from yieldrl.core import (
     UnitInterval,
     Widths,
 )
-from yieldrl.on_policy.rollouts import HIGHEST_RATE, LOWEST_RATE
 
 
 @dataclass(frozen=True, kw_only=True)

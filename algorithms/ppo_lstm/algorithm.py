@@ -12,9 +12,9 @@ from torch import Tensor
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
 from yieldrl.algorithms.ppo.config import check_whole_sequences
+from yieldrl.algorithms.remembering import RememberingAgent
 from yieldrl.buffers import Minibatches, sequences
 from yieldrl.networks import LSTM, Distribution
-from yieldrl.on_policy import RememberingAgent
 
 
 @dataclass(frozen=True, kw_only=True)

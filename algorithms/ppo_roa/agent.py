@@ -6,7 +6,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from yieldrl.on_policy import RememberingAgent
+from yieldrl.algorithms.remembering import RememberingAgent
 
 from .config import Config
 

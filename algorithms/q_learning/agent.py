@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from yieldrl.off_policy import EpsilonGreedy
+from yieldrl.algorithms.off_policy import EpsilonGreedy
 
 
 class Agent(EpsilonGreedy):

@@ -6,10 +6,10 @@ from tensordict import TensorDict
 
 from yieldrl import abstractions
 from yieldrl.abstractions import LogData, Logs
+from yieldrl.algorithms.off_policy import rows_of
 from yieldrl.buffers import StepBuffer
 from yieldrl.core import means
 from yieldrl.experiments.parts import transition_parts
-from yieldrl.off_policy.trainer import rows_of
 
 from .agent import Agent
 from .algorithm import Algorithm

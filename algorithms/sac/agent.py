@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
-from yieldrl.off_policy import RandomWarmUp
+from yieldrl.algorithms.off_policy import RandomWarmUp
 
 
 class Agent(RandomWarmUp):

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from yieldrl.algorithms.off_policy import OffPolicyConfig
 from yieldrl.core import Coefficient, LearningRate, Steps
-from yieldrl.off_policy import OffPolicyConfig
 
 
 @dataclass(frozen=True, kw_only=True)

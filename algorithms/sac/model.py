@@ -5,6 +5,7 @@ from typing import Any
 from gymnasium import Space
 from torch import Tensor, nn
 
+from yieldrl.algorithms.off_policy import BoxModel
 from yieldrl.networks import (
     MLP,
     ActionCritic,
@@ -12,7 +13,6 @@ from yieldrl.networks import (
     SquashedGaussian,
     make_encoder,
 )
-from yieldrl.off_policy import BoxModel
 
 from .config import Config
 

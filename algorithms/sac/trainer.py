@@ -1,6 +1,6 @@
 """The schedule of SAC."""
 
-from yieldrl.off_policy import OffPolicyTrainer
+from yieldrl.algorithms.off_policy import OffPolicyTrainer
 
 from .agent import Agent
 from .algorithm import Algorithm

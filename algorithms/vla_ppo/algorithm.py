@@ -13,9 +13,9 @@ from torch import Tensor
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.algorithms import ppo
 from yieldrl.algorithms.behavior_cloning.cloned_first import ClonesFirst, CloningConfig
+from yieldrl.algorithms.tokens import executed_mask, sum_executed
 from yieldrl.core import Count, LearningRate
 from yieldrl.envs.wrappers import ActionChunks
-from yieldrl.on_policy import executed_mask, sum_executed
 from yieldrl.vla import VLAPolicy
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.parameter_groups import optimizer_groups

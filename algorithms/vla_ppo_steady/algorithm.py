@@ -11,11 +11,15 @@ from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import vla_ppo
+from yieldrl.algorithms.rollouts import CHUNK
+from yieldrl.algorithms.tokens import (
+    action_value_targets,
+    sum_executed,
+    with_action_advantages,
+)
 from yieldrl.core import Positive, StepsOrZero, standardized
 from yieldrl.functional import clipped_surrogate, returns_within
 from yieldrl.networks.train_mode import frozen
-from yieldrl.on_policy import action_value_targets, sum_executed, with_action_advantages
-from yieldrl.on_policy.rollouts import CHUNK
 
 
 @dataclass(frozen=True, kw_only=True)

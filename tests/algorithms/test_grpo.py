@@ -15,12 +15,12 @@ from token_policy import Tokens
 from torch import nn
 
 from yieldrl.algorithms import dapo, dr_grpo, grpo, gspo, reinforce_pp, rloo
+from yieldrl.algorithms.tokens import tokens_taken
 from yieldrl.cli import catalog
 from yieldrl.envs import TorchVectorEnv
 from yieldrl.envs.wrappers import ActionChunks, GroupStarts
 from yieldrl.envs.writing import SumsVectorEnv
 from yieldrl.language import TokenPolicy
-from yieldrl.on_policy import tokens_taken
 
 PENDULUM = {"env_id": "yieldrl/Pendulum-v1", "num_envs": 4, "total_steps": 128}
 ANSWERS = {"num_envs": 16, "group_size": 4, "learning_rate": 0.05, "num_epochs": 1}

@@ -13,7 +13,7 @@ from lettered import Lettered, algorithm_of
 from tensordict import TensorDict
 
 from yieldrl.algorithms import dapo, dr_grpo, grpo, gspo
-from yieldrl.on_policy import joined
+from yieldrl.buffers.minibatches import joined
 
 TESTS = Path(__file__).parents[1]
 MEANS = [grpo, dr_grpo, dapo, gspo]

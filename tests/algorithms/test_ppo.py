@@ -125,7 +125,7 @@ class TestPrepare:
             return algorithm.prepare(acted(algorithm, rollout_of(envs=2)))
 
         whole = prepared()
-        monkeypatch.setattr("yieldrl.on_policy.rollouts.CHUNK", 5)
+        monkeypatch.setattr("yieldrl.algorithms.rollouts.CHUNK", 5)
         parts = prepared()
         torch.testing.assert_close(whole["advantage"], parts["advantage"])
 

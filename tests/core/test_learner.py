@@ -10,8 +10,8 @@ from tensordict import TensorDict
 from torch import nn
 
 from yieldrl.abstractions import Agent, Algorithm
+from yieldrl.algorithms.rollouts import evaluate_rollout
 from yieldrl.core import CheckpointError, Config
-from yieldrl.on_policy.rollouts import evaluate_rollout
 
 
 class Line(Algorithm):

@@ -1,8 +1,8 @@
 """Parts that are passed to a trainer, and the steps that it counts."""
 
 from yieldrl.algorithms import dqn, ppo
+from yieldrl.algorithms.off_policy import rows_of
 from yieldrl.collectors import Collector, SyncCollector
-from yieldrl.off_policy.trainer import rows_of
 
 
 class Delegating(Collector):

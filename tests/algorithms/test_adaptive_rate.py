@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from yieldrl.on_policy import adapt_learning_rate
+from yieldrl.algorithms.rollouts import adapt_learning_rate
 
 
 @pytest.mark.parametrize(

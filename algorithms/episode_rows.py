@@ -3,12 +3,13 @@
 from typing import Any
 
 import torch
-from tensordict import TensorDict, pad
+from tensordict import TensorDict
 from torch import Tensor
 
+from yieldrl.algorithms.rollouts import CHUNK
+from yieldrl.algorithms.tokens import in_rows
+from yieldrl.buffers.minibatches import joined, pad_steps
 from yieldrl.core import mean_of_all, ranks
-from yieldrl.on_policy.rollouts import CHUNK
-from yieldrl.on_policy.tokens import in_rows
 
 
 def pad_across_ranks(rows: TensorDict, spare: TensorDict) -> TensorDict:
@@ -32,15 +33,7 @@ def pad_across_ranks(rows: TensorDict, spare: TensorDict) -> TensorDict:
         fill["valid"] = first.expand(fill.shape).clone()
         fill["used"] = torch.zeros_like(fill["valid"])
         rows = joined([rows, fill])
-    return _padded(rows, length)
-
-
-def joined(parts: list[TensorDict]) -> TensorDict:
-    """Episodes `[E, T]` of several lengths one after the other, the short ones padded
-    by steps that are not `valid`."""
-    length = max(part.shape[1] for part in parts)
-    whole: Any = torch.cat([_padded(part, length) for part in parts])
-    return whole
+    return pad_steps(rows, length)
 
 
 def counted(data: TensorDict, mask: Tensor) -> TensorDict:
@@ -68,7 +61,3 @@ def log_prob_of(model: Any, rows: TensorDict) -> Tensor:
     valid = rows["valid"]
     parts = [evaluate_steps(model, steps)[0] for steps in rows[valid].split(CHUNK)]
     return in_rows(torch.cat(parts), valid)
-
-
-def _padded(rows: TensorDict, length: int) -> TensorDict:
-    return pad(rows, [0, 0, 0, length - rows.shape[1]])

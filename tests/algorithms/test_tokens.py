@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import torch
 from tensordict import TensorDict
 
-from yieldrl.on_policy import in_rows, sum_executed, tokens_taken, where_taken
+from yieldrl.algorithms.tokens import in_rows, sum_executed, tokens_taken, where_taken
 
 STEPS = TensorDict({"action": torch.tensor([[5, 0, 0], [5, 5, 0]])}, [2])
 PLAIN = SimpleNamespace()

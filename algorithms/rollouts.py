@@ -7,8 +7,8 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from yieldrl.algorithms.tokens import sum_executed
 from yieldrl.core import spaces
-from yieldrl.on_policy.tokens import sum_executed
 
 CHUNK = 4096
 """Transitions evaluated at a time, so that images fit into memory."""

@@ -1,5 +1,0 @@
-"""Shared parts of algorithms that learn from rollouts `[T, N]`."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
