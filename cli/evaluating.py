@@ -52,8 +52,9 @@ def evaluate(
         from yieldrl.cli import restoring
         from yieldrl.experiments import run_files
         from yieldrl.loggers import record_video
-        from yieldrl.loggers.answers import refuse_video, writes
+        from yieldrl.loggers.answers import writes
         from yieldrl.loggers.checkpoints import describe_checkpoint
+        from yieldrl.loggers.videos import refuse_video
 
         path = run_files.find_checkpoint(run, checkpoint)
         count = 1 if suite else ANSWERS if episodes is None else episodes

@@ -15,7 +15,7 @@ from tyro.conf import Positional
 from yieldrl.cli import evaluating
 from yieldrl.cli.errors import fail, usage_errors
 from yieldrl.loggers import list_checkpoints
-from yieldrl.loggers.files import ForeignFileError, WriteError
+from yieldrl.loggers.files import WriteError
 
 if TYPE_CHECKING:
     from yieldrl.cli.run_spec import RunSpec
@@ -135,7 +135,7 @@ def _loop(trainer: Any, logged: Any) -> None:
             if _first():
                 _say_how_to_go_on(trainer)
             raise SystemExit(130) from None
-        except (WriteError, ForeignFileError) as reason:
+        except WriteError as reason:
             fail(str(reason))
     print(f"run folder: {_shown(trainer.run.folder)}")
 

@@ -16,11 +16,7 @@ from filelock import FileLock, Timeout
 
 from yieldrl.core import Config
 from yieldrl.experiments import run_files
-from yieldrl.loggers.files import (
-    delete_partial_files,
-    naming_failures,
-    write_atomically,
-)
+from yieldrl.loggers.files import naming_failures, write_atomically
 
 OWNER = "owner.json"  # the run, and the process that trains or trained in its folder
 LOCK = ".lock"  # held by that process alone, and by none after a kill
@@ -105,7 +101,9 @@ class Run:
             "since": time.strftime("%Y-%m-%d %H:%M:%S"),
         }
         write_atomically(folder / OWNER, json.dumps(facts, indent=2) + "\n")
-        delete_partial_files(folder)
+        for place in (folder, folder / "checkpoints", folder / "videos"):
+            for left in [*place.glob(".*.tmp"), *place.glob(".*.tmp.mp4")]:
+                left.unlink(missing_ok=True)  # by a kill
 
     def _make_folder(self) -> Path:
         """A new folder of this run alone: with a number if the name is taken."""

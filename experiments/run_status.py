@@ -11,8 +11,8 @@ from yieldrl.core.files import read_file
 from yieldrl.core.logs import LogData
 from yieldrl.experiments import run, run_files
 from yieldrl.loggers import list_checkpoints
-from yieldrl.loggers.files import place, write_atomically
-from yieldrl.loggers.windowed_means import read
+from yieldrl.loggers.files import write_atomically
+from yieldrl.loggers.writer import read
 
 FILE = "cluster.json"
 
@@ -55,7 +55,7 @@ def _write(trainer: Any, latest: dict[str, Any]) -> None:
         "logs": read(latest),
     }
     text = json.dumps(facts, indent=2, default=float) + "\n"
-    write_atomically(place(trainer, None, FILE), text)
+    write_atomically(trainer.run.claim() / FILE, text)
 
 
 def status(run_dir: str | Path) -> str:

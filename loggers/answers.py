@@ -1,25 +1,13 @@
 """The latest answer of a language model, shown during training."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 LONGEST = 200
 """Maximal number of characters shown of an answer."""
 
 
-class Shown(NamedTuple):
-    """An answer with prompt and reward, truncated for display."""
-
-    prompt: str
-    answer: str
-    reward: float
-
-    def __str__(self) -> str:
-        """`'17+25=' -> '42', reward 1`."""
-        return f"{self.prompt!r} -> {self.answer!r}, reward {self.reward:g}"
-
-
-def latest_answer(trainer: Any) -> Shown | None:
-    """The newest answer in a trainer's buffer.
+def latest_answer(trainer: Any) -> str | None:
+    """The newest answer in a trainer's buffer: `'17+25=' -> '42', reward 1`.
 
     None if actions are not text, or if nothing has been collected.
     """
@@ -35,7 +23,7 @@ def latest_answer(trainer: Any) -> Shown | None:
     [prompt] = decode(row["obs", "prompt"])
     [answer] = decode(trainer.agent.border.actions.to_env(row["action"]))
     shown = answer if len(answer) <= LONGEST else f"{answer[:LONGEST]}..."
-    return Shown(prompt, shown, float(row["reward"]))
+    return f"{prompt!r} -> {shown!r}, reward {float(row['reward']):g}"
 
 
 def writes(trainer: Any) -> bool:
@@ -44,12 +32,3 @@ def writes(trainer: Any) -> bool:
 
     space = getattr(getattr(trainer, "envs", None), "single_action_space", None)
     return isinstance(space, Utf8Text)
-
-
-def refuse_video(trainer: Any) -> None:
-    """Raise ValueError if the environment is all text: there are no frames."""
-    if writes(trainer):
-        raise ValueError(
-            f"{trainer.config.env_id} is text and draws no pictures: leave the video"
-            " out, the progress bar and TensorBoard show answers"
-        )

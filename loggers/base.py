@@ -10,18 +10,13 @@ import sys
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast
-
-from pydantic import AfterValidator
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 if TYPE_CHECKING:
     from yieldrl.core.logs import LogData
 
 Stream = Generator["LogData", None, None]
 Target = TypeVar("Target")
-Place = Annotated[Path, AfterValidator(Path.absolute)]
-"""A path as it is meant where it is given: a later `chdir` does not move it."""
 
 
 class Logger(ABC):
@@ -57,7 +52,7 @@ class Logger(ABC):
     only in the first process, which writes all files."""
 
     destination: Any = None
-    """Where it writes, hashable: of equal ones around a trainer the later replaces."""
+    """What it is about: of one class and one of these the later replaces the other."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         if args and hasattr(args[0], "agent"):

@@ -1,23 +1,18 @@
 """Checkpoints: during training, at its end, and at the best evaluation."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from yieldrl.loggers import files
-from yieldrl.loggers.base import Logger, Place, Stream
+from yieldrl.loggers.base import Logger, Stream
 from yieldrl.loggers.files import BEST
-from yieldrl.loggers.windowed_means import read
-
-if TYPE_CHECKING:
-    from yieldrl.core.logs import LogData
+from yieldrl.loggers.writer import read
 
 FOLDER, INDEX = "checkpoints", "checkpoints.json"
 SHARE = 0.05  # of the time, at most, for checkpoints due by `seconds`
@@ -46,26 +41,17 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
     keep: PositiveInt = 3
     """Number of checkpoints to keep besides `best.pt`; the oldest are deleted first."""
 
-    keep_best: bool = True
-    """Whether to keep the best one, as `best.pt`."""
-
-    folder: Place | None = None
-    """Folder, for only one trainer; by default `checkpoints` in the run's folder."""
-
     seconds: NonNegativeFloat = 120.0
     """Seconds between checkpoints, whatever the steps; 0 never saves by time. Large
     buffers are saved less often, so that saving takes a twentieth of the time."""
-
-    def __post_init__(self) -> None:
-        self.destination = self.folder
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Save between logs when due, and at the end."""
         from yieldrl.core import defer_keyboard_interrupt  # imports PyTorch
 
-        saver = _Saver(self, trainer, files.place(trainer, self.folder, FOLDER))
+        saver = _Saver(self, trainer, trainer.run.claim() / FOLDER)
         whole, pressed = True, False  # whether a step has ended; Ctrl-C came in it
-        log: LogData | None = None
+        log: Any = None
         try:
             while not pressed:
                 whole = False
@@ -90,10 +76,7 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
 
 
 def list_checkpoints(run_dir: str | Path) -> list[Path]:
-    """Checkpoints in a run's folder or in a folder of them, newest first.
-
-    ValueError if `checkpoints.json` cannot be read.
-    """
+    """The `step_*.pt` in a run's folder, or in a folder of them, newest first."""
     folder = Path(run_dir)
     if (folder / FOLDER).is_dir():
         folder = folder / FOLDER
@@ -105,21 +88,16 @@ def latest_checkpoint(run_dir: str | Path) -> Path:
     if saved := list_checkpoints(run_dir):
         return saved[0]
     best = Path(run_dir) / FOLDER / BEST
-    remedy = "Give the folder of a run that was trained with loggers.checkpoint()"
-    if best.is_file():
-        remedy = f"There is the one of the best evaluation: load {best}"
-    raise FileNotFoundError(f"{run_dir}: no checkpoint step_*.pt in it. {remedy}")
+    remedy = f"load {best}" if best.is_file() else "train with loggers.checkpoint()"
+    raise FileNotFoundError(f"{run_dir}: no checkpoint step_*.pt in it; {remedy}")
 
 
 def describe_checkpoint(path: Path, sample_step: int) -> str:
     """A checkpoint, its step, and over how many episodes the best one was chosen."""
     text, best = f"{path}, step {sample_step:,}", read_index(path.parent)["best"]
-    if best is None:
+    if best is None or path.name != BEST:
         return text
-    chosen = f"the best in evaluations of {best['episodes']:,} episodes"
-    if path.name == BEST:
-        return f"{text}, {chosen}"
-    return f"{text} ({BEST} is of step {best['sample_step']:,}, {chosen})"
+    return f"{text}, the best in evaluations of {best['episodes']:,} episodes"
 
 
 def read_index(folder: Path) -> dict[str, Any]:
@@ -133,17 +111,11 @@ def read_index(folder: Path) -> dict[str, Any]:
         last; and `best`, what is known of `best.pt`: `episode_return`, the mean of how
         many `episodes`, and `sample_step`; or None.
     """
-    there, path = sorted(x.name for x in folder.glob("step_*.pt")), folder / INDEX
-    try:
-        index = json.loads(path.read_text("utf-8")) if path.exists() else {"saved": []}
-        named = [name for name in index["saved"] if name in there]
-        others = [name for name in there if name not in named]
-        return {"saved": [*others, *named], "best": index.get("best")}
-    except (AttributeError, LookupError, TypeError, ValueError) as reason:
-        raise ValueError(
-            f"{path}: not an index of checkpoints ({reason}). Delete it: the order is"
-            " then that of the files' steps"
-        ) from None
+    path, there = folder / INDEX, sorted(x.name for x in folder.glob("step_*.pt"))
+    index = json.loads(path.read_text("utf-8")) if path.exists() else {"saved": []}
+    named = [name for name in index["saved"] if name in there]
+    others = [name for name in there if name not in named]
+    return {"saved": [*others, *named], "best": index.get("best")}
 
 
 class _Saver:
@@ -151,18 +123,17 @@ class _Saver:
 
     def __init__(self, settings: checkpoint, trainer: Any, folder: Path) -> None:
         self.settings, self.trainer, self.folder = settings, trainer, folder
-        files.delete_partial_files(folder)
         self.index = read_index(folder)
         # Whether there are steps since the last checkpoint; also from an earlier loop,
         # whose last checkpoint could not be written.
         taken = trainer.agent.sample_step > 0
         self.stale = taken and self.index["saved"][-1:] != [self._name()]
-        self.evaluation: LogData | None = None  # the last one, until it is compared
+        self.evaluation: Any = None  # the last one, until it is compared
         self._wait(took=0.0)
 
-    def look(self, log: LogData) -> None:
+    def look(self, log: Any) -> None:
         self.stale = True
-        if log["log_type"] == "evaluate" and self.settings.keep_best:
+        if log["log_type"] == "evaluate":
             self.evaluation = log
 
     def save_what_is_due(self) -> None:

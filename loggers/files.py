@@ -1,12 +1,9 @@
 """Files that loggers write: appended to, replaced whole, cut back after a resume."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 BEST = "best.pt"
 """The checkpoint of the best evaluation."""
@@ -27,10 +24,6 @@ class WriteError(OSError):
         )
 
 
-class ForeignFileError(ValueError):
-    """A log file holds something else than this run has written."""
-
-
 @contextmanager
 def naming_failures(path: Path) -> Iterator[None]:
     """Context of a write: WriteError, with the path, if the system refuses it."""
@@ -47,11 +40,6 @@ def naming_failures(path: Path) -> Iterator[None]:
         if cause.filename not in (None, str(path)):  # something else is in the way
             reason += f": {cause.filename}"
         raise WriteError(path, reason) from error
-
-
-def place(trainer: Any, given: Path | None, name: str) -> Path:
-    """The `given` path, or `name` in the run's folder, claimed by this process."""
-    return trainer.run.claim() / name if given is None else given
 
 
 def append(path: Path, data: bytes, header: bytes = b"") -> int:
@@ -80,27 +68,3 @@ def write_atomically(path: Path, text: str) -> None:
 
     with naming_failures(path):
         write_whole(path, text.encode())
-
-
-def rewind(path: Path, size: int | None, *, new_run: bool) -> None:
-    """Cut a file back to the `size` that it had when the trainer was saved.
-
-    With None, as for a trainer that never wrote to it, the file stays as it is, but
-    for a new run: then ForeignFileError, if there are rows of another one.
-    """
-    there = path.stat().st_size if path.exists() else 0
-    if there and size is None and new_run:
-        raise ForeignFileError(
-            f"{path}: it is there already, and a new run begins. Choose another path,"
-            " or move the file away"
-        )
-    if size is not None and size < there:
-        with naming_failures(path):
-            os.truncate(path, size)
-
-
-def delete_partial_files(folder: Path) -> None:
-    """Delete what processes that were killed while writing have left in a folder."""
-    for place in (folder, folder / "checkpoints", folder / "videos"):
-        for path in [*place.glob(".*.tmp"), *place.glob(".*.tmp.mp4")]:
-            path.unlink(missing_ok=True)

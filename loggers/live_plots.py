@@ -1,18 +1,16 @@
 """Live plots of metrics in notebooks."""
 
-from __future__ import annotations
-
 import io
 import math
 import weakref
 from time import perf_counter
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, NonNegativeFloat
+from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl.loggers.base import Logger, Stream, in_notebook, require_package
-from yieldrl.loggers.windowed_means import WindowedMeans
+from yieldrl.loggers.writer import WindowedMeans
 
 Metric = Annotated[str, Field(pattern="^(collect|train|evaluate)/.")]
 """Type of log, slash, name of the metric."""
@@ -21,6 +19,7 @@ Curves = dict[str, list[tuple[float, float]]]
 """Metric -> points `(sample_step, value)`."""
 
 POINTS = 300  # about as many for a curve
+EVERY_SECONDS = 0.5
 
 
 def _listed(metrics: Any) -> Any:
@@ -31,8 +30,9 @@ def _listed(metrics: Any) -> Any:
 class live_plot(Logger):  # noqa: N801 (used like a function)
     """Plot metrics in a notebook during training; does nothing elsewhere.
 
-    The picture is redrawn in place, and stays in the saved notebook. A new loop over
-    the same trainer continues the curves. ImportError without matplotlib.
+    The picture is redrawn in place every half second, or less often, so that drawing
+    takes a tenth of the time; it stays in the saved notebook. A new loop over the same
+    trainer continues the curves. ImportError without matplotlib.
     """
 
     metrics: Annotated[tuple[Metric, ...], BeforeValidator(_listed)] = (
@@ -41,9 +41,6 @@ class live_plot(Logger):  # noqa: N801 (used like a function)
         "train/loss",
     )
     """Metrics to plot, a panel each, for example `train/loss`."""
-
-    every_seconds: NonNegativeFloat = 0.5
-    """Least seconds between drawings, which take at most a tenth of the time."""
 
     def __post_init__(self) -> None:
         self._means: Any = weakref.WeakKeyDictionary()  # of each trainer
@@ -63,7 +60,7 @@ class live_plot(Logger):  # noqa: N801 (used like a function)
                 if log["logs"] and (now := perf_counter()) >= due:
                     place = _show(self.curves(trainer), place)
                     done = perf_counter()
-                    due = done + max(self.every_seconds, 9 * (done - now))
+                    due = done + max(EVERY_SECONDS, 9 * (done - now))
                 yield log
         finally:
             _show(self.curves(trainer), place)
@@ -71,17 +68,12 @@ class live_plot(Logger):  # noqa: N801 (used like a function)
     def curves(self, trainer: Any) -> Curves:
         """The curves of a trainer so far."""
         means = self._means[trainer]
-        rows = [*means.due, *means.pending()]
-        return {name: _points(rows, name) for name in self.metrics}
-
-
-def _points(rows: list[Any], metric: str) -> list[tuple[float, float]]:
-    log_type, _, name = metric.partition("/")
-    return [
-        (row["sample_step"], row["logs"][name])
-        for row in rows
-        if row["log_type"] == log_type and name in row["logs"]
-    ]
+        curves: Curves = {metric: [] for metric in self.metrics}
+        for row in (*means.due, *means.pending()):
+            for name, value in row["logs"].items():
+                if (metric := f"{row['log_type']}/{name}") in curves:
+                    curves[metric].append((row["sample_step"], value))
+        return curves
 
 
 def _show(curves: Curves, place: Any) -> Any:

@@ -1,16 +1,14 @@
 """Loggers that steer a loop: they add evaluations to it, or end it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
-from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
+from pydantic import FiniteFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from yieldrl.loggers.base import Logger, Stream
-from yieldrl.loggers.windowed_means import read
+from yieldrl.loggers.writer import read
 
 
 @dataclass(eq=False)
@@ -83,12 +81,6 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
     episodes: PositiveInt = 10
     """Episodes of each evaluation."""
 
-    seed: NonNegativeInt | None = None
-    """Seed of the evaluation environments; by default the trainer's choice."""
-
-    def __post_init__(self) -> None:
-        self.destination = self.seed  # other seeds are other measurements
-
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Yield every log, and evaluations between them."""
         if (eval_every := trainer.config.eval_every) != 0:
@@ -98,11 +90,11 @@ class evaluation(Logger):  # noqa: N801 (used like a function)
             )
         # If the last loop was left when an evaluation was due, it is still due.
         last = Kept(step=trainer.agent.sample_step)
-        trainer.run.attach(f"evaluation {self.seed}", last)
+        trainer.run.attach("evaluation", last)
 
         def evaluate() -> Any:
             last["step"] = trainer.agent.sample_step
-            return trainer.evaluate(self.episodes, self.seed)
+            return trainer.evaluate(self.episodes)
 
         for log in logs:
             yield log

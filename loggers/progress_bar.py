@@ -1,21 +1,21 @@
 """A progress bar with steps, rates, remaining time and returns."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yieldrl.loggers.answers import latest_answer
 from yieldrl.loggers.base import Logger, Stream, in_notebook
-from yieldrl.loggers.windowed_means import read
+from yieldrl.loggers.writer import read
 
-if TYPE_CHECKING:
-    from yieldrl.core.logs import LogData
-
-_SHOWN = {"collect": "episode_return", "evaluate": "evaluation"}
-_ON_RAY = "workers", "policy_lag"
+_SHOWN = {
+    ("collect", "episode_return"): "episode_return",
+    ("evaluate", "episode_return"): "evaluation",
+    ("collect", "workers"): "workers",
+    ("collect", "policy_lag"): "policy_lag",
+}
+_ANSWER_SECONDS = 10.0
 
 
 @dataclass(eq=False)
@@ -31,67 +31,52 @@ class progress(Logger):  # noqa: N801 (used like a function)
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Draw the bar between logs."""
-        period = 0.1 if in_notebook() or sys.stderr.isatty() else 10.0
-        bar, drawn = _Bar(trainer), 0
-        due = perf_counter() + period
-        try:
-            for log in logs:
-                bar.look(log)
-                if perf_counter() >= due:
-                    bar.draw()
-                    if drawn % round(10.0 / period) == 0:
-                        bar.show(latest_answer(trainer))
-                    drawn += 1
-                    due = perf_counter() + period
-                yield log
-        finally:
-            bar.draw()
-            bar.tqdm.close()
-
-
-class _Bar:
-    def __init__(self, trainer: Any) -> None:
         from tqdm.auto import tqdm
 
-        self.agent, self.total = trainer.agent, trainer.config.total_steps
-        self.values: dict[str, Any] = {}  # the latest ones, read when drawn
-        self.learned, self.began = trainer.agent.learn_step, perf_counter()
-        self.tqdm = tqdm(
+        agent, total = trainer.agent, trainer.config.total_steps
+        bar = tqdm(
             desc=trainer.run.name,
-            total=self.total,
-            initial=min(trainer.agent.sample_step, self.total),
+            total=total,
+            initial=min(agent.sample_step, total),
             unit=" steps",
             unit_scale=True,
             mininterval=0,
             miniters=1,
             dynamic_ncols=True,
         )
+        values: dict[str, Any] = {}  # the latest ones, read when drawn
+        learned, began = agent.learn_step, perf_counter()
 
-    def look(self, log: LogData) -> None:
-        logs = log["logs"]
-        if "episode_return" in logs and log["log_type"] in _SHOWN:
-            self.values[_SHOWN[log["log_type"]]] = logs["episode_return"]
-        if _ON_RAY[0] in logs:
-            self.values |= {name: logs[name] for name in _ON_RAY if name in logs}
+        def short(number: float) -> str:
+            """Three digits and k, M or G, as in the bar."""
+            return bar.format_sizeof(number) if number >= 1000 else f"{number:.3g}"
 
-    def draw(self) -> None:
-        shown, learned = {}, self.agent.learn_step
-        if learned:
-            seconds = perf_counter() - self.began
-            rate = (learned - self.learned) / seconds if seconds > 0 else 0.0
-            shown["learn_step"] = f"{self._short(learned)} ({self._short(rate)}/s)"
-        shown |= {name: f"{x:.4g}" for name, x in read(self.values).items()}
-        self.tqdm.set_postfix(shown, refresh=False)
-        # Without new steps `update` draws nothing, but returns may have changed.
-        steps = min(self.agent.sample_step, self.total)
-        if not self.tqdm.update(steps - self.tqdm.n):
-            self.tqdm.refresh()
+        def draw() -> None:
+            shown = {}
+            if agent.learn_step:
+                seconds = max(perf_counter() - began, 1e-9)
+                rate = (agent.learn_step - learned) / seconds
+                shown["learn_step"] = f"{short(agent.learn_step)} ({short(rate)}/s)"
+            shown |= {name: f"{x:.4g}" for name, x in read(values).items()}
+            bar.set_postfix(shown, refresh=False)
+            # Without new steps `update` draws nothing, but returns may have changed.
+            if not bar.update(min(agent.sample_step, total) - bar.n):
+                bar.refresh()
 
-    def show(self, line: Any) -> None:
-        """Print a line above the bar, if there is one."""
-        if line is not None:
-            self.tqdm.write(str(line), file=sys.stderr)
-
-    def _short(self, number: float) -> str:
-        """Format with three digits and k, M or G, as in the bar."""
-        return self.tqdm.format_sizeof(number) if number >= 1000 else f"{number:.3g}"
+        period = 0.1 if in_notebook() or sys.stderr.isatty() else 10.0
+        due, answer_due = began + period, began + period
+        try:
+            for log in logs:
+                for (kind, name), label in _SHOWN.items():
+                    if kind == log["log_type"] and name in log["logs"]:
+                        values[label] = log["logs"][name]
+                if (now := perf_counter()) >= due:
+                    draw()
+                    due = perf_counter() + period
+                    if now >= answer_due and (answer := latest_answer(trainer)):
+                        bar.write(str(answer), file=sys.stderr)
+                        answer_due = now + _ANSWER_SECONDS
+                yield log
+        finally:
+            draw()
+            bar.close()

@@ -13,45 +13,34 @@ from typing import Any
 from pydantic.dataclasses import dataclass
 
 from yieldrl.loggers import files
-from yieldrl.loggers.answers import Shown
-from yieldrl.loggers.base import Place
+from yieldrl.loggers.answers import latest_answer
 from yieldrl.loggers.writer import Write, Writer
 
 _FILES = "events.out.tfevents.*"
 _numbers = itertools.count()
+ANSWERS = 100  # at most, that are written in a run
 
 
 @dataclass(eq=False)
 class tensorboard(Writer):  # noqa: N801 (used like a function)
-    """Write event files: `tensorboard --logdir runs` shows all runs.
+    """Write event files to `tensorboard` in the run's folder.
 
-    Tags are `train/loss`, `collect/episode_return`, `evaluate/episode_return` and so
-    on, over environment steps; the config is under Text, and if actions are text
-    some answers with their prompts and rewards. When a run continues from a checkpoint,
-    points that were written after it are removed.
+    `tensorboard --logdir runs` shows all runs. Tags are `train/loss`,
+    `collect/episode_return`, `evaluate/episode_return` and so on, over environment
+    steps; the config is under Text, and if actions are text some answers with their
+    prompts and rewards. When a run continues from a checkpoint, points that were
+    written after it are removed.
     """
-
-    shows_answers = True
-
-    log_dir: Place | None = None
-    """Folder, for only one trainer; by default `tensorboard` in
-    `trainer.run.folder`."""
-
-    def __post_init__(self) -> None:
-        self.destination = self.log_dir
 
     @contextmanager
     def open(self, trainer: Any, position: dict[str, int] | None) -> Iterator[Write]:
         """Truncate the event files of former loops to their sizes; open a new one."""
-        folder = files.place(trainer, self.log_dir, "tensorboard")
+        folder = trainer.run.claim() / "tensorboard"
         step, former = trainer.agent.sample_step, sorted(folder.glob(_FILES))
         if position is not None:
             for path in former:
                 size = position.get(path.name, 0)
-                if size == 0:
-                    path.unlink()
-                elif size < path.stat().st_size:
-                    os.truncate(path, size)
+                os.truncate(path, min(size, path.stat().st_size))
         if former:
             # As by `purge_step`: TensorBoard drops older points from this step on.
             first = _event(step + 1, session_log={"status": "START"})
@@ -63,10 +52,17 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
         name = f"{time.time():.0f}.{socket.gethostname()}.{number}"
         path = folder / _FILES.replace("*", name)
         header = _records([_event(0, file_version="brain.Event:2"), first])
+        between = max(1, trainer.config.total_steps // ANSWERS)
+        answered = step // between
 
         def write(rows: list[Any]) -> dict[str, int]:
+            nonlocal answered
+            events, step = [*_points(rows)], trainer.agent.sample_step
+            if step // between > answered and (answer := latest_answer(trainer)):
+                events.append(_text(step, "answer", f"```\n{answer}\n```"))
+                answered = step // between
             # Unlike `SummaryWriter`, without a thread: a full disk is an error here.
-            files.append(path, _records(_points(rows)), header)
+            files.append(path, _records(events), header)
             return {each.name: each.stat().st_size for each in folder.glob(_FILES)}
 
         yield write
@@ -74,13 +70,9 @@ class tensorboard(Writer):  # noqa: N801 (used like a function)
 
 def _points(rows: list[Any]) -> Iterator[Any]:
     for row in rows:
-        step, kind, logs = row["sample_step"], row["log_type"], row["logs"]
-        if kind == "answer":
-            yield _text(step, "answer", f"```\n{Shown(**logs)}\n```")
-            continue
-        for name, value in logs.items():
-            point = {"tag": f"{kind}/{name}", "simple_value": value}
-            yield _event(step, summary={"value": [point]})
+        for name, value in row["logs"].items():
+            point = {"tag": f"{row['log_type']}/{name}", "simple_value": value}
+            yield _event(row["sample_step"], summary={"value": [point]})
 
 
 def _text(step: int, tag: str, markdown: str) -> Any:

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,6 @@ from typing import Any, ClassVar
 from pydantic.dataclasses import dataclass
 
 from yieldrl.loggers import files
-from yieldrl.loggers.base import Place
 from yieldrl.loggers.writer import Write, Writer
 
 
@@ -23,17 +23,16 @@ class LogFile(Writer):
     file_name: ClassVar[str]
     header: ClassVar[bytes] = b""
 
-    path: Place | None = None
-    """The file, for only one trainer; by default `file_name` in the run's folder."""
-
-    def __post_init__(self) -> None:
-        self.destination = self.path
-
     @contextmanager
     def open(self, trainer: Any, position: int | None) -> Iterator[Write]:
-        """Cut off rows after a size in bytes; yield a function that appends rows."""
-        path = files.place(trainer, self.path, self.file_name)
-        files.rewind(path, position, new_run=trainer.agent.sample_step == 0)
+        """Cut the file back to a size in bytes; yield a function that appends rows."""
+        path = trainer.run.claim() / self.file_name
+        size = path.stat().st_size if path.exists() else 0
+        if position is None and size and trainer.agent.sample_step == 0:
+            raise files.WriteError(path, "it is there already, and a new run begins")
+        if position is not None and position < size:
+            with files.naming_failures(path):
+                os.truncate(path, position)
         yield lambda rows: files.append(path, self.lines(rows).encode(), self.header)
 
     @staticmethod
@@ -53,8 +52,8 @@ class csv(LogFile):  # noqa: N801 (used like a function)
 
     is a curve. Numbers that are not finite are written `nan`, `inf` and `-inf`, which
     pandas reads. When a run goes on from a checkpoint, rows that were written after it
-    are cut off. ForeignFileError, a ValueError, when the loop of a new run starts, if
-    the file is there already.
+    are cut off. WriteError, when the loop of a new run starts, if the folder that
+    it was given has such a file already.
     """
 
     file_name = "logs.csv"
@@ -77,8 +76,7 @@ class jsonl(LogFile):  # noqa: N801 (used like a function)
     A line is a `LogData`: `{"log_type": ..., "sample_step": ..., "learn_step": ...,
     "logs": {...}}`. Numbers that are not finite, which JSON lacks, are the strings
     "NaN", "Infinity" and "-Infinity", which `float` in Python and `Number` in
-    JavaScript read. Resumed runs, and files that are there already, are handled as in
-    `csv`.
+    JavaScript read. Resumed runs are handled as in `csv`.
     """
 
     file_name = "logs.jsonl"
@@ -89,5 +87,5 @@ class jsonl(LogFile):  # noqa: N801 (used like a function)
         for row in rows:
             numbers = row["logs"].items()
             logs = {k: x if math.isfinite(x) else json.dumps(x) for k, x in numbers}
-            text += json.dumps({**row, "logs": logs}, allow_nan=False) + "\n"
+            text += json.dumps({**row, "logs": logs}) + "\n"
         return text

@@ -8,12 +8,12 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt
 from pydantic.dataclasses import dataclass
 
 from yieldrl.loggers import files
-from yieldrl.loggers.answers import refuse_video
-from yieldrl.loggers.base import Logger, Place, Stream, in_notebook, require_package
+from yieldrl.loggers.answers import writes
+from yieldrl.loggers.base import Logger, Stream, in_notebook, require_package
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,33 +21,23 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class video(Logger):  # noqa: N801 (used like a function)
-    """Record episodes every `every` steps, and when training has finished.
+    """Record an episode every `every` steps, and when training has finished.
 
     Each video uses a new environment, so that training is not affected, and
-    deterministic actions. Files are `videos/step_000050000.mp4` and so on; in a
-    notebook they are also shown. ImportError without imageio-ffmpeg.
+    deterministic actions. Files are `videos/step_000050000.mp4` and so on in the run's
+    folder; in a notebook they are also shown. ImportError without imageio-ffmpeg.
     """
 
     every: NonNegativeInt = 50_000
     """Environment steps between videos; 0 records only at the end."""
 
-    episodes: PositiveInt = 1
-    """Episodes of each video."""
-
-    folder: Place | None = None
-    """Folder, for only one trainer; by default `videos` in `trainer.run.folder`."""
-
-    fps: PositiveFloat | None = None
-    """Frames per second; by default that of the environment's metadata, or 30."""
-
     def __post_init__(self) -> None:
         require_package("imageio_ffmpeg", extra="video")
-        self.destination = self.folder
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
         """Record between logs when due, and at the end unless it was just done."""
         refuse_video(trainer)
-        folder = files.place(trainer, self.folder, "videos")
+        folder = trainer.run.claim() / "videos"
         recorded = trainer.agent.sample_step
         for log in logs:
             step = log["sample_step"]
@@ -60,11 +50,20 @@ class video(Logger):  # noqa: N801 (used like a function)
 
     def _record(self, trainer: Any, folder: Path) -> None:
         path = folder / f"step_{trainer.agent.sample_step:09d}.mp4"
-        record_video(trainer, path, self.episodes, fps=self.fps)
+        record_video(trainer, path)
         if in_notebook():
             from IPython.display import Video, display
 
             display(Video(str(path), embed=True))
+
+
+def refuse_video(trainer: Any) -> None:
+    """Raise ValueError if the environment is all text: there are no frames."""
+    if writes(trainer):
+        raise ValueError(
+            f"{trainer.config.env_id} is text and draws no pictures: leave the video"
+            " out, the progress bar and TensorBoard show answers"
+        )
 
 
 def record_video(
@@ -107,8 +106,9 @@ def record_video(
         render_mode="rgb_array",
     )
     envs = trainer.wrap_envs(envs, training=False)
+    first = trainer.evaluator.seed if seed is None else seed
     with closing(envs):
-        pictures = _pictures(trainer, envs, seed, episodes)
+        pictures = _pictures(trainer.agent, envs, range(first, first + episodes))
         return mp4(path, pictures, fps or envs.metadata.get("render_fps", 30))
 
 
@@ -124,7 +124,7 @@ def mp4(path: Path, pictures: Iterable[Any], fps: float) -> Path:
     temporary = path.with_name(f".{path.stem}.tmp.mp4")
     options: Any = {"fps": fps, "macro_block_size": 2, "ffmpeg_log_level": "error"}
     encoder: Any = None
-    count, shape = 0, ()
+    count, shape, written = 0, (), 0
     with files.naming_failures(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -141,7 +141,6 @@ def mp4(path: Path, pictures: Iterable[Any], fps: float) -> Path:
                     )
                 encoder.send(frame)
             encoder.close()  # waits for ffmpeg, and does not say if it failed
-            written = 0
             with suppress(RuntimeError):  # a file that is cut off
                 written = count_frames_and_secs(temporary)[0]
             if written != count:
@@ -169,14 +168,10 @@ def _frame(picture: Any) -> np.ndarray:
     return np.ascontiguousarray(frame[:height, :width])
 
 
-def _pictures(
-    trainer: Any, envs: Any, seed: int | None, episodes: int
-) -> Iterator[Any]:
-    """All pictures of complete episodes, the first one reset with the seed."""
-    agent = trainer.agent
-    first = trainer.evaluator.seed if seed is None else seed
+def _pictures(agent: Any, envs: Any, seeds: Iterable[int]) -> Iterator[Any]:
+    """All pictures of complete episodes, one for each seed."""
     shows_end = _stay_at_the_end(envs)
-    for seed in range(first, first + episodes):
+    for seed in seeds:
         obs, _ = envs.reset(seed=seed)
         if getattr(agent, "has_memory", False):
             agent.begin_episode()
@@ -197,16 +192,16 @@ def _stay_at_the_end(envs: Any) -> bool:
 
     if isinstance(envs, TorchVectorEnv):
         envs.autoreset_mode = AutoresetMode.DISABLED
-        return True
-    if not isinstance(envs, SyncVectorEnv):
+    elif isinstance(envs, SyncVectorEnv):
+        single: Any = envs.envs[0]
+        reset = single.reset
+
+        def reset_by_seed(*, seed: int | None = None, options: Any = None) -> Any:
+            if seed is None:  # at an end; nobody reads the observation
+                return single.observation_space.sample(), {}
+            return reset(seed=seed, options=options)
+
+        single.reset = reset_by_seed
+    else:
         return envs.metadata["autoreset_mode"] is not AutoresetMode.SAME_STEP
-    single: Any = envs.envs[0]
-    reset = single.reset
-
-    def reset_by_seed(*, seed: int | None = None, options: Any = None) -> Any:
-        if seed is None:  # at an end; nobody reads the observation
-            return single.observation_space.sample(), {}
-        return reset(seed=seed, options=options)
-
-    single.reset = reset_by_seed
     return True

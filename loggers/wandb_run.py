@@ -14,8 +14,7 @@ from yieldrl.loggers.writer import Write, Writer
 class wandb(Writer):  # noqa: N801 (used like a function)
     """Log to Weights & Biases; `mode="offline"` needs no account and no network.
 
-    Metrics are `train/loss`, `collect/episode_return` and so on, over `sample_step`;
-    if actions are text, `answer` is a table of an answer, its prompt and its reward.
+    Metrics are `train/loss`, `collect/episode_return` and so on, over `sample_step`.
     The run's id is kept in `wandb_id.txt` in the run's folder, so that every later
     loop, and a resumed run, continues the same run (`resume="allow"`). Offline each
     loop writes a separate folder: `wandb sync --append` joins them. ImportError if
@@ -28,8 +27,6 @@ class wandb(Writer):  # noqa: N801 (used like a function)
             "disabled" or "shared"; by default that of the environment variable
             `WANDB_MODE`), `name`, `group`, `tags`, ...
     """
-
-    shows_answers = True
 
     def __init__(
         self, project: str = "yieldrl", *, every: int | None = None, **init_kwargs: Any
@@ -44,7 +41,7 @@ class wandb(Writer):  # noqa: N801 (used like a function)
         """Start or continue the run."""
         import wandb as sdk
 
-        path = files.place(trainer, None, "wandb_id.txt")
+        path = trainer.run.claim() / "wandb_id.txt"
         if not path.exists():
             files.write_atomically(path, secrets.token_hex(4) + "\n")
         settings: dict[str, Any] = {
@@ -64,9 +61,6 @@ class wandb(Writer):  # noqa: N801 (used like a function)
         def write(rows: list[Any]) -> None:
             for row in rows:
                 logs = {f"{row['log_type']}/{k}": v for k, v in row["logs"].items()}
-                if row["log_type"] == "answer":
-                    answer = row["logs"]
-                    logs = {"answer": sdk.Table([*answer], [[*answer.values()]])}
                 steps = {name: row[name] for name in ("sample_step", "learn_step")}
                 run.log({**logs, **steps})
 

@@ -1,21 +1,22 @@
-"""Base class of loggers that write rows: files, TensorBoard, wandb."""
+"""Base class of loggers that write rows: means of logs over environment steps."""
 
+import math
+import reprlib
 from abc import abstractmethod
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import NonNegativeInt
 from pydantic.dataclasses import dataclass
 
-from yieldrl.loggers.answers import latest_answer
 from yieldrl.loggers.base import Logger, Stream
-from yieldrl.loggers.windowed_means import WindowedMeans
 
 Write = Callable[[list[Any]], Any]
 POINTS = 1000  # per curve by default, for runs of any length
-ANSWERS = 100  # at most, that are written in a run
+_CHUNK = 1024  # logs that are stored before they are summed, in long windows
 
 
 @dataclass(eq=False)
@@ -26,10 +27,6 @@ class Writer(Logger):
     can return to a position there, then several loops, or a run that was killed and
     resumed, write the same as one long loop.
     """
-
-    shows_answers: ClassVar[bool] = False
-    """Whether it also gets rows of log type "answer", sometimes, if actions are text:
-    their logs are a `prompt`, an `answer` and its `reward`."""
 
     _: KW_ONLY
 
@@ -52,8 +49,6 @@ class Writer(Logger):
         means = WindowedMeans(every)
         where = "" if self.destination is None else f" {self.destination}"
         trainer.run.attach(f"{type(self).__name__}{where}", means)
-        between = max(1, steps // ANSWERS)
-        answered = trainer.agent.sample_step // between
         with self.open(trainer, means.position) as write:
 
             def write_due() -> None:
@@ -63,12 +58,6 @@ class Writer(Logger):
             write_due()
             try:
                 for log in logs:
-                    now = log["sample_step"] // between
-                    asked = self.shows_answers and now > answered
-                    if asked and (answer := latest_answer(trainer)) is not None:
-                        row: Any = {**log, "log_type": "answer"}
-                        means.due.append({**row, "logs": answer._asdict()})
-                        answered = now
                     means.add(log)
                     if means.due:
                         write_due()
@@ -81,3 +70,121 @@ class Writer(Logger):
                     write_due()
                 else:  # the next loop takes these rows back, and ends the window
                     write(means.pending())
+
+
+class WindowedMeans:
+    """Averages many logs into few rows, which are logs of floats.
+
+    A window ends at each multiple of `every` steps; with 0 every log is a row. Within
+    it, logs of one type become one row, labelled with the last of their steps. The mean
+    is over logs, or over episodes if logs have their number, `episodes`, which is
+    summed. Evaluations become rows of their own immediately. Values are read when a row
+    is due: reading the tensors of every log would make a GPU wait each time.
+
+    Attributes:
+        due: Finished rows, until somebody takes them.
+        position: Where the rows end that were taken, in plain values.
+    """
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self.due: list[Any] = []
+        self.position: Any = None
+        self._end = 0
+        self._last: dict[str, Any] = {}  # the last log of each type, without values
+        self._waiting: dict[str, list[Any]] = defaultdict(list)  # logs to be summed
+        # Log type -> metric -> sum of value times weight, and sum of weights.
+        self._sums: dict[str, dict[str, list[float]]] = defaultdict(dict)
+
+    def add(self, log: Any) -> None:
+        """Add a log to the window; rows may be due then."""
+        if not log["logs"]:
+            return
+        kind = log["log_type"]
+        if kind == "evaluate" or self.every == 0:
+            self.due.append({**log, "logs": read(log["logs"])})
+            return
+        if log["sample_step"] > self._end:
+            self.flush()
+            self._end = -(-log["sample_step"] // self.every) * self.every
+        self._last[kind] = {**log, "logs": {}}
+        # Detach: a graph stored here would keep a network's activations in memory.
+        detached = {name: _detached(x) for name, x in log["logs"].items()}
+        self._waiting[kind].append(detached)
+        if len(self._waiting[kind]) >= _CHUNK:
+            self._sum_up(kind)
+
+    def pending(self) -> list[Any]:
+        """The rows of the unfinished window, without ending it."""
+        rows = []
+        for kind, last in self._last.items():
+            self._sum_up(kind)
+            sums = self._sums[kind].items()
+            logs = {k: total / n if n else math.nan for k, (total, n) in sums}
+            if "episodes" in logs:
+                logs["episodes"] = self._sums[kind]["episodes"][0]
+            rows.append({**last, "logs": logs})
+        return rows
+
+    def flush(self) -> None:
+        """End the window: its rows are due."""
+        self.due += self.pending()
+        self._last.clear()
+        self._sums.clear()
+
+    def state_dict(self) -> dict[str, Any]:
+        """All of it, so that resuming gives the same rows."""
+        self.pending()  # sums up what waits
+        sums = {kind: {**metrics} for kind, metrics in self._sums.items()}
+        window = {"end": self._end, "last": {**self._last}, "sums": sums}
+        return {"due": [*self.due], "position": self.position, **window}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.due, self.position = [*state["due"]], state["position"]
+        self._end, self._last = state["end"], {**state["last"]}
+        self._waiting.clear()
+        self._sums = defaultdict(dict, {k: {**v} for k, v in state["sums"].items()})
+
+    def _sum_up(self, kind: str) -> None:
+        """Add what waits, value by value: it does not matter how often."""
+        waiting = self._waiting.pop(kind, [])
+        for name in dict.fromkeys(name for logs in waiting for name in logs):
+            logs = [each for each in waiting if name in each]
+            values = _floats(name, [each[name] for each in logs])
+            weights = [1.0] * len(logs)
+            if name != "episodes":
+                episodes = [each.get("episodes", 1.0) for each in logs]
+                weights = _floats("episodes", episodes)
+            total, total_weight = self._sums[kind].get(name, (0.0, 0.0))
+            for value, weight in zip(values, weights, strict=True):
+                total += value * weight
+                total_weight += weight
+            self._sums[kind][name] = [total, total_weight]
+
+
+def read(logs: Mapping[str, Any]) -> dict[str, float]:
+    """All values as floats; ValueError if one is not a single number."""
+    return {name: _floats(name, [value])[0] for name, value in logs.items()}
+
+
+def _floats(name: str, values: Sequence[Any]) -> list[float]:
+    """Values of a metric; those of a device are read in one synchronization."""
+    values = [_detached(value) for value in values]
+    try:
+        if all(getattr(value, "is_cpu", True) for value in values):
+            return [float(value) for value in values]
+        import torch
+
+        device = next(value.device for value in values if hasattr(value, "device"))
+        how: Any = {"dtype": torch.float32, "device": device}
+        numbers = [torch.as_tensor(value, **how).reshape(()) for value in values]
+        return torch.stack(numbers).tolist()
+    except (RuntimeError, TypeError, ValueError):
+        got = reprlib.repr(getattr(values[0], "shape", values[0]))
+        raise ValueError(
+            f"logs[{name!r}] is not one number but {got}: log for example its mean"
+        ) from None
+
+
+def _detached(value: Any) -> Any:
+    return value.detach() if getattr(value, "requires_grad", False) else value

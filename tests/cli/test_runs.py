@@ -48,7 +48,6 @@ def test_evaluate_takes_the_last_or_any_other_and_names_it(train, capsys):
     step = json.loads((folder / "checkpoints.json").read_text())["best"]["sample_step"]
     chosen = "the best in evaluations of 3 episodes"
     last = f"{folder / 'step_000000256.pt'}, step 256"
-    last += f" (best.pt is of step {step}, {chosen})"
     best = f"{folder / 'best.pt'}, step {step}, {chosen}"
     for words, said in [
         ((str(run),), last),

@@ -9,7 +9,7 @@ from yieldrl import loggers
 from yieldrl.algorithms import behavior_cloning, grpo, ppo
 from yieldrl.core.text import decode
 from yieldrl.language import policy_for
-from yieldrl.loggers import writer as writer_module
+from yieldrl.loggers import tensorboard_events
 from yieldrl.loggers.answers import latest_answer
 
 SMALL = functools.partial(policy_for, d_model=16, num_layers=1, num_heads=2)
@@ -29,14 +29,14 @@ def test_it_is_the_newest_step_in_the_words_of_the_world():
     prompt = decode(rollout["obs", "prompt"][0, 0])[0]
     tokens = rollout["action"][0, :1]
     [answer] = decode(trainer.model.tokenizer.to_bytes(tokens, trainer.model.length))
-    assert str(latest_answer(trainer)) == f"{prompt!r} -> {answer!r}, reward 0"
+    assert latest_answer(trainer) == f"{prompt!r} -> {answer!r}, reward 0"
     right = f"{eval(prompt[:-1])}"
     spelled = torch.tensor([[*right.encode()]], dtype=torch.uint8)
     tokens = trainer.model.tokenizer.to_tokens(spelled)
     rollout["action"][0, 0] = 0
     rollout["action"][0, 0, : len(right)] = tokens[0]
     rollout["reward"][0, 0] = 1.0
-    assert str(latest_answer(trainer)) == f"{prompt!r} -> {right!r}, reward 1"
+    assert latest_answer(trainer) == f"{prompt!r} -> {right!r}, reward 1"
 
 
 def test_other_worlds_and_experts_say_nothing():
@@ -55,15 +55,17 @@ def test_tensorboard_has_some_with_prompt_and_reward(tmp_path, monkeypatch):
     """One for each quarter of a run."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    monkeypatch.setattr(writer_module, "ANSWERS", 4)
+    monkeypatch.setattr(tensorboard_events, "ANSWERS", 4)
     options = {"num_epochs": 1, "run_root": str(tmp_path / "runs")}
     trainer = writer(total_steps=16 * 16, **options)
-    stack = loggers.tensorboard(tmp_path / "events", every=16)(trainer)
+    stack = loggers.tensorboard(every=16)(trainer)
     seen = {}
     for log in stack():
         if trainer.buffer.full:
             seen.setdefault(log["sample_step"], str(latest_answer(trainer)))
-    events = EventAccumulator(str(tmp_path / "events"), size_guidance={"tensors": 0})
+    events = EventAccumulator(
+        str(trainer.run.folder / "tensorboard"), size_guidance={"tensors": 0}
+    )
     events.Reload()
     found = {
         event.step: event.tensor_proto.string_val[0].decode()

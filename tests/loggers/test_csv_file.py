@@ -40,18 +40,15 @@ def test_a_run_leaves_about_a_thousand_points(make_trainer):
     assert len(losses) == 2
 
 
-def test_rows_are_on_disk_before_the_yield(trainer, tmp_path, monkeypatch):
-    path = tmp_path / "new" / "folder" / "mine.csv"
-    monkeypatch.chdir(tmp_path)  # a path is meant from where it was given
-    stack = loggers.csv("new/folder/mine.csv", every=0)(trainer)
-    monkeypatch.chdir("/")
-    for log in stack():
+def test_rows_are_on_disk_before_the_yield(trainer):
+    path = trainer.run.folder / "logs.csv"
+    for log in loggers.csv(every=0)(trainer)():
         if log["log_type"] == "train":
             step = log["learn_step"]
             assert rows(path)[-1] == f"train,{2 * step},{step},loss,{float(step)}"
 
 
-def test_odd_values_and_names_are_read_back(trainer, tmp_path):
+def test_odd_values_and_names_are_read_back(trainer):
     logs = {
         'a, "b"': 0.1,
         "nan": torch.tensor(math.nan),
@@ -60,8 +57,8 @@ def test_odd_values_and_names_are_read_back(trainer, tmp_path):
         "tiny": 1e-300,
     }
     trainer.evaluate = lambda *_: trainer.log("evaluate", logs)
-    path = tmp_path / "odd.csv"
-    stack = loggers.csv(path)(loggers.evaluation()(trainer))
+    path = trainer.run.folder / "logs.csv"
+    stack = loggers.csv()(loggers.evaluation()(trainer))
     list(stack())
     table = list(standard.DictReader(io.StringIO(path.read_text())))
     values = {

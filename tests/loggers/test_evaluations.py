@@ -16,11 +16,11 @@ def test_it_evaluates_at_multiples_and_at_the_end(trainer):
 
 
 def test_it_comes_after_the_log_that_made_it_due(trainer):
-    loop = loggers.evaluation(every=4, episodes=3, seed=7)(trainer)()
+    loop = loggers.evaluation(every=4, episodes=3)(trainer)()
     logs = [next(loop) for _ in range(4)]
     kinds = [log["log_type"] for log in logs]
     assert kinds == ["collect", "train", "collect", "evaluate"]
-    assert logs[-1]["logs"] == {"episode_return": 2.0, "episodes": 3, "seed": 7}
+    assert logs[-1]["logs"] == {"episode_return": 2.0, "episodes": 3}
     assert next(loop)["log_type"] == "train"
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from yieldrl import loggers
 from yieldrl.loggers import files
-from yieldrl.loggers.files import ForeignFileError, WriteError
+from yieldrl.loggers.files import WriteError
 
 
 @pytest.fixture
@@ -30,23 +30,6 @@ def test_write_atomically_leaves_nothing_else(path):
         files.write_atomically(path, text)
         assert path.read_text() == text
     assert list(path.parent.iterdir()) == [path]
-
-
-def test_rewind_cuts_off_what_came_after(path):
-    path.write_bytes(b"a,1\nb,2\nc")
-    for size, left in ((None, b"a,1\nb,2\nc"), (8, b"a,1\nb,2\n"), (0, b"")):
-        files.rewind(path, size, new_run=False)
-        assert path.read_bytes() == left
-    path.unlink()
-    files.rewind(path, 8, new_run=True)
-    assert not path.exists()
-
-
-def test_rewind_refuses_what_the_run_has_not_written(path):
-    path.write_bytes(b"a,1\nb,2\n")
-    with pytest.raises(ForeignFileError, match=r"there already.*another path"):
-        files.rewind(path, None, new_run=True)
-    assert path.read_bytes() == b"a,1\nb,2\n"
 
 
 def test_where_there_is_no_room_the_file_stays_as_it_was(path, small_disk):
@@ -75,6 +58,6 @@ def test_where_there_is_no_room_the_file_stays_as_it_was(path, small_disk):
 def test_what_is_in_the_way_is_named_and_left(logger, name, there, trainer):
     path = trainer.run.folder / name
     there(path)
-    with pytest.raises((OSError, ForeignFileError), match=name):
+    with pytest.raises(OSError, match=name):
         list(logger(trainer)())
     assert path.exists()

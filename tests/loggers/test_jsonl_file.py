@@ -23,11 +23,11 @@ def test_a_line_is_a_log(trainer):
     assert len(wanted) == 60  # 50 train, 10 collect
 
 
-def test_what_json_cannot_say_is_a_string(trainer, tmp_path):
+def test_what_json_cannot_say_is_a_string(trainer):
     logs = {"a": math.nan, "b": torch.tensor(math.inf), "c": -math.inf, "d": 1}
     trainer.evaluate = lambda *_: trainer.log("evaluate", logs)
-    path = tmp_path / "odd.jsonl"
-    list(loggers.jsonl(path)(loggers.evaluation()(trainer))())
+    path = trainer.run.folder / "logs.jsonl"
+    list(loggers.jsonl()(loggers.evaluation()(trainer))())
 
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")

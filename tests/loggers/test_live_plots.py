@@ -64,7 +64,8 @@ def test_drawing_takes_a_tenth_of_the_time(trainer, places, monkeypatch):
 
     monkeypatch.setattr(live_plots, "_png", slow)
     monkeypatch.setattr(live_plots, "perf_counter", tick)
-    list(loggers.live_plot(every_seconds=0)(trainer)())
+    monkeypatch.setattr(live_plots, "EVERY_SECONDS", 0.0)
+    list(loggers.live_plot()(trainer)())
     between = [after - before for before, after in itertools.pairwise(drawn[:-1])]
     assert len(between) >= 2
     assert all(14 <= pause <= 16 for pause in between)  # 1.5 s, and 9 times as much

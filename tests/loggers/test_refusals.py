@@ -20,7 +20,6 @@ WRONG = [
     (loggers.early_stop, {"patience": 1, "log_type": "test"}, "log_type"),
     (loggers.evaluation, {"episodes": 0}, "episodes"),
     (loggers.live_plot, {"metrics": ["loss"]}, "metrics"),
-    (loggers.live_plot, {"every_seconds": -1}, "every_seconds"),
 ]
 
 
@@ -50,14 +49,10 @@ def test_missing_packages_are_named_with_their_extra(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("logger", [loggers.csv, loggers.jsonl])
-def test_files_of_others_are_left_as_they_are(logger, trainer, tmp_path):
-    path = tmp_path / "other"
+def test_files_of_others_are_left_as_they_are(logger, trainer):
+    path = trainer.run.folder / logger.file_name
     path.write_text("notes\n")
-    with pytest.raises(ValueError, match=r"other: it is there already.*another path"):
-        list(logger(path)(trainer)())
+    with pytest.raises(OSError, match=r"it is there already, and a new run begins"):
+        list(logger()(trainer)())
     assert path.read_text() == "notes\n"
     assert (trainer.closed_loops, trainer.agent.sample_step) == (0, 0)
-    with pytest.raises(
-        OSError, match=r"logs: could not be written \(File exists: .*other"
-    ):
-        list(logger(path / "logs")(trainer)())

@@ -33,9 +33,9 @@ def test_tags_steps_and_values(make_trainer):
     assert points(folder, "evaluate/episode_return") == [(20, 10.0), (40, 20.0)]
 
 
-def test_the_config_is_written_once(trainer, tmp_path):
-    folder = tmp_path / "events"
-    stack = loggers.tensorboard(folder)(trainer)
+def test_the_config_is_written_once(trainer):
+    folder = trainer.run.folder / "tensorboard"
+    stack = loggers.tensorboard()(trainer)
     for _ in stack():
         break
     list(stack())

@@ -7,7 +7,7 @@ import weakref
 import pytest
 import torch
 
-from yieldrl.loggers.windowed_means import WindowedMeans
+from yieldrl.loggers.writer import WindowedMeans
 
 
 def log(step, log_type="train", **logs):
