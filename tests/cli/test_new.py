@@ -18,7 +18,7 @@ def test_a_copy_names_itself(capsys):
     text = Path("my_ppo/__main__.py").read_text()
     assert "`python -m my_ppo --help`" in text
     for path in Path("my_ppo").rglob("*.py"):
-        assert "yieldrl.algorithms" not in path.read_text()
+        assert "yieldrl.algorithms.ppo" not in path.read_text()
 
 
 def test_into_makes_a_folder(capsys):
