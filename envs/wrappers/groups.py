@@ -12,7 +12,7 @@ from torch import Tensor
 from yieldrl.envs.arrays import replaced
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched.inputs import check_range
-from yieldrl.envs.wrappers.base import BatchWrapper, check_resets_in_part
+from yieldrl.envs.wrappers.base import BatchWrapper
 from yieldrl.envs.wrappers.chunks import longest_episode
 
 
@@ -63,6 +63,7 @@ class GroupStarts(BatchWrapper):
     """
 
     recorded_info = ("valid", "episode", "begins", "ends")
+    resets_some = True
     carried = ("running", "episode", "begins")
 
     def __init__(self, envs: VectorEnv, group_size: int, num_steps: int) -> None:
@@ -74,8 +75,6 @@ class GroupStarts(BatchWrapper):
                 f"{self.num_envs} environments are no whole groups of {group_size}:"
                 f" choose a multiple of {group_size}"
             )
-        remedy = "vectorize single environments by SyncVectorEnv"
-        check_resets_in_part(envs, remedy)
         self.group_size, self.num_steps, self.ungrouped = group_size, num_steps, envs
         self.horizon = longest_episode(envs)
         self.running = self.begins = self.zeros(torch.bool)
