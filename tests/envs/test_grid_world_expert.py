@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yieldrl.envs.conformance import _NoWaiting
-from yieldrl.envs.grid_world import EAST, GoToVectorEnv
+from yieldrl.envs.grid_world import GoToVectorEnv
 from yieldrl.envs.grid_world.objects import first_moves
+from yieldrl.envs.grid_world.world import EAST
 
 
 def distances(goal, barred, height, width):
