@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
 from torch import Tensor
 
 from yieldrl.envs.arrays import StepResult
@@ -180,13 +179,10 @@ class GoToVectorEnv(TorchVectorEnv):
 
     def expert(self) -> Tensor:
         """Actions `[N]` of an expert: a shortest path to the goal, around the other
-        objects unless they block all paths. ResetNeeded before the first reset.
+        objects unless they block all paths.
         """
-        if self.state is None:
-            raise ResetNeeded("nothing to do yet: call reset() first")
-        state = self.state
-        agent, cells = state["agent"], state["objects"]
-        goal = of_goal(state, cells)
+        agent, cells = self.state["agent"], self.state["objects"]
+        goal = of_goal(self.state, cells)
         return objects.first_moves(agent, goal, cells, self.height, self.width)
 
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:

@@ -48,8 +48,7 @@ class ActionChunks(BatchWrapper):
             of those that were not executed; for values of each.
 
     Raises:
-        ValueError: If an argument is out of its range, or the environments take chunks
-            already; in a step, if actions have another shape.
+        ValueError: If an argument is out of its range.
         TypeError: If actions are of another space, or if the environments are not known
             to reset some of them alone.
 
@@ -80,8 +79,6 @@ class ActionChunks(BatchWrapper):
         check_range("length", length, 1)
         check_range("execute", execute, 1, length)
         check_range("gamma", gamma, 0, 1)
-        if "discount" in self.recorded_info[3:]:
-            raise ValueError(f"{envs} takes chunks already: give one ActionChunks all")
         self.length, self.execute, self.gamma = length, execute, gamma
         self.each_reward = each_reward
         if each_reward:
@@ -101,19 +98,9 @@ class ActionChunks(BatchWrapper):
         self._discounts = torch.tensor(powers, dtype=torch.float32).to(self.inside)
         self._all_envs = ~self.zeros(torch.bool)
 
-    def action(self, actions: Any) -> Any:
-        """Check the shape of chunks `[N, L, ...]`; returns them with their type."""
-        actions = actions if isinstance(actions, Tensor) else np.asarray(actions)
-        wanted = self.action_space.shape
-        if actions.shape != wanted:
-            raise ValueError(
-                f"actions of shape {tuple(actions.shape)}: must be {wanted}, for each"
-                f" of {self.num_envs} environments a chunk of {self.length}"
-            )
-        return actions
-
     def advance(self, actions: Any) -> Step:
         """Execute chunks `[N, L, ...]`; returns one step with the sums."""
+        actions = actions if isinstance(actions, Tensor) else np.asarray(actions)
         running = self._all_envs
         step = super().advance(actions[:, 0])
         next_obs, info = step.next_obs, step.info

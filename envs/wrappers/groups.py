@@ -151,17 +151,13 @@ class GroupStarts(BatchWrapper):
             return True
         return self.horizon is not None and self._row + self.horizon <= self.num_steps
 
-    def _ready(self) -> Tensor:
-        """Whether episodes begin now, bool `[N]`."""
-        if not self._fits:
-            return self.zeros(torch.bool)
-        waiting = ~self.running.view(-1, self.group_size).any(1)
-        return waiting.repeat_interleave(self.group_size)
-
     def _begun(self, step: Step) -> Step:
-        """The step with first observations where groups begin."""
-        where = self._ready()
-        if not (self._fits and where.any()):
+        """The step with first observations where all of a group have ended."""
+        if not self._fits:
+            return step
+        waiting = ~self.running.view(-1, self.group_size).any(1)
+        where = waiting.repeat_interleave(self.group_size)
+        if not where.any():
             return step
         step, fresh = self.reset_inside(step, where, self._deal())
         self._mark(where)
