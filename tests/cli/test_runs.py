@@ -188,8 +188,8 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_taken(train, capsys
 
 def test_a_trainer_that_is_not_found_gets_one_line(train, refused, monkeypatch):
     for module, message in (
-        ("gone_ppo.trainer", "run this in the folder that holds gone_ppo"),
-        ("json.decoder", "has no 'Trainer'"),
+        ("gone_ppo.trainer", "run this in the folder that holds it"),
+        ("json.decoder", "has no attribute 'Trainer'"),
     ):
         with monkeypatch.context() as meanwhile:
             meanwhile.setattr(ppo.Trainer, "__module__", module)
