@@ -13,8 +13,6 @@ import re
 import shutil
 import sys
 import tokenize
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,12 +59,11 @@ def folder(name: str) -> Path:
 
 def descriptions() -> dict[str, str]:
     """Name -> first line of its docstring, read without importing PyTorch."""
-    trees = {
-        name: ast.parse((home / "__init__.py").read_text("utf-8"))
-        for name, home in folders().items()
-    }
-    docstrings = {name: ast.get_docstring(tree) or "" for name, tree in trees.items()}
-    return {name: text.partition("\n")[0] for name, text in docstrings.items()}
+    texts: dict[str, str] = {}
+    for name, home in folders().items():
+        tree = ast.parse((home / "__init__.py").read_text("utf-8"))
+        texts[name] = (ast.get_docstring(tree) or "").partition("\n")[0]
+    return texts
 
 
 def members() -> list[Member]:
@@ -106,7 +103,9 @@ def listing() -> str:
     for name, text in rows.items():
         lines.append(f"{name:{width}}  {text}")
         for path in tuned_configs(homes[name]):
-            lines.append(f"{'':{width}}    --config {path.stem}: {_reached(path)}")
+            match = REACHED.fullmatch(path.read_text("utf-8").partition("\n")[0])
+            reached = f"return {match[1]}" if match else "no result yet"
+            lines.append(f"{'':{width}}    --config {path.stem}: {reached}")
     return "\n".join(lines)
 
 
@@ -129,27 +128,9 @@ def tuned_configs(home: Path) -> list[Path]:
     return sorted(path for path in paths if path.suffix in SUFFIXES)
 
 
-def _reached(path: Path) -> str:
-    """The mean return over seeds that a tuned config file states."""
-    match = REACHED.fullmatch(path.read_text("utf-8").partition("\n")[0])
-    return f"return {match[1]}" if match else "no result yet"
-
-
 def load_config(name: str, trainer_class: type[Any]) -> Any:
     """The config at a path, or of a tuned file by its name; or ValueError."""
-    path = find_config(name, trainer_class)
-    with naming(path):
-        return trainer_class.config_class.from_file(path)
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Let errors about the content of a file begin with its path."""
-    try:
-        yield
-    except ValueError as reason:
-        text = str(reason)
-        raise ValueError(text if str(path) in text else f"{path}: {text}") from None
+    return trainer_class.config_class.from_file(find_config(name, trainer_class))
 
 
 def find_config(name: str, trainer_class: type[Any] | None) -> Path:
@@ -195,10 +176,8 @@ def copy(name: str, source: str, into: str | Path = ".") -> str:
         )
     if target.exists():
         raise FileExistsError(f"{target} is there already: choose another name")
-    spec = importlib.util.find_spec(name)
-    if spec is not None or name in sys.stdlib_module_names:
-        where = "Python's own" if spec is None or spec.origin is None else spec.origin
-        raise ValueError(f"{name!r} hides another module, {where}: choose another name")
+    if name in sys.stdlib_module_names or importlib.util.find_spec(name) is not None:
+        raise ValueError(f"{name!r} hides another module: choose another name")
     ignored = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
     shutil.copytree(origin, target, ignore=ignored)
     for path in target.rglob("*.py"):
@@ -208,24 +187,14 @@ def copy(name: str, source: str, into: str | Path = ".") -> str:
         path.write_text(text, encoding="utf-8", newline="\n")
     if not (target / "__main__.py").exists():
         (target / "__main__.py").write_text(_MAIN.format(name), encoding="utf-8")
-    return _next_steps(target, source)
-
-
-def _next_steps(target: Path, source: str) -> str:
     files = ", ".join(sorted(path.name for path in target.glob("*.py")))
-    change_folder = [f"  cd {target.parent}"] if target.parent != Path() else []
-    return "\n".join(
-        [
-            f"{target} is a copy of {source}: {files}",
-            "",
-            "Next:",
-            *change_folder,
-            f"  python -m {target.name} --help",
-            f"  python -m {target.name}",
-            f"  edit {target.name}/algorithm.py, and run it again",
-            "",
-            f"It runs as a module: python -m {target.name}, not a file of it.",
-        ]
+    change_folder = f"  cd {target.parent}\n" if target.parent != Path() else ""
+    return (
+        f"{target} is a copy of {source}: {files}\n\nNext:\n{change_folder}"
+        f"  python -m {name} --help\n"
+        f"  python -m {name}\n"
+        f"  edit {name}/algorithm.py, and run it again\n\n"
+        f"It runs as a module: python -m {name}, not a file of it."
     )
 
 
@@ -263,26 +232,19 @@ _NO_CODE = {"COMMENT", "DEDENT", "ENDMARKER", "INDENT", "NEWLINE", "NL"}
 def _member(name: str) -> Member:
     module = importlib.import_module(f"{PACKAGE}.{name}")
     classes: dict[str, type] = {part: getattr(module, part) for part in PARTS}
-    changed = [part for part, cls in classes.items() if _home(cls) == name]
-    related = dict.fromkeys(
-        home
-        for part in changed or PARTS
-        for cls in classes[part].__mro__
-        if (home := _home(cls)) not in (None, name)
-    )
+    changed = tuple(part for part, cls in classes.items() if _home(cls) == name)
+    ancestors = [cls for part in changed or PARTS for cls in classes[part].__mro__]
+    related = [x for x in dict.fromkeys(map(_home, ancestors)) if x not in ("", name)]
     # What a related folder extends is farther away than that folder.
     farther = {parent for home in related for parent in _member(home).parents}
+    parents = tuple(home for home in related if home not in farther)
     sources = folder(name).glob("*.py")
-    return Member(
-        name=name,
-        parents=tuple(home for home in related if home not in farther),
-        changed=tuple(changed),
-        lines=sum(code_lines(path.read_text("utf-8")) for path in sources),
-    )
+    lines = sum(code_lines(path.read_text("utf-8")) for path in sources)
+    return Member(name, parents, changed, lines)
 
 
-def _home(cls: type) -> str | None:
-    """The algorithm folder that defines a class; None for other classes."""
+def _home(cls: type) -> str:
+    """The algorithm folder that defines a class; empty for other classes."""
     package, _, rest = cls.__module__.partition(f"{PACKAGE}.")
     name, inside, _ = rest.partition(".")  # no file beside the folders
-    return name if inside and not package else None
+    return name if inside and not package else ""

@@ -47,7 +47,6 @@ def evaluate(
             folder of the run; films lie beside it.
         trust: Import and run code that the run names and that is not of yieldrl.
     """
-    evaluation = None
     with usage_errors():
         from yieldrl.cli import restoring
         from yieldrl.experiments import run_files
@@ -62,12 +61,13 @@ def evaluate(
         chosen = describe_checkpoint(path, trainer.agent.sample_step)
         if video is not None:
             refuse_video(trainer)
+        evaluation = None
         if suite is not None:
             folder = Path(run) if Path(run).is_dir() else path.parent
             default = folder / "evaluations" / f"{Path(suite).stem}.json"
             file = default if out is None else Path(out)
-            about = suite, path.name, seed, episodes_per_task
-            evaluation = _suite_evaluation(trainer, *about, file, workers)
+            given = suite, path.name, seed, episodes_per_task, workers
+            evaluation = _suite_evaluation(trainer, file, *given)
     with trainer:
         print(f"checkpoint: {chosen}")
         if evaluation is not None:
@@ -118,11 +118,11 @@ def report(
 
 def _suite_evaluation(
     trainer: Any,
+    file: Path,
     suite: str,
     checkpoint: str,
     seed: int,
     episodes: int,
-    file: Path,
     workers: int,
 ) -> Any:
     """The evaluation of a suite, with the episodes that are in the file already."""
@@ -139,8 +139,7 @@ def _suite_evaluation(
         "seed": seed,
         "tasks": {name: {**config.env_kwargs, **own} for name, own in tasks.items()},
     }
-    results = SuiteResults(file, about)
-    parts = trainer, tasks, results, episodes
+    parts = trainer, tasks, SuiteResults(file, about), episodes
     return SuiteEvaluation(*parts, seed=seed, workers=workers)
 
 

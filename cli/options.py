@@ -15,7 +15,7 @@ import yaml
 from tyro.constructors import PrimitiveConstructorSpec
 
 from yieldrl.cli import catalog
-from yieldrl.cli.run_spec import RunSpec, make_logger
+from yieldrl.cli.run_spec import RunSpec
 from yieldrl.core.files import YamlLoader, read_file
 from yieldrl.core.named_code import refuse_untrusted
 
@@ -41,12 +41,14 @@ class Options:
     video: bool = False
     """Record a video every 50 000 steps and at the end, into the folder of the run."""
 
-    checkpoint_every: int = 50_000
-    """Environment steps between checkpoints; 0 saves by time and at the end alone."""
+    checkpoint_every: int | None = None
+    """Environment steps between checkpoints; 0 saves by time and at the end alone. By
+    default as the file says, or 50 000."""
 
-    checkpoint_seconds: float = 120.0
+    checkpoint_seconds: float | None = None
     """Seconds between checkpoints, whatever the steps; 0 saves by steps and at the end
-    alone. A run that is killed loses what came after its last checkpoint."""
+    alone. A run that is killed loses what came after its last checkpoint. By default as
+    the file says, or 120."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
         Options, args=words, prog=prog, return_unknown_args=True, add_help=False
     )
     spec, config = _from_file(first.config, trainer_class, first.trust)
+    named = dict(spec.loggers)
+    shown = dataclasses.replace(first, wandb="wandb" in named, video="video" in named)
     # A stand-in without checks, so that no default is rejected before all are read.
     stand_in = dataclasses.make_dataclass(
         "Command", [*_options_of(Options), *_options_of(type(config))]
@@ -89,7 +93,7 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
         prog=prog,
         description=re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(config) or ""),
         args=words,
-        default=stand_in(**vars(_of_spec(spec)), **defaults),
+        default=stand_in(**vars(shown), **defaults),
     )
     values = vars(chosen)
     options = Options(**{name: values.pop(name) for name in vars(Options())})
@@ -104,36 +108,24 @@ def _from_file(
         spec = RunSpec.of({}, trainer_class)
         return spec, spec.trainer_class.config_class()
     path = catalog.find_config(name, trainer_class)
-    with catalog.naming(path):
+    try:
         values = read_file(path)
         spec = RunSpec.of(values, trainer_class, None if trust else path)
-        for one in spec.loggers:
-            if one.name == "checkpoint":  # its arguments become defaults of options
-                make_logger(one)
         config = spec.trainer_class.config_class.from_dict(values)
         if not trust:
             refuse_untrusted(config.to_dict(), path)
-        return spec, config
-
-
-def _of_spec(spec: RunSpec) -> Options:
-    """The options that correspond to the loggers of a spec."""
-    saved = spec.arguments("checkpoint") or {}
-    return Options(
-        wandb=spec.arguments("wandb") is not None,
-        video=spec.arguments("video") is not None,
-        checkpoint_every=saved.get("every", Options.checkpoint_every),
-        checkpoint_seconds=saved.get("seconds", Options.checkpoint_seconds),
-    )
+    except ValueError as reason:
+        text = str(reason)
+        raise ValueError(text if str(path) in text else f"{path}: {text}") from None
+    return spec, config
 
 
 def _with_options(spec: RunSpec, options: Options) -> RunSpec:
     """The spec with the loggers that the options ask for."""
     spec = spec.with_logger("video", options.video).with_logger("wandb", options.wandb)
-    every, seconds = options.checkpoint_every, options.checkpoint_seconds
-    usual = every == Options.checkpoint_every and seconds == Options.checkpoint_seconds
-    wanted = not usual or spec.arguments("checkpoint") is not None
-    return spec.with_logger("checkpoint", wanted, every=every, seconds=seconds)
+    cfg = {"every": options.checkpoint_every, "seconds": options.checkpoint_seconds}
+    given = {name: value for name, value in cfg.items() if value is not None}
+    return spec.with_logger("checkpoint", True, **given) if given else spec
 
 
 def _options_of(cls: type[Any]) -> list[tuple[str, Any]]:

@@ -14,11 +14,7 @@ from yieldrl.cli.run_spec import (
     refuse_untrusted_run,
 )
 from yieldrl.core.files import read_file
-from yieldrl.core.named_code import (
-    UntrustedError,
-    refuse_unless,
-    refuse_untrusted,
-)
+from yieldrl.core.named_code import UntrustedError, refuse_unless, refuse_untrusted
 from yieldrl.experiments import CheckpointError, run_files
 from yieldrl.experiments.checkpoint import load_trainer_state
 
@@ -96,42 +92,30 @@ def player(
     try:
         trainer.algorithm.load_state_dict(agent["algorithm"])
         trainer.agent.counters.restore(agent)
-    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as reason:
+    except (KeyError, RuntimeError, TypeError, ValueError) as reason:
         trainer.close()
-        raise CheckpointError(
-            f"{path}: does not fit {cls.__module__}: {reason}"
-        ) from None
+        problem = f"{path}: does not fit {cls.__module__}: {reason}"
+        raise CheckpointError(problem) from None
     return trainer
 
 
 def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any]:
     """State of the agent, class and config of the trainer that saved a checkpoint."""
     state = load_trainer_state(path)
-    module = state["algorithm"]
+    module, name = state["algorithm"], state["trainer"]
     if trust:
         importable_from_here()
     else:
         is_ours = module.startswith(f"{catalog.PACKAGE}.")
         refuse_unless(is_ours, f"its trainer's module {module!r}", path)
-    cls = _trainer_class(module, state["trainer"], path)
-    try:
-        config = cls.config_class.from_dict(state["config"])
-    except (TypeError, ValueError) as reason:
-        raise CheckpointError(
-            f"{path}: its config does not fit {cls.__module__}: {reason}"
-        ) from None
+    where = f"{path}: the trainer that saved it"
+    cls = find(f"{module}:{name.removeprefix(f'{module}.')}", where)
+    if not (isinstance(cls, type) and issubclass(cls, Trainer)):
+        raise ImportError(f"{path}: saved by {name}, which is no Trainer")
+    config = cls.config_class.from_dict(state["config"])
     if not trust:
         refuse_untrusted(config.to_dict(), path)
     return state.get("agent"), cls, config
-
-
-def _trainer_class(module: str, name: str, path: Path) -> type[Trainer]:
-    """The class that saved a checkpoint, of a module that may be imported."""
-    class_name = name.removeprefix(f"{module}.")
-    cls = find(f"{module}:{class_name}", f"{path}: the trainer that saved it")
-    if isinstance(cls, type) and issubclass(cls, Trainer):
-        return cls
-    raise ImportError(f"{path}: saved by {name}, which is no Trainer")
 
 
 def _spec(cls: type[Trainer], path: Path, trust: bool) -> RunSpec:

@@ -7,8 +7,8 @@ does not fit ValueError; messages address the author of the file.
 
 import dataclasses
 import functools
-import importlib
-import inspect
+import importlib.util
+import pkgutil
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -43,9 +43,6 @@ from yieldrl.experiments import run_files
 
 DEFAULT = "default"
 """The name of an algorithm's own model."""
-
-SPACES_AND_CONFIG = ("observation_space", "action_space", "config")
-"""The first arguments of a model."""
 
 LOGGERS = (
     Part("checkpoint", {"every": 50_000, "seconds": 120.0}),
@@ -85,10 +82,16 @@ class RunSpec:
         """
         if source is not None:
             refuse_untrusted_run(values, source)
-        if not has_blocks(values):
-            return cls(_given(values, trainer_class))
-        name = part("algorithm", values.get("algorithm")).name
-        trainer = find_trainer(name) if name else _given(values, trainer_class)
+        blocks = has_blocks(values)
+        name = part("algorithm", values.get("algorithm")).name if blocks else ""
+        trainer = find_trainer(name) if name else trainer_class
+        if trainer is None:
+            raise ValueError(
+                "no algorithm: name it in the block 'algorithm', or write yieldrl"
+                " train ALGORITHM --config FILE"
+            )
+        if not blocks:
+            return cls(trainer)
         if trainer_class not in (None, trainer):
             raise ValueError(
                 f"block 'algorithm': its name is {name!r}, and the command line says"
@@ -111,31 +114,18 @@ class RunSpec:
         if policy.name == VLA:
             return {"model": _vision_language_action(policy, self.trainer_class)}
         made = _find("policy", policy.name, kind=nn.Module)
-        _check_arguments("policy", policy, made, SPACES_AND_CONFIG)
         return {"model": functools.partial(made, **policy.cfg)}
 
-    def check(self) -> None:
-        """Refuse a model or logger that is not there, and arguments that do not fit."""
-        self.parts()
-        for one in self.loggers:
-            make_logger(one)
-
-    def logged(self, trainer: Any) -> Any:
-        """The trainer with the loggers around it."""
-        for one in self.loggers:
-            trainer = make_logger(one)(trainer)
-        return trainer
-
-    def arguments(self, logger: str) -> dict[str, Any] | None:
-        """Arguments of the first logger of a name; None if there is none."""
-        return next((cfg for name, cfg in self.loggers if name == logger), None)
+    def make_loggers(self) -> list[Any]:
+        """The loggers, ready to decorate a trainer, the innermost first."""
+        return [_make_logger(one) for one in self.loggers]
 
     def with_logger(self, logger: str, wanted: bool, **cfg: Any) -> Self:
         """The spec with a logger and these arguments, innermost if new; or without it.
 
         Its other arguments stay as they are.
         """
-        if wanted and self.arguments(logger) is None:
+        if wanted and logger not in dict(self.loggers):
             return replace(self, loggers=(Part(logger, cfg), *self.loggers))
         changed = (
             Part(name, {**old_cfg, **cfg}) if name == logger else Part(name, old_cfg)
@@ -169,20 +159,6 @@ def refuse_untrusted_run(values: Mapping[str, Any], source: Path) -> None:
         refuse_unless(trusted, f"block {block!r}, name {one.name!r}", source)
 
 
-def _given(values: Mapping[str, Any], trainer_class: type[Any] | None) -> type[Any]:
-    """The trainer class of the command line; ValueError if there is none."""
-    if trainer_class is not None:
-        return trainer_class
-    for name in values:
-        hint = nearest(name, BLOCKS)
-        if name not in BLOCKS and hint.startswith("did"):
-            raise ValueError(f"no block is called {name!r}: {hint}")
-    raise ValueError(
-        "no algorithm: name it in the block 'algorithm', or write yieldrl train"
-        " ALGORITHM --config FILE"
-    )
-
-
 def _listed(block: Any) -> tuple[Part, ...]:
     """The loggers of a block: a list of names, or `{NAME: arguments}`."""
     if block is None:
@@ -197,7 +173,9 @@ def _listed(block: Any) -> tuple[Part, ...]:
         ((name, cfg),) = named.items()
         parts.append(part("loggers", {"name": name, "cfg": cfg}))
         if not parts[-1].is_path:
-            _check_name("loggers", name, _loggers())
+            public = [x for x in all_loggers.__all__ if x.islower()]
+            classes = [x for x in public if isinstance(getattr(all_loggers, x), type)]
+            _check_name("loggers", name, classes)
     return tuple(parts)
 
 
@@ -212,7 +190,7 @@ def find_trainer(name: str) -> type[Any]:
     """The trainer: of `yieldrl list`, of a module that has one, or at a path."""
     if name in catalog.folders():
         return importlib.import_module(f"{catalog.PACKAGE}.{name}").Trainer
-    if ":" not in name and "." not in name and find_module(name) is None:
+    if name.isidentifier() and importlib.util.find_spec(name) is None:
         catalog.folder(name)  # raises, with all names
     trainer = find(name, "block 'algorithm'")
     if isinstance(trainer, ModuleType):
@@ -225,13 +203,11 @@ def find_trainer(name: str) -> type[Any]:
     )
 
 
-def make_logger(one: Part) -> Any:
-    """The logger, ready to decorate a trainer."""
+def _make_logger(one: Part) -> Any:
     if one.is_path:
         made = _find("loggers", one.name, kind=all_loggers.Logger)
     else:
         made = getattr(all_loggers, one.name)
-    _check_arguments("loggers", one, made)
     try:
         return made(**one.cfg)
     except (TypeError, ValueError) as error:
@@ -253,29 +229,20 @@ def _vision_language_action(
 
     user, cfg = trainer_class.__module__, policy.cfg
     usual = getattr(trainer_class, "policy_class", trainer_class.model_class)
-    made = functools.partial(VLAPolicy.from_config, **cfg)
-    _check_arguments("policy", policy, VLAPolicy.from_config, SPACES_AND_CONFIG)
-    try:
-        if not (isinstance(usual, type) and issubclass(usual, Policy)):
+    if not (isinstance(usual, type) and issubclass(usual, Policy)):
+        raise ValueError(
+            f"block 'policy': {user} does not learn by a policy such as 'vla': take an"
+            " actor-critic, ppo or vla_ppo"
+        )
+    if "vla_config" in cfg:
+        length = vla_config_of(None, cfg["vla_config"]).chunk_length
+        if length > 1:
             raise ValueError(
-                f"{user} does not learn by a policy such as 'vla': take an"
-                " actor-critic, ppo or vla_ppo"
+                f"block 'policy': chunk_length = {length}: {user} decides about one"
+                " action at a time; take the algorithm vla_ppo"
             )
-        if "vla_config" in cfg:
-            length = vla_config_of(None, cfg["vla_config"]).chunk_length
-            if length > 1:
-                raise ValueError(
-                    f"chunk_length = {length}: {user} decides about one action at a"
-                    " time; take the algorithm vla_ppo"
-                )
-    except ValueError as reason:
-        raise ValueError(f"block 'policy': {reason}") from None
+    made = functools.partial(VLAPolicy.from_config, **cfg)
     return functools.update_wrapper(made, VLAPolicy, updated=())
-
-
-def _loggers() -> list[str]:
-    public = [x for x in all_loggers.__all__ if x.islower()]
-    return [x for x in public if inspect.isclass(getattr(all_loggers, x))]
 
 
 def _check_name(block: str, name: str, names: Collection[str]) -> None:
@@ -284,21 +251,6 @@ def _check_name(block: str, name: str, names: Collection[str]) -> None:
             f"block {block!r}: no {block.removesuffix('s')} is called {name!r}:"
             f" {nearest(name, names)}; one of your own is written package.module:Class"
         )
-
-
-def _check_arguments(
-    block: str, one: Part, made: Callable[..., Any], first: tuple[str, ...] = ()
-) -> None:
-    """Refuse arguments that a class or function does not take after the first ones."""
-    parameters = inspect.signature(made).parameters
-    any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    names = list(parameters)[len(first) :]
-    for key in one.cfg:
-        if key not in names and not any_name:
-            hint = nearest(key, names) if names else "it takes none"
-            raise ValueError(
-                f"block {block!r}: {one.name} has no argument {key!r}: {hint}"
-            )
 
 
 def _find(block: str, path: str, kind: type[Any]) -> Any:
@@ -316,33 +268,12 @@ def _find(block: str, path: str, kind: type[Any]) -> Any:
 def find(path: str, where: str) -> Any:
     """The module `package.module`, or what it has at `:Class` or `.Class`.
 
-    `where` begins the message of an ImportError or ValueError if it is not there.
+    `where` begins the message of an ImportError if it is not there.
     """
-    name, _, attribute = path.partition(":")
-    home = find_module(name)
-    if home is None and not attribute:
-        name, _, attribute = path.rpartition(".")
-        home = find_module(name) if name else None
-    if home is None:
-        package = name.partition(".")[0]
-        raise ImportError(
-            f"{where}: {path!r} is not found from here, there is no module {name!r}:"
-            f" run this in the folder that holds {package}, or install it"
-        )
-    if not attribute:
-        return home
-    if not hasattr(home, attribute):
-        public = [name for name in vars(home) if not name.startswith("_")]
-        hint = nearest(attribute, public)
-        raise ImportError(f"{where}: the module {name!r} has no {attribute!r}: {hint}")
-    return getattr(home, attribute)
-
-
-def find_module(name: str) -> ModuleType | None:
-    """A module; None if there is none. Errors while it is imported pass through."""
     try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as reason:
-        if reason.name is not None and f"{name}.".startswith(f"{reason.name}."):
-            return None
-        raise
+        return pkgutil.resolve_name(path)
+    except (AttributeError, ImportError, ValueError) as reason:
+        raise ImportError(
+            f"{where}: {path!r} is not found from here ({reason}): run this in the"
+            " folder that holds it, or install it"
+        ) from reason

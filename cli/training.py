@@ -47,7 +47,7 @@ def train_command(
 
         command = options.parse(trainer_class, words, prog or "yieldrl train")
         spec, config = command.spec, command.config
-        spec.check()
+        spec.make_loggers()  # or say what is wrong before anything is built
         if command.print_config:
             print(to_yaml(spec.to_dict(config)), end="")
             return
@@ -93,7 +93,9 @@ def _logged(trainer: Any, spec: RunSpec) -> Any:
     """The trainer with its loggers; the run's folder gets its description."""
     from yieldrl.experiments import run_files
 
-    logged = spec.logged(trainer)
+    logged = trainer
+    for logger in spec.make_loggers():
+        logged = logger(logged)
     if _first():
         run_files.describe(trainer, spec.to_dict(trainer.config))
         print(f"run folder: {_shown(trainer.run.folder)}", flush=True)
@@ -132,8 +134,11 @@ def _loop(trainer: Any, logged: Any) -> None:
                 return
             print(evaluating.report(trainer))
         except KeyboardInterrupt:
-            if _first():
-                _say_how_to_go_on(trainer)
+            saved = list_checkpoints(trainer.run.folder)
+            if _first() and saved:
+                step = f"{trainer.agent.sample_step:,}"
+                print(f"\ninterrupted at step {step}; saved {_shown(saved[0])}")
+                print(f"go on with: {_command(trainer)}")
             raise SystemExit(130) from None
         except WriteError as reason:
             fail(str(reason))
@@ -145,16 +150,6 @@ def _first() -> bool:
     from yieldrl.core import ranks  # imports PyTorch, loaded by now
 
     return ranks().first
-
-
-def _say_how_to_go_on(trainer: Any) -> None:
-    saved = list_checkpoints(trainer.run.folder)
-    if not saved:
-        print("\ninterrupted before there was anything to save")
-        return
-    step = f"{trainer.agent.sample_step:,}"
-    print(f"\ninterrupted at step {step}; saved {_shown(saved[0])}")
-    print(f"go on with: {_command(trainer)}")
 
 
 def _command(trainer: Any) -> str:

@@ -1,14 +1,19 @@
 """Checks of what single environments return, with errors that name the environment."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium import Space
 
 from yieldrl.core.conversion import as_array
-from yieldrl.envs.arrays import stacked, truncated_repr
+from yieldrl.envs.arrays import (
+    ResetResult,
+    StepResult,
+    copied,
+    stacked,
+    truncated_repr,
+)
 
 NUMBERS = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.bool_})
 """Classes of rewards that need no check."""
@@ -20,66 +25,86 @@ SUCCESS = ("success", "is_success")
 """Names of success in info: Meta-World and many others; Gymnasium's robots."""
 
 
-class Place(NamedTuple):
-    """An environment's index in a batch, and the step, for messages."""
+class CheckedEnv(gym.Wrapper):
+    """An environment of a batch that checks what it returns; errors name it.
 
-    number: int
-    env: Any
-    step: int
+    Rewards and flags may come in an array, a list or a tensor of one.
 
-    def __str__(self) -> str:
-        return f"environment {self.number}, {self.env}, at step {self.step}"
+    Args:
+        env: The environment.
+        index: Its place in the batch.
 
-
-def check_reset(answer: Any, place: Place) -> tuple[Any, dict[str, Any]]:
-    """A result of `reset`; TypeError if it is no observation and dict."""
-    pair = isinstance(answer, tuple) and len(answer) == 2
-    if not (pair and isinstance(answer[1], dict)):
-        raise TypeError(
-            f"reset() of {place} must return an observation and a dict of info, got"
-            f" {truncated_repr(answer)}"
-        )
-    return answer
-
-
-def check_step(
-    answer: Any, place: Place
-) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-    """A result of `step`, with the reward and the flags as plain numbers.
-
-    They may come in an array, a list or a tensor of one. TypeError or ValueError if
-    the result is something else.
+    Raises:
+        TypeError, ValueError: At a reset or step, if the result is something else.
     """
-    five = isinstance(answer, tuple | list) and len(answer) == 5
-    if not (five and isinstance(answer[4], dict)):
-        raise TypeError(
-            f"step() of {place} must return observation, reward, terminated, truncated"
-            f" and a dict of info, got {truncated_repr(answer)}"
-        )
-    obs, reward, terminated, truncated, info = answer
-    flags = []
-    for name, value in (("terminated", terminated), ("truncated", truncated)):
-        flag = _number(value)
-        if flag not in (0, 1):
-            raise ValueError(
-                f"{place} returned the {name} {value!r}: must be True or False"
+
+    def __init__(self, env: gym.Env, index: int) -> None:
+        super().__init__(env)
+        self.index, self.steps = index, 0  # in this episode
+
+    @property
+    def place(self) -> str:
+        """Which environment it is, and the step, for messages."""
+        return f"environment {self.index}, {self.env}, at step {self.steps}"
+
+    @property
+    def spec(self) -> Any:
+        """That of the environment, which this wrapper is no part of."""
+        return self.env.spec
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
+        self.steps = 0
+        answer: Any = self.env.reset(seed=seed, options=options)
+        pair = isinstance(answer, tuple) and len(answer) == 2
+        if not (pair and isinstance(answer[1], dict)):
+            raise TypeError(
+                f"reset() of {self.place} must return an observation and a dict of"
+                f" info, got {truncated_repr(answer)}"
             )
-        flags.append(bool(flag))
-    number = _number(reward)
-    if number is None:
-        raise ValueError(f"{place} returned the reward {reward!r}: must be one number")
-    return obs, number, *flags, info
+        self.check_observation(answer[0])
+        return copied(answer[0]), answer[1]
 
+    def step(self, action: Any) -> StepResult:
+        self.steps += 1
+        answer: Any = self.env.step(action)
+        if (
+            answer.__class__ is tuple
+            and len(answer) == 5
+            and answer[1].__class__ in NUMBERS
+            and answer[2].__class__ in FLAGS
+            and answer[3].__class__ in FLAGS
+            and answer[4].__class__ is dict
+        ):
+            return answer
+        five = isinstance(answer, tuple | list) and len(answer) == 5
+        if not (five and isinstance(answer[4], dict)):
+            raise TypeError(
+                f"step() of {self.place} must return observation, reward, terminated,"
+                f" truncated and a dict of info, got {truncated_repr(answer)}"
+            )
+        obs, reward, terminated, truncated, info = answer
+        for name, flag in (("terminated", terminated), ("truncated", truncated)):
+            if _number(flag) not in (0, 1):
+                raise ValueError(
+                    f"{self.place} returned the {name} {flag!r}: must be True or False"
+                )
+        number = _number(reward)
+        if number is None:
+            raise ValueError(
+                f"{self.place} returned the reward {reward!r}: must be one number"
+            )
+        return obs, number, _number(terminated) == 1, _number(truncated) == 1, info
 
-def check_observation(space: Space, obs: Any, place: Place) -> None:
-    """Raise ValueError if an observation does not fit its space; ignores bounds."""
-    try:
-        stacked(space, [obs])
-    except ValueError as reason:
-        raise ValueError(
-            f"{place} returned {reason}; its observation_space is {space}: make the two"
-            " agree"
-        ) from None
+    def check_observation(self, obs: Any) -> None:
+        """Raise ValueError if it does not fit its space; ignores bounds."""
+        space = self.observation_space
+        try:
+            stacked(space, [obs])
+        except ValueError as reason:
+            raise ValueError(
+                f"{self.place} returned {reason}; its observation_space is {space}:"
+                " make the two agree"
+            ) from None
 
 
 def declared_names(env: gym.Env, attribute: str) -> tuple[str, ...]:

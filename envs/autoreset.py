@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.arrays import MisfitError, as_tensors, leaves, replaced, stacked
+from yieldrl.envs.arrays import as_tensors, leaves, replaced, stacked
 
 
 class Step(NamedTuple):
@@ -135,13 +135,7 @@ class StepReader:
             arrays = [x for x in leaves(rows) if isinstance(x, np.ndarray)]
             self._kept = [(array, array.copy()) for array in arrays]
             rows = [final[i] if end else rows[0] for i, end in enumerate(ended)]
-            try:
-                final = stacked(self.envs.single_observation_space, rows)
-            except MisfitError as reason:
-                raise ValueError(
-                    f"{self.envs} gave as final_obs an {reason}: let the environment's"
-                    " observations and its observation_space agree"
-                ) from None
+            final = stacked(self.envs.single_observation_space, rows, " final_obs")
         return replaced(obs, final, ended)
 
     def _check_kept(self) -> None:

@@ -254,34 +254,31 @@ def _check_final(run: list[Moment]) -> None:
     truncation, the observation before the last step.
 
     With few states it may well be, by chance: those that are alike are an error if
-    that is improbable, given how often observations occur, or stay as they are.
+    these observations occur at no other time.
     """
-    if not any("final_" in name for moment in run for name in moment):
-        return
     seen: Counter[bytes] = Counter()  # how often each observation occurs
-    stays = []  # whether a step without an end changed nothing
     ends = []  # (final, next episode's first, before the last step, whether truncated)
     for before, moment in itertools.pairwise(run):
         last, obs = _rows(before, "obs"), _rows(moment, "obs")
-        ended, cut = _ended(moment), moment["truncated"] & ~moment["terminated"]
-        final = _rows(moment, "final_obs") if ended.any() else obs
+        final = _rows(moment, "final_obs")
         seen.update(obs)
-        stays += [obs[i] == last[i] for i in (~ended).nonzero()[0]]
-        ends += [(final[i], obs[i], last[i], cut[i]) for i in ended.nonzero()[0]]
+        if final:
+            cut = moment["truncated"] & ~moment["terminated"]
+            which = _ended(moment).nonzero()[0]
+            ends += [(final[i], obs[i], last[i], cut[i]) for i in which]
     cuts = [end for end in ends if end[3]]
-    stay = sum(stays) / len(stays) if stays else 1.0
-    for which, some in (("", ends), (" by truncation", cuts)):
-        chance = sum(seen[end[1]] for end in some) / max(1, len(some)) / seen.total()
-        rules = [(1, chance, "first observation of the next episode")]
-        rules += [(2, stay, "observation before the last step")] if which else []
-        for at, chance, what in rules:
-            alike = bool(some) and all(end[0] == end[at] for end in some)
-            if alike and chance ** len(some) < 2e-3:
-                raise ValueError(
-                    f"at all {len(some)} ends of episodes{which} final_obs is the"
-                    f" {what}: put there what the episode came to, before the reset,"
-                    " in memory of its own"
-                )
+    for some, how, at, what in (
+        (ends, "", 1, "first observation of the next episode"),
+        (cuts, " by truncation", 1, "first observation of the next episode"),
+        (cuts, " by truncation", 2, "observation before the last step"),
+    ):
+        alike = all(end[0] == end[at] and seen[end[at]] == 1 for end in some)
+        if alike and len(some) > 1:
+            raise ValueError(
+                f"at all {len(some)} ends of episodes{how} final_obs is the {what}: put"
+                " there what the episode came to, before the reset, in memory of its"
+                " own"
+            )
 
 
 def _rows(moment: Moment, kind: str) -> list[bytes]:

@@ -148,12 +148,4 @@ def find_suite(name: str, env_id: str) -> Tasks:
             " and their env_kwargs, for example crowds.yaml with the lines few:"
             " {num_objects: 2} and many: {num_objects: 6}"
         )
-    if not tasks:
-        raise ValueError(f"suite = {name!r}: it has no task")
-    for task, kwargs in tasks.items():
-        if not isinstance(kwargs, Mapping):
-            raise ValueError(
-                f"suite = {name!r}: task {task!r} is {kwargs!r}, and must be the task's"
-                " env_kwargs"
-            )
     return {str(task): dict(kwargs) for task, kwargs in tasks.items()}

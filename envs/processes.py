@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import cloudpickle
 import gymnasium as gym
@@ -22,13 +22,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from gymnasium.vector.async_vector_env import AsyncState, _async_worker
 
 from yieldrl.core import derive_seed, seed_everything
-from yieldrl.envs.answers import (
-    Place,
-    check_observation,
-    check_reset,
-    check_step,
-    declared_names,
-)
+from yieldrl.envs.answers import CheckedEnv, declared_names
 from yieldrl.envs.arrays import ResetResult, StepResult
 
 PATIENCE = 600.0  # seconds without an answer until an error
@@ -89,12 +83,6 @@ class ProcessVectorEnv(AsyncVectorEnv):
             self.closed = True
             raise
         self.env_fns = env_fns
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(
-            "environments in processes cannot be copied or pickled: make others of the"
-            " same kind, or take vectorization='sync', whose environments can be copied"
-        )
 
     def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         """Start new episodes, also after an interrupted step or reset."""
@@ -204,7 +192,7 @@ class _Maker:
         make, specs = pickle.loads(self.packed)
         gym.registry.update(specs)
         seed_everything(derive_seed(self.seed, f"worker {self.index}"))
-        return _CheckedEnv(make(), self.index)
+        return WorkerEnv(make(), self.index)
 
 
 def _packed(make: Callable[[], gym.Env]) -> bytes:
@@ -230,31 +218,23 @@ def _packed(make: Callable[[], gym.Env]) -> bytes:
         ) from reason
 
 
-class _CheckedEnv(gym.Wrapper):
+class WorkerEnv(CheckedEnv):
     """An environment in its process: checks what it returns, before shared memory would
     cast it, and copies the last results of an episode, which a reset may overwrite."""
 
     def __init__(self, env: gym.Env, index: int) -> None:
-        super().__init__(env)
-        self.index, self.steps = index, 0
+        super().__init__(env, index)
         self.declared_info = declared_names(env, "recorded_info")
 
     def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         """Begin an episode; a seed seeds the global generators of the process, too."""
         if seed is not None:
             seed_everything(derive_seed(int(seed), "worker"))
-        self.steps = 0
-        place = self._place()
-        obs, info = check_reset(self.env.reset(seed=seed, options=options), place)
-        check_observation(self.observation_space, obs, place)
-        return obs, info
+        return super().reset(seed=seed, options=options)
 
     def step(self, action: Any) -> StepResult:
-        self.steps += 1
-        place = self._place()
-        answer = check_step(self.env.step(action), place)
-        obs, reward, terminated, truncated, info = answer
-        check_observation(self.observation_space, obs, place)
+        obs, reward, terminated, truncated, info = super().step(action)
+        self.check_observation(obs)
         if terminated or truncated:
             obs, info = copy.deepcopy((obs, info))
         return obs, reward, terminated, truncated, info
@@ -262,15 +242,12 @@ class _CheckedEnv(gym.Wrapper):
     def echo(self, token: Any) -> Any:
         return token
 
-    def _place(self) -> Place:
-        return Place(self.index, self.env, self.steps)
-
 
 class _Errors:
     """The error queue in a worker. Errors name the environment, and are of classes that
     every process has: others cannot be sent, and would be waited for in vain."""
 
-    def __init__(self, queue: Any, env: _CheckedEnv) -> None:
+    def __init__(self, queue: Any, env: WorkerEnv) -> None:
         self.queue, self.env = queue, env
 
     def put(self, report: tuple[int, type[Exception], Exception, str]) -> None:
@@ -298,7 +275,7 @@ def _work(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # handled by the trainer
     threading.Thread(target=_end_with_the_trainer, daemon=True).start()
     try:
-        env = cast("_CheckedEnv", make())
+        env = cast("WorkerEnv", make())
     except BaseException as error:
         message = (
             f"environment {index} could not be made in a process of its own:"

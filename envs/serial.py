@@ -2,22 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from yieldrl.envs.answers import (
-    FLAGS,
-    NUMBERS,
-    Place,
-    check_observation,
-    check_reset,
-    check_step,
-    declared_names,
-    succeeded,
-)
+from yieldrl.envs.answers import CheckedEnv, declared_names, succeeded
 from yieldrl.envs.arrays import ARRAYS, ResetResult, StepResult, copied, stacked
 
 
@@ -46,27 +38,28 @@ class SerialVectorEnv(SyncVectorEnv):
 
     recorded_info: tuple[str, ...] = ()
 
+    envs: list[CheckedEnv]  # pyright: ignore[reportIncompatibleVariableOverride]
     new_memory: ClassVar[bool] = True  # of each result
 
     def __init__(
         self, env_fns: Sequence[Callable[[], gym.Env]], info_keys: Sequence[str] = ()
     ) -> None:
-        super().__init__(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
+        checked = [partial(_make_checked, fn, i) for i, fn in enumerate(env_fns)]
+        super().__init__(checked, autoreset_mode=AutoresetMode.SAME_STEP)
+        self.env_fns = env_fns
         recorded = declared_names(self.envs[0], "recorded_info")
         declared = declared_names(self.envs[0], "info_keys")
         self.recorded_info += recorded
         self.info_keys = tuple(dict.fromkeys((*info_keys, *declared, *recorded)))
-        self.steps = 0  # since the latest full reset, for messages
         space = self.single_observation_space
         self._is_array = isinstance(space, ARRAYS)
         self._dtype, self._shape = space.dtype, (self.num_envs, *(space.shape or ()))
 
     def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         """Start new episodes, in all environments or where `reset_mask` is True."""
-        options = None if options is None else dict(options)
-        mask = None if options is None else options.pop("reset_mask", None)
-        if mask is None:
-            mask, self.steps = np.ones(self.num_envs, dtype=np.bool_), 0
+        options = dict(options) if options else None
+        everywhere = np.ones(self.num_envs, dtype=np.bool_)
+        mask = options.pop("reset_mask", everywhere) if options else everywhere
         seeds = [None] * self.num_envs if seed is None else seed
         if isinstance(seed, int | np.integer):
             seeds = [seed + i for i in range(self.num_envs)]
@@ -77,7 +70,7 @@ class SerialVectorEnv(SyncVectorEnv):
             )
         infos: dict[str, Any] = {}
         for i in np.flatnonzero(mask).tolist():
-            self._env_obs[i], info = self._reset_one(i, seed=seeds[i], options=options)
+            self._env_obs[i], info = self.envs[i].reset(seed=seeds[i], options=options)
             infos = self._add_info(infos, info, i)
         return self._batch(self._env_obs), infos
 
@@ -90,21 +83,10 @@ class SerialVectorEnv(SyncVectorEnv):
         reward = np.empty(self.num_envs)
         terminated, truncated = np.zeros((2, self.num_envs), dtype=np.bool_)
         any_ended, final = False, {}
-        self.steps += 1
         # A copy: some environments modify their action (`action *= scale`).
         actions = actions.copy() if isinstance(actions, np.ndarray) else actions
         for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
-            answer = env.step(action)
-            if not (
-                answer.__class__ is tuple
-                and len(answer) == 5
-                and answer[1].__class__ in NUMBERS
-                and answer[2].__class__ in FLAGS
-                and answer[3].__class__ in FLAGS
-                and answer[4].__class__ is dict
-            ):
-                answer = check_step(answer, self._place(i))
-            last, reward[i], ended, cut, info = answer
+            last, reward[i], ended, cut, info = env.step(action)
             last = copied(last)  # its reset, or another environment, may overwrite it
             next_obs.append(last)
             if ended or cut:
@@ -112,7 +94,7 @@ class SerialVectorEnv(SyncVectorEnv):
                 terminated[i], truncated[i] = ended, cut
                 final = self._add_final_info(final, info, i)
                 info = deepcopy({k: info[k] for k in self.info_keys if k in info})
-                last, _ = self._reset_one(i)
+                last, _ = env.reset()
             obs.append(last)
             infos.append(info)
         merged: dict[str, Any]
@@ -125,10 +107,6 @@ class SerialVectorEnv(SyncVectorEnv):
         self._env_obs = obs
         return self._batch(obs), reward, terminated, truncated, merged
 
-    def _reset_one(self, i: int, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        obs, info = check_reset(self.envs[i].reset(**kwargs), self._place(i))
-        return copied(obs), info
-
     def _add_final_info(
         self, final: dict[str, Any], info: dict[str, Any], i: int
     ) -> dict[str, Any]:
@@ -140,14 +118,11 @@ class SerialVectorEnv(SyncVectorEnv):
             final = self._add_info(final, {"task": str(task)}, i)
         return final
 
-    def _place(self, i: int) -> Place:
-        return Place(i, self.envs[i], self.steps)
-
     def _stacked(self, infos: list[dict[str, Any]], key: str) -> np.ndarray:
-        for i, info in enumerate(infos):
+        for env, info in zip(self.envs, infos, strict=True):
             if key not in info:
                 raise KeyError(
-                    f"the info of {self._place(i)} lacks {key!r}: its info_keys, or"
+                    f"the info of {env.place} lacks {key!r}: its info_keys, or"
                     " recorded_info, name it, so each step must give it"
                 )
         return np.array([info[key] for info in infos])
@@ -160,6 +135,10 @@ class SerialVectorEnv(SyncVectorEnv):
                     return batch
             return stacked(self.single_observation_space, obs)
         except ValueError:
-            for i, one in enumerate(obs):  # name the one that does not fit
-                check_observation(self.single_observation_space, one, self._place(i))
+            for env, one in zip(self.envs, obs, strict=True):
+                env.check_observation(one)  # names the one that does not fit
             raise
+
+
+def _make_checked(make: Callable[[], gym.Env], index: int) -> CheckedEnv:
+    return CheckedEnv(make(), index)

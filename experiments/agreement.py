@@ -66,20 +66,17 @@ def agree_on_state(state: Mapping[str, Any]) -> None:
 
 def _facts(trainer: Any, agent: Any) -> dict[str, Any]:
     """Facts that must be alike: classes, configs, spaces, and the weights' shapes."""
-    parts = {"trainer": trainer, "agent": agent, "algorithm": agent.algorithm}
-    parts["model"] = model = agent.algorithm.model
-    facts: dict[str, Any] = {
-        f"class of the {name}": f"{type(part).__module__}.{type(part).__qualname__}"
-        for name, part in parts.items()
-    }
-    configs = {"Config": trainer.config}
-    for name in ("agent", "algorithm"):  # passed parts have their own config
-        configs[f"{name}.config"] = getattr(parts[name], "config", None)
-    for owner, config in configs.items():
+    algorithm, model = agent.algorithm, agent.algorithm.model
+    parts = {"trainer": trainer, "agent": agent, "algorithm": algorithm, "model": model}
+    facts: dict[str, Any] = {}
+    for name, part in parts.items():
+        facts[f"class of the {name}"] = f"{type(part).__module__}.{type(part).__name__}"
+        config = getattr(part, "config", None)  # passed parts have their own
         if isinstance(config, Config):
+            owner = "Config" if part is trainer else f"{name}.config"
             names = [entry.name for entry in dataclasses.fields(config)]
             facts |= {f"{owner}.{x}": getattr(config, x) for x in names if x not in OWN}
-    facts["learning_rate"] = float(getattr(agent.algorithm, "learning_rate", 0.0))
+    facts["learning_rate"] = float(getattr(algorithm, "learning_rate", 0.0))
     facts["observation space"] = str(trainer.envs.single_observation_space)
     facts["action space"] = str(trainer.envs.single_action_space)
     for name, x in [*model.named_parameters(), *model.named_buffers()]:

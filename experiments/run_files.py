@@ -115,30 +115,41 @@ def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) ->
     if not ran or not edited:
         return
     edited = json.loads(json.dumps(edited, default=str))  # as run.json would hold it
-    differences, path = [], Path(run_dir) / CONFIG
-    remedy = f"train a new run with it (--config {path})"
-    for name in dict.fromkeys([*ran, *edited]):
-        old, new = ran.get(name, "not there"), edited.get(name, "not there")
-        if old == new or (name == "total_steps" and total_steps is not None):
-            continue
-        differences.append(f"{name} is {new}, it ran with {old}")
-        if name == "total_steps":
-            remedy = f"give --total-steps {new}, or {remedy}"
-    if differences:
+    names = dict.fromkeys([*ran, *edited])
+    wrong = [
+        f"{name} is {edited.get(name, 'not there')}, it ran with"
+        f" {ran.get(name, 'not there')}"
+        for name in names
+        if ran.get(name) != edited.get(name)
+        and not (name == "total_steps" and total_steps is not None)
+    ]
+    if wrong:
+        path = Path(run_dir) / CONFIG
         raise ValueError(
-            f"{path} was edited: {', '.join(differences)}. A run goes on with the"
-            f" config that it began with: undo the edit, or {remedy}"
+            f"{path} was edited: {', '.join(wrong)}. A run goes on with the config"
+            " that it began with: undo the edit, give --total-steps if that is what"
+            f" changed, or train a new run with it (--config {path})"
         )
 
 
 def all_checkpoints(run: str | Path) -> list[Path]:
-    """All checkpoints of a run, in the order to try them; or FileNotFoundError."""
+    """All checkpoints of a run, in the order to try them; or FileNotFoundError.
+
+    `run` is its folder, or a checkpoint file, which is taken as it is.
+    """
     run = Path(run)
     if run.is_file():
         return [run]
+    if not run.is_dir():
+        raise FileNotFoundError(f"{run}: no such folder of a run, nor a checkpoint")
     best = run / CHECKPOINTS / BEST
-    saved = loggers.list_checkpoints(run) if run.is_dir() else []
-    return [*saved, best] if best.is_file() else saved or [find_checkpoint(run)]
+    saved = [*loggers.list_checkpoints(run), *([best] if best.is_file() else [])]
+    if not saved:
+        raise FileNotFoundError(
+            f"{run}: no {CHECKPOINTS}/step_*.pt in this folder: train again, with"
+            f" --config {run / CONFIG} if it is there"
+        )
+    return saved
 
 
 def find_checkpoint(run: str | Path, which: str = "last") -> Path:
@@ -149,24 +160,12 @@ def find_checkpoint(run: str | Path, which: str = "last") -> Path:
         which: `last`, `best` (the last if none was the best), or a file, by its path or
             its name in the run's folder of checkpoints.
     """
-    run = Path(run)
-    if run.is_file():
-        return run
-    if not run.is_dir():
-        raise FileNotFoundError(f"{run}: no such folder of a run, nor a checkpoint")
-    best, saved = run / CHECKPOINTS / BEST, loggers.list_checkpoints(run)
-    if which == "best" and best.is_file():
-        return best
-    if which in ("best", "last"):
-        if saved:
-            return saved[0]
-        remedy = f"it has {best}" if best.is_file() else "train it again"
-        if (run / CONFIG).is_file():
-            remedy += f" with --config {run / CONFIG}"
-        raise FileNotFoundError(
-            f"{run}: no {CHECKPOINTS}/step_*.pt in this folder; {remedy}"
-        )
-    for path in (Path(which), run / CHECKPOINTS / which):
+    saved = all_checkpoints(run)
+    if Path(run).is_file() or which == "last":
+        return saved[0]
+    if which == "best":
+        return saved[-1] if saved[-1].name == BEST else saved[0]
+    for path in (Path(which), Path(run) / CHECKPOINTS / which):
         if path.is_file():
             return path
     names = [path.name for path in saved]

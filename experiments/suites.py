@@ -93,30 +93,25 @@ class SuiteResults:
             np.array(successes) if len(successes) == len(some) else None,
         )
 
-    def failures(self, task: str) -> list[EpisodeOutcome]:
-        """Episodes of a task that were no success, in order."""
-        failed = [o for o in self.outcomes.values() if o.success is False]
-        return sorted(o for o in failed if o.task == task)
-
     def report(self) -> str:
         """The text with a line for each task, and the last one for all."""
         names = [*self.about["tasks"]]
         rows = [(name, self.evaluation(name)) for name in names]
         rows.append((f"{self.about['suite']}, {len(names)} tasks", self.evaluation()))
         width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:{width}}  {_said(of)}" for name, of in rows)
+        return "\n".join(f"{name:{width}}  {_in_words(of)}" for name, of in rows)
 
 
-def _said(of: Evaluation | None) -> str:
+def _in_words(result: Evaluation | None) -> str:
     """The success rate with its interval; without one the mean return."""
-    if of is None:
+    if result is None:
         return "not played"
-    count = len(of.returns)
-    if of.successes is None:
-        return f"return {of.returns.mean():.2f} +- {of.returns.std():.2f} of {count}"
-    low, high = (f"{bound:.1%}" for bound in of.success_interval())
-    reached, rate = int(of.successes.sum()), of.successes.mean()
-    return f"{rate:6.1%}  {reached} of {count}, 95 % interval {low} to {high}"
+    returns, successes = result.returns, result.successes
+    if successes is None:
+        return f"return {returns.mean():.2f} +- {returns.std():.2f} of {len(returns)}"
+    low, high = (f"{bound:.1%}" for bound in result.success_interval())
+    reached = f"{successes.mean():6.1%}  {int(successes.sum())} of {len(successes)}"
+    return f"{reached}, 95 % interval {low} to {high}"
 
 
 class SuiteEvaluation:
@@ -188,16 +183,17 @@ class SuiteEvaluation:
     def films(self, folder: Path, most: int) -> Generator[Path, None, None]:
         """Record the first `most` failures of each task, which are played again."""
         config = self.trainer.config
+        outcomes = self.results.outcomes.items()
+        failed = sorted(where for where, one in outcomes if one.success is False)
         for task in self.tasks:
-            for failure in self.results.failures(task)[:most]:
+            for number in [number for name, number in failed if name == task][:most]:
                 name = re.sub(r"[^\w.-]", "_", task)
-                path = folder / f"{name}_{failure.number:03d}.mp4"
+                path = folder / f"{name}_{number:03d}.mp4"
                 if path.exists():
                     continue
                 try:
                     self.trainer.config = self.config(task)
-                    seed = self.seed + failure.number
-                    yield record_video(self.trainer, path, seed=seed)
+                    yield record_video(self.trainer, path, seed=self.seed + number)
                 finally:
                     self.trainer.config = config
 
@@ -214,17 +210,13 @@ class SuiteEvaluation:
         seeds = [self.seed + number for number in some]
         result = evaluate_in_order(self.trainer.agent, envs, seeds)
         seconds = round((time.monotonic() - began) / len(some), 3)
-        successes = result.successes
+        successes = [None] * len(some)
+        if result.successes is not None:
+            successes = result.successes.tolist()
+        columns = successes, result.returns.tolist(), result.lengths.tolist()
         outcomes = [
-            EpisodeOutcome(
-                task=task,
-                number=number,
-                success=None if successes is None else bool(successes[i]),
-                episode_return=float(result.returns[i]),
-                length=int(result.lengths[i]),
-                seconds=seconds,
-            )
-            for i, number in enumerate(some)
+            EpisodeOutcome(task, *values, seconds)
+            for values in zip(some, *columns, strict=True)
         ]
         self.results.add(*outcomes)
         del left[: len(some)]

@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
+from pydantic import ConfigDict
+
 if TYPE_CHECKING:
     from yieldrl.core.logs import LogData
 
@@ -41,6 +43,8 @@ class Logger(ABC):
         ...     pass
         8 20.0
     """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # of loggers that are dataclasses
 
     adds_logs: ClassVar[bool] = False
     """Whether `run` yields logs of its own: then it is placed innermost around a

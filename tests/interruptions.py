@@ -72,7 +72,7 @@ class Recorded(SerialVectorEnv):
 
     def step(self, actions):
         answer = super().step(actions)
-        self.taken.append([env.number for env in self.envs])
+        self.taken.append([env.unwrapped.number for env in self.envs])
         return answer
 
 
@@ -211,7 +211,7 @@ class Interruptions:
 
     def _with(self, kind, steps):
         if kind == "environment":
-            env = self.rng.choice(self.watched.envs.envs)
+            env = self.rng.choice(self.watched.envs.envs).unwrapped
             env.fails_in = self.rng.randint(1, 10)
         elif kind in self._fails_in:
             self._fails_in[kind] = self.rng.randint(1, 10)

@@ -1,12 +1,11 @@
 """Behaviour cloning of an expert before reinforcement learning."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, Self
 
 from pydantic.dataclasses import dataclass
-from tensordict import TensorDict
 
 from yieldrl.abstractions import LogData
 from yieldrl.algorithms import ppo
@@ -103,123 +102,110 @@ class CloningConfig(ppo.Config):
         return max(0.0, (fraction_done - cloned) / (1 - cloned))
 
 
-class ClonesFirst(ppo.Trainer):
-    """Behaviour cloning, and then reinforcement learning by the other bases.
+def make_cloning(trainer: Any) -> Trainer | None:
+    """A trainer that clones with the model, environments and counters of another one,
+    and an optimizer of its own; None without demonstrations.
 
-    With `demonstration_steps` a trainer of behaviour cloning comes first, with the same
-    model, environments and counters, and an optimizer of its own. Logs then say the
-    `phase`: 0 while cloning, 1 from there on.
-
-    Attributes:
-        cloning: The trainer that clones; None when it is done.
+    ValueError if there is no expert, or a data set of another size.
     """
+    config = trainer.config.cloning_config()
+    if config is None:
+        return None
+    here = getattr(trainer.envs, "here", None)  # rollout workers step the others
+    envs = trainer.envs if here is None else here()
+    envs = getattr(envs, "ungrouped", envs)
+    try:
+        cloning = Trainer(config, envs=envs, model=trainer.model)
+    except ValueError as reason:
+        remedy = f"or begin with {trainer.run.name}, demonstration_steps=0"
+        raise ValueError(f"{reason}; {remedy}") from reason
+    steps = len(cloning.buffer)  # 0 if an expert will act
+    if steps not in (0, config.demonstration_steps):
+        raise trainer.config.error(
+            "demonstration_steps",
+            f"the data set is read as a whole: say {steps}, the steps that it has, and"
+            " more than those for total_steps",
+        )
+    counters = trainer.agent.counters
+    cloning.algorithm.counters = cloning.agent.counters = counters
+    return cloning
 
-    config: CloningConfig
 
-    def __init__(self, config: Any = None, **parts: Any) -> None:
-        super().__init__(config, **parts)
-        self.cloning = self.make_cloning()
+def clone_first(
+    trainer: Any, train: Callable[[], Generator[LogData, None, None]]
+) -> Generator[LogData, None, None]:
+    """Let `trainer.cloning` clone, unless that is done, and then train.
 
-    def __call__(self) -> Generator[LogData, None, None]:
-        """Train, yielding one `LogData` per step."""
-        if self.cloning is not None:
-            with closing(self.cloning()) as logs:
-                for log in logs:
-                    yield {**log, "logs": {**log["logs"], "phase": 0.0}}
-            self._close_expert_envs()
-            self.cloning = None  # frees all demonstrations
-            self.algorithm.sync_target()  # the reference policy is the clone
-        yield from super().__call__()
+    Logs say the `phase`: 0 while cloning, 1 from there on. Between the two the clone is
+    evaluated.
+    """
+    if trainer.config.demonstration_steps == 0:
+        yield from train()
+        return
+    if trainer.cloning is not None:
+        yield from _in_phase(0.0, trainer, trainer.cloning())
+        _end(trainer)
+        trainer.algorithm.sync_target()  # the reference policy is the clone
+        trainer._evaluated_at = -1  # an evaluation is due
+    yield from _in_phase(1.0, trainer, train())
 
-    def update(self, rollout: TensorDict) -> dict[str, Any]:
-        """Learn from a rollout; RuntimeError if nothing has been cloned yet."""
-        if self.cloning is not None:
-            raise RuntimeError(
-                f"demonstrations are to be cloned before {self.run.name} begins: take"
-                " the first steps of `for log in trainer()`, until trainer.cloning is"
-                " None, or set demonstration_steps=0"
-            )
-        return super().update(rollout)
 
-    @property
-    def _evaluation_due(self) -> bool:
-        """Whether to evaluate: also once after cloning, before it is improved."""
-        config = self.config
-        cloned = config.demonstration_steps > 0 and config.eval_every > 0
-        return super()._evaluation_due or (cloned and self._evaluated_at == 0)
+def _in_phase(
+    phase: float, trainer: Any, logs: Generator[LogData, None, None]
+) -> Generator[LogData, None, None]:
+    with closing(logs):
+        for log in logs:
+            trainer.only_cloned = log["sample_step"] < _first_improved(trainer)
+            yield {**log, "logs": {**log["logs"], "phase": phase}}
 
-    @property
-    def only_cloned(self) -> bool:
-        """Whether there are demonstrations, and nothing was learned but from them."""
-        steps = self.config.demonstration_steps
-        return steps > 0 and self.agent.sample_step < self._first_improved
 
-    @property
-    def _first_improved(self) -> int:
-        """The step after the first ones that the policy takes by itself."""
-        return self.config.demonstration_steps + self.config.num_envs * ranks().count
+def check_cloned(trainer: Any) -> None:
+    """RuntimeError if demonstrations have not been cloned yet."""
+    if trainer.cloning is not None:
+        raise RuntimeError(
+            f"demonstrations are to be cloned before {trainer.run.name} begins: take"
+            " the first steps of `for log in trainer()`, until trainer.cloning is"
+            " None, or set demonstration_steps=0"
+        )
 
-    def make_cloning(self) -> Trainer | None:
-        """The trainer that clones, or None without demonstrations.
 
-        ValueError if there is no expert, or a data set of another size.
-        """
-        config = self.config.cloning_config()
-        if config is None:
-            return None
-        here = getattr(self.envs, "here", None)  # rollout workers step the others
-        envs = self.envs if here is None else here()
-        envs = getattr(envs, "ungrouped", envs)
-        try:
-            cloning = Trainer(config, envs=envs, model=self.model)
-        except ValueError as reason:
-            remedy = f"or begin with {self.run.name}, demonstration_steps=0"
-            raise ValueError(f"{reason}; {remedy}") from reason
-        steps = len(cloning.buffer)  # 0 if an expert will act
-        if steps not in (0, self.config.demonstration_steps):
-            raise self.config.error(
-                "demonstration_steps",
-                f"the data set is read as a whole: say {steps}, the steps that it has,"
-                " and more than those for total_steps",
-            )
-        counters = self.algorithm.counters
-        cloning.algorithm.counters = cloning.agent.counters = counters
-        return cloning
+def cloning_state(trainer: Any) -> dict[str, Any] | None:
+    """The state of `trainer.cloning`, without its model; None when it is done."""
+    if trainer.cloning is None:
+        return None
+    state = trainer.cloning.state_dict()
+    del state["agent"]["algorithm"]["model"]  # it is saved already
+    return state
 
-    def close(self) -> None:
-        super().close()
-        self._close_expert_envs()
 
-    def _close_expert_envs(self) -> None:
-        if self.cloning is not None and self.config.collection == "ray":
-            self.cloning.envs.close()
+def load_state(
+    trainer: Any, state: Mapping[str, Any], load: Callable[[Mapping[str, Any]], None]
+) -> None:
+    """Restore a trainer, by its own `load`, and `trainer.cloning`."""
+    agent, cloning_state = state["agent"], state["cloning"]
+    steps = agent["sample_step"]
+    if steps < _first_improved(trainer):
+        steps = 0  # the trainer's own environments begin as in a fresh run
+    load({**state, "agent": {**agent, "sample_step": steps}})
+    trainer.agent.counters.restore(agent)
+    if cloning_state is None:
+        _end(trainer)
+        return
+    cloning: Any = trainer.cloning or make_cloning(trainer)
+    agent = cloning_state["agent"]
+    parts = {"model": trainer.model.state_dict(), **agent["algorithm"]}
+    cloning.load_state_dict({**cloning_state, "agent": {**agent, "algorithm": parts}})
+    trainer.cloning = cloning
 
-    def state_dict(self) -> dict[str, Any]:
-        """The state of this trainer, and of one that clones, without its model."""
-        state, cloning = super().state_dict(), None
-        if self.cloning is not None:
-            cloning = self.cloning.state_dict()
-            del cloning["agent"]["algorithm"]["model"]  # it is saved already
-        return {**state, "cloning": cloning}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        cloning, agent = state["cloning"], state["agent"]
-        steps = agent["sample_step"]
-        if steps < self._first_improved:
-            steps = 0  # no RL step yet: keep the seed of a fresh run
-        super().load_state_dict({**state, "agent": {**agent, "sample_step": steps}})
-        self.agent.counters.restore(agent)
-        if cloning is None:
-            self._close_expert_envs()
-            self.cloning = None
-            return
-        self.cloning = self.cloning or self.make_cloning()  # may be None here
-        assert self.cloning is not None
-        parts = {"model": self.model.state_dict(), **cloning["agent"]["algorithm"]}
-        agent = {**cloning["agent"], "algorithm": parts}
-        self.cloning.load_state_dict({**cloning, "agent": agent})
+def _end(trainer: Any) -> None:
+    """Free the demonstrations, and close environments that were made for the expert."""
+    if trainer.cloning is not None and trainer.config.collection == "ray":
+        trainer.cloning.envs.close()
+    trainer.cloning = None
 
-    def _log(self, kind: Any, logs: Any) -> LogData:
-        if self.config.demonstration_steps > 0:
-            logs = {**logs, "phase": 1.0}
-        return super()._log(kind, logs)
+
+def _first_improved(trainer: Any) -> int:
+    """The step after the first ones that the policy takes by itself."""
+    config = trainer.config
+    return config.demonstration_steps + config.num_envs * ranks().count

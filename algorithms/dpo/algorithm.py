@@ -17,16 +17,14 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.algorithms import ppo
-from yieldrl.algorithms.behavior_cloning.cloned_first import ClonesFirst, CloningConfig
+from yieldrl.algorithms import grpo, ppo
+from yieldrl.algorithms.behavior_cloning.cloned_first import CloningConfig
 from yieldrl.algorithms.episode_rows import evaluate_steps, log_prob_of
-from yieldrl.algorithms.ppo.model import Actor
 from yieldrl.algorithms.tokens import in_rows, tokens_taken
 from yieldrl.buffers import EpisodeGroups, Minibatches
 from yieldrl.core import BatchSize, LearningRate, Positive
 from yieldrl.envs.names import find_function
 from yieldrl.envs.wrappers import GroupStarts, JudgedReward
-from yieldrl.language import writer_or
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +193,7 @@ class Algorithm(ppo.Algorithm):
         return (in_rows(now, valid) - data["reference"]).where(mask, 0.0)
 
 
-class Trainer(ClonesFirst):
+class Trainer(grpo.Trainer):
     """Clone an expert, let pairs of answers be judged, and learn from them.
 
     >>> fields = {"demonstration_steps": 0, "total_steps": 64, "eval_every": 0}
@@ -208,8 +206,6 @@ class Trainer(ClonesFirst):
 
     config: Config
     config_class = Config
-    model_class = staticmethod(writer_or(Actor))
-    policy_class = Policy
     algorithm_class = Algorithm
 
     _learns_in_step = False  # processes would drop different pairs

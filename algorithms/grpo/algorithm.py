@@ -2,7 +2,7 @@
 
 import copy
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -12,9 +12,9 @@ from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.abstractions import Logs, Policy
+from yieldrl.abstractions import LogData, Logs, Policy
 from yieldrl.algorithms import ppo
-from yieldrl.algorithms.behavior_cloning.cloned_first import ClonesFirst, CloningConfig
+from yieldrl.algorithms.behavior_cloning import cloned_first
 from yieldrl.algorithms.episode_rows import (
     counted,
     evaluate_steps,
@@ -32,7 +32,7 @@ from yieldrl.language import LanguageConfig, writer_or
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(LanguageConfig, CloningConfig):
+class Config(LanguageConfig, cloned_first.CloningConfig):
     """Group relative policy optimization; the defaults let a small transformer write
     sums: it clones an expert until it is right now and then, and goes on by itself."""
 
@@ -274,7 +274,7 @@ class Algorithm(ppo.Algorithm):
         return means.sum() / data["episodes"].sum()
 
 
-class Trainer(ClonesFirst):
+class Trainer(ppo.Trainer):
     """Let groups play from equal starts, compare their returns, learn, forget, again.
 
     >>> fields = {"num_envs": 64, "demonstration_steps": 64, "clone_steps": 1}
@@ -289,6 +289,24 @@ class Trainer(ClonesFirst):
     model_class = staticmethod(writer_or(Actor))
     policy_class = Policy
     algorithm_class = Algorithm
+
+    def __init__(self, config: Any = None, **parts: Any) -> None:
+        super().__init__(config, **parts)
+        self.cloning = cloned_first.make_cloning(self)
+
+    def __call__(self) -> Generator[LogData, None, None]:
+        """Clone demonstrations first, if there are any; then train."""
+        return cloned_first.clone_first(self, super().__call__)
+
+    def update(self, rollout: TensorDict) -> Logs:
+        cloned_first.check_cloned(self)
+        return super().update(rollout)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "cloning": cloned_first.cloning_state(self)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        cloned_first.load_state(self, state, super().load_state_dict)
 
     def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
         """Let groups of environments begin together, once a rollout or oftener."""

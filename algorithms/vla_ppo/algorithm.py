@@ -1,5 +1,6 @@
 """The mathematics of PPO for policies whose actions are many tokens."""
 
+from collections.abc import Generator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -10,9 +11,9 @@ from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
 
-from yieldrl.abstractions import Logs, Policy
+from yieldrl.abstractions import LogData, Logs, Policy
 from yieldrl.algorithms import ppo
-from yieldrl.algorithms.behavior_cloning.cloned_first import ClonesFirst, CloningConfig
+from yieldrl.algorithms.behavior_cloning import cloned_first
 from yieldrl.algorithms.tokens import executed_mask, sum_executed
 from yieldrl.core import Count, LearningRate
 from yieldrl.envs.wrappers import ActionChunks
@@ -22,7 +23,7 @@ from yieldrl.vla.parameter_groups import optimizer_groups
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(VLAConfig, CloningConfig):
+class Config(VLAConfig, cloned_first.CloningConfig):
     """PPO for vision-language-action policies; the defaults train a tiny one, with
     weights of its own, on yieldrl/GoTo-v1 seen as images with its instruction: it
     clones an expert, then it goes on by itself."""
@@ -203,7 +204,7 @@ def adamw(model: Any, config: Any) -> torch.optim.AdamW:
     return torch.optim.AdamW(optimizer_groups(model, config), **options)
 
 
-class Trainer(ClonesFirst):
+class Trainer(ppo.Trainer):
     """Behaviour cloning and PPO, one after the other, on one model."""
 
     config: Config
@@ -211,6 +212,24 @@ class Trainer(ClonesFirst):
     model_class = Model
     policy_class = Policy  # what a model in its place must be
     algorithm_class = Algorithm
+
+    def __init__(self, config: Any = None, **parts: Any) -> None:
+        super().__init__(config, **parts)
+        self.cloning = cloned_first.make_cloning(self)
+
+    def __call__(self) -> Generator[LogData, None, None]:
+        """Clone demonstrations first, if there are any; then train."""
+        return cloned_first.clone_first(self, super().__call__)
+
+    def update(self, rollout: TensorDict) -> Logs:
+        cloned_first.check_cloned(self)
+        return super().update(rollout)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "cloning": cloned_first.cloning_state(self)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        cloned_first.load_state(self, state, super().load_state_dict)
 
     def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
         """Environments that take `chunk_length` actions at once."""

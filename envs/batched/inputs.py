@@ -2,9 +2,9 @@
 
 import copy
 import math
-import operator
 import secrets
 from collections.abc import Collection, Mapping
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -37,10 +37,11 @@ class NoiseSource:
 
     def seed(self, seed: Any) -> Tensor:
         """Seed the generator with an int >= 0, or with N ints or None (unpredictable);
-        or ValueError. Returns the noise `[size, N]` for first states."""
+        or ValueError (TypeError for 1.5). Returns the noise `[size, N]` for first
+        states."""
         several = np.ndim(seed) > 0
         given = list(seed) if several else [seed]
-        seeds = [secrets.randbits(63) if s is None else _as_int(s) for s in given]
+        seeds = [secrets.randbits(63) if s is None else index(s) for s in given]
         if min(seeds, default=-1) < 0 or (several and len(seeds) != self.num_envs):
             allowed = f"an int >= 0, or {self.num_envs} of them (or None)"
             raise ValueError(f"seed = {seed!r}: must be {allowed}")
@@ -56,14 +57,6 @@ class NoiseSource:
             for s in seeds
         ]
         return torch.stack(columns, dim=-1).to(self.like["device"])
-
-
-def _as_int(seed: Any) -> int:
-    """A seed as an int, -1 if invalid: 1.5 must not silently become 1."""
-    try:
-        return operator.index(seed)
-    except (TypeError, ValueError):
-        return -1
 
 
 class ActionReader:
@@ -140,15 +133,6 @@ class ActionReader:
                 f" {actions.device}"
             )
         return actions.to(dtype)
-
-
-def check_counts(**counts: Any) -> None:
-    """Raise unless these arguments are ints of at least 1."""
-    for name, number in counts.items():
-        if not isinstance(number, int | np.integer):
-            raise TypeError(f"{name} = {number!r}: must be an int")
-        if number < 1:
-            raise ValueError(f"{name} = {number}: must be at least 1")
 
 
 def check_range(name: str, value: float, low: float, high: float = math.inf) -> None:

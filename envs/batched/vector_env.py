@@ -119,8 +119,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         limit = self.max_episode_steps
-        limits = {} if limit is None else {"max_episode_steps": limit}
-        inputs.check_counts(num_envs=num_envs, **limits)
+        inputs.check_range("num_envs", num_envs, 1)
+        inputs.check_range("max_episode_steps", 1 if limit is None else limit, 1)
         inputs.check_choice("dtype", dtype, (torch.float32, torch.float64))
         modes = (None, *self.metadata["render_modes"])
         inputs.check_choice("render_mode", render_mode, modes)
@@ -138,7 +138,6 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.state: Any = None
         self.elapsed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
         self._ended = torch.zeros(num_envs, dtype=torch.bool, device=self.device)
-        self._painter: Any = None  # Gymnasium environment for rendering, or None
         for name, kind in self.declared().items():
             if kind in (Parameter, "Parameter"):  # a string in modules that ask for it
                 setattr(self, name, self.parameter(name, getattr(self, name)))
@@ -197,19 +196,17 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     def draw(self, state: Any, index: int) -> np.ndarray:
         """Frame uint8 `[H, W, 3]` of environment `index`; `state` is an array. By
         default the one of `gymnasium_id`, with pygame."""
+        if self.gymnasium_id is None:
+            raise NotImplementedError(f"{type(self)} lacks draw(state, index)")
         self.painter.state = state
         return self.painter.render()
 
-    @property
+    @cached_property
     def painter(self) -> Any:
         """The environment `gymnasium_id`, which draws."""
-        if self.gymnasium_id is None:
-            raise NotImplementedError(f"{type(self)} lacks draw(state, index)")
-        if self._painter is None:
-            env: Any = gymnasium.make(self.gymnasium_id, render_mode="rgb_array")
-            self._painter = env.unwrapped
-            self._painter.last_u = None  # the pendulum would draw its torque
-        return self._painter
+        env: Any = gymnasium.make(str(self.gymnasium_id), render_mode="rgb_array")
+        env.unwrapped.last_u = None  # the pendulum would draw its torque
+        return env.unwrapped
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: Any = None
@@ -420,7 +417,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """An attribute per environment: of a tensor `[..., N]`, one column each."""
-        return self._split(getattr(self, name))
+        return self.call(name)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """A method's result, or an attribute, for each environment."""
@@ -428,23 +425,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         return self._split(value(*args, **kwargs) if callable(value) else value)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Set a parameter to one number or N, another attribute to one value for all.
-
-        Raises:
-            AttributeError: If there is no such attribute.
-            ValueError: If values differ for an attribute that all environments share.
-        """
-        old, n = getattr(self, name), self.num_envs
-        if isinstance(old, Tensor) and old.shape in ((), (n,)):
-            values = self.parameter(name, torch.as_tensor(values).to(old))
-        elif isinstance(values, list | tuple) and len(values) == n:
-            if any(value != values[0] for value in values):
-                raise ValueError(
-                    f"{name} = {values}: all {n} environments share one {name};"
-                    " parameters that are tensors can differ"
-                )
-            values = values[0]
-        setattr(self, name, values)
+        """Set a parameter to one number for all or to N; ValueError if it is none."""
+        self.set_parameters({name: values})
 
     def _split(self, value: Any) -> tuple[Any, ...]:
         """Split tensors `[..., N]`, also in dicts, by column; repeat other values."""
@@ -466,10 +448,6 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         """New environments, made with the same arguments except these two."""
         args, kwargs = self._arguments
         return type(self)(num_envs, *args, **{**kwargs, "render_mode": render_mode})
-
-    def __getstate__(self) -> dict[str, Any]:
-        """State for copies, which make their own painter."""
-        return {**vars(self), "_painter": None}
 
     def render(self, indices: Sequence[int] | None = None) -> tuple[np.ndarray, ...]:
         """Frames uint8 `[H, W, 3]` of all environments, or of those at `indices`."""

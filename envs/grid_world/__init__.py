@@ -1,5 +1,6 @@
 """Grid world with coloured shapes and an instruction that names the goal."""
 
-import lazy_loader
+from yieldrl.envs.grid_world.objects import COLORS, KINDS
+from yieldrl.envs.grid_world.world import GoToVectorEnv
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ = ["COLORS", "KINDS", "GoToVectorEnv"]

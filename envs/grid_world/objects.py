@@ -1,16 +1,11 @@
 """Random objects of a grid, the named goal among them, and shortest paths."""
 
-import re
 from collections.abc import Sequence
 from itertools import product
-from math import comb
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d
-
-from yieldrl.envs.batched.inputs import check_range
 
 COLORS = {
     "red": (210, 70, 60),
@@ -36,40 +31,6 @@ NAMEABLE = {
 def sentences(templates: Sequence[str]) -> list[str]:
     """Every template with every kind, in the order of `KINDS` for each template."""
     return [t.format(color=c, shape=s) for t in templates for c, s in KINDS]
-
-
-def deaf_return(num_objects: int, nameable: int, wrong_reward: float) -> float:
-    """The highest expected return of a policy that ignores the instruction.
-
-    If M of a grid's objects are of the `nameable` kinds, each is the goal with
-    probability 1 / M. The M - 1 others follow a hypergeometric distribution: the
-    nameable ones among `num_objects` - 1 draws from the other kinds.
-    """
-    others, beside = len(KINDS) - 1, num_objects - 1
-    total = 0.0
-    for more in range(min(nameable - 1, beside) + 1):
-        ways = comb(nameable - 1, more) * comb(len(KINDS) - nameable, beside - more)
-        chance = 1 / (more + 1)
-        best = max(0.0, chance + (1 - chance) * wrong_reward)
-        total += ways / comb(others, beside) * best
-    return total
-
-
-def check(envs: Any) -> None:
-    """Raise ValueError if such a grid or such an instruction is impossible."""
-    height, width, num_objects = envs.height, envs.width, envs.num_objects
-    check_range("num_objects", num_objects, 1, len(KINDS))
-    if min(height, width) < 1 or height * width <= num_objects:
-        raise ValueError(
-            f"height = {height}, width = {width}: no room for {num_objects} objects"
-            " and the agent"
-        )
-    for template in envs.templates:
-        if sorted(re.findall(r"\{(\w*)\}", template)) != ["color", "shape"]:
-            raise ValueError(
-                f"templates: {template!r} must name {{color}} and {{shape}} once, or"
-                " the instruction would be ambiguous"
-            )
 
 
 def distinct(noise: Tensor, options: int) -> Tensor:

@@ -1,17 +1,18 @@
 """The grid: its dynamics, observations and expert."""
 
+import re
 from collections.abc import Sequence
+from math import comb
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
 from torch import Tensor
 
 from yieldrl.envs.arrays import StepResult
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched.inputs import check_choice
+from yieldrl.envs.batched.inputs import check_choice, check_range
 from yieldrl.envs.grid_world import objects
 from yieldrl.envs.grid_world.objects import KINDS, NAMEABLE, distinct
 from yieldrl.envs.grid_world.views import (
@@ -88,9 +89,7 @@ class GoToVectorEnv(TorchVectorEnv):
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         self.take_attributes(kwargs)
-        objects.check(self)
-        check_choice("view", self.view, ("symbols", "pixels"))
-        check_choice("goals", self.goals, NAMEABLE)
+        self._check_arguments()
         self.vocabulary = Vocabulary(objects.sentences(self.templates))
         cells = self.height, self.width
         seen = cells, self.vocabulary, kwargs.get("device", "cpu")
@@ -101,16 +100,40 @@ class GoToVectorEnv(TorchVectorEnv):
         super().__init__(num_envs, **kwargs)
         self._nameable = torch.tensor(NAMEABLE[self.goals], device=self.device)
 
+    def _check_arguments(self) -> None:
+        """Raise ValueError if such a grid or such an instruction is impossible."""
+        height, width, num_objects = self.height, self.width, self.num_objects
+        check_choice("view", self.view, ("symbols", "pixels"))
+        check_choice("goals", self.goals, NAMEABLE)
+        check_range("num_objects", num_objects, 1, len(KINDS))
+        if min(height, width) < 1 or height * width <= num_objects:
+            raise ValueError(
+                f"height = {height}, width = {width}: no room for {num_objects} objects"
+                " and the agent"
+            )
+        for template in self.templates:
+            if sorted(re.findall(r"\{(\w*)\}", template)) != ["color", "shape"]:
+                raise ValueError(
+                    f"templates: {template!r} must name {{color}} and {{shape}} once,"
+                    " or the instruction would be ambiguous"
+                )
+
     @property
     def deaf_return(self) -> float:
         """The highest expected return of a policy that ignores the instruction.
 
-        Any object is the goal with probability 1 / K, or, if not all kinds are named,
-        1 over the number of nameable objects; the policy may also reach none.
+        If M of a grid's objects are of the nameable kinds, each is the goal with
+        probability 1 / M; the policy may also reach none. The M - 1 others follow a
+        hypergeometric distribution: the nameable ones among K - 1 draws from the other
+        kinds.
         """
-        return objects.deaf_return(
-            self.num_objects, len(self._nameable), self.wrong_reward
-        )
+        nameable, beside, total = len(self._nameable), self.num_objects - 1, 0.0
+        for more in range(min(nameable - 1, beside) + 1):
+            ways = comb(nameable - 1, more) * comb(len(KINDS) - nameable, beside - more)
+            chance = 1 / (more + 1)
+            best = max(0.0, chance + (1 - chance) * self.wrong_reward)
+            total += ways / comb(len(KINDS) - 1, beside) * best
+        return total
 
     def initial_state(self, noise: Tensor) -> State:
         """The positions, the kinds of the objects, and the goal.
@@ -156,13 +179,10 @@ class GoToVectorEnv(TorchVectorEnv):
 
     def expert(self) -> Tensor:
         """Actions `[N]` of an expert: a shortest path to the goal, around the other
-        objects unless they block all paths. ResetNeeded before the first reset.
+        objects unless they block all paths.
         """
-        if self.state is None:
-            raise ResetNeeded("nothing to do yet: call reset() first")
-        state = self.state
-        agent, cells = state["agent"], state["objects"]
-        goal = of_goal(state, cells)
+        agent, cells = self.state["agent"], self.state["objects"]
+        goal = of_goal(self.state, cells)
         return objects.first_moves(agent, goal, cells, self.height, self.width)
 
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:

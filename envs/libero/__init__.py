@@ -1,5 +1,13 @@
 """LIBERO's manipulation tasks as Gymnasium environments (extra `[libero]`)."""
 
-import lazy_loader
+from yieldrl.envs.libero.suites import HORIZONS, SUITES, Task, tasks_of
+from yieldrl.envs.libero.wrapper import LiberoEnvChunk, LiberoEnvWrapper
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ = [
+    "HORIZONS",
+    "SUITES",
+    "LiberoEnvChunk",
+    "LiberoEnvWrapper",
+    "Task",
+    "tasks_of",
+]

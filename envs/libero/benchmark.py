@@ -52,17 +52,13 @@ def import_benchmark() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         envs = importlib.import_module("libero.libero.envs")
-    logger.info("LIBERO's pictures are painted by %s", _renderer())
+    logger.info("LIBERO's pictures are painted by %s", os.environ.get("MUJOCO_GL"))
     return envs
 
 
 def renderer() -> str:
     """The renderer of this process: `"egl"`, `"osmesa"`, or `"disabled"`."""
     import_benchmark()
-    return _renderer()
-
-
-def _renderer() -> str:
     return os.environ.get("MUJOCO_GL", "") or "native"
 
 

@@ -142,15 +142,13 @@ class Simulator:
     def _place(self) -> None:
         """Place everything at random, with at most `ATTEMPTS` attempts."""
         self._looking = False
+        reset = self.domain.reset  # not the benchmark's outer one, which hides errors
         with self._own_numbers():
-            for attempt in range(ATTEMPTS):
-                try:
-                    # Not the benchmark's outer reset, which hides all errors.
-                    self.domain.reset()
-                    break
-                except self._no_room:
-                    if attempt == ATTEMPTS - 1:
-                        raise
+            for _ in range(ATTEMPTS - 1):
+                with contextlib.suppress(self._no_room):
+                    reset()
+                    return
+            reset()
 
     def _look_on_demand(self, name: str) -> None:
         """Render only images that are read: none while an episode begins."""

@@ -144,8 +144,6 @@ class Episodes:
         self.number: int | None = None
         self.state: np.ndarray | None = None
         self._following = 0
-        self._of: Task | None = None
-        self._states = np.zeros((0, 0))
 
     def begin(
         self, seed: int | None, options: Mapping[str, Any], rng: np.random.Generator
@@ -164,15 +162,14 @@ class Episodes:
             if not 0 <= at < count:
                 raise ValueError(f"options: task = {at}: there are 0 to {count - 1}")
             self.task = self.tasks[at]
-        if self._of is not self.task:
-            self._of, self._states = self.task, self.task.states()
-        self.number = self._chosen(options, rng)
-        self.state = None if self.number is None else self._states[self.number]
+        states = self.task.states()
+        self.number = self._chosen(len(states), options, rng)
+        self.state = None if self.number is None else states[self.number]
 
     def _chosen(
-        self, options: Mapping[str, Any], rng: np.random.Generator
+        self, count: int, options: Mapping[str, Any], rng: np.random.Generator
     ) -> int | None:
-        count = len(self._states)
+        """The number of a first state, of that many."""
         way = options.get("initial_state", self.initial_state)
         if way == "placed":
             return None

@@ -1,6 +1,7 @@
 """LIBERO's tasks as a Gymnasium environment."""
 
 import dataclasses
+import importlib
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -152,11 +153,6 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         self._spec = None if spec is None else dataclasses.replace(spec, **limit)
 
     @property
-    def instruction(self) -> str:
-        """The sentence of the current task."""
-        return self.episodes.task.sentence
-
-    @property
     def renderer(self) -> str:
         """The renderer: `"egl"`, `"osmesa"`, or `"disabled"`."""
         return benchmark.renderer()
@@ -209,7 +205,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
             return seen
         for_policy = partial(picture, obs, mirrored=self.mirrored)
         pictures = {name: for_policy(CAMERAS.get(name, name)) for name in self.cameras}
-        return seen | {"rgb": pictures, "language": self.instruction}
+        return seen | {"rgb": pictures, "language": self.episodes.task.sentence}
 
     def _simulator(self) -> Simulator:
         """The simulator of this episode's task."""
@@ -269,23 +265,14 @@ def picture(obs: Observations, camera: str, mirrored: bool) -> np.ndarray:
 
 
 def proprioception(obs: Observations) -> np.ndarray:
-    """Position of the hand, its rotation, and both fingers, float32 `[8]`."""
-    rotation = axis_angle(obs["robot0_eef_quat"])
+    """Position of the hand, its rotation, and both fingers, float32 `[8]`.
+
+    The rotation is its axis times its angle, as robosuite has it: up to 2 pi.
+    """
+    transforms: Any = importlib.import_module("robosuite.utils.transform_utils")
+    rotation = transforms.quat2axisangle(np.array(obs["robot0_eef_quat"]))
     parts = obs["robot0_eef_pos"], rotation, obs["robot0_gripper_qpos"]
     return np.concatenate(parts).astype(np.float32)
-
-
-def axis_angle(quaternion: np.ndarray) -> np.ndarray:
-    """The rotation's axis times its angle (rad), `[3]`, of a quaternion (x, y, z, w).
-
-    `2 arccos(w) (x, y, z) / sqrt(1 - w^2)`, as robosuite has it, whose angles go up to
-    2 pi.
-    """
-    w = np.clip(quaternion[3], -1.0, 1.0)
-    length = np.sqrt(1.0 - w * w)
-    if np.isclose(length, 0.0):
-        return np.zeros(3)
-    return quaternion[:3] * (2.0 * np.arccos(w)) / length
 
 
 def object_poses(obs: Observations, names: Sequence[str], rows: int) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Worlds of MuJoCo: one model, N times, with rewards and pictures."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from yieldrl.envs.arrays import StepResult, where
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched.inputs import check_counts
+from yieldrl.envs.batched.inputs import check_range
 from yieldrl.envs.physics import model as models
 from yieldrl.envs.physics.backend import Backend, State
 
@@ -81,8 +82,8 @@ class PhysicsVectorEnv(TorchVectorEnv):
         if kwargs.get("compile"):
             raise ValueError("compile = True: physics is compiled code already")
         self.take_attributes(kwargs)
-        counts = {} if threads is None else {"threads": threads}
-        check_counts(num_envs=num_envs, frame_skip=self.frame_skip, **counts)
+        check_range("num_envs", num_envs, 1)
+        check_range("frame_skip", self.frame_skip, 1)
         self.model = model = models.load(self.xml_file, small="cfrc_ext" in self.fields)
         self.dt = model.opt.timestep * self.frame_skip  # seconds from step to step
         self.metadata = {**self.metadata, "render_fps": round(1 / self.dt)}
@@ -177,12 +178,15 @@ class PhysicsVectorEnv(TorchVectorEnv):
         return obs, reward, terminated, truncated, {**more, **info}
 
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
-        if self._painter is None:
-            from yieldrl.envs.physics.picture import Painter
-
-            self._painter = Painter(self.model, self.camera, self.width, self.height)
         model = models.of_world(self.model, self.backend.varied, index)
-        return self._painter.draw(model, state["qpos"], state["qvel"])
+        return self.painter.draw(model, state["qpos"], state["qvel"])
+
+    @cached_property
+    def painter(self) -> Any:
+        """What draws worlds, in a context of OpenGL of its own."""
+        from yieldrl.envs.physics.picture import Painter
+
+        return Painter(self.model, self.camera, self.width, self.height)
 
     def restart(self, ended: Tensor, state: State, noise: Tensor | None) -> State:
         """Begin episodes where others ended; it places all worlds if physics differ."""
@@ -232,8 +236,8 @@ class PhysicsVectorEnv(TorchVectorEnv):
     def close_extras(self, **kwargs: Any) -> None:
         super().close_extras(**kwargs)
         self.backend.close()
-        if self._painter is not None:
-            self._painter.close()
+        if "painter" in vars(self):
+            self.painter.close()
 
 
 def _backend(name: str | None, device: str | torch.device) -> type[Backend]:

@@ -5,7 +5,6 @@
 
 import copy
 import ctypes
-import os
 import re
 import weakref
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from yieldrl.core.device import usable_cores
 from yieldrl.envs.physics.backend import STATE, Backend
 
 _COMPONENTS = {
@@ -74,7 +74,7 @@ class BatchBackend(Backend):
             model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
         if mujoco.get_mjcb_time() is None:  # else another clock was installed
             ctypes.c_void_p.in_dll(self._lib, "mjcb_time").value = None
-        threads = min(threads or _cores(), num_envs)
+        threads = min(threads or usable_cores(), num_envs)
         # Contact forces follow from all that a step leaves behind, which only a
         # persistent batch keeps per world.
         config = _Config(threads, self.has_contacts)
@@ -159,9 +159,3 @@ def _view(address: int, shape: Sequence[int], dtype: Any = np.float64) -> Tensor
     kind = ctypes.POINTER(np.ctypeslib.as_ctypes_type(dtype))
     array = np.ctypeslib.as_array(ctypes.cast(address, kind), tuple(shape))
     return torch.from_numpy(array)
-
-
-def _cores() -> int:
-    """Those that this process may use."""
-    may = getattr(os, "sched_getaffinity", None)  # Linux alone has it
-    return len(may(0)) if may else os.cpu_count() or 1

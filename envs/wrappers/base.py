@@ -38,8 +38,8 @@ class BatchWrapper(VectorWrapper):
     subclass must copy what it stores for later.
 
     Raises:
-        TypeError: If `envs` is not a vector environment, or one in NEXT_STEP mode that
-            is not known to reset some environments alone.
+        TypeError: If `envs` is not a vector environment, or is not known to reset some
+            environments alone, in NEXT_STEP mode or if the wrapper does so.
         ValueError: If its metadata lack the autoreset mode.
 
     Attributes:
@@ -49,6 +49,9 @@ class BatchWrapper(VectorWrapper):
 
     of_rewards: ClassVar[bool] = False
     """Whether it only changes rewards: then evaluation leaves it out."""
+
+    resets_some: bool = False
+    """Whether it resets some environments alone, which not every batch can do."""
 
     carried: ClassVar[tuple[str, ...]] = ()
     """Attributes of the current episodes, to save: tensors, or dicts of them."""
@@ -75,8 +78,8 @@ class BatchWrapper(VectorWrapper):
             )
         super().__init__(envs)
         self.reader = StepReader(envs)
-        if self.reader.mode is AutoresetMode.NEXT_STEP:
-            check_resets_in_part(envs, "make it with another autoreset_mode")
+        if self.resets_some or self.reader.mode is AutoresetMode.NEXT_STEP:
+            _check_resets_some(envs)
         self.metadata = {**envs.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
         self.recorded_info += tuple(getattr(envs, "recorded_info", ()))
         self.inside = self.device = torch.device(getattr(envs, "device", "cpu"))
@@ -220,7 +223,7 @@ def repeated_space(space: Space, count: int) -> Space:
     return batch_space(space, count)
 
 
-def check_resets_in_part(envs: VectorEnv, remedy: str) -> None:
+def _check_resets_some(envs: VectorEnv) -> None:
     """Raise TypeError unless `reset(options={"reset_mask": mask})` is known to work."""
     mode = envs.unwrapped.metadata["autoreset_mode"]
     resettable = SyncVectorEnv | AsyncVectorEnv | TorchVectorEnv
@@ -228,5 +231,6 @@ def check_resets_in_part(envs: VectorEnv, remedy: str) -> None:
         return
     raise TypeError(
         f"{envs} is not known to reset some environments alone, with"
-        f' reset(options={{"reset_mask": mask}}), in {mode.value} mode: {remedy}'
+        f' reset(options={{"reset_mask": mask}}), in {mode.value} mode: make it with'
+        " another autoreset_mode, or vectorize single environments by SyncVectorEnv"
     )

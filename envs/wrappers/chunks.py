@@ -13,11 +13,7 @@ from torch import Tensor
 from yieldrl.envs.arrays import copied, replaced
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched.inputs import check_range
-from yieldrl.envs.wrappers.base import (
-    BatchWrapper,
-    check_resets_in_part,
-    repeated_space,
-)
+from yieldrl.envs.wrappers.base import BatchWrapper, repeated_space
 
 
 class ActionChunks(BatchWrapper):
@@ -52,8 +48,7 @@ class ActionChunks(BatchWrapper):
             of those that were not executed; for values of each.
 
     Raises:
-        ValueError: If an argument is out of its range, or the environments take chunks
-            already; in a step, if actions have another shape.
+        ValueError: If an argument is out of its range.
         TypeError: If actions are of another space, or if the environments are not known
             to reset some of them alone.
 
@@ -78,17 +73,12 @@ class ActionChunks(BatchWrapper):
         gamma: float = 1.0,
         each_reward: bool = False,
     ) -> None:
-        super().__init__(envs)
         execute = length if execute is None else execute
+        self.resets_some = execute > 1
+        super().__init__(envs)
         check_range("length", length, 1)
         check_range("execute", execute, 1, length)
         check_range("gamma", gamma, 0, 1)
-        if "discount" in self.recorded_info[3:]:
-            raise ValueError(f"{envs} takes chunks already: give one ActionChunks all")
-        if execute > 1:
-            check_resets_in_part(
-                envs, "set execute=1, or vectorize single environments by SyncVectorEnv"
-            )
         self.length, self.execute, self.gamma = length, execute, gamma
         self.each_reward = each_reward
         if each_reward:
@@ -108,19 +98,9 @@ class ActionChunks(BatchWrapper):
         self._discounts = torch.tensor(powers, dtype=torch.float32).to(self.inside)
         self._all_envs = ~self.zeros(torch.bool)
 
-    def action(self, actions: Any) -> Any:
-        """Check the shape of chunks `[N, L, ...]`; returns them with their type."""
-        actions = actions if isinstance(actions, Tensor) else np.asarray(actions)
-        wanted = self.action_space.shape
-        if actions.shape != wanted:
-            raise ValueError(
-                f"actions of shape {tuple(actions.shape)}: must be {wanted}, for each"
-                f" of {self.num_envs} environments a chunk of {self.length}"
-            )
-        return actions
-
     def advance(self, actions: Any) -> Step:
         """Execute chunks `[N, L, ...]`; returns one step with the sums."""
+        actions = actions if isinstance(actions, Tensor) else np.asarray(actions)
         running = self._all_envs
         step = super().advance(actions[:, 0])
         next_obs, info = step.next_obs, step.info
@@ -173,29 +153,18 @@ def _latest(
     old: Mapping[str, Any], new: Mapping[str, Any], running: Tensor
 ) -> dict[str, Any]:
     """The latest info of each environment: `new` for running ones. Entries missing in
-    one of the two are zero there, as in Gymnasium's infos."""
-    merged = {}
-    for name in (*new, *(name for name in old if name not in new)):
-        before, now = old.get(name), new.get(name)
-        one = before if now is None else now
-        if isinstance(one, Mapping):
-            merged[name] = _latest(before or {}, now or {}, running)
-        elif isinstance(one, np.ndarray | Tensor) and one.shape[:1] == running.shape:
-            before, now = (_zeros(one) if x is None else x for x in (before, now))
-            if isinstance(one, Tensor):
-                merged[name] = replaced(before, now, running)
-            else:  # object arrays
-                merged[name] = np.array(before)
-                merged[name][running.numpy()] = now[running.numpy()]
-        else:
-            merged[name] = one
+    one of the two are those of the other."""
+    merged = {**old, **new}
+    for name in old.keys() & new.keys():
+        before, now = old[name], new[name]
+        if isinstance(now, Mapping):
+            merged[name] = _latest(before, now, running)
+        elif isinstance(now, Tensor) and now.shape[:1] == running.shape:
+            merged[name] = replaced(before, now, running)
+        elif isinstance(now, np.ndarray) and now.shape[:1] == running.shape:
+            rows = running.numpy().reshape(-1, *[1] * (now.ndim - 1))
+            merged[name] = np.where(rows, now, before)
     return merged
-
-
-def _zeros(one: np.ndarray | Tensor) -> np.ndarray | Tensor:
-    if isinstance(one, Tensor):
-        return torch.zeros_like(one)
-    return np.full_like(one, None if one.dtype == object else 0)
 
 
 def longest_episode(envs: Any) -> int | None:

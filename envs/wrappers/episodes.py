@@ -8,7 +8,7 @@ from torch import Tensor
 
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched.inputs import check_range
-from yieldrl.envs.wrappers.base import BatchWrapper, check_resets_in_part
+from yieldrl.envs.wrappers.base import BatchWrapper
 
 
 class EpisodeStatistics(BatchWrapper):
@@ -69,16 +69,12 @@ class TimeLimit(BatchWrapper):
         TypeError: If the environments are not known to reset some of them alone.
     """
 
+    resets_some = True
     carried = ("elapsed",)
 
     def __init__(self, envs: VectorEnv, max_episode_steps: int) -> None:
         super().__init__(envs)
         check_range("max_episode_steps", max_episode_steps, 1)
-        check_resets_in_part(
-            envs,
-            "set the time limit where it is made, or put gymnasium.wrappers.TimeLimit"
-            " around each of them",
-        )
         self.max_episode_steps = max_episode_steps
         self.elapsed = self.zeros(torch.int64)
 

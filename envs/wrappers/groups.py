@@ -12,7 +12,7 @@ from torch import Tensor
 from yieldrl.envs.arrays import replaced
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched.inputs import check_range
-from yieldrl.envs.wrappers.base import BatchWrapper, check_resets_in_part
+from yieldrl.envs.wrappers.base import BatchWrapper
 from yieldrl.envs.wrappers.chunks import longest_episode
 
 
@@ -63,6 +63,7 @@ class GroupStarts(BatchWrapper):
     """
 
     recorded_info = ("valid", "episode", "begins", "ends")
+    resets_some = True
     carried = ("running", "episode", "begins")
 
     def __init__(self, envs: VectorEnv, group_size: int, num_steps: int) -> None:
@@ -74,8 +75,6 @@ class GroupStarts(BatchWrapper):
                 f"{self.num_envs} environments are no whole groups of {group_size}:"
                 f" choose a multiple of {group_size}"
             )
-        remedy = "vectorize single environments by SyncVectorEnv"
-        check_resets_in_part(envs, remedy)
         self.group_size, self.num_steps, self.ungrouped = group_size, num_steps, envs
         self.horizon = longest_episode(envs)
         self.running = self.begins = self.zeros(torch.bool)
@@ -152,17 +151,13 @@ class GroupStarts(BatchWrapper):
             return True
         return self.horizon is not None and self._row + self.horizon <= self.num_steps
 
-    def _ready(self) -> Tensor:
-        """Whether episodes begin now, bool `[N]`."""
-        if not self._fits:
-            return self.zeros(torch.bool)
-        waiting = ~self.running.view(-1, self.group_size).any(1)
-        return waiting.repeat_interleave(self.group_size)
-
     def _begun(self, step: Step) -> Step:
-        """The step with first observations where groups begin."""
-        where = self._ready()
-        if not (self._fits and where.any()):
+        """The step with first observations where all of a group have ended."""
+        if not self._fits:
+            return step
+        waiting = ~self.running.view(-1, self.group_size).any(1)
+        where = waiting.repeat_interleave(self.group_size)
+        if not where.any():
             return step
         step, fresh = self.reset_inside(step, where, self._deal())
         self._mark(where)

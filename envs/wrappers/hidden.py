@@ -1,6 +1,5 @@
 """Randomized parameters that change between episodes and are not observed."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -204,21 +203,17 @@ def _checked(
 ) -> tuple[dict[str, Intervals], dict[str, Intervals]]:
     """Intervals for training and those held out, by name; ValueError if one is none,
     overlaps another, or is of something that the world does not have."""
-    names, unknown = world.parameter_names, ranges.keys() - set(world.parameter_names)
+    names = world.parameter_names
+    unknown = (ranges.keys() - set(names)) | (held_out.keys() - ranges.keys())
     if unknown or not ranges:
         raise ValueError(
-            f"ranges of {sorted(unknown)}: name parameters of {type(world).__name__},"
-            f" {list(names)} (in a world of yours, floats made by self.parameter)."
-            " Those that say where first states are would be drawn too late"
+            f"ranges = {ranges}, held_out = {held_out}: name parameters of"
+            f" {type(world).__name__}, {list(names)} (in a world of yours, floats made"
+            " by self.parameter), and hold out some of those that have ranges"
         )
     check_choice("side", side, ("training", "held_out"))
     if side == "held_out" and not held_out:
         raise ValueError("side = 'held_out': say which intervals are, in held_out=")
-    if unknown := sorted(held_out.keys() - ranges.keys()):
-        raise ValueError(
-            f"held_out has {unknown}, ranges only {list(ranges)}: what is held out"
-            " lies outside of a training range, so name both"
-        )
     training = {name: _row(f"ranges[{name!r}]", x) for name, x in ranges.items()}
     apart = {name: _row(f"held_out[{name!r}]", x) for name, x in held_out.items()}
     for name, row in training.items():
@@ -235,16 +230,17 @@ def _checked(
 def _row(name: str, given: Any) -> Intervals:
     """The intervals of one parameter: one pair of numbers or several; or ValueError."""
     ends = np.atleast_2d(np.asarray(given, dtype=np.float64))
-    if ends.shape[1:] != (2,) or not np.isfinite(ends).all():
+    row = sorted(map(tuple, ends.tolist()))
+    along = np.ravel(row)
+    if (
+        ends.shape[1:] != (2,)
+        or not np.isfinite(ends).all()
+        or (np.diff(along) < 0).any()
+    ):
         raise ValueError(
             f"{name} = {given!r}: give finite numbers (low, high), or several such"
-            " pairs"
+            " pairs that do not overlap"
         )
-    row = sorted((low, high) for low, high in ends.tolist())
-    if any(low > high for low, high in row):
-        raise ValueError(f"{name} = {given!r} is upside down: give (low, high)")
-    if any(start < end for (_, end), (start, _) in itertools.pairwise(row)):
-        raise ValueError(f"{name} = {given!r}: intervals overlap; make one of them")
     return row
 
 

@@ -28,7 +28,7 @@ from yieldrl.experiments.contract.values import (
     same,
     values_of,
 )
-from yieldrl.networks.train_mode import depends_on_mode, set_train_mode
+from yieldrl.networks.train_mode import depends_on_mode
 
 CHECKS = {
     "acting_in_eval_mode": "sample and predict run the model in eval mode",
@@ -67,23 +67,6 @@ class Report:
         if not holds:
             self.failures.setdefault(check, otherwise)
 
-    def expect_metrics(self, logs: Mapping[str, Any], by: str, *, finite: bool) -> None:
-        """Check that metrics are numbers or detached 0-dim tensors."""
-        for name, value in logs.items():
-            wrong = ""
-            if isinstance(value, Tensor) and value.requires_grad:
-                wrong = "a tensor with a graph"
-            elif isinstance(value, Tensor) and value.ndim > 0:
-                wrong = f"a tensor of shape {tuple(value.shape)}"
-            elif finite and not math.isfinite(value):
-                wrong = str(float(value))
-            self.expect(
-                "metrics",
-                not wrong,
-                f"{by} gave {name} = {wrong}: log detached means, and leave out what is"
-                " not known (results per sample are written into the batch)",
-            )
-
 
 class Watch:
     """A context in which the methods of a trainer's parts are followed.
@@ -96,17 +79,16 @@ class Watch:
     """
 
     def __init__(self, trainer: Any, report: Report, tolerance: float) -> None:
-        self.trainer, self.report, self.tolerance = trainer, report, tolerance
+        self.trainer, self.expect, self.tolerance = trainer, report.expect, tolerance
         self.agent, self.algorithm = trainer.agent, trainer.algorithm
-        self.expect = report.expect
         self.recorded = False
         self.seen: deque[Any] = deque(maxlen=8)  # the latest observations acted on
         self._calls: Counter[str] = Counter()  # of each method, in this thread
-        self._moved: set[str] = set()  # parameters that learning changed
+        self._learned: set[str] = set()  # parameters that learning changed
         self._zero_loss = True  # all losses were zero: then weights need not change
         self._by_sync: set[str] = set()  # names of values that sync_target changed
         self._by_others: dict[str, str] = {}  # that others changed -> the cause
-        self._known = copied(values_of(self.algorithm))
+        self._values = copied(values_of(self.algorithm))
         self._changed: list[str] = []  # weights, since the last check of the version
         self._version = self.agent.policy_version
         self._policies: dict[int, Any] = {}  # version -> the model that acted
@@ -116,13 +98,13 @@ class Watch:
         self._undo = ExitStack()
 
     def __enter__(self) -> Self:
-        self._wrap(self.agent, "sample", self._sampling, "agent.sample")
-        self._wrap(self.agent, "learn", self._within, "agent.learn")
-        self._wrap(self.algorithm, "learn", self._learning, "algorithm.learn")
-        self._wrap(self.algorithm, "sync_target", self._syncing, "sync_target")
-        self._wrap(self.trainer.collector, "step", self._collecting, "collector.step")
+        self._wrap(self.agent, "sample", "agent.sample", self._sampling)
+        self._wrap(self.agent, "learn", "agent.learn", self._within)
+        self._wrap(self.algorithm, "learn", "algorithm.learn", self._learning)
+        self._wrap(self.algorithm, "sync_target", "sync_target", self._syncing)
+        self._wrap(self.trainer.collector, "step", "collector.step", self._collecting)
         for name in ("step", "reset"):
-            self._wrap(self.trainer.envs, name, self._stepping, f"envs.{name}")
+            self._wrap(self.trainer.envs, name, f"envs.{name}", self._stepping)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -158,12 +140,12 @@ class Watch:
 
     def check_predict(self) -> None:
         """Check that acting only acts, and that `predict` is deterministic."""
-        agent, algorithm = self.agent, self.algorithm
+        owners = self.agent, self.algorithm, self.algorithm.model
         for obs in list(self.seen):
-            self.act(agent, "sample", obs)
-            before = generators(agent, algorithm, algorithm.model)
-            once, again = (self.predicted(agent, obs) for _ in range(2))
-            drawn = changed(before, generators(agent, algorithm, algorithm.model))
+            self.act(self.agent, "sample", obs)
+            before = generators(*owners)
+            once, again = (self.predicted(self.agent, obs) for _ in range(2))
+            drawn = changed(before, generators(*owners))
             self.expect(
                 "predict_is_deterministic",
                 same(once, again) and not drawn,
@@ -179,9 +161,9 @@ class Watch:
         except ValueError:  # cannot be made a second time
             return
         before = self.agent.sample_step
-        self._record("the trainer")
+        self._note_changes("the trainer")
         self._within("evaluate", self.trainer.evaluate, 1)
-        self._check_no_change("evaluate", self._record("evaluate"))
+        self._expect_no_change("evaluate", self._note_changes("evaluate"))
         self.expect(
             "evaluating_steps_no_training_environment",
             self.agent.sample_step == before,
@@ -193,7 +175,7 @@ class Watch:
         """Check that learning moved parameters, and `sync_target` alone the target."""
         self.expect(
             "learning_moves_parameters",
-            self._moved or self._zero_loss,
+            self._learned or self._zero_loss,
             f"{self._calls['algorithm.learn']} calls of algorithm.learn changed"
             " nothing: give the optimizer the parameters that the loss depends on, and"
             " let it step",
@@ -218,25 +200,28 @@ class Watch:
     def act(self, agent: Any, name: str, obs: Any) -> Any:
         """Call `sample` or `predict`; check that it only acts."""
         by, before = f"agent.{name}", copied(values_of(agent.algorithm))
-        version, names = agent.policy_version, _module_names(agent.model)
+        version = agent.policy_version
+        remedy = "act under torch.inference_mode(), as Agent.sample and predict do"
 
         def check(part: nn.Module, graph: bool) -> None:
-            where = f"{by} ran {names[id(part)]}"
+            where = f"{by} ran a {type(part).__name__}"
             self.expect(
                 "acting_in_eval_mode",
                 not part.training,
                 f"{where} in train mode: call model.eval() when learning is over, and"
                 " model.train() never to act",
             )
-            self._expect_no_graph(not graph, f"{where} with gradients")
+            problem = f"{where} with gradients: {remedy}"
+            self.expect("acting_without_gradients", not graph, problem)
 
         check(agent.model, False)  # also where it is a table, without a forward
-        with self._forwards(names, lambda x: check(x, torch.is_grad_enabled())):
+        with self._forwards(agent.model, lambda x: check(x, torch.is_grad_enabled())):
             answer = self._within(by, getattr(agent, name), obs)
-        parts = leaves(answer, "answer").items()
-        graph = [n for n, x in parts if isinstance(x, Tensor) and x.requires_grad]
-        self._expect_no_graph(not graph, f"{by} returned {listed(graph)} of a graph")
-        self._check_no_change(by, changed(before, values_of(agent.algorithm)))
+        tensors = [x for x in leaves(answer).values() if isinstance(x, Tensor)]
+        graph = any(x.requires_grad for x in tensors)
+        problem = f"{by} returned tensors with a graph: {remedy}"
+        self.expect("acting_without_gradients", not graph, problem)
+        self._expect_no_change(by, changed(before, values_of(agent.algorithm)))
         self.expect(
             "policy_version",
             agent.policy_version == version,
@@ -246,28 +231,30 @@ class Watch:
         return answer
 
     def _counters(self) -> dict[str, int]:
-        names, calls = ("sample_step", "learn_step"), self._calls
-        counters = {name: getattr(self.agent, name) for name in names}
-        counters["learn"] = calls["algorithm.learn"]
-        return counters | {"envs": calls["envs.step"] + calls["envs.reset"]}
+        calls = self._calls
+        return {
+            "sample_step": self.agent.sample_step,
+            "learn_step": self.agent.learn_step,
+            "learn": calls["algorithm.learn"],
+            "envs": calls["envs.step"] + calls["envs.reset"],
+        }
 
     def _check_step(self, log: Any, before: Values, now: Values) -> None:
         """Check what a step of the trainer changed, counted and logged."""
-        kind, agent = log["log_type"], self.agent
+        kind, version = log["log_type"], self.agent.policy_version
         learned, by = kind == "train", f"a {kind} step"
-        self._record(by)
-        weights, version = self._changed, agent.policy_version
+        self._note_changes(by)
         rose = version > self._version
         self.expect(
             "policy_version",
-            rose if weights else learned or not rose,
-            f"{listed(weights) or 'nothing'} changed in {by}, and policy_version went"
-            f" from {self._version} to {version}: raise agent.policy_version by one"
-            " before weights or statistics of the model change, as agent.learn does,"
-            " and never else",
+            rose if self._changed else learned or not rose,
+            f"{listed(self._changed) or 'nothing'} changed in {by}, and policy_version"
+            f" went from {self._version} to {version}: raise agent.policy_version by"
+            " one before weights or statistics of the model change, as agent.learn"
+            " does, and never else",
         )
         self._version, self._changed = version, []
-        self.report.expect_metrics(log["logs"], by, finite=False)
+        self._expect_metrics(log["logs"], by, finite=False)
         parts = self.trainer.model.named_modules()
         training = [name or "model" for name, part in parts if part.training]
         self.expect(
@@ -292,12 +279,30 @@ class Watch:
                 " once, and log the agent's counters",
             )
 
-    def _record(self, by: str) -> list[str]:
+    def _expect_metrics(
+        self, logs: Mapping[str, Any], by: str, *, finite: bool
+    ) -> None:
+        for name, value in logs.items():
+            wrong = ""
+            if isinstance(value, Tensor) and value.requires_grad:
+                wrong = "a tensor with a graph"
+            elif isinstance(value, Tensor) and value.ndim > 0:
+                wrong = f"a tensor of shape {tuple(value.shape)}"
+            elif finite and not math.isfinite(value):
+                wrong = str(float(value))
+            self.expect(
+                "metrics",
+                not wrong,
+                f"{by} gave {name} = {wrong}: log detached means, and leave out what is"
+                " not known (results per sample are written into the batch)",
+            )
+
+    def _note_changes(self, by: str) -> list[str]:
         """Names of values that changed since the latest call; `by` is the cause."""
         now = values_of(self.algorithm)
-        names = changed(self._known, now)
+        names = changed(self._values, now)
         if names:
-            self._known = copied(now)
+            self._values = copied(now)
         self._changed += [name for name in names if name.startswith("model.")]
         if by == "sync_target":
             self._by_sync |= set(names)
@@ -305,19 +310,12 @@ class Watch:
             self._by_others |= dict.fromkeys(names, by)
         return names
 
-    def _check_no_change(self, by: str, names: list[str]) -> None:
+    def _expect_no_change(self, by: str, names: list[str]) -> None:
         self.expect(
             "acting_changes_nothing",
             not names,
             f"{by} changed {listed(names)}: change weights, statistics and targets"
             " while learning only, where the buffer's data are at hand",
-        )
-
-    def _expect_no_graph(self, holds: bool, what: str) -> None:
-        self.expect(
-            "acting_without_gradients",
-            holds,
-            f"{what}: act under torch.inference_mode(), as Agent.sample and predict do",
         )
 
     def _check_stored(self, data: TensorDict) -> None:
@@ -342,18 +340,18 @@ class Watch:
                     f" acted were {sorted(acted)}: write down the agent.policy_version"
                     " of when the action is chosen",
                 )
-                self._judge(self._inputs(rollout), rollout, self._policies)
+                self._compare(self._inputs(rollout), rollout, self._policies)
                 policies = self._policies if named <= acted else {}
         if "log_prob" in set(data.keys()) and policies:
             flat = data.flatten(0, 1) if data.ndim > 1 else data
             remembers = getattr(self.agent, "has_memory", False)
-            self._judge(self._inputs(data if remembers else flat), flat, policies)
+            self._compare(self._inputs(data if remembers else flat), flat, policies)
 
     def _inputs(self, data: TensorDict) -> Any:
         inputs = getattr(self.agent.model, "inputs", None)
         return data["obs"] if inputs is None else inputs(data)
 
-    def _judge(
+    def _compare(
         self, inputs: Any, flat: TensorDict, policies: Mapping[int, Any]
     ) -> None:
         """Compare transitions `[B]` with log-probabilities of these policies.
@@ -387,7 +385,7 @@ class Watch:
             " move statistics of observations only after log_prob is known",
         )
 
-    def _wrap(self, owner: Any, name: str, around: Callable[..., Any], as_: str):
+    def _wrap(self, owner: Any, name: str, as_: str, around: Callable[..., Any]):
         """Call `around(as_, method, *args)` instead of the method, in this thread."""
         method = getattr(owner, name)
 
@@ -400,13 +398,14 @@ class Watch:
 
     @contextmanager
     def _forwards(
-        self, names: dict[int, str], check: Callable[[nn.Module], None]
+        self, model: nn.Module, check: Callable[[nn.Module], None]
     ) -> Iterator[None]:
-        """Check each named module before its forward, in this thread."""
+        """Check each module of a model before its forward, in this thread."""
+        modules = {id(part) for part in model.modules()}
 
         def hook(part: nn.Module, _: Any) -> None:
             here = threading.get_ident() == self._thread
-            if here and id(part) in names and not is_traced():
+            if here and id(part) in modules and not is_traced():
                 check(part)
 
         handle = register_module_forward_pre_hook(hook)
@@ -439,42 +438,44 @@ class Watch:
         return self._within(name, call)
 
     def _learning(self, name: str, call: Any, data: Any) -> Any:
-        self._record("the trainer")
+        self._note_changes("the trainer")
         self._check_stored(data)
         self._acted = False
         if not self.seen:  # another thread acts: use its observations
             self.seen.append(data.reshape(-1)[: self.trainer.envs.num_envs]["obs"])
         model = self.algorithm.model
-        names, switched = _module_names(model), _learning_in_train_mode(model)
+        # Frozen parts may stay in eval mode, and all where the mode does not matter.
+        training = {id(part) for part in model.modules() if part.training}
 
-        def check(part: nn.Module) -> None:
-            acts = not torch.is_grad_enabled() or id(part) not in switched
+        def check(part: nn.Module, stays: bool) -> None:
             self.expect(
                 "learning_in_train_mode",
-                part.training or acts,
-                f"{name} ran {names[id(part)]} in eval mode: learn through agent.learn,"
-                " which switches, and leave the mode alone",
+                part.training or stays,
+                f"{name} ran a {type(part).__name__} in eval mode: learn through"
+                " agent.learn, which switches, and leave the mode alone",
             )
 
-        check(model)
-        with self._forwards(names, check):
+        def check_forward(part: nn.Module) -> None:
+            check(part, not torch.is_grad_enabled() or id(part) not in training)
+
+        check(model, not depends_on_mode(model))
+        with self._forwards(model, check_forward):
             logs = self._within(name, call, data)
         # Without parameters, as of a table, learning must change the buffers.
         learned = dict(model.named_parameters()) or dict(model.named_buffers())
-        self._moved |= {f"model.{k}" for k in learned} & set(self._record(name))
+        moved = set(self._note_changes(name))
+        self._learned |= {f"model.{k}" for k in learned} & moved
         self._zero_loss &= float(logs.get("loss", logs.get("td_error", 1.0))) == 0
-        self.report.expect_metrics(logs, name, finite=True)
+        self._expect_metrics(logs, name, finite=True)
         return logs
 
     def _syncing(self, name: str, call: Any) -> Any:
-        self._record("the trainer")
-        acting = {"agent.sample", "agent.predict"} & {*self._running}
-        if acting:
-            remedy = "let the trainer call it, after learning"
-            problem = f"{acting.pop()} called sync_target: {remedy}"
+        self._note_changes("the trainer")
+        for acting in {"agent.sample", "agent.predict"} & {*self._running}:
+            problem = f"{acting} called {name}: let the trainer call it, after learning"
             self.expect("target_by_sync_alone", False, problem)
         answer = self._within(name, call)
-        self._record(name)
+        self._note_changes(name)
         return answer
 
     def _stepping(self, name: str, call: Any, *args: Any, **kwargs: Any) -> Any:
@@ -546,21 +547,3 @@ class Snapshot:
         samples = {f"sample {i}": as_array(x) for i, x in enumerate(sampled, 1)}
         self.agent.begin_episode()
         return {"predict": as_array(self.agent.predict(self.obs)), **samples}
-
-
-def _module_names(model: nn.Module) -> dict[int, str]:
-    """Name and class of each module, by its `id`."""
-    parts = model.named_modules()
-    return {id(x): f"{name or 'model'} ({type(x).__name__})" for name, x in parts}
-
-
-def _learning_in_train_mode(model: nn.Module) -> set[int]:
-    """The `id` of each module that learns in train mode; none if it does not matter."""
-    if not depends_on_mode(model):
-        return set()
-    before = [(part, part.training) for part in model.modules()]
-    set_train_mode(model)  # frozen parts may stay in eval mode
-    switched = {id(part) for part in model.modules() if part.training}
-    for part, training in before:
-        part.training = training
-    return switched

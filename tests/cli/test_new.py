@@ -51,7 +51,7 @@ def test_a_bad_name_gets_one_line(refused):
         "../ppo": "no name that Python can import",
         "class": "no name that Python can import",
         "torch": "'torch' hides another module",
-        "sys": "'sys' hides another module, built-in",
+        "sys": "'sys' hides another module",
         "taken": "taken is there already",
     }.items():
         assert message in refused("new", name, "--from", "ppo")

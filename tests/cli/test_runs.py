@@ -97,7 +97,7 @@ def test_what_cannot_be_evaluated_or_go_on_gets_one_line(train, refused):
         assert said in refused(*words.split())
     shutil.rmtree(f"{run}/checkpoints")
     said = refused("resume", run)
-    assert f"train it again with --config {run}/config.yaml" in said
+    assert f"train again, with --config {run}/config.yaml" in said
 
 
 def test_resume_goes_on_in_the_same_folder(train, capsys):
@@ -153,7 +153,7 @@ def test_an_edited_config_is_not_overwritten(train, refused):
     original = path.read_text()
     for block, edit, message in (
         ("algorithm", {"gamma": 0.5}, "gamma is 0.5, it ran with 0.99. A run goes on"),
-        ("trainer", {"total_steps": 512}, "undo the edit, or give --total-steps 512"),
+        ("trainer", {"total_steps": 512}, "undo the edit, give --total-steps if that"),
     ):
         whole = yaml.safe_load(original)
         whole[block].get("cfg", whole[block]).update(edit)
@@ -188,8 +188,8 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_taken(train, capsys
 
 def test_a_trainer_that_is_not_found_gets_one_line(train, refused, monkeypatch):
     for module, message in (
-        ("gone_ppo.trainer", "run this in the folder that holds gone_ppo"),
-        ("json.decoder", "has no 'Trainer'"),
+        ("gone_ppo.trainer", "run this in the folder that holds it"),
+        ("json.decoder", "has no attribute 'Trainer'"),
     ):
         with monkeypatch.context() as meanwhile:
             meanwhile.setattr(ppo.Trainer, "__module__", module)

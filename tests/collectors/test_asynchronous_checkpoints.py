@@ -69,7 +69,8 @@ def test_checkpoints_at_random_points_lose_and_repeat_nothing(module, lag):
             following.trainer.load_state_dict(state)
             following.envs.taken = taken
             for mine, other in zip(following.envs.envs, watched.envs.envs, strict=True):
-                mine.number, mine.action = other.number, other.action
+                one, that = mine.unwrapped, other.unwrapped
+                one.number, one.action = that.number, that.action
         watched = following
         watched.seen = seen
         steps = rng.randint(20, 60)

@@ -68,7 +68,7 @@ def test_after_an_error_the_episodes_before_it_count_as_truncated():
     trainer = trainer_of(dqn, Recorded(), max_policy_lag=0, learning_starts=100)
     trainer.collector.rows_ahead = lambda _: 1
     take(trainer, 3).close()
-    trainer.envs.envs[0].fails_in = 1
+    trainer.envs.envs[0].unwrapped.fails_in = 1
     with pytest.raises(PlannedError, match="environment"):
         take(trainer, 1)
     take(trainer, 2).close()
@@ -85,7 +85,7 @@ def test_it_surfaces_while_the_learner_learns():
 
     def learned(data):
         steps.append(1)
-        trainer.envs.envs[0].fails_in = 2
+        trainer.envs.envs[0].unwrapped.fails_in = 2
         paced.allowed = 100
         background._thread.join(60)
         return learn(data)

@@ -311,9 +311,7 @@ def test_spaces_of_chunks():
         (lambda envs: ActionChunks(envs, 0), ValueError, "length"),
         (lambda envs: ActionChunks(envs, 3, execute=4), ValueError, "execute"),
         (lambda envs: ActionChunks(envs, 3, gamma=1.1), ValueError, "gamma"),
-        (lambda envs: ActionChunks(ActionChunks(envs, 2), 2), ValueError, "already"),
         (lambda _: ActionChunks(Own(), 2), TypeError, "reset some environments alone"),
-        (lambda envs: played(ActionChunks(envs, 3), [[1, 1]]), ValueError, r"\(2, 3\)"),
     ],
 )
 def test_what_cannot_be_is_refused(made, error, word):

@@ -7,8 +7,8 @@ from gymnasium.spaces import Box, Dict, MultiDiscrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yieldrl.envs import grid_world
-from yieldrl.envs.grid_world import EAST, KINDS, NORTH, SOUTH, WEST, GoToVectorEnv
+from yieldrl.envs.grid_world import COLORS, KINDS, GoToVectorEnv, views
+from yieldrl.envs.grid_world.world import EAST, NORTH, SOUTH, WEST
 
 RED_SQUARE, BLUE_CIRCLE = map(KINDS.index, (("red", "square"), ("blue", "circle")))
 
@@ -140,10 +140,10 @@ def test_its_picture():
     (picture,) = envs.render()
     assert picture.shape == (64, 96, 3)
     middle = picture[16::32, 16::32].tolist()
-    red, blue = (list(grid_world.COLORS[name]) for name in ("red", "blue"))
-    floor = list(grid_world.FLOOR)
+    red, blue = (list(COLORS[name]) for name in ("red", "blue"))
+    floor = list(views.FLOOR)
     assert middle == [[floor, floor, blue], [red, floor, floor]]
-    dark = (picture == grid_world.AGENT).all(-1)
+    dark = (picture == views.AGENT).all(-1)
     assert dark[:32, :32].any()  # the agent
     assert dark[32:, :32].any()  # the frame around the goal
     assert not dark[:, 32:].any()

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yieldrl.core.text import Utf8Text, decode
-from yieldrl.envs.grid_world import COLORS, HELD_OUT, KINDS, SHAPES, GoToVectorEnv
+from yieldrl.envs.grid_world import COLORS, KINDS, GoToVectorEnv
+from yieldrl.envs.grid_world.objects import HELD_OUT, SHAPES
 from yieldrl.envs.grid_world.views import FLOOR, SMALLEST, sprites
 
 

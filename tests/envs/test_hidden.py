@@ -313,7 +313,7 @@ class Scaled(Gain):
     [
         (Gain, {}, {}, ValueError, "ranges"),
         (Gain, {"length": (1, 2)}, {}, ValueError, "'length'"),  # of integers
-        (Gain, {"gain": (2, 1)}, {}, ValueError, "upside down"),
+        (Gain, {"gain": (2, 1)}, {}, ValueError, "low, high"),
         (Gain, {"gain": (0, float("inf"))}, {}, ValueError, "finite"),
         (Gain, {"gain": ((0, 2), (1, 3))}, {}, ValueError, "overlap"),
         (Gain, {"gain": (1, 1)}, {}, ValueError, "one number"),

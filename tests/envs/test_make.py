@@ -200,9 +200,9 @@ def test_evaluation_of_an_environment_keeps_its_arguments_and_wrappers():
     assert one.spec.kwargs["is_slippery"] is False
     assert one.spec.kwargs["map_name"] == "4x4", "env_kwargs had no part in it"
     assert one.spec.max_episode_steps == 9
-    assert isinstance(one, gym.wrappers.FlattenObservation)
+    assert isinstance(one.env, gym.wrappers.FlattenObservation)
     watched = make_eval(env, config_of(), num_envs=1, render_mode="rgb_array")
-    assert isinstance(watched.envs[0], gym.wrappers.FlattenObservation)
+    assert isinstance(watched.envs[0].env, gym.wrappers.FlattenObservation)
 
 
 def test_the_first_wrapper_is_the_innermost():
@@ -239,7 +239,7 @@ def test_environments_share_no_argument(monkeypatch):
 def test_what_is_given_is_used_as_it_is():
     env = Corridor(length=4)
     envs = make(env, config_of())  # a batch of one
-    assert envs.envs == [env]
+    assert [one.env for one in envs.envs] == [env]
     assert reward_of(envs) == [4]
     for mode in AutoresetMode:
         given = SyncVectorEnv([Corridor] * 2, autoreset_mode=mode)

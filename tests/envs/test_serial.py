@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from worlds import Counter, Reusing
 
 from yieldrl.envs import SerialVectorEnv
-from yieldrl.envs.processes import _CheckedEnv
+from yieldrl.envs.processes import WorkerEnv
 
 
 class Wanderer(gym.Env[Any, int]):
@@ -234,7 +234,7 @@ def test_flags_that_are_none_are_refused(value):
         env = Odd(**{name: value})
         envs = SerialVectorEnv([Odd, lambda env=env: env])
         envs.reset(seed=0)
-        for step in (envs.step, _CheckedEnv(env, 1).step):
+        for step in (envs.step, WorkerEnv(env, 1).step):
             with pytest.raises(ValueError, match=rf"{PLACE} 1 returned .*{name}"):
                 step([0, 0])
 

@@ -11,6 +11,7 @@ from yieldrl.loggers.base import require_package
 WRONG = [
     (loggers.csv, {"every": -1}, "every"),
     (loggers.csv, {"every": 1.5}, "every"),
+    (loggers.csv, {"evry": 10}, "evry"),
     (loggers.checkpoint, {"keep": 0}, "keep"),
     (loggers.checkpoint, {"seconds": -1}, "seconds"),
     (loggers.early_stop, {}, "give threshold= or patience="),

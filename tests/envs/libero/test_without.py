@@ -16,7 +16,7 @@ from yieldrl.envs.libero import (
     benchmark,
     suites,
 )
-from yieldrl.envs.libero.wrapper import axis_angle, object_poses, picture
+from yieldrl.envs.libero.wrapper import object_poses, picture
 
 ENV_ID = "yieldrl/LIBERO-v1"
 
@@ -124,17 +124,6 @@ def test_other_ways_to_begin(two_tasks):
         numbers(suites.Episodes(two_tasks, 3), (0, {}))
     with pytest.raises(ValueError, match="task = 2: there are 0 to 1"):
         numbers(drawn, (0, {"task": 2}))
-
-
-def test_rotations():
-    """A quarter turn about z, none at all, and the other sign of a quaternion."""
-    half = np.sqrt(0.5)
-    np.testing.assert_allclose(
-        axis_angle(np.array([0, 0, half, half])), [0, 0, np.pi / 2]
-    )
-    np.testing.assert_array_equal(axis_angle(np.array([0.0, 0, 0, 1])), np.zeros(3))
-    other = axis_angle(np.array([0, 0, -half, -half]))
-    np.testing.assert_allclose(other, [0, 0, -3 * np.pi / 2])
 
 
 def test_pictures_are_turned():
