@@ -262,16 +262,9 @@ class _Errors:
         self.queue.put((index, kind, text, trace))
 
 
-def _work(
-    index: int,
-    make: _Maker,
-    pipe: Any,
-    parent: Any,
-    memory: Any,
-    queue: Any,
-    *rest: Any,
-) -> None:
+def _work(index: int, make: _Maker, pipe: Any, *rest: Any) -> None:
     """Gymnasium's worker; its first answer says whether the environment was made."""
+    parent, memory, queue, *modes = rest
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # handled by the trainer
     threading.Thread(target=_end_with_the_trainer, daemon=True).start()
     try:
@@ -287,7 +280,7 @@ def _work(
         return
     pipe.send((None, True))
     errors: Any = _Errors(queue, env)
-    _async_worker(index, lambda: env, pipe, parent, memory, errors, *rest)
+    _async_worker(index, lambda: env, pipe, parent, memory, errors, *modes)
 
 
 def _end_with_the_trainer() -> None:
