@@ -96,7 +96,7 @@ class Stepper:
         if not self.reader.new_memory:
             obs = copied(obs)
         answer = obs, reward, terminated, truncated, info
-        step = self.reader.read(*answer, resets=self.resets, action=action)
+        step = self.reader.read(answer, resets=self.resets, action=action)
         if step.valid is not None:
             self.resets = step.ended
         elif self._resets_here:

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.arrays import as_tensors, leaves, replaced, stacked
+from yieldrl.envs.arrays import StepResult, as_tensors, leaves, replaced, stacked
 
 
 class Step(NamedTuple):
@@ -85,17 +85,7 @@ class StepReader:
         self._next_step = self.mode is AutoresetMode.NEXT_STEP
         self._says_valid = "valid" in getattr(envs, "recorded_info", ())
 
-    def read(
-        self,
-        obs: Any,
-        reward: Any,
-        terminated: Any,
-        truncated: Any,
-        info: dict[str, Any],
-        *,
-        resets: Any,
-        action: Any = None,
-    ) -> Step:
+    def read(self, answer: StepResult, *, resets: Any, action: Any = None) -> Step:
         """Convert a result of `step`; only `final_obs` is copied.
 
         In NEXT_STEP mode `resets` marks where the previous step ended an episode, bool
@@ -104,6 +94,7 @@ class StepReader:
         """
         if self._kept:
             self._check_kept()
+        obs, reward, terminated, truncated, info = answer
         next_obs, valid = obs, None
         if self._same_step:
             if self.new_memory:  # dense: has all rows if any episode ended

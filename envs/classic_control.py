@@ -331,10 +331,6 @@ class MountainCarContinuousVectorEnv(MountainCarVectorEnv):
 
     Differs from gymnasium, which rounds the state to float32 after every step; here the
     state has the precision of `dtype`.
-
-    Args:
-        power: What a full push adds to the velocity: a number, or one per car, `[N]`.
-        kwargs: Arguments of `MountainCarVectorEnv` and `TorchVectorEnv`.
     """
 
     gymnasium_id = "MountainCarContinuous-v0"
@@ -342,13 +338,11 @@ class MountainCarContinuousVectorEnv(MountainCarVectorEnv):
     max_episode_steps = 999
     goal_position = 0.45
 
-    def __init__(
-        self, num_envs: int = 1, *, power: float | Tensor = 0.0015, **kwargs: Any
-    ) -> None:
-        super().__init__(num_envs, force=power, **kwargs)
+    power: Parameter = 0.0015
+    """Added to the velocity by a full push."""
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         action = action[:, 0]
-        state, terminated = self.drive(state, action.clamp(-1, 1) * self.force)
+        state, terminated = self.drive(state, action.clamp(-1, 1) * self.power)
         reward = torch.where(terminated, 100.0, 0.0) - action.square() * 0.1
         return state, reward, terminated

@@ -135,7 +135,7 @@ def _results(envs: Any, answer: Any, reader: StepReader) -> Moment:
         _expect(name, moment[name], np.bool_, shape)
     ended, mode = _ended(moment), envs.metadata["autoreset_mode"]
     if ended.any() and mode is AutoresetMode.SAME_STEP:
-        next_obs = reader.read(*answer, resets=None).next_obs
+        next_obs = reader.read(answer, resets=None).next_obs
         moment |= _final(envs, moment, next_obs, info)
     if ended.any() and mode is AutoresetMode.DISABLED:
         obs, _ = envs.reset(options={"reset_mask": ended})

@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import cloudpickle
 import gymnasium as gym
@@ -83,6 +83,12 @@ class ProcessVectorEnv(AsyncVectorEnv):
             self.closed = True
             raise
         self.env_fns = env_fns
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "environments in processes cannot be copied or pickled: make others of the"
+            " same kind, or take vectorization='sync', whose environments can be copied"
+        )
 
     def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         """Start new episodes, also after an interrupted step or reset."""
@@ -262,16 +268,9 @@ class _Errors:
         self.queue.put((index, kind, text, trace))
 
 
-def _work(
-    index: int,
-    make: _Maker,
-    pipe: Any,
-    parent: Any,
-    memory: Any,
-    queue: Any,
-    *rest: Any,
-) -> None:
+def _work(index: int, make: _Maker, pipe: Any, *rest: Any) -> None:
     """Gymnasium's worker; its first answer says whether the environment was made."""
+    parent, memory, queue, *modes = rest
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # handled by the trainer
     threading.Thread(target=_end_with_the_trainer, daemon=True).start()
     try:
@@ -287,7 +286,7 @@ def _work(
         return
     pipe.send((None, True))
     errors: Any = _Errors(queue, env)
-    _async_worker(index, lambda: env, pipe, parent, memory, errors, *rest)
+    _async_worker(index, lambda: env, pipe, parent, memory, errors, *modes)
 
 
 def _end_with_the_trainer() -> None:

@@ -13,7 +13,7 @@ from gymnasium.envs.toy_text.taxi import TaxiEnv
 from torch import Tensor
 
 from yieldrl.envs.arrays import ResetResult, StepResult
-from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched import TorchVectorEnv, Transition
 from yieldrl.envs.batched.inputs import check_choice
 
 
@@ -64,9 +64,7 @@ class TableVectorEnv(TorchVectorEnv):
         place = torch.searchsorted(self._begin, noise[0].contiguous(), right=True)
         return self._starts[place]
 
-    def random_dynamics(
-        self, state: Tensor, action: Tensor, noise: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def random_dynamics(self, state: Any, action: Tensor, noise: Tensor) -> Transition:
         row = state * self._actions + action
         outcome = row * self._most
         if self._most > 1:

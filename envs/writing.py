@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from yieldrl.core import Utf8Text
+from yieldrl.envs.arrays import StepResult
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.inputs import check_range
 
@@ -87,7 +88,7 @@ class SumsVectorEnv(TorchVectorEnv):
         parts = [left, self._plus, right, self._equals]
         return {"prompt": joined(parts, self.prompt_length)}
 
-    def step(self, actions: Any) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
+    def step(self, actions: Any) -> StepResult:
         """Grade every answer; `info["success"]` is True where the reward is 1."""
         obs, reward, terminated, truncated, info = super().step(actions)
         return obs, reward, terminated, truncated, {**info, "success": reward == 1}
@@ -167,7 +168,7 @@ class StepsVectorEnv(SumsVectorEnv):
         digits_alone = (is_digit | none | ~after).all(1) & is_digit.any(1)
         return opens & closes.any(1) & digits_alone & ~gap, packed(number)
 
-    def step(self, actions: Any) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
+    def step(self, actions: Any) -> StepResult:
         """Grade every answer; info has `success` and `formatted`."""
         obs, reward, terminated, truncated, info = super().step(actions)
         return obs, reward, terminated, truncated, {**info, "formatted": reward > 0}

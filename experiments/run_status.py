@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,18 +67,22 @@ def status(run_dir: str | Path) -> str:
         here = folder.is_dir()
         missing = f"it has no {run_files.CONFIG}" if here else "it is not there"
         raise FileNotFoundError(f"{run_dir}: no folder of a run, {missing}")
-    path = folder / FILE
-    cluster = read_file(path) if path.is_file() else {}
+    cluster = read_file(folder / FILE) if (folder / FILE).is_file() else {}
     trainer = run_files.read_run(folder).get("trainer", "a run")
-    name = run_files.algorithm_name(trainer)
+    saved = list_checkpoints(folder)
+    steps = [int(path.stem.rpartition("_")[2]) for path in saved]
+    steps += [cluster.get("sample_step", 0), run_files.last_step(folder)]
     lines = [
-        f"{name} on {config.get('env_id')}: {_state(folder)}",
-        f"steps: {_steps(folder, cluster):,} of {config.get('total_steps', 0):,}",
-        *_evaluated(folder),
-        *(f"checkpoint: {path.name}" for path in list_checkpoints(folder)[:1]),
-        *_workers(cluster),
+        f"{run_files.algorithm_name(trainer)} on {config.get('env_id')}:"
+        f" {_state(folder)}",
+        f"steps: {max(steps):,} of {config.get('total_steps', 0):,}",
     ]
-    return "\n".join(lines)
+    with suppress(FileNotFoundError, ValueError):  # not evaluated yet
+        curve = run_files.read_curve(folder, "episode_return", "evaluate")
+        step, value = (float(column[-1]) for column in curve)
+        lines.append(f"last evaluation: return {value:.4g} at step {step:,.0f}")
+    lines += [f"checkpoint: {path.name}" for path in saved[:1]]
+    return "\n".join([*lines, *_workers(cluster)])
 
 
 def _state(folder: Path) -> str:
@@ -87,21 +92,6 @@ def _state(folder: Path) -> str:
     if run.in_use(folder):
         return f"running, {who}, since {owner.get('since', '?')}"
     return f"not running; {who} was the last"
-
-
-def _steps(folder: Path, cluster: dict[str, Any]) -> int:
-    """The newest environment step in any of the files."""
-    saved = [int(path.stem.rpartition("_")[2]) for path in list_checkpoints(folder)]
-    return max([0, cluster.get("sample_step", 0), run_files.last_step(folder), *saved])
-
-
-def _evaluated(folder: Path) -> list[str]:
-    try:
-        curve = run_files.read_curve(folder, "episode_return", "evaluate")
-    except (FileNotFoundError, ValueError):
-        return []
-    (step, value) = (float(of[-1]) for of in curve)
-    return [f"last evaluation: return {value:.4g} at step {step:,.0f}"]
 
 
 def _workers(cluster: dict[str, Any]) -> list[str]:

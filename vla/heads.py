@@ -1,12 +1,10 @@
 """Heads: from hidden states to a distribution over each token, and to a value."""
 
-import math
-
 import torch
 from torch import Tensor, nn
 
 from yieldrl.functional import tempered
-from yieldrl.networks import MLP, Categorical, Distribution
+from yieldrl.networks import MLP, Categorical, Distribution, Gaussian
 from yieldrl.vla.actions import ActionBins, ActionLayout
 from yieldrl.vla.interface import Backbone
 from yieldrl.vla.statistics import ActionStatistics
@@ -169,28 +167,16 @@ class GaussianHead(nn.Module):
         return self.statistics.denormalize(self.layout.inside(tokens))
 
 
-class TokenGaussian:
+class TokenGaussian(Gaussian):
     """A normal for each token, `mean [B, k]`, `log_std [k]`; results are `[B, k]`."""
 
     def __init__(self, mean: Tensor, log_std: Tensor) -> None:
-        self.mean, self.log_std = mean, log_std
-
-    def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        noise = torch.empty_like(self.mean).normal_(generator=generator)
-        return self.mean + self.log_std.exp() * noise
-
-    def mode(self) -> Tensor:
-        return self.mean
-
-    def log_prob(self, action: Tensor) -> Tensor:
-        # log N(a; mu, sigma) = -((a - mu) / sigma)^2 / 2 - log sigma - log(2 pi) / 2
-        z = (action - self.mean) * (-self.log_std).exp()
-        return -0.5 * z.square() - self.log_std - 0.5 * math.log(2 * math.pi)
+        super().__init__(mean.unsqueeze(-1), log_std.unsqueeze(-1), mean.shape[1:])
 
     def entropy(self) -> Tensor:
         # H = log sigma + (1 + log(2 pi)) / 2
-        entropy = self.log_std + 0.5 * (1 + math.log(2 * math.pi))
-        return entropy.expand(self.mean.shape)
+        entropy = self.log_std.squeeze(-1) + 0.5 + self._constant
+        return entropy.expand(self.mean.shape[:2])
 
 
 ActionHead = BinsHead | GaussianHead

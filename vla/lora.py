@@ -3,7 +3,6 @@
 import copy
 import hashlib
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -72,10 +71,10 @@ def _inject(model: nn.Module, lora: Any) -> None:
     peft, root = require("peft"), backbone_of(model)
     if root is model and not hasattr(model, "untrained"):
         raise ValueError(
-            f"lora_rank: {type(model).__qualname__} has no attribute backbone, so"
-            " nothing says what of it is pretrained: put that into self.backbone, or"
-            " name what is new, and trained in full (value heads, log_std), in a tuple"
-            " untrained"
+            f"lora_rank: {type(model).__qualname__} has no module in an attribute"
+            " backbone, so nothing says what of it is pretrained: put that into"
+            " self.backbone, or name what is new, and trained in full (value heads,"
+            " log_std), in a tuple untrained"
         )
     root.requires_grad_(False)
     with warnings.catch_warnings():  # about Conv1D's transposed weights
@@ -90,19 +89,12 @@ def _inject(model: nn.Module, lora: Any) -> None:
 
 def _unfit_layers(model: nn.Module) -> list[str]:
     """Full names of the backbone's layers that get no adapters: in the vision encoder,
-    in `untrained`, with a weight that another has too, as one adapter would change
-    both, and those of which attention reads the weight without a call."""
+    and in `untrained`."""
     root = backbone_of(model)
-    others = {id(parameter) for parameter in vision_parameters(model)} | _new(root)
-    layers = dict(root.named_modules())
-    weights = (id(p) for x in layers.values() for p in x.parameters(recurse=False))
-    unfit = others | {weight for weight, n in Counter(weights).items() if n > 1}
-    for layer in layers.values():
-        if isinstance(layer, nn.MultiheadAttention):
-            unfit.add(id(layer.out_proj.weight))
+    unfit = {id(parameter) for parameter in vision_parameters(model)} | _new(root)
     return [
         name
-        for name, layer in layers.items()
+        for name, layer in root.named_modules()
         if any(id(p) in unfit for p in layer.parameters(recurse=False))
     ]
 

@@ -17,12 +17,7 @@ def inner_model(model: nn.Module) -> nn.Module:
 def backbone_of(model: nn.Module) -> nn.Module:
     """The pretrained network inside a model: its `backbone`, or all of it."""
     backbone = getattr(model, "backbone", model)
-    if not isinstance(backbone, nn.Module):
-        raise TypeError(
-            f"{type(model).__qualname__}.backbone is a {type(backbone).__qualname__}:"
-            " make it the nn.Module that is pretrained, or give it another name"
-        )
-    return backbone
+    return backbone if isinstance(backbone, nn.Module) else model
 
 
 def untrained_parts(root: nn.Module) -> dict[str, nn.Module | nn.Parameter]:

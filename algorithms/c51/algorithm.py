@@ -14,8 +14,6 @@ from yieldrl.algorithms import dqn
 from yieldrl.core import MAX_NUMBER
 from yieldrl.functional import project
 
-FLOAT32_EPSILON = 2.0**-23  # distance of float32 numbers near 1
-
 
 @dataclass(frozen=True, kw_only=True)
 class Config(dqn.Config):
@@ -41,15 +39,6 @@ class Config(dqn.Config):
         super().__post_init__()
         if self.v_min >= self.v_max:
             raise self.error("v_min", f"it must lie below v_max = {self.v_max}")
-        # Neighbours must still differ when they are rounded to float32.
-        spacing = (self.v_max - self.v_min) / (self.num_atoms - 1)
-        size = max(abs(self.v_min), abs(self.v_max), 1e-30)
-        if spacing < 2 * FLOAT32_EPSILON * size:
-            raise self.error(
-                "v_min",
-                f"so close to v_max = {self.v_max} that float32 cannot tell"
-                f" {self.num_atoms} atoms apart: choose a wider range",
-            )
 
 
 class Model(dqn.Model):

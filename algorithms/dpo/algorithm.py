@@ -194,15 +194,7 @@ class Algorithm(ppo.Algorithm):
 
 
 class Trainer(grpo.Trainer):
-    """Clone an expert, let pairs of answers be judged, and learn from them.
-
-    >>> fields = {"demonstration_steps": 0, "total_steps": 64, "eval_every": 0}
-    >>> trainer = Trainer(Config(num_envs=64, **fields))
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"]
-    ('train', 64)
-    """
+    """Clone an expert, let pairs of answers be judged, and learn from them."""
 
     config: Config
     config_class = Config

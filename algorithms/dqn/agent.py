@@ -23,9 +23,9 @@ class Agent(EpsilonGreedy):
         self.rng = np.random.default_rng(derive_seed(config.seed, "exploration"))
 
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        """Actions `[N]`, random in each environment with its own epsilon."""
+        """Actions `[N]`, random in each environment with probability epsilon."""
         count = spaces.batch_size(obs)
-        explores = self.rng.random(count) < self.epsilons(count)
+        explores = self.rng.random(count) < self.epsilon()
         if not np.count_nonzero(explores):
             return self.algorithm.predict(obs), {}
         random = self.rng.integers(self.algorithm.model.num_actions, size=count)
@@ -42,11 +42,3 @@ class Agent(EpsilonGreedy):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
         self.rng.bit_generator.state = state["rng"]
-
-    def epsilons(self, num_envs: int) -> np.ndarray | float:
-        """Epsilon, `[N]` where `epsilon_spread` makes environments differ."""
-        spread = self.algorithm.config.epsilon_spread
-        if spread == 0 or num_envs == 1:
-            return self.epsilon()
-        place = np.linspace(0, 1, num_envs)
-        return self.epsilon() ** (1 + place * spread)

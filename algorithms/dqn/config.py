@@ -1,8 +1,5 @@
 """Hyper-parameters of DQN."""
 
-from typing import Annotated
-
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms.off_policy import OffPolicyConfig
@@ -21,7 +18,6 @@ class Config(OffPolicyConfig):
     """Deep Q-network; the defaults solve CartPole-v1 in 150 000 steps."""
 
     total_steps: int = 150_000
-    """Environment steps to train for, over which annealing and exploration run."""
 
     buffer_size: int = 150_000
     """Transitions that the replay buffer keeps; the oldest are overwritten. A smaller
@@ -49,11 +45,6 @@ class Config(OffPolicyConfig):
     exploration_fraction: UnitInterval = 0.2
     """Share of `total_steps` over which epsilon falls linearly from `epsilon_start` to
     `epsilon_end`. Higher explores for longer."""
-
-    epsilon_spread: Annotated[float, Field(ge=0, le=1_000)] = 0.0
-    """Above 0, environment i of N explores with epsilon^(1 + i/(N-1) * spread): the
-    first with epsilon itself, the others with less and less (Horgan et al. 2018,
-    arXiv:1803.00933, with 7). At 0 all explore alike."""
 
     error_clip: Positive | None = None
     """TD errors above this size count linearly instead of squared (Huber loss). Lower

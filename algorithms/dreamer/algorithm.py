@@ -62,9 +62,15 @@ class Algorithm(abstractions.Algorithm):
         their 95th percentile, if that is above 1 (equations 11 and 12).
         """
         model, config = self.model, self.config
-        parts = model.world, self._act, state, config.horizon
-        chance = {"gamma": config.gamma, "generator": self.generator}
-        segment = imagine(*parts, **chance, soft=True)
+        segment = imagine(
+            model.world,
+            lambda state, drawn: {"action": model.policy(state).sample(drawn)},
+            state,
+            config.horizon,
+            gamma=config.gamma,
+            generator=self.generator,
+            soft=True,
+        )
         last = segment["next_obs"][-1:]
         critic = self.target_critic(torch.cat([segment["obs"], last]))
         value, reward = model.returns.mean(critic), segment["reward"]
@@ -108,6 +114,3 @@ class Algorithm(abstractions.Algorithm):
     def sync_target(self) -> None:
         """Move the target critic: `theta' += tau (theta - theta')`."""
         update_target(self.model.critic, self.target_critic, self.config.tau)
-
-    def _act(self, state: Any, generator: torch.Generator) -> dict[str, Tensor]:
-        return {"action": self.model.policy(state).sample(generator)}

@@ -11,15 +11,7 @@ from .model import Model
 
 
 class Trainer(OffPolicyTrainer):
-    """After steps into the replay buffer, learn from sequences of it.
-
-    >>> fields = {"env_id": "CartPole-v1", "learning_starts": 200, "eval_every": 0}
-    >>> trainer = Trainer(Config(total_steps=240, horizon=3, **fields))
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 240, 11)
-    """
+    """After steps into the replay buffer, learn from sequences of it."""
 
     config: Config
     config_class = Config

@@ -11,11 +11,11 @@ import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
-from torch import Generator, Tensor
+from torch import Generator
 
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.algorithms import sac
-from yieldrl.core import Count, Steps, Widths
+from yieldrl.core import Steps, Widths
 from yieldrl.experiments import on_ray
 from yieldrl.experiments.parts import transition_parts
 from yieldrl.imagination import (
@@ -44,12 +44,9 @@ class Config(ImaginationConfig, sac.Config):
     imagined anew. Fewer keep the model and what it imagines up to date, and take
     longer."""
 
-    model_patience: Count = 5
-    """Epochs without a better error in validation before a fit ends. More fit the data
-    closer, and take longer."""
-
     model_epochs: Steps = 300
-    """Most epochs of a fit."""
+    """Most epochs of a fit, which ends when five bring no better error in validation.
+    Fewer take less time."""
 
     model_hidden_sizes: Widths = (128, 128)
     """Widths of the hidden layers of each of the model's members. Wider ones can
@@ -82,28 +79,17 @@ class Algorithm(sac.Algorithm):
 
     def __init__(self, model: sac.Model, config: Config) -> None:
         super().__init__(model, config)
-        world = self.make_world().to(self.device).eval()
-        self.world: Any = in_float32(world)
-        rate = config.model_learning_rate
-        self.world_optimizer = torch.optim.Adam(
-            self.world.parameters(), lr=rate, fused=True
-        )
-
-    def make_world(self) -> Any:
-        """The model of the world, of the model's spaces."""
-        config = self.config
-        return EnsembleModel(
-            self.model.observation_space,
-            self.model.action_space,
+        world = EnsembleModel(
+            model.observation_space,
+            model.action_space,
             members=config.members,
             elites=config.elites,
             hidden_sizes=config.model_hidden_sizes,
             outcome=config.outcome,
         )
-
-    def world_loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
-        """That of the model on batches `[K, b]`, one for each of its members."""
-        return self.world.loss(data)
+        self.world: Any = in_float32(world.to(self.device).eval())
+        parameters, rate = self.world.parameters(), config.model_learning_rate
+        self.world_optimizer = torch.optim.Adam(parameters, lr=rate, fused=True)
 
     def fit_world(self, data: TensorDict, generator: Generator) -> Logs:
         """Fit the model to all transitions `[B]`, until validation says enough."""
@@ -111,9 +97,9 @@ class Algorithm(sac.Algorithm):
         return fit(
             self.world,
             data,
-            lambda batch: self.minimize(self.world_loss, batch, self.world_optimizer),
+            lambda batch: self.minimize(self.world.loss, batch, self.world_optimizer),
             batch_size=config.model_batch_size,
-            patience=config.model_patience,
+            patience=5,
             max_epochs=config.model_epochs,
             generator=generator,
         )

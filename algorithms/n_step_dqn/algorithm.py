@@ -1,4 +1,4 @@
-"""Hyper-parameters of n-step DQN."""
+"""N-step DQN: rewards of several steps stand before the estimate."""
 
 from typing import Annotated, Any
 
@@ -17,15 +17,6 @@ class Config(dqn.Config):
     """Steps whose rewards are summed before the value of the state after them is
     estimated. More carry rewards back faster and depend less on the estimate; they add
     variance, and the actions of an older policy."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.buffer_size < self.n_step * self.num_envs:
-            raise self.error(
-                "n_step",
-                f"buffer_size = {self.buffer_size} does not hold that many steps of"
-                f" {self.num_envs} environments: look less far, or keep more",
-            )
 
 
 class Trainer(dqn.Trainer):

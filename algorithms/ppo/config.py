@@ -115,10 +115,6 @@ class Config(core.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("actor_obs", "critic_obs"):
-            entries: tuple[str, ...] = getattr(self, name)
-            if "" in entries or len(set(entries)) < len(entries):
-                raise self.error(name, "name every entry once, and none ''")
         if self.num_minibatches > self.batch_size:
             remedy = f"a rollout has only {self.batch_size} transitions"
             raise self.error("num_minibatches", remedy)

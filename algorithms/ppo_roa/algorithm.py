@@ -4,9 +4,8 @@ Fu, Cheng & Pathak 2022, "Deep Whole-Body Control", arXiv:2210.10044, section 3.
 the phases, modules and losses of the ROA that trains a teacher and a student apart.
 """
 
-import copy
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 import torch
 from tensordict import TensorDict
@@ -16,7 +15,7 @@ from torch.nn.functional import mse_loss
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ppo
 from yieldrl.buffers import Minibatches, sequences, transitions
-from yieldrl.networks import set_train_mode
+from yieldrl.networks import set_train_mode, update_target
 
 from .config import Config
 from .model import Model
@@ -71,7 +70,7 @@ class Algorithm(ppo.Algorithm):
         self.model.enter(phase)
         self.counters.policy_version += 1
         self.phase_since = self.counters.policy_version
-        self.model.move_average(1.0)
+        update_target(self.model.adapt_module, self.model.adapt_ema, 1.0)
 
     @property
     def phase(self) -> str:
@@ -92,28 +91,15 @@ class Algorithm(ppo.Algorithm):
         """Whether the current rollout was begun in another phase."""
         return self.rollout_since < self.phase_since
 
-    def complete(self, rollout: TensorDict) -> TensorDict:
-        """Complete a rollout, and add the `phase [T, N]` in which it was collected."""
-        rollout = super().complete(rollout)
-        phase = self.model.phase_number.to(self.device)
-        return rollout.set("phase", phase.expand(rollout.batch_size).clone())
-
     def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
-        """Start the update; RuntimeError if another phase collected the rollout."""
-        phase = rollout.get("phase", None)
-        if phase is not None and bool((phase != self.model.phase_number).any()):
-            collected = NAMES[int(phase.flatten()[0])]
+        """Start the update; RuntimeError if the rollout is of an earlier phase."""
+        version = rollout.get("policy_version", None)
+        if version is not None and bool((version < self.phase_since).any()):
             raise RuntimeError(
-                f"the rollout was collected in the phase {collected!r}, and this is"
-                f" {self.phase!r}, in which another policy acts: collect another one"
+                f"the rollout was collected before the phase {self.phase!r} began, in"
+                " which another policy acts: collect another one"
             )
         return super().begin(rollout)
-
-    def acting_copy(self) -> Self:
-        """A copy that only acts; its moving average is its own: the learner's moves."""
-        acting, average = super().acting_copy(), copy.deepcopy(self.model.adapt_ema)
-        acting.model.adapt_ema = average.requires_grad_(False).eval()
-        return acting
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         return self.optimizer_of(PHASES["train"].trained("ppo"))
@@ -165,7 +151,8 @@ class Algorithm(ppo.Algorithm):
                 logs = self.learn(minibatches.minibatch())
             minibatches.advance()
             if minibatches.exhausted:
-                self.model.move_average(self.config.ema_coef)
+                modules = self.model.adapt_module, self.model.adapt_ema
+                update_target(*modules, self.config.ema_coef)
                 self.advance()
             yield logs
 

@@ -61,19 +61,17 @@ class Model(ppo.Model):
         self.actor_adapt = copy.deepcopy(self.actor)
         self.log_std_adapt = copy.deepcopy(self.log_std)
         self.action_code = make_encoder(action_space)
-        self.adapt_module = self.make_adaptation(config)
+        inputs = self.encoder.size + self.action_code.size
+        hidden, outputs = config.hidden_sizes, config.latent_size
+        if config.adaptation == "gru":
+            self.adapt_module = GRU(inputs, config.gru_size, outputs)
+        else:
+            layers = hidden, outputs, config.activation
+            self.adapt_module = WindowMLP(inputs, config.window, *layers)
         self.adapt_ema = copy.deepcopy(self.adapt_module)
 
     def actor_size(self, config: Any) -> int:
         return super().actor_size(config) + config.latent_size
-
-    def make_adaptation(self, config: Config) -> History:
-        """The module that infers the latent from past observations and actions."""
-        inputs = self.encoder.size + self.action_code.size
-        if config.adaptation == "gru":
-            return GRU(inputs, config.gru_size, config.latent_size)
-        hidden, outputs = config.hidden_sizes, config.latent_size
-        return WindowMLP(inputs, config.window, hidden, outputs, config.activation)
 
     @property
     def phase(self) -> str:
@@ -109,7 +107,7 @@ class Model(ppo.Model):
         self.phase_number.fill_(NAMES.index(phase))
         if not taught or self.teacher_acts:
             return
-        self.move_average(1.0)  # start from the newest weights
+        update_target(self.adapt_module, self.adapt_ema, 1.0)  # the newest weights
         if self.log_std is not None:
             assert self.log_std_adapt is not None
             self.log_std_adapt.copy_(self.log_std)
@@ -123,14 +121,6 @@ class Model(ppo.Model):
         self.log_std, number = None, int(self.phase_number)  # constant for export
         del self.phase_number
         vars(self)["phase_number"] = number
-
-    def move_average(self, share: float) -> None:
-        """Move the moving average towards the adaptation module; by 1 it is a copy."""
-        update_target(self.adapt_module, self.adapt_ema, share)
-
-    def frozen(self) -> list[nn.Module]:
-        """Modules that never change; the moving average is none of them."""
-        return [part for part in super().frozen() if part is not self.adapt_ema]
 
     def parts_of(self, module: str) -> list[nn.Module]:
         """One of the six modules, and the encoder of observations that learns by it."""

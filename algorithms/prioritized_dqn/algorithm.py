@@ -26,10 +26,6 @@ class Config(dqn.Config):
     """How much importance weights correct the bias of the sampling at the start: 0 not
     at all, 1 fully. It rises linearly to 1 at `total_steps`."""
 
-    priority_epsilon: Annotated[float, Field(ge=1e-9, le=1e6)] = 1e-6
-    """Added to the size of every TD error, so that a transition without an error can be
-    drawn again. Higher makes sampling more uniform."""
-
 
 class Algorithm(dqn.Algorithm):
     """DQN that learns from weighted transitions and says how wrong it was on each.
@@ -67,14 +63,11 @@ class Trainer(dqn.Trainer):
 
     def beta(self) -> float:
         """The current exponent of importance weights: from `priority_beta` to 1."""
-        config = self.config
-        return linear(
-            config.priority_beta, 1.0, self.agent.sample_step, config.total_steps
-        )
+        first, steps = self.config.priority_beta, self.config.total_steps
+        return linear(first, 1.0, self.agent.sample_step, steps)
 
     def make_buffer(self, kind: Any = PrioritizedReplayBuffer, **options: Any) -> Any:
-        alpha, epsilon = self.config.priority_alpha, self.config.priority_epsilon
-        return super().make_buffer(kind, alpha=alpha, epsilon=epsilon, **options)
+        return super().make_buffer(kind, alpha=self.config.priority_alpha, **options)
 
     def _sample(self) -> TensorDict:
         self._batch = self.buffer.sample(self.config.batch_size, self.beta())

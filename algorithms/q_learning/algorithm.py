@@ -33,7 +33,8 @@ class Algorithm(abstractions.Algorithm):
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
         self.visits = torch.zeros_like(self.model.table)
-        self._learning_rate = config.learning_rate
+        parameters, rate = self.model.parameters(), config.learning_rate
+        self.optimizer = torch.optim.SGD(parameters, lr=rate)  # holds the rate
 
     def predict(self, obs: Tensor) -> Tensor:
         """The greedy action `[B]`; of several equally good ones the first."""
@@ -71,23 +72,11 @@ class Algorithm(abstractions.Algorithm):
         alpha = self.learning_rate * visits**-self.config.visit_power
         return torch.minimum(alpha, (visits - before).reciprocal())
 
-    @property
-    def learning_rate(self) -> float:
-        """Learning rate of an entry's first update; set it whenever you like."""
-        return self._learning_rate
-
-    @learning_rate.setter
-    def learning_rate(self, value: float) -> None:
-        self._learning_rate = value
-
     def state_dict(self) -> dict[str, Any]:
         """The table, and what its learning rates depend on."""
-        counts = {"visits": self.visits, "learning_rate": self.learning_rate}
-        return super().state_dict() | counts
+        return {**super().state_dict(), "visits": self.visits}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
         parts = dict(state)
         self.visits.copy_(parts.pop("visits"))
-        self.learning_rate = parts.pop("learning_rate")
         super().load_state_dict(parts)

@@ -50,8 +50,8 @@ class Trainer(abstractions.Trainer):
                 " only whole ones have a return: collect more steps, best with"
                 " reset=True"
             )
-        episodes = rollout.copy().set("valid", valid & whole)
-        return self.agent.learn(self.agent.prepare(episodes))
+        episodes = rollout.copy().set("valid", valid & whole).to(self.agent.device)
+        return self.agent.learn(self.algorithm.prepare(episodes))
 
     def _run_collect(self) -> LogData:
         again = len(self.buffer) == 0 and self.agent.learn_step > 0
@@ -60,6 +60,6 @@ class Trainer(abstractions.Trainer):
         return super()._run_collect()
 
     def _run_train(self) -> LogData:
-        logs = self.agent.learn(self.agent.prepare(self.buffer.episodes()))
+        logs = self.agent.learn(self.algorithm.prepare(self.buffer.episodes()))
         self.buffer.clear()
         return self._log("train", logs)

@@ -6,7 +6,6 @@ Algorithms and Applications", arXiv:1812.05905, algorithm 1.
 
 import copy
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -45,7 +44,6 @@ class Algorithm(abstractions.Algorithm):
             alpha = self.temperature.parameters()
             self.temperature_optimizer = torch.optim.Adam(alpha, lr=rate, fused=True)
         self.target_entropy = self.make_target_entropy()
-        self.critic_steps = 0
 
     def make_target_entropy(self) -> float:
         """The config's, or `-dim(A)`."""
@@ -97,9 +95,8 @@ class Algorithm(abstractions.Algorithm):
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step of the critics, then of actor and temperature, if due."""
         logs = self.minimize(self.critic_loss, data)
-        if (self.critic_steps + 1) % self.config.policy_delay == 0:
+        if (self.counters.learn_step + 1) % self.config.policy_delay == 0:
             logs |= self.learn_actor(data)
-        self.critic_steps += 1
         return logs
 
     def learn_actor(self, data: TensorDict) -> Logs:
@@ -114,14 +111,6 @@ class Algorithm(abstractions.Algorithm):
     def sync_target(self) -> None:
         """Move the target critics: `theta' += tau (theta - theta')`."""
         update_target(self.model.critic, self.target_critic, self.config.tau)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "critic_steps": self.critic_steps}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        parts = dict(state)
-        self.critic_steps = parts.pop("critic_steps")
-        super().load_state_dict(parts)
 
 
 class Temperature(nn.Module):

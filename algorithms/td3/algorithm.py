@@ -4,7 +4,7 @@ Fujimoto et al. 2018, "Addressing Function Approximation Error in Actor-Critic M
 arXiv:1802.09477, algorithm 1.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import torch
@@ -65,10 +65,6 @@ class Algorithm(ddpg.Algorithm):
     model: Model
     target_model: Model
 
-    def __init__(self, model: Model, config: Config) -> None:
-        super().__init__(model, config)
-        self.critic_steps = 0
-
     def target_action(self, data: TensorDict) -> Tensor:
         """The target actor's action with clipped noise, which smooths values."""
         action = super().target_action(data)
@@ -89,18 +85,9 @@ class Algorithm(ddpg.Algorithm):
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step of the critics; every `policy_delay` steps the actor's."""
         logs = self.learn_critic(data)
-        if (self.critic_steps + 1) % self.config.policy_delay == 0:
+        if (self.counters.learn_step + 1) % self.config.policy_delay == 0:
             logs |= self.learn_actor(data)
-        self.critic_steps += 1
         return logs
-
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "critic_steps": self.critic_steps}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        parts = dict(state)
-        self.critic_steps = parts.pop("critic_steps")
-        super().load_state_dict(parts)
 
 
 class Trainer(ddpg.Trainer):

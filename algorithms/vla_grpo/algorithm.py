@@ -134,17 +134,7 @@ class Algorithm(grpo.Algorithm):
 
 
 class Trainer(grpo.Trainer):
-    """Behaviour cloning and GRPO, one after the other, on one model.
-
-    >>> from yieldrl.algorithms.ppo.model import Actor
-    >>> world = {"env_id": "yieldrl/CartPole-v1", "num_steps": 500, "env_kwargs": {}}
-    >>> options = {"demonstration_steps": 0, "total_steps": 4_000, "eval_every": 0}
-    >>> trainer = Trainer(Config(num_envs=8, **world, **options), model=Actor)
-    >>> for log in trainer():
-    ...     pass
-    >>> log["log_type"], log["sample_step"], log["learn_step"]
-    ('train', 4000, 4)
-    """
+    """Behaviour cloning and GRPO, one after the other, on one model."""
 
     config: Config
     config_class = Config

@@ -17,12 +17,23 @@ from torch import Tensor
 from yieldrl.core.compiled import Compiled
 from yieldrl.core.device import draw_without_screen, usable_device
 from yieldrl.core.seeding import is_traced
-from yieldrl.envs.arrays import clone, layout, leaves, tree_map, where
+from yieldrl.envs.arrays import (
+    ResetResult,
+    StepResult,
+    clone,
+    layout,
+    leaves,
+    tree_map,
+    where,
+)
 from yieldrl.envs.batched import inputs
 from yieldrl.envs.batched.inputs import ActionReader, NoiseSource
 
 Parameter = Annotated[Any, "parameter"]
 """Type of a constant of a world's equations: a number, or one per world, `[N]`."""
+
+Transition = tuple[Any, Tensor, Tensor]
+"""Next state, reward and whether the episode ends, the last two `[N]`."""
 
 
 class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
@@ -167,16 +178,14 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         """
         raise NotImplementedError(f"{type(self)} lacks initial_state(noise)")
 
-    def dynamics(self, state: Any, action: Tensor) -> tuple[Any, Tensor, Tensor]:
+    def dynamics(self, state: Any, action: Tensor) -> Transition:
         """Next state, reward `[N]` and bool `terminated` `[N]`; changes no argument.
 
         Actions `[N, ...]` are int64, or of the state's `dtype` in a Box of floats.
         """
         raise NotImplementedError(f"{type(self)} lacks dynamics(state, action)")
 
-    def random_dynamics(
-        self, state: Any, action: Tensor, noise: Tensor
-    ) -> tuple[Any, Tensor, Tensor]:
+    def random_dynamics(self, state: Any, action: Tensor, noise: Tensor) -> Transition:
         """`dynamics` with noise; override it instead if the dynamics are random.
 
         `initial_state` gets the same `noise` `[noise_size, N]` in this step: use rows
@@ -208,9 +217,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         env.unwrapped.last_u = None  # the pendulum would draw its torque
         return env.unwrapped
 
-    def reset(
-        self, *, seed: int | Sequence[int] | None = None, options: Any = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         """Start new episodes: observations of all environments, and an empty info.
 
         Args:
@@ -242,9 +249,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self._ended = self._ended & ~mask
         return self.observe(self.state), {}
 
-    def step(
-        self, actions: Tensor | np.ndarray
-    ) -> tuple[Any, Tensor, Tensor, Tensor, dict[str, Any]]:
+    def step(self, actions: Any) -> StepResult:
         """Step every environment once.
 
         Args:
@@ -448,6 +453,10 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         """New environments, made with the same arguments except these two."""
         args, kwargs = self._arguments
         return type(self)(num_envs, *args, **{**kwargs, "render_mode": render_mode})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State for copies, which make their own painter."""
+        return {name: x for name, x in vars(self).items() if name != "painter"}
 
     def render(self, indices: Sequence[int] | None = None) -> tuple[np.ndarray, ...]:
         """Frames uint8 `[H, W, 3]` of all environments, or of those at `indices`."""

@@ -9,15 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.envs.libero.benchmark import (
-    NO_RENDERER,
-    import_benchmark,
-    missing_renderer,
-    paint_roughly,
-    painting,
-    release_context,
-    renderer,
-)
+from yieldrl.envs.libero import benchmark
 from yieldrl.envs.libero.suites import Task
 
 WAITING = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
@@ -60,18 +52,18 @@ class Simulator:
         rendering: bool = False,
         shadows: bool = True,
     ) -> None:
-        benchmark = import_benchmark()
+        envs = benchmark.import_benchmark()
         errors = importlib.import_module("robosuite.utils.errors")
         self._no_room: type[Exception] = errors.RandomizationError
         offscreen = bool(cameras) or rendering
-        if offscreen and renderer() == NO_RENDERER:
-            raise ImportError(missing_renderer())
+        if offscreen and benchmark.renderer() == benchmark.NO_RENDERER:
+            raise ImportError(benchmark.missing_renderer())
         self.task, self.cameras = task, tuple(cameras)
         self._looking = False
         self._blank = np.zeros((size, size, 3), np.uint8)
         self._numbers = np.random.RandomState(0).get_state()
         with self._own_numbers():
-            self.control: Any = benchmark.env_wrapper.ControlEnv(
+            self.control: Any = envs.env_wrapper.ControlEnv(
                 bddl_file_name=str(task.file),
                 use_camera_obs=bool(cameras),
                 has_offscreen_renderer=offscreen,
@@ -87,9 +79,9 @@ class Simulator:
         for camera in self.cameras:
             self._look_on_demand(f"{camera}_image")
         if offscreen and not shadows:
-            paint_roughly(self.domain.sim)
+            benchmark.paint_roughly(self.domain.sim)
         _OPEN.add(self)
-        release_context()
+        benchmark.release_context()
         _close_at_exit()
 
     def seed(self, seed: int) -> None:
@@ -101,7 +93,7 @@ class Simulator:
         wait until dropped things lie still, and observe."""
         for robot in self.domain.robots:
             robot.gripper.current_action = np.zeros(robot.gripper.dof)
-        with painting(self.domain.sim):
+        with benchmark.painting(self.domain.sim):
             self._place()
             self._looking = waiting_steps == 0
             if state is None:
@@ -116,7 +108,7 @@ class Simulator:
 
     def step(self, action: np.ndarray) -> tuple[Observations, float, bool]:
         """The benchmark's observation, its reward, and whether the task is done."""
-        with painting(self.domain.sim):
+        with benchmark.painting(self.domain.sim):
             obs, reward, done, _ = self.domain.step(action)
         return obs, float(reward), bool(done)
 
@@ -128,14 +120,14 @@ class Simulator:
     def render(self, size: int, camera: str = "agentview") -> np.ndarray:
         """An upright image for people, uint8 `[size, size, 3]`."""
         sim = self.domain.sim
-        with painting(self.domain.sim):
+        with benchmark.painting(self.domain.sim):
             return sim.render(width=size, height=size, camera_name=camera)[::-1].copy()
 
     def close(self) -> None:
         """Free its memory."""
         _OPEN.discard(self)
         if self.domain is not None:
-            with painting(self.domain.sim):
+            with benchmark.painting(self.domain.sim):
                 self.domain = None
                 self.control.close()
 

@@ -12,15 +12,8 @@ from gymnasium import spaces
 
 from yieldrl.envs.arrays import ResetResult, StepResult
 from yieldrl.envs.batched.inputs import check_choice, check_range
-from yieldrl.envs.libero import benchmark
+from yieldrl.envs.libero import benchmark, suites
 from yieldrl.envs.libero.simulator import Observations, Simulator
-from yieldrl.envs.libero.suites import (
-    LONGEST_SENTENCE,
-    Episodes,
-    find_tasks,
-    horizon_of,
-    one_by_one,
-)
 from yieldrl.envs.make import vectorize
 from yieldrl.envs.wrappers import ActionChunks
 
@@ -99,7 +92,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012
     metadata["most_eval_envs"] = 1  # each takes gigabytes
-    tasks_of_suite = staticmethod(one_by_one)
+    tasks_of_suite = staticmethod(suites.one_by_one)
 
     def __init__(
         self,
@@ -120,11 +113,11 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         check_range("size", size, 16)
         check_range("waiting_steps", waiting_steps, 0)
         check_range("horizon", 1 if horizon is None else horizon, 1)
-        self.episodes = Episodes(find_tasks(suite, task), initial_state)
+        self.episodes = suites.Episodes(suites.find_tasks(suite, task), initial_state)
         self.cameras = (cameras,) if isinstance(cameras, str) else tuple(cameras)
         self.size, self.waiting_steps = size, waiting_steps
         self.render_mode, self.mirrored, self.shadows = render_mode, mirrored, shadows
-        self.horizon = horizon_of(suite) if horizon is None else horizon
+        self.horizon = suites.horizon_of(suite) if horizon is None else horizon
         self.simulator: Simulator | None = None
         self.steps = 0  # taken in this episode
         self._first_seed: int | None = seed
@@ -136,7 +129,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         if self.cameras:
             image = spaces.Box(0, 255, (size, size, 3), np.uint8)
             parts["rgb"] = spaces.Dict(dict.fromkeys(self.cameras, image))
-            parts["language"] = spaces.Text(LONGEST_SENTENCE, charset=LETTERS)
+            parts["language"] = spaces.Text(suites.LONGEST_SENTENCE, charset=LETTERS)
         else:
             shape = self._rows, 7
             parts["objects"] = spaces.Box(-np.inf, np.inf, shape, np.float32)
@@ -157,9 +150,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         """The renderer: `"egl"`, `"osmesa"`, or `"disabled"`."""
         return benchmark.renderer()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> ResetResult:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> ResetResult:
         seed, self._first_seed = self._first_seed if seed is None else seed, None
         super().reset(seed=seed)
         self.episodes.begin(seed, options or {}, self.np_random)

@@ -4,14 +4,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.envs.minatar import base
-from yieldrl.envs.minatar.base import (
-    SIZE,
-    MinAtarVectorEnv,
-    State,
-    Thing,
-    Transition,
-    total,
-)
+from yieldrl.envs.minatar.base import SIZE, MinAtarVectorEnv, State, Thing, Transition
 
 ROWS = 8  # 1 to 8, with at most one thing each
 OUTSIDE = -2  # column of absent things, whose trail is outside too
@@ -51,7 +44,8 @@ class AsterixVectorEnv(MinAtarVectorEnv):
 
         # Only the thing in the player's row can be met, once or twice.
         here = self.numbers(1, 1 + ROWS) == y
-        column, way, is_gold = (total(here * facts) for facts in (thing, heading, gold))
+        facts = thing, heading, gold
+        column, way, is_gold = (base.total(here * fact) for fact in facts)
         moves = move_timer == 0
         met = column == x
         fetched = met & (is_gold != 0)
@@ -72,7 +66,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         """Columns, headings and gold flags of all things, with a new one where due."""
         thing, heading, gold = (state[name] for name in ("thing", "heading", "gold"))
         free = (thing == OUTSIDE).int()
-        from_right, kind, place = base.choices(noise, 2, 3, total(free))
+        from_right, kind, place = base.choices(noise, 2, 3, base.total(free))
         new = self.numbers(1, 1 + ROWS) == self._free_row(free, place) * spawns
         return (
             torch.where(new, (SIZE - 1) * from_right, thing),
@@ -84,7 +78,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         """The row of the `place`-th free row, int32 `[N]`; 0 if there is none."""
         rows = self.numbers(1, 1 + ROWS)
         above = (free * (rows > rows.T).int()[..., None]).sum(1, dtype=torch.int32)
-        return total(rows * free * (above == place))
+        return base.total(rows * free * (above == place))
 
     def _ramped(self, state: State) -> State:
         """Speeds and timer of the difficulty after a step."""
@@ -100,7 +94,7 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         return dict(zip(names, (spawn, move, timer, ramps), strict=True))
 
     def things(self, state: State) -> tuple[Thing, ...]:
-        rows = range(1, 1 + ROWS)
+        rows = self.numbers(1, 1 + ROWS)
         return (
             (0, state["y"], state["x"]),
             (1 + 2 * state["gold"], rows, state["thing"]),

@@ -7,23 +7,19 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched import TorchVectorEnv, Transition
 from yieldrl.envs.batched.inputs import check_range
 
 State = dict[str, Tensor]
-Transition = tuple[State, Tensor, Tensor]
-"""Next state, reward and whether the episode ends, the last two `[N]`."""
-
 SIZE = 10  # rows and columns of every game
 OUTSIDE = -1  # a column outside the board
 CELL = 16  # pixels of a cell when rendering
 
-Thing = tuple[int | Tensor, int | range | Tensor, Tensor]
+Thing = tuple[int | Tensor, int | slice | Tensor, Tensor]
 """Channel, row and column of a thing in each environment, `[N]`, or of K, `[K, N]`.
 
-Tensors are int32; things in columns outside the board are invisible. If the row is a
-range of R rows, there is one thing in each, `[R, N]`, or the last entry is `[R, 10, N]`
-with 1 for each filled cell of these rows, otherwise 0.
+Tensors are int32; things in columns outside the board are invisible. With a slice of R
+rows the last entry is `[R, 10, N]`, 1 for each filled cell of these rows, otherwise 0.
 """
 
 NOTHING, LEFT, UP, RIGHT, DOWN, FIRE = range(6)
@@ -46,7 +42,6 @@ class MinAtarVectorEnv(TorchVectorEnv):
     A game defines `channels`, its minimal `actions`, `noise_size`, and the methods
     `begin`, `play` and `things`. Row 0 of the noise decides which actions stick.
     Numbers are int32, of which a CPU computes 16 at once, and flags are 0 or 1.
-
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
@@ -86,9 +81,7 @@ class MinAtarVectorEnv(TorchVectorEnv):
     def initial_state(self, noise: Tensor) -> State:
         return {**self.begin(noise), **self.full(noise, action=NOTHING)}
 
-    def random_dynamics(
-        self, state: State, action: Tensor, noise: Tensor
-    ) -> Transition:
+    def random_dynamics(self, state: Any, action: Tensor, noise: Tensor) -> Transition:
         stuck = noise[0] < self.sticky_action_prob
         action = torch.where(stuck, state["action"], self.meant(action))
         state, reward, terminated = self.play(state, action, noise)
@@ -151,11 +144,9 @@ def paint(things: tuple[Thing, ...], channels: int) -> Tensor:
     board = flat[:-1].view(n, SIZE, SIZE, channels)
     begins = torch.arange(0, n * cells, cells, device=device)
     for channel, row, column in things:
-        if isinstance(row, range) and column.ndim == 3:
-            board[:, row.start : row.stop, :, channel] = column.permute(2, 0, 1) > 0
+        if isinstance(row, slice):
+            board[:, row, :, channel] = column.permute(2, 0, 1) > 0
             continue
-        if isinstance(row, range):
-            row = torch.arange(row.start, row.stop, device=device)[:, None]
         place = (row * SIZE + column) * channels + channel + begins
         seen = (column >= 0) & (column < SIZE)
         flat.index_fill_(0, torch.where(seen, place, n * cells).flatten(), True)

@@ -80,5 +80,5 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
             (0, BOTTOM, state["paddle"]),
             (1, state["y"], state["x"]),
             (2, state["last_y"], state["last_x"]),
-            (3, range(TOP, TOP + ROWS), wall),
+            (3, slice(TOP, TOP + ROWS), wall),
         )

@@ -66,7 +66,7 @@ class FreewayVectorEnv(MinAtarVectorEnv):
         return {**chicken, **cars}, crossed, clock < 0
 
     def things(self, state: State) -> tuple[Thing, ...]:
-        lanes = range(1, 1 + CARS)
+        lanes = self.numbers(1, 1 + CARS)
         behind = _around(state["car"] - state["heading"])
         return (
             (0, state["row"], torch.full_like(state["row"], COLUMN)),

@@ -4,14 +4,7 @@ import torch
 from torch import Tensor
 
 from yieldrl.envs.minatar import base
-from yieldrl.envs.minatar.base import (
-    OUTSIDE,
-    SIZE,
-    MinAtarVectorEnv,
-    State,
-    Thing,
-    Transition,
-)
+from yieldrl.envs.minatar.base import SIZE, MinAtarVectorEnv, State, Thing, Transition
 
 RANKS, FILES = 4, 6  # a fleet of 24 aliens
 FIRST_FILE = 2  # initial column of its left side
@@ -153,16 +146,18 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
     def things(self, state: State) -> tuple[Thing, ...]:
         row, column = self._places(state["top"], state["left"])
         row = row.expand(-1, FILES, -1).flatten(0, 1)
-        column = torch.where(state["alive"] != 0, column, OUTSIDE).flatten(0, 1)
+        column = torch.where(state["alive"] != 0, column, base.OUTSIDE).flatten(0, 1)
         # Absent shots and bombs have an invalid row: hide them by their column.
         in_air = state["shot_row"] > GONE
         falls = state["bomb_row"] < SIZE
+        shot_column = torch.where(in_air, state["shot_column"], base.OUTSIDE)
+        bomb_column = torch.where(falls, state["bomb_column"], base.OUTSIDE)
         return (
             (0, GROUND, state["cannon"]),
             (1, row, column),
             (torch.where(state["heading"] < 0, 2, 3).int(), row, column),
-            (4, state["shot_row"], torch.where(in_air, state["shot_column"], OUTSIDE)),
-            (5, state["bomb_row"], torch.where(falls, state["bomb_column"], OUTSIDE)),
+            (4, state["shot_row"], shot_column),
+            (5, state["bomb_row"], bomb_column),
         )
 
 

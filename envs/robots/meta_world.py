@@ -10,6 +10,8 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 
+from yieldrl.envs.arrays import ResetResult, StepResult
+
 _POSITIONS = np.add.outer((0, 4, 11, 18, 22, 29, 36), range(3))  # indices
 _CENTRE = np.array((0.0, 0.6, 0.15), np.float32)  # m, above the middle of the table
 _UNIT = np.float32(0.1)  # m
@@ -51,15 +53,13 @@ class MetaWorld(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             )
         self.observation_space = Box(-np.inf, np.inf, (39,), np.float32)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> ResetResult:
         if seed is not None:
             self.get_wrapper_attr("seed")(seed)
         self._obs, info = self.env.reset(seed=seed, options=options)
         return scaled(self._obs), info
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> StepResult:
         self._obs, reward, terminated, truncated, info = self.env.step(action)
         return scaled(self._obs), float(reward) - 10, terminated, truncated, info
 
@@ -90,7 +90,7 @@ class MetaWorldRepeated(MetaWorld):
 
     repeats = 4
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> StepResult:
         obs, reward, terminated, truncated, info = super().step(action)
         rewards = [reward]
         while len(rewards) < self.repeats and not (terminated or truncated):

@@ -7,6 +7,8 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.utils import RecordConstructorArgs
 
+from yieldrl.envs.arrays import ResetResult, StepResult
+
 _HALF_TABLE = 256  # pixels
 GOAL = np.array([256, 256, np.pi / 4])  # x and y of the T on the table, and its angle
 
@@ -47,13 +49,11 @@ class PushT(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.observation_space = Box(-1, 1, (6,), np.float32)
         self.action_space = Box(-1, 1, (2,), np.float32)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> ResetResult:
         obs, info = self.env.reset(seed=seed, options=options)
         return on_the_table(obs), info
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> StepResult:
         place = (np.asarray(action, np.float64) + 1) * _HALF_TABLE
         obs, reward, terminated, truncated, info = self.env.step(place)
         return on_the_table(obs), reward, terminated, truncated, info
@@ -96,14 +96,12 @@ class PushTMoves(PushT):
         self.observation_space = Box(-np.inf, np.inf, (8,), np.float32)
         self.action_space = Discrete(len(MOVES))
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> ResetResult:
         _, info = self.env.reset(seed=seed, options=options)
         self._error = self._misplaced()
         return self._seen_from_the_t(), info
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> StepResult:
         disk, pose = self.poses()
         place = disk + rotated(MOVES[int(action)], pose[2])
         _, reward, terminated, truncated, info = self.env.step(place.clip(0, 512))

@@ -124,7 +124,7 @@ class BatchWrapper(VectorWrapper):
 
     def advance(self, actions: Any) -> Step:
         """Step the wrapped environments once, and read what they returned."""
-        step = self.reader.read(*self.env.step(actions), resets=None).in_tensors()
+        step = self.reader.read(self.env.step(actions), resets=None).in_tensors()
         final = ("final_obs", "_final_obs")
         info = {k: v for k, v in step.info.items() if k not in final}
         step = step._replace(info=info)

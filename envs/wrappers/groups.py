@@ -9,7 +9,7 @@ import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.arrays import replaced
+from yieldrl.envs.arrays import ResetResult, replaced
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched.inputs import check_range
 from yieldrl.envs.wrappers.base import BatchWrapper
@@ -82,9 +82,7 @@ class GroupStarts(BatchWrapper):
         self._row = self._deals = 0  # steps of this round; number of seed draws
         self._root: int | None = None  # what the seeds are derived from
 
-    def reset(
-        self, *, seed: Any = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         """Begin episodes everywhere, if they will end in the round; it goes on.
 
         Args:

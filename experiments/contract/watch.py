@@ -31,27 +31,41 @@ from yieldrl.experiments.contract.values import (
 from yieldrl.networks.train_mode import depends_on_mode
 
 CHECKS = {
-    "acting_in_eval_mode": "sample and predict run the model in eval mode",
-    "acting_without_gradients": "sample and predict record no gradients",
-    "acting_changes_nothing": "sample and predict change no parameter, running"
-    " statistic or optimizer state",
-    "learning_in_train_mode": "learn runs the model in train mode; afterwards it is"
-    " in eval mode",
-    "learning_steps_no_environment": "learning steps no environment",
-    "evaluating_steps_no_training_environment": "evaluate has environments of its own",
+    "acting_in_eval_mode": "sample and predict run the model in eval mode: call"
+    " model.eval() when learning is over, and model.train() never to act",
+    "acting_without_gradients": "sample and predict record no gradients: act under"
+    " torch.inference_mode(), as Agent.sample and predict do",
+    "acting_changes_nothing": "acting changes no parameter, running statistic, target"
+    " or optimizer state: that is for learning, where the buffer's data are at hand",
+    "learning_in_train_mode": "learn runs the model in train mode, and afterwards it"
+    " is in eval mode: learn through agent.learn, which switches",
+    "learning_steps_no_environment": "learning steps no environment: collect in"
+    " _run_collect, and let learn go by the data that it is given",
+    "evaluating_steps_no_training_environment": "evaluate has environments of its own,"
+    " trainer.evaluator.envs, and counts no steps",
     "stored_log_prob": "before the first update, stored actions have their stored"
-    " log_prob",
-    "policy_version": "policy_version rises if the weights that act may have changed,"
-    " and else not",
-    "predict_is_deterministic": "predict gives the same again and draws no numbers",
-    "metrics": "learn returns finite numbers, or detached 0-dim tensors",
-    "learning_moves_parameters": "learn changes a parameter",
-    "target_by_sync_alone": "sync_target alone moves the target, and not while acting",
-    "counters": "learn_step counts calls of learn, sample_step environment steps",
-    "state_dict": "load_state_dict restores what was saved, and the actions with it",
-    "acting_copy": "agent.actor() goes on acting as the agent did when it was made",
+    " log_prob: store the action as it was drawn, before it is clipped, and its own"
+    " log_prob; evaluate it in eval mode; move statistics of observations only after",
+    "policy_version": "policy_version rises by one before weights or statistics of the"
+    " model change, as in agent.learn, and never else; transitions have that of when"
+    " the action was chosen",
+    "predict_is_deterministic": "predict gives the same again and draws no numbers:"
+    " take the mean, the mode or the greedy action, without noise",
+    "metrics": "learn returns finite numbers, or detached 0-dim tensors: log means,"
+    " and write results per sample into the batch",
+    "learning_moves_parameters": "learn changes a parameter: give the optimizer those"
+    " that the loss depends on, and let it step",
+    "target_by_sync_alone": "sync_target alone moves the target, and the trainer calls"
+    " it after learning, when it is due",
+    "counters": "learn_step counts calls of learn, sample_step environment steps:"
+    " count each once, and log the agent's counters",
+    "state_dict": "load_state_dict restores what was saved, and the actions with it:"
+    " running statistics are buffers of the model, a generator is saved by the agent",
+    "acting_copy": "agent.actor() goes on acting as the agent did when it was made:"
+    " give it a copy of the model, in eval mode, and counters of its own, as"
+    " Algorithm.acting_copy does",
 }
-"""Name of each check -> what must be true."""
+"""Name of each check -> what must be true, and what to do."""
 
 
 class Report:
@@ -61,11 +75,11 @@ class Report:
         self.looks = dict.fromkeys(CHECKS, 0)
         self.failures: dict[str, str] = {}
 
-    def expect(self, check: str, holds: object, otherwise: str) -> None:
-        """Count a check; if it fails, keep the first message."""
+    def expect(self, check: str, holds: object, found: str) -> None:
+        """Count a check; if it fails, keep what was found first."""
         self.looks[check] += 1
         if not holds:
-            self.failures.setdefault(check, otherwise)
+            self.failures.setdefault(check, f"{found}; but {CHECKS[check]}")
 
 
 class Watch:
@@ -150,8 +164,7 @@ class Watch:
                 "predict_is_deterministic",
                 same(once, again) and not drawn,
                 f"predict gave {once.tolist()} and then {again.tolist()} for the same"
-                f" observations, and drew from {listed(drawn) or 'no generator'}: take"
-                " the mean, the mode or the greedy action, without noise",
+                f" observations, and drew from {listed(drawn) or 'no generator'}",
             )
 
     def check_evaluate(self) -> None:
@@ -167,8 +180,7 @@ class Watch:
         self.expect(
             "evaluating_steps_no_training_environment",
             self.agent.sample_step == before,
-            f"evaluate moved sample_step from {before} to {self.agent.sample_step}:"
-            " count the steps that are learned from, alone",
+            f"evaluate moved sample_step from {before} to {self.agent.sample_step}",
         )
 
     def check_what_moved(self) -> None:
@@ -176,9 +188,7 @@ class Watch:
         self.expect(
             "learning_moves_parameters",
             self._learned or self._zero_loss,
-            f"{self._calls['algorithm.learn']} calls of algorithm.learn changed"
-            " nothing: give the optimizer the parameters that the loss depends on, and"
-            " let it step",
+            f"{self._calls['algorithm.learn']} calls of algorithm.learn changed none",
         )
         parts = vars(self.algorithm).items()
         modules = [name for name, part in parts if isinstance(part, nn.Module)]
@@ -188,8 +198,7 @@ class Watch:
             self.expect(
                 "target_by_sync_alone",
                 name not in self._by_others,
-                f"{name} was changed by {self._by_others.get(name)}: leave that to"
-                " sync_target, which the trainer calls when it is due",
+                f"{name} was changed by {self._by_others.get(name)}",
             )
 
     def predicted(self, agent: Any, obs: Any) -> np.ndarray:
@@ -201,33 +210,22 @@ class Watch:
         """Call `sample` or `predict`; check that it only acts."""
         by, before = f"agent.{name}", copied(values_of(agent.algorithm))
         version = agent.policy_version
-        remedy = "act under torch.inference_mode(), as Agent.sample and predict do"
 
         def check(part: nn.Module, graph: bool) -> None:
-            where = f"{by} ran a {type(part).__name__}"
-            self.expect(
-                "acting_in_eval_mode",
-                not part.training,
-                f"{where} in train mode: call model.eval() when learning is over, and"
-                " model.train() never to act",
-            )
-            problem = f"{where} with gradients: {remedy}"
-            self.expect("acting_without_gradients", not graph, problem)
+            where, acts = f"{by} ran a {type(part).__name__}", not part.training
+            self.expect("acting_in_eval_mode", acts, f"{where} in train mode")
+            self.expect("acting_without_gradients", not graph, f"{where} with some")
 
         check(agent.model, False)  # also where it is a table, without a forward
         with self._forwards(agent.model, lambda x: check(x, torch.is_grad_enabled())):
             answer = self._within(by, getattr(agent, name), obs)
         tensors = [x for x in leaves(answer).values() if isinstance(x, Tensor)]
         graph = any(x.requires_grad for x in tensors)
-        problem = f"{by} returned tensors with a graph: {remedy}"
-        self.expect("acting_without_gradients", not graph, problem)
+        self.expect("acting_without_gradients", not graph, f"{by} returned a graph")
         self._expect_no_change(by, changed(before, values_of(agent.algorithm)))
-        self.expect(
-            "policy_version",
-            agent.policy_version == version,
-            f"{by} moved policy_version from {version} to {agent.policy_version}: raise"
-            " it only where the weights may change",
-        )
+        now = agent.policy_version
+        found = f"{by} moved policy_version from {version} to {now}"
+        self.expect("policy_version", now == version, found)
         return answer
 
     def _counters(self) -> dict[str, int]:
@@ -249,24 +247,18 @@ class Watch:
             "policy_version",
             rose if self._changed else learned or not rose,
             f"{listed(self._changed) or 'nothing'} changed in {by}, and policy_version"
-            f" went from {self._version} to {version}: raise agent.policy_version by"
-            " one before weights or statistics of the model change, as agent.learn"
-            " does, and never else",
+            f" went from {self._version} to {version}",
         )
         self._version, self._changed = version, []
         self._expect_metrics(log["logs"], by, finite=False)
         parts = self.trainer.model.named_modules()
         training = [name or "model" for name, part in parts if part.training]
-        self.expect(
-            "learning_in_train_mode",
-            not training,
-            f"{listed(training)} stayed in train mode after {by}: learn through"
-            " agent.learn, which goes back to eval mode",
-        )
+        found = f"{listed(training)} stayed in train mode after {by}"
+        self.expect("learning_in_train_mode", not training, found)
         self.expect(
             "learning_steps_no_environment",
             not (learned and now["envs"] != before["envs"]),
-            f"{by} called envs.step() or reset(): collect in _run_collect",
+            f"{by} called envs.step() or reset()",
         )
         sampled = self.trainer.envs.num_envs if kind == "collect" else 0
         due = {"sample_step": sampled, "learn_step": now["learn"] - before["learn"]}
@@ -275,8 +267,7 @@ class Watch:
                 "counters",
                 now[name] - before[name] == count and log[name] == now[name],
                 f"{name} went from {before[name]} to {now[name]} in {by} in which"
-                f" {count} were taken, and the log says {log[name]}: count every step"
-                " once, and log the agent's counters",
+                f" {count} were taken, and the log says {log[name]}",
             )
 
     def _expect_metrics(
@@ -290,12 +281,7 @@ class Watch:
                 wrong = f"a tensor of shape {tuple(value.shape)}"
             elif finite and not math.isfinite(value):
                 wrong = str(float(value))
-            self.expect(
-                "metrics",
-                not wrong,
-                f"{by} gave {name} = {wrong}: log detached means, and leave out what is"
-                " not known (results per sample are written into the batch)",
-            )
+            self.expect("metrics", not wrong, f"{by} gave {name} = {wrong}")
 
     def _note_changes(self, by: str) -> list[str]:
         """Names of values that changed since the latest call; `by` is the cause."""
@@ -312,10 +298,7 @@ class Watch:
 
     def _expect_no_change(self, by: str, names: list[str]) -> None:
         self.expect(
-            "acting_changes_nothing",
-            not names,
-            f"{by} changed {listed(names)}: change weights, statistics and targets"
-            " while learning only, where the buffer's data are at hand",
+            "acting_changes_nothing", not names, f"{by} changed {listed(names)}"
         )
 
     def _check_stored(self, data: TensorDict) -> None:
@@ -336,9 +319,8 @@ class Watch:
                 self.expect(
                     "policy_version",
                     not wrong,
-                    f"transitions name policy_version {sorted(wrong)}, but those that"
-                    f" acted were {sorted(acted)}: write down the agent.policy_version"
-                    " of when the action is chosen",
+                    f"transitions name policy_version {sorted(wrong)}, and those that"
+                    f" acted were {sorted(acted)}",
                 )
                 self._compare(self._inputs(rollout), rollout, self._policies)
                 policies = self._policies if named <= acted else {}
@@ -380,9 +362,7 @@ class Watch:
             f"{len(wrong)} of {int(seen.sum())} stored actions have another log_prob"
             " under the weights that acted: of the first"
             f" {float(stored[first].sum()):.6g} is stored,"
-            f" {float(miss[first].sum()):.3g} away. Store the action as it was drawn,"
-            " before it is clipped, and its own log_prob; evaluate it in eval mode;"
-            " move statistics of observations only after log_prob is known",
+            f" {float(miss[first].sum()):.3g} away",
         )
 
     def _wrap(self, owner: Any, name: str, as_: str, around: Callable[..., Any]):
@@ -448,12 +428,8 @@ class Watch:
         training = {id(part) for part in model.modules() if part.training}
 
         def check(part: nn.Module, stays: bool) -> None:
-            self.expect(
-                "learning_in_train_mode",
-                part.training or stays,
-                f"{name} ran a {type(part).__name__} in eval mode: learn through"
-                " agent.learn, which switches, and leave the mode alone",
-            )
+            found = f"{name} ran a {type(part).__name__} in eval mode"
+            self.expect("learning_in_train_mode", part.training or stays, found)
 
         def check_forward(part: nn.Module) -> None:
             check(part, not torch.is_grad_enabled() or id(part) not in training)
@@ -472,27 +448,18 @@ class Watch:
     def _syncing(self, name: str, call: Any) -> Any:
         self._note_changes("the trainer")
         for acting in {"agent.sample", "agent.predict"} & {*self._running}:
-            problem = f"{acting} called {name}: let the trainer call it, after learning"
-            self.expect("target_by_sync_alone", False, problem)
+            self.expect("target_by_sync_alone", False, f"{acting} called {name}")
         answer = self._within(name, call)
         self._note_changes(name)
         return answer
 
     def _stepping(self, name: str, call: Any, *args: Any, **kwargs: Any) -> Any:
         learning = [x for x in self._running if x.endswith(".learn")]
-        self.expect(
-            "learning_steps_no_environment",
-            not learning,
-            f"{', in '.join(learning[::-1])}, called {name}(): collect in"
-            " _run_collect, and let learn go by the data that it is given",
-        )
+        found = f"{', in '.join(learning[::-1])}, called {name}()"
+        self.expect("learning_steps_no_environment", not learning, found)
         if "evaluate" in self._running:
-            self.expect(
-                "evaluating_steps_no_training_environment",
-                False,
-                f"evaluate called {name}() of the training environments, whose episodes"
-                " that breaks off: evaluate in trainer.evaluator.envs",
-            )
+            found = f"evaluate called {name}() of the training environments"
+            self.expect("evaluating_steps_no_training_environment", False, found)
         return self._within(name, call, *args, **kwargs)
 
 
@@ -524,9 +491,7 @@ class Snapshot:
             same(action, chosen) and actor.policy_version == self.version and not wrong,
             f"{when}, agent.actor() chose {action.tolist()} at policy_version"
             f" {actor.policy_version}, where the agent had chosen {chosen.tolist()} at"
-            f" {self.version}; other weights or train mode: {listed(wrong) or 'none'}."
-            " Give it a copy of the model, in eval mode, and counters of its own, as"
-            " Algorithm.acting_copy does",
+            f" {self.version}; other weights or train mode: {listed(wrong) or 'none'}",
         )
 
     def check_state(self) -> None:
@@ -534,13 +499,8 @@ class Snapshot:
         self.trainer.load_state_dict(copy.deepcopy(self.state))
         lost = changed(self.saved, leaves(self.trainer.algorithm.state_dict()))
         lost += changed(self.actions, self._actions())
-        self.watch.expect(
-            "state_dict",
-            not lost,
-            f"state_dict() was loaded after more training, and {listed(lost)} differ"
-            " from what they were: save all that acting depends on (running statistics"
-            " are buffers of the model, a generator is saved by the agent)",
-        )
+        found = f"after more training {listed(lost)} differ from what was saved"
+        self.watch.expect("state_dict", not lost, found)
 
     def _actions(self) -> Values:
         sampled = [self.agent.sample(self.obs)[0] for _ in range(4)]

@@ -89,10 +89,6 @@ class TestExploration:
         # A random action is the greedy one in a quarter of the cases.
         assert random.mean() == pytest.approx(0.4 * 0.75, abs=0.01)
 
-    def test_spread_gives_each_environment_its_epsilon(self):
-        agent = self.agent(epsilon_start=0.5, epsilon_end=0.5, epsilon_spread=3.0)
-        assert agent.epsilons(4).tolist() == pytest.approx([0.5, 0.25, 0.125, 0.0625])
-
     def test_without_the_batch_axis_or_of_tensors_it_is_as_ever(self):
         agent = self.agent(epsilon_start=0.0, epsilon_end=0.0)
         obs = np.ones(2, np.float32)

@@ -409,17 +409,6 @@ class TestAverage:
         trainer.algorithm.enter("finetune")
         assert alike(model.adapt_module.state_dict(), model.adapt_ema.state_dict())
 
-    def test_a_frozen_average_is_no_one_elses(self):
-        trainer = through(phase_steps=ONLY["train"])
-        trainer.model.adapt_ema.requires_grad_(False)  # it has no gradients anyway
-        list(trainer())
-        before = copy.deepcopy(trainer.model.adapt_ema.state_dict())
-        trainer.agent.as_student()
-        assert alike(before, trainer.model.adapt_ema.state_dict())
-        copied = trainer.algorithm.acting_copy().model
-        shared = {p.data_ptr() for p in trainer.model.adapt_ema.parameters()}
-        assert not shared & {p.data_ptr() for p in copied.adapt_ema.parameters()}
-
 
 class TestAsynchronous:
     @pytest.mark.parametrize("lag", [0, 3])
@@ -480,7 +469,7 @@ class TestSynchronous:
         trainer = through()
         rollout = trainer.collector.collect(8)
         trainer.algorithm.enter("finetune")
-        with pytest.raises(RuntimeError, match=r"in the phase 'train', .* 'finetune'"):
+        with pytest.raises(RuntimeError, match="before the phase 'finetune' began"):
             trainer.update(rollout)
         logs = trainer.update(trainer.collector.collect(8))
         assert "adaptation_loss" in logs

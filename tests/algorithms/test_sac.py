@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from factories import step
 from gymnasium.spaces import Box
 from quick_tasks import Aim
 from tensordict import TensorDict
@@ -56,7 +57,7 @@ def test_the_actor_waits_for_the_critics():
     algorithm, moved = algorithm_of(policy_delay=3), []
     for _ in range(7):
         before = [x.clone() for x in algorithm.model.actor.parameters()]
-        logs = algorithm.learn(DATA)
+        logs = step(algorithm, DATA)
         pairs = zip(before, algorithm.model.actor.parameters(), strict=True)
         moved.append(not all(torch.equal(one, other) for one, other in pairs))
         assert ("actor_loss" in logs) == moved[-1]

@@ -56,7 +56,6 @@ WRONG = [
     (ppo.Config, {"num_steps": 2**20, "num_envs": 2**20}, "choose at most 2047"),
     (dqn.Config, {"hidden_sizes": (2**16, 2**16)}, "at most 268,435,456 bytes"),
     (dqn.Config, {"hidden_sizes": (8,) * 100}, "at most 64 layers"),
-    (CLASSES["c51"], {"v_min": 1e8, "v_max": 1e8 + 1}, "v_min = 100000000.0: .*float"),
     (ppo.Config, {"env_kwargs": {"a": object()}}, "env_kwargs = .*envs=lambda"),
     (ppo.Config, {"env_kwargs": {"a": math.nan}}, "env_kwargs = .*nothing that a file"),
     (ppo.Config, {"env_kwargs": {"a": {0: 1}}}, "env_kwargs = .*nothing that a file"),

@@ -219,11 +219,11 @@ def test_a_last_observation_that_is_none_is_refused():
     ends, no = np.array([True, False]), np.zeros(2, np.bool_)
     info = {"final_obs": np.array([None, None])}
     with pytest.raises(ValueError, match="lacks final_obs"):
-        reader.read(np.zeros((2, 2)), np.zeros(2), ends, no, info, resets=None)
+        reader.read((np.zeros((2, 2)), np.zeros(2), ends, no, info), resets=None)
     flags = torch.zeros(2, dtype=torch.bool, device="meta")  # where looking waits
     reader = Stepper(InPlace()).reader
     with pytest.raises(ValueError, match="must do so in every step"):
-        reader.read(torch.zeros(2, 2), flags, flags, flags, {}, resets=None)
+        reader.read((torch.zeros(2, 2), flags, flags, flags, {}), resets=None)
 
 
 def test_an_episode_begins_where_the_step_resets():

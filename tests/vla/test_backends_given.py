@@ -229,9 +229,9 @@ def test_weights_that_do_not_fit_are_named(here, state, message):
     [
         ("vla_models:NoValue", {}, TypeError, "NoValue lacks get_value"),
         ("nowhere_at_all:Model", {}, ImportError, "No module named 'nowhere_at_all'"),
-        ("vla_models:Headed", LORA, ValueError, "has no attribute backbone"),
+        ("vla_models:Headed", LORA, ValueError, "no module in an attribute backbone"),
         ("vla_models:Misnamed", LORA, AttributeError, "no attribute 'head'"),
-        ("vla_models:NoBackbone", LORA, TypeError, "backbone is a str"),
+        ("vla_models:NoBackbone", LORA, ValueError, "no module in an attr"),
     ],
 )
 def test_classes_that_do_not_fit_are_named(here, name, fields, error, message):

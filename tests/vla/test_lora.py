@@ -72,24 +72,6 @@ def test_vision_encoders_get_none():
     assert {name.partition(".lora_")[0] for name in names} == {"backbone.projector.fc1"}
 
 
-def test_layers_that_are_tied_or_never_called_get_none():
-    """Folded in, they would change the embedding, or act in no pass."""
-
-    class Tied(nn.Module):
-        untrained = ()
-
-        def __init__(self):
-            super().__init__()
-            self.embedding, self.proj = nn.Embedding(5, 4), nn.Linear(4, 4)
-            self.head = nn.Linear(4, 5, bias=False)
-            self.head.weight = self.embedding.weight
-            self.attention = nn.MultiheadAttention(4, 1)  # reads its out_proj itself
-
-    targets = ("proj", "head", "out_proj")
-    model = add_lora(Tied(), VLAConfig(lora_rank=2, lora_targets=targets))
-    assert {name.partition(".")[0] for name, _ in adapters(model)} == {"proj"}
-
-
 def test_the_linear_layers_of_gpt2_get_adapters_too():
     """The document's language model has its weights transposed."""
     sizes = {"n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 10}
