@@ -45,6 +45,6 @@ class Algorithm(ppo.Algorithm):
         return advantage
 
     def surrogate(self, ratio: Tensor, advantage: Tensor) -> Tensor:
-        """What is to be maximised, 0-dim."""
+        """The objective, to be maximised, 0-dim."""
         log_prob, clip_coef = ratio.log(), self.config.clip_coef
         return -policy_loss(log_prob, torch.zeros_like(ratio), advantage, clip_coef)
