@@ -2,16 +2,15 @@
 
 from dataclasses import replace
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl import core
 from yieldrl.core import (
-    MAX_TRANSITIONS,
     BatchSize,
     Coefficient,
+    Count,
     LearningRate,
     LogStd,
     Positive,
@@ -42,7 +41,7 @@ class Config(SyncOnly, core.Config):
     anything else is a data set, read as a whole: the folder or the id of one of Minari,
     a folder of LeRobot's (version 3), or an HDF5 file or a folder of them of LIBERO."""
 
-    demonstration_steps: Annotated[int, Field(ge=1, le=MAX_TRANSITIONS)] = 5_000
+    demonstration_steps: Steps = 5_000
     """Environment steps that the expert takes, over all environments (rounded up to
     whole steps of all); a data set has its own. More show it in more situations."""
 
@@ -57,7 +56,7 @@ class Config(SyncOnly, core.Config):
     """New folder of a Minari data set, into which the demonstrations are written for
     later runs; by default nothing is written."""
 
-    num_epochs: Annotated[int, Field(ge=1, le=10**6)] = 20
+    num_epochs: Count = 20
     """Passes over the demonstrations. More fit them more closely, in the end also what
     is accidental about them."""
 

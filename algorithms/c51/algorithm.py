@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import dqn
-from yieldrl.core import MAX_NUMBER
 from yieldrl.functional import project
 
 
@@ -26,11 +25,11 @@ class Config(dqn.Config):
     """Returns that the predicted distribution may take, spread evenly from `v_min` to
     `v_max`. More describe it more finely and take longer."""
 
-    v_min: Annotated[float, Field(ge=-MAX_NUMBER)] = 0.0
+    v_min: float = 0.0
     """Lowest discounted return that the distribution can hold; lower ones count as this
     one. The paper has -10, for rewards clipped to [-1, 1]."""
 
-    v_max: Annotated[float, Field(ge=-MAX_NUMBER)] = 100.0
+    v_max: float = 100.0
     """Highest discounted return that the distribution can hold; higher ones count as
     this one. Rewards of at most r add up to at most r / (1 - gamma). The paper has 10;
     higher than needed leaves atoms unused and the rest further apart."""

@@ -5,9 +5,8 @@ arXiv:2503.14476, sections 3.1 and 3.3; 3.2 is the trainer's.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
@@ -26,7 +25,7 @@ class Config(grpo.Config):
     """How far the probability ratio may rise above 1, where `clip_coef` says how far it
     may fall below. Higher lets unlikely actions become likely sooner."""
 
-    batch_episodes: Annotated[int, Field(ge=1, le=2**20)] | None = None
+    batch_episodes: Count | None = None
     """Episodes of groups whose returns differ that there must be before learning
     begins: until then rollouts are collected by one policy. By default as many as
     environments. More give updates with less noise, and fewer of them."""

@@ -1,12 +1,9 @@
 """Hyper-parameters of DDPG."""
 
-from typing import Annotated
-
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms.off_policy import OffPolicyConfig
-from yieldrl.core import LearningRate
+from yieldrl.core import Coefficient, LearningRate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +21,7 @@ class Config(OffPolicyConfig):
     """Learning rate of Adam, of the actor and of the critic. Higher learns faster, too
     high diverges."""
 
-    exploration_noise: Annotated[float, Field(ge=0, le=1_000)] = 0.1
+    exploration_noise: Coefficient = 0.1
     """Standard deviation of the normal noise added to every exploring action, as a
     share of half the width of its bounds. Higher explores more and follows the actor
     less."""

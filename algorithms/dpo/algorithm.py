@@ -6,11 +6,10 @@ Reward Model", arXiv:2305.18290.
 
 import copy
 from dataclasses import field
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
 from gymnasium.vector import VectorEnv
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
@@ -78,7 +77,7 @@ class Config(CloningConfig):
     clone_learning_rate: float = 1e-3
     eval_episodes: int = 512  # right or wrong: a share of 0.9 has an error of 0.013
 
-    judge: Annotated[str, Field(min_length=1)] = "reward"
+    judge: str = "reward"
     """Who compares the answers: `reward` is the environment's, of which a sum over the
     episode is taken; `my_module:function` scores actions, from observations `[N, ...]`
     and actions `[N, ...]` to numbers `[N]`."""

@@ -3,14 +3,7 @@
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms.off_policy import OffPolicyConfig
-from yieldrl.core import (
-    BatchSize,
-    LearningRate,
-    Positive,
-    Steps,
-    UnitInterval,
-    Widths,
-)
+from yieldrl.core import BatchSize, LearningRate, Positive, Steps, UnitInterval, Widths
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,12 +1,11 @@
 """Hyper-parameters of Dreamer."""
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms.off_policy import OffPolicyConfig
-from yieldrl.core import Coefficient, LearningRate, Positive, UnitInterval
+from yieldrl.core import Coefficient, Count, LearningRate, Positive, UnitInterval
 from yieldrl.imagination import LatentConfig
 
 
@@ -26,7 +25,7 @@ class Config(OffPolicyConfig, LatentConfig):
     """Sequences drawn for each gradient step. More give gradients with less noise, and
     more branches of imagination."""
 
-    horizon: Annotated[int, Field(ge=1, le=1_000)] = 15
+    horizon: Count = 15
     """Steps that are imagined from every state of the sequences. More see further ahead
     and rely more on the model."""
 

@@ -5,17 +5,16 @@ arXiv:1906.08253, algorithm 2.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Generator
 
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.algorithms import sac
-from yieldrl.core import Steps, Widths
+from yieldrl.core import Count, Steps, Widths
 from yieldrl.experiments import on_ray
 from yieldrl.experiments.parts import transition_parts
 from yieldrl.imagination import (
@@ -52,10 +51,10 @@ class Config(ImaginationConfig, sac.Config):
     """Widths of the hidden layers of each of the model's members. Wider ones can
     represent more and take longer to fit."""
 
-    members: Annotated[int, Field(ge=1, le=100)] = 5
+    members: Count = 5
     """Networks of the model. Where they disagree, there are few data."""
 
-    elites: Annotated[int, Field(ge=1, le=100)] = 3
+    elites: Count = 3
     """Number of the model's networks, the best in validation, that imagine."""
 
     def __post_init__(self) -> None:

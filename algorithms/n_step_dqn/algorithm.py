@@ -1,19 +1,19 @@
 """N-step DQN: rewards of several steps stand before the estimate."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import dqn
 from yieldrl.buffers import ReplayBuffer
+from yieldrl.core import Count
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(dqn.Config):
     """DQN that looks n steps ahead; all other defaults are DQN's."""
 
-    n_step: Annotated[int, Field(ge=1, le=1_000)] = 3
+    n_step: Count = 3
     """Steps whose rewards are summed before the value of the state after them is
     estimated. More carry rewards back faster and depend less on the estimate; they add
     variance, and the actions of an older policy."""

@@ -1,8 +1,7 @@
 """Hyper-parameters of PPO."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl import core
@@ -27,11 +26,11 @@ class Config(core.Config):
     """Steps that every environment takes for a rollout (T). More give better estimates
     of the advantage and fewer updates."""
 
-    num_epochs: Annotated[int, Field(ge=1, le=10**4)] = 4
+    num_epochs: Count = 4
     """Passes over each rollout. More learn more from it and move the policy further
     from the one that acted; `clip_coef` and `target_kl` limit that."""
 
-    num_minibatches: Annotated[int, Field(ge=1)] = 4
+    num_minibatches: Count = 4
     """Minibatches of each pass, with one gradient step on each. More are noisier."""
 
     learning_rate: LearningRate = 1e-3

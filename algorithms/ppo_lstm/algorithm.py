@@ -1,10 +1,9 @@
 """The mathematics of recurrent PPO: PPO's, over sequences."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
 from gymnasium import Space
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
@@ -14,6 +13,7 @@ from yieldrl.algorithms import ppo
 from yieldrl.algorithms.ppo.config import check_whole_sequences
 from yieldrl.algorithms.remembering import RememberingAgent
 from yieldrl.buffers import Minibatches, sequences
+from yieldrl.core import Count
 from yieldrl.networks import LSTM, Distribution
 
 
@@ -23,7 +23,7 @@ class Config(ppo.Config):
 
     uncompiled: ClassVar[str | None] = "its loop over time takes minutes to compile"
 
-    lstm_size: Annotated[int, Field(ge=1, le=4096)] = 64
+    lstm_size: Count = 64
     """Width of the LSTM's output; its memory is twice as many numbers. Wider can
     remember more and takes longer to compute and to learn."""
 

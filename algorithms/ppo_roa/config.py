@@ -1,14 +1,13 @@
 """Hyper-parameters of PPO with regularized online adaptation."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from gymnasium.spaces import Dict
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import ppo
 from yieldrl.algorithms.ppo.config import check_whole_sequences
-from yieldrl.core import Coefficient, LearningRate
+from yieldrl.core import Coefficient, Count, LearningRate, UnitInterval
 
 from .phases import PHASES
 
@@ -34,7 +33,7 @@ class Config(ppo.Config):
     and finetune the rest. More of train make a better teacher, more of the others a
     better student."""
 
-    latent_size: Annotated[int, Field(ge=1, le=4096)] = 8
+    latent_size: Count = 8
     """Width of what the encoder makes of the privileged observations, and of what the
     student infers of it. Wider can say more and is harder to infer."""
 
@@ -42,15 +41,15 @@ class Config(ppo.Config):
     """The student's network: an `mlp` over a window of observations and actions, or a
     `gru` over all of the episode, whose loop over time takes a minute to compile."""
 
-    window: Annotated[int, Field(ge=1, le=1024)] = 16
+    window: Count = 16
     """Steps of the episode that the `mlp` sees. Longer can infer more and takes longer
     to compute and to learn. The `gru` does not use it."""
 
-    gru_size: Annotated[int, Field(ge=1, le=4096)] = 32
+    gru_size: Count = 32
     """Width of the `gru`, which is all that it remembers. Wider can remember more. The
     `mlp` does not use it."""
 
-    adaptation_epochs: Annotated[int, Field(ge=1, le=10**4)] = 2
+    adaptation_epochs: Count = 2
     """Passes over each rollout for the adaptation module and for imitating the teacher,
     after those of PPO. More follow the teacher faster."""
 
@@ -58,7 +57,7 @@ class Config(ppo.Config):
     """Learning rate of the adaptation module and of imitation. Higher follows the
     teacher faster, too high never gets close."""
 
-    ema_coef: Annotated[float, Field(gt=0, le=1)] = 0.04
+    ema_coef: UnitInterval = 0.04
     """Share of the adaptation module in its moving average, which infers when the
     student acts, after every rollout. Higher follows faster and less smoothly."""
 

@@ -1,8 +1,7 @@
 """The mathematics of prioritized replay: weights that undo its bias, and priorities."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
@@ -10,7 +9,7 @@ from torch import Tensor
 from yieldrl.abstractions import LogData, Logs
 from yieldrl.algorithms import dqn
 from yieldrl.buffers import PrioritizedReplayBuffer
-from yieldrl.core import UnitInterval
+from yieldrl.core import Coefficient, UnitInterval
 from yieldrl.functional import linear
 
 
@@ -18,7 +17,7 @@ from yieldrl.functional import linear
 class Config(dqn.Config):
     """DQN with prioritized replay; priorities as in the paper, the rest as in DQN."""
 
-    priority_alpha: Annotated[float, Field(ge=0, le=4)] = 0.6
+    priority_alpha: Coefficient = 0.6
     """Exponent of the priorities: at 0 transitions are drawn uniformly, at 1 in
     proportion to their TD error. Higher draws those with large errors more often."""
 

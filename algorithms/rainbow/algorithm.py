@@ -1,9 +1,8 @@
 """The mathematics of Rainbow: nothing but that of its parts."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
@@ -17,6 +16,7 @@ from yieldrl.algorithms import (
     n_step_dqn,
     prioritized_dqn,
 )
+from yieldrl.core import Coefficient
 from yieldrl.networks import NoisyMLP, noise, noisy_layers
 
 
@@ -35,7 +35,7 @@ class Config(prioritized_dqn.Config, n_step_dqn.Config, c51.Config):
     """Probability of a random action once `exploration_fraction` of training has
     passed. At 0 the noisy layers alone explore."""
 
-    noise_sigma: Annotated[float, Field(ge=0, le=1_000)] = 0.1
+    noise_sigma: Coefficient = 0.1
     """Standard deviation of the weights' noise at the start, in units of 1 / sqrt(p)
     for a layer of p inputs; it is learned from there. Higher explores more. The paper
     has 0.5, for layers of hundreds of inputs, which is much for layers of a few."""

@@ -1,8 +1,5 @@
 """Hyper-parameters of SAC."""
 
-from typing import Annotated
-
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms.off_policy import OffPolicyConfig
@@ -30,7 +27,7 @@ class Config(OffPolicyConfig):
     """Weight of the policy's entropy beside the reward. Higher keeps the policy more
     random; by default it is learned, so that the entropy is `target_entropy`."""
 
-    target_entropy: Annotated[float, Field(ge=-1e6, le=1e6)] | None = None
+    target_entropy: float | None = None
     """Entropy at which a learned temperature holds the policy, in nats, for actions in
     [-1, 1]. Higher keeps the policy more random; by default `-dim(A)`."""
 

@@ -5,17 +5,16 @@ arXiv:1802.09477, algorithm 1.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import ddpg
-from yieldrl.core import Steps
+from yieldrl.core import Coefficient, Steps
 from yieldrl.networks import EnsembleMLP
 
 
@@ -31,12 +30,12 @@ class Config(ddpg.Config):
     """Gradient steps between synchronisations of the target networks; in the paper as
     many as `policy_delay`. More make targets steadier and learning slower."""
 
-    policy_noise: Annotated[float, Field(ge=0, le=1_000)] = 0.2
+    policy_noise: Coefficient = 0.2
     """Standard deviation of the normal noise that smooths the target action, as a share
     of half the width of its bounds. Higher averages values over more actions; 0 turns
     it off."""
 
-    noise_clip: Annotated[float, Field(ge=0, le=1_000)] = 0.5
+    noise_clip: Coefficient = 0.5
     """Largest size of the noise on the target action, as a share of half the width of
     its bounds. Lower keeps the target action closer to what the actor chose."""
 

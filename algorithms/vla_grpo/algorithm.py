@@ -15,7 +15,7 @@ from torch import Tensor
 
 from yieldrl.algorithms import grpo, vla_ppo
 from yieldrl.algorithms.vla_ppo.algorithm import adamw, in_chunks
-from yieldrl.core import LearningRate
+from yieldrl.core import Coefficient, LearningRate
 from yieldrl.functional import share_above
 from yieldrl.vla.config import VLAConfig
 
@@ -76,7 +76,7 @@ class Config(VLAConfig, grpo.Config):
     """Learning rate of low-rank adapters, which can take more than the weights that
     they stand for. By default `learning_rate`."""
 
-    weight_decay: Annotated[float, Field(ge=0, le=1_000)] = 0.0
+    weight_decay: Coefficient = 0.0
     """Share of every weight that AdamW takes away per step, times the learning rate.
     Higher keeps weights smaller."""
 

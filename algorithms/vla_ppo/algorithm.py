@@ -1,12 +1,11 @@
 """The mathematics of PPO for policies whose actions are many tokens."""
 
 from collections.abc import Generator, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from gymnasium import Space
 from gymnasium.vector import VectorEnv
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from tensordict import TensorDict
 from torch import Tensor
@@ -15,7 +14,7 @@ from yieldrl.abstractions import LogData, Logs, Policy
 from yieldrl.algorithms import ppo
 from yieldrl.algorithms.behavior_cloning import cloned_first
 from yieldrl.algorithms.tokens import executed_mask, sum_executed
-from yieldrl.core import Count, LearningRate
+from yieldrl.core import Coefficient, Count, LearningRate
 from yieldrl.envs.wrappers import ActionChunks
 from yieldrl.vla import VLAPolicy
 from yieldrl.vla.config import VLAConfig
@@ -63,7 +62,7 @@ class Config(VLAConfig, cloned_first.CloningConfig):
     """Learning rate of low-rank adapters, which can take more than the weights that
     they stand for. By default `learning_rate`."""
 
-    weight_decay: Annotated[float, Field(ge=0, le=1_000)] = 0.0
+    weight_decay: Coefficient = 0.0
     """Share of every weight that AdamW takes away per step, times the learning rate.
     Higher keeps weights smaller."""
 
