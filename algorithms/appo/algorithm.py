@@ -45,14 +45,11 @@ class Algorithm(ppo.Algorithm):
         What comes back has the `log_prob` of pi, from which the ratio starts.
         """
         evaluate_rollout(self, rollout)
-        with_pi = rollout.copy().set("log_prob_now", self.log_prob(rollout))
+        by_pi = in_chunks(self.evaluated, self.model, rollout)
+        with_pi = rollout.copy().set("log_prob_now", by_pi["log_prob"])
         data = super().prepare(with_pi)
         rollout.update(with_pi.select("value", "advantage", "returns"))
         return data.rename_key_("log_prob_now", "log_prob")
-
-    def log_prob(self, rollout: TensorDict) -> Tensor:
-        """`log pi(a | s)` of the weights of now, `[T, N]`, rounded as when acting."""
-        return in_chunks(self.evaluated, self.model, rollout)["log_prob"]
 
     def advantage(
         self, rollout: TensorDict, reward: Tensor, next_value: Tensor

@@ -56,8 +56,9 @@ class Algorithm(abstractions.Algorithm):
         entropy = sum_executed(entropy, data).mean()
         logs = {"log_likelihood": log_likelihood, "entropy": entropy}
         if value is not None and self.learns_values:
-            value_loss = logs["value_loss"] = self.value_loss(value, data)
+            value_loss = 0.5 * (value - data["returns"]).square().mean()
             loss = loss + self.config.value_coef * value_loss
+            logs["value_loss"] = value_loss
         logs = {"loss": loss, **logs, **model.metrics()}
         return loss, {name: metric.detach() for name, metric in logs.items()}
 
@@ -78,10 +79,6 @@ class Algorithm(abstractions.Algorithm):
         exists = actions_taken(num_steps, length)  # [B, L]
         each = log_prob.flatten(2).sum(2) if log_prob.ndim > 2 else log_prob
         return torch.where(exists, each, 0.0).sum() / exists.sum()
-
-    def value_loss(self, value: Tensor, data: TensorDict) -> Tensor:
-        """Half the squared error of values `[B]` to the returns."""
-        return 0.5 * (value - data["returns"]).square().mean()
 
     @torch.no_grad()
     def value_target(self, data: TensorDict) -> Tensor:

@@ -113,12 +113,8 @@ class Config(SyncOnly, core.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        remedies = {"demonstrations": "say 'expert'", "save_demonstrations": "say None"}
-        for name, remedy in remedies.items():
-            if getattr(self, name) == "":
-                raise self.error(name, remedy)
-            if getattr(self, name) is not None:
-                self._check_folder(name)
+        if self.save_demonstrations is not None:
+            self._check_folder("save_demonstrations")
 
     def to_play(self) -> Self:
         rule = "yieldrl.collectors.expert:no_expert"  # a data set may be gone

@@ -8,13 +8,10 @@ from yieldrl.core import Coefficient, LearningRate
 
 @dataclass(frozen=True, kw_only=True)
 class Config(OffPolicyConfig):
-    """Deep deterministic policy gradient; the defaults learn Pendulum-v1."""
+    """Deep deterministic policy gradient, for actions that are numbers in bounds; the
+    defaults learn Pendulum-v1."""
 
     env_id: str = "Pendulum-v1"
-    """Id of a registered environment whose actions are numbers in bounds, such as
-    `Pendulum-v1` or `HalfCheetah-v5`; `my_module:MyEnv-v0` imports `my_module`
-    first."""
-
     total_steps: int = 20_000
 
     learning_rate: LearningRate = 1e-3

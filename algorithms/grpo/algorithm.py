@@ -52,8 +52,6 @@ class Config(LanguageConfig, cloned_first.CloningConfig):
     `--config grpo/cartpole`."""
 
     total_steps: int = 160_000
-    """Environment steps to train for, the expert's and the policy's, counted over all
-    environments. The learning rate falls to zero over the policy's."""
 
     num_envs: int = 512
     """Number of environments stepped side by side, a multiple of `group_size`. More

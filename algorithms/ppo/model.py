@@ -176,13 +176,9 @@ class Model(Policy):
     def update_normalization(self, data: TensorDict) -> None:
         """Fold in observations, unless a frozen part reads them normalized."""
         encoders = [x for x in (self.encoder, self.critic_encoder) if x is not None]
-        normalizer = self.normalizer
-        if normalizer is not None and not normalizer.feeds(self.frozen(), encoders):
+        normalizer, frozen = self.normalizer, frozen_parts(self)
+        if normalizer is not None and not normalizer.feeds(frozen, encoders):
             normalizer.update(data["obs"], data.get("valid", None))
-
-    def frozen(self) -> list[nn.Module]:
-        """The largest parts of which no parameter requires gradients."""
-        return frozen_parts(self)
 
     def metrics(self) -> Logs:
         """The mean standard deviation of a Gaussian, as `policy_std`."""

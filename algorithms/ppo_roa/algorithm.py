@@ -138,18 +138,16 @@ class Algorithm(ppo.Algorithm):
     def update(self, minibatches: Minibatches) -> Iterator[Logs]:
         """PPO's gradient steps, then adaptation's; the last may end the phase."""
         first = self.ppo_epochs * minibatches.num_minibatches
-        self.adapting = False
-        while minibatches.position < first:
-            for logs in super().update(minibatches):
+        while not minibatches.exhausted:
+            self.adapting = minibatches.position >= first
+            if self.adapting:
+                with self.learning():
+                    logs = self.learn(minibatches.minibatch())
+                minibatches.advance()
+            else:
+                logs = next(super().update(minibatches))
                 # `target_kl` ends PPO's epochs alone.
                 minibatches.position = min(minibatches.position, first)
-                yield logs
-                break
-        self.adapting = True
-        while not minibatches.exhausted:
-            with self.learning():
-                logs = self.learn(minibatches.minibatch())
-            minibatches.advance()
             if minibatches.exhausted:
                 modules = self.model.adapt_module, self.model.adapt_ema
                 update_target(*modules, self.config.ema_coef)

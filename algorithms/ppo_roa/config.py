@@ -1,8 +1,7 @@
 """Hyper-parameters of PPO with regularized online adaptation."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from gymnasium.spaces import Dict
 from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import ppo
@@ -84,8 +83,10 @@ class Config(ppo.Config):
             remedy = "choose two shares, 0 <= begin <= end <= 1"
             raise self.error("regularizer_ramp", remedy)
         if not self.privileged_obs:
-            nothing = "there is nothing to adapt to: name entries of the observation"
-            raise self.error("privileged_obs", f"{nothing}, or take PPO")
+            raise self.error("privileged_obs", "name what the teacher is told")
+        if shared := {*self.actor_obs} & {*self.privileged_obs}:
+            never = f"the student never sees {sorted(shared)}"
+            raise self.error("actor_obs", f"{never}: leave out privileged_obs")
         check_whole_sequences(self)
 
     def phase_lengths(self) -> dict[str, int]:
@@ -102,23 +103,6 @@ class Config(ppo.Config):
             if sample_step < end:
                 return name
         return [name for name, length in lengths.items() if length > 0][-1]
-
-    def student_obs(self, space: Any) -> tuple[str, ...]:
-        """Entries of observations that both actors read: by default all others.
-
-        ValueError if there are none, or privileged ones are among them.
-        """
-        entries = space.spaces if isinstance(space, Dict) else {}
-        hidden = self.privileged_obs
-        names = tuple(name for name in entries if name not in hidden)
-        if not (self.actor_obs or names):
-            alone = f"the observations {space} have nothing beside them that the"
-            remedy = "give a Dict with both, such as that of yieldrl/HiddenPendulum-v1"
-            raise self.error("privileged_obs", f"{alone} student could see: {remedy}")
-        if shared := {*self.actor_obs} & {*hidden}:
-            never = f"the student never sees {sorted(shared)}: leave out what is in"
-            raise self.error("actor_obs", f"{never} privileged_obs")
-        return self.actor_obs or names
 
     def regularizer_at(self, sample_step: int) -> float:
         """The regulariser's weight after so many environment steps."""

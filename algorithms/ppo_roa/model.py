@@ -24,7 +24,7 @@ from yieldrl.networks import (
 )
 
 from .config import Config
-from .phases import MODULES, NAMES, PHASES, Phase
+from .phases import NAMES, PHASES, Phase
 
 
 class Model(ppo.Model):
@@ -48,8 +48,12 @@ class Model(ppo.Model):
     def __init__(
         self, observation_space: Space[Any], action_space: Space[Any], config: Config
     ) -> None:
-        seen = config.student_obs(observation_space)
-        config = dataclasses.replace(config, actor_obs=seen)
+        entries = getattr(observation_space, "spaces", {})
+        others = tuple(name for name in entries if name not in config.privileged_obs)
+        if not (config.actor_obs or others):
+            beside = f"{observation_space} has nothing beside for the student to see"
+            raise config.error("privileged_obs", f"{beside}: give a Dict with both")
+        config = dataclasses.replace(config, actor_obs=config.actor_obs or others)
         super().__init__(observation_space, action_space, config)
         first = torch.tensor(NAMES.index(config.phase_at(0)))
         self.register_buffer("phase_number", first)
@@ -115,10 +119,9 @@ class Model(ppo.Model):
     def become_student(self) -> None:
         """Keep what the student needs to act, and stay in its phase."""
         self.enter("finetune")
-        for name in MODULES:
-            if getattr(PHASES["finetune"], name).rollout == "unused":
-                setattr(self, name, None)
-        self.log_std, number = None, int(self.phase_number)  # constant for export
+        for name in ("encoder_priv", "actor", "adapt_module", "log_std"):
+            setattr(self, name, None)
+        number = int(self.phase_number)  # a constant, for export
         del self.phase_number
         vars(self)["phase_number"] = number
 
@@ -155,8 +158,9 @@ class Model(ppo.Model):
 
     def actor_output(self, features: Tensor, obs: Any) -> Tensor:
         """Logits `[B, A]`, or means `[B, D]`, of the actor that acts in this phase."""
-        there = "latent" in obs.keys()  # noqa: SIM118 - TensorDict iterates otherwise
-        latent = obs["latent"] if there else self.latent(obs["obs"], obs["priv_pred"])
+        latent = obs.get("latent", None)  # the loss has it already
+        if latent is None:
+            latent = self.latent(obs["obs"], obs["priv_pred"])
         actor = getattr(self, self.roles.acting_module)
         return actor(torch.cat((features, latent), dim=-1))
 

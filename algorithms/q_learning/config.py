@@ -20,12 +20,7 @@ class Config(core.Config):
     """Id of a registered environment whose states can be numbered."""
 
     num_envs: int = 1
-    """Number of environments stepped side by side. All of them fill one table, so more
-    find its entries sooner."""
-
     total_steps: int = 200_000
-    """Environment steps to train for, over which exploration falls."""
-
     device: str = "cpu"
     eval_every: int = 20_000
     eval_episodes: int = 100

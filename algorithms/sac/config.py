@@ -11,9 +11,6 @@ class Config(OffPolicyConfig):
     """Soft actor-critic; the defaults learn Pendulum-v1."""
 
     env_id: str = "Pendulum-v1"
-    """Id of a registered environment whose actions are numbers in bounds, such as
-    `HalfCheetah-v5`; `my_module:MyEnv-v0` imports `my_module` first."""
-
     total_steps: int = 20_000
 
     learning_rate: LearningRate = 1e-3

@@ -22,9 +22,6 @@ class Config(sac.Config):
     """Soft actor-critic for discrete actions; the defaults learn CartPole-v1."""
 
     env_id: str = "CartPole-v1"
-    """Id of a registered environment whose action is one choice, for example
-    `CartPole-v1` or `ALE/Pong-v5`; `my_module:MyEnv-v0` imports `my_module` first."""
-
     total_steps: int = 30_000
     tau: float = 0.02
     hidden_sizes: Widths = (64, 64)

@@ -48,8 +48,6 @@ class Config(VLAConfig, grpo.Config):
     which a lower `max_episode_steps` shortens."""
 
     total_steps: int = 40_000
-    """Environment steps to train for, the expert's and those after. The learning rate
-    falls to zero over the latter."""
 
     demonstration_steps: int = 1_024
     """Environment steps of an expert that is cloned first; 0 begins without it. The
@@ -99,10 +97,6 @@ class Config(VLAConfig, grpo.Config):
             )
 
 
-AXES = {"token": (), "action": (3,), "step": (2, 3), "sequence": (1, 2, 3)}
-"""Over which axes of tokens `[B, T, L, D]` a ratio is one."""
-
-
 class Algorithm(grpo.Algorithm):
     """GRPO of episodes whose steps are chunks of actions, of L * D tokens each.
 
@@ -128,7 +122,8 @@ class Algorithm(grpo.Algorithm):
         """
         actions = min(self.config.chunk_length, log_ratio.shape[2])
         parts = log_ratio.unflatten(2, (actions, -1))  # [B, T, L, D]
-        axes = AXES[self.config.ratio_level]
+        levels = {"token": (), "action": (3,), "step": (2, 3), "sequence": (1, 2, 3)}
+        axes = levels[self.config.ratio_level]
         total = parts.sum(axes, keepdim=True) if axes else parts
         return total.expand_as(parts).flatten(2)
 

@@ -37,8 +37,6 @@ class Config(VLAConfig, cloned_first.CloningConfig):
     `observation_keys` names."""
 
     total_steps: int = 60_000
-    """Environment steps to train for, the expert's and those after. The learning rate
-    falls to zero over the latter."""
 
     num_envs: int = 64
 

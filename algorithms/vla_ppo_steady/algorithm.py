@@ -11,13 +11,13 @@ from torch import Tensor, nn
 
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import vla_ppo
-from yieldrl.algorithms.rollouts import CHUNK
+from yieldrl.algorithms.rollouts import in_chunks
 from yieldrl.algorithms.tokens import (
     action_value_targets,
     sum_executed,
     with_action_advantages,
 )
-from yieldrl.core import Positive, StepsOrZero, standardized
+from yieldrl.core import Positive, StepsOrZero
 from yieldrl.functional import clipped_surrogate, returns_within
 from yieldrl.networks.train_mode import frozen
 
@@ -95,25 +95,21 @@ class Algorithm(vla_ppo.Algorithm):
         is 1, so that what an action led to is counted.
         """
         data = super().prepare(rollout).exclude("rewards")
-        if not (self.config.decoupled or self.by_action):
-            return data
-        obs = self.model.inputs(data).flatten(0, 1).split(CHUNK)
-        action = data["action"].flatten(0, 1).split(CHUNK)
-        answers = [self.say(*part) for part in zip(obs, action, strict=True)]
-        if self.config.decoupled:
-            now = torch.cat([of[0] for of in answers])
-            data["proximal"] = now.unflatten(0, rollout.batch_size)
+        if self.config.decoupled or self.by_action:
+            data.update(in_chunks(self.proximal, self.model, data))
         if self.by_action:
             parts = data["returns"], rollout["rewards"], self.config.gamma
             data["action_returns"] = returns = returns_within(*parts)
-            value = torch.cat([of[2] for of in answers]).unflatten(
-                0, rollout.batch_size
-            )
-            data["action_value"] = value
-            if value.shape != returns.shape:
+            if data["action_value"].shape != returns.shape:
                 remedy = "the model has one of a look: choose value_per='chunk'"
                 raise self.config.error("value_per", remedy)
         return data
+
+    def proximal(self, inputs: Any) -> dict[str, Tensor]:
+        """By the policy of now, of actions `[B, ...]`."""
+        log_prob, _, value = self.say(inputs["obs"], inputs["action"])
+        values = {"action_value": value} if self.by_action else {}
+        return {"proximal": log_prob, **values}
 
     def say(self, inputs: Any, action: Tensor) -> tuple[Tensor, ...]:
         """Evaluate actions `[B, ...]` by the policy, with values `[B]` or `[B, L]`."""
@@ -129,17 +125,14 @@ class Algorithm(vla_ppo.Algorithm):
         """
         data = super().measured(data)
         if self.by_action:
-            data = with_action_advantages(data, self.standardized)
+            standardize = super(vla_ppo.Algorithm, self).normalized  # PPO's
+            data = with_action_advantages(data, standardize)
         if not self.config.decoupled:
             return data
         now, acted = (sum_executed(data[k], data) for k in ("proximal", "log_prob"))
         rows = (-1, *[1] * (data["advantage"].ndim - 1))
         data["advantage"] = (now - acted).exp().view(rows) * data["advantage"]
         return data.set("log_prob", data["proximal"])
-
-    def standardized(self, advantage: Tensor) -> Tensor:
-        """The advantages of executed actions, standardized if the config says so."""
-        return standardized(advantage) if self.config.normalize_advantage else advantage
 
     def loss(
         self, data: TensorDict, evaluated: tuple[Any, ...] | None = None

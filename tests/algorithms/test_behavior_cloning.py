@@ -214,10 +214,8 @@ class Unbounded(Follow):
 @pytest.mark.parametrize(
     ("wrong", "parts", "said"),
     [
-        ({"demonstrations": ""}, {}, "demonstrations = ''"),
         ({"demonstrations": f"{HERE}:missing"}, {}, "no such function"),
         ({"demonstrations": f"{HERE}:seven"}, {}, r"of shape \(7,\).* must be \(2,\)"),
-        ({"save_demonstrations": ""}, {}, "save_demonstrations = ''"),
         ({"env_id": "CartPole-v1"}, {}, "has no expert"),
         ({}, {"collector": AsyncCollector}, "cannot be collected in the background"),
         (
