@@ -5,9 +5,8 @@ from .base import default as default
 from .checkpoints import checkpoint as checkpoint
 from .checkpoints import latest_checkpoint as latest_checkpoint
 from .checkpoints import list_checkpoints as list_checkpoints
+from .early_stopping import early_stop as early_stop
 from .live_plots import live_plot as live_plot
-from .loop_control import early_stop as early_stop
-from .loop_control import evaluation as evaluation
 from .progress_bar import progress as progress
 from .tensorboard_events import tensorboard as tensorboard
 from .text_files import csv as csv

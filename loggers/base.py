@@ -46,10 +46,6 @@ class Logger(ABC):
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # of loggers that are dataclasses
 
-    adds_logs: ClassVar[bool] = False
-    """Whether `run` yields logs of its own: then it is placed innermost around a
-    trainer, so that all other loggers see these logs, in any order of decoration."""
-
     steers: ClassVar[bool] = False
     """Whether it controls the loop. If several processes train together, such a logger
     runs in all of them, and must make the same decisions in each; other loggers run
@@ -124,7 +120,7 @@ class Decorated:
 
         def start() -> Stream:
             logs = trainer()
-            for logger in sorted(self.__loggers, key=lambda one: not one.adds_logs):
+            for logger in self.__loggers:
                 logs = logger.wrap(trainer, logs)
             return logs
 

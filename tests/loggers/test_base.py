@@ -1,7 +1,6 @@
 """Logger and Decorated: proxies, class bodies, stacking, and closing."""
 
 import gc
-import itertools
 import subprocess
 import sys
 import types
@@ -232,21 +231,6 @@ def test_a_loop_left_suspended_is_closed_at_exit(tmp_path):
     assert "Exception" not in done.stderr
     assert (tmp_path / "logs.csv").read_text().endswith("\ntrain,3,0,loss,1.0\n")
     assert (tmp_path / "checkpoints" / "step_000000003.pt").exists()
-
-
-def test_evaluations_are_seen_in_any_order(make_trainer):
-    seen = []
-    for order in itertools.permutations(range(3)):
-        trainer = make_trainer(total_steps=40)
-        made = [loggers.evaluation(every=20), loggers.csv(every=20)]
-        made.append(loggers.early_stop(threshold=10))
-        for index in order:
-            trainer = made[index](trainer)
-        kinds = [(log["log_type"], log["sample_step"]) for log in trainer()]
-        seen.append((kinds, (trainer.run.folder / "logs.csv").read_text()))
-    assert len({str(run) for run in seen}) == 1
-    assert seen[0][0][-1] == ("evaluate", 20)
-    assert "evaluate,20,9,episode_return,10.0\n" in seen[0][1]
 
 
 def test_default_is_what_the_command_line_gets(trainer, capsys):

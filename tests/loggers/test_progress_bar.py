@@ -19,8 +19,8 @@ def frames(capsys):
     return [line.strip() for line in capsys.readouterr().err.split("\r") if line]
 
 
-def test_steps_rate_and_returns(trainer, capsys):
-    list(loggers.progress()(loggers.evaluation(every=60)(trainer))())
+def test_steps_rate_and_returns(make_trainer, capsys):
+    list(loggers.progress()(make_trainer(eval_every=20))())
     last = frames(capsys)[-1]
     assert last.startswith("fake: 100%|")
     assert "100/100 [" in last

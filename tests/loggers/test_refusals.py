@@ -19,7 +19,6 @@ WRONG = [
     (loggers.early_stop, {"threshold": math.nan}, "threshold"),
     (loggers.early_stop, {"patience": 1, "mode": "best"}, "mode"),
     (loggers.early_stop, {"patience": 1, "log_type": "test"}, "log_type"),
-    (loggers.evaluation, {"episodes": 0}, "episodes"),
     (loggers.live_plot, {"metrics": ["loss"]}, "metrics"),
 ]
 

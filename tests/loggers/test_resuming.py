@@ -155,28 +155,6 @@ def test_an_older_checkpoint_than_the_last(unbroken):
     check_same(resumed.run.folder, unbroken)
 
 
-def test_an_evaluation_that_was_due_comes_once(tmp_path):
-    """The logger `evaluation` remembers where it stood, too."""
-    config = Config(total_steps=30, eval_every=0, run_root=str(tmp_path))
-    trainer = Counting(config)
-
-    def stack(trainer):
-        return loggers.evaluation(every=10)(loggers.csv(every=0)(saving(trainer)))
-
-    taken = []
-    for log in stack(trainer)():
-        if log["log_type"] == "evaluate":
-            taken.append(log["sample_step"])
-        if log["sample_step"] == 10 and log["log_type"] == "collect":
-            break  # it is due now
-    trainer.run.close()
-    resumed = Counting.load(latest_checkpoint(trainer.run.folder))
-    taken += [
-        log["sample_step"] for log in stack(resumed)() if log["log_type"] == "evaluate"
-    ]
-    assert taken == [10, 20, 30]
-
-
 def test_a_full_disk_is_named_and_nothing_is_lost(unbroken, small_disk):
     trainer = Counting(CONFIG)
     stack = writing(trainer)  # no checkpoints, which are larger than the logs

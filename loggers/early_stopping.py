@@ -1,4 +1,4 @@
-"""Loggers that steer a loop: they add evaluations to it, or end it."""
+"""Early stopping: end the loop when a metric is good enough."""
 
 import math
 from dataclasses import KW_ONLY
@@ -61,51 +61,3 @@ class early_stop(Logger):  # noqa: N801 (used like a function)
                 best, waited = sign * value, 0
             if sign * value >= goal or waited == self.patience:
                 return
-
-
-@dataclass(eq=False)
-class evaluation(Logger):  # noqa: N801 (used like a function)
-    """Evaluate every `every` steps; yield that log after the one that made it due.
-
-    For trainers with `config.eval_every = 0`; for others, starting a loop is a
-    ValueError. It evaluates at each multiple of `every`, and at the end of training. In
-    a class body write it below the loggers that should see its logs.
-    """
-
-    adds_logs: ClassVar[bool] = True
-    steers: ClassVar[bool] = True
-
-    every: PositiveInt = 10_000
-    """Environment steps between evaluations."""
-
-    episodes: PositiveInt = 10
-    """Episodes of each evaluation."""
-
-    def run(self, trainer: Any, logs: Stream) -> Stream:
-        """Yield every log, and evaluations between them."""
-        if (eval_every := trainer.config.eval_every) != 0:
-            raise ValueError(
-                f"config.eval_every = {eval_every}: the trainer evaluates by itself."
-                " Set it to 0, or leave loggers.evaluation out"
-            )
-        # If the last loop was left when an evaluation was due, it is still due.
-        last = Kept(step=trainer.agent.sample_step)
-        trainer.run.attach("evaluation", last)
-
-        def evaluate() -> Any:
-            last["step"] = trainer.agent.sample_step
-            return trainer.evaluate(self.episodes)
-
-        for log in logs:
-            yield log
-            if log["sample_step"] // self.every > last["step"] // self.every:
-                yield evaluate()
-        if trainer.agent.sample_step > last["step"]:
-            yield evaluate()
-
-
-class Kept(dict[str, Any]):
-    """Values that outlive a loop: `trainer.run.attach` puts them into checkpoints."""
-
-    state_dict = dict.copy
-    load_state_dict = dict.update
