@@ -6,13 +6,6 @@ from yieldrl.core import Config, ranks
 from yieldrl.experiments.run_files import algorithm_name
 
 
-def is_death_of_learner(error: BaseException) -> bool:
-    """Whether training may go on from a checkpoint, with new learners."""
-    from yieldrl.distributed import DeadLearnerError
-
-    return isinstance(error, DeadLearnerError)
-
-
 def make_envs(trainer_class: Any, source: Any, config: Config) -> Any:
     """The spaces of environments that rollout workers step.
 
@@ -58,13 +51,6 @@ def make_learners(trainer: Any) -> Any:
     from yieldrl.distributed import Learners
 
     return Learners(trainer.envs.pool.cluster, trainer.algorithm, trainer.config)
-
-
-def make_evaluator(trainer_class: Any, pool: Any, *args: Any, **options: Any) -> Any:
-    """An evaluator that plays in actors."""
-    from yieldrl.distributed import RemoteEvaluator
-
-    return RemoteEvaluator(*args, pool=pool, trainer_class=trainer_class, **options)
 
 
 def make_imagination(trainer: Any, *, ahead: int = 0) -> Any:

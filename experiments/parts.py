@@ -181,8 +181,10 @@ def make_evaluator(trainer: Any, source: Any, given: Any) -> Evaluator:
     }
     parts = source if given is None else given, config, device
     if config.eval_actors:
-        pool = trainer.envs.pool
-        return on_ray.make_evaluator(type(trainer), pool, *parts, **options)
+        from yieldrl.distributed import RemoteEvaluator
+
+        pool, options["trainer_class"] = trainer.envs.pool, type(trainer)
+        return RemoteEvaluator(*parts, pool=pool, **options)
     return Evaluator(*parts, **options)
 
 
