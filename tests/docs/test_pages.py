@@ -183,7 +183,8 @@ def test_files_of_pages_are_whole_runs(own_folder):
     for file in files:
         words = ["--config", file, "--trust"]  # they name classes of one's own
         command = options.parse(None, words, "yieldrl train")
-        command.spec.check()
+        command.spec.parts()
+        command.spec.make_loggers()
         make(command.config.env_id, command.config).close()
 
 
