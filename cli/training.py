@@ -111,9 +111,9 @@ def _run(trainer: Any, logged: Any, restarts: int = 0) -> None:
     try:
         _loop(trainer, logged)
     except RuntimeError as reason:
-        from yieldrl.distributed import DeadLearnerError
+        from yieldrl.experiments.on_ray import is_death_of_learner
 
-        if not isinstance(reason, DeadLearnerError):
+        if not is_death_of_learner(reason):
             raise
         if restarts == trainer.config.learner_restarts:
             fail(f"{reason}; go on with: {_command(trainer)}")

@@ -6,6 +6,13 @@ from yieldrl.core import Config, ranks
 from yieldrl.experiments.run_files import algorithm_name
 
 
+def is_death_of_learner(error: BaseException) -> bool:
+    """Whether training may go on from a checkpoint, with new learners."""
+    from yieldrl.distributed import DeadLearnerError
+
+    return isinstance(error, DeadLearnerError)
+
+
 def make_envs(trainer_class: Any, source: Any, config: Config) -> Any:
     """The spaces of environments that rollout workers step.
 
