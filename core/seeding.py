@@ -49,11 +49,11 @@ def drawing_from(generator: torch.Generator) -> Iterator[None]:
     """A context in which PyTorch's global generator of a device is `generator`.
 
     So what is drawn inside, without naming a generator, does not depend on what others
-    drew before, nor change what they draw later. Code that is being compiled is called
-    in such a context already; on devices other than CPUs and CUDA's nothing changes.
+    drew before, nor change what they draw later. On devices other than CPUs and CUDA's
+    nothing changes.
     """
     device = generator.device
-    if is_traced() or device.type not in ("cpu", "cuda"):
+    if device.type not in ("cpu", "cuda"):
         yield
         return
     shared = torch.default_generator
