@@ -124,13 +124,16 @@ class BatchWrapper(VectorWrapper):
 
     def advance(self, actions: Any) -> Step:
         """Step the wrapped environments once, and read what they returned."""
-        step = self.reader.read(self.env.step(actions), resets=None).in_tensors()
+        step = self.reader.read(self.env.step(actions), resets=None)
         final = ("final_obs", "_final_obs")
         info = {k: v for k, v in step.info.items() if k not in final}
-        step = step._replace(info=info)
-        if self.reader.mode is AutoresetMode.SAME_STEP:
-            return step
-        return self.reset_where(step._replace(valid=None), step.ended)
+        next_obs = as_tensors(step.next_obs)
+        obs = next_obs if step.obs is step.next_obs else as_tensors(step.obs)
+        reward, terminated, truncated = map(as_tensors, step[1:4])
+        same_step = self.reader.mode is AutoresetMode.SAME_STEP
+        valid = as_tensors(step.valid) if same_step else None
+        step = Step(next_obs, reward, terminated, truncated, obs, valid, info)
+        return step if same_step else self.reset_where(step, step.ended)
 
     def to_caller(self, value: Any) -> Any:
         """Tensors, nested or not, in the caller's format; other values unchanged."""
