@@ -47,8 +47,8 @@ class BatchWrapper(VectorWrapper):
         device: Device of this wrapper's tensors.
     """
 
-    of_rewards: ClassVar[bool] = False
-    """Whether it only changes rewards: then evaluation leaves it out."""
+    training_alone: ClassVar[bool] = False
+    """Whether evaluation leaves it out."""
 
     resets_some: bool = False
     """Whether it resets some environments alone, which not every batch can do."""
@@ -143,24 +143,16 @@ class BatchWrapper(VectorWrapper):
             return value.detach().numpy()
         return value
 
-    def reset_inside(
-        self, step: Step, where: Tensor, seed: Any = None
-    ) -> tuple[Step, Any]:
-        """Reset only these: returns the step, copied if the reset may overwrite it, and
-        observations `[N, ...]`, which are valid only for these.
-        """
+    def reset_where(self, step: Step, where: Tensor, seed: Any = None) -> Step:
+        """The step with first observations of new episodes where `where` is True,
+        copied if the reset may overwrite it."""
+        if self._can_branch and not where.any():
+            return step
         if not self.reader.new_memory:
             step = Step(*map(arrays.copied, step))
         mask = where.numpy() if self._arrays else where
         obs, _ = self.env.reset(seed=seed, options={"reset_mask": mask})
-        return step, as_tensors(obs)
-
-    def reset_where(self, step: Step, where: Tensor) -> Step:
-        """The step with first observations of new episodes where `where` is True."""
-        if self._can_branch and not where.any():
-            return step
-        step, fresh = self.reset_inside(step, where)
-        return step._replace(obs=replaced(step.obs, fresh, where))
+        return step._replace(obs=replaced(step.obs, as_tensors(obs), where))
 
     def set_observation_space(self, space: Space) -> None:
         """Set the observation space of a single environment."""
@@ -211,8 +203,8 @@ class BatchWrapper(VectorWrapper):
         return {name: arrays.clone(getattr(self, name)) for name in names}
 
     def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
-        """Wrap evaluation environments in the same way, unless it is `of_rewards`."""
-        if self.of_rewards:
+        """Wrap evaluation environments alike, unless it is `training_alone`."""
+        if self.training_alone:
             return envs
         args, kwargs = self._arguments
         return type(self)(envs, *args, **kwargs)
