@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from torch import Tensor
 
 from yieldrl.envs.arrays import StepResult, leaves, replaced, stacked
+
+ASSEMBLED = SyncVectorEnv | AsyncVectorEnv
+"""Batches of single environments, which can be asked one by one."""
 
 
 class Step(NamedTuple):

@@ -7,20 +7,14 @@ import numpy as np
 import torch
 from gymnasium import Space
 from gymnasium.spaces import MultiDiscrete
-from gymnasium.vector import (
-    AsyncVectorEnv,
-    AutoresetMode,
-    SyncVectorEnv,
-    VectorEnv,
-    VectorWrapper,
-)
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.core import spaces
 from yieldrl.envs import arrays
 from yieldrl.envs.arrays import ResetResult, StepResult, as_tensors, replaced
-from yieldrl.envs.autoreset import Step, StepReader
+from yieldrl.envs.autoreset import ASSEMBLED, Step, StepReader
 from yieldrl.envs.batched import TorchVectorEnv
 
 
@@ -85,7 +79,7 @@ class BatchWrapper(VectorWrapper):
         self.inside = self.device = torch.device(getattr(envs, "device", "cpu"))
         self._arrays = True  # the wrapped environments return arrays, not tensors
         # Where looking is free, or where environments on the CPU wait anyhow.
-        on_cpu = isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        on_cpu = isinstance(envs.unwrapped, ASSEMBLED)
         self._can_branch = on_cpu or self.inside.type == "cpu"
 
     def action(self, actions: Any) -> Any:
@@ -221,8 +215,8 @@ def repeated_space(space: Space, count: int) -> Space:
 def _check_resets_some(envs: VectorEnv) -> None:
     """Raise TypeError unless `reset(options={"reset_mask": mask})` is known to work."""
     mode = envs.unwrapped.metadata["autoreset_mode"]
-    resettable = SyncVectorEnv | AsyncVectorEnv | TorchVectorEnv
-    if mode is AutoresetMode.DISABLED or isinstance(envs.unwrapped, resettable):
+    resettable = isinstance(envs.unwrapped, ASSEMBLED | TorchVectorEnv)
+    if resettable or mode is AutoresetMode.DISABLED:
         return
     raise TypeError(
         f"{envs} is not known to reset some environments alone, with"
