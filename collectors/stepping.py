@@ -13,7 +13,7 @@ from torch import Tensor
 
 from yieldrl.core import spaces
 from yieldrl.core.conversion import as_array
-from yieldrl.envs.arrays import MisfitError, copied, in_dtype, leaves, replaced
+from yieldrl.envs.arrays import copied, in_dtype, leaves, replaced
 from yieldrl.envs.autoreset import Step, StepReader
 from yieldrl.envs.serial import SerialVectorEnv
 
@@ -164,13 +164,13 @@ def check_values(envs: Any, leaves: list[Any], obs: Any, step: int) -> None:
         if _holds(leaf, dtype):
             continue
         array = as_array(leaf)
-        with suppress(MisfitError):
+        with suppress(ValueError):
             in_dtype(array, dtype)
             continue
         for i, row in enumerate(array):
             try:
                 in_dtype(row, dtype)
-            except MisfitError as reason:
+            except ValueError as reason:
                 name = "".join(f"[{key!r}]" for key in path)
                 raise ValueError(
                     f"environment {i} of {envs} returned observation{name} with"

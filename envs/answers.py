@@ -19,7 +19,7 @@ NUMBERS = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.bool
 """Classes of rewards that need no check."""
 
 FLAGS = frozenset({bool, np.bool_})
-"""Classes of `terminated` and `truncated` that need no check."""
+"""Those of `terminated` and `truncated`."""
 
 SUCCESS = ("success", "is_success")
 """Names of success in info: Meta-World and many others; Gymnasium's robots."""

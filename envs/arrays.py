@@ -21,17 +21,13 @@ StepResult = tuple[Any, Any, Any, Any, dict[str, Any]]
 """Result of `step`: observations, reward, terminated, truncated and info."""
 
 
-class MisfitError(ValueError):
-    """An observation with a shape or value that its space does not allow."""
-
-
 def stacked(space: Space, observations: Sequence[Any], name: str = "") -> Any:
     """Stack observations of single environments as `[N, ...]` in the space's dtype;
-    MisfitError if one has another form or shape, or the dtype cannot hold a value."""
+    ValueError if one has another form or shape, or the dtype cannot hold a value."""
     if isinstance(space, Dict):
         for one in observations:
             if not (hasattr(one, "items") and space.keys() <= set(one)):
-                raise MisfitError(
+                raise ValueError(
                     f"observation{name} {truncated_repr(one)}, no Dict of"
                     f" {sorted(space)}"
                 )
@@ -45,9 +41,9 @@ def stacked(space: Space, observations: Sequence[Any], name: str = "") -> Any:
     try:  # without a dtype, so that wrong shapes and values are found, not cast
         batch = np.array(observations)
     except (TypeError, ValueError) as reason:
-        raise MisfitError(f"observation{name} that is no array ({reason})") from None
+        raise ValueError(f"observation{name} that is no array ({reason})") from None
     if batch.shape[1:] != space.shape:
-        raise MisfitError(
+        raise ValueError(
             f"observation{name} of shape {batch.shape[1:]}, not {space.shape}"
         )
     dtype = np.dtype(space.dtype)
@@ -56,8 +52,8 @@ def stacked(space: Space, observations: Sequence[Any], name: str = "") -> Any:
             # Integers mixed with floats were rounded: convert each separately.
             return np.array([in_dtype(np.asarray(one), dtype) for one in observations])
         return in_dtype(batch, dtype)
-    except MisfitError as reason:
-        raise MisfitError(f"observation{name} with {reason}") from None
+    except ValueError as reason:
+        raise ValueError(f"observation{name} with {reason}") from None
 
 
 def truncated_repr(value: Any) -> str:
@@ -69,13 +65,13 @@ def truncated_repr(value: Any) -> str:
 
 
 def in_dtype(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """Convert an array to a dtype; MisfitError if it cannot represent every value.
+    """Convert an array to a dtype; ValueError if it cannot represent every value.
     Floats may be rounded to fewer digits, and integers to the nearest float."""
     if array.dtype == dtype:
         return array
     if array.dtype.kind not in "biuf":
         first = next(iter(array.reshape(-1).tolist()), array)
-        raise MisfitError(f"{first!r}, which is no real number")
+        raise ValueError(f"{first!r}, which is no real number")
     with np.errstate(over="ignore", invalid="ignore"):
         cast = array.astype(dtype)
     if dtype.kind == "f":
@@ -84,7 +80,7 @@ def in_dtype(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     else:  # NaN is unequal to itself
         lost = cast != array
     if lost is not None and np.count_nonzero(lost):
-        raise MisfitError(f"{array[lost][0]}, which {dtype} cannot hold")
+        raise ValueError(f"{array[lost][0]}, which {dtype} cannot hold")
     return cast
 
 

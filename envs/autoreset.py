@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.arrays import StepResult, as_tensors, leaves, replaced, stacked
+from yieldrl.envs.arrays import StepResult, leaves, replaced, stacked
+
+ASSEMBLED = SyncVectorEnv | AsyncVectorEnv
+"""Batches of single environments, which can be asked one by one."""
 
 
 class Step(NamedTuple):
@@ -33,19 +36,6 @@ class Step(NamedTuple):
     def begins(self) -> Any:
         """Whether `obs` is the first of an episode, bool `[N]`."""
         return self.ended if self.valid is None else ~self.valid
-
-    def in_tensors(self) -> Step:
-        """The step with arrays converted to tensors; `info` is unchanged."""
-        answer = self.reward, self.terminated, self.truncated
-        reward, terminated, truncated = map(as_tensors, answer)
-        step = self.with_observations(as_tensors)._replace(valid=as_tensors(self.valid))
-        return step._replace(reward=reward, terminated=terminated, truncated=truncated)
-
-    def with_observations(self, function: Callable[[Any], Any]) -> Step:
-        """The step with `function` applied to `next_obs` and `obs`."""
-        next_obs = function(self.next_obs)
-        obs = next_obs if self.obs is self.next_obs else function(self.obs)
-        return self._replace(next_obs=next_obs, obs=obs)
 
 
 def mode_of(envs: VectorEnv) -> AutoresetMode:

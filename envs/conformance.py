@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium.spaces import Box
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from yieldrl.core import spaces
 from yieldrl.core.conversion import copied_array
 from yieldrl.envs.arrays import leaves
-from yieldrl.envs.autoreset import StepReader
+from yieldrl.envs.autoreset import ASSEMBLED, StepReader
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.make import check_spaces
 
@@ -311,7 +311,7 @@ def _check_apart(envs: Any, run: list[Moment], seed: int) -> None:
     results = {name: value for name, value in run[end].items() if "obs" not in name}
     _compare([*run[:end], results], other, SHARED_ACTION, slice(1, None))
     batched = isinstance(envs.unwrapped, TorchVectorEnv)
-    if not (batched or isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)):
+    if not (batched or isinstance(envs.unwrapped, ASSEMBLED)):
         return  # others may use one seed for the whole batch
     # Those of one TorchVectorEnv share a generator after their first states.
     steps = 0 if batched else min(len(run) - 1, 100)

@@ -5,9 +5,10 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector import VectorEnv, VectorWrapper
 from torch import Tensor
 
+from yieldrl.envs.autoreset import ASSEMBLED
 from yieldrl.envs.wrappers import BatchWrapper
 
 
@@ -51,7 +52,7 @@ def find_expert(envs: VectorEnv) -> Callable[[], Tensor | np.ndarray]:
             return ask
         to_caller = envs.to_caller
         return lambda: to_caller(ask())
-    parts = isinstance(envs, SyncVectorEnv | AsyncVectorEnv)
+    parts = isinstance(envs, ASSEMBLED)
     # Check first: a process that is asked for a missing attribute ends.
     if not (parts and all(envs.call("has_wrapper_attr", "expert"))):
         raise ValueError(

@@ -64,26 +64,21 @@ def hidden(
     num_envs: int = 1,
     *,
     device: str | torch.device = "cpu",
-    ranges: Mapping[str, Any] | None = None,
-    held_out: Mapping[str, Any] | None = None,
     side: str = "training",
     **kwargs: Any,
 ) -> HiddenParameters:
-    """Make a world in `HiddenParameters`; see there for `side`.
+    """Make a world in `HiddenParameters`.
 
     Args:
         world: The class of the world.
-        usual: The default intervals.
+        usual: The intervals.
         num_envs: N, the number of environments.
         device: Where the tensors live.
-        ranges: Training intervals in place of the usual ones; then also `held_out`.
-        held_out: Held-out intervals in place of the usual ones.
+        side: Which of them the parameters are drawn from.
         kwargs: Arguments of the world.
     """
-    if ranges is None:
-        ranges, held_out = usual.ranges, held_out or usual.held_out
     envs = world(num_envs, device=device, **kwargs)
-    return HiddenParameters(envs, ranges, held_out=held_out, side=side)
+    return HiddenParameters(envs, usual.ranges, held_out=usual.held_out, side=side)
 
 
 HiddenPendulumVectorEnv = partial(hidden, PendulumVectorEnv, PENDULUM)

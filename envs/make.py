@@ -10,12 +10,12 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.spaces import Dict
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector import SyncVectorEnv, VectorEnv, VectorWrapper
 
 from yieldrl.core import Config, derive_seed, ranks, spaces
 from yieldrl.core.device import draw_without_screen
 from yieldrl.envs import atari
-from yieldrl.envs.autoreset import mode_of
+from yieldrl.envs.autoreset import ASSEMBLED, mode_of
 from yieldrl.envs.masks import ActionMask
 from yieldrl.envs.names import (
     Wrap,
@@ -286,7 +286,7 @@ def _make_another(
         f"{f' with {render_mode=}' if drawn else ''}: pass eval_envs= (an id, a class"
         " or a function that makes one) to the trainer, or train with eval_every=0"
     )
-    parts = isinstance(source, SyncVectorEnv | AsyncVectorEnv)
+    parts = isinstance(source, ASSEMBLED)
     if parts and not drawn:
         envs = vectorize(source.env_fns[0], count, "sync")
         if _games_inside(envs) & _games_inside(source):

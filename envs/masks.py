@@ -44,12 +44,10 @@ class ActionMask(gym.Wrapper, RecordConstructorArgs):
         bits: Any = np.bool_  # missing in the types of Box
         mask = Box(0, 1, (sum(self.choices),), bits)
         self._mask = np.ones(sum(self.choices), dtype=np.bool_)
-        inner = env.observation_space
+        inner: Any = env.observation_space
         self._inside = isinstance(inner, Dict) and MASK in inner.spaces
-        entries = inner.spaces if isinstance(inner, Dict) and self._inside else {}
-        self.observation_space = Dict(
-            {**(entries or {"observation": inner}), MASK: mask}
-        )
+        entries = inner.spaces if self._inside else {"observation": inner}
+        self.observation_space = Dict({**entries, MASK: mask})
         has_method = env.has_wrapper_attr("action_masks")
         self._method = env.get_wrapper_attr("action_masks") if has_method else None
 
@@ -79,10 +77,10 @@ class ActionMask(gym.Wrapper, RecordConstructorArgs):
                 f" action_masks(), or put {MASK!r} into its infos or observations"
             )
         mask = np.array(mask, dtype=np.bool_)
-        if mask.shape != (sum(self.choices),):
+        if mask.shape != self._mask.shape:
             raise ValueError(
                 f"the action mask of {self.env} has the shape {mask.shape}; for"
-                f" {self.action_space} it must be {(sum(self.choices),)}"
+                f" {self.action_space} it must be {self._mask.shape}"
             )
         # After the end there is no action, so the mask may be anything.
         parts = np.split(mask, np.cumsum(self.choices)[:-1])

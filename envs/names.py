@@ -9,10 +9,11 @@ from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
+from gymnasium.vector import VectorEnv
 
 from yieldrl.core.files import SUFFIXES, read_file
 from yieldrl.core.named_code import import_named, is_function_of_user
+from yieldrl.envs.autoreset import ASSEMBLED
 
 Wrap = Callable[[gym.Env], gym.Env]
 
@@ -94,7 +95,7 @@ def name_of(source: Any) -> str:
     """The name of a source's environments: its id, or the name of its class."""
     if isinstance(source, str):
         return source
-    if isinstance(source, SyncVectorEnv | AsyncVectorEnv):
+    if isinstance(source, ASSEMBLED):
         source = source.get_attr("spec")[0] or source
     spec = source if isinstance(source, EnvSpec) else getattr(source, "spec", None)
     if isinstance(spec, EnvSpec):

@@ -23,13 +23,12 @@ class SerialVectorEnv(SyncVectorEnv):
     its `task`. Rewards and flags may be arrays or lists of length one.
 
     An environment, its class or a wrapper around it may have the attributes `info_keys`
-    and `recorded_info`, tuples of names: entries of its info to return, and entries
-    that are also stored in every transition. Each step must provide all of them.
+    and `recorded_info`, tuples of names: entries of its info to return, always those
+    of the step, also at an episode's end; and entries that are also stored in every
+    transition. Each step must provide all of them.
 
     Args:
         env_fns: Functions that make one environment each.
-        info_keys: More keys of the infos to stack into `info`: always those of `step`,
-            also at an episode's end.
 
     Raises:
         TypeError: If one of these attributes is a plain string.
@@ -41,16 +40,13 @@ class SerialVectorEnv(SyncVectorEnv):
     envs: list[CheckedEnv]  # pyright: ignore[reportIncompatibleVariableOverride]
     new_memory: ClassVar[bool] = True  # of each result
 
-    def __init__(
-        self, env_fns: Sequence[Callable[[], gym.Env]], info_keys: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, env_fns: Sequence[Callable[[], gym.Env]]) -> None:
         checked = [partial(_make_checked, fn, i) for i, fn in enumerate(env_fns)]
         super().__init__(checked, autoreset_mode=AutoresetMode.SAME_STEP)
         self.env_fns = env_fns
-        recorded = declared_names(self.envs[0], "recorded_info")
+        self.recorded_info += declared_names(self.envs[0], "recorded_info")
         declared = declared_names(self.envs[0], "info_keys")
-        self.recorded_info += recorded
-        self.info_keys = tuple(dict.fromkeys((*info_keys, *declared, *recorded)))
+        self.info_keys = tuple(dict.fromkeys((*declared, *self.recorded_info)))
         space = self.single_observation_space
         self._is_array = isinstance(space, ARRAYS)
         self._dtype, self._shape = space.dtype, (self.num_envs, *(space.shape or ()))

@@ -5,7 +5,6 @@ from typing import Any, Literal
 from pydantic.dataclasses import dataclass
 
 from yieldrl import core
-from yieldrl.algorithms.rollouts import HIGHEST_RATE, LOWEST_RATE
 from yieldrl.core import (
     Coefficient,
     Count,
@@ -131,7 +130,9 @@ class Config(core.Config):
                 "a minibatch of one transition cannot be normalized, and a rollout of"
                 f" {self.batch_size} gives such: choose {remedy}",
             )
-        check_desired_kl(self)
+        if self.desired_kl is not None and self.anneal_learning_rate:
+            both = "the learning rate cannot follow it and fall linearly as well"
+            raise self.error("desired_kl", f"{both}: set anneal_learning_rate=False")
 
     @property
     def batch_size(self) -> int:
@@ -142,23 +143,6 @@ class Config(core.Config):
     def minibatch_size(self) -> int:
         """Transitions of a minibatch (of the smallest, if they differ by one)."""
         return self.batch_size // self.num_minibatches
-
-
-def check_desired_kl(config: Any) -> None:
-    """Refuse a learning rate that cannot follow `config.desired_kl`, if that is set."""
-    if config.desired_kl is None:
-        return
-    if config.anneal_learning_rate:
-        both = "the learning rate cannot follow it and fall linearly as well"
-        raise config.error("desired_kl", f"{both}: set anneal_learning_rate=False")
-    if not LOWEST_RATE <= config.learning_rate <= HIGHEST_RATE:
-        remedy = f"desired_kl keeps it from {LOWEST_RATE} to {HIGHEST_RATE}"
-        raise config.error("learning_rate", f"{remedy}: begin there")
-    if config.num_epochs * config.num_minibatches == 1:
-        still = "the policy has not moved before the first gradient step of a rollout"
-        raise config.error(
-            "desired_kl", f"{still}: choose more num_epochs or num_minibatches"
-        )
 
 
 def check_whole_sequences(config: Any) -> None:

@@ -2,7 +2,7 @@
 
 from yieldrl.cli import train_command
 
-from .trainer import Trainer
+from .algorithm import Trainer
 
 if __name__ == "__main__":
     train_command(Trainer)

@@ -4,16 +4,17 @@ Fu, Cheng & Pathak 2022, "Deep Whole-Body Control", arXiv:2210.10044, section 3.
 the phases, modules and losses of the ROA that trains a teacher and a student apart.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
 
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
-from yieldrl.abstractions import Logs
+from yieldrl.abstractions import LogData, Logs, LogType
 from yieldrl.algorithms import ppo
+from yieldrl.algorithms.remembering import RememberingAgent
 from yieldrl.buffers import Minibatches, sequences, transitions
 from yieldrl.networks import set_train_mode, update_target
 
@@ -215,3 +216,101 @@ class Algorithm(ppo.Algorithm):
             loss = loss + logs["imitation_loss"]
         logs = {"loss": loss, **logs}
         return loss, {name: metric.detach() for name, metric in logs.items()}
+
+
+class Agent(RememberingAgent):
+    """PPO's, with the history of its episodes as memory.
+
+    The teacher acts in the phase `train`, the student in the others.
+    """
+
+    config: Config
+
+    def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
+        model = self.algorithm.model
+        priv_pred, watched = model.infer(inputs)
+        seen = {"obs": inputs["obs"], "priv_pred": priv_pred}
+        record = self.records_log_prob
+        action, extras = model.sample(seen, generator, record=record)
+        remembered = model.remember(watched, self.border.actions.to_env(action))
+        extras |= {"priv_pred": priv_pred, "remembered": remembered}
+        return {"action": action, **extras}
+
+    def act_best(self, inputs: Any) -> tuple[Tensor, Tensor]:
+        model = self.algorithm.model
+        priv_pred, watched = model.infer(inputs)
+        action = model.predict({"obs": inputs["obs"], "priv_pred": priv_pred})
+        return action, model.remember(watched, self.border.actions.to_env(action))
+
+    def as_student(self) -> Self:
+        """A new agent in which the student acts, with a copy of the current weights."""
+        return self._in_phase("finetune")
+
+    def as_teacher(self) -> Self:
+        """A new agent in which the teacher acts, with a copy of the current weights."""
+        return self._in_phase("train")
+
+    def _in_phase(self, phase: str) -> Self:
+        agent = type(self)(self.algorithm.acting_copy(), self.config)
+        agent.algorithm.model.enter(phase)
+        return agent
+
+    def to_export(self) -> Self:
+        """The student, whose model has no modules that only the teacher needs."""
+        student = super().to_export()
+        student.algorithm.model.become_student()
+        return student
+
+    @property
+    def learns_since(self) -> int:
+        """The `policy_version` with which the phase began: of older ones nothing."""
+        return self.algorithm.phase_since
+
+    def state_dict(self) -> dict[str, Any]:
+        since = self.algorithm.phase_since, self.algorithm.rollout_since
+        return {**super().state_dict(), "since": since}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.algorithm.phase_since, self.algorithm.rollout_since = state["since"]
+
+
+class Trainer(ppo.Trainer):
+    """PPO's, and after it, on each rollout, adaptation.
+
+    The `phase` in the logs is 0 for train, 1 for adapt, 2 for finetune. It begins with
+    the first rollout after the last step of the one before; a rollout that was begun in
+    another phase is dropped.
+    """
+
+    config: Config
+    config_class = Config
+    model_class = Model
+    algorithm_class = Algorithm
+    agent_class = Agent
+
+    def _run_collect(self) -> LogData:
+        algorithm = self.agent.algorithm
+        if len(self.buffer) > 0 and algorithm.outdated:  # discard the rollout
+            self.buffer.clear()
+            if self.config.collection == "sync":
+                self.buffer.end_episodes()  # the next rollout continues none
+        if len(self.buffer) == 0 or self.buffer.exhausted:
+            algorithm.advance()  # it may be loaded with other phases
+            algorithm.rollout_since = algorithm.counters.policy_version
+        return super()._run_collect()
+
+    def _run_train(self) -> LogData:
+        if self.agent.algorithm.outdated:
+            return self._run_collect()
+        phase = self._phase  # the last step may begin another phase
+        log = super()._run_train()
+        log["logs"]["phase"] = phase
+        return log
+
+    def _log(self, kind: LogType, logs: Logs) -> LogData:
+        return super()._log(kind, {**logs, "phase": self._phase})
+
+    @property
+    def _phase(self) -> float:
+        return float(self.agent.algorithm.model.phase_number)

@@ -127,68 +127,58 @@ class Algorithm(ppo.Algorithm):
         """A minibatch `[B]` with what micro batches would not take alike: normalised
         advantages and `parts [B]`, the mean number of ratios of a decision."""
         data = data.copy()
-        data["advantage"] = super().normalized(data["advantage"])
-        if data["log_prob"].ndim > 1:
-            mask = executed_mask(self.parts(data["log_prob"]), data)
-            data["parts"] = mask.flatten(1).sum(1).float().mean().expand(len(data))
-        return data
+        data["advantage"] = self.normalized(data["advantage"])
+        _, executed = self.parts(data["log_prob"], data)
+        count = executed.view(len(data), -1).sum(1).float().mean()
+        return data.set("parts", count.expand(len(data)))
 
-    def normalized(self, advantage: Tensor) -> Tensor:
-        """Advantages as they are: `measured` normalised those of the minibatch."""
-        return advantage
+    def parts(self, log_prob: Tensor, data: TensorDict) -> tuple[Tensor, Tensor]:
+        """Log-probabilities of what has a ratio, and whether it was executed, bool.
+
+        Of chunks `[B]`, of actions `[B, L]`, of tokens `[B, L, D]`.
+        """
+        level = self.config.ratio_level
+        if level == "chunk" or log_prob.ndim == 1:
+            whole = sum_executed(log_prob, data)
+            return whole, torch.ones_like(whole, dtype=torch.bool)
+        parts = log_prob.flatten(2).sum(2) if level == "action" else log_prob
+        return parts, executed_mask(parts, data)
 
     def loss(
         self, data: TensorDict, evaluated: tuple[Any, ...] | None = None
     ) -> tuple[Tensor, Logs]:
-        """PPO's, of whole chunks or with a ratio for each of their parts.
+        """PPO's, with a ratio for each part of a decision that was executed.
 
-        The entropy is that of executed tokens; `approx_kl` is of whole chunks at all
-        levels, `clip_fraction` of the ratios.
+        All parts have the advantage of their decision, and count alike. The entropy is
+        that of executed tokens; `approx_kl` is of whole decisions at all levels,
+        `clip_fraction` of the ratios.
         """
-        model = self.model
+        config, model = self.config, self.model
         if evaluated is None:
             evaluated = model.evaluate_actions(model.inputs(data), data["action"])
         log_prob, entropy, value = evaluated
-        entropy = sum_executed(entropy, data)
-        if log_prob.ndim > 1 and self.config.ratio_level != "chunk":
-            return self.parts_loss(data, log_prob, entropy, value)
-        whole = data.copy().set("log_prob", sum_executed(data["log_prob"], data))
-        return super().loss(whole, (sum_executed(log_prob, data), entropy, value))
-
-    def parts(self, log_prob: Tensor) -> Tensor:
-        """Log-probabilities of tokens `[B, L, D]`, or of their actions `[B, L]`: the
-        ratio's units."""
-        by_action = self.config.ratio_level == "action"
-        return log_prob.flatten(2).sum(2) if by_action else log_prob
-
-    def parts_loss(
-        self, data: TensorDict, log_prob: Tensor, entropy: Tensor, value: Tensor | None
-    ) -> tuple[Tensor, Logs]:
-        """With a ratio for every token, or every action, of those executed alone.
-
-        Each has the advantage of its decision, and counts alike.
-        """
-        config = self.config
-        now, before = self.parts(log_prob), self.parts(data["log_prob"])
-        mask = executed_mask(now, data)
-        log_ratio = (now - before).where(mask, 0.0)
+        now, executed = self.parts(log_prob, data)
+        before, _ = self.parts(data["log_prob"], data)
+        log_ratio = (now - before).where(executed, 0.0)
         ratio = log_ratio.exp()
-        share = mask / data["parts"].view(-1, *[1] * (now.ndim - 1))
         advantage = data["advantage"]  # [B], or of each action, [B, L]
-        more = [1] * (now.ndim - advantage.ndim)
-        objective = self.surrogate(ratio, advantage.view(*advantage.shape, *more))
-        policy_loss = -(share * objective).flatten(1).sum(1).mean()
-        entropy = entropy.mean()
+        advantage = advantage.view(*advantage.shape, *[1] * (now.ndim - advantage.ndim))
+        share = executed / data["parts"].view(-1, *[1] * (now.ndim - 1))
+
+        def mean(values: Tensor) -> Tensor:
+            return values.reshape(len(values), -1).sum(1).mean()  # over decisions
+
+        policy_loss = -mean(share * self.surrogate(ratio, advantage))
+        entropy = sum_executed(entropy, data).mean()
         loss = policy_loss - config.entropy_coef * entropy
         logs = {"policy_loss": policy_loss, "entropy": entropy}
         if value is not None:
             value_loss = logs["value_loss"] = self.value_loss(value, data)
             loss = loss + config.value_coef * value_loss
         with torch.no_grad():
-            logs["approx_kl"] = (ratio - 1 - log_ratio).flatten(1).sum(1).mean()
-            clipped = (ratio - 1).abs() > config.clip_coef
-            logs["clip_fraction"] = (share * clipped).flatten(1).sum(1).mean()
-        logs = {"loss": loss, **logs, **self.model.metrics()}
+            logs["approx_kl"] = mean(ratio - 1 - log_ratio)
+            logs["clip_fraction"] = mean(share * ((ratio - 1).abs() > config.clip_coef))
+        logs = {"loss": loss, **logs, **model.metrics()}
         return loss, {name: metric.detach() for name, metric in logs.items()}
 
 

@@ -125,8 +125,7 @@ class Algorithm(vla_ppo.Algorithm):
         """
         data = super().measured(data)
         if self.by_action:
-            standardize = super(vla_ppo.Algorithm, self).normalized  # PPO's
-            data = with_action_advantages(data, standardize)
+            data = with_action_advantages(data, self.normalized)
         if not self.config.decoupled:
             return data
         now, acted = (sum_executed(data[k], data) for k in ("proximal", "log_prob"))

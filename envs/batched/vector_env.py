@@ -481,14 +481,12 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit."""
-        expected, noise = self.state_dict(), None
-        if state["state"] is not None:  # it was saved after a reset
-            size, like = (self.noise_size, self.num_envs), self._noise.like
-            noise = torch.zeros(size, **like)
-            with torch.no_grad():
-                expected["state"] = self.initial_state(noise)
+        like = torch.zeros(self.noise_size, self.num_envs, **self._noise.like)
+        with torch.no_grad():  # a state is there if it was saved after a reset
+            first = None if state["state"] is None else self.initial_state(like)
         # Whether steps take noise depends on the device and on compiling.
-        expected["noise"] = None if state["noise"] is None else noise
+        noise = None if state["noise"] is None else like
+        expected = {**self.state_dict(), "state": first, "noise": noise}
         if layout(state) != layout(expected):
             raise ValueError(
                 f"saved was {layout(state)}, these environments have"

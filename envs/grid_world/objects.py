@@ -5,7 +5,6 @@ from itertools import product
 
 import torch
 from torch import Tensor
-from torch.nn.functional import max_pool2d
 
 COLORS = {
     "red": (210, 70, 60),
@@ -13,6 +12,7 @@ COLORS = {
     "blue": (70, 110, 200),
     "yellow": (235, 190, 60),
 }
+NORTH, EAST, SOUTH, WEST = range(4)
 SHAPES = ("square", "circle", "triangle")
 KINDS = list(product(COLORS, SHAPES))
 
@@ -60,12 +60,24 @@ def distinct_with_goal(noise: Tensor, goal: Tensor, nameable: Tensor) -> Tensor:
     return torch.where(place == goal, named, others.gather(0, source))
 
 
-def first_moves(
-    start: Tensor, goal: Tensor, barred: Tensor, height: int, width: int
-) -> Tensor:
-    """The first moves `[N]` of shortest paths, 0 north, 1 east, 2 south, 3 west.
+def cells_ahead(height: int, width: int, device: torch.device) -> Tensor:
+    """The cells to which moves lead, int64 `[4, cells]`; at a wall the cell itself."""
+    cell = torch.arange(height * width, device=device)
+    row, column = cell // width, cell % width
+    return torch.stack(
+        (
+            (row - 1).clamp(min=0) * width + column,
+            row * width + (column + 1).clamp(max=width - 1),
+            (row + 1).clamp(max=height - 1) * width + column,
+            row * width + (column - 1).clamp(min=0),
+        )
+    )
 
-    Value iteration with a reward of -1 per step, without synchronization: after as many
+
+def first_moves(start: Tensor, goal: Tensor, barred: Tensor, ahead: Tensor) -> Tensor:
+    """The first moves `[N]` of shortest paths.
+
+    Value iteration of the number of steps, without synchronization: after as many
     sweeps as there are cells, all paths are found. Among equally long paths, the move
     with the smaller number is taken. If there is no path, the move leads to a cell that
     is not barred.
@@ -74,29 +86,16 @@ def first_moves(
         start: Cells, int64 `[N]`.
         goal: Cells, int64 `[N]`.
         barred: Cells that no path may cross, except goals, int64 `[K, N]`.
-        height: Rows of cells.
-        width: Cells of a row.
+        ahead: Those of `cells_ahead`.
     """
-    cells, n = height * width, len(start)
-    walls = torch.zeros(n, cells, device=start.device).scatter(1, barred.T, 1.0)
-    walls = walls.scatter(1, goal.unsqueeze(1), 0.0).bool().view(n, 1, height, width)
-    # Negative steps to the goal. Free cells without a path keep the initial value.
-    values = torch.full((n, cells), float(-cells), device=start.device)
-    values = values.scatter(1, goal.unsqueeze(1), 0.0).view(n, 1, height, width)
-    for _ in range(cells - 1):
-        values = values.masked_fill(walls, -2.0 * cells)
-        along_columns = max_pool2d(values, (3, 1), stride=1, padding=(1, 0))
-        along_rows = max_pool2d(values, (1, 3), stride=1, padding=(0, 1))
-        best = torch.maximum(along_columns, along_rows) - 1
-        values = torch.maximum(values, best.clamp(min=-cells))
-    values = values.masked_fill(walls, -2.0 * cells).view(n, cells)
-    row, column = start // width, start % width
-    neighbours = torch.stack(  # [4, N], in the order of the actions
-        (
-            (row - 1).clamp(min=0) * width + column,
-            row * width + (column + 1).clamp(max=width - 1),
-            (row + 1).clamp(max=height - 1) * width + column,
-            row * width + (column - 1).clamp(min=0),
-        )
-    )
-    return values.gather(1, neighbours.T).argmax(1)
+    n, cells = len(start), ahead.shape[1]
+    walls = torch.zeros(n, cells, dtype=torch.bool, device=start.device)
+    walls = walls.scatter(1, barred.T, True).scatter(1, goal.unsqueeze(1), False)
+    # Free cells without a path keep the initial number.
+    steps = torch.full_like(walls, cells, dtype=torch.int64)
+    steps = steps.scatter(1, goal.unsqueeze(1), 0)
+    for _ in range(cells):
+        steps = steps.masked_fill(walls, 2 * cells)
+        steps = torch.minimum(steps, steps[:, ahead].amin(1) + 1)
+    steps = steps.masked_fill(walls, 2 * cells)
+    return steps.gather(1, ahead[:, start].T).argmin(1)

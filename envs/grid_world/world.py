@@ -24,8 +24,6 @@ from yieldrl.envs.grid_world.views import (
     picture,
 )
 
-NORTH, EAST, SOUTH, WEST = range(4)
-
 
 class GoToVectorEnv(TorchVectorEnv):
     """Go to the object that the instruction names, in N grids on a device.
@@ -98,6 +96,7 @@ class GoToVectorEnv(TorchVectorEnv):
         self.single_observation_space = self._view.space
         self.noise_size = 2 * self.num_objects + 3
         super().__init__(num_envs, **kwargs)
+        self._ahead = objects.cells_ahead(self.height, self.width, self.device)
         self._nameable = torch.tensor(NAMEABLE[self.goals], device=self.device)
 
     def _check_arguments(self) -> None:
@@ -155,12 +154,7 @@ class GoToVectorEnv(TorchVectorEnv):
 
     def dynamics(self, state: State, action: Tensor) -> tuple[State, Tensor, Tensor]:
         """Move by one cell; reaching an object ends the episode."""
-        row, column = state["agent"] // self.width, state["agent"] % self.width
-        south = (action == SOUTH).long() - (action == NORTH).long()
-        east = (action == EAST).long() - (action == WEST).long()
-        row = (row + south).clamp(0, self.height - 1)
-        column = (column + east).clamp(0, self.width - 1)
-        agent = row * self.width + column
+        agent = self._ahead[action, state["agent"]]
         there = state["objects"] == agent  # [K, N]
         reached = there.any(0)
         right = of_goal(state, there)
@@ -183,7 +177,7 @@ class GoToVectorEnv(TorchVectorEnv):
         """
         agent, cells = self.state["agent"], self.state["objects"]
         goal = of_goal(self.state, cells)
-        return objects.first_moves(agent, goal, cells, self.height, self.width)
+        return objects.first_moves(agent, goal, cells, self._ahead)
 
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
         return picture(state, self.height, self.width)

@@ -7,20 +7,14 @@ import numpy as np
 import torch
 from gymnasium import Space
 from gymnasium.spaces import MultiDiscrete
-from gymnasium.vector import (
-    AsyncVectorEnv,
-    AutoresetMode,
-    SyncVectorEnv,
-    VectorEnv,
-    VectorWrapper,
-)
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.core import spaces
 from yieldrl.envs import arrays
 from yieldrl.envs.arrays import ResetResult, StepResult, as_tensors, replaced
-from yieldrl.envs.autoreset import Step, StepReader
+from yieldrl.envs.autoreset import ASSEMBLED, Step, StepReader
 from yieldrl.envs.batched import TorchVectorEnv
 
 
@@ -47,8 +41,8 @@ class BatchWrapper(VectorWrapper):
         device: Device of this wrapper's tensors.
     """
 
-    of_rewards: ClassVar[bool] = False
-    """Whether it only changes rewards: then evaluation leaves it out."""
+    training_alone: ClassVar[bool] = False
+    """Whether evaluation leaves it out."""
 
     resets_some: bool = False
     """Whether it resets some environments alone, which not every batch can do."""
@@ -85,7 +79,7 @@ class BatchWrapper(VectorWrapper):
         self.inside = self.device = torch.device(getattr(envs, "device", "cpu"))
         self._arrays = True  # the wrapped environments return arrays, not tensors
         # Where looking is free, or where environments on the CPU wait anyhow.
-        on_cpu = isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        on_cpu = isinstance(envs.unwrapped, ASSEMBLED)
         self._can_branch = on_cpu or self.inside.type == "cpu"
 
     def action(self, actions: Any) -> Any:
@@ -124,13 +118,16 @@ class BatchWrapper(VectorWrapper):
 
     def advance(self, actions: Any) -> Step:
         """Step the wrapped environments once, and read what they returned."""
-        step = self.reader.read(self.env.step(actions), resets=None).in_tensors()
+        step = self.reader.read(self.env.step(actions), resets=None)
         final = ("final_obs", "_final_obs")
         info = {k: v for k, v in step.info.items() if k not in final}
-        step = step._replace(info=info)
-        if self.reader.mode is AutoresetMode.SAME_STEP:
-            return step
-        return self.reset_where(step._replace(valid=None), step.ended)
+        next_obs = as_tensors(step.next_obs)
+        obs = next_obs if step.obs is step.next_obs else as_tensors(step.obs)
+        reward, terminated, truncated = map(as_tensors, step[1:4])
+        same_step = self.reader.mode is AutoresetMode.SAME_STEP
+        valid = as_tensors(step.valid) if same_step else None
+        step = Step(next_obs, reward, terminated, truncated, obs, valid, info)
+        return step if same_step else self.reset_where(step, step.ended)
 
     def to_caller(self, value: Any) -> Any:
         """Tensors, nested or not, in the caller's format; other values unchanged."""
@@ -140,24 +137,16 @@ class BatchWrapper(VectorWrapper):
             return value.detach().numpy()
         return value
 
-    def reset_inside(
-        self, step: Step, where: Tensor, seed: Any = None
-    ) -> tuple[Step, Any]:
-        """Reset only these: returns the step, copied if the reset may overwrite it, and
-        observations `[N, ...]`, which are valid only for these.
-        """
+    def reset_where(self, step: Step, where: Tensor, seed: Any = None) -> Step:
+        """The step with first observations of new episodes where `where` is True,
+        copied if the reset may overwrite it."""
+        if self._can_branch and not where.any():
+            return step
         if not self.reader.new_memory:
             step = Step(*map(arrays.copied, step))
         mask = where.numpy() if self._arrays else where
         obs, _ = self.env.reset(seed=seed, options={"reset_mask": mask})
-        return step, as_tensors(obs)
-
-    def reset_where(self, step: Step, where: Tensor) -> Step:
-        """The step with first observations of new episodes where `where` is True."""
-        if self._can_branch and not where.any():
-            return step
-        step, fresh = self.reset_inside(step, where)
-        return step._replace(obs=replaced(step.obs, fresh, where))
+        return step._replace(obs=replaced(step.obs, as_tensors(obs), where))
 
     def set_observation_space(self, space: Space) -> None:
         """Set the observation space of a single environment."""
@@ -208,8 +197,8 @@ class BatchWrapper(VectorWrapper):
         return {name: arrays.clone(getattr(self, name)) for name in names}
 
     def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
-        """Wrap evaluation environments in the same way, unless it is `of_rewards`."""
-        if self.of_rewards:
+        """Wrap evaluation environments alike, unless it is `training_alone`."""
+        if self.training_alone:
             return envs
         args, kwargs = self._arguments
         return type(self)(envs, *args, **kwargs)
@@ -226,8 +215,8 @@ def repeated_space(space: Space, count: int) -> Space:
 def _check_resets_some(envs: VectorEnv) -> None:
     """Raise TypeError unless `reset(options={"reset_mask": mask})` is known to work."""
     mode = envs.unwrapped.metadata["autoreset_mode"]
-    resettable = SyncVectorEnv | AsyncVectorEnv | TorchVectorEnv
-    if mode is AutoresetMode.DISABLED or isinstance(envs.unwrapped, resettable):
+    resettable = isinstance(envs.unwrapped, ASSEMBLED | TorchVectorEnv)
+    if resettable or mode is AutoresetMode.DISABLED:
         return
     raise TypeError(
         f"{envs} is not known to reset some environments alone, with"

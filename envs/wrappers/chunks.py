@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from yieldrl.envs.arrays import copied, replaced
-from yieldrl.envs.autoreset import Step
+from yieldrl.envs.autoreset import ASSEMBLED, Step
 from yieldrl.envs.batched.inputs import check_range
 from yieldrl.envs.wrappers.base import BatchWrapper, repeated_space
 
@@ -174,7 +174,7 @@ def longest_episode(envs: Any) -> int | None:
         inside = longest_episode(envs.env)
         return None if inside is None else -(-inside // envs.execute)
     limits = [getattr(envs, "max_episode_steps", None)]
-    if isinstance(envs, SyncVectorEnv | AsyncVectorEnv):
+    if isinstance(envs, ASSEMBLED):
         specs = envs.get_attr("spec")
         all_limits = [getattr(spec, "max_episode_steps", None) for spec in specs]
         given = [limit for limit in all_limits if limit is not None]

@@ -1,6 +1,5 @@
 """Groups of environments that begin each episode from one state."""
 
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +8,7 @@ import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from yieldrl.envs.arrays import ResetResult, replaced
+from yieldrl.envs.arrays import ResetResult
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched.inputs import check_range
 from yieldrl.envs.wrappers.base import BatchWrapper
@@ -63,7 +62,7 @@ class GroupStarts(BatchWrapper):
     """
 
     recorded_info = ("valid", "episode", "begins", "ends")
-    resets_some = True
+    resets_some = training_alone = True
     carried = ("running", "episode", "begins")
 
     def __init__(self, envs: VectorEnv, group_size: int, num_steps: int) -> None:
@@ -98,7 +97,8 @@ class GroupStarts(BatchWrapper):
                 " that reset environments, and leave their resets to it"
             )
         if seed is not None or self._root is None:
-            self._root, self._deals = _root(seed), 0
+            (word,) = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+            self._root, self._deals = int(word >> np.uint64(1)), 0
         return super().reset(seed=self._deal(), options=options)
 
     def after_reset(self, obs: Any, where: Tensor) -> Any:
@@ -139,9 +139,6 @@ class GroupStarts(BatchWrapper):
         """Set the number of steps taken in this round, after an interruption."""
         self._row = row % self.num_steps
 
-    def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
-        return envs
-
     @property
     def _fits(self) -> bool:
         """Whether any episode that begins now ends within the round."""
@@ -157,9 +154,8 @@ class GroupStarts(BatchWrapper):
         where = waiting.repeat_interleave(self.group_size)
         if not where.any():
             return step
-        step, fresh = self.reset_inside(step, where, self._deal())
         self._mark(where)
-        return step._replace(obs=replaced(step.obs, fresh, where))
+        return self.reset_where(step, where, self._deal())
 
     def _mark(self, where: Tensor) -> None:
         """Mark that episodes begin where `where [N]` is True, and none runs there."""
@@ -173,10 +169,3 @@ class GroupStarts(BatchWrapper):
         count = self.num_envs // self.group_size
         words = np.random.SeedSequence(entropy).generate_state(count)
         return np.repeat(words >> 2, self.group_size).tolist()  # below 2**30
-
-
-def _root(seed: Any) -> int:
-    """A number of 63 bits from one seed or several; a random one without a seed."""
-    entropy = secrets.randbits(63) if seed is None else seed
-    (word,) = np.random.SeedSequence(entropy).generate_state(1, np.uint64)
-    return int(word >> np.uint64(1))

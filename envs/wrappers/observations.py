@@ -149,7 +149,10 @@ class NormalizeObservation(BatchWrapper):
 
     def after_step(self, step: Step) -> Step:
         self._update(step.obs, torch.ones_like(step.ended))
-        return step.with_observations(self.normalized)
+        next_obs = self.normalized(step.next_obs)
+        alike = step.obs is step.next_obs
+        obs = next_obs if alike else self.normalized(step.obs)
+        return step._replace(next_obs=next_obs, obs=obs)
 
     def normalized(self, obs: Any, path: spaces.Path = ()) -> Any:
         """Observations `[..., *shape]` on the common scale."""

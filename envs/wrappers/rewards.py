@@ -23,7 +23,7 @@ Judge = Callable[[Any, Tensor], Tensor]
 class ClipReward(BatchWrapper):
     """Clips rewards to `[low, high]`. Trainers evaluate without it."""
 
-    of_rewards = True
+    training_alone = True
 
     def __init__(self, envs: VectorEnv, low: float = -1.0, high: float = 1.0) -> None:
         super().__init__(envs)
@@ -55,7 +55,7 @@ class NormalizeReward(BatchWrapper):
         mean, var, count: Of all returns so far, `[]`.
     """
 
-    of_rewards = True
+    training_alone = True
     carried = ("returns",)
     learned = ("mean", "var", "count")
 
@@ -96,7 +96,7 @@ class SuccessReward(BatchWrapper):
     ValueError in a step that ends an episode, if nothing says whether it was one.
     """
 
-    of_rewards = True
+    training_alone = True
 
     def after_step(self, step: Step) -> Step:
         entries = (final_info_entry(step.info, name) for name in SUCCESS)
@@ -138,7 +138,7 @@ class JudgedReward(BatchWrapper):
         (tensor([2., 1.]), tensor([1., 0.]))
     """
 
-    of_rewards = True
+    training_alone = True
     carried = ("seen",)
     recorded_info = ("true_reward",)
 

@@ -398,14 +398,6 @@ def test_the_learning_rate_follows_how_far_the_last_step_moved_the_policy():
     assert {-1, 1} <= directions
 
 
-@pytest.mark.parametrize(
-    ("options", "field"),
-    [
-        ({"anneal_learning_rate": True}, "desired_kl"),
-        ({"learning_rate": 0.1}, "learning_rate"),
-        ({"num_epochs": 1, "num_minibatches": 1}, "desired_kl"),
-    ],
-)
-def test_a_rate_that_cannot_follow_is_refused(options, field):
-    with pytest.raises(ValueError, match=rf"Config\.{field} = "):
-        ppo.Config(**{**FOLLOWS, **options})
+def test_a_rate_cannot_follow_and_fall():
+    with pytest.raises(ValueError, match=r"Config\.desired_kl = "):
+        ppo.Config(**{**FOLLOWS, "anneal_learning_rate": True})

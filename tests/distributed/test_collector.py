@@ -77,7 +77,7 @@ def test_epsilon_falls_with_the_steps_of_all_workers():
     """Also in segments of two rows that are asked for while the one before is taken."""
 
     class Watched(dqn.Agent):
-        def epsilons(self, num_envs):
+        def epsilon(self):
             return float(self.sample_step >= 96)
 
     class Trainer(dqn.Trainer):

@@ -53,6 +53,7 @@ class TorchSum(TorchVectorEnv):
 class NumpySum(gym.Env[Any, Any]):
     """A single environment that sums as `TorchSum` does."""
 
+    info_keys = ("success",)
     observation_space = Box(-1000, 1000, (2,))
     action_space = Discrete(10)
 
@@ -73,7 +74,7 @@ def sums(kind, count, mode=SAME_STEP):
         envs = TorchSum(count, autoreset_mode=mode)
         return blind(envs) if kind == "blind" else envs
     if kind == "serial":
-        return SerialVectorEnv(functions, info_keys=["success"])
+        return SerialVectorEnv(functions)
     return SyncVectorEnv(functions, autoreset_mode=mode, copy=kind == "sync")
 
 

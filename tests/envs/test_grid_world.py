@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yieldrl.envs.grid_world import COLORS, KINDS, GoToVectorEnv, views
-from yieldrl.envs.grid_world.world import EAST, NORTH, SOUTH, WEST
+from yieldrl.envs.grid_world.objects import EAST, NORTH, SOUTH, WEST
 
 RED_SQUARE, BLUE_CIRCLE = map(KINDS.index, (("red", "square"), ("blue", "circle")))
 

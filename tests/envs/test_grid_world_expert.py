@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from yieldrl.envs.conformance import _NoWaiting
 from yieldrl.envs.grid_world import GoToVectorEnv
-from yieldrl.envs.grid_world.objects import first_moves
-from yieldrl.envs.grid_world.world import EAST
+from yieldrl.envs.grid_world.objects import EAST, cells_ahead, first_moves
+
+CPU = torch.device("cpu")
 
 
 def distances(goal, barred, height, width):
@@ -44,7 +45,7 @@ def test_it_is_the_first_of_the_best_moves(size, chooser):
     start, goal, *others = chooser.sample(cells, count + 1)
     barred = torch.tensor([goal, *others]).unsqueeze(1)
     one = torch.tensor([start]), torch.tensor([goal])
-    (move,) = first_moves(*one, barred, height, width).tolist()
+    (move,) = first_moves(*one, barred, cells_ahead(height, width, CPU)).tolist()
     steps = distances(goal, others, height, width)
     there = neighbours(start, height, width)
     if start in steps:
@@ -62,7 +63,7 @@ def test_a_way_through_all_cells():
     walls = torch.tensor(barred).unsqueeze(1)
     while place != goal:
         one = torch.tensor([place]), torch.tensor([goal])
-        (move,) = first_moves(*one, walls, height, width).tolist()
+        (move,) = first_moves(*one, walls, cells_ahead(height, width, CPU)).tolist()
         place = neighbours(place, height, width)[move]
         steps += 1
         assert place not in barred

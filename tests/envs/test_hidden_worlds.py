@@ -41,18 +41,6 @@ def test_ranges_and_what_is_held_out(name):
     assert (outside["privileged"].abs() < 3).all()  # just outside
 
 
-def test_ranges_of_ones_own():
-    envs = made("Pendulum", side="held_out", held_out={"mass": (2.0, 2.5)})
-    obs, _ = envs.reset(seed=0)
-    assert envs.names == ("mass", "length")
-    assert all(2 <= mass <= 2.5 for mass in envs.get_attr("mass"))
-    assert (obs["privileged"][:, 1].abs() <= 1).all()
-    envs = made("Pendulum", ranges={"gravity": [9, 11]}, max_episode_steps=7)
-    assert (envs.names, envs.world.max_episode_steps) == (("gravity",), 7)
-    with pytest.raises(ValueError, match="say which intervals are, in held_out="):
-        made("Pendulum", ranges={"gravity": [9, 11]}, side="held_out")
-
-
 def test_the_expert_knows_which_way_a_push_goes():
     for side in ("training", "held_out"):
         envs = made("CartPole", 100, side=side)
