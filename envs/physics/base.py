@@ -12,7 +12,7 @@ from torch import Tensor
 
 from yieldrl.envs.arrays import StepResult, where
 from yieldrl.envs.batched import TorchVectorEnv
-from yieldrl.envs.batched.inputs import check_range
+from yieldrl.envs.batched.inputs import check_choice, check_range
 from yieldrl.envs.physics import model as models
 from yieldrl.envs.physics.backend import Backend, State
 
@@ -101,20 +101,14 @@ class PhysicsVectorEnv(TorchVectorEnv):
         self.set_parameters({**parameters, **(model_fields or {})})
 
     def _set_spaces(self, dtype: torch.dtype) -> None:
-        dtypes = {torch.float32: np.float32, torch.float64: np.float64}
-        if dtype not in dtypes or dtype.itemsize > self.backend.dtype.itemsize:
-            raise ValueError(
-                f"dtype = {dtype}: observations are float32, or float64 where the"
-                f" physics are, which here are {self.backend.dtype}"
-            )
+        check_choice("dtype", dtype, {torch.float32, self.backend.dtype})
         low, high = self.model.actuator_ctrlrange.T.astype(np.float32)
         self.single_action_space = spaces.Box(low, high)
         memory = {**self.backend.inputs, **self.backend.outputs}
         one = {name: x[:1].movedim(0, -1) for name, x in memory.items()}
         shape = (sum(part.numel() for part in self.parts(one)),)
-        self.single_observation_space = spaces.Box(
-            -np.inf, np.inf, shape, dtypes[dtype]
-        )
+        kind: Any = torch.empty(0, dtype=dtype).numpy().dtype
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, shape, kind)
 
     def parts(self, state: State) -> list[Tensor]:
         """Parts of the observation, `[..., N]`: by default positions and velocities."""
@@ -171,15 +165,12 @@ class PhysicsVectorEnv(TorchVectorEnv):
         obs, reward, terminated, truncated, info = super().step(actions)
         more = self._info
         if self.autoreset_mode is AutoresetMode.NEXT_STEP:
-            more = {
-                name: x.masked_fill(was_over.view(-1, *[1] * (x.ndim - 1)), 0)
-                for name, x in more.items()
-            }
+            more = {name: x.masked_fill(was_over, 0) for name, x in more.items()}
         return obs, reward, terminated, truncated, {**more, **info}
 
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
-        model = models.of_world(self.model, self.backend.varied, index)
-        return self.painter.draw(model, state["qpos"], state["qvel"])
+        fields = self.backend.varied
+        return self.painter.draw(state["qpos"], state["qvel"], fields, index)
 
     @cached_property
     def painter(self) -> Any:

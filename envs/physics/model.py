@@ -3,7 +3,6 @@
 # pyright: reportAttributeAccessIssue=false
 # mujoco has no types for its compiled half.
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -111,16 +110,3 @@ def _one_per_world(envs: Any, name: str, field: Any) -> Tensor:
             f" {[envs.num_envs, *shape]}"
         )
     return field.expand(envs.num_envs, *shape)
-
-
-def of_world(model: Any, fields: Mapping[str, Tensor], index: int) -> Any:
-    """The model of one world: a copy, if it differs."""
-    if not fields:
-        return model
-    import mujoco
-
-    model = copy.copy(model)
-    for name, values in fields.items():
-        find(model, name)[:] = values[index].cpu().numpy()
-    mujoco.mj_setConst(model, mujoco.MjData(model))
-    return model

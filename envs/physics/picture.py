@@ -15,6 +15,8 @@ import mujoco
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
+from yieldrl.envs.physics.model import find
+
 MAX_GEOMS = 1000
 
 
@@ -31,7 +33,7 @@ class Painter:
     def __init__(
         self, model: Any, camera: Mapping[str, Any], width: int, height: int
     ) -> None:
-        model = copy.copy(model)
+        self._model = model = copy.copy(model)
         size = model.vis.global_  # frame size in graphics memory
         size.offwidth, size.offheight = width, height
         self._size = mujoco.MjrRect(0, 0, width, height)
@@ -44,9 +46,16 @@ class Painter:
         self.close = weakref.finalize(self, _free, self._screen, self._context)
         self.close.atexit = False  # the display may be closed by then
 
-    def draw(self, model: Any, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
-        """Render a state of such a model, uint8 `[height, width, 3]`."""
-        data, everything = self._data, mujoco.mjtCatBit.mjCAT_ALL
+    def draw(
+        self, qpos: np.ndarray, qvel: np.ndarray, fields: Mapping[str, Any], index: int
+    ) -> np.ndarray:
+        """Render a state of a world, uint8 `[height, width, 3]`; its fields of the
+        model are at this index of those of all, `[N, ...]`."""
+        model, data = self._model, self._data
+        for name, values in fields.items():
+            find(model, name)[:] = values[index].cpu().numpy()
+        mujoco.mj_setConst(model, data)
+        everything = mujoco.mjtCatBit.mjCAT_ALL
         data.qpos[:], data.qvel[:] = qpos, qvel
         mujoco.mj_forward(model, data)
         picture = np.empty((self._size.height, self._size.width, 3), np.uint8)
