@@ -8,6 +8,7 @@ from torch import Tensor
 
 from yieldrl.envs.physics.backend import State
 from yieldrl.envs.physics.base import PhysicsVectorEnv
+from yieldrl.envs.physics.model import unvaried_field
 
 
 class RunningVectorEnv(PhysicsVectorEnv):
@@ -182,6 +183,7 @@ class HumanoidVectorEnv(RunningVectorEnv):
 
     contact_cost_weight: float = 5e-7
     """Weight of the cost of squared contact forces."""
+
     xml_file = "humanoid.xml"
     frame_skip = 5
     fields = ("cfrc_ext", "cinert", "cvel", "qfrc_actuator", "xipos")
@@ -191,11 +193,6 @@ class HumanoidVectorEnv(RunningVectorEnv):
     reset_noise_scale = 1e-2
     axes = "xy"
 
-    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        super().__init__(num_envs, **kwargs)
-        like = {"dtype": self.dtype, "device": self.device}
-        self.mass = torch.as_tensor(self.model.body_mass, **like)  # [bodies]
-
     def parts(self, state: State) -> list[Tensor]:
         # Without the world, which is body 0, and the root's six degrees of freedom.
         first = {"cinert": 1, "cvel": 1, "qfrc_actuator": 6, "cfrc_ext": 1}
@@ -204,7 +201,8 @@ class HumanoidVectorEnv(RunningVectorEnv):
 
     def place(self, state: State, axis: int) -> Tensor:
         """The position of the centre of mass along an axis, `[N]`."""
-        return (self.mass @ state["xipos"][:, axis]) / self.mass.sum()
+        mass = unvaried_field(self, "body_mass")  # [bodies]
+        return (mass @ state["xipos"][:, axis]) / mass.sum()
 
     def rewards(self, measures: State, action: Tensor, after: State) -> State:
         forces = after["cfrc_ext"].square().sum((0, 1))
