@@ -38,19 +38,11 @@ class MetaWorld(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     Yu et al. 2019, "Meta-World", arXiv:1910.10897; McLean et al. 2025, "Meta-World+",
     arXiv:2505.11289.
-
-    Raises:
-        ValueError: If observations are not 39 numbers.
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
-        if env.observation_space.shape != (39,):
-            raise ValueError(
-                f"{env} observes {env.observation_space}, and Meta-World's tasks 39"
-                " numbers: put MetaWorld around them, without use_one_hot"
-            )
         self.observation_space = Box(-np.inf, np.inf, (39,), np.float32)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> ResetResult:

@@ -50,11 +50,6 @@ def test_a_seed_chooses_the_goal():
     assert rest == [-8.0, False, True, {"success": 1.0}]
 
 
-def test_other_observations_are_refused():
-    with pytest.raises(ValueError, match="Meta-World's tasks 39"):
-        MetaWorld(gym.make("CartPole-v1"))
-
-
 class Sliding(Table):
     """Pays what the hand has come; the seventh step is the last."""
 
