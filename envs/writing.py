@@ -95,11 +95,7 @@ class SumsVectorEnv(TorchVectorEnv):
 
     def expert(self) -> Tensor:
         """Right answers, bytes uint8 `[N, L]`."""
-        return self.demonstration(self.state)
-
-    def demonstration(self, state: State) -> Tensor:
-        """The expert's answers, uint8 `[N, L]`."""
-        return self.right_number(state)
+        return self.right_number(self.state)
 
 
 class StepsVectorEnv(SumsVectorEnv):
@@ -173,15 +169,15 @@ class StepsVectorEnv(SumsVectorEnv):
         obs, reward, terminated, truncated, info = super().step(actions)
         return obs, reward, terminated, truncated, {**info, "formatted": reward > 0}
 
-    def demonstration(self, state: State) -> Tensor:
-        left, right = state["operands"]
+    def expert(self) -> Tensor:
+        left, right = self.state["operands"]
         carried, columns = torch.zeros_like(left), []
         for place in range(self.width):
             power = 10**place
             column = left // power % 10 + right // power % 10 + carried
             columns += [digits(column, 2), self._space]
             carried = column // 10
-        parts = [self._open, *columns[:-1], self._close, self.right_number(state)]
+        parts = [self._open, *columns[:-1], self._close, super().expert()]
         return joined(parts, self.answer_length)
 
 

@@ -88,9 +88,8 @@ class HiddenParameters(BatchWrapper):
         self._draws = Draws([chosen[name] for name in self.names], world)
         self._seed: Any = None  # seed of the current reset
         self._can_branch = world.device.type == "cpu"  # reading values is free there
-        self._all_envs = torch.ones(self.num_envs, dtype=torch.bool).to(world.device)
         self.parameters = self._draws()
-        self._apply(self._all_envs)
+        self._apply()
 
     def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         self._seed = seed
@@ -126,7 +125,7 @@ class HiddenParameters(BatchWrapper):
             self.parameters = torch.where(where, drawn, self.parameters)
             self._apply(where)
 
-    def _apply(self, where: Tensor) -> None:
+    def _apply(self, where: Tensor | None = None) -> None:
         rows = self.parameters.unbind()
         self.world.set_parameters(dict(zip(self.names, rows, strict=True)), where)
 
@@ -151,7 +150,7 @@ class HiddenParameters(BatchWrapper):
         super().load_state_dict(saved)
         self._draws.noise.generator.set_state(saved["generator"].cpu())
         self.parameters = self.parameters.to(self.world.device)
-        self._apply(self._all_envs)
+        self._apply()
 
 
 class Draws:
