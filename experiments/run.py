@@ -181,11 +181,10 @@ def in_use(folder: Path) -> bool:
     """Whether a process writes into a run's folder now."""
     if not (folder / LOCK).is_file():
         return False
-    try:
-        with FileLock(folder / LOCK, timeout=0):
-            return False
-    except Timeout:
-        return True
+    lock = FileLock(folder / LOCK, timeout=0)
+    free = _acquired(lock)
+    lock.release()
+    return not free
 
 
 def _folder_of(path: Path, state: Mapping[str, Any]) -> Path | None:
@@ -201,14 +200,8 @@ def _folder_of(path: Path, state: Mapping[str, Any]) -> Path | None:
 
 def _refusal(folder: Path) -> str:
     facts = owner(folder)
+    who = f"process {facts.get('pid', 'unknown')} on {facts.get('host', 'unknown')}"
+    remedy = "Wait until it ends or stop it; a new run gets a folder of its own"
     if (facts.get("pid"), facts.get("host")) == (os.getpid(), socket.gethostname()):
-        return (
-            f"{folder}: another trainer of this process writes here (since"
-            f" {facts.get('since')}). Call its close(), or use that one"
-        )
-    return (
-        f"{folder}: process {facts.get('pid', 'unknown')} on"
-        f" {facts.get('host', 'an unknown host')} writes here, since"
-        f" {facts.get('since', 'an unknown time')}. Wait until it ends or stop it; a"
-        " new run gets a folder of its own"
-    )
+        who, remedy = "another trainer of this process", "Call its close(), or use it"
+    return f"{folder}: {who} writes here, since {facts.get('since')}. {remedy}"

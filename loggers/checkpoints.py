@@ -67,10 +67,10 @@ class checkpoint(Logger):  # noqa: N801 (used like a function)
                     break
                 saver.look(log)
                 yield log  # also after Ctrl-C: the others have not seen this step
-                saver.save_what_is_due()
+                saver.save()
         finally:
             if whole:
-                saver.save_the_end()
+                saver.save(anyway=True)
             if whole and pressed:
                 raise KeyboardInterrupt
 
@@ -132,22 +132,18 @@ class _Saver:
         self._wait(took=0.0)
 
     def look(self, log: Any) -> None:
+        """Remember that a step was taken, and the last evaluation."""
         self.stale = True
         if log["log_type"] == "evaluate":
             self.evaluation = log
 
-    def save_what_is_due(self) -> None:
+    def save(self, *, anyway: bool = False) -> None:
+        """Save what is due, or the end."""
         self._save_if_best()
-        step = self.trainer.agent.sample_step
-        if step >= self.due_step or perf_counter() >= self.due_time:
-            self._save()
-
-    def save_the_end(self) -> None:
-        self._save_if_best()
-        self._save()
-
-    def _save(self) -> None:
         started, name = perf_counter(), self._name()
+        step = self.trainer.agent.sample_step
+        if not (anyway or step >= self.due_step or started >= self.due_time):
+            return
         if self.stale:
             saved = [*(x for x in self.index["saved"] if x != name), name]
             # Before writing: a kill leaves no file that the index does not name.
