@@ -22,15 +22,11 @@ class Model(BoxModel):
         super().__init__(observation_space, action_space)
         size, hidden = self.action_size, config.hidden_sizes
         encoder = make_encoder(observation_space)
-        head = self.make_actor([encoder.size, *hidden, size])
+        head = MLP([encoder.size, *hidden, size], "relu")
         self.actor = nn.Sequential(encoder, head)
         encoder = make_encoder(observation_space)
         head = self.make_critic([encoder.size + size, *hidden, 1])
         self.critic = ActionCritic(encoder, head)
-
-    def make_actor(self, sizes: Sequence[int]) -> nn.Module:
-        """The actor's layers behind its encoder."""
-        return MLP(sizes, "relu")
 
     def make_critic(self, sizes: Sequence[int]) -> nn.Module:
         """The critic's layers behind its encoder."""

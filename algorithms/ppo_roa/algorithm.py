@@ -258,7 +258,13 @@ class Agent(RememberingAgent):
     def to_export(self) -> Self:
         """The student, whose model has no modules that only the teacher needs."""
         student = super().to_export()
-        student.algorithm.model.become_student()
+        model = student.algorithm.model
+        model.enter("finetune")
+        for name in ("encoder_priv", "actor", "adapt_module", "log_std"):
+            setattr(model, name, None)
+        number = int(model.phase_number)  # a constant, for export
+        del model.phase_number
+        vars(model)["phase_number"] = number
         return student
 
     @property

@@ -116,15 +116,6 @@ class Model(ppo.Model):
             assert self.log_std_adapt is not None
             self.log_std_adapt.copy_(self.log_std)
 
-    def become_student(self) -> None:
-        """Keep what the student needs to act, and stay in its phase."""
-        self.enter("finetune")
-        for name in ("encoder_priv", "actor", "adapt_module", "log_std"):
-            setattr(self, name, None)
-        number = int(self.phase_number)  # a constant, for export
-        del self.phase_number
-        vars(self)["phase_number"] = number
-
     def parts_of(self, module: str) -> list[nn.Module]:
         """One of the six modules, and the encoder of observations that learns by it."""
         beside = {"actor": self.encoder, "critic": self.critic_encoder}

@@ -65,3 +65,9 @@ def test_a_copy_trains_and_goes_on(monkeypatch, capsys):
     main(["evaluate", run, "--episodes", "2", "--trust"])
     out = capsys.readouterr().out
     assert "my_ppo on CartPole-v1, 2 episodes: return " in out
+
+
+def test_every_folder_that_is_a_program_trains():
+    for name in catalog.folders():
+        program = catalog.folder(name) / "__main__.py"
+        assert not program.exists() or "train_command(" in program.read_text(), name
