@@ -89,12 +89,12 @@ class SaveableCliff(SerialVectorEnv):
 
     def state_dict(self):
         envs = self.envs
-        return {"at": [(int(env.unwrapped.s), env._elapsed_steps) for env in envs]}
+        return {"at": [(int(env.unwrapped.s), env.env._elapsed_steps) for env in envs]}
 
     def load_state_dict(self, state):
         envs = self.envs
         for env, (place, steps) in zip(envs, state["at"], strict=True):
-            env.unwrapped.s, env._elapsed_steps = place, steps
+            env.unwrapped.s, env.env._elapsed_steps = place, steps
 
 
 def short_cliff(max_episode_steps=10):

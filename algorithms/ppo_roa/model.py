@@ -187,7 +187,8 @@ class Model(ppo.Model):
         """The latent inferred while acting, `[B, Z]`, and the new history."""
         first, (history, last_action) = inputs["first"], self.split(inputs["memory"])
         x = self.watched(self.encode_obs(inputs["obs"]), last_action, first)
-        module: History = getattr(self, self.roles.inferring_module)
+        learner = self.roles.adapt_module.rollout == "forward"
+        module: History = self.adapt_module if learner else self.adapt_ema
         inferred, after = module(x[None], history, first[None])
         return inferred[0], after
 

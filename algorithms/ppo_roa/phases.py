@@ -44,12 +44,6 @@ class Phase:
         """The actor that acts: the teacher or the student."""
         return "actor" if self.actor.rollout == "forward" else "actor_adapt"
 
-    @property
-    def inferring_module(self) -> str:
-        """The module that infers the latent while acting."""
-        learner = self.adapt_module.rollout == "forward"
-        return "adapt_module" if learner else "adapt_ema"
-
 
 MODULES = tuple(Phase.__dataclass_fields__)
 
