@@ -1,6 +1,5 @@
 """Look up names of environments, wrappers, functions and suites."""
 
-import difflib
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
@@ -74,10 +73,9 @@ def find_spec(env_id: str) -> EnvSpec:
             importlib.import_module(module)
         return gym.spec(name)
     except (gym.error.Error, ImportError) as reason:
-        close = difflib.get_close_matches(name, gym.registry, n=3, cutoff=0.5)
         raise ValueError(
-            f"env_id = {env_id!r}: no such environment ({reason});"
-            f" near names: {close or 'none'}. Register it, or pass a class as envs="
+            f"env_id = {env_id!r}: no such environment ({reason}): register it, or pass"
+            " a class as envs="
         ) from None
 
 

@@ -163,7 +163,7 @@ class TestParts:
                 super().__init__()
                 self.observation_space = Sequence(Discrete(2))
 
-        with pytest.raises(ValueError, match=r"CartPol-v1.*near names.*CartPole-v1"):
+        with pytest.raises(ValueError, match=r"CartPol-v1.*Did you mean: `CartPole`"):
             trainer_of(ppo, env_id="CartPol-v1")
         with pytest.raises(TypeError, match=r"Sequence.*not supported"):
             trainer_of(ppo, envs=Talking)

@@ -293,7 +293,7 @@ ALIKE = [Corridor()] * 2
 @pytest.mark.parametrize(
     ("source", "options", "error", "words"),
     [
-        ("cartpole-v1", {}, ValueError, "CartPole-v1"),
+        ("cartpole-v1", {}, ValueError, "Did you mean: `CartPole`"),
         ("nomodule:My-v0", {}, ValueError, "'nomodule'"),
         (3, {}, TypeError, "envs = 3"),
         (lambda: None, {}, TypeError, "None.*gymnasium.Env"),
