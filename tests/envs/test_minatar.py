@@ -261,7 +261,8 @@ def test_what_no_random_player_gets_to_see(name):
     for _ in range(steps):
         action, originals.noise = choose(None), envs.draw_noise()
         state, reward, terminated = envs.random_dynamics(state, action, originals.noise)
-        answers = [originals.act(i, a) for i, a in enumerate(action.tolist())]
+        meant = envs.meant(action).tolist()
+        answers = [originals.act(i, a) for i, a in enumerate(meant)]
         assert reward.tolist() == [r for r, _ in answers]
         assert terminated.tolist() == [ended for _, ended in answers]
         assert torch.equal(envs.observe(state), originals.boards())
