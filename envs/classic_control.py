@@ -36,6 +36,8 @@ class CartPoleVectorEnv(TorchVectorEnv):
     noise_size = 4
     max_episode_steps = 500
 
+    sutton_barto_reward: bool = False
+    """Reward 0 per step and -1 for a fall, instead of 1 per step."""
     velocities: bool = True
     """False hides both velocities, so that balancing needs memory."""
     gravity: Parameter = 9.8
@@ -89,7 +91,10 @@ class CartPoleVectorEnv(TorchVectorEnv):
         state = state + self.tau * rate
 
         off, _, fallen, _ = (state.abs() > self.limits).unbind()
-        return state, torch.ones_like(x_acc), off | fallen
+        terminated = off | fallen
+        fall_alone = self.sutton_barto_reward
+        reward = -terminated.float() if fall_alone else torch.ones_like(x_acc)
+        return state, reward, terminated
 
     def expert(self) -> Tensor:
         """Actions `[N]` of a linear controller that balances the poles."""
@@ -283,9 +288,11 @@ class MountainCarVectorEnv(TorchVectorEnv):
     max_episode_steps = 200
     goal_position = 0.5
 
+    goal_velocity: Parameter = 0.0
+    """Least velocity at the goal for success. This and all following: a number, or one
+    per car, `[N]`."""
     force: Parameter = 0.001
-    """Added to the velocity by a push. This and all following: a number, or one per
-    car, `[N]`."""
+    """Added to the velocity by a push."""
     gravity: Parameter = 0.0025
     """Added to the velocity by the steepest slope."""
     low: Parameter = -0.6
@@ -309,7 +316,8 @@ class MountainCarVectorEnv(TorchVectorEnv):
         position = (position + velocity).clamp(LEFT, RIGHT)
         at_wall = (position <= LEFT) & (velocity < 0)
         velocity = velocity.masked_fill(at_wall, 0)
-        terminated = (position >= self.goal_position) & (velocity >= 0)
+        arrived = position >= self.goal_position
+        terminated = arrived & (velocity >= self.goal_velocity)
         return torch.stack((position, velocity)), terminated
 
 
@@ -330,11 +338,11 @@ class MountainCarContinuousVectorEnv(MountainCarVectorEnv):
     max_episode_steps = 999
     goal_position = 0.45
 
-    force: Parameter = 0.0015
-    """Added to the velocity by a full push; gymnasium's `power`."""
+    power: Parameter = 0.0015
+    """Added to the velocity by a full push."""
 
     def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         action = action[:, 0]
-        state, terminated = self.drive(state, action.clamp(-1, 1) * self.force)
+        state, terminated = self.drive(state, action.clamp(-1, 1) * self.power)
         reward = torch.where(terminated, 100.0, 0.0) - action.square() * 0.1
         return state, reward, terminated

@@ -1,5 +1,6 @@
 """Gymnasium's robots, v5: those that run, and a pole on a cart."""
 
+from functools import cached_property
 from math import inf
 from typing import Any, ClassVar
 
@@ -19,6 +20,8 @@ class RunningVectorEnv(PhysicsVectorEnv):
     """Reward per metre per second."""
     ctrl_cost_weight: float = 0.1
     """Weight of the cost of squared actions."""
+    exclude_current_positions_from_observation: bool = True
+    """Whether the positions along `axes` are not observed."""
     healthy_z_range: tuple[float, float]
     """Range of the torso's height in healthy states (m)."""
     healthy_reward: float = 1.0
@@ -27,17 +30,17 @@ class RunningVectorEnv(PhysicsVectorEnv):
     """Whether unhealthy states end the episode."""
 
     axes: ClassVar[str] = "x"
-    """Axes that robots move along: the first positions of their state, which are not
-    observed."""
+    """Axes that robots move along: the first positions of their state."""
     falls: ClassVar[bool] = True
     """Whether robots can fall."""
     highest_velocity: ClassVar[float] = inf
     """Bound of observed velocities."""
 
     def parts(self, state: State) -> list[Tensor]:
-        """Positions, without those along `axes`, and velocities."""
+        """Positions, without those that are left out, and velocities."""
+        skipped = len(self.axes) * self.exclude_current_positions_from_observation
         bound = self.highest_velocity
-        return [state["qpos"][len(self.axes) :], state["qvel"].clamp(-bound, bound)]
+        return [state["qpos"][skipped:], state["qvel"].clamp(-bound, bound)]
 
     def place(self, state: State, axis: int) -> Tensor:
         """Positions of the robots along an axis, `[N]`, used for velocities."""
@@ -140,6 +143,12 @@ class AntVectorEnv(RunningVectorEnv):
 
     contact_cost_weight: float = 5e-4
     """Weight of the cost of squared contact forces."""
+    main_body: int | str = 1
+    """Index or name of the body whose velocity is rewarded."""
+    contact_force_range: tuple[float, float] = (-1.0, 1.0)
+    """Range that contact forces are clipped to."""
+    include_cfrc_ext_in_observation: bool = True
+    """Whether contact forces are observed."""
 
     xml_file = "ant.xml"
     frame_skip = 5
@@ -150,15 +159,22 @@ class AntVectorEnv(RunningVectorEnv):
     normal_velocities = True
     axes = "xy"
 
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        super().__init__(num_envs, **kwargs)
+        self._followed: int = self.model.body(self.main_body).id
+
     def contact_forces(self, state: State) -> Tensor:
         """Torque and force on each body, clipped, `[bodies, 6, N]`."""
-        return state["cfrc_ext"].clamp(-1, 1)
+        return state["cfrc_ext"].clamp(*self.contact_force_range)
 
     def parts(self, state: State) -> list[Tensor]:
-        return [*super().parts(state), self.contact_forces(state)[1:]]  # 0 is the world
+        parts = super().parts(state)
+        if self.include_cfrc_ext_in_observation:
+            parts.append(self.contact_forces(state)[1:])  # body 0 is the world
+        return parts
 
     def place(self, state: State, axis: int) -> Tensor:
-        return state["xpos"][1, axis]  # of the torso
+        return state["xpos"][self._followed, axis]
 
     def rewards(self, measures: State, action: Tensor, after: State) -> State:
         squares = self.contact_forces(after).square().sum((0, 1))
@@ -183,20 +199,39 @@ class HumanoidVectorEnv(RunningVectorEnv):
 
     contact_cost_weight: float = 5e-7
     """Weight of the cost of squared contact forces."""
+    contact_cost_range: tuple[float, float] = (-inf, 10.0)
+    """Range that the contact cost is clipped to."""
+    include_cinert_in_observation: bool = True
+    """Whether the bodies' inertias are observed."""
+    include_cvel_in_observation: bool = True
+    """Whether the bodies' velocities are observed."""
+    include_qfrc_actuator_in_observation: bool = True
+    """Whether the joints' torques are observed."""
+    include_cfrc_ext_in_observation: bool = True
+    """Whether contact forces are observed."""
 
     xml_file = "humanoid.xml"
     frame_skip = 5
-    fields = ("cfrc_ext", "cinert", "cvel", "qfrc_actuator", "xipos")
     forward_reward_weight = 1.25
     healthy_reward = 5.0
     healthy_z_range = (1.0, 2.0)
     reset_noise_scale = 1e-2
     axes = "xy"
 
-    def parts(self, state: State) -> list[Tensor]:
-        # Without the world, which is body 0, and the root's six degrees of freedom.
+    @cached_property
+    def observed(self) -> dict[str, int]:
+        """Observed fields, and the first observed row of each, without the world, which
+        is body 0, and the six degrees of freedom of the root."""
         first = {"cinert": 1, "cvel": 1, "qfrc_actuator": 6, "cfrc_ext": 1}
-        extra = [state[name][row:] for name, row in first.items()]
+        included = [x for x in first if getattr(self, f"include_{x}_in_observation")]
+        return {name: first[name] for name in included}
+
+    @cached_property
+    def fields(self) -> list[str]:
+        return sorted({"xipos", "cfrc_ext", *self.observed})
+
+    def parts(self, state: State) -> list[Tensor]:
+        extra = [state[name][first:] for name, first in self.observed.items()]
         return [*super().parts(state), *extra]
 
     def place(self, state: State, axis: int) -> Tensor:
@@ -206,7 +241,7 @@ class HumanoidVectorEnv(RunningVectorEnv):
 
     def rewards(self, measures: State, action: Tensor, after: State) -> State:
         forces = after["cfrc_ext"].square().sum((0, 1))
-        contact = (self.contact_cost_weight * forces).clamp(max=10)
+        contact = (self.contact_cost_weight * forces).clamp(*self.contact_cost_range)
         return {**super().rewards(measures, action, after), "contact": -contact}
 
     def is_healthy(self, state: State) -> Tensor:

@@ -84,7 +84,6 @@ WRONG = [
     (Small, {"sizes": (64, "wide")}, r"sizes\.1 = 'wide': .* valid integer"),
     (ppo.Config, {"num_minibatches": 1000}, "a rollout has only 512 transitions"),
     (ppo.Config, {"num_minibatches": 512}, "normalize_advantage = True: .*=False"),
-    (ppo.Config, {"actor_obs": ("a", "a")}, "actor_obs = .*every entry once"),
     (dqn.Config, {"buffer_size": 1, "num_envs": 2}, "buffer_size = 1: .*least 2"),
 ]
 

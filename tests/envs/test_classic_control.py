@@ -40,6 +40,8 @@ def constants(world):
     """The numbers of its physics, which may differ between environments."""
     names = [name for name, kind in world.declared().items() if kind == Parameter]
     numbers = {name: getattr(world, name) for name in names}
+    if world is MountainCarContinuousVectorEnv:
+        numbers["power"] = numbers.pop("force")
     return {k: v for k, v in numbers.items() if v > 0 and not k.startswith("high")}
 
 

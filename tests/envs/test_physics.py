@@ -32,15 +32,22 @@ OPTIONS = {
     "InvertedPendulum": {"frame_skip": 4, "reset_noise_scale": 0.05},
     "Ant": {
         "contact_cost_weight": 0.1,
+        "main_body": "aux_1",
         "healthy_z_range": (0.4, 0.7),
+        "contact_force_range": (-3.0, 2.0),
+        "include_cfrc_ext_in_observation": False,
     },
     "Humanoid": {
         "contact_cost_weight": 1e-3,
+        "contact_cost_range": (1.0, 5.0),
         "healthy_reward": 2.0,
         "healthy_z_range": (1.3, 1.5),
+        "include_cinert_in_observation": False,
+        "include_cfrc_ext_in_observation": False,
     },
 }
 for robot in ROBOTS[:3] + ROBOTS[4:]:
+    OPTIONS[robot] |= {"exclude_current_positions_from_observation": False}
     OPTIONS[robot] |= {"frame_skip": 3, "reset_noise_scale": 0.02}
 for robot in ("Hopper", "Walker2d", "Ant", "Humanoid"):
     OPTIONS[robot] |= {"terminate_when_unhealthy": robot != "Walker2d"}
