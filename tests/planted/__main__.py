@@ -7,8 +7,8 @@
 
 A file of bugs, one for each room, lists `file`, `old` text, `new` text and, in one
 sentence, what `goes_wrong`. Of each bug the quickest tests run that enter its function,
-those of its own room first, until three have failed. The exit status is 1 if no test
-of its own room catches a bug.
+those of its own room first, until three have failed; if none of its room has, its
+others. The exit status is 1 if no test of its own room catches a bug.
 """
 
 from __future__ import annotations
@@ -115,14 +115,18 @@ class Map:
     entered: dict[str, dict[str, list[int]]]  # file -> function -> numbers of tests
 
     def tests(self, bug: Bug) -> list[str]:
-        """The quickest tests that enter a bug's function, of its own room first.
-
-        What runs in other processes is not in the map: then it is all of the room.
-        """
+        """The quickest tests that enter a bug's function, of its own room first."""
         names, entered = list(self.seconds), self.entered.get(bug.file, {})
-        found = {names[i] for i in entered.get(bug.function, [])}
-        found = found or {name for name in names if is_in(name, bug.room)}
-        order = sorted(found, key=lambda n: (not is_in(n, bug.room), self.seconds[n]))
+        return self._quickest(bug, {names[i] for i in entered.get(bug.function, [])})
+
+    def others(self, bug: Bug) -> list[str]:
+        """The quickest tests of its room that are not known to enter the function: what
+        runs in other processes is not in the map."""
+        room = {name for name in self.seconds if is_in(name, bug.room)}
+        return self._quickest(bug, room - {*self.tests(bug)})
+
+    def _quickest(self, bug: Bug, tests: set[str]) -> list[str]:
+        order = sorted(tests, key=lambda n: (not is_in(n, bug.room), self.seconds[n]))
         left, chosen = SECONDS, []
         for name in order:
             left -= self.seconds[name]
@@ -247,7 +251,10 @@ def report(planted: list[Bug], known: Map, folder: str) -> int:
     def look(bug: Bug) -> list[str]:
         copy = free.get()
         try:
-            return caught_by(bug, known.tests(bug), copy)
+            found = caught_by(bug, known.tests(bug), copy)
+            if not any(is_in(test, bug.room) for test in found):
+                found += caught_by(bug, known.others(bug), copy)
+            return found
         finally:
             free.put(copy)
 
