@@ -44,9 +44,10 @@ class SerialVectorEnv(SyncVectorEnv):
         checked = [partial(_make_checked, fn, i) for i, fn in enumerate(env_fns)]
         super().__init__(checked, autoreset_mode=AutoresetMode.SAME_STEP)
         self.env_fns = env_fns
-        self.recorded_info += declared_names(self.envs[0], "recorded_info")
+        recorded = declared_names(self.envs[0], "recorded_info")
         declared = declared_names(self.envs[0], "info_keys")
-        self.info_keys = tuple(dict.fromkeys((*declared, *self.recorded_info)))
+        self.recorded_info += recorded  # a subclass's own it fills in itself
+        self.info_keys = tuple(dict.fromkeys((*declared, *recorded)))
         space = self.single_observation_space
         self._is_array = isinstance(space, ARRAYS)
         self._dtype, self._shape = space.dtype, (self.num_envs, *(space.shape or ()))
