@@ -235,10 +235,16 @@ class RemoteEnvs(VectorEnv[Any, Any, Any]):
         self.single_action_space = action_space
         self.observation_space = batch_space(observation_space, num_envs)
         self.action_space = batch_space(action_space, num_envs)
+        self._made_here: list[VectorEnv[Any, Any, Any]] = []  # to be closed with these
 
     def here(self) -> VectorEnv[Any, Any, Any]:
-        """The same number of environments of this kind, in this process."""
-        return self.pool.envs_here()
+        """The same number of environments of this kind, in this process.
+
+        `close` closes them too.
+        """
+        envs = self.pool.envs_here()
+        self._made_here.append(envs)
+        return envs
 
     def reset(self, **_: Any) -> NoReturn:
         """Refuse: see `step`."""
@@ -257,5 +263,7 @@ class RemoteEnvs(VectorEnv[Any, Any, Any]):
         )
 
     def close_extras(self, **_: Any) -> None:
-        """End the workers."""
+        """End the workers, and close environments that were made in this process."""
+        for envs in self._made_here:
+            envs.close()
         self.pool.cluster.close()

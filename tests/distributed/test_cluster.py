@@ -2,12 +2,16 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import psutil
 import pytest
+from gymnasium.spaces import Box, Discrete
 
 from yieldrl.algorithms import ppo
 from yieldrl.distributed import cluster
+from yieldrl.distributed.workers import RemoteEnvs
+from yieldrl.envs.classic_control import CartPoleVectorEnv
 
 PROGRAM = """
 import os, signal, sys
@@ -50,3 +54,16 @@ def test_without_ray_it_is_said_how_to_install_it(monkeypatch):
 def test_the_room_is_imported_without_ray():
     program = "import sys; import yieldrl.distributed; sys.exit('ray' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_environments_that_were_made_here_are_closed_with_the_workers():
+    """An expert steps them; a trainer may be closed before it has cloned that."""
+    ended = []
+    ray = SimpleNamespace(close=lambda: ended.append("workers"))
+    pool = SimpleNamespace(envs_here=lambda: CartPoleVectorEnv(2), cluster=ray)
+    remote = RemoteEnvs(2, Box(-1, 1, (4,)), Discrete(2), pool=pool)
+    here = remote.here()
+    assert not here.closed
+    remote.close()
+    assert here.closed
+    assert ended == ["workers"]
