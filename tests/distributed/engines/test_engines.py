@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 from engine_cases import ENGINES, PPO, THERE, Wants, bias
+from tensordict import TensorDict
 from torch import nn
 from two_losses import Adapted, Two, adapted_curve, batches, curve
 
-from yieldrl.distributed.engines import make_engine
+from yieldrl.distributed.engines import base, make_engine
 from yieldrl.distributed.engines.deepspeed import ZeroOptimizer, import_deepspeed
 from yieldrl.distributed.engines.fsdp2 import left_whole
 
@@ -173,6 +174,35 @@ def test_what_zero_does_not_train_is_refused():
         optimizer = torch.optim.SGD([whole, nn.Parameter(torch.zeros(2))])
         with pytest.raises(ValueError, match=said):
             ZeroOptimizer(None, optimizer, 3)
+
+
+def test_a_gradient_weighs_a_process_by_its_samples(monkeypatch):
+    """Of two with 6 and 4 rows: engines take means over processes, and 6 of 10 rows
+    are to count 6 / 10."""
+
+    class Alone:
+        def all_gather(self, sizes):
+            return torch.tensor([[6, 1], [4, 1]])
+
+        def broadcast_module(self, module):
+            pass
+
+    class Scaled(base.Engine):
+        def backward(self, optimizer, compute, scale, last):
+            loss, logs = compute()
+            (loss * scale).backward()
+            return logs
+
+    monkeypatch.setattr(base, "ranks", Alone)
+    algorithm = Two(torch.optim.SGD)
+    before = algorithm.number.number.item()
+    step = Scaled(None, algorithm).gradient_step(
+        algorithm.number_loss, algorithm.number_optimizer, None
+    )
+    data = TensorDict({"y": torch.full((6,), 0.25)}, [6])
+    step(data)
+    after = algorithm.number.number.item()
+    assert before - after == pytest.approx(0.25 * 6 / 10 * 2)
 
 
 def test_an_engine_needs_a_group_of_processes():
