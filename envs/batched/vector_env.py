@@ -22,7 +22,6 @@ from yieldrl.envs.arrays import (
     StepResult,
     clone,
     layout,
-    leaves,
     tree_map,
     where,
 )
@@ -98,6 +97,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     """Id of a Gymnasium environment with the same states, used for rendering."""
 
     max_episode_steps: int | None = None
+    parameter_names: tuple[str, ...] = ()
+    """The parameters that `set_parameters` takes."""
     closed: bool
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 
@@ -145,7 +146,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self._limit = limit or torch.iinfo(torch.int64).max
         self._action_reader = ActionReader(self)
         self._noise = NoiseSource(self.noise_size, num_envs, dtype, self.device)
-        self._next_noise: Tensor | None = None  # of the next step, if it takes any
+        self.generator = self._noise.generator
         self.state: Any = None
         self.elapsed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
         self._ended = torch.zeros(num_envs, dtype=torch.bool, device=self.device)
@@ -154,8 +155,10 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
                 setattr(self, name, self.parameter(name, getattr(self, name)))
         step = self.pure_step
         self._step = Compiled("world's step", step) if compile else step
-        if compile or self.device.type != "cpu":
-            self._can_branch = False
+        own_dynamics = type(self).random_dynamics
+        self._is_random = own_dynamics is not TorchVectorEnv.random_dynamics
+        # Whether Python may look at values of tensors: on a GPU that would wait.
+        self._can_branch = self.device.type == "cpu" and not compile
 
     @classmethod
     def declared(cls) -> dict[str, Any]:
@@ -233,15 +236,10 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
                 disagree with each other or with its spaces.
         """
         mask = inputs.read_reset_mask(self, options)
-        noise = self._next_noise  # not yet used by a step
-        if seed is not None:
-            noise = self._noise.seed(seed)
-        elif noise is None:
-            noise = self.draw_noise()
+        noise = self.draw_noise() if seed is None else self._noise.seed(seed)
         fresh = self.initial_state(noise)
         if self.state is None:
             inputs.check_functions(self, self._action_reader, fresh)
-        self._next_noise = self.draw_noise() if self._takes_noise else None
         if mask is None:
             mask, self.state = torch.ones_like(self._ended), fresh
         self.state = where(mask, fresh, self.state)
@@ -273,13 +271,13 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         before = self._ended
         ignored = before if self.autoreset_mode is AutoresetMode.NEXT_STEP else None
         action = self._action_reader.read(actions, ignored)
+        takes_noise = self._is_random or not self._can_branch
+        noise = self.draw_noise() if takes_noise else None
         self.state, self.elapsed, self._ended, *answer, final_obs = self._step(
-            self.state, self.elapsed, before, action, self._next_noise
+            self.state, self.elapsed, before, action, noise
         )
         if self._action_reader.marks_rewards:
             answer[1] = self._action_reader.mark(answer[1], action, ignored)
-        if self._next_noise is not None:
-            self._next_noise = self.draw_noise()
         info = {"final_obs": final_obs, "_final_obs": self._ended}
         return (*answer, info if self.autoreset_mode is AutoresetMode.SAME_STEP else {})
 
@@ -323,35 +321,27 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
 
         If Python may branch, they are computed only for those environments, from
         their columns of the noise `[noise_size, N]`, or from new noise if it is None;
-        if no episode ended, the same object is returned. Otherwise they are computed
-        for all environments, which needs no synchronization.
+        if no episode ended, the same object is returned. Otherwise, and where
+        environments have different parameters, they are computed for all, which needs
+        no synchronization.
         """
         if not self._can_branch or is_traced():
             assert noise is not None
             return where(ended, self.initial_state(noise), state)
         columns = ended.nonzero().view(-1)
-        few = len(columns)
-        if not few:
+        if not len(columns):
             return state
-        noise = self.draw_noise(few) if noise is None else noise[:, columns]
+        noise = self.draw_noise(len(columns)) if noise is None else noise[:, columns]
+        if self.differs:
+            everywhere = noise.new_zeros(len(noise), self.num_envs)
+            everywhere[:, columns] = noise
+            return where(ended, self.initial_state(everywhere), state)
         fresh = self.initial_state(noise)
         return tree_map(lambda x, y: x.index_copy(-1, columns, y), state, fresh)
 
     def draw_noise(self, count: int | None = None) -> Tensor:
         """Uniform numbers in [0, 1), `[noise_size, count or N]`, from the generator."""
         return self._noise.draw(count)
-
-    @property
-    def generator(self) -> torch.Generator:
-        """The generator of all random numbers."""
-        return self._noise.generator
-
-    @property
-    def _takes_noise(self) -> bool:
-        """Whether a step takes noise as an argument."""
-        its_dynamics = type(self).random_dynamics
-        is_random = its_dynamics is not TorchVectorEnv.random_dynamics
-        return is_random or not self._can_branch
 
     def check_running(self) -> None:
         """Raise if not reset or closed (on a CPU, also if an episode is over)."""
@@ -366,41 +356,20 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
                 ' call reset(options={"reset_mask": terminated | truncated})'
             )
 
-    @cached_property
-    def _can_branch(self) -> bool:
-        """Whether Python may branch on values of tensors between compiled functions:
-        False if that would synchronize, or if parameters `[N]` prevent computing first
-        states from fewer columns of noise. Set it to False to compute as on a
-        GPU."""
-        noise = torch.zeros(self.noise_size, 1, dtype=self.dtype)
-        try:
-            with torch.no_grad():
-                states = leaves(self.initial_state(noise))
-                return all(x.shape[-1] == 1 for x in states)
-        except (IndexError, RuntimeError, ValueError):  # shapes do not fit
-            return False
+    @property
+    def differs(self) -> bool:
+        """Whether a parameter has a value per environment, `[N]`."""
+        return any(getattr(self, name).ndim for name in self.parameter_names)
 
     def parameter(self, name: str, value: Any) -> Tensor:
         """A constant as a tensor `[]` or `[N]`, with its autograd graph; ValueError for
-        other shapes."""
+        other shapes. Its name becomes one of `parameter_names`."""
         value = torch.as_tensor(value, dtype=self.dtype, device=self.device)
         if value.shape not in ((), (self.num_envs,)):
             wanted = f"give one number, or {self.num_envs} of them"
             raise ValueError(f"{name} has the shape {list(value.shape)}: {wanted}")
+        self.parameter_names = tuple(dict.fromkeys((*self.parameter_names, name)))
         return value
-
-    @property
-    def parameter_names(self) -> tuple[str, ...]:
-        """The parameters that `set_parameters` takes."""
-        return tuple(
-            name
-            for name, value in vars(self).items()
-            if isinstance(value, Tensor)
-            and value.is_floating_point()
-            and value.shape in ((), (self.num_envs,))
-            and name != "state"
-            and not name.startswith("_")
-        )
 
     def set_parameters(
         self, values: Mapping[str, Any], where: Tensor | None = None
@@ -422,28 +391,16 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """An attribute per environment: of a tensor `[..., N]`, one column each."""
-        return self.call(name)
-
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """A method's result, or an attribute, for each environment."""
         value = getattr(self, name)
-        return self._split(value(*args, **kwargs) if callable(value) else value)
+        if isinstance(value, Tensor) and value.ndim == 0:
+            value = value.item()
+        if not isinstance(value, Tensor) or value.shape[-1] != self.num_envs:
+            return (value,) * self.num_envs
+        return tuple(value.tolist() if value.ndim == 1 else value.unbind(-1))
 
     def set_attr(self, name: str, values: Any) -> None:
         """Set a parameter to one number for all or to N; ValueError if it is none."""
         self.set_parameters({name: values})
-
-    def _split(self, value: Any) -> tuple[Any, ...]:
-        """Split tensors `[..., N]`, also in dicts, by column; repeat other values."""
-        n = self.num_envs
-        if isinstance(value, Mapping):
-            columns = {key: self._split(child) for key, child in value.items()}
-            return tuple({key: columns[key][i] for key in columns} for i in range(n))
-        if isinstance(value, Tensor) and value.ndim == 0:
-            value = value.item()
-        if not isinstance(value, Tensor) or value.shape[-1] != n:
-            return (value,) * n
-        return tuple(value.tolist() if value.ndim == 1 else value.unbind(-1))
 
     def detach(self) -> None:
         """Detach the state from the autograd graph of earlier steps."""
@@ -471,22 +428,19 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         return tuple(map(self.draw, columns, chosen))
 
     def close_extras(self, **kwargs: Any) -> None:
-        self.state = self._next_noise = None
+        self.state = None
 
     def state_dict(self) -> dict[str, Any]:
         """All state needed to continue bitwise, except the constants."""
         parts = {"state": self.state, "elapsed": self.elapsed, "ended": self._ended}
-        parts = clone({**parts, "noise": self._next_noise})
-        return {**parts, "generator": self.generator.get_state()}
+        return {**clone(parts), "generator": self.generator.get_state()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit."""
-        like = torch.zeros(self.noise_size, self.num_envs, **self._noise.like)
+        noise = torch.zeros(self.noise_size, self.num_envs, **self._noise.like)
         with torch.no_grad():  # a state is there if it was saved after a reset
-            first = None if state["state"] is None else self.initial_state(like)
-        # Whether steps take noise depends on the device and on compiling.
-        noise = None if state["noise"] is None else like
-        expected = {**self.state_dict(), "state": first, "noise": noise}
+            first = None if state["state"] is None else self.initial_state(noise)
+        expected = {**self.state_dict(), "state": first}
         if layout(state) != layout(expected):
             raise ValueError(
                 f"saved was {layout(state)}, these environments have"
@@ -496,8 +450,4 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.generator.set_state(state["generator"].cpu())
         copies = tree_map(lambda x: x.to(self.device, copy=True), state)
         self.state, self.elapsed = copies["state"], copies["elapsed"]
-        self._ended, self._next_noise = copies["ended"], copies["noise"]
-        if not self._takes_noise:
-            self._next_noise = None
-        elif self._next_noise is None and self.state is not None:
-            self._next_noise = self.draw_noise()
+        self._ended = copies["ended"]

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
-from yieldrl.envs.arrays import StepResult, where
+from yieldrl.envs.arrays import StepResult
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.inputs import check_choice, check_range
 from yieldrl.envs.physics import model as models
@@ -67,6 +67,7 @@ class PhysicsVectorEnv(TorchVectorEnv):
     """Attributes of the `MjvCamera` for rendering."""
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
+    parameter_names = models.PARAMETERS
 
     def __init__(
         self,
@@ -179,21 +180,9 @@ class PhysicsVectorEnv(TorchVectorEnv):
 
         return Painter(self.model, self.camera, self.width, self.height)
 
-    def restart(self, ended: Tensor, state: State, noise: Tensor | None) -> State:
-        """Begin episodes where others ended; it places all worlds if physics differ."""
-        if noise is None and self.backend.varied and self.backend.outputs:
-            columns = ended.nonzero().flatten()
-            if not len(columns):
-                return state
-            drawn = self.draw_noise(len(columns))  # no more than where nothing varies
-            noise = drawn.new_zeros(len(drawn), self.num_envs)
-            noise[:, columns] = drawn
-            return where(ended, self.initial_state(noise), state)
-        return super().restart(ended, state, noise)
-
     @property
-    def parameter_names(self) -> tuple[str, ...]:
-        return models.PARAMETERS
+    def differs(self) -> bool:
+        return bool(self.backend.varied)
 
     def set_parameters(
         self, values: Mapping[str, Any], where: Tensor | None = None

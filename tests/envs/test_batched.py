@@ -273,7 +273,7 @@ def test_attributes_one_environment_at_a_time():
     envs.set_attr("low", [0.5, 0.25])
     assert envs.get_attr("low") == (0.5, 0.25)
     envs.set_attr("low", 0)
-    assert envs.call("low") == (0, 0)
+    assert envs.get_attr("low") == (0, 0)
     state = envs.get_attr("state")
     assert torch.equal(torch.stack(state, -1), envs.state)
 
@@ -359,7 +359,8 @@ def test_first_states_are_made_only_where_they_are_needed(mode):
     made = []
 
     class Counted(Walk):
-        place, spread = torch.tensor(0.0), 1
+        place: Parameter = 0.0
+        spread: int = 1
 
         def initial_state(self, noise):
             made.append(noise.shape[1])
@@ -378,8 +379,7 @@ def test_first_states_are_made_only_where_they_are_needed(mode):
     assert (begun.abs() <= 0.5).all()
     assert begun.unique().numel() == 4
     assert torch.equal(states[2][:, ::2], states[0][:, ::2])
-    envs = Counted(5, autoreset_mode=mode)
-    envs.place, envs.spread = torch.arange(5) / 10, 0
+    envs = Counted(5, autoreset_mode=mode, place=torch.arange(5) / 10, spread=0)
     envs.reset(seed=0)
     for action in (ends, torch.zeros(5)):
         obs, *_ = envs.step(action)
