@@ -157,15 +157,20 @@ def check_functions(envs: Any, reader: ActionReader, state: Any) -> None:
             name = type(envs).__name__
             raise ValueError(f"{name}.{what} must be {wanted}, got {got}")
 
+    def last_axes(state: Any) -> set[int]:
+        return {x.shape[-1] if x.ndim else 0 for x in leaves(state)}
+
     n = envs.num_envs
-    sizes = {x.shape[-1] if x.ndim else 0 for x in leaves(state)}
-    expect("initial_state: the last axis", sizes, {n})
+    expect("initial_state: the last axis", last_axes(state), {n})
     state = clone(state)  # some worlds write into it in place
     space = copy.deepcopy(envs.action_space)  # its random generator is the caller's
     space.seed(0)
     with torch.no_grad():
         action = reader.read(np.asarray(space.sample()))
         noise = torch.zeros(envs.noise_size, n, dtype=envs.dtype, device=envs.device)
+        if not envs.differs:
+            what = "initial_state of one column of noise, where no parameter differs,"
+            expect(what, last_axes(envs.initial_state(noise[:, :1])), {1})
         moved, reward, terminated = envs.random_dynamics(state, action, noise)
         obs = envs.observe(state)
     expect("dynamics: the next state", layout(moved), layout(state))

@@ -11,6 +11,7 @@ import torch
 from factories import plain, trainer_of
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from worlds import blind
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.collectors.stepping import Stepper
@@ -43,9 +44,12 @@ class TorchCounter(TorchVectorEnv):
     single_action_space = Box(-100, 100, ())
     noise_size = 1
 
+    def __init__(self, num_envs, **kwargs):
+        super().__init__(num_envs, **kwargs)
+        self.length = self.parameter("length", torch.arange(num_envs) + 2)
+
     def initial_state(self, noise):
-        length = torch.arange(self.num_envs, dtype=noise.dtype) + 2
-        return torch.stack((length, torch.zeros_like(length)))
+        return torch.stack((self.length, torch.zeros_like(self.length)))
 
     def dynamics(self, state, action):
         length, step = state
@@ -419,7 +423,7 @@ def test_a_step_does_not_wait_for_the_device():
     for name, wrap in WRAPPED.items():
         if "limit" in name or "chunks" in name:
             continue
-        envs = wrap(counters("torch"))
+        envs = wrap(blind(counters("torch")))
         envs.reset(seed=0)
         with _NoWaiting():
             for _ in range(4):
