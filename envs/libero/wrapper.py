@@ -219,8 +219,6 @@ class LiberoEnvChunk(ActionChunks):
     Args:
         num_envs: N. Each plays a task of its own if there are several.
         length: L.
-        execute: How many actions of a chunk are executed; None for all.
-        gamma: Discount of a single step.
         vectorization: `"sync"` simulates them one after the other, `"async"` in
             processes of their own, which start side by side.
         **kwargs: Those of `LiberoEnvWrapper`.
@@ -235,14 +233,11 @@ class LiberoEnvChunk(ActionChunks):
         num_envs: int = 1,
         length: int = 8,
         *,
-        execute: int | None = None,
-        gamma: float = 1.0,
         vectorization: str = "async",
         **kwargs: Any,
     ) -> None:
         make_one: partial[gym.Env] = partial(LiberoEnvWrapper, **kwargs)
-        envs = vectorize(make_one, num_envs, vectorization)
-        super().__init__(envs, length, execute=execute, gamma=gamma)
+        super().__init__(vectorize(make_one, num_envs, vectorization), length)
 
 
 def picture(obs: Observations, camera: str, mirrored: bool) -> np.ndarray:
