@@ -8,7 +8,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs.batched import Parameter, TorchVectorEnv
+from yieldrl.envs.batched import Parameter, TorchVectorEnv, Transition
 
 X_LIMIT = 2.4  # metres from the middle of the track
 THETA_LIMIT = 12 * 2 * math.pi / 360  # 12 degrees from the upright, in radians
@@ -36,8 +36,6 @@ class CartPoleVectorEnv(TorchVectorEnv):
     noise_size = 4
     max_episode_steps = 500
 
-    sutton_barto_reward: bool = False
-    """Reward 0 per step and -1 for a fall, instead of 1 per step."""
     velocities: bool = True
     """False hides both velocities, so that balancing needs memory."""
     gravity: Parameter = 9.8
@@ -74,7 +72,7 @@ class CartPoleVectorEnv(TorchVectorEnv):
     def observe(self, state: Tensor) -> Tensor:
         return super().observe(state if self.velocities else state[::2])
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state: Tensor, action: Tensor) -> Transition:
         _, x_dot, theta, theta_dot = state.unbind()
         sin, cos = theta.sin(), theta.cos()
         force = torch.where(action.bool(), self.force_mag, -self.force_mag)
@@ -91,10 +89,7 @@ class CartPoleVectorEnv(TorchVectorEnv):
         state = state + self.tau * rate
 
         off, _, fallen, _ = (state.abs() > self.limits).unbind()
-        terminated = off | fallen
-        fall_alone = self.sutton_barto_reward
-        reward = -terminated.float() if fall_alone else torch.ones_like(x_acc)
-        return state, reward, terminated
+        return state, torch.ones_like(x_acc), off | fallen
 
     def expert(self) -> Tensor:
         """Actions `[N]` of a linear controller that balances the poles."""
@@ -147,7 +142,7 @@ class PendulumVectorEnv(TorchVectorEnv):
         theta, theta_dot = 2 * noise - 1
         return torch.stack((self.high_angle * theta, self.high_speed * theta_dot))
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state: Tensor, action: Tensor) -> Transition:
         theta, theta_dot = state.unbind()
         torque = action[:, 0].clamp(-TORQUE, TORQUE)
         angle = (theta + math.pi) % (2 * math.pi) - math.pi
@@ -218,7 +213,7 @@ class AcrobotVectorEnv(TorchVectorEnv):
     def initial_state(self, noise: Tensor) -> Tensor:
         return torch.lerp(self.low, self.high, noise)
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state: Tensor, action: Tensor) -> Transition:
         torque = (action - 1).to(self.dtype)
         k1 = self.rate(state, torque)  # the four Runge-Kutta slopes
         k2 = self.rate(state + self.dt / 2 * k1, torque)
@@ -304,7 +299,7 @@ class MountainCarVectorEnv(TorchVectorEnv):
         position = torch.lerp(self.low, self.high, noise[0])
         return torch.stack((position, torch.zeros_like(position)))
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state: Tensor, action: Tensor) -> Transition:
         state, terminated = self.drive(state, (action - 1) * self.force)
         return state, -torch.ones_like(state[0]), terminated
 
@@ -341,7 +336,7 @@ class MountainCarContinuousVectorEnv(MountainCarVectorEnv):
     power: Parameter = 0.0015
     """Added to the velocity by a full push."""
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state: Tensor, action: Tensor) -> Transition:
         action = action[:, 0]
         state, terminated = self.drive(state, action.clamp(-1, 1) * self.power)
         reward = torch.where(terminated, 100.0, 0.0) - action.square() * 0.1

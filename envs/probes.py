@@ -13,7 +13,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched import TorchVectorEnv, Transition
 
 
 class Answer(NamedTuple):
@@ -28,7 +28,8 @@ class Answer(NamedTuple):
 
 class ProbeVectorEnv(TorchVectorEnv):
     """Base of the probe environments: an observation in [-1, 1], two actions. The
-    state, `[1, N]`, is the observation; it begins at 0."""
+    state, `[1, N]`, is the observation; it begins at 0. By default an episode is one
+    step, which pays `reward`."""
 
     single_observation_space = spaces.Box(-1, 1, (1,))
     single_action_space = spaces.Discrete(2)
@@ -40,6 +41,14 @@ class ProbeVectorEnv(TorchVectorEnv):
         sides = torch.where(noise < 0.5, -1.0, 1.0).to(noise.dtype)
         return sides if self.sided else torch.zeros_like(noise)
 
+    def dynamics(self, state: Tensor, action: Tensor) -> Transition:
+        ends = torch.ones_like(state[0], dtype=torch.bool)
+        return state, self.reward(state[0], action), ends
+
+    def reward(self, obs: Tensor, action: Tensor) -> Tensor:
+        """Rewards `[N]` of actions on observations, both `[N]`."""
+        return torch.ones_like(obs)
+
     def answer(self, gamma: float) -> Answer:
         """The correct solution for a discount in [0, 1)."""
         raise NotImplementedError(f"{type(self)} lacks answer(gamma)")
@@ -47,9 +56,6 @@ class ProbeVectorEnv(TorchVectorEnv):
 
 class ProbeRewardVectorEnv(ProbeVectorEnv):
     """One step with reward 1: tests whether the value is 1, without a bootstrap."""
-
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return state, torch.ones_like(state[0]), _all(state)
 
     def answer(self, gamma: float) -> Answer:
         return _answer([0], [1])
@@ -60,8 +66,8 @@ class ProbeObservationVectorEnv(ProbeVectorEnv):
 
     sided = True
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return state, state[0].clone(), _all(state)
+    def reward(self, obs: Tensor, action: Tensor) -> Tensor:
+        return obs.clone()
 
     def answer(self, gamma: float) -> Answer:
         return _answer([-1, 1], [-1, 1])
@@ -70,7 +76,7 @@ class ProbeObservationVectorEnv(ProbeVectorEnv):
 class ProbeDelayVectorEnv(ProbeVectorEnv):
     """Two steps, observations 0 and 1, final reward 1: tests discounted values."""
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state: Tensor, action: Tensor) -> Transition:
         last = state[0] == 1
         return torch.ones_like(state), last.to(state.dtype), last
 
@@ -83,8 +89,9 @@ class ProbeCutVectorEnv(ProbeVectorEnv):
 
     max_episode_steps = 5
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return state, torch.ones_like(state[0]), ~_all(state)
+    def dynamics(self, state: Tensor, action: Tensor) -> Transition:
+        state, reward, ends = super().dynamics(state, action)
+        return state, reward, ~ends
 
     def answer(self, gamma: float) -> Answer:
         """The value is `1 / (1 - gamma)`, wherever the episode is truncated."""
@@ -94,8 +101,8 @@ class ProbeCutVectorEnv(ProbeVectorEnv):
 class ProbeActionVectorEnv(ProbeVectorEnv):
     """One step, reward 1 for action 1, -1 for action 0: tests the policy."""
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return state, _sign(action == 1, state), _all(state)
+    def reward(self, obs: Tensor, action: Tensor) -> Tensor:
+        return torch.where(action == 1, 1.0, -1.0)
 
     def answer(self, gamma: float) -> Answer:
         return _answer([0], [1], [1])
@@ -109,20 +116,11 @@ class ProbeChoiceVectorEnv(ProbeVectorEnv):
 
     sided = True
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        right = (action == 1) == (state[0] > 0)
-        return state, _sign(right, state), _all(state)
+    def reward(self, obs: Tensor, action: Tensor) -> Tensor:
+        return torch.where((action == 1) == (obs > 0), 1.0, -1.0)
 
     def answer(self, gamma: float) -> Answer:
         return _answer([-1, 1], [1, 1], [0, 1])
-
-
-def _all(state: Tensor) -> Tensor:
-    return torch.ones_like(state[0], dtype=torch.bool)
-
-
-def _sign(good: Tensor, state: Tensor) -> Tensor:
-    return good.to(state.dtype) * 2 - 1
 
 
 def _answer(

@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import cloudpickle
 import gymnasium as gym
@@ -83,12 +83,6 @@ class ProcessVectorEnv(AsyncVectorEnv):
             self.closed = True
             raise
         self.env_fns = env_fns
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(
-            "environments in processes cannot be copied or pickled: make others of the"
-            " same kind, or take vectorization='sync', whose environments can be copied"
-        )
 
     def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
         """Start new episodes, also after an interrupted step or reset."""

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from yieldrl.envs.answers import CheckedEnv, declared_names, succeeded
-from yieldrl.envs.arrays import ARRAYS, ResetResult, StepResult, copied, stacked
+from yieldrl.envs.arrays import ARRAYS, StepResult, copied, stacked
 
 
 class SerialVectorEnv(SyncVectorEnv):
@@ -51,25 +51,6 @@ class SerialVectorEnv(SyncVectorEnv):
         space = self.single_observation_space
         self._is_array = isinstance(space, ARRAYS)
         self._dtype, self._shape = space.dtype, (self.num_envs, *(space.shape or ()))
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
-        """Start new episodes, in all environments or where `reset_mask` is True."""
-        options = dict(options) if options else None
-        everywhere = np.ones(self.num_envs, dtype=np.bool_)
-        mask = options.pop("reset_mask", everywhere) if options else everywhere
-        seeds = [None] * self.num_envs if seed is None else seed
-        if isinstance(seed, int | np.integer):
-            seeds = [seed + i for i in range(self.num_envs)]
-        if len(seeds) != self.num_envs or np.shape(mask) != (self.num_envs,):
-            raise ValueError(
-                f"seed = {seed}, reset_mask = {mask}: one number, or as many as there"
-                f" are environments, {self.num_envs}"
-            )
-        infos: dict[str, Any] = {}
-        for i in np.flatnonzero(mask).tolist():
-            self._env_obs[i], info = self.envs[i].reset(seed=seeds[i], options=options)
-            infos = self._add_info(infos, info, i)
-        return self._batch(self._env_obs), infos
 
     def step(self, actions: Any) -> StepResult:
         """Step all, reset those that ended; their last observation is `final_obs`.

@@ -7,7 +7,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs.batched import TorchVectorEnv
+from yieldrl.envs.batched import TorchVectorEnv, Transition
 from yieldrl.envs.batched.inputs import check_range
 
 NORTH, EAST, SOUTH, WEST = range(4)
@@ -61,7 +61,7 @@ class TMazeVectorEnv(TorchVectorEnv):
         goal = (noise[0] < 0.5).to(noise.dtype)
         return torch.stack((torch.zeros_like(goal), goal, torch.zeros_like(goal)))
 
-    def dynamics(self, state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def dynamics(self, state: Tensor, action: Tensor) -> Transition:
         position, goal, _ = state.unbind()
         at_junction = position == self.length
         turned = at_junction & ((action == NORTH) | (action == SOUTH))

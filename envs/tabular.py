@@ -1,7 +1,6 @@
 """Worlds with a table of all transitions: FrozenLake, CliffWalking and Taxi."""
 
 import copy
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -93,21 +92,16 @@ class FrozenLakeVectorEnv(TableVectorEnv):
 
     map_name: str = "4x4"
     """"4x4" or "8x8"."""
-    desc: Sequence[str] | None = None
+    desc: list[str] | None = None
     """A custom map instead, a string per row of the letters S, F, H, G."""
     is_slippery: bool = True
-    """Whether moves may slip to either side."""
-    success_rate: float = 1 / 3
-    """Probability of the intended move, if slippery."""
-    reward_schedule: tuple[float, float, float] = (1, 0, 0)
-    """Rewards for arriving at the goal, a hole, and elsewhere."""
+    """Whether moves may slip to either side, with probability 2/3."""
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         self.take_attributes(kwargs)
         check_choice("map_name", self.map_name, MAPS)
-        names = "desc", "map_name", "is_slippery", "success_rate", "reward_schedule"
-        given: dict[str, Any] = {name: getattr(self, name) for name in names}
-        super().__init__(num_envs, FrozenLakeEnv(**given), **kwargs)
+        lake: Any = {"map_name": self.map_name, "is_slippery": self.is_slippery}
+        super().__init__(num_envs, FrozenLakeEnv(desc=self.desc, **lake), **kwargs)
 
 
 class CliffWalkingVectorEnv(TableVectorEnv):

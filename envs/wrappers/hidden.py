@@ -114,14 +114,10 @@ class HiddenParameters(BatchWrapper):
             where = where.to(self.world.device)
             if self._seed is not None:
                 drawn = self._draws.seeded(self._seed)
-            elif not self._can_branch:
-                drawn = self._draws()
+            elif self._can_branch and not where.any():
+                return
             else:
-                columns = where.nonzero().view(-1)
-                if not len(columns):
-                    return
-                drawn = self._draws(len(columns))
-                drawn = torch.zeros_like(self.parameters).index_copy(1, columns, drawn)
+                drawn = self._draws()
             self.parameters = torch.where(where, drawn, self.parameters)
             self._apply(where)
 
@@ -170,9 +166,9 @@ class Draws:
         self._bounds = torch.tensor(bounds, **like).unbind()
         self._totals = torch.tensor(totals, **like)  # [P, 1]
 
-    def __call__(self, count: int | None = None) -> Tensor:
-        """Numbers `[P, count or N]`, a row for each name."""
-        return self.placed(self.noise.draw(count))
+    def __call__(self) -> Tensor:
+        """Numbers `[P, N]`, a row for each name."""
+        return self.placed(self.noise.draw())
 
     def seeded(self, seed: Any) -> Tensor:
         """Numbers `[P, N]` by one seed, or N; the generator continues from there."""

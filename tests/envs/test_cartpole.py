@@ -24,13 +24,11 @@ def scalar_step(env, state, action):
     return env.state, reward, terminated
 
 
-@pytest.mark.parametrize("sutton_barto_reward", [False, True])
-def test_equals_gymnasium_step_by_step(sutton_barto_reward, monkeypatch):
+def test_equals_gymnasium_step_by_step(monkeypatch):
     TorchSines.replace(monkeypatch, cartpole)
     n, rng = 100, np.random.default_rng(0)
-    reference = CartPoleEnv(sutton_barto_reward=sutton_barto_reward)
-    options = {"sutton_barto_reward": sutton_barto_reward, "dtype": torch.float64}
-    envs = CartPoleVectorEnv(n, **options)
+    reference = CartPoleEnv()
+    envs = CartPoleVectorEnv(n, dtype=torch.float64)
     envs.reset(seed=0)
     ends = 0
     for _ in range(60):

@@ -28,7 +28,7 @@ def made(name, count=4, **kwargs):
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_ranges_and_what_is_held_out(name):
-    ranges, held_out = WORLDS[name]
+    ranges, held_out = WORLDS[name].values()
     assert ranges.keys() == held_out.keys()
     envs = made(name, 200)
     assert isinstance(envs, HiddenParameters)

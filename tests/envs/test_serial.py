@@ -290,7 +290,7 @@ def test_a_mask_resets_some_and_shows_where_the_others_are():
         for envs in (serial, original)
     ]
     assert_same(answers[0][0], answers[1][0])
-    with pytest.raises(ValueError, match="as many as there are environments, 3"):
+    with pytest.raises(ValueError, match="length must match num_envs=3"):
         serial.reset(seed=[1, 2])
 
 
