@@ -1,5 +1,6 @@
 """Views of grids: as symbols and tokens, as pixels and bytes, and to people."""
 
+import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -151,32 +152,25 @@ def of_goal(state: State, numbers: Tensor) -> Tensor:
 def picture(state: Mapping[str, np.ndarray], height: int, width: int) -> np.ndarray:
     """Render one grid from above, uint8 `[height * CELL, width * CELL, 3]`: a ring is
     the agent, a frame marks the goal."""
-    pixels = np.full((height * CELL, width * CELL, 3), FLOOR, np.uint8)
-    pixels[::CELL] = pixels[:, ::CELL] = LINE
-    inside = masks(CELL, sizes=(0.6, 0.65, 0.7), ring=(0.75, 0.12))
-
-    def paint(cell: Any, mask: str, color: tuple[int, int, int]) -> None:
-        row, column = divmod(int(cell), width)
-        part = pixels[row * CELL :, column * CELL :][:CELL, :CELL]
-        part[inside[mask]] = color
-
-    for cell, kind in zip(state["objects"], state["kinds"], strict=True):
-        color, shape = KINDS[kind]
-        paint(cell, shape, COLORS[color])
-    paint(state["objects"][state["goal"]], "frame", AGENT)
-    paint(state["agent"], "ring", AGENT)
-    return pixels
+    cells = np.zeros(height * width, np.int64)
+    cells[state["objects"]] = state["kinds"] + 1
+    cells[state["agent"]] += 1 + len(KINDS)
+    parts = sprites(CELL, ring=(0.75, 0.12))[cells]
+    frame = masks(CELL, ring=(0, 0))["frame"]
+    parts[state["objects"][state["goal"]]][frame] = AGENT
+    parts[:, 0] = parts[:, :, 0] = LINE
+    rows = parts.reshape(height, width, CELL, CELL, 3).swapaxes(1, 2)
+    return rows.reshape(height * CELL, width * CELL, 3)
 
 
-def sprites(size: int) -> np.ndarray:
+@functools.cache
+def sprites(size: int, ring: tuple[float, float] = (1.05, 0.2)) -> np.ndarray:
     """Images of all possible cells, uint8 `[2 + 2 * 12, size, size, 3]`, smoothed:
     empty floor, each of `KINDS` on it, and the same with the agent over
     them."""
-    # Large shapes, and a ring at the rim, so that they differ even in six pixels.
-    fine = masks(size * FINENESS, sizes=(2 / 3, 0.8, 0.9), ring=(1.05, 0.2))
     parts = {
         name: mask.reshape(size, FINENESS, size, FINENESS).mean((1, 3))[..., None]
-        for name, mask in fine.items()
+        for name, mask in masks(size * FINENESS, ring).items()
     }
     floor = np.full((size, size, 3), FLOOR, np.float64)
 
@@ -188,19 +182,16 @@ def sprites(size: int) -> np.ndarray:
     return np.stack(cells).round().astype(np.uint8)
 
 
-def masks(
-    size: int, sizes: tuple[float, float, float], ring: tuple[float, float]
-) -> dict[str, np.ndarray]:
+def masks(size: int, ring: tuple[float, float]) -> dict[str, np.ndarray]:
     """Masks of the pixels inside each shape, bool `[size, size]`; a cell is [-1, 1].
-    `sizes` are half a square's side, a circle's radius and the height of a triangle's
-    tip; `ring` is a radius and half a width."""
+    `ring` is its radius and half its width: by default it is at the rim, so that all
+    cells differ even in six pixels."""
     y, x = (np.mgrid[:size, :size] + 0.5) / size * 2 - 1
-    (side, radius, tip), distance = sizes, np.hypot(x, y)
-    around = np.maximum(abs(x), abs(y))
+    distance, around = np.hypot(x, y), np.maximum(abs(x), abs(y))
     return {
-        "square": around < side,
-        "circle": distance < radius,
-        "triangle": (y < side) & (abs(x) < (y + tip) / 1.8),
+        "square": around < 2 / 3,
+        "circle": distance < 0.8,
+        "triangle": (y < 2 / 3) & (abs(x) < (y + 0.9) / 1.8),
         "ring": abs(distance - ring[0]) < ring[1],
         "frame": abs(around - 0.85) < 0.06,
     }
