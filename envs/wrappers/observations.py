@@ -1,7 +1,5 @@
 """Wrappers of observations: stacked frames, and a common scale."""
 
-from functools import reduce
-from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -117,8 +115,7 @@ class NormalizeObservation(BatchWrapper):
         frozen: Whether the statistics are constant; may be set at any time.
 
     Attributes:
-        mean, var: By the entry's path, `a.b` of `obs["a"]["b"]` (a dot in a name is
-            `\\.`), and `""` if observations are no Dict.
+        mean, var: Tensors, nested as the observations; None for entries that pass.
         count: Number of observations so far.
     """
 
@@ -130,18 +127,20 @@ class NormalizeObservation(BatchWrapper):
         super().__init__(envs)
         self.limit, self.frozen = limit, frozen
         space = envs.single_observation_space
-        self._paths = spaces.quantities(space)
-        if not self._paths:
+        self.count = torch.zeros((), dtype=self.sum_dtype, device=self.inside)
+        scaled = spaces.quantities(space)
+        if not scaled:
             raise TypeError(f"nothing to normalise in {space}: it has no quantities")
-        self.set_observation_space(self._scaled_space(space, ()))
-        like = {"dtype": self.sum_dtype, "device": self.inside}
-        self.count = torch.zeros((), **like)
-        self.mean: dict[str, Tensor] = {}
-        self.var: dict[str, Tensor] = {}
-        for path, leaf in spaces.leaves(space):
-            if path in self._paths:
-                self.mean[_key(path)] = torch.zeros(spaces.shape_of(leaf), **like)
-                self.var[_key(path)] = torch.ones(spaces.shape_of(leaf), **like)
+
+        def zeros(space: Space, path: spaces.Path = ()) -> Any:
+            if isinstance(space, Dict):
+                return {name: zeros(space[name], (*path, name)) for name in space}
+            shape = spaces.shape_of(space)
+            return self.count.new_zeros(shape) if path in scaled else None
+
+        self.mean = zeros(space)
+        self.var = tree_map(torch.ones_like, self.mean)
+        self.set_observation_space(self._scaled_space(space, self.mean))
 
     def after_reset(self, obs: Any, where: Tensor) -> Any:
         self._update(obs, where)
@@ -154,14 +153,13 @@ class NormalizeObservation(BatchWrapper):
         obs = next_obs if alike else self.normalized(step.obs)
         return step._replace(next_obs=next_obs, obs=obs)
 
-    def normalized(self, obs: Any, path: spaces.Path = ()) -> Any:
-        """Observations `[..., *shape]` on the common scale."""
-        if not isinstance(obs, Tensor):
-            return {name: self.normalized(obs[name], (*path, name)) for name in obs}
-        if path not in self._paths:
-            return obs
-        name = _key(path)
-        return standardize(obs, self.mean[name], self.var[name], self.limit).float()
+    def normalized(self, obs: Any) -> Any:
+        """Observations `[N, ...]` on the common scale."""
+
+        def scaled(x: Tensor, mean: Tensor | None, var: Tensor) -> Tensor:
+            return x if mean is None else standardize(x, mean, var, self.limit).float()
+
+        return tree_map(scaled, obs, self.mean, self.var)
 
     def for_evaluation(self, envs: VectorEnv) -> VectorEnv:
         other = NormalizeObservation(envs, limit=self.limit, frozen=True)
@@ -173,20 +171,17 @@ class NormalizeObservation(BatchWrapper):
         """Count the observations `[N, ...]` where `where [N]` is set."""
         if self.frozen:
             return
-        for path in self._paths:
-            leaf, name = reduce(getitem, path, obs), _key(path)
-            more = masked_moments(leaf.to(self.sum_dtype), where)
-            update_moments((self.mean[name], self.var[name], self.count.clone()), more)
+
+        def update(x: Tensor, mean: Tensor | None, var: Tensor) -> None:
+            if mean is not None:
+                more = masked_moments(x.to(self.sum_dtype), where)
+                update_moments((mean, var, self.count.clone()), more)
+
+        tree_map(update, obs, self.mean, self.var)
         self.count += where.sum()
 
-    def _scaled_space(self, space: Space, path: spaces.Path) -> Space:
+    def _scaled_space(self, space: Space, mean: Any) -> Space:
         if isinstance(space, Dict):
-            return Dict({k: self._scaled_space(space[k], (*path, k)) for k in space})
-        if path not in self._paths:
-            return space
-        return Box(-self.limit, self.limit, spaces.shape_of(space))
-
-
-def _key(path: spaces.Path) -> str:
-    """The names of a path joined by dots, those within them marked."""
-    return ".".join(x.replace("\\", r"\\").replace(".", r"\.") for x in path)
+            return Dict({k: self._scaled_space(space[k], mean[k]) for k in space})
+        bounds = -self.limit, self.limit
+        return space if mean is None else Box(*bounds, spaces.shape_of(space))
