@@ -56,7 +56,6 @@ class CartPoleVectorEnv(TorchVectorEnv):
     """Upper bound of the initial state's numbers."""
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        self.take_attributes(kwargs)
         if not self.velocities:
             high = CART_POLE_HIGH[::2]
             self.single_observation_space = spaces.Box(-high, high)

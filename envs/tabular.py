@@ -98,7 +98,6 @@ class FrozenLakeVectorEnv(TableVectorEnv):
     """Whether moves may slip to either side, with probability 2/3."""
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        self.take_attributes(kwargs)
         check_choice("map_name", self.map_name, MAPS)
         lake: Any = {"map_name": self.map_name, "is_slippery": self.is_slippery}
         super().__init__(num_envs, FrozenLakeEnv(desc=self.desc, **lake), **kwargs)

@@ -50,7 +50,6 @@ class SumsVectorEnv(TorchVectorEnv):
     harder."""
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        self.take_attributes(kwargs)
         check_range("max_operand", self.max_operand, 1, MOST)
         self.width = len(str(self.max_operand))
         self.prompt_length = 2 * self.width + 2
@@ -131,7 +130,6 @@ class StepsVectorEnv(SumsVectorEnv):
     find and the right number less worth looking for."""
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        self.take_attributes(kwargs)
         check_range("format_reward", self.format_reward, 0, 1)
         super().__init__(num_envs, **kwargs)
         marks = (letters(text, self.device) for text in (OPEN, CLOSE, " "))

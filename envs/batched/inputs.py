@@ -135,9 +135,11 @@ class ActionReader:
         return actions.to(dtype)
 
 
-def check_range(name: str, value: float, low: float, high: float = math.inf) -> None:
-    """Raise ValueError unless an argument is from `low` to `high`."""
-    if not low <= value <= high:
+def check_range(
+    name: str, value: float | None, low: float, high: float = math.inf
+) -> None:
+    """Raise ValueError unless an argument is from `low` to `high`, or None."""
+    if value is not None and not low <= value <= high:
         wanted = f"from {low} to {high:,}" if math.isfinite(high) else f"at least {low}"
         raise ValueError(f"{name} = {value}: must be {wanted}")
 

@@ -103,9 +103,12 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Store the arguments, for `clone`."""
+        """Store the arguments, for `clone`, and take the declared attributes of them,
+        which the constructors of subclasses may need."""
         envs = super().__new__(cls)
         envs._arguments = args[1:], {k: kwargs[k] for k in kwargs if k != "num_envs"}
+        for name in kwargs.keys() & cls.declared():
+            setattr(envs, name, kwargs[name])
         return envs
 
     def __init__(
@@ -120,19 +123,19 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         **attributes: Any,
     ) -> None:
         self.num_envs = num_envs
-        self.take_attributes(attributes)
-        if attributes:
+        if unknown := attributes.keys() - self.declared():
             raise TypeError(
                 f"{type(self).__name__} got an unexpected keyword argument"
-                f" {min(attributes)!r}: of its own it has {sorted(self.declared())}"
+                f" {min(unknown)!r}: of its own it has {sorted(self.declared())}"
             )
+        for name, value in attributes.items():
+            setattr(self, name, value)
         self.device = usable_device(device)  # "cuda" becomes "cuda:0"
         self.dtype, self.render_mode, self.compiles = dtype, render_mode, compile
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        limit = self.max_episode_steps
         inputs.check_range("num_envs", num_envs, 1)
-        inputs.check_range("max_episode_steps", 1 if limit is None else limit, 1)
+        inputs.check_range("max_episode_steps", self.max_episode_steps, 1)
         inputs.check_choice("dtype", dtype, (torch.float32, torch.float64))
         modes = (None, *self.metadata["render_modes"])
         inputs.check_choice("render_mode", render_mode, modes)
@@ -143,7 +146,7 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         observation = np.empty(0, self.single_observation_space.dtype)
         self._obs_dtype = torch.from_numpy(observation).dtype
-        self._limit = limit or torch.iinfo(torch.int64).max
+        self._limit = self.max_episode_steps or torch.iinfo(torch.int64).max
         self._action_reader = ActionReader(self)
         self._noise = NoiseSource(self.noise_size, num_envs, dtype, self.device)
         self.generator = self._noise.generator
@@ -168,11 +171,6 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
             if issubclass(world, TorchVectorEnv) and world is not TorchVectorEnv:
                 declared |= get_annotations(world)
         return {name: x for name, x in declared.items() if "ClassVar" not in str(x)}
-
-    def take_attributes(self, arguments: dict[str, Any]) -> None:
-        """Take the declared attributes out of the arguments."""
-        for name in arguments.keys() & self.declared():
-            setattr(self, name, arguments.pop(name))
 
     def initial_state(self, noise: Tensor) -> Any:
         """Turn noise `[noise_size, N]`, uniform in [0, 1), into first states.

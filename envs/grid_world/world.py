@@ -86,7 +86,6 @@ class GoToVectorEnv(TorchVectorEnv):
     and blue squares; or "unseen", those three."""
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        self.take_attributes(kwargs)
         self._check_arguments()
         self.vocabulary = Vocabulary(objects.sentences(self.templates))
         cells = self.height, self.width

@@ -112,7 +112,7 @@ class LiberoEnvWrapper(gym.Env[Any, Any]):
         check_choice("render_mode", render_mode, (None, "rgb_array"))
         check_range("size", size, 16)
         check_range("waiting_steps", waiting_steps, 0)
-        check_range("horizon", 1 if horizon is None else horizon, 1)
+        check_range("horizon", horizon, 1)
         self.episodes = suites.Episodes(suites.find_tasks(suite, task), initial_state)
         self.cameras = (cameras,) if isinstance(cameras, str) else tuple(cameras)
         self.size, self.waiting_steps = size, waiting_steps

@@ -56,7 +56,6 @@ class MinAtarVectorEnv(TorchVectorEnv):
     """False for all six actions in every game."""
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        self.take_attributes(kwargs)
         check_range("sticky_action_prob", self.sticky_action_prob, 0, 1)
         shape = (SIZE, SIZE, len(self.channels))
         bits: Any = np.bool_  # missing in the types of Box

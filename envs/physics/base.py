@@ -82,7 +82,6 @@ class PhysicsVectorEnv(TorchVectorEnv):
     ) -> None:
         if kwargs.get("compile"):
             raise ValueError("compile = True: physics is compiled code already")
-        self.take_attributes(kwargs)
         check_range("num_envs", num_envs, 1)
         check_range("frame_skip", self.frame_skip, 1)
         self.model = model = models.load(self.xml_file, small="cfrc_ext" in self.fields)
