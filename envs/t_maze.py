@@ -12,6 +12,7 @@ from yieldrl.envs.batched.inputs import check_range
 
 NORTH, EAST, SOUTH, WEST = range(4)
 
+BUMP = -0.1  # reward of a step into a wall
 CELL = 32  # pixels
 WALL, FLOOR, GOAL = (90, 90, 90), (255, 255, 255), (90, 170, 90)
 SIGN, AGENT = (240, 200, 60), (70, 110, 200)
@@ -44,8 +45,6 @@ class TMazeVectorEnv(TorchVectorEnv):
 
     length: int = 10
     """Steps from the start to the junction."""
-    bump_reward: float = -0.1
-    """Reward of a step into a wall."""
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         super().__init__(num_envs, **kwargs)
@@ -69,7 +68,7 @@ class TMazeVectorEnv(TorchVectorEnv):
         east = (action == EAST) & ~at_junction
         west = (action == WEST) & (position > 0)
         bumped = ~(turned | east | west)
-        reward = right.float() + self.bump_reward * bumped
+        reward = right.float() + BUMP * bumped
         position = position + east.to(goal.dtype) - west.to(goal.dtype)
         return torch.stack((position, goal, torch.ones_like(goal))), reward, turned
 

@@ -15,6 +15,7 @@ from yieldrl.envs.batched.inputs import check_range
 State = dict[str, Tensor]
 MOST = 999_999  # float32 noise can represent all operands up to here
 OPEN, CLOSE = "<t>", "</t>"
+FORMAT_REWARD = 0.1  # of a wrong number in the right format
 
 
 class SumsVectorEnv(TorchVectorEnv):
@@ -102,8 +103,8 @@ class StepsVectorEnv(SumsVectorEnv):
 
     The prompt is that of `SumsVectorEnv`, `17+25=`. An answer is to be
     `<t>...</t>42`: any characters between the marks, and after them the sum alone. The
-    reward is 1 for a right sum in this format, `format_reward` for a wrong number in
-    it, and 0 for all else, the right number alone too. `info["success"]`, bool `[N]`,
+    reward is 1 for a right sum in this format, 0.1 for a wrong number in it, and 0 for
+    all else, the right number alone too. `info["success"]`, bool `[N]`,
     marks right sums, and `info["formatted"]` answers in the right format.
 
     The expert writes down the sum of each column, from the ones on, with what is
@@ -125,12 +126,8 @@ class StepsVectorEnv(SumsVectorEnv):
     """
 
     max_operand = 99
-    format_reward: float = 0.1
-    """Reward of a wrong number in the right format. Higher makes the format easier to
-    find and the right number less worth looking for."""
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        check_range("format_reward", self.format_reward, 0, 1)
         super().__init__(num_envs, **kwargs)
         marks = (letters(text, self.device) for text in (OPEN, CLOSE, " "))
         self._open, self._close, self._space = marks
@@ -143,7 +140,7 @@ class StepsVectorEnv(SumsVectorEnv):
     def grade(self, state: State, answer: Tensor) -> Tensor:
         formatted, number = self.parse(answer)
         right = (number == self.right_number(state)).all(1)
-        kept = torch.where(right, 1.0, self.format_reward)
+        kept = torch.where(right, 1.0, FORMAT_REWARD)
         return torch.where(formatted, kept, 0.0)
 
     def parse(self, answer: Tensor) -> tuple[Tensor, Tensor]:
