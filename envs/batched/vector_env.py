@@ -409,10 +409,6 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         args, kwargs = self._arguments
         return type(self)(num_envs, *args, **{**kwargs, "render_mode": render_mode})
 
-    def __getstate__(self) -> dict[str, Any]:
-        """State for copies, which make their own painter."""
-        return {name: x for name, x in vars(self).items() if name != "painter"}
-
     def render(self, indices: Sequence[int] | None = None) -> tuple[np.ndarray, ...]:
         """Frames uint8 `[H, W, 3]` of all environments, or of those at `indices`."""
         if self.render_mode is None:

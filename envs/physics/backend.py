@@ -1,7 +1,5 @@
 """Interface of physics simulators, used by the environments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -41,7 +39,6 @@ class Backend:
         threads: int | None,
         device: str | torch.device,
     ) -> None:
-        self.made_of = model, num_envs, fields, threads, device
         self.has_contacts = "cfrc_ext" in fields
 
     def advance(self, count: int, substeps: int) -> None:
@@ -57,15 +54,6 @@ class Backend:
         quantities that MuJoCo derives from them. The mask `where` `[N]` marks changed
         worlds; None means that all may have changed."""
         raise NotImplementedError(f"{type(self)} lacks vary(fields, where)")
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Backend:
-        """Copy with the same physics, and its own memory and threads."""
-        again = type(self)(*self.made_of)
-        if self.varied:
-            again.vary(self.varied)
-        if not self.inputs:
-            again.close()
-        return again
 
     def close(self) -> None:
         """Free all memory; worlds cannot be stepped any more."""

@@ -1,6 +1,5 @@
 """MuJoCo's worlds in a batch are gymnasium's, v5."""
 
-import copy
 import math
 import sys
 
@@ -316,22 +315,6 @@ def test_what_is_closed_stays_closed():
             closed.reset()
         with pytest.raises(ClosedEnvironmentError):
             closed.set_parameters({"gravity": 1.0})
-
-
-def test_deep_copies_go_on_alike_and_apart():
-    envs = make("Ant", 2, threads=1, gravity=torch.tensor([5.0, 9.0]))
-    envs.reset(seed=0)
-    envs.step(torch.ones(envs.action_space.shape))
-    other = copy.deepcopy(envs)
-    action = torch.full(envs.action_space.shape, -0.5)
-    assert torch.equal(envs.step(action)[0], other.step(action)[0])
-    before = other.state["qpos"].clone()
-    envs.step(action)
-    envs.close()
-    assert torch.equal(other.state["qpos"], before)
-    other.step(action)
-    with pytest.raises(ClosedEnvironmentError):
-        copy.deepcopy(envs).reset()
 
 
 @pytest.fixture

@@ -56,8 +56,8 @@ def test_every_world_passes_gymnasiums_checker(robots):
 
 
 def test_it_is_the_batch_of_one():
-    env = gymnasium.make("yieldrl/Taxi-v1", is_rainy=True)
-    batch = gymnasium.make_vec("yieldrl/Taxi-v1", num_envs=1, is_rainy=True)
+    env = gymnasium.make("yieldrl/Taxi-v1")
+    batch = gymnasium.make_vec("yieldrl/Taxi-v1", num_envs=1)
     one, (many, _) = env.reset(seed=3)[0], batch.reset(seed=3)
     for action in (0, 1, 2, 3, 4, 5):
         assert one == many[0]
