@@ -14,7 +14,7 @@ from torch import Tensor
 from yieldrl.core import spaces
 from yieldrl.envs import arrays
 from yieldrl.envs.arrays import ResetResult, StepResult, as_tensors, replaced
-from yieldrl.envs.autoreset import ASSEMBLED, Step, StepReader
+from yieldrl.envs.autoreset import ASSEMBLED, Step, StepReader, mode_of
 from yieldrl.envs.batched import TorchVectorEnv
 
 
@@ -44,6 +44,9 @@ class BatchWrapper(VectorWrapper):
     training_alone: ClassVar[bool] = False
     """Whether evaluation leaves it out."""
 
+    gives_arrays: ClassVar[bool] = False
+    """Whether it returns arrays for the tensors of the wrapped environments."""
+
     resets_some: bool = False
     """Whether it resets some environments alone, which not every batch can do."""
 
@@ -71,9 +74,16 @@ class BatchWrapper(VectorWrapper):
                 f" gymnasium.make_vec makes, got {envs!r}"
             )
         super().__init__(envs)
-        self.reader = StepReader(envs)
-        if self.resets_some or self.reader.mode is AutoresetMode.NEXT_STEP:
-            _check_resets_some(envs)
+        self.reader, mode = StepReader(envs), mode_of(envs.unwrapped)
+        alone = isinstance(envs.unwrapped, ASSEMBLED | TorchVectorEnv)
+        resets = self.resets_some or self.reader.mode is AutoresetMode.NEXT_STEP
+        if resets and not alone and mode is not AutoresetMode.DISABLED:
+            raise TypeError(
+                f"{envs} is not known to reset some environments alone, with"
+                f' reset(options={{"reset_mask": mask}}), in {mode.value} mode: make it'
+                " with another autoreset_mode, or vectorize single environments by"
+                " SyncVectorEnv"
+            )
         self.metadata = {**envs.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
         self.recorded_info += tuple(getattr(envs, "recorded_info", ()))
         self.inside = self.device = torch.device(getattr(envs, "device", "cpu"))
@@ -133,8 +143,8 @@ class BatchWrapper(VectorWrapper):
         """Tensors, nested or not, in the caller's format; other values unchanged."""
         if isinstance(value, Mapping):
             return {name: self.to_caller(child) for name, child in value.items()}
-        if isinstance(value, Tensor) and self._arrays:
-            return value.detach().numpy()
+        if isinstance(value, Tensor) and (self._arrays or self.gives_arrays):
+            return value.detach().cpu().numpy()
         return value
 
     def reset_where(self, step: Step, where: Tensor, seed: Any = None) -> Step:
@@ -185,9 +195,9 @@ class BatchWrapper(VectorWrapper):
             )
         for name in self.learned:  # in place: evaluation environments share them
             arrays.tree_map(Tensor.copy_, getattr(self, name), wrapper[name])
+        copies = arrays.tree_map(lambda x: x.to(self.inside, copy=True), wrapper)
         for name in self.carried:
-            to_inside = lambda x: x.to(self.inside, copy=True)  # noqa: E731
-            setattr(self, name, arrays.tree_map(to_inside, wrapper[name]))
+            setattr(self, name, copies[name])
         if saved["envs"] is not None:
             inner: Any = self.env
             inner.load_state_dict(saved["envs"])
@@ -210,16 +220,3 @@ def repeated_space(space: Space, count: int) -> Space:
         nvec, start = (np.stack([x] * count) for x in (space.nvec, space.start))
         return MultiDiscrete(nvec, dtype=space.dtype.type, start=start)
     return batch_space(space, count)
-
-
-def _check_resets_some(envs: VectorEnv) -> None:
-    """Raise TypeError unless `reset(options={"reset_mask": mask})` is known to work."""
-    mode = envs.unwrapped.metadata["autoreset_mode"]
-    resettable = isinstance(envs.unwrapped, ASSEMBLED | TorchVectorEnv)
-    if resettable or mode is AutoresetMode.DISABLED:
-        return
-    raise TypeError(
-        f"{envs} is not known to reset some environments alone, with"
-        f' reset(options={{"reset_mask": mask}}), in {mode.value} mode: make it with'
-        " another autoreset_mode, or vectorize single environments by SyncVectorEnv"
-    )

@@ -1,6 +1,5 @@
 """Wrappers that convert: tensors to arrays, and the scale of actions."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -30,17 +29,14 @@ class TorchToNumpy(BatchWrapper):
         ('ndarray', array([1., 1.], dtype=float32))
     """
 
+    gives_arrays = True
+
     def __init__(self, envs: VectorEnv) -> None:
         super().__init__(envs)
         self.device = torch.device("cpu")
 
     def action(self, actions: Any) -> Any:
         return torch.tensor(np.asarray(actions), device=self.inside)
-
-    def to_caller(self, value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {name: self.to_caller(child) for name, child in value.items()}
-        return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
 
 
 class RescaleAction(BatchWrapper):
