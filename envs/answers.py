@@ -10,8 +10,8 @@ from yieldrl.core.conversion import as_array
 from yieldrl.envs.arrays import (
     ResetResult,
     StepResult,
-    copied,
     stacked,
+    tree_map,
     truncated_repr,
 )
 
@@ -61,8 +61,7 @@ class CheckedEnv(gym.Wrapper):
                 f"reset() of {self.place} must return an observation and a dict of"
                 f" info, got {truncated_repr(answer)}"
             )
-        self.check_observation(answer[0])
-        return copied(answer[0]), answer[1]
+        return self.checked(answer[0]), answer[1]
 
     def step(self, action: Any) -> StepResult:
         self.steps += 1
@@ -95,11 +94,12 @@ class CheckedEnv(gym.Wrapper):
             )
         return obs, number, _number(terminated) == 1, _number(truncated) == 1, info
 
-    def check_observation(self, obs: Any) -> None:
-        """Raise ValueError if it does not fit its space; ignores bounds."""
+    def checked(self, obs: Any) -> Any:
+        """A copy of an observation in the dtype of its space; ValueError if it does not
+        fit. Bounds are ignored."""
         space = self.observation_space
         try:
-            stacked(space, [obs])
+            return tree_map(lambda batch: batch[0], stacked(space, [obs]))
         except ValueError as reason:
             raise ValueError(
                 f"{self.place} returned {reason}; its observation_space is {space}:"

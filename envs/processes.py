@@ -234,7 +234,7 @@ class WorkerEnv(CheckedEnv):
 
     def step(self, action: Any) -> StepResult:
         obs, reward, terminated, truncated, info = super().step(action)
-        self.check_observation(obs)
+        self.checked(obs)
         if terminated or truncated:
             obs, info = copy.deepcopy((obs, info))
         return obs, reward, terminated, truncated, info

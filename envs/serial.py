@@ -114,7 +114,7 @@ class SerialVectorEnv(SyncVectorEnv):
             return stacked(self.single_observation_space, obs)
         except ValueError:
             for env, one in zip(self.envs, obs, strict=True):
-                env.check_observation(one)  # names the one that does not fit
+                env.checked(one)  # names the one that does not fit
             raise
 
 
