@@ -226,21 +226,23 @@ class Algorithm(ABC):
             micro_batches: Number of parts that go through the loss one by one, which
                 takes less memory; by default as many as the config says, if it does.
         """
-        optimizer, runtime = optimizer or self.optimizer, self.runtime
-        executed, parts = runtime.executed(loss), micro_batches
+        optimizer, engine = optimizer or self.optimizer, self.runtime.engine
+        if self.config.compile or self.config.precision != "float32":
+            loss = self.runtime.executed(loss)
+        parts = micro_batches
         if parts is None:
             parts = getattr(self.config, "micro_batches", 1)
-        if runtime.engine is not None:
-            options = optimizer, max_grad_norm, parts
-            logs = runtime.engine.gradient_step(executed, *options)(data)
+        if engine is not None:
+            step = engine.gradient_step(loss, optimizer, max_grad_norm, parts)
+            logs = step(data)
         else:
             trained = trained_parameters(optimizer)
             try:
                 if parts == 1:
-                    total, logs = executed(data)
+                    total, logs = loss(data)
                     total.backward(inputs=trained)
                 else:
-                    logs = accumulate_gradients(executed, data, trained, parts)
+                    logs = accumulate_gradients(loss, data, trained, parts)
                 apply_gradients(optimizer, trained, logs, data, max_grad_norm)
             finally:  # the next step begins without gradients
                 optimizer.zero_grad()
@@ -328,6 +330,7 @@ class Agent(ABC):
         config: Says the seed of exploration.
 
     Attributes:
+        model: The networks inside the algorithm.
         border: From observations to tensors, and from actions back.
     """
 
@@ -342,24 +345,18 @@ class Agent(ABC):
     weights may change before a rollout is learned from, as in the background."""
 
     def __init__(self, algorithm: Any, config: Any) -> None:
-        self.algorithm, self.config = algorithm, config
+        self.algorithm, self.model, self.config = algorithm, algorithm.model, config
         self.counters, self.device = algorithm.counters, algorithm.device
         seed = ranks().derive_seed(config.seed, "exploration")
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self._notes_version = hasattr(algorithm, "evaluated")  # of rollouts, later
-        model = algorithm.model
         self.border = ObservationActionAdapter(
-            model.observation_space,
-            model.action_space,
+            self.model.observation_space,
+            self.model.action_space,
             self.device,
-            unit_box=model.unit_box,
-            tokenizer=getattr(model, "tokenizer", None),
+            unit_box=self.model.unit_box,
+            tokenizer=getattr(self.model, "tokenizer", None),
         )
-
-    @property
-    def model(self) -> Any:
-        """The networks inside the algorithm."""
-        return self.algorithm.model
 
     @property
     def sample_step(self) -> int:
@@ -482,6 +479,7 @@ class Trainer(ABC):
             parts that are passed with it, or a class of collectors.
 
     Attributes:
+        agent: The agent; `algorithm` and `model` are those inside it.
         evaluator: Plays whole episodes in environments of its own.
         run: The run's folder, and what loggers save with the trainer.
 
@@ -499,8 +497,13 @@ class Trainer(ABC):
     """Whether all processes that `torchrun` starts learn after equally many steps, so
     that they may train together."""
 
+    _evaluated_by: ClassVar[str] = "sample_step"
+    """The counter of the steps that `eval_every` counts."""
+
     config: Any
     agent: Any
+    algorithm: Any
+    model: Any
     buffer: Any
 
     def __init__(
@@ -527,6 +530,7 @@ class Trainer(ABC):
         try:
             parts.prepare_process(self)
             self.agent = parts.make_agent(self, model, algorithm, agent)
+            self.algorithm, self.model = self.agent.algorithm, self.agent.model
             self._make_parts(buffer, collector)
             self.evaluator = parts.make_evaluator(self, source, eval_envs)
             self._evaluated_at = 0  # steps at the latest evaluation
@@ -560,16 +564,6 @@ class Trainer(ABC):
     def make_buffer(self) -> Any:
         """The buffer that fits the config and the environments."""
 
-    @property
-    def algorithm(self) -> Any:
-        """The algorithm inside the agent."""
-        return self.agent.algorithm
-
-    @property
-    def model(self) -> Any:
-        """The networks inside the algorithm."""
-        return self.agent.algorithm.model
-
     def __call__(self) -> Generator[LogData, None, None]:
         """Train, yielding one `LogData` per step."""
         # What comes next is read off the counters and the buffer, never off this
@@ -599,25 +593,17 @@ class Trainer(ABC):
     @property
     def training_done(self) -> bool:
         """Whether nothing is left to collect or to learn from."""
-        return self._collecting_done and not self.learning_due
+        steps = self.agent.counters.sample_step
+        return steps >= self.config.total_steps and not self.learning_due
 
     @property
     def _evaluation_due(self) -> bool:
         """Whether `eval_every` was crossed, or the end reached, since the last one."""
-        every, step, last = self.config.eval_every, self._steps, self._evaluated_at
+        every, last = self.config.eval_every, self._evaluated_at
+        step = getattr(self.agent.counters, self._evaluated_by)
         if every == 0 or step == last:
             return False
         return step // every > last // every or self.training_done
-
-    @property
-    def _steps(self) -> int:
-        """The steps that `eval_every` counts: those in environments."""
-        return self.agent.counters.sample_step
-
-    @property
-    def _collecting_done(self) -> bool:
-        """Whether all environment steps of the config were taken."""
-        return self.agent.counters.sample_step >= self.config.total_steps
 
     def _rows_ahead(self, rows: int) -> int:
         """Rows that a worker may collect by one policy, after `rows` that wait: as many
@@ -647,7 +633,7 @@ class Trainer(ABC):
         first, nothing = ranks().first, self._log("evaluate", {})
         own = self.evaluate(self.config.eval_episodes) if first else nothing
         log = ranks().broadcast_object(own)
-        self._evaluated_at = self._steps
+        self._evaluated_at = getattr(self.agent.counters, self._evaluated_by)
         return log
 
     def evaluate(self, episodes: int = 10, seed: int | None = None) -> LogData:

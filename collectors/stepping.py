@@ -101,8 +101,10 @@ class Stepper:
             self.resets = step.ended
         elif self._resets_here:
             step = self._reset_ended(step)
-        if self._checks:
-            self._check_finite(step)
+        if self._checks and not are_finite(step.reward, step.next_obs, step.obs):
+            when = f"step {self.steps} since the latest reset of all"
+            check_answer(step.next_obs, when, reward=step.reward, action=step.action)
+            check_answer(step.obs, f"the reset that follows {when}")
         if self._choices:
             self._check_choices(step.next_obs)
             if step.obs is not step.next_obs:
@@ -117,15 +119,6 @@ class Stepper:
             step = Step(*map(copied, step))
         fresh, _ = self.envs.reset(options={"reset_mask": ended})
         return step._replace(obs=replaced(step.obs, fresh, ended))
-
-    def _check_finite(self, step: Step) -> None:
-        """Raise if an array holds a value that is not finite."""
-        first = () if step.obs is step.next_obs else (step.obs,)
-        if are_finite(step.reward, step.next_obs, *first):
-            return
-        when = f"step {self.steps} since the latest reset of all"
-        check_answer(step.next_obs, when, reward=step.reward, action=step.action)
-        check_answer(step.obs, f"the reset that follows {when}")
 
     def _check_choices(self, obs: Any) -> None:
         """Raise if an array holds a choice outside of its space."""

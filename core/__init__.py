@@ -29,7 +29,6 @@ from yieldrl.core.gradient_step import Loss, averaged
 from yieldrl.core.logs import Counters
 from yieldrl.core.ranks import (
     Ranks,
-    mean_and_std,
     mean_of_all,
     ranks,
     standardized,
@@ -79,7 +78,6 @@ __all__ = [
     "drawing_from",
     "in_precision",
     "keep_freed_memory",
-    "mean_and_std",
     "mean_of_all",
     "means",
     "ranks",

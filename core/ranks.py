@@ -143,27 +143,22 @@ def _all_of_them() -> Ranks:
     return Ranks(distributed.get_rank(), distributed.get_world_size(), group.group_name)
 
 
-def mean_and_std(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation of the numbers of all processes, 0-dim each."""
-    if ranks().count == 1:
-        return x.mean(), x.std()
-    wide = x.double()
-    sums = torch.stack([torch.ones_like(wide).sum(), wide.sum(), wide.square().sum()])
-    size, first, second = ranks().all_reduce_sum(sums).unbind()
-    mean = first / size
-    var = (second - size * mean.square()) / (size - 1)
-    return mean.to(x.dtype), var.clamp(min=0).sqrt().to(x.dtype)
-
-
 def standardized(advantage: Tensor) -> Tensor:
     """A minibatch's advantages `[B]`, of mean 0 and standard deviation 1.
 
     Mean and deviation are those of all processes together; one alone stays as it is.
     """
-    if len(advantage) * ranks().count < 2:
+    count = ranks().count
+    if len(advantage) * count < 2:
         return advantage
-    mean, std = mean_and_std(advantage)
-    return (advantage - mean) / (std + 1e-8)
+    mean, std = advantage.mean(), advantage.std()
+    if count > 1:
+        x = advantage.double()
+        sums = torch.stack([torch.ones_like(x).sum(), x.sum(), x.square().sum()])
+        size, first, second = ranks().all_reduce_sum(sums).unbind()
+        mean = first / size
+        std = ((second - size * mean.square()) / (size - 1)).clamp(min=0).sqrt()
+    return ((advantage - mean) / (std + 1e-8)).to(advantage.dtype)
 
 
 def mean_of_all(x: Tensor) -> Tensor:

@@ -44,9 +44,7 @@ class Runtime:
         return Compiled(name, rounded) if self.config.compile else rounded
 
     def executed(self, loss: Loss) -> Loss:
-        """A loss as the config says: compiled, in fewer digits, or as it is."""
-        if not self.config.compile and self.config.precision == "float32":
-            return loss
+        """A loss as the config says: compiled, or in fewer digits."""
         name = getattr(loss, "__name__", "loss")
         if name not in self._losses:
             latest = LatestLoss(name)

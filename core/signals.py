@@ -2,37 +2,33 @@
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
-class defer_keyboard_interrupt:  # noqa: N801 - it is used like contextlib's
+@contextmanager
+def defer_keyboard_interrupt(*, once: bool = False) -> Iterator[None]:
     """Delays Ctrl-C to the end of the block, so that it makes all assignments.
 
     With `once`, for long blocks, a second Ctrl-C takes effect at once.
     """
+    handler: Any = signal.getsignal(signal.SIGINT)
+    in_main = threading.current_thread() is threading.main_thread()
+    if not (in_main and callable(handler)):  # SIG_IGN and SIG_DFL are not callable
+        yield
+        return
+    calls: list[Any] = []
 
-    __slots__ = ("_calls", "_handler", "_once")
+    def wait(*call: Any) -> None:
+        if once and calls:
+            handler(*call)
+        calls.append(call)
 
-    def __init__(self, *, once: bool = False) -> None:
-        self._once = once
-
-    def __enter__(self) -> None:
-        self._calls: list[Any] = []
-        self._handler: Any = None
-        if threading.current_thread() is not threading.main_thread():
-            return
-        handler = signal.getsignal(signal.SIGINT)
-        if callable(handler):  # SIG_IGN and SIG_DFL are not callable
-            self._handler = handler
-            signal.signal(signal.SIGINT, self._wait)
-
-    def _wait(self, *call: Any) -> None:
-        if self._once and self._calls:
-            self._handler(*call)
-        self._calls.append(call)
-
-    def __exit__(self, *_: object) -> None:
-        if self._handler is not None:
-            signal.signal(signal.SIGINT, self._handler)
-            if self._calls:
-                self._handler(*self._calls[0])
+    signal.signal(signal.SIGINT, wait)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if calls:
+            handler(*calls[0])

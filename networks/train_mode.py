@@ -34,7 +34,13 @@ def depends_on_mode(model: nn.Module) -> bool:
     >>> depends_on_mode(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1)))
     True
     """
-    return any(map(_may_differ, model.modules()))
+    for part in model.modules():
+        if part._forward_pre_hooks or part._forward_hooks:  # spectral_norm reads it
+            return True
+        ours = type(part).__module__.startswith(("torch.nn.modules.", "yieldrl."))
+        if not ours or isinstance(part, _READ_THE_MODE):
+            return True
+    return False
 
 
 def set_train_mode(model: nn.Module) -> None:
@@ -118,10 +124,3 @@ def _differs(part: nn.Module) -> bool:
     if isinstance(part, nn.MultiheadAttention):
         return part.dropout > 0
     return isinstance(part, _NormBase) and part.track_running_stats
-
-
-def _may_differ(part: nn.Module) -> bool:
-    if part._forward_pre_hooks or part._forward_hooks:  # spectral_norm reads the mode
-        return True
-    ours = type(part).__module__.startswith(("torch.nn.modules.", "yieldrl."))
-    return not ours or isinstance(part, _READ_THE_MODE)

@@ -41,18 +41,19 @@ class Trainer(abstractions.Trainer):
     algorithm_class = Algorithm
     agent_class = Agent
     _learns_in_step = True
+    _evaluated_by = "learn_step"
 
     @property
-    def _collecting_done(self) -> bool:
+    def _demonstrated(self) -> bool:
         return self.buffer.full and self.agent.sample_step >= len(self.buffer)
 
     @property
     def training_done(self) -> bool:
-        return self._collecting_done and self.agent.learn_step >= self.learn_steps
+        return self._demonstrated and self.agent.learn_step >= self.learn_steps
 
     @property
     def learning_due(self) -> bool:
-        ready = self._collecting_done and not self.training_done
+        ready = self._demonstrated and not self.training_done
         return ready and not self._evaluation_due  # evaluate first
 
     @property
@@ -83,10 +84,6 @@ class Trainer(abstractions.Trainer):
         with torch.no_grad():
             log_prob, *_ = self.model.evaluate_actions(one["obs"], one["action"])
         return log_prob.ndim == 1
-
-    @property
-    def _steps(self) -> int:
-        return self.agent.learn_step  # so evaluations are counted in gradient steps
 
     def make_buffer(self) -> Demonstrations:
         config, envs = self.config, expert_envs(self.envs)

@@ -86,7 +86,8 @@ class Trainer(grpo.Trainer):
         _, used = algorithm.compared(rollout)
         informative = float(mean_of_all(used.sum().view(1)))
         enough = informative >= (config.batch_episodes or config.num_envs)
-        if enough or len(kept) >= config.max_rollouts or self._collecting_done:
+        ends = self.agent.sample_step >= config.total_steps
+        if enough or ends or len(kept) >= config.max_rollouts:
             self.kept = []
             return rollout, {}
         self.kept = [*self.kept, latest.clone()]

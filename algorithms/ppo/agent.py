@@ -11,7 +11,11 @@ from yieldrl.core import in_precision
 class Agent(abstractions.Agent):
     """Samples actions from the policy."""
 
+    def __init__(self, algorithm: Any, config: Any) -> None:
+        super().__init__(algorithm, config)
+        rounded = config.precision, self.device
+        self._sample = in_precision(*rounded, self.model.sample)
+
     def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """A random `action [B, ...]` of the policy, and what the buffer keeps of it."""
-        sample = in_precision(self.config.precision, self.device, self.model.sample)
-        return sample(obs, self.generator, record=self.records_log_prob)
+        return self._sample(obs, self.generator, record=self.records_log_prob)

@@ -43,7 +43,7 @@ class Trainer(abstractions.Trainer):
     @property
     def training_done(self) -> bool:
         begun = len(self.buffer) > 0 and not self.buffer.exhausted
-        return self._collecting_done and not begun
+        return self.agent.sample_step >= self.config.total_steps and not begun
 
     @property
     def learning_due(self) -> bool:

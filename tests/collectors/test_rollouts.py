@@ -292,7 +292,7 @@ def test_rollouts_of_one_step_teach_bitwise_what_the_loop_does(name):
     other = made(name, **ONE_BY_ONE[name])  # only now: both draw from global generators
     begins = getattr(other.config, "learning_starts", 0)
     steps = begins // other.envs.num_envs or 1  # before them the loop does not learn
-    while not other._collecting_done:
+    while other.agent.sample_step < other.config.total_steps:
         other.update(other.collector.collect(steps))
         steps = max(1, getattr(other.config, "train_every", 1) // other.envs.num_envs)
     expected, found = weights_of(one), weights_of(other)
