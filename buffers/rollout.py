@@ -114,7 +114,6 @@ class RolloutBuffer(StepRows):
         num_envs: `N`, environments.
         device: Of the tensors; MemoryError if a rollout and an epoch's copy do not fit.
         next_obs: Whether to store `next_obs`, which a critic needs: half of all images.
-        linked: Whether `next_obs` is read from the next row: images are stored once.
 
     Attributes:
         minibatches: What is learned from this rollout; None until that begins.
@@ -131,7 +130,6 @@ class RolloutBuffer(StepRows):
         num_envs: int,
         device: torch.device | str = "cpu",
         next_obs: bool = True,
-        linked: bool = False,
     ) -> None:
         spaces = observation_space, action_space
         super().__init__(
@@ -140,7 +138,6 @@ class RolloutBuffer(StepRows):
             num_envs=num_envs,
             device=device,
             next_obs=next_obs,
-            linked=next_obs and linked,
             field="num_steps",
             value=num_steps,
             beside=copied(transition_spec(*spaces)),

@@ -42,9 +42,6 @@ class Storage:
     All rows have the entries of `spec`, and the extras that the agent returned with the
     first row; only `valid` may be missing in some.
 
-    Linked rows hold each observation once: `next_obs` is the `obs` of the row after.
-    Where an episode ended, its last observation is kept beside them.
-
     Args:
         rows: Number of rows.
         num_envs: `N`, environments.
@@ -53,7 +50,6 @@ class Storage:
             and its `value`, if less is free than the rows take, with `beside` further
             bytes per transition.
         field: See `device`, as are `value` and `beside`.
-        linked: Whether the rows are linked. Then reading copies `next_obs`.
     """
 
     entries: frozenset[str]  # names of the entries; a new object when they change
@@ -68,22 +64,12 @@ class Storage:
         field: str,
         value: int,
         beside: int = 0,
-        linked: bool = False,
     ) -> None:
         self.rows, self.num_envs, self.device = rows, num_envs, device
-        self._spec, self._size, self._linked = spec, (field, value), linked
+        self._spec, self._size = spec, (field, value)
         self._required = frozenset(path[0] for path in spec)
-        once = {p: s for p, s in spec.items() if not (linked and p[0] == "next_obs")}
-        self._check_memory(entry_bytes(once) + beside)
-        leaves = {path: self._leaf(path, *layout) for path, layout in once.items()}
-        if linked:
-            for path in [path for path in once if path[0] == "obs"]:
-                both = self._zeros(rows + 1, *spec[path])
-                leaves[path] = Leaf.of(both[:-1])
-                leaves["next_obs", *path[1:]] = Leaf.of(both[1:])
-        # Row -> environments whose episodes ended there, and their last observations.
-        self._last: dict[int, tuple[Tensor, dict[Path, Tensor]]] = {}
-        self._keep({path: leaves[path] for path in spec})
+        self._check_memory(entry_bytes(spec) + beside)
+        self._keep({path: self._leaf(path, *layout) for path, layout in spec.items()})
 
     def __getitem__(self, key: str) -> Tensor:
         return self._leaves[key,].tensor
@@ -111,8 +97,6 @@ class Storage:
                 array[row] = value
             else:
                 raise self._misfit((name,), f"{tuple(value.shape)}")
-        if self._linked:
-            self._keep_last(row)
 
     def tensordict(self, end: int | None = None, begin: int = 0) -> TensorDict:
         """Rows up to `end` as a TensorDict `[rows, N]` that shares the memory."""
@@ -133,8 +117,6 @@ class Storage:
     def truncate(self, row: int) -> None:
         """Mark the episodes that have not ended in the latest row as truncated."""
         self["truncated"][row] |= ~self["terminated"][row]
-        if self._linked:
-            self._keep_last(row)
 
     def grown(self, rows: int) -> "Storage":
         """A larger storage with the same rows; MemoryError if it does not fit."""
@@ -172,32 +154,13 @@ class Storage:
             tensor = saved[path]
             leaves[path] = self._leaf(path, tuple(tensor.shape[2:]), tensor.dtype)
         self._keep({path: leaves[path] for path in saved})
-        for last in (False, True):  # of linked rows obs lies over next_obs
-            for path, tensor in saved.items():
-                if (path[0] == "obs") == last:
-                    leaves[path].tensor[: len(tensor)].copy_(tensor)
-            if self._linked and not last:
-                for row in range(len(saved["terminated",])):
-                    self._keep_last(row)
+        for path, tensor in saved.items():
+            leaves[path].tensor[: len(tensor)].copy_(tensor)
 
     def _read(self, begin: int, end: int | None) -> dict[str, Any]:
         """Rows of all entries, nested like observations."""
         rows = {path: leaf.tensor[begin:end] for path, leaf in self._leaves.items()}
-        if self._linked:
-            following = [path for path in rows if path[0] == "next_obs"]
-            rows |= {path: rows[path].clone() for path in following}
-            for row in range(begin, self.rows if end is None else end):
-                envs, observations = self._last.get(row, (None, {}))
-                for path, last in observations.items():
-                    rows[path][row - begin, envs] = last
         return nest(rows.items())
-
-    def _keep_last(self, row: int) -> None:
-        """Keep the last observations of a row's episodes: the row after has others."""
-        envs = (self["terminated"][row] | self["truncated"][row]).nonzero().squeeze(1)
-        leaves = self._leaves.items() if len(envs) else ()
-        last = {p: x.tensor[row, envs] for p, x in leaves if p[0] == "next_obs"}
-        self._last[row] = envs, last
 
     def _batch(self, nested: Any, size: list[int]) -> TensorDict:
         """Make a TensorDict without a global flag that Ctrl-C could leave set."""
@@ -231,12 +194,9 @@ class Storage:
             leaves[VALID].tensor[row] = True
 
     def _leaf(self, path: Path, shape: tuple[int, ...], dtype: torch.dtype) -> Leaf:
-        tensor = self._zeros(self.rows, shape, dtype)
+        size = self.rows, self.num_envs, *shape
+        tensor = torch.zeros(size, dtype=dtype, device=self.device)
         return Leaf.of(tensor.fill_(True) if path == VALID else tensor)
-
-    def _zeros(self, rows: int, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        size = rows, self.num_envs, *shape
-        return torch.zeros(size, dtype=dtype, device=self.device)
 
     def _keep(self, leaves: dict[Path, Leaf]) -> None:
         """Set the entries, and the lookup tables that every step uses."""

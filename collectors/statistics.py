@@ -30,13 +30,16 @@ class ArrayStatistics:
 
     def update(self, step: Step) -> dict[str, float]:
         """Add a step; the means over the episodes that it ended, if any."""
+        return self.add(step.reward, step.terminated | step.truncated, step.valid)
+
+    def add(self, reward: Any, ended: Any, valid: Any) -> dict[str, float]:
+        """Likewise, from arrays `[N]`; `valid` is None if all are transitions."""
         self.steps += 1
-        self.returns += step.reward
-        if step.valid is not None:
-            self.started += ~step.valid
-        if not (np.count_nonzero(step.terminated) or np.count_nonzero(step.truncated)):
+        self.returns += reward
+        if valid is not None:
+            self.started += ~valid
+        if not np.count_nonzero(ended):
             return {}
-        ended = step.terminated | step.truncated
         logs = {
             "episode_return": float(self.returns[ended].mean()),
             "episode_length": float((self.steps - self.started[ended]).mean()),
@@ -50,102 +53,77 @@ class ArrayStatistics:
         """Nothing: `update` has reported all episodes that ended."""
         return {}
 
-    def state_dict(self) -> dict[str, Tensor]:
+    def state_dict(self) -> dict[str, Any]:
         """Returns and lengths of the episodes under way."""
         return {
             "returns": torch.from_numpy(self.returns.copy()),
             "lengths": torch.from_numpy(self.steps - self.started),
         }
 
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.returns[:] = state["returns"].numpy()
         self.started[:] = self.steps - state["lengths"].numpy()
 
 
 class TensorStatistics:
-    """For tensors, read in blocks `[K, N]` of K = `report_every` steps."""
+    """For tensors, read in blocks `[K, N]` of K = `report_every` steps: to read them is
+    to wait for a GPU."""
 
     def __init__(self, num_envs: int, device: torch.device, report_every: int) -> None:
-        self.report_every = report_every
-        self.returns = torch.zeros(num_envs, dtype=torch.float32, device=device)
-        self.lengths = torch.zeros(num_envs, dtype=torch.float32, device=device)
+        self.report_every, self.arrays = report_every, ArrayStatistics(num_envs)
         size = (report_every, num_envs)
         self._reward = torch.zeros(size, dtype=torch.float32, device=device)
         self._ended = torch.zeros(size, dtype=torch.bool, device=device)
         self._valid = torch.ones_like(self._ended)
-        blocks = self._reward, self._ended, self._valid
-        self._rows = list(zip(*(block.unbind() for block in blocks), strict=True))
-        self._row = 0  # how many of them are written
+        self._row = 0  # how many rows are written
 
     def update(self, step: Step) -> dict[str, float]:
         """Add a step; every `report_every` steps the means over ended episodes."""
-        reward, ended, valid = self._rows[self._row]
-        reward.copy_(step.reward.detach())
-        torch.logical_or(step.terminated, step.truncated, out=ended)
+        row = self._row
+        self._reward[row].copy_(step.reward.detach())
+        torch.logical_or(step.terminated, step.truncated, out=self._ended[row])
         if step.valid is not None:
-            valid.copy_(step.valid)
+            self._valid[row].copy_(step.valid)
         self._row += 1
         if self._row < self.report_every:
             return {}
         return self.report(step.next_obs, step.action)
 
-    def report(self, next_obs: Any = None, action: Any = None) -> dict[str, float]:
+    def report(self, next_obs: Any = None, action: Any = ()) -> dict[str, float]:
         """The means over the episodes that ended since the latest report, if any."""
         count, self._row = self._row, 0
         if count == 0:
             return {}
-        reward, ended = self._reward[:count], self._ended[:count]
-        total = reward.cumsum(0) + self.returns
-        length = self._valid[:count].float().cumsum(0) + self.lengths
-        # The sums up to when the environment's previous episode ended.
-        row = torch.arange(1, count + 1, device=reward.device).unsqueeze(1)
-        index = torch.where(ended, row, 0).cummax(0).values
-        previous = torch.cat([torch.zeros_like(index[:1]), index[:-1]])
-        return_before, length_before = (
-            torch.where(previous > 0, x.gather(0, (previous - 1).clamp(min=0)), 0)
-            for x in (total, length)
-        )
         next_obs = {} if next_obs is None else next_obs
         leaves = [leaf for _, leaf in named_leaves(next_obs, "")]
-        sums = torch.stack(
-            [
-                ended.sum().float(),
-                ((total - return_before) * ended).sum(),
-                ((length - length_before) * ended).sum(),
-                reward.sum() + sum(x.sum() for x in leaves if x.is_floating_point()),
-            ]
-        )
-        last = index[-1]
-        for running, x in ((self.returns, total), (self.lengths, length)):
-            at_last = x.gather(0, (last - 1).clamp(min=0).unsqueeze(0)).squeeze(0)
-            running.copy_(x[-1] - torch.where(last > 0, at_last, 0))
-        episodes, return_sum, length_sum, total_sum = sums.tolist()  # synchronizes
-        if not math.isfinite(total_sum):
+        seen = self._reward[:count].sum()
+        seen = seen + sum(x.sum() for x in leaves if x.is_floating_point())
+        if not math.isfinite(seen):  # synchronizes
+            reward = self._reward[:count]
             check_answer(next_obs, "the latest steps", reward=reward, action=action)
-        return mean_logs(episodes, return_sum, length_sum)
+        blocks = self._reward, self._ended, self._valid
+        rows = zip(*(block[:count].cpu().numpy() for block in blocks), strict=True)
+        return mean_episode([self.arrays.add(*row) for row in rows])
 
     def state_dict(self) -> dict[str, Any]:
         """Episodes under way, and the steps not reported yet."""
-        return {
-            "returns": self.returns,
-            "lengths": self.lengths,
-            "pending": [[x.clone() for x in row] for row in self._rows[: self._row]],
-        }
+        blocks = self._reward, self._ended, self._valid
+        pending = [block[: self._row].clone() for block in blocks]
+        return {**self.arrays.state_dict(), "pending": pending}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned, with fewer steps than are reported."""
         pending = state["pending"]
-        if len(pending) >= self.report_every:
+        if len(pending[0]) >= self.report_every:
             raise ValueError(
-                f"{len(pending)} steps wait to be reported, and here every"
+                f"{len(pending[0])} steps wait to be reported, and here every"
                 f" {self.report_every} are: keep report_every as it was saved"
             )
-        self.returns.copy_(state["returns"])
-        self.lengths.copy_(state["lengths"])
-        for row, saved in zip(self._rows, pending, strict=False):
-            for x, value in zip(row, saved, strict=True):
-                x.copy_(value)
-        self._row = len(pending)
+        self.arrays.load_state_dict(state)
+        self._row = len(pending[0])
+        blocks = self._reward, self._ended, self._valid
+        for block, saved in zip(blocks, pending, strict=True):
+            block[: self._row].copy_(saved)
 
 
 class DistributedStatistics:

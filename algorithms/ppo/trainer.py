@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from tensordict import TensorDict
 
 from yieldrl import abstractions, buffers
 from yieldrl.abstractions import LogData, Logs
-from yieldrl.core import means, spaces
+from yieldrl.core import means
 from yieldrl.core.conversion import check_shapes
 from yieldrl.experiments import on_ray
 from yieldrl.experiments.parts import transition_parts
@@ -50,13 +49,8 @@ class Trainer(abstractions.Trainer):
         return self.buffer.full and not self.buffer.exhausted
 
     def make_buffer(self) -> buffers.RolloutBuffer:
-        config, envs = self.config, self.envs
-        # Images are kept once: where they are looked at again, they are the next row's.
-        on_cpu = torch.device(getattr(envs, "device", "cpu")).type == "cpu"
-        once = on_cpu and spaces.has_images(envs.single_observation_space)
-        options = {"next_obs": self.algorithm.reads_next_obs, "linked": once}
-        options |= transition_parts(self)
-        return buffers.RolloutBuffer(config.num_steps, **options)
+        options = {"next_obs": self.algorithm.reads_next_obs, **transition_parts(self)}
+        return buffers.RolloutBuffer(self.config.num_steps, **options)
 
     def _make_envs(self, source: Any, config: Any) -> Any:
         if config.learners and type(self)._run_train is not Trainer._run_train:
