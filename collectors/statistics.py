@@ -30,16 +30,13 @@ class ArrayStatistics:
 
     def update(self, step: Step) -> dict[str, float]:
         """Add a step; the means over the episodes that it ended, if any."""
-        return self.add(step.reward, step.terminated | step.truncated, step.valid)
-
-    def add(self, reward: Any, ended: Any, valid: Any) -> dict[str, float]:
-        """Likewise, from arrays `[N]`; `valid` is None if all are transitions."""
         self.steps += 1
-        self.returns += reward
-        if valid is not None:
-            self.started += ~valid
-        if not np.count_nonzero(ended):
+        self.returns += step.reward
+        if step.valid is not None:
+            self.started += ~step.valid
+        if not (np.count_nonzero(step.terminated) or np.count_nonzero(step.truncated)):
             return {}
+        ended = step.terminated | step.truncated
         logs = {
             "episode_return": float(self.returns[ended].mean()),
             "episode_length": float((self.steps - self.started[ended]).mean()),
@@ -73,15 +70,18 @@ class TensorStatistics:
         self.report_every, self.arrays = report_every, ArrayStatistics(num_envs)
         size = (report_every, num_envs)
         self._reward = torch.zeros(size, dtype=torch.float32, device=device)
-        self._ended = torch.zeros(size, dtype=torch.bool, device=device)
-        self._valid = torch.ones_like(self._ended)
+        flags = torch.zeros((2, *size), dtype=torch.bool, device=device)
+        self._terminated, self._truncated = flags.unbind()
+        self._valid = torch.ones_like(self._truncated)
+        self._blocks = self._reward, self._terminated, self._truncated, self._valid
         self._row = 0  # how many rows are written
 
     def update(self, step: Step) -> dict[str, float]:
         """Add a step; every `report_every` steps the means over ended episodes."""
         row = self._row
         self._reward[row].copy_(step.reward.detach())
-        torch.logical_or(step.terminated, step.truncated, out=self._ended[row])
+        self._terminated[row].copy_(step.terminated)
+        self._truncated[row].copy_(step.truncated)
         if step.valid is not None:
             self._valid[row].copy_(step.valid)
         self._row += 1
@@ -101,14 +101,14 @@ class TensorStatistics:
         if not math.isfinite(seen):  # synchronizes
             reward = self._reward[:count]
             check_answer(next_obs, "the latest steps", reward=reward, action=action)
-        blocks = self._reward, self._ended, self._valid
-        rows = zip(*(block[:count].cpu().numpy() for block in blocks), strict=True)
-        return mean_episode([self.arrays.add(*row) for row in rows])
+        blocks = (block[:count].cpu().numpy() for block in self._blocks)
+        rows = zip(*blocks, strict=True)
+        steps = (Step(None, *row[:3], None, row[3], {}) for row in rows)
+        return mean_episode([self.arrays.update(step) for step in steps])
 
     def state_dict(self) -> dict[str, Any]:
         """Episodes under way, and the steps not reported yet."""
-        blocks = self._reward, self._ended, self._valid
-        pending = [block[: self._row].clone() for block in blocks]
+        pending = [block[: self._row].clone() for block in self._blocks]
         return {**self.arrays.state_dict(), "pending": pending}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -121,8 +121,7 @@ class TensorStatistics:
             )
         self.arrays.load_state_dict(state)
         self._row = len(pending[0])
-        blocks = self._reward, self._ended, self._valid
-        for block, saved in zip(blocks, pending, strict=True):
+        for block, saved in zip(self._blocks, pending, strict=True):
             block[: self._row].copy_(saved)
 
 

@@ -50,7 +50,7 @@ class ObservationActionAdapter:
     def like_input(self, action: Tensor, obs: Any, batched: bool) -> Any:
         """Actions `[B, ...]` in the form of the observations: arrays, or tensors."""
         action = action if batched else action[0]
-        if holds_tensors(obs):
+        if not isinstance(obs, np.ndarray) and holds_tensors(obs):
             return action
         array = action.numpy() if action.is_cpu else action.cpu().numpy()
         return array if batched else array[()]  # one choice: a hashable number

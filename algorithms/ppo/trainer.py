@@ -41,12 +41,12 @@ class Trainer(abstractions.Trainer):
 
     @property
     def training_done(self) -> bool:
-        begun = len(self.buffer) > 0 and not self.buffer.exhausted
-        return self.agent.sample_step >= self.config.total_steps and not begun
+        steps = self.agent.counters.sample_step
+        return steps >= self.config.total_steps and len(self.buffer) == 0
 
     @property
     def learning_due(self) -> bool:
-        return self.buffer.full and not self.buffer.exhausted
+        return self.buffer.full
 
     def make_buffer(self) -> buffers.RolloutBuffer:
         options = {"next_obs": self.algorithm.reads_next_obs, **transition_parts(self)}
@@ -66,8 +66,6 @@ class Trainer(abstractions.Trainer):
         return self.config.num_steps
 
     def _run_collect(self) -> LogData:
-        if self.buffer.exhausted:  # clearing it failed in the last step
-            self.buffer.clear()
         if len(self.buffer) == 0:  # the next action begins a rollout
             self.agent.counters.acted_version = None
         return super()._run_collect()

@@ -193,7 +193,7 @@ def test_what_the_episodes_of_a_rollout_of_tensors_came_to_is_told_with_it():
         assert logs.get("episodes", 0) == here
         ended += here
         returns += here * logs.get("episode_return", 0)
-    under_way = trainer.collector.statistics.returns.sum().item()
+    under_way = trainer.collector.statistics.arrays.returns.sum().item()
     assert ended > 100
     assert returns + under_way == pytest.approx(387 * 64)  # one for every step
 
