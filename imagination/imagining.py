@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from tensordict import TensorDict
 from torch import Generator, Tensor, nn
+from torch.nn import functional
 
 from yieldrl.abstractions import Algorithm, Logs, Trainer
 from yieldrl.buffers import Minibatches, ReplayBuffer, transitions
@@ -17,7 +18,7 @@ from yieldrl.imagination.diagnostics import ExploitationWatch, outcome_errors
 from yieldrl.imagination.rollout import imagine, imagined_return
 from yieldrl.imagination.trunk import TrunkWorld, change_errors
 from yieldrl.networks.train_mode import in_float32
-from yieldrl.vla.latents import padded
+from yieldrl.vla.observations import PROMPT, is_latent
 
 STEP = ("obs", "next_obs", "action", "reward", "terminated", "truncated", "valid")
 
@@ -297,14 +298,18 @@ class PolicyImagination(Algorithm):
 
 def alike_in_entries(parts: list[TensorDict]) -> list[TensorDict]:
     """Rows `[E, T]` between states, with the entries that all have, and prompts padded
-    to one length."""
+    to one length by positions that the mask hides."""
     names = set.intersection(*(set(part.keys()) for part in parts))
     parts = [part.select(*names) for part in parts]
-    if "prompt" in set(parts[0].get("obs").keys()):
-        size = max(part["obs", "mask"].shape[-1] for part in parts)
-        for part in parts:
-            state = padded(part["obs"].reshape(-1), size)
-            part["obs"] = state.view(part.batch_size)
+    if not is_latent(parts[0]["obs"]):  # there are no rows
+        return parts
+    size = max(part["obs", "mask"].shape[-1] for part in parts)
+    for part in parts:
+        state = part["obs"] = part["obs"].copy()
+        lacking = size - state["mask"].shape[-1]
+        state[PROMPT] = functional.pad(state[PROMPT], (0, 0, 0, lacking))
+        for name in ("mask", "changing"):
+            state[name] = functional.pad(state[name], (0, lacking))
     return parts
 
 

@@ -16,7 +16,7 @@ from yieldrl.vla.actions import ActionLayout
 from yieldrl.vla.backends.decoder import Trunk
 from yieldrl.vla.decoding import Prompt
 from yieldrl.vla.heads import AttentionPool
-from yieldrl.vla.latents import PROMPT
+from yieldrl.vla.observations import PROMPT
 from yieldrl.vla.parameter_groups import inner_model
 
 MAX_STEPS = 64
@@ -52,7 +52,7 @@ class ActionToken(nn.Module):
 class TrunkWorld(WorldModel):
     """Predicts the next embeddings of what a policy sees, not pixels.
 
-    A state is a latent of `yieldrl.vla.latents`, and `step [B]`, how many steps of its
+    A state is one of `VLAPolicy.latents`, and `step [B]`, how many steps of its
     episode came before. A copy of the policy's trunk reads it, and the chunk of actions
     as one token behind it, with attention in all directions; embeddings of images and
     proprioception change by a head's output at their positions. Reward and end are read

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from yieldrl.core import Utf8Text
 from yieldrl.core.text import decode
-from yieldrl.vla.backends.transformers_policy import pretrained
+from yieldrl.vla.backends.decoder import pretrained
 from yieldrl.vla.files import model_folder, require
 
 

@@ -38,7 +38,6 @@ class TokenPolicy(Policy):
     has_critic: ClassVar[bool] = False
     get_value = Model.value  # raises: there is no critic
     needed_obs = ("prompt",)
-    wraps_model: ClassVar[bool] = True  # adapters go onto the inner model
 
     def __init__(
         self,

@@ -11,8 +11,12 @@ from torch import nn
 
 from yieldrl.core import Utf8Text
 from yieldrl.vla.backends.openvla import PROMPT
-from yieldrl.vla.backends.prismatic import PrismaticBackbone
-from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
+from yieldrl.vla.backends.prismatic import (
+    IMAGENET,
+    FusedVision,
+    PrismaticBackbone,
+    VisionConfig,
+)
 from yieldrl.vla.tokenizer import SentenceTokenizer, tiny_tokenizer
 
 reason = "models of vision and language need the packages of yieldrl[vla]"

@@ -1,9 +1,9 @@
 from .actions import ActionBins as ActionBins
 from .actions import ActionLayout as ActionLayout
 from .actions import action_layout as action_layout
+from .backends.decoder import Backbone as Backbone
 from .config import VLAConfig as VLAConfig
 from .heads import AttentionPool as AttentionPool
-from .interface import Backbone as Backbone
 from .interface import VLAModelInterface as VLAModelInterface
 from .interface import VLAOutput as VLAOutput
 from .loading import load_vla_model as load_vla_model

@@ -82,9 +82,6 @@ class VLAConfig(Checked):
     """Temperature that divides logits of bins and choices, to act and to learn. Higher
     explores more; the most likely action stays."""
 
-    top_k: Annotated[int, Field(ge=1, le=2**16)] | None = None
-    """Draw from so many of the most likely bins or choices; by default from all."""
-
     centre_crop: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Share of an image's area that is seen, its centre; weights may want 0.9."""
 

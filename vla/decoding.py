@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from yieldrl.networks import Distribution
 from yieldrl.vla.heads import ActionHead
-from yieldrl.vla.interface import Backbone
 
 Choose = Callable[[Distribution], Tensor]
 """A function that chooses tokens `[B, k]` from their distribution."""
@@ -53,13 +52,13 @@ class Decoding(nn.Module):
     """
 
     def policy(
-        self, backbone: Backbone, head: ActionHead, prompt: Prompt
+        self, backbone: Any, head: ActionHead, prompt: Prompt
     ) -> tuple[Distribution, Tensor]:
         """A distribution for all tokens, and the prompt's hidden states."""
         raise NotImplementedError
 
     def decode(
-        self, backbone: Backbone, head: ActionHead, prompt: Prompt, tokens: Tokens
+        self, backbone: Any, head: ActionHead, prompt: Prompt, tokens: Tokens
     ) -> Decoded:
         """Evaluate given tokens, or choose them."""
         policy, hidden = self.policy(backbone, head, prompt)
@@ -67,7 +66,7 @@ class Decoding(nn.Module):
             tokens = tokens(policy)
         return tokens, policy.log_prob(tokens), policy.entropy(), hidden
 
-    def prompt_hidden(self, backbone: Backbone, prompt: Prompt) -> Tensor:
+    def prompt_hidden(self, backbone: Any, prompt: Prompt) -> Tensor:
         """Hidden states of the prompt, `[B, S, W]`, equal to those of decoding."""
         return backbone.hidden(*prompt, bidirectional_from=None)
 
@@ -132,7 +131,7 @@ class ParallelDecoding(Decoding):
         self.placeholders = nn.Parameter(torch.randn(tokens, width) * width**-0.5)
 
     def policy(
-        self, backbone: Backbone, head: ActionHead, prompt: Prompt
+        self, backbone: Any, head: ActionHead, prompt: Prompt
     ) -> tuple[Distribution, Tensor]:
         """A distribution for all tokens, and the prompt's hidden states."""
         batch, length = prompt.mask.shape
@@ -159,7 +158,7 @@ class ZeroDecoding(Decoding):
         self.tokens, self.stop = tokens, stop
 
     def policy(
-        self, backbone: Backbone, head: ActionHead, prompt: Prompt
+        self, backbone: Any, head: ActionHead, prompt: Prompt
     ) -> tuple[Distribution, Tensor]:
         hidden, length = self._hidden(backbone, prompt), prompt.mask.shape[1]
         states = hidden[:, :length]
@@ -167,11 +166,11 @@ class ZeroDecoding(Decoding):
         before = torch.cat([last_shown(states, prompt.mask), placeholders], dim=1)
         return head.policy(backbone, before), states
 
-    def prompt_hidden(self, backbone: Backbone, prompt: Prompt) -> Tensor:
+    def prompt_hidden(self, backbone: Any, prompt: Prompt) -> Tensor:
         """Hidden states of the prompt, `[B, S, W]`, which sees the placeholders."""
         return self._hidden(backbone, prompt)[:, : prompt.mask.shape[1]]
 
-    def _hidden(self, backbone: Backbone, prompt: Prompt) -> Tensor:
+    def _hidden(self, backbone: Any, prompt: Prompt) -> Tensor:
         """Hidden states of the prompt, the placeholders and the stop token."""
         batch, _, width = prompt.embeddings.shape
         zeros = prompt.embeddings.new_zeros(batch, self.tokens, width)

@@ -1,48 +1,20 @@
 """Heads: from hidden states to a distribution over each token, and to a value."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
-from yieldrl.functional import tempered
 from yieldrl.networks import MLP, Categorical, Distribution, Gaussian
 from yieldrl.vla.actions import ActionBins, ActionLayout
-from yieldrl.vla.interface import Backbone
 from yieldrl.vla.statistics import ActionStatistics
-
-
-class TopK(Categorical):
-    """One choice out of the `k` most likely of `logits [..., A]`, or of all.
-
-    A choice outside these, which an older policy may have drawn, has its
-    log-probability among these and itself: finite, with a gradient.
-
-    >>> policy = TopK(torch.tensor([[0.0, 2.0, 1.0, 0.0]]), k=2)
-    >>> policy.log_prob(torch.tensor([1])).exp()  # 1 / (1 + e^-1)
-    tensor([0.7311])
-    """
-
-    def __init__(self, logits: Tensor, k: int | None) -> None:
-        super().__init__(logits)
-        self.k = k
-        self.kept = tempered(logits, top_k=k)
-
-    def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        return Categorical(self.kept).sample(generator)
-
-    def log_prob(self, action: Tensor) -> Tensor:
-        among = tempered(self.logits, top_k=self.k, taken=action.long())
-        return Categorical(among).log_prob(action)
-
-    def entropy(self) -> Tensor:
-        return Categorical(self.kept).entropy()
 
 
 class BinsHead(nn.Module):
     """Tokens of the model's own vocabulary: its last entries are bins of an action.
 
     Without `statistics` of the actions' units, actions are choices, with a bin each.
-    They are drawn from `softmax(logits / temperature)` of the `top_k` largest, and
-    learned by that: Holtzman et al. 2020, arXiv:1904.09751, section 4.
+    They are drawn from `softmax(logits / temperature)`, and learned by that.
     """
 
     forbidden: Tensor | None
@@ -55,7 +27,6 @@ class BinsHead(nn.Module):
         statistics: ActionStatistics | None = None,
         *,
         temperature: float = 1.0,
-        top_k: int | None = None,
     ) -> None:
         super().__init__()
         if bins.count > vocab_size:
@@ -64,7 +35,7 @@ class BinsHead(nn.Module):
                 " fewer action_bins, or a larger vocabulary"
             )
         self.layout, self.bins, self.vocab_size = layout, bins, vocab_size
-        self.statistics, self.temperature, self.top_k = statistics, temperature, top_k
+        self.statistics, self.temperature = statistics, temperature
         counts = layout.counts or ()
         mask = None
         if any(count < bins.count for count in counts):  # choices with fewer options
@@ -72,13 +43,11 @@ class BinsHead(nn.Module):
             mask = torch.arange(bins.count) >= options
         self.register_buffer("forbidden", mask, persistent=False)
 
-    def policy(
-        self, backbone: Backbone, hidden: Tensor, first: int = 0
-    ) -> Distribution:
+    def policy(self, backbone: Any, hidden: Tensor, first: int = 0) -> Distribution:
         """The distribution over the bins of `k` tokens, with results `[B, k]`.
 
         Args:
-            backbone: The network that computed the hidden states.
+            backbone: The `Backbone` that computed the hidden states.
             hidden: One for each of `k` tokens, `[B, k, W]`.
             first: Index, within the chunk, of the first of these tokens.
         """
@@ -87,7 +56,7 @@ class BinsHead(nn.Module):
         if self.forbidden is not None:
             here = self.forbidden[first : first + hidden.shape[1]]
             logits = logits.masked_fill(here, -torch.inf)
-        return TopK(logits / self.temperature, self.top_k)
+        return Categorical(logits / self.temperature)
 
     def tokens(self, action: Tensor) -> Tensor:
         """Chunks of actions `[B, L, D]` as bins `[B, K]`, int64."""
@@ -126,7 +95,7 @@ class BinsHead(nn.Module):
         largest = torch.maximum(self.statistics.low.abs(), self.statistics.high.abs())
         return 4 * torch.finfo(torch.float32).eps * largest
 
-    def embeddings(self, backbone: Backbone, tokens: Tensor) -> Tensor:
+    def embeddings(self, backbone: Any, tokens: Tensor) -> Tensor:
         """Input embeddings `[B, k, W]` of chosen bins `[B, k]`."""
         return backbone.token_embeddings(self.bins.entries(tokens, self.vocab_size))
 
@@ -149,16 +118,13 @@ class GaussianHead(nn.Module):
         self.layout, self.mean, self.statistics = layout, mean, statistics
         self.log_std = nn.Parameter(torch.full((layout.size,), log_std))
 
-    def policy(
-        self, backbone: Backbone, hidden: Tensor, first: int = 0
-    ) -> Distribution:
-        """The distribution of `k` tokens from the `first` on; see `BinsHead.policy`."""
-        return self.around(self.mean(hidden.float()).squeeze(-1), first)
+    def policy(self, backbone: Any, hidden: Tensor) -> Distribution:
+        """The distribution of all tokens, by hidden states `[B, K, W]`."""
+        return self.around(self.mean(hidden.float()).squeeze(-1))
 
-    def around(self, mean: Tensor, first: int = 0) -> Distribution:
-        """Normals around means `[B, k]` of the tokens from the `first` on."""
-        log_std = self.log_std.repeat(self.layout.length)
-        return TokenGaussian(mean, log_std[first : first + mean.shape[1]])
+    def around(self, mean: Tensor) -> Distribution:
+        """Normals around means `[B, K]`."""
+        return TokenGaussian(mean, self.log_std.repeat(self.layout.length))
 
     def tokens(self, action: Tensor) -> Tensor:
         return self.statistics.normalize(action).flatten(1)
@@ -168,7 +134,7 @@ class GaussianHead(nn.Module):
 
 
 class TokenGaussian(Gaussian):
-    """A normal for each token, `mean [B, k]`, `log_std [k]`; results are `[B, k]`."""
+    """A normal for each token, `mean [B, K]`, `log_std [K]`; results are `[B, K]`."""
 
     def __init__(self, mean: Tensor, log_std: Tensor) -> None:
         super().__init__(mean.unsqueeze(-1), log_std.unsqueeze(-1), mean.shape[1:])

@@ -1,4 +1,4 @@
-"""Interfaces of vision-language-action models and of their backbones."""
+"""The interface of a vision-language-action model, and what it answers."""
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -42,10 +42,9 @@ class VLAModelInterface(Protocol):
     units; choices are whole numbers from zero. They are `[B, D]` where one is decided
     at a time, and chunks `[B, L, D]` where several are.
 
-    For adapters (`lora_rank`) a model says what of it is pretrained: all in its
-    attribute `backbone`; or all but what `untrained` names, a tuple of names of modules
-    and parameters. For `freeze_vision` it, or its `backbone`, has a method
-    `vision_parameters()`.
+    For adapters (`lora_rank`) a model has what of it is pretrained in its attribute
+    `backbone`, which may name modules of it that are new in a tuple `untrained`. For
+    `freeze_vision` it, or its `backbone`, has a method `vision_parameters()`.
 
     One that says all in one pass has two more methods, which return a `VLAOutput`:
     `act(observations, deterministic, generator)`, and
@@ -69,54 +68,6 @@ class VLAModelInterface(Protocol):
         self, observations: Any, actions: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Log-probability and entropy, `[B]` or of every token `[B, L, D]`."""
-        ...
-
-
-class Backbone(Protocol):
-    """A vision-language model without action and value heads; an `nn.Module`.
-
-    Axes: `B` batch, `S` positions of the prompt, `W` width, `V` vocabulary.
-
-    It may have `vision_parameters()`, of the vision encoders without projectors; and
-    for models of the world `embed_parts(observations)`: what `embed` returns, and a
-    `[B, S]` bool, True at positions of images and proprioception, which change from
-    step to step. One that keeps keys and values for autoregressive decoding has
-    `new_cache()`, which returns something to keep them in, or None; `hidden` then takes
-    it as `cache=` with the embeddings of new positions alone, `[B, k, W]`, and the
-    `mask` of all, and returns the new ones' hidden states.
-
-    Attributes:
-        width: `W`, of embeddings and of hidden states.
-        vocab_size: Entries of the vocabulary, the last of which become actions.
-            Logits may have more, which pad them to a round number.
-    """
-
-    width: int
-    vocab_size: int
-
-    def embed(self, observations: Any) -> tuple[Tensor, Tensor]:
-        """The prompt of observations with `proprio` normalised, `[B, S, W]`; and its
-        mask `[B, S]`, False at padding of shorter instructions, on whichever side."""
-        ...
-
-    def hidden(
-        self, embeddings: Tensor, mask: Tensor, bidirectional_from: int | None
-    ) -> Tensor:
-        """The language model's last hidden states (normalised), `[B, S, W]`.
-
-        No position attends to those that `mask` (`[B, S]` bool) hides, and positions
-        are numbered `mask.cumsum(1) - 1`, so that padding changes nothing. Attention is
-        causal; but from position `bidirectional_from` on every position attends to all.
-        Outputs at hidden positions are finite.
-        """
-        ...
-
-    def logits(self, hidden: Tensor) -> Tensor:
-        """Logits over the vocabulary, `[..., V]`, from hidden states `[..., W]`."""
-        ...
-
-    def token_embeddings(self, ids: Tensor) -> Tensor:
-        """Embeddings `[..., W]` of entries of the vocabulary, int64 `[...]`."""
         ...
 
 

@@ -22,7 +22,7 @@ from yieldrl.vla.files import (
 from yieldrl.vla.interface import check_model
 from yieldrl.vla.lora import add_lora
 from yieldrl.vla.model import VLAModel
-from yieldrl.vla.parameter_groups import enable_gradient_checkpointing, freeze_vision
+from yieldrl.vla.parameter_groups import freeze_vision
 
 
 def load_vla_model(
@@ -51,8 +51,8 @@ def load_vla_model(
             f"{observation_space}: a model reads a Dict of rgb, depth, proprio and"
             " language; make one with yieldrl.vla.vla_space"
         )
-    makers = {"transformers": _pretrained, "lerobot": _lerobot, "class": _custom}
-    make = makers.get(config.kind, _tiny)
+    makers = {"tiny": _tiny, "transformers": _pretrained, "lerobot": _lerobot}
+    make = makers.get(config.kind, _custom)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = make(config, observation_space, action_space)
@@ -60,12 +60,19 @@ def load_vla_model(
             freeze_vision(model)
         if config.lora_rank > 0:
             add_lora(model, config)
-        if config.gradient_checkpointing:
-            enable_gradient_checkpointing(model)
+    if config.gradient_checkpointing:
+        backbone = getattr(model, "backbone", model)
+        if not hasattr(backbone, "enable_gradient_checkpointing"):
+            raise config.error(
+                "gradient_checkpointing",
+                f"{type(backbone).__qualname__} has no enable_gradient_checkpointing();"
+                " give it one, or choose False",
+            )
+        backbone.enable_gradient_checkpointing()
     return in_float32(model)
 
 
-def _tiny(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> nn.Module:
+def _tiny(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> Any:
     """The tiny model; `model_path` may hold the weights of one, heads and all."""
     from yieldrl.vla.backends.tiny import tiny_backbone
 
@@ -73,9 +80,7 @@ def _tiny(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> nn.
     return _with_weights(VLAModel(backbone, observed, acted, config), config)
 
 
-def _pretrained(
-    config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]
-) -> nn.Module:
+def _pretrained(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> Any:
     """A model from a folder or from the hub, by the `model_type` of its config."""
     require("transformers")
     folder = model_folder(config.model_path or "")
@@ -89,15 +94,13 @@ def _pretrained(
         from yieldrl.vla.backends.pi0 import load_pi0
 
         return load_pi0(folder, observed, acted, config)
-    from yieldrl.vla.backends.transformers_policy import load_native
+    from yieldrl.vla.backends.decoder import load_native
 
     check_options(config.model_config, [], f"a model of type {kind!r}")
     return VLAModel(load_native(folder, config.dtype), observed, acted, config)
 
 
-def _lerobot(
-    config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]
-) -> nn.Module:
+def _lerobot(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> Any:
     """A policy by the `from_pretrained` of its class."""
     from yieldrl.vla.backends.lerobot import LeRobotVLA, load_policy
 
@@ -105,9 +108,7 @@ def _lerobot(
     return LeRobotVLA(_cast(policy, config), observed, acted, config)
 
 
-def _custom(
-    config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]
-) -> nn.Module:
+def _custom(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> Any:
     """An instance of `model_class`, from `model_config`, with weights of `model_path`.
 
     The spaces and `chunk_length` are passed to a constructor that names them.

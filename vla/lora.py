@@ -11,15 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.core import CheckpointError
+from yieldrl.networks import frozen_parts
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import existing, require
-from yieldrl.vla.parameter_groups import (
-    backbone_of,
-    frozen_into_eval,
-    inner_model,
-    untrained_parts,
-    vision_parameters,
-)
+from yieldrl.vla.parameter_groups import inner_model, vision_parameters
 
 CONFIG, ADAPTERS = "adapter_config.json", "adapter_model.safetensors"
 """Files of a folder, as peft calls them: rank, scale, layers; and the adapters."""
@@ -42,25 +37,32 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
         config: Its `lora_targets` name linear layers, which get adapters wherever they
             are outside the vision encoder.
 
-    ValueError if there is no such layer, the model has adapters already, or it does not
-    say what of it is new.
+    ValueError if there is no such layer, the model has adapters already, or it has no
+    backbone.
     """
     inside = inner_model(model)
-    if _config(backbone_of(inside)) is not None:
+    root = _backbone(inside)
+    if _config(root) is not None:
         raise ValueError("the model has adapters already: fold them in with merged()")
     layers = {
         name.rpartition(".")[2]
-        for name, layer in backbone_of(inside).named_modules()
+        for name, layer in root.named_modules()
         if type(layer).__name__ in ("Linear", "Conv1D")  # which GPT-2 has
     }
     if layers.isdisjoint(config.lora_targets):
         names = ", ".join(sorted(layers))
         raise config.error("lora_targets", f"no layer has such a name; choose: {names}")
+    unfit = {id(parameter) for parameter in vision_parameters(inside)}
+    unfit |= {id(parameter) for part in _new(root) for parameter in part.parameters()}
     lora = require("peft").LoraConfig(
         r=config.lora_rank,
         lora_alpha=config.alpha,
         target_modules=list(config.lora_targets),
-        exclude_modules=_unfit_layers(inside),
+        exclude_modules=[
+            name
+            for name, layer in root.named_modules()
+            if any(id(p) in unfit for p in layer.parameters(recurse=False))
+        ],
     )
     _inject(inside, lora)
     return model
@@ -68,35 +70,17 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
 
 def _inject(model: nn.Module, lora: Any) -> None:
     """Put adapters of peft's config onto the backbone, and freeze all else of it."""
-    peft, root = require("peft"), backbone_of(model)
-    if root is model and not hasattr(model, "untrained"):
-        raise ValueError(
-            f"lora_rank: {type(model).__qualname__} has no module in an attribute"
-            " backbone, so nothing says what of it is pretrained: put that into"
-            " self.backbone, or name what is new, and trained in full (value heads,"
-            " log_std), in a tuple untrained"
-        )
+    peft, root = require("peft"), _backbone(model)
     root.requires_grad_(False)
     with warnings.catch_warnings():  # about Conv1D's transposed weights
         warnings.filterwarnings("ignore", message="fan_in_fan_out")
         peft.inject_adapter_in_model(lora, root)
-    for part in untrained_parts(root).values():
+    for part in _new(root):
         part.requires_grad_(True)
     for _, parameter in adapters(model):
         parameter.data = parameter.data.float()
-    frozen_into_eval(root)
-
-
-def _unfit_layers(model: nn.Module) -> list[str]:
-    """Full names of the backbone's layers that get no adapters: in the vision encoder,
-    and in `untrained`."""
-    root = backbone_of(model)
-    unfit = {id(parameter) for parameter in vision_parameters(model)} | _new(root)
-    return [
-        name
-        for name, layer in root.named_modules()
-        if any(id(p) in unfit for p in layer.parameters(recurse=False))
-    ]
+    for part in frozen_parts(root):
+        part.eval()
 
 
 def adapters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
@@ -106,19 +90,19 @@ def adapters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
             yield name, parameter
 
 
-def merged(model: nn.Module, *, in_place: bool = False) -> nn.Module:
-    """A copy of the model, or itself, with its adapters folded into the weights.
+def merged(model: nn.Module) -> nn.Module:
+    """A copy of the model with its adapters folded into the weights.
 
     In float32 its outputs are equal up to rounding, without extra matrix products.
     """
-    model = model if in_place else copy.deepcopy(model)
+    model = copy.deepcopy(model)
     adapted = require("peft.tuners.tuners_utils").BaseTunerLayer
     layers: list[tuple[str, Any]] = list(model.named_modules())
     for name, layer in layers:
         if isinstance(layer, adapted):
             layer.merge(safe_merge=True)
             model.set_submodule(name, layer.get_base_layer())
-    vars(backbone_of(inner_model(model))).pop("peft_config", None)
+    vars(_backbone(inner_model(model))).pop("peft_config", None)
     return model
 
 
@@ -130,7 +114,7 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
     trained on, `heads.safetensors`. ValueError if the model has no adapters.
     """
     folder, model = Path(folder), inner_model(model)
-    root = backbone_of(model)
+    root = _backbone(model)
     if (lora := _config(root)) is None:
         raise ValueError("the model has no adapters: choose lora_rank above 0")
     lora.save_pretrained(folder)  # which makes the folder
@@ -150,7 +134,7 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
     weights. Then the model is as it was.
     """
     folder, given, model = Path(folder), model, inner_model(model)
-    peft, root = require("peft"), backbone_of(model)
+    peft, root = require("peft"), _backbone(model)
     for name in (CONFIG, ADAPTERS, HEADS):
         existing(folder / name, "save_adapters writes it")
     saved = peft.LoraConfig.from_pretrained(str(folder))
@@ -179,32 +163,37 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
             f" {_described(present)}: load them onto a model without adapters"
         )
     peft.set_peft_model_state_dict(root, weights)
-    with torch.no_grad():
-        for name, tensor in _heads(model).items():
-            tensor.copy_(heads[name])
+    model.load_state_dict(heads, strict=False)
     return given
+
+
+def _backbone(model: nn.Module) -> nn.Module:
+    """The pretrained network inside a model; ValueError without any."""
+    backbone = getattr(model, "backbone", None)
+    if not isinstance(backbone, nn.Module):
+        raise ValueError(
+            f"lora_rank: {type(model).__qualname__} has no module in an attribute"
+            " backbone, so nothing says what of it is pretrained: put that into"
+            " self.backbone, and what is new (heads, log_std) beside it"
+        )
+    return backbone
+
+
+def _new(root: nn.Module) -> list[nn.Module]:
+    """The modules that a backbone lists in `untrained`: no checkpoint holds them."""
+    parts = (getattr(root, name) for name in getattr(root, "untrained", ()))
+    return [part for part in parts if part is not None]
 
 
 def _heads(model: nn.Module) -> dict[str, Tensor]:
     """The tensors that no checkpoint of the backbone holds, by name, on its device."""
-    root = backbone_of(model)
-    pretrained = {id(tensor) for tensor in root.state_dict(keep_vars=True).values()}
-    pretrained -= _new(root)
-    heads: dict[int, tuple[str, Tensor]] = {}  # each by one name
-    for name, tensor in model.state_dict(keep_vars=True).items():
-        if id(tensor) not in pretrained:
-            heads.setdefault(id(tensor), (name, tensor))
-    return dict(heads.values())
-
-
-def _new(root: nn.Module) -> set[int]:
-    """The ids of tensors in a backbone's `untrained_parts`."""
-    ids: set[int] = set()
-    for part in untrained_parts(root).values():
-        whole = isinstance(part, nn.Module)
-        tensors = part.state_dict(keep_vars=True).values() if whole else [part]
-        ids.update(map(id, tensors))
-    return ids
+    untrained = getattr(_backbone(model), "untrained", ())
+    inside = tuple(f"backbone.{name}." for name in untrained)
+    return {
+        name: tensor
+        for name, tensor in model.state_dict().items()
+        if not name.startswith("backbone.") or name.startswith(inside)
+    }
 
 
 def _base_fingerprint(model: nn.Module) -> str:

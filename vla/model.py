@@ -20,8 +20,8 @@ from yieldrl.vla.decoding import (
     Tokens,
 )
 from yieldrl.vla.heads import ActionHead, AttentionPool, BinsHead, GaussianHead
-from yieldrl.vla.interface import Backbone, VLAOutput
-from yieldrl.vla.latents import PROMPT, is_latent
+from yieldrl.vla.interface import VLAOutput
+from yieldrl.vla.observations import PROMPT, is_latent
 from yieldrl.vla.statistics import (
     ActionStatistics,
     action_statistics,
@@ -123,7 +123,7 @@ class VLAModel(OnePassModule):
     and `get_value` agree on it. Heads are float32 whatever the backbone is.
 
     Args:
-        backbone: The pretrained network, an `nn.Module`.
+        backbone: The pretrained network, a `Backbone`.
         observation_space: Dict of what the model reads, see `VLAModelInterface`.
         action_space: Of one action, or of a chunk.
         config: Says the chunk, the head, the bins and the decoding.
@@ -137,7 +137,7 @@ class VLAModel(OnePassModule):
 
     def __init__(
         self,
-        backbone: Backbone,
+        backbone: Any,
         observation_space: Space[Any],
         action_space: Space[Any],
         config: VLAConfig,
@@ -146,7 +146,7 @@ class VLAModel(OnePassModule):
         decoding: Decoding | None = None,
     ) -> None:
         super().__init__(observation_space, action_space, config)
-        self.backbone: Backbone = backbone
+        self.backbone: Any = backbone
         layout, statistics = self.layout, None
         if isinstance(action_space, Box):
             statistics = action_statistics(action_space, layout)
@@ -157,8 +157,8 @@ class VLAModel(OnePassModule):
             bins = bins or ActionBins(config.action_bins)
             if layout.counts is not None:
                 bins = ActionBins(max(layout.counts), descending=bins.descending)
-            drawn = {"temperature": config.temperature, "top_k": config.top_k}
-            self.head = BinsHead(layout, bins, backbone.vocab_size, statistics, **drawn)
+            parts = layout, bins, backbone.vocab_size, statistics
+            self.head = BinsHead(*parts, temperature=config.temperature)
         if decoding is None and config.decoding == "autoregressive":
             decoding = AutoregressiveDecoding()
         elif decoding is None:

@@ -16,7 +16,14 @@ from yieldrl.core import Utf8Text, spaces
 from yieldrl.core.spaces import Path
 from yieldrl.core.trees import nest
 from yieldrl.vla.config import OBSERVATIONS
-from yieldrl.vla.latents import is_latent
+
+PROMPT = "prompt"
+"""Key of the embeddings in latents, see `VLAPolicy.latents`."""
+
+
+def is_latent(obs: Any) -> bool:
+    """Whether these are latents, as `VLAPolicy.latents` returns, not observations."""
+    return isinstance(obs, TensorDict) and PROMPT in obs.keys()  # noqa: SIM118
 
 
 class Source(NamedTuple):
@@ -215,6 +222,44 @@ def centre_cropped(images: Tensor, share: float) -> Tensor:
     if not images.is_floating_point():
         enlarged = enlarged.round()
     return enlarged.to(images.dtype)
+
+
+def has_images(observations: Mapping[str, Any]) -> bool:
+    """Whether observations hold an image of any camera."""
+    names = observations.keys()
+    return "rgb" in names or "depth" in names
+
+
+def camera_images(observations: Any, size: int) -> list[Tensor]:
+    """Images `[B, 3, size, size]`, float32 in 0-1, of every camera, by their names.
+
+    A depth `d` becomes the grey `d / (1 + d)`, which is below 1 at any distance.
+    """
+    images = []
+    for kind in ("rgb", "depth"):
+        child = observations.get(kind, {})
+        one = {"": child} if isinstance(child, Tensor) else child
+        for _, image in sorted(one.items()):
+            image = unit_images(image)
+            grey = image / (1 + image) if kind == "depth" else image
+            images.append(scaled(grey.expand(-1, 3, -1, -1), size))
+    return images
+
+
+def unit_images(images: Tensor) -> Tensor:
+    """Images `[B, H, W, C]` as `[B, C, H, W]`, float32: those of uint8 in 0-1."""
+    channels_first = images.movedim(-1, -3).float()
+    return channels_first if images.is_floating_point() else channels_first / 255
+
+
+def scaled(images: Tensor, size: int) -> Tensor:
+    """Images `[B, 3, H, W]` as squares of `size` pixels."""
+    if images.shape[-1] == images.shape[-2] == size:
+        return images
+    resized = functional.interpolate(
+        images, (size, size), mode="bicubic", antialias=True, align_corners=False
+    )
+    return resized.clamp(0, 1)  # bicubic overshoots
 
 
 def _child(space: Any, path: Path) -> Any:

@@ -4,7 +4,7 @@ import inspect
 import math
 from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import gymnasium
 import torch
@@ -16,9 +16,7 @@ from yieldrl.core import drawing_from
 from yieldrl.vla.actions import action_layout
 from yieldrl.vla.config import vla_config_of
 from yieldrl.vla.interface import VLAOutput, check_model
-from yieldrl.vla.latents import latents_of
-from yieldrl.vla.observations import ObservationReader, vla_space
-from yieldrl.vla.parameter_groups import frozen_into_eval
+from yieldrl.vla.observations import PROMPT, ObservationReader, is_latent, vla_space
 
 Answer = tuple[Tensor, Tensor, Tensor]
 
@@ -42,8 +40,6 @@ class VLAPolicy(Policy):
         TypeError: If the model lacks a method, or is no `nn.Module`.
         ValueError: If there is nothing to read, or chunks have another length.
     """
-
-    wraps_model: ClassVar[bool] = True  # see `inner_model`
 
     def __init__(
         self,
@@ -136,12 +132,29 @@ class VLAPolicy(Policy):
         return _shaped("value", value, (len(observations),)).float()
 
     def latents(self, obs: Any) -> TensorDict:
-        """Latents, which other methods accept for observations; see `latents_of`."""
-        return latents_of(self.model, self.reader(obs))
+        """Observations `[B, ...]` as the language model of a `VLAModel` reads them,
+        which other methods accept in their place.
 
-    def value(self, obs: Any, action: Tensor | None = None) -> Tensor:
-        """`V(s)`, `[B]`."""
-        return self.get_value(obs)
+        Returns:
+            `prompt [B, S, W]` float32, its `mask [B, S]` and `changing [B, S]`, bool:
+            which positions hold images and proprioception.
+
+        Raises:
+            TypeError: If the model has no backbone with a method `embed_parts`.
+        """
+        if is_latent(obs):
+            return obs
+        embed = getattr(getattr(self.model, "backbone", None), "embed_parts", None)
+        if embed is None:
+            raise TypeError(
+                f"{type(self.model).__qualname__} has no backbone with a method"
+                " embed_parts: see yieldrl.vla.Backbone, or take a tiny model or one of"
+                " OpenVLA's"
+            )
+        parts = embed(self.model.in_units(self.reader(obs)))
+        embeddings, mask, changing = parts
+        state = {PROMPT: embeddings.float(), "mask": mask, "changing": changing}
+        return TensorDict(state, [len(mask)])
 
     def update_normalization(self, data: TensorDict) -> None:
         """Let the model fit statistics that are unknown; known ones do not change."""
@@ -167,13 +180,6 @@ class VLAPolicy(Policy):
             " evaluations act as training does: give it deterministic=False, for the"
             " most likely action if it is True"
         ]
-
-    def train(self, mode: bool = True) -> Self:
-        """Set the mode; parts without trained parameters stay in eval mode."""
-        super().train(mode)
-        if mode:
-            frozen_into_eval(self)
-        return self
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         """Trained parameters, in groups that may have their own learning rates.

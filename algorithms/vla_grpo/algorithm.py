@@ -37,6 +37,7 @@ class Config(VLAConfig, grpo.Config):
     num_layers: ClassVar[int] = 4
     num_heads: ClassVar[int] = 4
     template: ClassVar[str] = "{}"
+    top_k: ClassVar[None] = None
     tempered_learning: ClassVar[bool] = True
 
     env_id: str = "yieldrl/GoToPixels-v1"

@@ -7,7 +7,7 @@ from imagining import TINY, imagined, until_learning
 
 from yieldrl.algorithms import grpo_imagined, ppo_imagined
 from yieldrl.functional import gae
-from yieldrl.vla.latents import PROMPT
+from yieldrl.vla.observations import PROMPT
 
 
 def trainer(**options):

@@ -32,7 +32,7 @@ def test_the_mean_is_the_chunk_that_the_policy_predicts():
 def test_observations_go_by_its_names():
     model = load()
     model.act(seen())
-    (batch,) = model.policy.batches
+    (batch,) = model.backbone.batches
     assert batch.keys() == {"task", "observation.state", "observation.image"}
     assert batch["task"] == SENTENCES
     image = batch["observation.image"]
@@ -45,7 +45,7 @@ def test_observations_go_by_its_names():
 def test_gradients_pass_its_no_grad():
     model = load()
     model.evaluate(seen(), torch.ones(3, 2, 2)).log_prob.mean().backward()
-    assert model.policy.weight.grad.abs().min() > 0
+    assert model.backbone.weight.grad.abs().min() > 0
 
 
 class Deaf(Scale):
@@ -65,7 +65,7 @@ def test_one_that_computes_no_gradients_is_found_out_and_can_be_frozen():
     model = LeRobotVLA(Deaf(), OBSERVED, CHUNKS, config)
     output = model.evaluate(seen(), torch.ones(3, 2, 2))
     (output.log_prob.mean() + output.value.mean()).backward()
-    assert model.policy.weight.grad is None
+    assert model.backbone.weight.grad is None
     assert model.head.log_std.grad is not None
 
 
@@ -111,7 +111,7 @@ def test_beside_adapters_all_that_is_new_is_trained():
     config = VLAConfig(chunk_length=2, lora_rank=1, lora_targets=("layer",))
     model = add_lora(LeRobotVLA(Reach(), OBSERVED, CHUNKS, config), config)
     still = {name for name, p in model.named_parameters() if not p.requires_grad}
-    assert still == {f"policy.layer.base_layer.{name}" for name in ("weight", "bias")}
+    assert still == {f"backbone.layer.base_layer.{name}" for name in ("weight", "bias")}
     output = model.evaluate(seen(), torch.ones(3, 2, 2))
     (output.log_prob.mean() + output.value.mean()).backward()
     assert all(p.grad is not None for p in model.parameters() if p.requires_grad)

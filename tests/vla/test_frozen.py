@@ -8,6 +8,7 @@ from factories import config_of
 from frozen_vla import LAYERS, Arm, Seeing
 
 from yieldrl.algorithms import vla_ppo
+from yieldrl.networks import set_train_mode
 from yieldrl.vla import VLAConfig, VLAPolicy, load_vla_model, vla_space
 from yieldrl.vla.parameter_groups import freeze_vision
 
@@ -73,12 +74,13 @@ def test_train_mode_changes_nothing(layer):
     model = load(layer)
     policy = VLAPolicy(Arm.observation_space, Arm.action_space, model)
     before = state_of(model)
-    policy.train()
+    set_train_mode(policy)
     policy.evaluate_actions(pictures(), torch.zeros(6, 2))
     assert_same(model, before)
     assert not any(part.training for part in model.vision.modules())
     assert model.body.training
-    again = copy.deepcopy(policy).train()
+    again = copy.deepcopy(policy)
+    set_train_mode(again)
     again.get_value(pictures())
     assert_same(again.model, before)
 

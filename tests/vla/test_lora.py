@@ -118,8 +118,6 @@ def test_merged_it_acts_as_before_without_adapters():
     assert list(adapters(model))  # which is as it was
     plain = {name for name, _ in load().named_parameters()}
     assert {name for name, _ in alone.named_parameters()} == plain
-    assert merged(model, in_place=True) is model
-    assert torch.equal(answers(model), answers(alone))
 
 
 def test_adapters_are_saved_alone_and_loaded(tmp_path):

@@ -9,8 +9,9 @@ from tensordict import TensorDict
 
 from yieldrl.core.text import decode
 from yieldrl.envs.grid_world import GoToVectorEnv
+from yieldrl.imagination.imagining import alike_in_entries
 from yieldrl.vla import ObservationReader, VLAConfig, VLAModel, VLAPolicy, vla_space
-from yieldrl.vla.latents import PROMPT, is_latent, latents_of, padded
+from yieldrl.vla.observations import PROMPT, is_latent
 
 HAND = Box(0, 255, (3, 6, 6), np.uint8)  # channels first
 STATE = Box(-1, 1, (2, 2))
@@ -177,12 +178,19 @@ def test_they_say_what_is_seen():
 def test_hidden_positions_behind_them_change_nothing():
     policy, obs = tiny()
     latents = policy.latents(obs)
-    longer = padded(latents, latents["mask"].shape[1] + 3)
+    rows = TensorDict(obs=latents.unsqueeze(1), batch_size=[6, 1])
+    more = latents.copy()
+    more[PROMPT] = torch.nn.functional.pad(more[PROMPT], (0, 0, 0, 3))
+    for name in ("mask", "changing"):
+        more[name] = torch.nn.functional.pad(more[name], (0, 3))
+    others = TensorDict(obs=more.unsqueeze(1), batch_size=[6, 1])
+    longer = alike_in_entries([rows, others])[0]["obs"].squeeze(1)
     assert longer["mask"].shape[1] == latents["mask"].shape[1] + 3
     torch.testing.assert_close(policy.get_value(longer), policy.get_value(latents))
 
 
 def test_a_backbone_that_does_not_say_what_it_sees_is_refused():
     model = VLAModel(FakeBackbone(), SPACE, Box(-1, 1, (2,)), VLAConfig(action_bins=8))
+    policy = VLAPolicy(SPACE, Box(-1, 1, (2,)), model)
     with pytest.raises(TypeError, match="has no backbone with a method embed_parts"):
-        latents_of(model, None)
+        policy.latents(observe())

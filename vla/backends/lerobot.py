@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from yieldrl.core import CheckpointError
 from yieldrl.core.text import decode
 from yieldrl.networks import MLP, make_encoder
-from yieldrl.vla.backends.vision import has_images, unit_images
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import check_options
 from yieldrl.vla.model import ChunkVLA
+from yieldrl.vla.observations import has_images, unit_images
 
 
 class LeRobotVLA(ChunkVLA):
@@ -35,8 +35,6 @@ class LeRobotVLA(ChunkVLA):
             and the value alone, and no other option.
     """
 
-    untrained = ("head", "value_encoder", "value_head", "proprio_statistics")
-
     def __init__(
         self,
         policy: nn.Module,
@@ -46,7 +44,7 @@ class LeRobotVLA(ChunkVLA):
     ) -> None:
         super().__init__(observation_space, action_space, config)
         check_options(config.model_config, ["frozen"], "a policy of LeRobot")
-        self.policy: Any = policy
+        self.backbone: Any = policy
         self.frozen = config.model_config.get("frozen", False)
         policy.requires_grad_(not self.frozen)
         self.value_encoder = make_encoder(observation_space)
@@ -55,14 +53,14 @@ class LeRobotVLA(ChunkVLA):
     def look(self, observations: Any) -> tuple[Tensor, Tensor]:
         batch = self._batch(observations)
         # Under a `torch.no_grad` that may decorate it is the method itself.
-        predict = inspect.unwrap(type(self.policy).predict_action_chunk)
+        predict = inspect.unwrap(type(self.backbone).predict_action_chunk)
         learns = torch.is_grad_enabled() and not self.frozen
         with torch.set_grad_enabled(learns):
-            chunk = predict(self.policy, batch)
-        trained = any(p.requires_grad for p in self.policy.parameters())
+            chunk = predict(self.backbone, batch)
+        trained = any(p.requires_grad for p in self.backbone.parameters())
         if learns and trained and not chunk.requires_grad:
             raise RuntimeError(
-                f"{type(self.policy).__qualname__}.predict_action_chunk computes no"
+                f"{type(self.backbone).__qualname__}.predict_action_chunk computes no"
                 " gradients, so it cannot be trained: choose model_config={'frozen':"
                 " true}, which trains the standard deviation and the value alone"
             )
@@ -82,7 +80,9 @@ class LeRobotVLA(ChunkVLA):
             return batch
         rgb = observations["rgb"]
         cameras = {"": rgb} if isinstance(rgb, Tensor) else dict(rgb.items())
-        features = getattr(getattr(self.policy, "config", None), "image_features", None)
+        features = getattr(
+            getattr(self.backbone, "config", None), "image_features", None
+        )
         expected = list(features or [])  # the policy's own cameras, in its order
         for i, (camera, image) in enumerate(sorted(cameras.items())):
             key = f"observation.images.{camera}" if camera else "observation.image"

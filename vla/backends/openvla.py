@@ -20,8 +20,12 @@ from torch import Tensor, nn
 from yieldrl.core import CheckpointError
 from yieldrl.core.text import listed
 from yieldrl.vla.actions import ActionBins, action_layout
-from yieldrl.vla.backends.prismatic import PrismaticBackbone
-from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
+from yieldrl.vla.backends.prismatic import (
+    IMAGENET,
+    FusedVision,
+    PrismaticBackbone,
+    VisionConfig,
+)
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.decoding import AutoregressiveDecoding, ZeroDecoding
 from yieldrl.vla.files import (

@@ -15,8 +15,12 @@ from yieldrl.core import spaces
 from yieldrl.core.checked import Checked
 from yieldrl.core.fields import MAX_WIDTH
 from yieldrl.vla.actions import action_layout
-from yieldrl.vla.backends.prismatic import PrismaticBackbone
-from yieldrl.vla.backends.vision import IMAGENET, FusedVision, VisionConfig
+from yieldrl.vla.backends.prismatic import (
+    IMAGENET,
+    FusedVision,
+    PrismaticBackbone,
+    VisionConfig,
+)
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import require
 from yieldrl.vla.tokenizer import WORDS, tiny_tokenizer
