@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import Space
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from gymnasium.vector.utils import batch_space
 from torch import Tensor, nn
 
@@ -67,7 +67,6 @@ def describe(agent: Agent, **notes: Any) -> dict[str, Any]:
         agent: Of any algorithm whose policy is a table, an MLP or a small CNN.
         notes: Further values to store under `notes`, such as the mean return.
     """
-    model = agent.model
     policy = {
         "format": FORMAT,
         "version": VERSION,
@@ -77,27 +76,20 @@ def describe(agent: Agent, **notes: Any) -> dict[str, Any]:
         "sample_step": agent.sample_step,
         "learn_step": agent.learn_step,
         "notes": notes,
-        "observation_space": of_space(model.observation_space),
-        "action_space": of_space(model.action_space),
         **parts_of(agent),
     }
-    _try(agent, JsonPolicy(policy))
-    return policy
-
-
-def _try(agent: Agent, policy: JsonPolicy) -> None:
     space = batch_space(agent.model.observation_space, TRIED)
     space.seed(0)
     obs = space.sample()
-    expected, action = agent.predict(obs), policy.predict(obs)
-    same = np.isclose(action, expected, rtol=1e-4, atol=1e-4)
-    if not isinstance(agent.model.action_space, Box):
-        same |= policy.undecided(obs, 1e-5).reshape(-1, *[1] * (same.ndim - 1))
-    if not same.all():
+    expected, action = agent.predict(obs), JsonPolicy(policy).predict(obs)
+    # Of choices two may be as good up to rounding.
+    least = 1.0 if isinstance(agent.model.action_space, Box) else 0.95
+    if np.isclose(action, expected, rtol=1e-4, atol=1e-4).mean() < least:
         raise NotExportableError(
             f"{type(agent.model).__name__} computes something else than its layers say:"
             " choose --format onnx, which follows what it really does"
         )
+    return policy
 
 
 def refuse_memory(agent: Agent) -> None:
@@ -125,7 +117,7 @@ def parts_of(agent: Agent) -> dict[str, Any]:
             layers.append({**mean, "atoms": packed(model.atoms)})
     elif isinstance(model, ddpg.Model | sac.Model):
         encoder, head = model.actor
-        layers = [*layers_of(head), *_stretched(model)]
+        layers = [*layers_of(head)[:-1], *_stretched(model, head)]
     elif isinstance(model, sac_discrete.Model):
         encoder, head = model.actor
         layers = layers_of(head)
@@ -153,34 +145,43 @@ def _table(model: q_learning.Model) -> Layer:
     """A table: state index to action values."""
     index = model.index
     starts, strides = (x.flatten().tolist() for x in (index.start, index.stride))
-    if len(starts) == 1 and not strides:
-        strides = [1]
     layer = {"type": "table", "values": packed(model.table)}
     return {**layer, "starts": starts, "strides": strides}
 
 
-def _stretched(model: ddpg.Model | sac.Model) -> list[Layer]:
-    """Layers that squash an actor's output to [-1, 1], then scale it to the bounds."""
+def _stretched(model: ddpg.Model | sac.Model, head: Any) -> list[Layer]:
+    """The last layer of an actor, squashed to [-1, 1] and scaled to the bounds.
+
+    Of SAC's it is the mean's part, without that of the standard deviation.
+    """
     space = model.action_space
     assert isinstance(space, Box)
     low, high = (x.astype(np.float64).flatten() for x in (space.low, space.high))
-    layers: list[Layer] = [{"type": "tanh"}]
-    if isinstance(model, sac.Model):  # drop the standard deviation, keep the mean
-        layers.insert(0, {"type": "first", "count": len(low)})
-    return [*layers, affine(high / 2 - low / 2, high / 2 + low / 2)]
+    last = head.layers[-1]
+    means = linear(last.weight[: len(low)], last.bias[: len(low)])
+    scale, offset = packed(high / 2 - low / 2), packed(high / 2 + low / 2)
+    return [
+        means,
+        {"type": "tanh"},
+        {"type": "affine", "scale": scale, "offset": offset},
+    ]
 
 
 def _output(model: Any) -> dict[str, Any]:
     """The meaning of the last layer's outputs."""
     space = model.action_space
-    kind = {"shape": list(spaces.shape_of(space)), "dtype": str(space.dtype)}
+    kind: dict[str, Any] = {"shape": [*spaces.shape_of(space)]}
+    kind["dtype"] = str(space.dtype)
     if isinstance(space, Box):
         if not np.issubdtype(space.dtype, np.floating):
             raise NotExportableError(
                 f"actions of {space} are rounded, which a JSON policy cannot: choose"
                 " --format onnx"
             )
-        return {"type": "clip", **kind, **bounds(space)}
+        bounds = {"low": space.low.flatten(), "high": space.high.flatten()}
+        for name, values in bounds.items():
+            kind[name] = [float(v) if np.isfinite(v) else None for v in values]
+        return {"type": "clip", **kind}
     start = space.start if isinstance(space, Discrete | MultiDiscrete) else 0
     starts = np.broadcast_to(start, kind["shape"]).flatten().tolist()
     return {"type": "argmax", **kind, "counts": spaces.choices(space), "starts": starts}
@@ -197,38 +198,6 @@ def packed(values: Any) -> dict[str, Any]:
     array = np.asarray(values, dtype="<f4")
     text = base64.b64encode(array.tobytes()).decode("ascii")
     return {"shape": list(array.shape), "float32": text}
-
-
-def of_space(space: Space[Any]) -> dict[str, Any]:
-    """The description of a space; TypeError if policies do not support it.
-
-    >>> of_space(Discrete(2))
-    {'type': 'Discrete', 'n': 2, 'start': 0}
-    """
-    name = type(space).__name__
-    if isinstance(space, Dict):
-        return {"type": name, "spaces": {k: of_space(v) for k, v in space.items()}}
-    if isinstance(space, Discrete):
-        return {"type": name, "n": int(space.n), "start": int(space.start)}
-    if isinstance(space, MultiDiscrete):
-        start = space.start.tolist()
-        return {"type": name, "nvec": space.nvec.tolist(), "start": start}
-    if isinstance(space, MultiBinary):
-        return {"type": name, "shape": list(space.shape)}
-    if isinstance(space, Box):
-        kind = {"shape": list(space.shape), "dtype": str(space.dtype)}
-        return {"type": "Box", **kind, **bounds(space)}
-    raise TypeError(f"{space}: spaces of this kind are not exported")
-
-
-def bounds(space: Box) -> dict[str, Any]:
-    """`low` and `high`, flat: a number if all are alike, null for infinite ones."""
-    both: dict[str, Any] = {}
-    for name in ("low", "high"):
-        values = getattr(space, name).flatten()
-        flat = [float(v) if np.isfinite(v) else None for v in values.tolist()]
-        both[name] = flat[0] if flat and all(v == flat[0] for v in flat) else flat
-    return both
 
 
 def inputs_of(
@@ -260,15 +229,10 @@ def _encoded(space: Space[Any], encoder: nn.Module) -> list[Layer]:
         )
     if isinstance(encoder, NatureCNN):
         return _image(space, encoder)
-    if isinstance(space, Discrete):
-        return [_one_hot([int(space.n)], [int(space.start)])]
-    if isinstance(space, MultiDiscrete):
-        return [_one_hot(space.nvec.flatten().tolist(), space.start.flatten().tolist())]
+    if isinstance(space, Discrete | MultiDiscrete):
+        starts = np.ravel(space.start).tolist()
+        return [{"type": "one_hot", "counts": spaces.choices(space), "starts": starts}]
     return []  # numbers need no preprocessing
-
-
-def _one_hot(counts: list[int], starts: list[int]) -> Layer:
-    return {"type": "one_hot", "counts": counts, "starts": starts}
 
 
 def _image(space: Space[Any], encoder: NatureCNN) -> list[Layer]:
@@ -280,42 +244,25 @@ def _image(space: Space[Any], encoder: NatureCNN) -> list[Layer]:
         height, width, channels = shape
         shape = [channels, height, width]
     scale = torch.as_tensor(encoder.scale).flatten()
-    if (scale != 1).any():
-        layers.append(affine(scale, [0.0]))
+    layers.append({"type": "affine", "scale": packed(scale), "offset": packed([0.0])})
     for part in encoder.convolutions:
         if isinstance(part, nn.Conv2d):
             stride, kernel = part.stride[0], part.kernel_size[0]
             layer = {"type": "conv2d", "shape": shape, "stride": stride}
             weights = {"weight": packed(part.weight), "bias": packed(part.bias)}
-            layers.append({**layer, **weights})
+            layers += [{**layer, **weights}, {"type": "relu"}]
             sizes = [(side - kernel) // stride + 1 for side in shape[1:]]
             shape = [part.out_channels, *sizes]
-        elif isinstance(part, nn.ReLU):
-            layers.append({"type": "relu"})
-    first, *others = layers_of(encoder.head)
+    head: Any = encoder.head[0]
+    weight = head.weight
     if encoder.channels_last:  # a JSON policy flattens features channel by channel
-        head = encoder.head[0]
-        assert isinstance(head, nn.Linear)
-        weight = head.weight.unflatten(1, (*shape[1:], shape[0]))
-        first = linear(weight.permute(0, 3, 1, 2).flatten(1), head.bias)
-    return [*layers, first, *others]
+        weight = weight.unflatten(1, (*shape[1:], shape[0]))
+        weight = weight.permute(0, 3, 1, 2).flatten(1)
+    return [*layers, linear(weight, head.bias), {"type": "relu"}]
 
 
 def layers_of(module: nn.Module) -> list[Layer]:
-    """The layers of an MLP, of a sequence, or of the two streams of a dueling head."""
-    if isinstance(module, nn.Sequential):
-        return [layer for part in module for layer in layers_of(part)]
-    if isinstance(module, nn.Linear):
-        return [linear(module.weight, module.bias)]
-    if isinstance(module, nn.ReLU):
-        return [{"type": "relu"}]
-    if isinstance(module, MLP):
-        (name,) = (k for k, v in ACTIVATIONS.items() if v is module.activation)
-        layers: list[Layer] = []
-        for layer in module.layers:
-            layers += [{"type": name}] if layers else []
-            layers += layers_of(layer)
-        return layers
+    """The layers of an MLP, or of the two streams of a dueling head."""
     if isinstance(module, DuelingHead):
         shared = module.shared
         layers = [] if shared is None else [*layers_of(shared), {"type": "relu"}]
@@ -324,17 +271,18 @@ def layers_of(module: nn.Module) -> list[Layer]:
         names = "state_value", "advantage"
         streams = {name: layers_of(getattr(module, name)) for name in names}
         return [*layers, {"type": "dueling", **sizes, **streams}]
-    raise NotExportableError(
-        f"it has a {type(module).__name__}, which a JSON policy cannot say: choose"
-        " --format onnx"
-    )
+    if not isinstance(module, MLP):
+        raise NotExportableError(
+            f"it has a {type(module).__name__}, which a JSON policy cannot say: choose"
+            " --format onnx"
+        )
+    (name,) = (k for k, v in ACTIVATIONS.items() if v is module.activation)
+    layers = []
+    for layer in module.layers:
+        layers += [linear(layer.weight, layer.bias), {"type": name}]
+    return layers[:-1]
 
 
 def linear(weight: Any, bias: Any) -> Layer:
     """`y = W x + b`, with weights `[outputs, inputs]`."""
     return {"type": "linear", "weight": packed(weight), "bias": packed(bias)}
-
-
-def affine(scale: Any, offset: Any) -> Layer:
-    """`y = scale * x + offset`; a single number applies to all elements."""
-    return {"type": "affine", "scale": packed(scale), "offset": packed(offset)}

@@ -36,11 +36,12 @@ class JsonPolicy:
         """Actions `[B, ...]` for observations `[B, ...]`, a mapping if a Dict."""
         raw, output = self.raw(obs), self.policy["output"]
         if output["type"] == "argmax":
-            chosen = [part.argmax(1) for part in self._choices(raw)]
+            parts = np.split(raw, np.cumsum(output["counts"])[:-1], axis=1)
+            chosen = [part.argmax(1) for part in parts]
             action = np.stack(chosen, 1) + np.array(output["starts"], np.int64)
         else:
-            low, high = _bound(output["low"], -np.inf), _bound(output["high"], np.inf)
-            action = np.clip(raw, low, high)
+            low, high = (np.array(output[k], np.float64) for k in ("low", "high"))
+            action = np.fmax(np.fmin(raw, high), low)  # NaN, of null, is no bound
         dtype = output.get("dtype", action.dtype)
         return action.reshape(len(raw), *output["shape"]).astype(dtype)
 
@@ -51,18 +52,6 @@ class JsonPolicy:
             for one in self.policy["inputs"]
         ]
         return apply(self.policy["layers"], np.concatenate(features, 1))
-
-    def undecided(self, obs: Any, margin: float) -> np.ndarray:
-        """Whether a choice's two best options are nearly equal, bool `[B]`."""
-        raw = self.raw(obs)
-        tops = [np.sort(part, 1)[:, -2:] for part in self._choices(raw)]
-        gaps = np.stack([top[:, -1] - top[:, 0] for top in tops], 1)
-        near = (gaps < margin * (1 + np.abs(raw).max(1, keepdims=True))) & (gaps > 0)
-        return near.any(1)
-
-    def _choices(self, raw: np.ndarray) -> list[np.ndarray]:
-        counts = self.policy["output"]["counts"]
-        return np.split(raw, np.cumsum(counts)[:-1], axis=1)
 
 
 def apply(layers: Sequence[Mapping[str, Any]], x: np.ndarray) -> np.ndarray:
@@ -113,7 +102,6 @@ LAYERS = {
     "conv2d": _conv2d,
     "dueling": _dueling,
     "expectation": _expectation,
-    "first": lambda x, of: x[:, : of["count"]],
     "linear": lambda x, of: x @ of["weight"].T + of["bias"],
     "normalize": lambda x, of: np.clip(
         (x - of["mean"]) / of["std"], -of["limit"], of["limit"]
@@ -130,11 +118,6 @@ def _entry(obs: Any, path: Sequence[str]) -> np.ndarray:
     for name in path:
         obs = obs[name]
     return np.asarray(obs).astype(np.float64).reshape(len(obs), -1)
-
-
-def _bound(values: Any, missing: float) -> Any:
-    several = values if isinstance(values, list) else [values]
-    return np.array([missing if value is None else value for value in several])
 
 
 def _with_arrays(value: Any) -> Any:

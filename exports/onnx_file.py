@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import io
 import logging
 import warnings
 from collections.abc import Sequence
@@ -50,6 +49,7 @@ def write_onnx(agent: Agent, path: str | Path) -> Path:
                 policy,
                 inputs,
                 dynamo=True,
+                verbose=False,
                 input_names=[".".join(path) or "obs" for path in paths],
                 output_names=["action"],
                 dynamic_shapes=(tuple({0: batch} for _ in inputs),),
@@ -84,14 +84,10 @@ class _Policy(nn.Module):
 @contextlib.contextmanager
 def _quietly() -> Any:
     """Suppress the exporter's internal warnings and logs."""
-    loggers = [logging.getLogger(n) for n in ("torch.onnx", "onnxscript", "onnx_ir")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        logging.disable(before)

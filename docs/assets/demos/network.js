@@ -40,7 +40,6 @@ const LAYERS = {
     }),
   affine: (x, { scale, offset }) =>
     x.map((number, i) => at(scale, i) * number + at(offset, i)),
-  first: (x, { count }) => x.slice(0, count),
   one_hot: (x, { counts, starts }) =>
     counts.flatMap((count, i) =>
       Array.from({ length: count }, (_, j) => Number(x[i] - starts[i] === j))),
