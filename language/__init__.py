@@ -2,9 +2,7 @@
 
 from yieldrl.language.answers import AnswerCritic, AnswerPolicy
 from yieldrl.language.characters import Characters
-from yieldrl.language.config import LanguageConfig
-from yieldrl.language.interface import LanguageModel, Tokenizer
-from yieldrl.language.loading import policy_for, writer_or
+from yieldrl.language.config import LanguageConfig, policy_for, writer_or
 from yieldrl.language.policy import TokenPolicy
 from yieldrl.language.reward_model import RewardModel
 from yieldrl.language.transformer import Transformer
@@ -14,10 +12,8 @@ __all__ = [
     "AnswerPolicy",
     "Characters",
     "LanguageConfig",
-    "LanguageModel",
     "RewardModel",
     "TokenPolicy",
-    "Tokenizer",
     "Transformer",
     "policy_for",
     "writer_or",

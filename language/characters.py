@@ -50,16 +50,19 @@ class Characters(nn.Module):
         self.register_buffer("token_of", token_of, persistent=False)
 
     def prompt(self, text: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens `[B, S]` of prompts, uint8 `[B, S]`, left-padded, and their mask."""
+        """Tokens `[B, S]` of prompts, left-padded, and their mask, False at padding.
+
+        Prompts are UTF-8 bytes `[B, S]`, uint8, with zeros after them.
+        """
         shown = text != 0
         order = shown.to(torch.uint8).argsort(dim=1, stable=True)
         return self.token_of[text.long()].gather(1, order), shown.gather(1, order)
 
     def to_tokens(self, text: Tensor) -> Tensor:
-        """Tokens `[B, S]` of answers, uint8 `[B, S]`."""
+        """Tokens `[B, S]` of answers, uint8 `[B, S]`, with `end` after them."""
         return self.token_of[text.long()]
 
     def to_bytes(self, tokens: Tensor, length: int) -> Tensor:
-        """The characters of answers `[B, L]`, uint8 `[B, length]`."""
+        """The characters of answers `[B, L]`, uint8 `[B, length]`, cut where longer."""
         text = self.spelled[tokens[:, :length]]
         return pad(text, (0, length - text.shape[1]))

@@ -1,4 +1,4 @@
-"""Causal language models of Hugging Face's transformers as `LanguageModel`s."""
+"""Causal language models of Hugging Face's transformers, and their tokenizers."""
 
 from typing import Any, Self
 
@@ -27,7 +27,7 @@ def load(
 
 
 class HuggingFaceModel(nn.Module):
-    """A `LanguageModel` around a network of `AutoModelForCausalLM`.
+    """A network of `AutoModelForCausalLM`, asked as `Transformer` is.
 
     It stays in evaluation mode: with dropout, learning would evaluate another policy
     than the one that wrote.
@@ -48,7 +48,7 @@ class HuggingFaceModel(nn.Module):
     def forward(
         self, tokens: Tensor, shown: Tensor, cache: Any = None, last: int | None = None
     ) -> Tensor:
-        """Logits of the next tokens, float32 `[B, K, V]`; see `LanguageModel`."""
+        """Logits of the next tokens, float32 `[B, K, V]`; see `Transformer`."""
         places = (shown.cumsum(1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
         output = self.backbone(
             input_ids=tokens,
@@ -73,7 +73,7 @@ class HuggingFaceModel(nn.Module):
 
 
 class HuggingFaceTokenizer:
-    """A `Tokenizer` around the model's own of `AutoTokenizer`.
+    """The model's own tokenizer of `AutoTokenizer`, asked as `Characters` is.
 
     Args:
         tokenizer: A tokenizer of transformers.

@@ -25,8 +25,8 @@ class TokenPolicy(Policy):
     Args:
         observation_space: A Dict with a `prompt`, a `Utf8Text`.
         action_space: A `Utf8Text`.
-        model: A `LanguageModel`.
-        tokenizer: A `Tokenizer`.
+        model: A causal model of tokens with `forward` and `new_cache` of `Transformer`.
+        tokenizer: One with `end`, `prompt`, `to_tokens` and `to_bytes` of `Characters`.
         temperature: Of the distribution that is drawn from.
         top_k: Draw from this number of the most likely tokens; None for all.
         tempered_learning: Whether log-probabilities are those of the distribution that

@@ -109,7 +109,17 @@ class Transformer(nn.Module):
         cache: list[Cache] | None = None,
         last: int | None = None,
     ) -> Tensor:
-        """Logits of the next tokens, float32 `[B, K, V]`; see `LanguageModel`."""
+        """Logits of the token after each token, float32 `[B, K, V]`.
+
+        Padding on the left changes nothing: no token attends to it, and positions do
+        not count it.
+
+        Args:
+            tokens: `[B, K]`; with a cache, the new ones alone.
+            shown: Mask of all tokens so far, bool `[B, T]`, False at padding.
+            cache: A result of `new_cache`; the new tokens are added to it.
+            last: Return logits of the last tokens only, `[B, last, V]`.
+        """
         count = tokens.shape[1]
         places = (shown.cumsum(1) - 1).clamp(min=0)[:, -count:]
         x = self.tokens(tokens) + self.places(places)  # [B, K, W]
@@ -126,7 +136,7 @@ class Transformer(nn.Module):
         return self.head
 
     def new_cache(self, length: int) -> list[Cache]:
-        """A cache for every layer."""
+        """A cache for every layer, of the keys and values of `length` tokens."""
         return [Cache(length) for _ in self.blocks]
 
 
