@@ -10,6 +10,7 @@ from tensordict import TensorDict
 from torch import nn
 
 from yieldrl.core import Utf8Text
+from yieldrl.vla.backends.decoder import SentenceTokenizer
 from yieldrl.vla.backends.openvla import PROMPT
 from yieldrl.vla.backends.prismatic import (
     IMAGENET,
@@ -17,7 +18,7 @@ from yieldrl.vla.backends.prismatic import (
     PrismaticBackbone,
     VisionConfig,
 )
-from yieldrl.vla.tokenizer import SentenceTokenizer, tiny_tokenizer
+from yieldrl.vla.backends.tiny import tiny_tokenizer
 
 reason = "models of vision and language need the packages of yieldrl[vla]"
 transformers = pytest.importorskip("transformers", reason=reason)
@@ -145,32 +146,6 @@ def write_pi0(folder, state_dim=5, action_dim=6):
     torch.manual_seed(0)
     transformers.PI0ForConditionalGeneration(config).save_pretrained(folder)
     return folder
-
-
-VISION = {"hidden_size": 12, "intermediate_size": 24, "num_hidden_layers": 2}
-VISION |= {"num_attention_heads": 2, "patch_size": 14, "image_size": 28}
-
-
-def llava(size):
-    return transformers.LlavaForConditionalGeneration(
-        transformers.LlavaConfig(
-            text_config={"model_type": "llama", **text_config(size)},
-            vision_config={"model_type": "clip_vision_model", **VISION},
-            image_token_index=size - 1,
-        )
-    )
-
-
-def paligemma(size):
-    text = {**text_config(size), "num_key_value_heads": 1, "head_dim": 8}
-    return transformers.PaliGemmaForConditionalGeneration(
-        transformers.PaliGemmaConfig(
-            text_config={"model_type": "gemma", **text},
-            vision_config={"model_type": "siglip_vision_model", **VISION},
-            projection_dim=32,
-            image_token_index=size - 1,
-        )
-    )
 
 
 def write_json(path, values):

@@ -11,7 +11,7 @@ from vla_folders import ACTED, OBSERVED, TEXT, randomize, seen, transformers
 from yieldrl.vla import VLAConfig, load_vla_model
 from yieldrl.vla.backends.decoder import visible
 from yieldrl.vla.backends.prismatic import VisionConfig, VisionTransformer
-from yieldrl.vla.tokenizer import tiny_tokenizer
+from yieldrl.vla.backends.tiny import tiny_tokenizer
 
 TOKENIZER = tiny_tokenizer()
 SMALL = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}

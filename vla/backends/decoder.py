@@ -1,18 +1,16 @@
 """Language models of transformers, which read embeddings of all that is observed."""
 
 import copy
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from yieldrl.core import CheckpointError
-from yieldrl.core.text import listed
-from yieldrl.vla.files import read_json, require, with_safetensors
-from yieldrl.vla.observations import camera_images
-from yieldrl.vla.tokenizer import SentenceTokenizer
+from yieldrl.core.text import decode, listed
+from yieldrl.vla.files import existing, require, with_safetensors
 
 
 class Backbone(nn.Module):
@@ -158,66 +156,6 @@ def visible(
     return (earlier & mask[:, None, None, :]) | (keys == queries)
 
 
-class NativeBackbone(Backbone):
-    """A model for images and text that is built into transformers: LLaVA, PaliGemma ...
-
-    The prompt is: the first token, the patches of all cameras, the sentence; every
-    position attends to those before it. Differs from PaliGemma (Beyer et al. 2024,
-    arXiv:2407.07726), whose prompt attends to itself in both directions.
-
-    Args:
-        network: Of a class that `AutoModelForImageTextToText` makes.
-        tokenizer: Its sentences begin with a first token of their own.
-        pixels: `image_mean` and `image_std` by channel, of pixels in 0-1, if known.
-    """
-
-    mean: Tensor
-    std: Tensor
-
-    def __init__(
-        self,
-        network: nn.Module,
-        tokenizer: SentenceTokenizer,
-        pixels: Mapping[str, Any],
-    ) -> None:
-        super().__init__(network, tokenizer)
-        sizes = self.language_model.config
-        self.width = sizes.text_config.hidden_size
-        self.vocab_size = sizes.text_config.vocab_size
-        self.side = sizes.vision_config.image_size
-        for name in ("mean", "std"):
-            values = torch.tensor(pixels.get(f"image_{name}", [0.5] * 3))
-            self.register_buffer(name, values.view(3, 1, 1), persistent=False)
-
-    def look(self, observations: Any) -> list[Tensor]:
-        return [self._features(one) for one in camera_images(observations, self.side)]
-
-    def vision_parameters(self) -> Iterable[nn.Parameter]:
-        return self.language_model.get_encoder("image").parameters()
-
-    def _features(self, images: Tensor) -> Tensor:
-        """Embeddings `[B, N, W]` of images `[B, 3, side, side]`, float32 in 0-1."""
-        pixels = ((images - self.mean) / self.std).to(self.dtype)
-        features = self.language_model.get_image_features(pixel_values=pixels)
-        features = features.pooler_output
-        if isinstance(features, (tuple, list)):  # one tensor per image
-            features = torch.stack(tuple(features))
-        return features
-
-
-def load_native(folder: Path, dtype: str) -> NativeBackbone:
-    """A backbone of a folder that `save_pretrained` wrote, tokenizer included."""
-    network_class = require("transformers").AutoModelForImageTextToText
-    network = pretrained(network_class, folder, dtype)
-    first = network.config.text_config.bos_token_id
-    path = folder / "tokenizer.json"
-    tokenizer = SentenceTokenizer.from_file(path, first=first)
-    pixels = read_json(folder / "preprocessor_config.json")
-    pixels = pixels or read_json(folder / "processor_config.json")
-    pixels = pixels.get("image_processor", pixels)
-    return NativeBackbone(network, tokenizer, pixels)
-
-
 def pretrained(network_class: Any, folder: Path, dtype: str) -> Any:
     """A network of transformers from a folder, from safetensors alone.
 
@@ -236,3 +174,62 @@ def pretrained(network_class: Any, folder: Path, dtype: str) -> Any:
             " wrote whole"
         )
     return network
+
+
+class SentenceTokenizer:
+    """Reads sentences as bytes, and remembers the tokens of each that it has seen.
+
+    Args:
+        tokenizer: A `tokenizers.Tokenizer`.
+        first: Token at the beginning of every sentence.
+        last: Text of the token at their end, if the tokenizer has it.
+        template: What the model reads, `{}` being the sentence in small letters.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        *,
+        first: int | None = None,
+        last: str | None = None,
+        template: str = "",
+    ) -> None:
+        self.tokenizer, self.template = tokenizer, template
+        self.vocab_size: int = tokenizer.get_vocab_size()
+        end = None if last is None else tokenizer.token_to_id(last)
+        self._first, self._last = ([] if i is None else [i] for i in (first, end))
+        self._seen: dict[bytes, Tensor] = {}
+
+    @classmethod
+    def from_file(cls, path: Path, **options: Any) -> Self:
+        """One from the `tokenizer.json` of a model's folder."""
+        library = require("tokenizers")
+        remedy = (
+            "save the model's tokenizer there (tokenizer.save_pretrained of a fast"
+            " tokenizer writes it)"
+        )
+        return cls(library.Tokenizer.from_file(str(existing(path, remedy))), **options)
+
+    def encode(self, sentence: str) -> list[int]:
+        """The tokens of one sentence."""
+        if self.template:
+            sentence = self.template.format(sentence.lower())
+        inner = self.tokenizer.encode(sentence, add_special_tokens=False).ids
+        return [*self._first, *inner, *self._last]
+
+    def __call__(self, text: Tensor) -> tuple[Tensor, Tensor]:
+        """Tokens of sentences, padded to the longest of them; it waits for a GPU.
+
+        From UTF-8 with zeros after it, `[B, S]` uint8, to tokens `[B, T]` int64, zeros
+        after each sentence, and where there is a token, `[B, T]` bool.
+        """
+        rows: list[Tensor] = []
+        for encoded in text.detach().cpu().numpy():
+            key = encoded.tobytes()
+            if key not in self._seen:
+                self._seen[key] = torch.tensor(self.encode(decode(encoded)[0])).long()
+            rows.append(self._seen[key])
+        lengths = torch.tensor([len(row) for row in rows]).unsqueeze(1)
+        tokens = pad_sequence(rows, batch_first=True)
+        mask = torch.arange(tokens.shape[1]) < lengths
+        return tokens.to(text.device), mask.to(text.device)

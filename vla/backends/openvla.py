@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from yieldrl.core import CheckpointError
 from yieldrl.core.text import listed
 from yieldrl.vla.actions import ActionBins, action_layout
+from yieldrl.vla.backends.decoder import SentenceTokenizer
 from yieldrl.vla.backends.prismatic import (
     IMAGENET,
     FusedVision,
@@ -40,7 +41,6 @@ from yieldrl.vla.files import (
 from yieldrl.vla.heads import GaussianHead
 from yieldrl.vla.model import VLAModel
 from yieldrl.vla.statistics import GRIPPER
-from yieldrl.vla.tokenizer import SentenceTokenizer
 
 OPTIONS = ("dataset", "gripper", "proprio")
 """Options in `model_config`: the data set of the actions' units; the numbers that open

@@ -11,13 +11,12 @@ from gymnasium.spaces import Dict
 from torch import Tensor, nn
 from torch.nn import functional
 
-from yieldrl.vla.backends.decoder import pretrained
+from yieldrl.vla.backends.decoder import SentenceTokenizer, pretrained
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import check_options, read_json, require
 from yieldrl.vla.heads import AttentionPool
 from yieldrl.vla.model import ChunkVLA
 from yieldrl.vla.observations import camera_images
-from yieldrl.vla.tokenizer import SentenceTokenizer
 
 
 class Pi0VLA(ChunkVLA):

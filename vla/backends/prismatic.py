@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from yieldrl.vla.backends.decoder import Backbone
+from yieldrl.vla.backends.decoder import Backbone, SentenceTokenizer
 from yieldrl.vla.observations import camera_images, has_images, scaled
-from yieldrl.vla.tokenizer import SentenceTokenizer
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import gymnasium
@@ -15,6 +16,7 @@ from yieldrl.core import spaces
 from yieldrl.core.checked import Checked
 from yieldrl.core.fields import MAX_WIDTH
 from yieldrl.vla.actions import action_layout
+from yieldrl.vla.backends.decoder import SentenceTokenizer
 from yieldrl.vla.backends.prismatic import (
     IMAGENET,
     FusedVision,
@@ -23,7 +25,19 @@ from yieldrl.vla.backends.prismatic import (
 )
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import require
-from yieldrl.vla.tokenizer import WORDS, tiny_tokenizer
+
+_WORDS = """
+a above and arm at back ball behind below between black block blue bottom bowl box
+brown center circle close corner cube cup cyan diamond disk door down drawer far find
+finger first for forward from front get go goal gray green grey grip hand in into it
+key lamp left lift line move near next object of off on one open orange out over pick
+pink place plate purple push put reach red right robot second slide square stack star
+stop take the then thing tip to top touch toward triangle turn two under up wait wall
+white with yellow
+"""
+
+WORDS = tuple(_WORDS.split())
+"""Words that are one token each for the tiny model; others are spelled in pieces."""
 
 MOST_PATCHES = 5  # along a side
 CAMERAS = ("rgb", "depth")
@@ -131,3 +145,22 @@ def _image_sizes(observed: Dict) -> tuple[int, int]:
         patch = -(-side // MOST_PATCHES)
         return MOST_PATCHES * patch, patch
     return side, patch
+
+
+def tiny_tokenizer(words: Sequence[str] = WORDS) -> SentenceTokenizer:
+    """A byte-level tokenizer, which can encode any sentence; each word is one token
+    (byte pair encoding: Sennrich et al. 2016, arXiv:1508.07909)."""
+    library = require("tokenizers")
+    tokenizer = library.Tokenizer(library.models.BPE())
+    byte_level = library.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.pre_tokenizer = byte_level
+    tokenizer.decoder = library.decoders.ByteLevel()
+    trainer = library.trainers.BpeTrainer(
+        vocab_size=8192,  # more than the words need
+        min_frequency=1,
+        show_progress=False,
+        special_tokens=["<s>"],
+        initial_alphabet=byte_level.alphabet(),
+    )
+    tokenizer.train_from_iterator([*words], trainer)
+    return SentenceTokenizer(tokenizer, first=0)
