@@ -1,8 +1,5 @@
 from .config import ImaginationConfig as ImaginationConfig
-from .decoders import Decoder as Decoder
-from .decoders import make_decoder as make_decoder
 from .diagnostics import ExploitationWatch as ExploitationWatch
-from .diagnostics import calibration_error as calibration_error
 from .diagnostics import k_step_errors as k_step_errors
 from .diagnostics import outcome_errors as outcome_errors
 from .ensemble import EnsembleModel as EnsembleModel
@@ -10,6 +7,7 @@ from .ensemble import fit as fit
 from .imagination import ReplayedImagination as ReplayedImagination
 from .latent import LatentConfig as LatentConfig
 from .latent import LatentModel as LatentModel
+from .latent import make_decoder as make_decoder
 from .outcomes import Outcome as Outcome
 from .outcomes import OutcomeHead as OutcomeHead
 from .outcomes import RewardAndEnd as RewardAndEnd

@@ -73,9 +73,6 @@ class WorldModelConfig(ImaginationConfig):
 
     outcome: Literal["number", "symlog", "three_classes"] = "three_classes"
 
-    action_token: Literal["numbers", "bins"] = "numbers"
-    """How the model reads actions that are numbers: as these, or as policy bins."""
-
     buffer_size: Count = 50_000
     """Real transitions to keep for the model. More are more varied, take more memory,
     and are older."""
@@ -87,10 +84,6 @@ class WorldModelConfig(ImaginationConfig):
     model_steps: StepsOrZero = 100
     """Gradient steps of the model on each later rollout, with 2 stages. More fit what
     was seen better."""
-
-    model_micro_batches: Count = 1
-    """Parts in which a batch goes through the model in steps of its own. More take less
-    memory. With 1 stage its share of the policy's batch goes along in the policy's."""
 
     head_learning_rate: LearningRate = 1e-3
     """Learning rate of the heads on the model's trunk, which are always new."""

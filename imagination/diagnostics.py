@@ -56,32 +56,16 @@ def k_step_errors(world: WorldModel, real: TensorDict) -> Tensor:
     return torch.stack(errors)
 
 
-def calibration_error(end: Tensor, terminated: Tensor, bins: int = 10) -> Tensor:
-    """Expected calibration error of the predicted probabilities of an end, 0-dim.
-
-    Guo et al. 2017, "On Calibration of Modern Neural Networks", arXiv:1706.04599: the
-    mean over steps of `|predicted - observed|`, both means over the steps whose
-    predictions lie in a bin of the same width.
-    """
-    end, ended = end.flatten(), terminated.flatten().float()
-    index = (end * bins).long().clamp(max=bins - 1)
-    apart = end.new_zeros(bins).index_add(0, index, end - ended)
-    return apart.abs().sum() / len(end)
-
-
 @torch.no_grad()
 def outcome_errors(world: WorldModel, data: TensorDict) -> Logs:
     """Errors of the predicted reward and end of real steps `[B]`.
 
-    `reward_error` is the mean absolute one; `end_calibration` see `calibration_error`;
-    `end_recall` is there if a step ended at all.
+    `reward_error` is the mean absolute one; `end_recall` is there if a step ended at
+    all.
     """
     prediction = world.predict(world.begin(data["obs"]), data["action"])
     outcome, ended = world.outcome(prediction.outcome), data["terminated"]
-    logs: Logs = {
-        "reward_error": (outcome.reward - data["reward"]).abs().mean(),
-        "end_calibration": calibration_error(outcome.end, ended),
-    }
+    logs: Logs = {"reward_error": (outcome.reward - data["reward"]).abs().mean()}
     if bool(ended.any()):
         logs["end_recall"] = recall_of_ends(outcome.end, ended)
     return logs

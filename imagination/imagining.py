@@ -51,7 +51,7 @@ class PolicyImagination(Algorithm):
     pool: Any = None
 
     def __init__(self, model: Any, config: Any) -> None:
-        world = TrunkWorld(model, config.outcome, config.action_token).eval()
+        world = TrunkWorld(model, config.outcome).eval()
         in_float32(world.to(next(model.parameters()).device))
         self.world = world
         super().__init__(model, config)
@@ -162,8 +162,8 @@ class PolicyImagination(Algorithm):
     def world_step(self, data: TensorDict) -> Logs:
         """A gradient step of the model alone, on transitions `[B]`."""
         optimizer = self.optimizer if self.config.stages == 1 else self.world_optimizer
-        options = self.config.max_grad_norm, self.config.model_micro_batches
-        logs = self.minimize(self.world_loss, data, optimizer, *options)
+        norm = self.config.max_grad_norm
+        logs = self.minimize(self.world_loss, data, optimizer, norm)
         self.world.version += 1
         return {k: v for k, v in logs.items() if k.startswith("model/")}
 

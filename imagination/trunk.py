@@ -1,6 +1,6 @@
 """A world model on the layers of a vision-language-action model."""
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from tensordict import TensorDict
@@ -24,28 +24,22 @@ MAX_STEPS = 64
 
 
 class ActionToken(nn.Module):
-    """A chunk of actions as one token, `[B, W]`, from its numbers or from its bins."""
+    """A chunk of actions as one token, `[B, W]`, from its numbers or its choices."""
 
-    def __init__(self, model: Any, width: int, kind: str) -> None:
+    def __init__(self, model: Any, width: int) -> None:
         super().__init__()
         self.layout: ActionLayout = model.layout
         self.head = [model.head]  # a list, so that it is no submodule
-        self.binned = kind == "bins" or self.layout.counts is not None
-        if self.binned and not hasattr(model.head, "bins"):
-            raise ValueError(
-                "action_token = 'bins': the policy has a gaussian head and no bins;"
-                " choose 'numbers', or action_head='bins'"
-            )
-        self.count = model.head.bins.count if self.binned else 1
-        size = self.layout.tokens * self.count
+        self.options = max(self.layout.counts or (1,))
+        size = self.layout.tokens * self.options
         self.mlp = MLP([size, width, width], "relu")
 
     def forward(self, action: Tensor) -> Tensor:
         chunks = self.layout.inside(action)
-        if self.binned:
-            tokens = functional.one_hot(self.head[0].tokens(chunks), self.count)
-        else:
+        if self.layout.counts is None:
             tokens = self.head[0].statistics.normalize(chunks)
+        else:
+            tokens = functional.one_hot(chunks.long(), self.options)
         return self.mlp(tokens.flatten(1).float())
 
 
@@ -64,23 +58,16 @@ class TrunkWorld(WorldModel):
     Args:
         policy: A `VLAPolicy` around a model with a backbone and one action head.
         outcome: See `outcome_head`.
-        action_token: How actions that are numbers are read: as these, or as bins.
 
     Raises:
         TypeError: If the policy's model has no backbone.
-        ValueError: If there are no bins to read.
     """
 
     change_std: Tensor
     fitted: Tensor
     version: Tensor
 
-    def __init__(
-        self,
-        policy: Any,
-        outcome: str = "three_classes",
-        action_token: Literal["numbers", "bins"] = "numbers",
-    ) -> None:
+    def __init__(self, policy: Any, outcome: str = "three_classes") -> None:
         super().__init__(policy.observation_space, policy.action_space)
         model: Any = inner_model(policy)
         if not hasattr(policy, "latents") or not hasattr(model, "backbone"):
@@ -90,7 +77,7 @@ class TrunkWorld(WorldModel):
             )
         self.latents, self.backbone = policy.latents, [model.backbone]
         self.trunk, width = Trunk(model.backbone), model.backbone.width
-        self.action_token = ActionToken(model, width, action_token)
+        self.action_token = ActionToken(model, width)
         self.change = nn.Linear(width, width)
         nn.init.zeros_(self.change.weight)  # predict no change at first
         nn.init.zeros_(self.change.bias)

@@ -1,4 +1,4 @@
-"""Calibration, errors of outcomes, and the watch for exploitation, by hand."""
+"""Errors of outcomes, and the watch for exploitation, by hand."""
 
 import numpy as np
 import pytest
@@ -11,17 +11,8 @@ from yieldrl.imagination import (
     Prediction,
     RewardAndEnd,
     WorldModel,
-    calibration_error,
     outcome_errors,
 )
-
-
-def test_calibration_by_hand():
-    end = torch.tensor([0.05, 0.05, 0.95, 0.95, 1.0])
-    ended = torch.tensor([False, True, True, True, False])
-    # In the first bin .1 expected and 1 observed, in the last 2.9 and 2.
-    assert calibration_error(end, ended).item() == pytest.approx((0.9 + 0.9) / 5)
-    assert calibration_error(ended.float(), ended) == 0
 
 
 class Told(WorldModel):
@@ -50,7 +41,6 @@ def test_outcome_errors():
     found = outcome_errors(Told(), data)
     assert found["reward_error"] == 1.0
     assert found["end_recall"] == 0.5
-    assert float(found["end_calibration"]) == pytest.approx(1 / 3, abs=1e-3)
     assert "end_recall" not in outcome_errors(Told(), data[2:])
 
 

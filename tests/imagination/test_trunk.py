@@ -100,15 +100,15 @@ def test_the_trunk_is_a_copy_until_it_learns():
     assert (own.layers[0].mlp.up_proj.weight == 0.5).all()
 
 
-@pytest.mark.parametrize("kind", ["numbers", "bins"])
-def test_numbers_are_read_or_their_bins(kind):
-    """Two numbers of one bin are one token only where bins are read."""
+def test_numbers_are_read_in_units_of_their_range():
     torch.manual_seed(0)
-    policy = made(Box(-1, 1, (3,)), Box(-2, 2, (2,)), action_bins=4)
-    world = TrunkWorld(policy, "number", kind)
-    first, second = torch.tensor([[0.1, 1.9]]), torch.tensor([[0.9, 1.1]])
-    same = torch.equal(world.action_token(first), world.action_token(second))
-    assert same == (kind == "bins")
+    policies = [made(Box(-1, 1, (3,)), Box(-x, x, (2,))) for x in (2, 4)]
+    narrow, wide = (TrunkWorld(policy, "number") for policy in policies)
+    wide.action_token.mlp = narrow.action_token.mlp
+    action = torch.tensor([[0.1, 1.9], [0.9, 1.1]])
+    told = narrow.action_token(action)
+    assert not torch.equal(told[0], told[1])
+    torch.testing.assert_close(wide.action_token(2 * action), told)
 
 
 def test_errors_are_shares_of_what_changes():
