@@ -233,8 +233,7 @@ class Algorithm(ABC):
         if parts is None:
             parts = getattr(self.config, "micro_batches", 1)
         if engine is not None:
-            step = engine.gradient_step(loss, optimizer, max_grad_norm, parts)
-            logs = step(data)
+            logs = engine.gradient_step(loss, data, optimizer, max_grad_norm, parts)
         else:
             trained = trained_parameters(optimizer)
             try:
@@ -387,7 +386,7 @@ class Agent(ABC):
             accepted = self.border.actions.to_env(action)
         if self._notes_version and self.counters.acted_version is None:
             self.counters.acted_version = self.counters.policy_version
-        if self.records_log_prob and "log_prob" in extras:
+        if self.records_log_prob:
             version = torch.full((len(action),), self.counters.policy_version)
             extras["policy_version"] = version.to(self.device)
         if accepted is not action:

@@ -24,7 +24,7 @@ def read_dataset(
         source: A folder in Minari's format or in LeRobot's (version 3), an HDF5 file of
             LIBERO or a folder of them, or the id of a data set that Minari holds on
             this machine; FileNotFoundError if there is none, ValueError if it has no
-            episode.
+            episode, or if a gripper opens at 1 of [0, 1], and the environment's at -1.
         observation_space: Space of one observation, equal to the data set's; or
             ValueError. For robots it may lack entries, and rename cameras.
         action_space: Space of one action, also equal; by default the data set's.
@@ -34,24 +34,36 @@ def read_dataset(
         options: Arguments of `Demonstrations`: `chunk_length`, `gamma`, ...
     """
     data = _open(source, observation_space, action_space)
-    episodes, count = data.episodes, data.num_steps
-    if skip_no_ops:
-        episodes = [without_no_ops(episode) for episode in episodes]
-        count = sum(map(len, episodes))
-    if count == 0:
-        raise ValueError(f"{source}: the data set has no episode, there is no example")
     both = data.observation_space, data.action_space
-    result = Demonstrations(count, *both, num_envs=1, **options)
-    for episode in episodes:
-        result.extend(episode.unsqueeze(1))
+    result = Demonstrations(max(1, data.most_steps), *both, num_envs=1, **options)
+    for episode in data.episodes:
+        steps = without_no_ops(episode) if skip_no_ops else episode
+        result.extend(steps.unsqueeze(1))
+    if len(result) == 0:
+        raise ValueError(f"{source}: the data set has no episode, there is no example")
+    result.num_steps = len(result)  # it is full
+    if data.grips:
+        _check_gripper(source, result)
     return result
 
 
 def _open(source: str | Path, observed: Any, acted: Any) -> DataSet:
     path = Path(source)
     if (path / lerobot_data.INFO).is_file():
-        return lerobot_data.open_folder(path, observed, acted)
+        return lerobot_data.recorded(path).chosen(observed, acted)
     files = libero_data.files_of(path)
     if files and not minari_data.is_folder(path):
-        return libero_data.open_files(files, observed, acted)
+        return libero_data.recorded(files).chosen(observed, acted)
     return minari_data.open_dataset(source, observed, acted)
+
+
+def _check_gripper(source: Any, demonstrations: Demonstrations) -> None:
+    actions: Any = demonstrations.action_space
+    low = float(actions.low[-1])
+    lowest = float(demonstrations.rollout()["action"][..., -1].min())
+    if -float("inf") < low < 0 <= lowest:
+        raise ValueError(
+            f"{source}: the gripper's numbers are {lowest:g} and more, as OpenVLA's"
+            " data sets have them, and the environment's opens at -1: write 1 - 2 x in"
+            " place of the last one where 1 opens"
+        )

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +10,15 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box
 
-from yieldrl.buffers.robot_episodes import (
-    DataSet,
-    Recording,
-    action_space,
-    entries_of,
-    import_package,
-)
+from yieldrl.buffers.robot_episodes import Recorded, Recording, import_package
 from yieldrl.core import Utf8Text, spaces
 
-INFO, STATISTICS = "meta/info.json", "meta/stats.json"
+INFO = "meta/info.json"
+IMAGES = ("image", "video")
 
 
-def open_folder(
-    folder: Path,
-    observation_space: gym.Space[Any] | None = None,
-    acted: gym.Space[Any] | None = None,
-) -> DataSet:
-    """The episodes of a LeRobotDataset v3.
+def recorded(folder: Path) -> Recorded:
+    """The episodes of a LeRobotDataset v3, a folder with `meta/info.json`.
 
     `observation.state` is read as `proprio`, `observation.images.NAME` as an image of
     `rgb`, uint8 `[H, W, C]`, from a video or from the tables, any other
@@ -35,30 +26,21 @@ def open_folder(
     `next.reward`, or zero. An episode is terminated if its last `next.success`
     (without one, its last `next.done`) is true, and truncated otherwise.
 
-    Args:
-        folder: Folder with `meta/info.json`.
-        observation_space: Of the environment; by default all recorded observations.
-        acted: Its action space, with as many numbers as the data set's actions.
-
     Raises:
         ImportError: Without pyarrow or av.
         FileNotFoundError: If a file of the data set is missing.
-        ValueError: If it is of another version, or does not fit the environment.
+        ValueError: If it is of another version.
     """
     files = _Files(folder)
-    space, entries = entries_of(folder, files.spaces(), observation_space)
-    shape = tuple(files.features["action"]["shape"])
-    recorded = Box(-np.inf, np.inf, shape, np.float32)
-    action = action_space(folder, recorded, acted, files.least_of_gripper())
-    wants = set(entries.values())
-    ends = [files.terminates(row) for row in files.episodes]
-    count = sum(int(r["length"]) for r in files.episodes) - ends.count(False)
-
-    def episodes() -> Iterator[Any]:
-        for row, terminated in zip(files.episodes, ends, strict=True):
-            yield files.recording(row, wants, terminated).transitions(space, entries)
-
-    return DataSet(space, action, count, episodes())
+    action = files.features["action"]
+    return Recorded(
+        folder,
+        files.spaces(),
+        Box(-np.inf, np.inf, tuple(action["shape"]), np.float32),
+        sum(int(row["length"]) for row in files.episodes),
+        lambda names: (files.recording(row, names) for row in files.episodes),
+        grips="gripper" in str(action.get("names")),
+    )
 
 
 class _Files:
@@ -93,74 +75,58 @@ class _Files:
         """Observation name -> its space."""
         observed: dict[str, gym.Space[Any]] = {}
         for name, key in self.names.items():
-            if self.features[key]["dtype"] in ("image", "video"):
-                observed[name] = Box(0, 255, self._image_shape(key), np.uint8)
-            else:
-                shape = tuple(self.features[key]["shape"])
+            shape = tuple(self.features[key]["shape"])
+            if self.features[key]["dtype"] not in IMAGES:
                 observed[name] = Box(-np.inf, np.inf, shape, np.float32)
+                continue
+            if not spaces.channels_last(shape):
+                shape = *shape[1:], shape[0]
+            observed[name] = Box(0, 255, shape, np.uint8)
         if any(self.tasks.values()):
             longest = max(len(task.encode()) for task in self.tasks.values())
             observed["language"] = Utf8Text(longest)
         return observed
 
-    def least_of_gripper(self) -> float:
-        """The least number of the gripper, the last of an action; -1 if unknown."""
-        names, file = self.features["action"].get("names"), self.folder / STATISTICS
-        if "gripper" not in str(names) or not file.is_file():
-            return -1.0
-        return json.loads(file.read_text())["action"]["min"][-1]
-
-    def terminates(self, row: Mapping[str, Any]) -> bool:
-        """Whether an episode was terminated by its last step."""
-        names = [n for n in ("next.success", "next.done") if n in self.features]
-        return bool(names) and bool(self._column(row, names[0])[-1].any())
-
-    def recording(
-        self, row: Mapping[str, Any], wants: set[str], terminated: bool
-    ) -> Recording:
+    def recording(self, row: Mapping[str, Any], names: set[str]) -> Recording:
         """One episode, with the observations of these names."""
-        seen = {n: self._seen(row, key) for n, key in self.names.items() if n in wants}
-        action = self._column(row, "action").astype(np.float32)
-        if "language" in wants:
-            numbers = self._column(row, "task_index").ravel().tolist()
-            seen["language"] = [self.tasks[number] for number in numbers]
-        rewarded = "next.reward" in self.features
-        reward = self._column(row, "next.reward") if rewarded else np.zeros(len(action))
-        return Recording(seen, action, reward.reshape(-1), terminated)
-
-    def _seen(self, row: Mapping[str, Any], key: str) -> Any:
-        """An observation of an episode, `[K, ...]`: numbers, or images in uint8."""
-        kind = self.features[key]["dtype"]
-        if kind not in ("image", "video"):
-            return self._column(row, key).astype(np.float32)
-        if kind == "image":
-            return decoded_images(self._rows(row)[key].to_pylist())
-        at = f"videos/{key}"
-        numbers = {n: row[f"{at}/{n}"] for n in ("chunk_index", "file_index")}
-        file = self.info["video_path"].format(video_key=key, **numbers)
-        start, count = float(row[f"{at}/from_timestamp"]), int(row["length"])
-        return video_frames(self.folder / file, start, count, float(self.info["fps"]))
-
-    def _column(self, row: Mapping[str, Any], key: str) -> np.ndarray:
-        """A feature of an episode, `[K, ...]`, with the feature's shape."""
-        values = np.asarray(self._rows(row)[key].to_pylist())
-        return values.reshape(len(values), *self.features[key]["shape"])
-
-    def _image_shape(self, key: str) -> tuple[int, ...]:
-        """The shape of an image as `[H, W, C]`."""
-        shape = tuple(self.features[key]["shape"])
-        return shape if spaces.channels_last(shape) else (*shape[1:], shape[0])
-
-    def _rows(self, row: Mapping[str, Any]) -> Any:
-        """The rows of an episode, one after another."""
-        number, length = row["episode_index"], row["length"]
+        number, length = row["episode_index"], int(row["length"])
         place = np.flatnonzero(self.steps["episode_index"].to_numpy() == number)
         if len(place) != length:
             raise ValueError(
                 f"{self.folder}/data has {len(place)} steps of episode {number}, and"
                 f" {length} are announced: it was not fetched or written to its end"
             )
-        return self.steps.slice(place[0], length)
+        steps = self.steps.slice(place[0], length)
+
+        def column(key: str) -> np.ndarray:
+            values = np.asarray(steps[key].to_pylist())
+            return values.reshape(length, *self.features[key]["shape"])
+
+        seen: dict[str, Any] = {}
+        for name in names & self.names.keys():
+            key = self.names[name]
+            kind = self.features[key]["dtype"]
+            if kind == "video":
+                seen[name] = self._frames(row, key)
+            elif kind == "image":
+                seen[name] = decoded_images(steps[key].to_pylist())
+            else:
+                seen[name] = column(key).astype(np.float32)
+        if "language" in names:
+            seen["language"] = [self.tasks[i] for i in column("task_index").ravel()]
+        rewarded = "next.reward" in self.features
+        reward = column("next.reward").ravel() if rewarded else np.zeros(length)
+        ends = [n for n in ("next.success", "next.done") if n in self.features]
+        terminated = bool(ends) and bool(column(ends[0])[-1].any())
+        return Recording(seen, column("action").astype(np.float32), reward, terminated)
+
+    def _frames(self, row: Mapping[str, Any], key: str) -> np.ndarray:
+        """The images of an episode from a video."""
+        at = f"videos/{key}"
+        numbers = {n: row[f"{at}/{n}"] for n in ("chunk_index", "file_index")}
+        file = self.info["video_path"].format(video_key=key, **numbers)
+        start, count = float(row[f"{at}/from_timestamp"]), int(row["length"])
+        return video_frames(self.folder / file, start, count, float(self.info["fps"]))
 
     def _table(self, path: str) -> Any:
         """A table, or all below a folder as one."""

@@ -9,13 +9,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box
 
-from yieldrl.buffers.robot_episodes import (
-    DataSet,
-    Recording,
-    action_space,
-    entries_of,
-    import_package,
-)
+from yieldrl.buffers.robot_episodes import Recorded, Recording, import_package
 from yieldrl.core import Utf8Text
 
 CAMERAS = {"rgb.agentview": "agentview_rgb", "rgb.wrist": "eye_in_hand_rgb"}
@@ -32,11 +26,7 @@ def files_of(source: Path) -> list[Path]:
     return sorted(source.glob("*.hdf5")) if source.is_dir() else []
 
 
-def open_files(
-    files: list[Path],
-    observation_space: gym.Space[Any] | None = None,
-    acted: gym.Space[Any] | None = None,
-) -> DataSet:
+def recorded(files: list[Path]) -> Recorded:
     """The demonstrations of tasks, one file each, in the form of `yieldrl/LIBERO-v1`.
 
     In a file, `data/demo_k` is an episode of `actions [K, 7]`, `rewards`, `dones` and
@@ -49,68 +39,51 @@ def open_files(
     after each action; there the last K - 1 actions get the observations before them.
     Files that were recorded again, such as OpenVLA's, store those before each action.
 
-    Args:
-        files: At least one.
-        observation_space: Of the environment; by default all recorded observations.
-        acted: Its action space, 7 numbers.
-
     Raises:
         ImportError: Without h5py.
-        ValueError: If a file is of another layout, or does not fit the environment.
+        ValueError: If a file is of another layout.
     """
     h5py = import_package("h5py")
-    count, sentences, recorded = 0, [], dict[str, gym.Space[Any]]()
+    count, sentences, seen = 0, [], dict[str, gym.Space[Any]]()
     for file in files:
         with h5py.File(file) as opened:
             demos = _demos(file, opened)
-            count += sum(_count(file, demo) for demo in demos)
+            count += sum(len(demo["actions"]) for demo in demos)
             sentences.append(_sentence(file, opened["data"]))
             for name, key in CAMERAS.items():
                 if key in demos[0]["obs"]:
                     shape = demos[0]["obs"][key].shape[1:]
-                    recorded[name] = Box(0, 255, shape, np.uint8)
-    recorded["proprio"] = Box(-np.inf, np.inf, (8,), np.float32)
+                    seen[name] = Box(0, 255, shape, np.uint8)
+    seen["proprio"] = Box(-np.inf, np.inf, (8,), np.float32)
     longest = max(len(sentence.encode()) for sentence in sentences)
-    recorded["language"] = Utf8Text(longest)
-    where = files[0] if len(files) == 1 else files[0].parent
-    space, entries = entries_of(where, recorded, observation_space)
-    wanted = action_space(where, Box(-1, 1, (7,), np.float32), acted)
-    wants = set(entries.values())
+    seen["language"] = Utf8Text(longest)
 
-    def episodes() -> Iterator[Any]:
+    def read(names: set[str]) -> Iterator[Recording]:
         for file, sentence in zip(files, sentences, strict=True):
             with h5py.File(file) as opened:
                 for demo in _demos(file, opened):
-                    yield _recording(demo, sentence, wants).transitions(space, entries)
+                    yield _recording(demo, sentence, names)
 
-    return DataSet(space, wanted, count, episodes())
+    where = files[0] if len(files) == 1 else files[0].parent
+    return Recorded(where, seen, Box(-1, 1, (7,), np.float32), count, read, grips=True)
 
 
-def _recording(demo: Any, sentence: str, wants: set[str]) -> Recording:
+def _recording(demo: Any, sentence: str, names: set[str]) -> Recording:
     obs = demo["obs"]
     seen: dict[str, Any] = {
         name: np.ascontiguousarray(obs[key][()][:, ::-1, ::-1])
         for name, key in CAMERAS.items()
-        if name in wants
+        if name in names
     }
-    if "proprio" in wants:
+    if "proprio" in names:
         parts = [obs[name][()] for name in _PROPRIO]
         seen["proprio"] = np.concatenate(parts, axis=1).astype(np.float32)
-    if "language" in wants:
+    if "language" in names:
         seen["language"] = [sentence] * len(demo["actions"])
-    late = _late(demo)
+    late = int("num_samples" in demo.attrs)  # observations are those after actions
     action, reward = (demo[name][()][late:] for name in ("actions", "rewards"))
-    return Recording(seen, action, reward, _done(demo))
-
-
-def _late(demo: Any) -> int:
-    """1 if observations are those after actions, as in LIBERO's own files; else 0."""
-    return int("num_samples" in demo.attrs)
-
-
-def _done(demo: Any) -> bool:
-    """Whether a demonstration ends with the task done."""
-    return bool(demo["dones"][-1]) and bool(demo["rewards"][-1] > 0)
+    done = bool(demo["dones"][-1]) and bool(demo["rewards"][-1] > 0)
+    return Recording(seen, action, reward, terminated=done)
 
 
 def _demos(file: Path, opened: Any) -> list[Any]:
@@ -120,21 +93,6 @@ def _demos(file: Path, opened: Any) -> list[Any]:
     if not names:
         raise ValueError(f"{file} holds no data/demo_0: it is no data set of LIBERO")
     return [data[name] for name in sorted(names, key=lambda n: int(n[5:]))]
-
-
-def _count(file: Path, demo: Any) -> int:
-    """The number of transitions of a stored demonstration.
-
-    ValueError if its gripper's numbers are not those of the environment.
-    """
-    gripper = demo["actions"][:, -1]
-    if gripper.size and gripper.min() >= 0:
-        raise ValueError(
-            f"{file}: {demo.name} never opens the gripper at -1: its last action is of"
-            " [0, 1], as policies learn it, not as the environment takes it; write"
-            " 1 - 2 x in its place where 1 opens"
-        )
-    return len(demo["actions"]) - (_late(demo) or not _done(demo))
 
 
 def _sentence(file: Path, data: Any) -> str:

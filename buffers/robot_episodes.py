@@ -1,6 +1,6 @@
 """Convert recorded episodes of robots to transitions with chosen observations."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -23,18 +23,18 @@ _OF_CAMERAS = {
 }
 _SAME = {other: name for name, others in _OF_CAMERAS.items() for other in others}
 
+Entries = Mapping[Path, str]
+"""Path in a space -> name in a recording."""
+
 
 class DataSet(NamedTuple):
     """The spaces and episodes of a data set; iterate over episodes once."""
 
     observation_space: gym.Space[Any]
     action_space: gym.Space[Any]
-    num_steps: int  # transitions of all episodes
+    most_steps: int  # of all episodes; some may have fewer transitions than steps
     episodes: Iterable[TensorDict]  # transitions `[K]` each, up to the episode's end
-
-
-Entries = Mapping[Path, str]
-"""Path in a space -> name in a recording."""
+    grips: bool = False  # whether an action's last number is a gripper's
 
 
 class Recording(NamedTuple):
@@ -70,6 +70,36 @@ class Recording(NamedTuple):
         return TensorDict(steps, [count])
 
 
+class Recorded(NamedTuple):
+    """A data set of a robot, as it is in its files."""
+
+    source: Any
+    spaces: Mapping[str, gym.Space[Any]]  # of observations, by name
+    action_space: Box
+    num_steps: int
+    read: Callable[[set[str]], Iterator[Recording]]  # with observations of these names
+    grips: bool  # whether an action's last number is a gripper's
+
+    def chosen(self, observed: gym.Space[Any] | None, acted: Any) -> DataSet:
+        """The data set with the observations and actions of an environment.
+
+        Raises:
+            ValueError: If an observation is missing, or of another shape, or if actions
+                are of another shape.
+        """
+        space, entries = entries_of(self.source, self.spaces, observed)
+        action = self.action_space if acted is None else acted
+        if not isinstance(action, Box) or action.shape != self.action_space.shape:
+            raise ValueError(
+                f"{self.source}: the data set's actions are"
+                f" {self.action_space.shape[0]} numbers, those of the environment are"
+                f" of {action}: take the environment that it was recorded in"
+            )
+        recordings = self.read(set(entries.values()))
+        episodes = (recording.transitions(space, entries) for recording in recordings)
+        return DataSet(space, action, self.num_steps, episodes, self.grips)
+
+
 def entries_of(
     source: Any, recorded: Mapping[str, gym.Space[Any]], wanted: gym.Space[Any] | None
 ) -> tuple[gym.Space[Any], Entries]:
@@ -84,7 +114,8 @@ def entries_of(
     """
     if wanted is None:
         entries = {tuple(name.split(".")): name for name in recorded}
-        return _dict({path: recorded[name] for path, name in entries.items()}), entries
+        tree = nest((path, recorded[name]) for path, name in entries.items())
+        return _dict(tree), entries
     leaves, entries = list(spaces.leaves(wanted)), dict[Path, str]()
     for path, leaf in leaves:
         alike = [name for name in recorded if _kind(recorded[name]) == _kind(leaf)]
@@ -99,31 +130,6 @@ def entries_of(
             )
         entries[path] = chosen[0]
     return wanted, entries
-
-
-def action_space(
-    source: Any, recorded: Box, wanted: gym.Space[Any] | None, gripper: float = -1.0
-) -> Any:
-    """The wanted action space, if it has as many numbers; else ValueError.
-
-    `gripper` is the least number of a gripper, the last of an action: ValueError if an
-    arm with 7 numbers opens it at 1 in [0, 1], and the environment at -1.
-    """
-    if wanted is None:
-        return recorded
-    if not isinstance(wanted, Box) or wanted.shape != recorded.shape:
-        raise ValueError(
-            f"{source}: the data set's actions are {recorded.shape[0]} numbers, those"
-            f" of the environment are of {wanted}: take the environment that it was"
-            " recorded in"
-        )
-    if recorded.shape == (7,) and wanted.low[-1] < 0 <= gripper:
-        raise ValueError(
-            f"{source}: the gripper's numbers are {gripper:g} and more, as OpenVLA's"
-            " data sets have them, and the environment's opens at -1: write 1 - 2 x in"
-            " place of the last one where 1 opens"
-        )
-    return wanted
 
 
 def without_no_ops(episode: TensorDict) -> TensorDict:
@@ -164,13 +170,10 @@ def import_package(name: str) -> Any:
         ) from None
 
 
-def _dict(leaves: Mapping[Path, gym.Space[Any]]) -> gym.Space[Any]:
-    def dict_of(child: Any) -> Any:
-        if isinstance(child, gym.Space):
-            return child
-        return Dict({name: dict_of(inner) for name, inner in child.items()})
-
-    return dict_of(nest(leaves.items()))
+def _dict(tree: Any) -> Any:
+    if isinstance(tree, gym.Space):
+        return tree
+    return Dict({name: _dict(child) for name, child in tree.items()})
 
 
 def _same(name: str) -> str:

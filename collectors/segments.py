@@ -1,5 +1,6 @@
 """Segments: steps that are collected elsewhere, for a learner to take one by one."""
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from tensordict import TensorDict
-from torch import Tensor
+from torch import Tensor, nn
 
 from yieldrl.collectors.sync import Collector, collect
 from yieldrl.core import defer_keyboard_interrupt
@@ -26,8 +27,7 @@ class Segment:
     logs: list[dict[str, Any]]  # of ended episodes, by row
     breaks: list[int]  # rows before which all episodes were cut
     version: int  # the oldest `policy_version` that acted
-    seconds: float = 0.0  # that collecting took
-    inference: dict[str, float] = field(default_factory=dict)  # metrics of its actors
+    metrics: dict[str, float] = field(default_factory=dict)  # of who acted
 
     @classmethod
     def saved(cls, state: Mapping[str, Any]) -> "Segment":
@@ -40,56 +40,34 @@ class SegmentWriter:
 
     Args:
         copy: Copies an array or a tensor, which environments may write into again.
+
+    Attributes:
+        logs: Of ended episodes, for each row; who takes the steps sets them.
     """
 
     def __init__(self, copy: Callable[[Any], Any]) -> None:
         self._copy = copy
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin another segment."""
         self.rows: list[Any] = []
+        self.logs: list[dict[str, Any]] = []
         self.breaks: list[int] = []
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Keep a copy of one step, entries `[N, ...]`."""
         self.rows.append(tree_map(self._copy, transition))
+        self.logs.append({})
 
     def end_episodes(self) -> None:
         """Note that the next step continues no episode."""
         self.breaks.append(len(self.rows))
 
-    def stacked(self) -> dict[str, Any]:
-        """The entries of all steps, `[T, N, ...]`."""
-        return tree_map(_stacked, *self.rows)
-
-    def clear(self) -> None:
-        """Begin another segment."""
-        self.rows, self.breaks = [], []
-
-
-class VersionedAgent:
-    """An agent that adds its `policy_version` to every transition."""
-
-    def __init__(self, agent: Any, num_envs: int) -> None:
-        self.agent, self.num_envs = agent, num_envs
-        self.has_memory, self.count_steps = agent.has_memory, agent.count_steps
-        self.set_version(agent.counters.policy_version)
-
-    @property
-    def sample_step(self) -> int:
-        return self.agent.counters.sample_step
-
-    def set_version(self, version: int) -> None:
-        """Set the version of the weights that act."""
-        self.version = self.agent.counters.policy_version = version
-        self._versions: Any = np.full(self.num_envs, version)
-        if self.agent.device.type != "cpu":
-            self._versions = torch.as_tensor(self._versions).to(self.agent.device)
-
-    def sample(self, obs: Any) -> tuple[Any, dict[str, Any]]:
-        """The agent's action, and extras with its `policy_version [N]`."""
-        action, extras = self.agent.sample(obs)
-        return action, {"policy_version": self._versions, **extras}
-
-    def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
-        self.agent.begin_episode(where, exploring=exploring)
+    def segment(self, version: int, **metrics: float) -> Segment:
+        """All steps since `clear`, `[T, N, ...]`, by a policy of this version."""
+        rows = tree_map(_stacked, *self.rows)
+        return Segment(rows, self.logs, self.breaks, version, metrics)
 
 
 class PolicyLag:
@@ -136,6 +114,102 @@ class PolicyLag:
         self._total, self._count, self._max = state["pending"]
 
 
+@dataclass
+class Request:
+    """A segment that was asked for."""
+
+    num_rows: int
+    sample_step: int  # environment steps before it
+    segment: Segment | None = None  # once it is whole
+
+
+class Segments(ABC):
+    """Segments that were asked for, the oldest first; a thread, or workers, collect.
+
+    Attributes:
+        requests: What was asked for and not taken, or dropped.
+        lag: Counts the policies that were handed over.
+        started: Whether episodes have begun.
+        dropped: Number of environment steps that were too old to be learned from.
+    """
+
+    def __init__(self, agent: Any) -> None:
+        self.agent, self.lag = agent, PolicyLag(agent.policy_version)
+        self.requests: list[Any] = []
+        self.started, self.dropped = False, 0
+
+    def __len__(self) -> int:
+        return len(self.requests)
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of all segments that were asked for."""
+        return sum(request.num_rows for request in self.requests)
+
+    @property
+    @abstractmethod
+    def all_arrived(self) -> bool:
+        """Whether nobody collects, because all that was asked for is there."""
+
+    @abstractmethod
+    def start(self, seed: int) -> None:
+        """Begin the first episodes with the next segment."""
+
+    @abstractmethod
+    def ask(self, num_rows: int, sample_step: int, *, older: bool = False) -> None:
+        """Ask for the next segment; of an `older` policy, newer weights wait."""
+
+    @abstractmethod
+    def first(self) -> Segment:
+        """Wait for the oldest segment; raises errors of who collects it."""
+
+    def remove_first(self) -> None:
+        """Forget the oldest segment, which was taken or dropped."""
+        del self.requests[0]
+
+    def give_up(self) -> None:
+        """Forget all segments, also those under way."""
+        self.requests = []
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Begin new episodes everywhere."""
+
+    def go_on(self) -> None:  # noqa: B027 - for a thread
+        """Hand over newer weights to who collects all the time, and let it go on."""
+
+    def check(self) -> None:  # noqa: B027 - for a thread
+        """Raise an error that came since the last segment."""
+
+    def stop(self) -> None:  # noqa: B027 - for a thread
+        """Stop who collects all the time; `go_on` starts it again."""
+
+    def report(self) -> dict[str, float]:
+        """Metrics: the lag since the last report, and how many steps were dropped."""
+        dropped = {"dropped_steps": self.dropped} if self.dropped else {}
+        return {**self.lag.report(), **dropped}
+
+    def unreported(self) -> dict[str, float]:
+        """Logs of episodes that ended, and that no row reports."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The segments that are whole, and what was counted."""
+        whole = [request.segment for request in self.requests if request.segment]
+        return {
+            "parts": [as_tensors(vars(segment)) for segment in whole],
+            "lag": self.lag.state_dict(),
+            "dropped": self.dropped,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any], seed: int) -> None:
+        """Restore what `state_dict` returned; `seed` as of `start`."""
+        self.lag.load_state_dict(state["lag"])
+        self.dropped = state["dropped"]
+        parts = [Segment.saved(saved) for saved in state["parts"]]
+        self.requests = [Request(len(part.logs), 0, part) for part in parts]
+
+
 class SegmentCollector(Collector):
     """Asks for segments, and hands over their steps one by one.
 
@@ -148,7 +222,7 @@ class SegmentCollector(Collector):
         envs: The environments, which nothing else may step.
         agent: The agent that learns.
         buffer: The learner's buffer.
-        segments: Where the segments come from: a thread, or workers on Ray.
+        segments: Collects them: in a thread, or by workers on Ray.
         seed: Seed of the environments' first reset.
         max_policy_lag: The largest lag of a transition: how many newer policies were
             handed over before it was.
@@ -165,7 +239,7 @@ class SegmentCollector(Collector):
         envs: Any,
         agent: Any,
         buffer: Any,
-        segments: Any,
+        segments: Segments,
         *,
         seed: int,
         max_policy_lag: int = 1,
@@ -188,6 +262,8 @@ class SegmentCollector(Collector):
         These, and those of a rollout's last step, have `policy_lag`, the mean since the
         last report, `policy_lag_max` and, once any were dropped, `dropped_steps`.
         """
+        self.segments.check()
+        self.segments.go_on()
         if self._segment is not None and self._stale(self._segment):
             self._drop_rest()
         if self._segment is None:
@@ -227,13 +303,21 @@ class SegmentCollector(Collector):
             self._length = None
 
     def check(self) -> None:
-        """With `drop`, discard the oldest segment so that nobody need wait."""
+        """Raise errors; with `drop`, discard the oldest segment so that nobody waits.
+
+        Nothing that was collected before an error is lost.
+        """
         waiting = self.segments
+        waiting.check()
         if not (self.drops and waiting.started and waiting.all_arrived):
             return
         if len(waiting) > self.max_policy_lag:
             self._drop(waiting.first())
         self._ask(len(waiting) + 1, older=True)
+
+    def stop(self) -> None:
+        """Stop a thread between two steps, or leave it behind, with a warning."""
+        self.segments.stop()
 
     def report(self) -> dict[str, Any]:
         """Logs of episodes that ended and were not reported, and the lag."""
@@ -324,3 +408,8 @@ def _stacked(*values: Any) -> Any:
     if not tensors:
         return np.stack(values)
     return torch.stack([torch.as_tensor(x).to(tensors[0].device) for x in values])
+
+
+def tensors_of(model: nn.Module) -> dict[str, Tensor]:
+    """All parameters and buffers of a model, by name."""
+    return {**dict(model.named_parameters()), **dict(model.named_buffers())}

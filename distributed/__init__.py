@@ -18,7 +18,7 @@ from yieldrl.distributed.learners import (
 )
 from yieldrl.distributed.replay import RemoteReplay, ReplayBufferActor
 from yieldrl.distributed.stats import StatsActor
-from yieldrl.distributed.weights import SignatureError, Weights, WeightStore
+from yieldrl.distributed.weights import SignatureError, Store, Weights
 from yieldrl.distributed.workers import RemoteEnvs, RolloutWorkerActor, WorkerPool
 
 __all__ = [
@@ -39,8 +39,8 @@ __all__ = [
     "RolloutWorkerActor",
     "SignatureError",
     "StatsActor",
+    "Store",
     "TrainerActor",
-    "WeightStore",
     "Weights",
     "WorkerError",
     "WorkerPool",

@@ -42,19 +42,17 @@ class ActorPool:
     Args:
         cluster: A `Cluster` with resources for each.
         role: The config field that counts them, such as `rollout_workers`.
-        kind: Their class. It may have a method `begin`, whose arguments its constructor
-            takes as `begin` too.
+        kind: Their class.
         count: Number of actors.
         work: Description of work done, such as `a finished segment`.
-        made_of: The other arguments of the constructor, from an actor's number and how
-            often it was started again.
+        arguments: Those of its constructor, from an actor's number and how often it was
+            started again. All else comes with each call, so that an actor that was
+            started again needs nothing more.
 
     Attributes:
         name: Name of one of them in messages, such as `rollout worker`.
         actors: Their handles.
         lives: How often each was started again.
-        begun: Arguments of `begin` for actors that are started again.
-        on_restart: Called with the number of an actor that is started again.
     """
 
     def __init__(
@@ -64,36 +62,14 @@ class ActorPool:
         kind: type,
         count: int,
         work: str,
-        made_of: Callable[[int, int], tuple[Any, ...]] = lambda index, life: (),
+        arguments: Callable[[int, int], tuple[Any, ...]] = lambda index, life: (),
     ) -> None:
         self.cluster, self.role, self.kind, self.count = cluster, role, kind, count
         self.name = role.removesuffix("s").replace("_", " ")
         self.lives = [0] * count
         self._deaths = [0] * count  # in a row, without work done
-        self.on_restart: Callable[[int], None] = lambda index: None
-        self._work, self._made_of = work, made_of
-        self.begun: list[tuple[Any, ...]] = [()] * count
+        self._work, self._arguments = work, arguments
         self.actors = [self._make(index) for index in range(count)]
-
-    def begin(
-        self,
-        arguments: Sequence[tuple[Any, ...]],
-        later: tuple[Any, ...] | None = None,
-    ) -> None:
-        """Call `begin` of each actor with its arguments, and wait for all.
-
-        Actors that are started again begin with these, too; afterwards with `later`, if
-        it is given.
-
-        Raises:
-            WorkerError: If one fails.
-        """
-        self.begun = [*arguments]
-        calls = [self.ask(i, "begin", *args) for i, args in enumerate(arguments)]
-        for call in calls:
-            self.result(call)
-        if later is not None:
-            self.begun = [later] * self.count
 
     def ask(self, index: int, method: str, *args: Any) -> Call:
         """Call a method of an actor, without waiting for its answer."""
@@ -102,7 +78,11 @@ class ActorPool:
 
     def ask_all(self, method: str, *args: Any) -> list[Any]:
         """The answers of all actors to a call."""
-        calls = [self.ask(index, method, *args) for index in range(self.count)]
+        return self.ask_each(method, [args] * self.count)
+
+    def ask_each(self, method: str, args: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The answers of all actors to calls with arguments of their own."""
+        calls = [self.ask(index, method, *each) for index, each in enumerate(args)]
         return [self.result(call) for call in calls]
 
     def get(self, call: Call) -> Any:
@@ -127,8 +107,6 @@ class ActorPool:
                 return self.get(call)
             except DeadWorkerError:
                 self.replace(call.index, call.actor)
-                if call.method == "begin":  # its constructor has done so
-                    return None
                 call = self.ask(call.index, call.method, *call.args)
 
     def replace(self, index: int, dead: Any) -> None:
@@ -151,15 +129,14 @@ class ActorPool:
             self.lives[index] += 1
             self.cluster.kill(dead)
             self.actors[index] = self._make(index)
-            self.on_restart(index)
 
     def did_work(self, index: int) -> None:
         """Note that an actor has done work, which resets its deaths in a row."""
         self._deaths[index] = 0
 
     def _make(self, index: int) -> Any:
-        args = *self._made_of(index, self.lives[index]), *self.begun[index]
-        return self.cluster.actor(self.kind, self.role, *args)
+        arguments = self._arguments(index, self.lives[index])
+        return self.cluster.actor(self.kind, self.role, *arguments)
 
 
 def answer_of(who: str, answer: Any) -> Any:

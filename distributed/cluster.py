@@ -9,6 +9,9 @@ from typing import Any
 
 from yieldrl.core import Config
 
+ON_GPUS = "inference_actors", "learners", "imagination_actors"
+"""Roles whose actors take a GPU each, where the config's `device` is one."""
+
 
 class Cluster:
     """Ray for one run: it places actors, and ends what it started.
@@ -20,9 +23,9 @@ class Cluster:
     Args:
         address: Address of a running cluster, as `ray.init` takes it (`auto`,
             `host:port`, `ray://host:port`).
-        counts: Number of actors of each role, such as `{"learners": 2}`.
-        needs: What an actor of a role needs besides a CPU, such as
-            `{"learners": {"GPU": 1}}`.
+        counts: Number of actors of each role, such as `{"learners": 2}`; each takes a
+            CPU.
+        gpus: Whether those of the roles `ON_GPUS` take a GPU, too.
 
     Raises:
         ImportError: If Ray is not installed.
@@ -30,10 +33,7 @@ class Cluster:
     """
 
     def __init__(
-        self,
-        address: str,
-        counts: Mapping[str, int],
-        needs: Mapping[str, Mapping[str, float]] | None = None,
+        self, address: str, counts: Mapping[str, int], *, gpus: bool = False
     ) -> None:
         try:
             self.ray: Any = importlib.import_module("ray")
@@ -41,14 +41,9 @@ class Cluster:
             raise ImportError(
                 "collection='ray' needs Ray: pip install 'yieldrl[ray]'", name="ray"
             ) from error
-        self._needs = {
-            role: {"CPU": 1.0, "GPU": 0.0, **(needs or {}).get(role, {})}
-            for role in counts
-        }
-        needed = {
-            name: sum(count * self._needs[role][name] for role, count in counts.items())
-            for name in ("CPU", "GPU")
-        }
+        self._gpus = gpus
+        on_gpus = sum(counts.get(role, 0) for role in ON_GPUS)
+        needed = {"CPU": sum(counts.values()), "GPU": on_gpus if gpus else 0}
         self.actors: list[Any] = []
         starts = not self.ray.is_initialized()
         if starts:
@@ -69,24 +64,19 @@ class Cluster:
 
     @classmethod
     def of(cls, config: Config) -> "Cluster":
-        """The cluster for a run's actors, which config fields count.
-
-        Learners, and actors for inference and imagination, take a GPU each if the
-        config's `device` names one.
-        """
-        gpu = {"GPU": float(config.device.startswith("cuda"))}
-        needs = {"inference_actors": gpu, "learners": gpu, "imagination_actors": gpu}
-        roles = "rollout_workers", "eval_actors", *needs
+        """The cluster for a run's actors, which config fields count."""
+        roles = "rollout_workers", "eval_actors", *ON_GPUS
         counts = {role: getattr(config, role, 0) for role in roles}
-        return cls(config.ray_address, counts, needs)
+        gpus = config.device.startswith("cuda")
+        return cls(config.ray_address, counts, gpus=gpus)
 
     def actor(self, kind: type, role: str | None, *args: Any) -> Any:
         """A new actor of a class, constructed with `args`.
 
         It has the resources of its role; without one, it has none.
         """
-        needs = {"CPU": 0.0, "GPU": 0.0} if role is None else self._needs[role]
-        options = {"num_cpus": needs["CPU"], "num_gpus": needs["GPU"]}
+        gpus = int(self._gpus and role in ON_GPUS)
+        options = {"num_cpus": 0 if role is None else 1, "num_gpus": gpus}
         actor = self.ray.remote(kind).options(**options).remote(*args)
         self.actors.append(actor)
         return actor
@@ -104,14 +94,14 @@ class Cluster:
         """End all actors, and Ray if it was started here. Safe to call twice."""
         self._end()
 
-    def _start(self, address: str, needed: float) -> None:
+    def _start(self, address: str, needed: int) -> None:
         """Start Ray, with so many cores, or join the one at the address."""
         quiet: dict[str, Any] = {"logging_level": logging.ERROR}
         if address:
             self.ray.init(address=address, **quiet)
             return
         # Workers that wait need no core of their own: here all have a place.
-        cores = max(os.cpu_count() or 1, int(needed + 1))
+        cores = max(os.cpu_count() or 1, needed + 1)
         quiet |= {"include_dashboard": False, "log_to_driver": False}
         self.ray.init(num_cpus=cores, **quiet)
 

@@ -14,7 +14,7 @@ from yieldrl.collectors.evaluation import OBJECTS, Evaluation, Evaluator, evalua
 from yieldrl.core import Config, derive_seed, seed_everything
 from yieldrl.distributed.actors import ActorPool
 from yieldrl.distributed.recipes import Recipe, pickled, wrapped
-from yieldrl.distributed.weights import Weights, WeightStore
+from yieldrl.distributed.weights import AgentCopy, Store, Stored
 from yieldrl.distributed.workers import WorkerPool
 from yieldrl.envs.arrays import tree_map
 from yieldrl.envs.make import most_eval_envs
@@ -47,30 +47,21 @@ class EnvShare:
 
 
 class EvalActor:
-    """Plays shares of evaluations, with a copy of the policy of its own.
+    """Plays shares of evaluations, with a copy of the policy of its own."""
 
-    Args:
-        begin: Arguments of `begin`, if it is to begin at once.
-    """
-
-    def __init__(self, *begin: Any) -> None:
-        self._envs: dict[bytes, VectorEnv[Any, Any, Any] | None] = {}  # by share
-        if begin:
-            self.begin(*begin)
-
-    def begin(self, recipe: bytes) -> None:
-        """Act with the agent of a pickled `Recipe` from now on."""
+    def __init__(self) -> None:
         torch.set_num_threads(1)  # actors share the cores
-        self._agent, self._recipe = None, recipe
+        self._copy = AgentCopy()
+        self._envs: dict[bytes, VectorEnv[Any, Any, Any] | None] = {}  # by share
 
     def play(
-        self, pickled_share: bytes, weights: Weights, episodes: int, seed: int
+        self, pickled_share: bytes, sent: Stored, episodes: int, seed: int
     ) -> Evaluation | None:
         """Play whole episodes; None if the share has to be the whole task.
 
         Args:
             pickled_share: An `EnvShare`.
-            weights: Learned tensors.
+            sent: The agent that plays.
             episodes: How many to play in the share's environments.
             seed: Seed of the first environment of the task.
 
@@ -78,15 +69,13 @@ class EvalActor:
             SignatureError: If the weights are not this model's.
         """
         share: EnvShare = pickle.loads(pickled_share)
-        if self._agent is None:
-            self._agent = pickle.loads(self._recipe).make(share.config)
+        agent = self._copy.fetch(sent)
         if pickled_share not in self._envs:
             self._envs[pickled_share] = share.make()
         envs = self._envs[pickled_share]
         if envs is None:
             return None
-        weights.load(self._agent.model)
-        acting = _ActingForSome(self._agent, share, envs.num_envs)
+        acting = _ActingForSome(agent, share, envs.num_envs)
         return evaluate(acting, envs, episodes, seed + share.first)
 
 
@@ -137,7 +126,7 @@ class RemoteEvaluator(Evaluator):
         self._cluster, self._trainer_class = pool.cluster, trainer_class
         parts = "eval_actors", EvalActor, self._config.eval_actors, "an evaluation"
         self.actors = ActorPool(self._cluster, *parts)
-        self._sent_agent: Any = None  # the agent that they have
+        self._agent: Any = None  # the agent that was stored
         self._undivided: set[str] = set()  # tasks for one actor only
 
     def play(self, agent: Any, episodes: int, seed: int) -> Evaluation:
@@ -151,16 +140,15 @@ class RemoteEvaluator(Evaluator):
         if episodes < 1:
             raise ValueError(f"episodes = {episodes}: play at least one")
         count = self.actors.count
-        if self._sent_agent is not agent:
-            recipe = self._cluster.put(pickled(Recipe.of_agent(agent)))
-            self.actors.begin([(recipe,)] * count)
-            self._sent_agent = agent
-            self._store = WeightStore(self._cluster, agent.model)
-        weights = self._store.put(agent.policy_version, again=True).refs[0]
+        if self._agent is not agent:
+            own = self._config.in_one_process(device="cpu")
+            self._agent, recipe = agent, Recipe.of_agent(agent, own)
+            self._store = Store(self._cluster, agent.model, recipe)
+        sent = self._store.put(agent.policy_version, again=True)
         while True:
             shares = [*self._shares(episodes)]
             calls = [
-                self.actors.ask(number % count, "play", share, weights, some, seed)
+                self.actors.ask(number % count, "play", share, sent, some, seed)
                 for number, (_, share, some) in enumerate(shares)
             ]
             results = [self.actors.result(call) for call in calls]

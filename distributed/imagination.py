@@ -1,5 +1,6 @@
 """Actors that imagine, with their own copies of policy and world model."""
 
+import importlib
 import pickle
 from collections import deque
 from collections.abc import Mapping
@@ -10,10 +11,11 @@ import torch
 from tensordict import TensorDict
 from torch import Generator
 
+from yieldrl.collectors.segments import tensors_of
 from yieldrl.core.conversion import as_array
 from yieldrl.distributed.actors import ActorPool, Call
-from yieldrl.distributed.recipes import Recipe, pickled
-from yieldrl.distributed.weights import Weights, WeightStore, tensors_of
+from yieldrl.distributed.recipes import Recipe
+from yieldrl.distributed.weights import AgentCopy, Store, Stored, Weights
 from yieldrl.envs.arrays import tree_map
 
 
@@ -24,28 +26,18 @@ class ImaginationRolloutActor:
     model_version)`, see `yieldrl.imagination.Imagination`.
 
     Args:
-        begin: Arguments of `begin`, if it is to begin at once.
+        threads: CPU threads for PyTorch.
     """
 
-    def __init__(self, *begin: Any) -> None:
-        if begin:
-            self.begin(*begin)
-
-    def begin(self, recipe: bytes, world: Weights) -> None:
-        """Make the algorithm of a pickled `Recipe` and config; load its world model.
-
-        Raises:
-            SignatureError: If the weights do not fit its world model.
-        """
-        made_of, config = pickle.loads(recipe)
-        torch.set_num_threads(config.threads or 1)
-        self.algorithm = made_of.make(config)
-        world.load(self.algorithm.world)
+    def __init__(self, threads: int) -> None:
+        torch.set_num_threads(threads)
+        self._copy = AgentCopy()
+        self._world: Any = None  # the recipe that the world model was loaded from
 
     def imagine(
         self,
-        policy: Weights,
-        world: Weights,
+        policy: Stored,
+        world: Stored,
         starts: Mapping[str, Any],
         horizon: int,
         drawn: Any,
@@ -54,9 +46,9 @@ class ImaginationRolloutActor:
         state of the generator afterwards.
 
         Args:
-            policy: Learned weights of the policy. Each step stores their version, and
-                that of the world model's.
-            world: Learned weights of the world model.
+            policy: The algorithm, and weights of its policy. Each step stores their
+                version, and that of the world model's.
+            world: The world model: all its tensors, and its newest weights.
             starts: Real transitions, arrays `[b, ...]`, nested or not.
             horizon: `H`.
             drawn: The state of the generator, or its seed.
@@ -64,10 +56,11 @@ class ImaginationRolloutActor:
         Raises:
             SignatureError: If weights do not fit this model.
         """
-        algorithm = self.algorithm
-        policy.load(algorithm.model)
-        world.load(algorithm.world)
-        algorithm.counters.policy_version = policy.version
+        algorithm, ray = self._copy.fetch(policy), importlib.import_module("ray")
+        if world.recipe != self._world:
+            pickle.loads(ray.get(world.recipe[0])).load(algorithm.world)
+            self._world = world.recipe
+        ray.get(world.weights[0]).load(algorithm.world)
         generator = torch.Generator(algorithm.device)
         if isinstance(drawn, int):
             generator.manual_seed(drawn)
@@ -111,9 +104,10 @@ class ImaginationPool(ActorPool):
         self._device = "cuda" if config.device.startswith("cuda") else "cpu"
         self._own = config.in_one_process(device=self._device)
         self._requests: deque[Request] = deque()
-        self._stores: list[WeightStore] = []  # of policy and world model
-        parts = "imagination_actors", ImaginationRolloutActor
-        super().__init__(cluster, *parts, config.imagination_actors, "a segment")
+        self._stores: list[Store] = []  # of policy and world model
+        threads = config.threads or 1
+        parts = "imagination_actors", ImaginationRolloutActor, config.imagination_actors
+        super().__init__(cluster, *parts, "a segment", lambda index, life: (threads,))
 
     def __call__(
         self, starts: TensorDict, horizon: int, generator: Generator, version: int
@@ -166,25 +160,25 @@ class ImaginationPool(ActorPool):
             self._start(version)
         versions = self.algorithm.counters.policy_version, version
         pairs = zip(self._stores, versions, strict=True)
-        weights = [store.put(number, again=True).refs[0] for store, number in pairs]
+        sent = [store.put(number, again=True) for store, number in pairs]
         count = min(self.count, len(starts))
         drawn = self._drawn(generator, count)
         request = Request()
         rows = torch.arange(len(starts)).tensor_split(count)
         for index, share in enumerate(rows):
             part = starts[share.to(starts.device)].exclude("next_obs").to_dict()
-            args = *weights, tree_map(as_array, part), horizon, drawn[index]
+            args = *sent, tree_map(as_array, part), horizon, drawn[index]
             request.calls.append(self.ask(index, "imagine", *args))
         return request
 
     def _start(self, version: int) -> None:
-        """Give every actor the algorithm, with all weights as they are now."""
-        algorithm, put = self.algorithm, self.cluster.put
-        recipe = put(pickled((Recipe.of(algorithm), self._own)))
-        world = put(Weights.of(tensors_of(algorithm.world), version))
-        self.begin([(recipe, world)] * self.count)
-        models = algorithm.model, algorithm.world
-        self._stores = [WeightStore(self.cluster, model) for model in models]
+        """Store the algorithm and its world model, with all weights as they are now."""
+        algorithm = self.algorithm
+        world = Weights.of(tensors_of(algorithm.world), version)
+        self._stores = [
+            Store(self.cluster, algorithm.model, Recipe.of(algorithm, self._own)),
+            Store(self.cluster, algorithm.world, world),
+        ]
 
     def _drawn(self, generator: Generator, count: int) -> list[Any]:
         """The generator's state for the first actor, and a seed for each other one."""

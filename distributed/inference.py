@@ -1,10 +1,9 @@
 """Inference actors choose the actions of many rollout workers, in batches."""
 
 import asyncio
-import pickle
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import torch
 from yieldrl.core import Config, Counters, derive_seed, seed_everything, spaces
 from yieldrl.core.conversion import as_array
 from yieldrl.distributed.actors import ActorPool, DeadWorkerError, answer_of
-from yieldrl.distributed.weights import StoredVersion, Weights
+from yieldrl.distributed.weights import AgentCopy, Stored
 from yieldrl.envs.arrays import tree_map
 
 BATCH_SECONDS = 0.01
@@ -33,47 +32,25 @@ class Question:
 class InferenceActor:
     """Acts for many rollout workers with one copy of the policy.
 
-    Observations wait until `size` rows are there, or for `seconds`; then the
-    policy acts once for all of them. Weights are replaced between two batches.
+    Observations wait until `size` rows are there, or for `seconds`; then the policy
+    acts once for all of them. Weights are replaced between two batches.
 
     Args:
-        config: The agent's config: its seed, and rows of all its workers as `num_envs`.
-        size: Rows at which a batch is complete.
-        begin: Arguments of `begin`, if it is to begin at once.
+        seed: Seed of the agent.
+        size: Rows of all its workers, at which a batch is complete.
+        device: Where the agent acts.
     """
 
-    def __init__(self, config: Config, size: int, *begin: Any) -> None:
+    def __init__(self, seed: int, size: int, device: str) -> None:
         torch.set_num_threads(1)  # Ray gives it one core
-        self.config, self.size, self.seconds = config, size, BATCH_SECONDS
+        seed_everything(seed)
+        self.size, self.seconds = size, BATCH_SECONDS
+        self.copy = AgentCopy(seed=seed, num_envs=size, device=device)
         self._waiting: list[Question] = []
         self._timer: asyncio.TimerHandle | None = None
-        if begin:
-            self.begin(*begin)
-
-    def begin(self, recipe: bytes, state: Mapping[str, Any] | None = None) -> None:
-        """Make an agent from a pickled `Recipe`; or go on from a state."""
-        seed_everything(self.config.seed)
-        self.agent = pickle.loads(recipe).make(self.config)
-        if state is not None:
-            self.agent.load_state_dict(state)
-        self._loaded = -1  # version of the weights
-
-    def load(self, weights: Weights) -> None:
-        """Act with these weights from the next batch on.
-
-        Raises:
-            SignatureError: If they are not this model's.
-        """
-        weights.load(self.agent.model)
-        version = weights.version
-        self._loaded = self.agent.counters.policy_version = version
 
     async def act(
-        self,
-        obs: Any,
-        num_rows: int,
-        sample_step: int,
-        weights: StoredVersion | None = None,
+        self, obs: Any, num_rows: int, sample_step: int, sent: Stored | None = None
     ) -> tuple[Any, int]:
         """Actions for arrays `[n, ...]`, and rows of the batch that they were in.
 
@@ -84,12 +61,13 @@ class InferenceActor:
             obs: Observations of a worker.
             num_rows: Their number `n`.
             sample_step: Steps of all environments of all workers before.
-            weights: Weights to act with, if this actor has older ones.
+            sent: The agent to act with, if this actor has an older one.
+
+        Raises:
+            SignatureError: If its weights do not fit this actor's model.
         """
-        if weights is not None and weights.version > self._loaded:
-            fetched = await weights.refs[0]
-            if weights.version > self._loaded:  # no other question has brought them
-                self.load(fetched)
+        if sent is not None:
+            await self._take(sent)
         loop = asyncio.get_running_loop()
         question = Question(obs, num_rows, sample_step, loop.create_future())
         self._waiting.append(question)
@@ -99,11 +77,25 @@ class InferenceActor:
             self._timer = loop.call_later(self.seconds, self._answer)
         return await question.answer
 
-    def state_dict(self) -> dict[str, Any]:
+    async def state_dict(self, sent: Stored) -> dict[str, Any]:
         """The state of the agent, without weights."""
-        state = self.agent.state_dict()
+        await self._take(sent)
+        state = self.copy.agent.state_dict()
         del state["algorithm"]  # it gets the learner's weights
         return state
+
+    async def load_state_dict(self, sent: Stored, state: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` returned."""
+        await self._take(sent)
+        self.copy.agent.load_state_dict(state)
+
+    async def _take(self, sent: Stored) -> None:
+        """Act with what was sent, unless it is older, from the next batch on."""
+        if not self.copy.is_newer(sent):
+            return
+        fetched = [await reference for reference in self.copy.lacks(sent)]
+        if self.copy.is_newer(sent):  # no other question has brought it meanwhile
+            self.copy.load(sent, *fetched)
 
     def _answer(self) -> None:
         """Act for all waiting requests."""
@@ -124,17 +116,15 @@ class InferenceActor:
 
     def _act(self, waiting: Sequence[Question]) -> list[Any]:
         """The agent's actions for each request."""
-        agent = self.agent
+        agent = self.copy.agent
         agent.counters.sample_step = min(each.sample_step for each in waiting)
         parts = [question.obs for question in waiting]
         obs = parts[0]
         if len(parts) > 1:
             obs = tree_map(lambda *arrays: np.concatenate(arrays), *parts)
         action, extras = agent.sample(obs)
-        sizes = [question.num_rows for question in waiting]
-        versions = np.full(sum(sizes), agent.policy_version)
-        extras = {"policy_version": versions, **extras}
         arrays = tree_map(as_array, {"action": action, "extras": extras})
+        sizes = [question.num_rows for question in waiting]
         ends = np.cumsum(sizes)
         bounds = zip(ends - sizes, ends, strict=True)
         return [tree_map(lambda x, a=a, b=b: x[a:b], arrays) for a, b in bounds]
@@ -152,13 +142,13 @@ class RemoteAgent:
     def __init__(self, num_envs: int) -> None:
         self.num_envs, self.counters = num_envs, Counters()
         self._actor: Any = None
-        self._weights: StoredVersion | None = None  # for the next question
+        self._sent: Stored | None = None  # for the next question
         self._answers: list[tuple[int, int, float]] = []
 
-    def ask(self, actor: Any, weights: StoredVersion) -> None:
-        """Ask this actor from now on; it gets these weights with the first question."""
-        self._actor, self._answers, self._weights = actor, [], weights
-        self.counters.policy_version = weights.version
+    def ask(self, sent: Stored) -> None:
+        """Ask an agent's actor from now on, which gets it with the first question."""
+        self._actor, self._sent, self._answers = sent.actor, sent, []
+        self.counters.policy_version = sent.version
 
     def sample(self, obs: Any) -> tuple[Any, dict[str, Any]]:
         """Actions and extras from the inference actor; see `InferenceActor.act`.
@@ -168,10 +158,9 @@ class RemoteAgent:
         """
         began, arrays = time.perf_counter(), tree_map(as_array, obs)
         step = self.counters.sample_step
-        question = arrays, self.num_envs, step, self._weights
-        asked = self._actor.act.remote(*question)
+        asked = self._actor.act.remote(arrays, self.num_envs, step, self._sent)
         answer, rows = answer_of("its inference actor", asked)
-        self._weights = None
+        self._sent = None
         action, extras = answer["action"], answer["extras"]
         milliseconds = 1000 * (time.perf_counter() - began)
         self._answers.append((int(extras["policy_version"].min()), rows, milliseconds))
@@ -185,9 +174,10 @@ class RemoteAgent:
         means = {"inference_batch": np.mean(rows), "inference_ms": np.mean(times)}
         return min(versions), {name: float(mean) for name, mean in means.items()}
 
-    def count_steps(self, steps: int) -> None:
-        """Count environment steps."""
-        self.counters.sample_step += steps
+    @property
+    def sample_step(self) -> int:
+        """Environment steps of all workers."""
+        return self.counters.sample_step
 
     def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
         """Do nothing: the agent has no memory."""
@@ -213,7 +203,7 @@ class InferencePool(ActorPool):
     def __init__(self, cluster: Any, config: Config, worker: Config) -> None:
         self.config, self.worker = config, worker
         parts = cluster, "inference_actors", InferenceActor, config.inference_actors
-        super().__init__(*parts, "a finished segment", self._arguments)
+        super().__init__(*parts, "a finished segment", self._arguments_of)
 
     def check(self, agent: Any) -> None:
         """Refuse an agent that would act differently than in a worker.
@@ -246,12 +236,10 @@ class InferencePool(ActorPool):
         self.replace(worker % self.count, asked)
         return True
 
-    def _arguments(self, index: int, life: int) -> tuple[Any, ...]:
+    def _arguments_of(self, index: int, life: int) -> tuple[Any, ...]:
         workers = len(range(index, self.config.rollout_workers, self.count))
         seed = self.worker.seed
         if index or life:  # the first has the seed of a run without actors
             seed = derive_seed(seed, f"inference actor {index}, {life}")
         device = "cuda" if self.config.device.startswith("cuda") else "cpu"
-        rows = workers * self.worker.num_envs
-        parts = {"num_envs": rows, "seed": seed, "device": device}
-        return replace(self.worker, **parts), rows
+        return seed, workers * self.worker.num_envs, device

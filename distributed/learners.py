@@ -8,13 +8,14 @@ import zlib
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 from torch.optim import Optimizer
 
+from yieldrl.collectors.segments import tensors_of
 from yieldrl.core import (
     Config,
     defer_keyboard_interrupt,
@@ -31,7 +32,7 @@ from yieldrl.distributed.actors import (
 )
 from yieldrl.distributed.engines import make_engine
 from yieldrl.distributed.recipes import Recipe, pickled
-from yieldrl.distributed.weights import Weights, learned, tensors_of
+from yieldrl.distributed.weights import Weights, learned
 from yieldrl.envs.arrays import as_tensors
 
 log = logging.getLogger("yieldrl.distributed")
@@ -67,7 +68,6 @@ class Learned:
     """The result of an update by all learners."""
 
     steps: list[dict[str, float]]  # metrics of every gradient step, over all learners
-    counters: dict[str, int]  # of the algorithm, by name
     settings: dict[str, Any]  # see `settings_of`
     weights: Weights | None = None  # the new ones; from the first learner alone
 
@@ -78,7 +78,7 @@ class TrainerActor:
     Args:
         rank: Number of this learner.
         count: Number of learners.
-        recipe: The algorithm's `Recipe` and its config, pickled.
+        recipe: The algorithm's `Recipe`, pickled.
     """
 
     def __init__(self, rank: int, count: int, recipe: bytes) -> None:
@@ -100,10 +100,11 @@ class TrainerActor:
         os.environ |= {"RANK": str(self.rank), "WORLD_SIZE": str(self.count)}
         os.environ |= {"MASTER_ADDR": host, "MASTER_PORT": str(port)}
         os.environ["LOCAL_RANK"] = "0"  # index among the visible GPUs
-        recipe, config = pickle.loads(self._recipe)
+        recipe = pickle.loads(self._recipe)
+        config = recipe.config
         torch.set_num_threads(config.threads or 1)
         seed_everything(ranks().derive_seed(config.seed, "learner"))
-        self.algorithm = self._whole = recipe.make(config)
+        self.algorithm = self._whole = recipe.make()
         if self.count > 1:
             self._whole = make_engine(config, self.algorithm)
 
@@ -127,12 +128,11 @@ class TrainerActor:
         for step in algorithm.update(minibatches):
             steps.append({k: float(x) for k, x in {**logs, **step}.items()})
             logs = {}
-        now = asdict(algorithm.counters)
-        result = Learned(steps, now, settings_of(algorithm))
+        result = Learned(steps, settings_of(algorithm))
         with algorithm.runtime.gathered():
             if self.rank == 0:
-                tensors = learned(algorithm.model)
-                result.weights = Weights.of(tensors, now["policy_version"])
+                version = algorithm.counters.policy_version
+                result.weights = Weights.of(learned(algorithm.model), version)
         return result
 
     def state_dict(self) -> dict[str, Any]:
@@ -237,7 +237,7 @@ class Learners:
             apply_settings(first.settings, algorithm)
             first.weights.load(algorithm.model)
             self._theirs = checksum(first.weights)
-            algorithm.counters.policy_version = first.counters["policy_version"]
+            algorithm.counters.policy_version = first.weights.version
             self._steps.extend(first.steps)
 
     def _ask(self, rollout: TensorDict, continues: bool) -> None:
@@ -269,7 +269,7 @@ class Learners:
 
     def _start(self) -> None:
         self.config = self.algorithm.config
-        recipe = pickled((Recipe.of(self.algorithm), self._own_config()))
+        recipe = pickled(Recipe.of(self.algorithm, self._own_config()))
         for rank in range(self.count):
             args = rank, self.count, recipe
             self.actors.append(self.cluster.actor(TrainerActor, "learners", *args))
@@ -291,23 +291,18 @@ class Learners:
             LearnerError: If one fails.
         """
         ray, waiting = self.cluster.ray, [*asked]
-        errors: list[WorkerError] = []
-        while waiting and not errors:
+        error: WorkerError | None = None
+        while waiting and error is None:
             ready, waiting = ray.wait(waiting, timeout=WAIT_SECONDS)
-            errors = _errors(asked, ready)
+            error = _error(asked, ready)
             if not ready:
                 counts = len(waiting), len(asked), WAIT_SECONDS
                 log.warning("%d of %d learners have not answered for %g s", *counts)
-        if errors:
-            # A death causes errors of others: lost connections are noticed sooner.
-            ready, _ = ray.wait(asked, num_returns=len(asked), timeout=DEATH_SECONDS)
-            errors += _errors(asked, ready)
-            deaths = [error for error in errors if isinstance(error, DeadWorkerError)]
-            self._end((deaths or errors)[0])
-        return ray.get([*asked])
-
-    def _end(self, error: WorkerError) -> NoReturn:
-        """End all learners, as one of them has failed; raise its error."""
+        if error is None:
+            return ray.get([*asked])
+        # A death causes errors of others: lost connections are noticed sooner.
+        ready, _ = ray.wait(asked, num_returns=len(asked), timeout=DEATH_SECONDS)
+        error = _error(asked, ready) or error
         with defer_keyboard_interrupt():
             self._asked, self._ended = [], str(error)
             for actor in self.actors:
@@ -324,57 +319,42 @@ def checksum(weights: Weights) -> int:
     return total
 
 
-def _errors(asked: Sequence[Any], ready: Sequence[Any]) -> list[WorkerError]:
-    """The errors of answers that are there."""
-    errors = []
+def _error(asked: Sequence[Any], ready: Sequence[Any]) -> WorkerError | None:
+    """A death among the answers that are there, or else another error."""
+    found = None
     for answer in ready:
         try:
             answer_of(f"learner {asked.index(answer)}", answer)
+        except DeadWorkerError as death:
+            return death
         except WorkerError as error:
-            errors.append(error)
-    return errors
+            found = found or error
+    return found
 
 
 def settings_of(algorithm: Any) -> dict[str, Any]:
     """The settings that a program may change between two updates: numbers and strings
     of an algorithm, the options of its optimizers, and which parameters are trained."""
-    attributes = vars(algorithm)
-    optimizers = {k: v for k, v in attributes.items() if isinstance(v, Optimizer)}
+    attributes = vars(algorithm).items()
+    optimizers = {k: v for k, v in attributes if isinstance(v, Optimizer)}
     return {
-        "plain": {k: v for k, v in attributes.items() if isinstance(v, PLAIN)},
-        "groups": {
-            name: [
-                {key: value for key, value in group.items() if key != "params"}
-                for group in optimizer.param_groups
-            ]
-            for name, optimizer in optimizers.items()
-        },
+        "plain": {k: v for k, v in attributes if isinstance(v, PLAIN)},
+        "groups": {k: v.state_dict()["param_groups"] for k, v in optimizers.items()},
         "trained": {k: p.requires_grad for k, p in algorithm.model.named_parameters()},
     }
 
 
 def apply_settings(settings: Mapping[str, Any], algorithm: Any) -> None:
-    """Give an algorithm the settings of another one.
-
-    Raises:
-        ValueError: If its optimizers have other groups, or its model other parameters.
-    """
+    """Give an algorithm the settings of another one."""
     for name, value in settings["plain"].items():
         setattr(algorithm, name, value)
     for name, groups in settings["groups"].items():
-        optimizer = getattr(algorithm, name)
-        for group, options in zip(optimizer.param_groups, groups, strict=True):
-            group.update(options)
-    parameters = dict(algorithm.model.named_parameters())
-    if parameters.keys() != settings["trained"].keys():
-        name = min(parameters.keys() ^ settings["trained"].keys())
-        raise ValueError(
-            f"the models of learners differ in {name}: make the trainer with the model"
-            " that is to be trained"
-        )
-    for name, trained in settings["trained"].items():
-        if parameters[name].requires_grad != trained:
-            parameters[name].requires_grad_(trained)
+        pairs = zip(getattr(algorithm, name).param_groups, groups, strict=True)
+        for group, options in pairs:
+            group.update(options, params=group["params"])
+    for name, parameter in algorithm.model.named_parameters():
+        if parameter.requires_grad != settings["trained"][name]:
+            parameter.requires_grad_(not parameter.requires_grad)
 
 
 def join_states(whole: Any, states: Sequence[Any]) -> Any:

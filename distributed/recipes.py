@@ -49,21 +49,23 @@ class Recipe:
 
     algorithm_class: Any  # called with a model and a config
     model: Any  # on the CPU
+    config: Config  # of one process
     agent_class: Any = None  # called with an algorithm and a config
 
     @classmethod
-    def of(cls, algorithm: Any) -> Self:
+    def of(cls, algorithm: Any, config: Config) -> Self:
         """The recipe of an algorithm, with its current weights."""
-        return cls(type(algorithm), deepcopy(algorithm.model).to("cpu"))
+        return cls(type(algorithm), deepcopy(algorithm.model).to("cpu"), config)
 
     @classmethod
-    def of_agent(cls, agent: Any) -> Self:
+    def of_agent(cls, agent: Any, config: Config) -> Self:
         """The recipe of an agent, with its current weights."""
-        return replace(cls.of(agent.algorithm), agent_class=type(agent))
+        return replace(cls.of(agent.algorithm, config), agent_class=type(agent))
 
-    def make(self, config: Config) -> Any:
-        """The algorithm; or an agent that explores, and adds entries such as `log_prob`
-        to actions."""
+    def make(self, **changes: Any) -> Any:
+        """The algorithm, with changes of its config; or an agent that explores, and
+        adds entries such as `log_prob` to actions."""
+        config = replace(self.config, **changes)
         algorithm = self.algorithm_class(self.model, config)
         if self.agent_class is None:
             return algorithm

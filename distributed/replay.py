@@ -37,23 +37,14 @@ class ReplayBufferActor:
         kind, args = pickle.loads(recipe)
         self._buffer = kind(*args, **options)
 
-    def n_step(self) -> int:
-        """The steps of a sample of the buffer."""
-        return self._buffer.n_step
-
     def call(self, calls: Sequence[Call]) -> Any:
         """Call methods of the buffer; the last one's answer, arrays for tensors."""
         answer: Any = None
         for name, args in calls:
-            # Transitions stay arrays.
-            tensors = [as_tensors(x) if isinstance(x, np.ndarray) else x for x in args]
+            tensors = args if name == "add" else map(as_tensors, args)
             answer = getattr(self._buffer, name)(*tensors)
         entries = answer.to_dict() if isinstance(answer, TensorDict) else answer
         return map_tensors(Tensor.numpy, entries)
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore the buffer's `state_dict`, of arrays."""
-        self._buffer.load_state_dict(as_tensors(state))
 
 
 class RemoteReplay:
@@ -77,13 +68,13 @@ class RemoteReplay:
         self, cluster: Cluster, kind: type[Any], capacity: int, **options: Any
     ) -> None:
         self.device = torch.device(options.pop("device", "cpu"))
-        self.num_envs = options["num_envs"]
+        self.num_envs, self.n_step = options["num_envs"], options.get("n_step", 1)
         self.rows = capacity // self.num_envs
         recipe = pickled((kind, (capacity,)))
         self._actor = cluster.actor(ReplayBufferActor, None, recipe, options)
-        self.n_step = self._answer(self._actor.n_step.remote())
         self._held = 0  # complete rows
         self._calls: list[Call] = []  # not sent to the actor yet
+        self._send()  # raises if it cannot be made
 
     def __len__(self) -> int:
         return max(0, self._held - (self.n_step - 1)) * self.num_envs
@@ -123,8 +114,7 @@ class RemoteReplay:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         self._calls = []
-        arrays = map_tensors(Tensor.numpy, dict(state))
-        self._answer(self._actor.load_state_dict.remote(arrays))
+        self._ask("load_state_dict", map_tensors(Tensor.numpy, dict(state)))
         overwritten = max(0, state["begun"] - state["rows"])
         self._held = state["written"] - overwritten
 
@@ -142,9 +132,6 @@ class RemoteReplay:
         with defer_keyboard_interrupt():
             asked = self._actor.call.remote(self._calls)
             self._calls = []
-        return self._answer(asked)
-
-    def _answer(self, asked: Any) -> Any:
         try:
             return answer_of("replay actor", asked)
         except DeadWorkerError as error:

@@ -1,8 +1,9 @@
-"""Weights for other processes, with a signature that the receiver checks."""
+"""Agents and weights for other processes, with a signature that the receiver checks."""
 
 from __future__ import annotations
 
 import importlib
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+from yieldrl.collectors.segments import tensors_of
+from yieldrl.distributed.recipes import pickled
 
 LARGE = 1 << 16
 """Bytes; larger buffers are sent only if they have changed."""
@@ -74,19 +78,22 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class StoredVersion:
-    """Weights in Ray's object store, for a receiver that may have their version."""
+class Stored:
+    """A model in Ray's object store: how to make it, and its newest weights.
 
-    version: int
-    refs: list[Any]  # of the `Weights`; in a list Ray does not fetch it by itself
+    References are in lists, because Ray fetches others by itself.
+    """
 
-    def fetch(self) -> Weights:
-        """The weights, from the object store."""
-        return importlib.import_module("ray").get(self.refs[0])
+    recipe: list[Any]  # a reference to what `Store` was given
+    weights: list[Any]  # a reference to `Weights`
+    version: int  # of the weights
+    run: int = 0  # number of the recipe
+    seed: int = 0  # of the first episodes of the run
+    actor: Any = None  # the inference actor for workers to ask, if they have no copy
 
 
-class WeightStore:
-    """Puts the weights of a model into Ray's object store, once for each version.
+class Store:
+    """Puts a model into Ray's object store, and its weights once for each version.
 
     Sent are all tensors that are `learned`, now or earlier: receivers have the model as
     it is now. Of buffers of more than `LARGE` bytes, such as masks or quantized
@@ -95,21 +102,27 @@ class WeightStore:
     Args:
         cluster: The `Cluster` with the object store.
         model: The model that learns.
+        recipe: What receivers make it of: a `Recipe`, or `Weights` of all its tensors.
+        run: Number of the recipe; later ones have higher numbers.
+        seed: Seed of the first episodes.
 
     Attributes:
         stored: What was sent last; None if there is none.
-        megabytes: Its size.
+        megabytes: Size of its weights.
     """
 
-    def __init__(self, cluster: Any, model: nn.Module) -> None:
-        self._cluster, self._model = cluster, model
+    def __init__(
+        self, cluster: Any, model: nn.Module, recipe: Any, run: int = 0, seed: int = 0
+    ) -> None:
+        self._cluster, self._model, self._run = cluster, model, (run, seed)
+        self._recipe = [cluster.put(pickled(recipe))]
         self._names: set[str] = set()
         self._large = {
             name: (x, x._version)
             for name, x in model.named_buffers()
             if x.nbytes > LARGE
         }
-        self.stored: StoredVersion | None = None
+        self.stored: Stored | None = None
         self.megabytes = 0.0
 
     def tensors(self) -> dict[str, Tensor]:
@@ -121,7 +134,7 @@ class WeightStore:
         every = tensors_of(self._model).items()
         return {name: x.detach() for name, x in every if name in self._names}
 
-    def put(self, version: int, *, again: bool = False) -> StoredVersion:
+    def put(self, version: int, *, again: bool = False) -> Stored:
         """The current weights as this version, in the object store.
 
         With `again`, weights that were sent with this version may have changed.
@@ -129,20 +142,63 @@ class WeightStore:
         if self.stored is None or version != self.stored.version or again:
             tensors = self.tensors()
             self.megabytes = sum(x.nbytes for x in tensors.values()) / 1e6
-            ref = self._cluster.put(Weights.of(tensors, version))
-            self.stored = StoredVersion(version, [ref])
+            weights = [self._cluster.put(Weights.of(tensors, version))]
+            self.stored = Stored(self._recipe, weights, version, *self._run)
         return self.stored
+
+
+class AgentCopy:
+    """An actor's own copy of an agent or algorithm: made, and updated, as it is sent.
+
+    Args:
+        changes: Fields of its config that are others here.
+
+    Attributes:
+        agent: The copy; None before the first `load`.
+        sent: What it was loaded from last.
+    """
+
+    def __init__(self, **changes: Any) -> None:
+        self.agent: Any = None
+        self._changes = changes
+        self.sent: Stored | None = None
+
+    def is_newer(self, sent: Stored) -> bool:
+        """Whether it is of a later run, or has newer weights, than what is here."""
+        here = self.sent
+        return here is None or (sent.run, sent.version) > (here.run, here.version)
+
+    def lacks(self, sent: Stored) -> list[Any]:
+        """References to what `load` needs: weights, and the recipe of another run."""
+        if self.sent is None or sent.recipe != self.sent.recipe:
+            return [*sent.weights, *sent.recipe]
+        return [] if sent.weights == self.sent.weights else [*sent.weights]
+
+    def load(
+        self, sent: Stored, weights: Weights | None = None, recipe: bytes | None = None
+    ) -> Any:
+        """The agent, with weights and by a recipe that were fetched, if it lacked them.
+
+        Raises:
+            SignatureError: If the weights do not fit its model.
+        """
+        if recipe is not None:
+            self.agent = pickle.loads(recipe).make(**self._changes)
+        if weights is not None:
+            weights.load(self.agent.model)
+            self.agent.counters.policy_version = weights.version
+        self.sent = sent
+        return self.agent
+
+    def fetch(self, sent: Stored) -> Any:
+        """The agent as it was sent; waits for what it lacks, and raises as `load`."""
+        return self.load(sent, *importlib.import_module("ray").get(self.lacks(sent)))
 
 
 def learned(model: nn.Module) -> dict[str, Tensor]:
     """Tensors that learning changes: trained parameters and buffers, by name."""
     trained = {k: p.detach() for k, p in model.named_parameters() if p.requires_grad}
     return trained | dict(model.named_buffers())
-
-
-def tensors_of(model: nn.Module) -> dict[str, Tensor]:
-    """All parameters and buffers by name."""
-    return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
 def _bits(x: Tensor) -> Tensor:

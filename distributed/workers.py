@@ -2,7 +2,6 @@
 
 import dataclasses
 import pickle
-import time
 from typing import Any, NoReturn
 
 import gymnasium as gym
@@ -10,16 +9,16 @@ import torch
 from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from yieldrl.collectors.segments import Segment, SegmentWriter, VersionedAgent
+from yieldrl.collectors.segments import Segment, SegmentWriter
 from yieldrl.collectors.sync import SyncCollector
 from yieldrl.core import Config, derive_seed
 from yieldrl.core.conversion import copied_array
 from yieldrl.distributed.actors import ActorPool
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.inference import InferencePool, RemoteAgent
-from yieldrl.distributed.recipes import EnvRecipe, Recipe, pickled
+from yieldrl.distributed.recipes import EnvRecipe, pickled
 from yieldrl.distributed.stats import OutcomeStepper, StatsActor
-from yieldrl.distributed.weights import StoredVersion
+from yieldrl.distributed.weights import AgentCopy, Stored
 
 
 class RolloutWorkerActor:
@@ -29,18 +28,17 @@ class RolloutWorkerActor:
         recipe: An `EnvRecipe` for its environments, pickled.
         count: Number of workers.
         stats: The `StatsActor`, if there is one.
-        begin: Arguments of `begin`, if it is to begin at once.
     """
 
-    def __init__(self, recipe: bytes, count: int, stats: Any, *begin: Any) -> None:
+    def __init__(self, recipe: bytes, count: int, stats: Any = None) -> None:
         torch.set_num_threads(1)  # workers share the cores
-        self.recipe, self.count = pickle.loads(recipe), count
+        self.recipe, self.count, self._stats = pickle.loads(recipe), count, stats
         self.envs = self.recipe.make()
-        self._stats = stats
+        self._copy = AgentCopy(seed=self.recipe.seed)
+        self._asking = RemoteAgent(self.envs.num_envs)
         self._writer = SegmentWriter(copied_array)
         self._collector: SyncCollector | None = None
-        if begin:
-            self.begin(*begin)
+        self._run: Any = None  # the recipe of the agent that it acts with
 
     def describe(self) -> tuple[Any, ...]:
         """Spaces and recorded info of its environments."""
@@ -48,79 +46,44 @@ class RolloutWorkerActor:
         recorded = tuple(getattr(envs, "recorded_info", ()))
         return envs.single_observation_space, envs.single_action_space, recorded
 
-    def begin(self, recipe: bytes | None, seed: int, state: Any = None) -> None:
-        """Make an agent, and begin episodes; or go on from a state.
-
-        Args:
-            recipe: The agent's `Recipe`, pickled; without one the worker asks an
-                inference actor.
-            seed: Seed of the first environment of the first worker.
-            state: An earlier result of `state_dict`.
-        """
-        made_of = self.recipe
-        config = dataclasses.replace(made_of.config, seed=made_of.seed)
-        count = self.envs.num_envs
-        agent: Any = RemoteAgent(count)
-        if recipe is not None:
-            agent = pickle.loads(recipe).make(config)
-        self._actor = VersionedAgent(agent, count)
-        # Schedules go by the steps of all workers, not only of this one.
-        self._actor.count_steps = lambda steps: agent.count_steps(steps * self.count)
-        self._loaded: int | None = None  # version of the weights
-        seed += made_of.index * count
-        if made_of.life:
-            seed = derive_seed(seed, f"life {made_of.life}")
-        options = {"seed": seed, "report_every": config.report_every}
-        parts = self.envs, self._actor, self._writer
-        self._collector = SyncCollector(*parts, **options)
-        self._collector.stepper = self._stepper = OutcomeStepper(self.envs)
-        if state is not None:
-            self._actor.agent.load_state_dict(state["actor"])
-            self._collector.load_state_dict(state["collector"])
-
     def collect(
         self,
         num_rows: int,
         sample_step: int,
-        weights: StoredVersion,
-        inference: Any = None,
+        sent: Stored,
+        reset: bool = False,
     ) -> Segment:
         """Take `num_rows` steps of all its environments.
 
         Args:
             num_rows: Number of steps.
             sample_step: Steps of all environments of all workers before.
-            weights: The weights to act with.
-            inference: The actor to ask for actions, if it has the policy.
+            sent: The agent to act with, or to ask; new episodes begin with a new one.
+            reset: Whether to begin new episodes.
 
         Raises:
             SignatureError: If the weights do not fit this model.
         """
-        assert self._collector is not None, "begin() comes first"
-        self._act_with(weights, inference)
-        self._actor.agent.counters.sample_step = sample_step
         self._writer.clear()  # some may be left from before an error
-        began = time.monotonic()
-        logs = [self._collector.step() for _ in range(num_rows)]
-        rows, breaks = self._writer.stacked(), self._writer.breaks
+        self._act_with(sent)
+        assert self._collector is not None
+        if reset:
+            self.reset()
+        if reset or (self.recipe.life and self._collector.obs is None):
+            self._writer.end_episodes()  # none goes on with those of one that died
+        count = self.envs.num_envs
+        for row in range(num_rows):
+            # Schedules go by the steps of all workers, not only of this one.
+            now = sample_step + row * count * self.count
+            self._agent.counters.sample_step = now
+            self._writer.logs[-1] = self._collector.step()
         if self._stats is not None:
-            steps = num_rows * self.envs.num_envs
-            ends = [g for g in logs if g], self._stepper.take()
-            self._stats.add.remote(self.recipe.index, steps, *ends)
-        version, metrics = self._actor.version, {}
-        if inference is not None:
-            version, metrics = self._actor.agent.report()
-        seconds = time.monotonic() - began
-        return Segment(rows, logs, breaks, version, seconds, metrics)
-
-    def _act_with(self, weights: StoredVersion, inference: Any) -> None:
-        """Fetch weights, if they are new; or ask an actor that has them."""
-        if inference is not None:
-            self._actor.agent.ask(inference, weights)
-        elif weights.version != self._loaded:
-            weights.fetch().load(self._actor.agent.model)
-            self._actor.set_version(weights.version)
-            self._loaded = weights.version
+            ends = [g for g in self._writer.logs if g], self._stepper.take()
+            self._stats.add.remote(self.recipe.index, num_rows * count, *ends)
+        if sent.actor is None:
+            return self._writer.segment(sent.version)
+        version, metrics = self._agent.report()
+        return self._writer.segment(version, **metrics)
 
     def report(self) -> dict[str, Any]:
         """Logs of episodes that ended and that no step has reported yet."""
@@ -131,12 +94,41 @@ class RolloutWorkerActor:
         if self._collector is not None and self._collector.obs is not None:
             self._collector.reset(None)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self, sent: Stored) -> dict[str, Any]:
         """The state of environments and agent, between two segments."""
+        self._act_with(sent)
         assert self._collector is not None
-        actor = self._actor.agent.state_dict()
+        actor = self._agent.state_dict()
         del actor["algorithm"]  # it gets the learner's weights
         return {"actor": actor, "collector": self._collector.state_dict()}
+
+    def load_state_dict(self, sent: Stored, state: Any) -> None:
+        """Go on from what `state_dict` returned."""
+        self._act_with(sent)
+        assert self._collector is not None
+        self._agent.load_state_dict(state["actor"])
+        self._collector.load_state_dict(state["collector"])
+
+    def _act_with(self, sent: Stored) -> None:
+        """Take over what was sent; or ask an actor that does so."""
+        asked = sent.actor is not None
+        self._agent = self._asking if asked else self._copy.fetch(sent)
+        if asked:
+            self._asking.ask(sent)
+        if sent.recipe != self._run:
+            self._run = sent.recipe
+            self._begin(sent.seed)
+
+    def _begin(self, seed: int) -> None:
+        """Begin the first episodes of a run with the next step."""
+        made_of = self.recipe
+        seed += made_of.index * self.envs.num_envs
+        if made_of.life:
+            seed = derive_seed(seed, f"life {made_of.life}")
+        options = {"seed": seed, "report_every": made_of.config.report_every}
+        parts = self.envs, self._agent, self._writer
+        self._collector = SyncCollector(*parts, **options)
+        self._collector.stepper = self._stepper = OutcomeStepper(self.envs)
 
 
 class WorkerPool(ActorPool):
@@ -149,6 +141,7 @@ class WorkerPool(ActorPool):
 
     Attributes:
         envs: The spaces and the number of the environments.
+        config: The config of one worker.
         inference: The actors that they ask for actions; its `count` may be 0.
 
     Raises:
@@ -164,14 +157,14 @@ class WorkerPool(ActorPool):
                 f" rollout_workers = {count}: choose a multiple of {count}"
             )
         share = config.num_envs // count
-        worker = config.in_one_process(num_envs=share, device="cpu")
-        self._recipe = EnvRecipe(source, worker, trainer_class)
+        self.config = config.in_one_process(num_envs=share, device="cpu")
+        self._recipe = EnvRecipe(source, self.config, trainer_class)
         cluster = Cluster.of(config)
         try:
             self.stats = cluster.actor(StatsActor, None)
-            self.inference = InferencePool(cluster, config, worker)
+            self.inference = InferencePool(cluster, config, self.config)
             parts = cluster, "rollout_workers", RolloutWorkerActor, count
-            super().__init__(*parts, "a finished segment", self._arguments)
+            super().__init__(*parts, "a finished segment", self._arguments_of)
             observed, acted, recorded = self.ask_all("describe")[0]
         except BaseException:
             cluster.close()
@@ -180,24 +173,8 @@ class WorkerPool(ActorPool):
 
     def envs_here(self) -> VectorEnv[Any, Any, Any]:
         """Environments like those of all workers together, in this process."""
-        config = dataclasses.replace(self._recipe.config, num_envs=self.envs.num_envs)
+        config = dataclasses.replace(self.config, num_envs=self.envs.num_envs)
         return dataclasses.replace(self._recipe, config=config).make_here()
-
-    def begin_acting(
-        self, agent: Any, seed: int, states: Any = None, acting: Any = None
-    ) -> None:
-        """Give every worker the agent and begin episodes, or go on from states.
-
-        With inference actors, these have the agent, and continue from states `acting`.
-        """
-        recipe = self.cluster.put(pickled(Recipe.of_agent(agent)))
-        if self.inference.count:
-            own = acting or [None] * self.inference.count
-            self.inference.begin([(recipe, state) for state in own], later=(recipe,))
-            recipe = None
-        states = states or [None] * self.count
-        new_episodes = recipe, seed
-        self.begin([(*new_episodes, state) for state in states], later=new_episodes)
 
     def did_work(self, index: int) -> None:
         """Note that a worker and its inference actor work: resets deaths in a row."""
@@ -205,7 +182,7 @@ class WorkerPool(ActorPool):
         if self.inference.count:
             self.inference.did_work(index % self.inference.count)
 
-    def _arguments(self, index: int, life: int) -> tuple[Any, ...]:
+    def _arguments_of(self, index: int, life: int) -> tuple[Any, ...]:
         recipe = dataclasses.replace(self._recipe, index=index, life=life)
         return pickled(recipe), self.count, self.stats
 

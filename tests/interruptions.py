@@ -92,7 +92,7 @@ def waiting(collector):
     """Steps of all environments that are there and not handed over."""
     background, now = collector.segments, collector._segment
     rest = len(now.logs) - collector._row if now is not None else 0
-    whole = sum(len(r.part.logs) for r in background._requests if r.part)
+    whole = sum(len(r.segment.logs) for r in background.requests if r.segment)
     return rest + whole + len(background._writer.rows)
 
 
@@ -188,7 +188,7 @@ class Interruptions:
     def __init__(self, watched, seed):
         self.watched, self.rng = watched, random.Random(seed)
         self.happened = Counter()
-        agent = watched.collector.segments.actor.agent
+        agent = watched.collector.segments.actor
         self._fails_in = {"policy": 0, "learner": 0}
         self._fail_sometimes(agent, "sample", "policy")
         self._fail_sometimes(watched.trainer.algorithm, "learn", "learner")

@@ -1,5 +1,6 @@
 """Processes that stay from test to test: to start one takes three seconds of a core."""
 
+import asyncio
 import inspect
 
 import ray
@@ -27,10 +28,14 @@ class Process:
 class AsyncProcess:
     """Likewise, of an actor whose methods may wait for each other."""
 
+    held = None
+
     async def hold(self, kind, *args):
         self.held = kind(*args)
 
     async def call(self, method, *args):
+        while self.held is None:  # another process may ask before it is made
+            await asyncio.sleep(0.01)
         found = getattr(self.held, method)(*args)
         return await found if inspect.isawaitable(found) else found
 

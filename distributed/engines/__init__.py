@@ -9,8 +9,7 @@ from typing import Any
 from torch import distributed
 
 from yieldrl.core import Config
-from yieldrl.distributed.engines.base import Engine
-from yieldrl.distributed.engines.ddp import DDPEngine
+from yieldrl.distributed.engines.base import DDPEngine, Engine
 from yieldrl.distributed.engines.deepspeed import DeepSpeedEngine
 from yieldrl.distributed.engines.fsdp2 import FSDP2Engine
 

@@ -1,4 +1,4 @@
-"""Base class of engines: the gradient step of several processes, and its metrics."""
+"""The gradient step of several processes: base class of engines, and the plainest."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
+from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 
 from yieldrl.core import Config, Loss, averaged, ranks
@@ -38,33 +39,24 @@ class Engine(ABC):
     def gradient_step(
         self,
         loss: Loss,
+        data: Any,
         optimizer: Optimizer,
         max_grad_norm: float | None,
-        micro_batches: int | None = None,
-    ) -> Callable[[Any], dict[str, Any]]:
-        """A function that takes a step on this process's batch `[B]`.
+        micro_batches: int = 1,
+    ) -> dict[str, Any]:
+        """Take a step on this process's batch `[B]`; the metrics of all processes.
 
-        It returns the metrics of all processes. Of a loss that is a mean over a batch,
-        gradient and metrics are means over those of the processes, weighted by their
-        samples. RuntimeError if the optimizer has nothing to train.
+        Of a loss that is a mean over a batch, gradient and metrics are means over those
+        of the processes, weighted by their samples. RuntimeError if the optimizer has
+        nothing to train.
 
         Args:
             loss: From the batch to the loss and what to log.
-            optimizer: Trained are its parameters that require gradients then.
+            data: The batch.
+            optimizer: Trained are its parameters that require gradients now.
             max_grad_norm: As of `Algorithm.minimize`.
             micro_batches: Number of parts that go through the loss one by one.
         """
-        options = loss, optimizer, max_grad_norm, micro_batches or 1
-        return lambda data: self._step_on(data, *options)
-
-    def _step_on(
-        self,
-        data: Any,
-        loss: Loss,
-        optimizer: Optimizer,
-        max_grad_norm: float | None,
-        micro_batches: int,
-    ) -> dict[str, Any]:
         rows = len(data) if micro_batches > 1 else 1
         sizes = ranks().all_gather(torch.tensor([data.numel(), rows]))
         samples, most = sizes.unbind(1)
@@ -142,6 +134,35 @@ class LossModule(nn.Module):
 
     def forward(self, compute: Compute) -> tuple[Tensor, dict[str, Any]]:
         return compute()
+
+
+class DDPEngine(Engine):
+    """PyTorch's `DistributedDataParallel`: whole copies exchange their gradients.
+
+    Attributes:
+        wrapped: The module that computes the losses of each optimizer, with what is
+            trained.
+    """
+
+    def __init__(self, config: Config, algorithm: Any) -> None:
+        super().__init__(config, algorithm)
+        self.wrapped: dict[int, tuple[list[int], DistributedDataParallel]] = {}
+
+    def backward(
+        self, optimizer: Optimizer, compute: Compute, scale: float, last: bool
+    ) -> dict[str, Any]:
+        trained = self.trained(optimizer)
+        now = [id(parameter) for parameter in trained]
+        if id(optimizer) not in self.wrapped or self.wrapped[id(optimizer)][0] != now:
+            # A loss of several with one optimizer may not use all of its parameters.
+            wrapped = LossModule(trained)
+            module = DistributedDataParallel(wrapped, find_unused_parameters=True)
+            self.wrapped[id(optimizer)] = now, module
+        module = self.wrapped[id(optimizer)][1]
+        with nullcontext() if last else module.no_sync():
+            loss, logs = module(compute)
+            (loss * scale).backward(inputs=trained)
+        return logs
 
 
 def clip(gradients: Sequence[Tensor], max_grad_norm: float) -> Tensor:

@@ -304,7 +304,7 @@ def tiny(**options):
 def test_frozen_weights_stay_and_are_shared_and_adapters_learn():
     options = {"freeze_vision": True, "lora_rank": 2, "learning_rate": 1e-2}
     run = tiny(**options, adapter_learning_rate=1e-3, value_learning_rate=1e-1)
-    acting = dict(run.collector.segments.actor.agent.model.named_parameters())
+    acting = dict(run.collector.segments.actor.model.named_parameters())
     before = {k: p.detach().clone() for k, p in run.model.named_parameters()}
     groups = run.model.parameter_groups()
     assert groups["adapters"]

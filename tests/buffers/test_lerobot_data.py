@@ -203,10 +203,15 @@ def test_a_gripper_of_zero_and_one_is_refused(tmp_path):
     acted, names = Box(-1, 1, (7,), np.float32), ["x"] * 6 + ["gripper"]
     action = {"dtype": "float32", "shape": [7], "names": {"motors": names}}
     write(tmp_path, info={"features": {**features(), "action": action}})
-    file = tmp_path / "meta/stats.json"
-    file.write_text(json.dumps({"action": {"min": [-1.0] * 6 + [0.0]}}))
-    with pytest.raises(ValueError, match=r"opens at -1: write 1 - 2 x"):
-        read_dataset(tmp_path, None, acted)
-    file.write_text(json.dumps({"action": {"min": [-1.0] * 7}}))
-    with pytest.raises(ValueError, match="reshape"):
-        read_dataset(tmp_path, None, acted)  # it goes on
+    actions = np.zeros((sum(LENGTHS), 7), np.float32)
+    for lowest in (0.0, -1.0):
+        actions[5, -1] = lowest
+        for at, here in ((0, slice(8)), (1, slice(8, None))):
+            file = tmp_path / f"data/chunk-000/file-00{at}.parquet"
+            columns = parquet.read_table(file).to_pydict()
+            columns["action"] = list(actions[here])
+            parquet.write_table(pa.table(columns), file)
+        if lowest == 0:
+            with pytest.raises(ValueError, match=r"opens at -1: write 1 - 2 x"):
+                read_dataset(tmp_path, None, acted)
+    assert read_dataset(tmp_path, None, acted).full

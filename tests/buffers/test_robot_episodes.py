@@ -6,8 +6,8 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete
 
 from yieldrl.buffers.robot_episodes import (
+    Recorded,
     Recording,
-    action_space,
     entries_of,
     without_no_ops,
 )
@@ -87,11 +87,12 @@ class TestEntries:
 
     def test_actions(self):
         found, bounded = Box(-9, 9, (2,)), Box(-1, 1, (2,))
-        assert action_space("x", found, bounded) is bounded
-        assert action_space("x", found, None) is found
+        data = Recorded("x", FOUND, found, 0, lambda names: iter(()), grips=False)
+        assert data.chosen(None, bounded).action_space is bounded
+        assert data.chosen(None, None).action_space is found
         for wanted in (Discrete(2), Box(-1, 1, (3,))):
             with pytest.raises(ValueError, match="actions are 2 numbers"):
-                action_space("x", found, wanted)
+                data.chosen(None, wanted)
 
 
 class TestNoOps:

@@ -135,7 +135,7 @@ def test_windows_of_several_steps_never_cross_what_was_dropped():
 def snapshots_of(trainer):
     """Version -> a copy of the model whose weights were handed over as that."""
     background = trainer.collector.segments
-    version = background.actor.version
+    version = background.actor.policy_version
     kept = {version: copy.deepcopy(trainer.model)}
     put = background._weights.put
 
@@ -206,7 +206,7 @@ def test_the_actor_has_a_model_of_its_own_but_for_what_is_frozen():
     model = ppo.Model(*spaces, config_of(ppo))
     model.critic.requires_grad_(False)
     trainer = trainer_of(ppo, envs, {"model": model})
-    actor = trainer.collector.segments.actor.agent.model
+    actor = trainer.collector.segments.actor.model
     assert not any(p.requires_grad for p in actor.parameters())
     for name, mine in model.named_parameters():
         theirs = actor.get_parameter(name)
@@ -218,7 +218,7 @@ def test_exploration_goes_by_the_steps_of_who_explores():
     trainer = trainer_of(dqn, max_policy_lag=3, total_steps=100)
     paced = Paced(trainer)
     learn_steps(trainer, 10)
-    actor = trainer.collector.segments.actor.agent
+    actor = trainer.collector.segments.actor
     assert actor.sample_step == 2 * paced.taken
     assert trainer.agent.sample_step <= actor.sample_step
     assert actor.counters is not trainer.agent.counters

@@ -48,7 +48,7 @@ def test_what_was_trained_acts_after_a_checkpoint(tmp_path):
     resumed = ppo.Trainer.load(trainer.save(tmp_path / "checkpoint.pt"))
     resumed.collector.step()
     resumed.collector.stop()
-    actor = resumed.collector.segments.actor.agent.model
+    actor = resumed.collector.segments.actor.model
     pairs = zip(actor.parameters(), resumed.model.parameters(), strict=True)
     assert all(acted.equal(learned) for acted, learned in pairs)
 

@@ -106,7 +106,7 @@ def test_what_fails_elsewhere_surfaces_once_and_loses_nothing(where, monkeypatch
     watched = Watched(dqn, max_policy_lag=0)
     trainer, failed = watched.trainer, []
     owner, name = {
-        "policy": (trainer.collector.segments.actor.agent, "sample"),
+        "policy": (trainer.collector.segments.actor, "sample"),
         "learner": (trainer.algorithm, "learn"),
         "logger": (trainer, "_log"),
         "buffer": (trainer.buffer, "add"),
@@ -262,7 +262,7 @@ def test_one_ctrl_c_comes_back_from_a_step_that_never_returns(part, monkeypatch)
     may_return, envs = threading.Event(), Recorded()
     trainer = trainer_of(ppo, envs)
     take(trainer, 3).close()
-    acting = trainer.collector.segments.actor.agent
+    acting = trainer.collector.segments.actor
     owner, name = {"environment": (envs, "step"), "policy": (acting, "sample")}[part]
     whole = getattr(owner, name)
 

@@ -55,7 +55,7 @@ def test_a_step_under_way_is_finished_and_its_segment_goes_on(background):
     slow.may_end.set()
     stopper.join(SECONDS)
     assert (len(envs.taken), count_threads()) == (1, 0)
-    background.run()
+    background.go_on()
     rows = taken(background).rows
     assert rows["next_obs"][:, 0, 0].tolist() == [1, 2, 3, 4]
 

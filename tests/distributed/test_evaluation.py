@@ -58,13 +58,13 @@ class Places:
         self.cluster, self.ray, self.put = self, self.real.ray, self.real.put
         self.kept, self.asked = {}, 0
 
-    def actor(self, kind, role, *args):
-        """One of the two; with arguments, one in place of one that was killed."""
-        number, self.asked = self.asked % 2, self.asked + (not args)
-        if args:
-            (number,) = {0, 1} - self.kept.keys()
+    def actor(self, kind, role):
+        """One of the two, or one in place of one that was killed."""
+        missing = {0, 1} - self.kept.keys()
+        number = min(missing) if missing else self.asked % 2
+        self.asked += 1
         if number not in self.kept:
-            self.kept[number] = self.real.actor(kind, role, *args)
+            self.kept[number] = self.real.actor(kind, role)
         return self.kept[number]
 
     def kill(self, actor):

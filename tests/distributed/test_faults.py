@@ -9,7 +9,6 @@ import pytest
 
 from yieldrl.algorithms import ppo
 from yieldrl.distributed import ActorPool, WorkerError
-from yieldrl.distributed.collector import Segments
 from yieldrl.distributed.recipes import pickled
 
 CONFIG = ppo.Config(collection="ray", num_envs=2, num_steps=4, eval_every=0)
@@ -35,55 +34,17 @@ class Trainer(ppo.Trainer):
 
 
 @with_ray
-def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time(
-    monkeypatch, one_ray
-):
+def test_an_error_with_which_a_restarted_worker_begins_is_said_each_time(one_ray):
     """Before it, logs say how many work and wait."""
-    looked = []
-    monkeypatch.setattr(Segments, "_warn_of_slow", lambda _, s: looked.append(s))
     with Trainer(CONFIG) as trainer:
         with closing(trainer()) as loop:
             logs = next(log["logs"] for log in loop if "workers" in log["logs"])
         check_logs(logs, trainer.model)
-        assert looked
-        assert all(len(seconds) == 1 and seconds[0] > 0 for seconds in looked)
         one_ray.kill(trainer.collector.segments.pool.actors[0])
         said = "rollout worker 0: ConnectionError: no licence for a second one"
         for _ in range(2):
             with pytest.raises(WorkerError, match=said):
                 trainer.collector.collect(16)
-
-
-def slow_check(count):
-    """What looks at the seconds that the segments of so many workers took."""
-    segments = object.__new__(Segments)
-    segments._slow = [0] * count
-    return segments._warn_of_slow
-
-
-def test_a_slow_worker_is_said_once(caplog):
-    for seconds, count in (
-        ([1.0, 6.0], 1),
-        ([1.0, 5.0, 1.0], 0),  # five times is not more than five times
-        ([0.01, 0.09, 0.01], 0),  # nobody waits for so little
-        ([3.0], 0),
-    ):
-        caplog.clear()
-        check = slow_check(len(seconds))
-        for _ in range(2):
-            check(seconds)
-        assert not caplog.records, "three segments in a row"
-        for _ in range(3):
-            check(seconds)
-        texts = [record.getMessage() for record in caplog.records]
-        assert len(texts) == count
-        begin = "rollout worker 1 takes 6.0 s for a segment, the others 1.0 s"
-        assert all(text.startswith(begin) for text in texts)
-    caplog.clear()
-    check, row = slow_check(2), [1.0, 6.0]  # one fast segment in between is enough
-    for times in (row, row, [1.0, 1.0], row, row):
-        check(times)
-    assert not caplog.records
 
 
 def check_logs(logs, model):
@@ -113,18 +74,16 @@ def test_deaths_in_a_row_are_counted_of_each(caplog):
     assert texts.count("eval actor 0 has died; it is started again") == 9
 
 
-def test_one_is_made_again_with_what_it_began_with():
+def test_one_is_made_again_as_another_life():
     made = []
     cluster = SimpleNamespace(
         actor=lambda kind, *args: made.append(args), kill=lambda actor: None
     )
-    pool = ActorPool(
-        cluster, "eval_actors", object, 2, "work", lambda index, life: (index, life)
-    )
-    pool.begun = [("recipe",)] * 2
+    parts = cluster, "eval_actors", object, 2, "work"
+    pool = ActorPool(*parts, lambda index, life: (index, life))
     pool.replace(1, pool.actors[1])
     role = "eval_actors"
-    assert made == [(role, 0, 0), (role, 1, 0), (role, 1, 1, "recipe")]
+    assert made == [(role, 0, 0), (role, 1, 0), (role, 1, 1)]
 
 
 def test_a_module_may_be_there_by_two_names(tmp_path, monkeypatch):

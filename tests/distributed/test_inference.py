@@ -24,7 +24,7 @@ from yieldrl.distributed import (
 from yieldrl.distributed.actors import DeadWorkerError
 from yieldrl.distributed.inference import InferencePool, RemoteAgent
 from yieldrl.distributed.recipes import Recipe
-from yieldrl.distributed.weights import StoredVersion, learned
+from yieldrl.distributed.weights import AgentCopy, Stored, learned
 
 SPACES = gym.spaces.Box(-9, 9, (4,)), gym.spaces.Discrete(2)
 PASSES = {"num_envs": 4, "total_steps": 128, "eval_every": 0}
@@ -39,10 +39,18 @@ def actor_of(module=ppo, size=5, seconds=60.0, **options):
     """An actor in this process, and the agent that it was made of."""
     algorithm = algorithm_of(module, *SPACES, num_envs=4, **options)
     agent = module.Agent(algorithm, algorithm.config)
-    actor = InferenceActor(agent.config, size)
+    actor = InferenceActor(agent.config.seed, size, "cpu")
     actor.seconds = seconds
-    actor.begin(pickle.dumps(Recipe.of_agent(agent)))
+    actor.copy = AgentCopy()  # of its rows, which are other ones in each test
+    load(actor, agent, 0)
     return actor, agent
+
+
+def load(actor, agent, version):
+    """Give an actor the agent, whose weights are of this version."""
+    recipe = pickle.dumps(Recipe.of_agent(agent, agent.config))
+    weights = Weights.of(learned(agent.model), version)
+    actor.copy.load(Stored([recipe], [version], version), weights, recipe)
 
 
 def ask(actor, *questions, step=0):
@@ -85,7 +93,7 @@ class TestBatches:
                 with torch.no_grad():
                     for x in agent.model.parameters():
                         x += 0.5
-                actor.load(Weights.of(learned(agent.model), version))
+                load(actor, agent, version)
             ((answer, _),) = ask(actor, obs)
             extras = answer["extras"]
             assert extras["policy_version"].tolist() == [version] * 2
@@ -98,7 +106,7 @@ class TestBatches:
         _, other = actor_of(hidden_sizes=(9,))
         weights = Weights.of(learned(other.model), 3)
         with pytest.raises(SignatureError, match=r"version 3: .* was sent as \(\(9,"):
-            actor.load(weights)
+            actor.copy.load(Stored([], [], 3), weights)
 
     def test_a_question_brings_newer_weights_and_none_that_are_older(self):
         actor, agent = actor_of(size=2)
@@ -108,7 +116,8 @@ class TestBatches:
             for version in (2, 1, 3):
                 stored = asyncio.get_running_loop().create_future()
                 stored.set_result(Weights.of(learned(agent.model), version))
-                asked = rows(2), 2, 0, StoredVersion(version, [stored])
+                sent = Stored(actor.copy.sent.recipe, [stored], version)
+                asked = rows(2), 2, 0, sent
                 answer, _ = await actor.act(*asked)
                 found.append(answer["extras"]["policy_version"].tolist())
             return found
@@ -144,8 +153,9 @@ def test_a_segment_is_as_old_as_the_oldest_weights_in_it(monkeypatch):
 
     agent = RemoteAgent(2)
     monkeypatch.setattr(inference, "answer_of", lambda who, answer: answer)
-    weights = StoredVersion(3, [])
-    agent.ask(SimpleNamespace(act=SimpleNamespace(remote=act)), weights)
+    actor = SimpleNamespace(act=SimpleNamespace(remote=act))
+    weights = Stored([], [], 3, actor=actor)
+    agent.ask(weights)
     for _ in range(2):
         agent.sample(rows(2))
     assert agent.report()[0] == 3
@@ -158,8 +168,8 @@ class FakeCluster:
     def __init__(self):
         self.made, self.killed, self.closed = [], [], False
 
-    def actor(self, kind, role, config, size, *begun):
-        self.made.append((role, config.seed, config.num_envs, size, *begun))
+    def actor(self, kind, role, seed, size, device):
+        self.made.append((role, seed, size, device))
         return SimpleNamespace(number=len(self.made))
 
     def kill(self, actor):
@@ -187,14 +197,13 @@ class TestPool:
     def test_each_has_the_rows_of_its_workers_and_a_seed_of_its_own(self):
         made = self.pool(seed=5).cluster.made
         assert [role for role, *_ in made] == ["inference_actors"] * 2
-        assert [sizes for _, _, *sizes in made] == [[4, 4]] * 2
+        assert [places for _, _, *places in made] == [[4, "cpu"]] * 2
         seeds = [seed for _, seed, *_ in made]
         assert seeds[0] == 5
         assert seeds[1] != 5
 
     def test_one_that_died_is_started_again_once_for_all_who_asked_it(self):
         pool = self.pool()
-        pool.begun = [("recipe",)] * 2
         asked = [pool.actor_of(worker) for worker in range(4)]
         assert [actor.number for actor in asked] == [1, 2, 1, 2]
         assert pool.replace_dead(1, asked[1], died())
@@ -203,7 +212,7 @@ class TestPool:
         assert pool.lives == [0, 1]
         assert pool.cluster.killed == [2]
         assert pool.actor_of(3).number == 3
-        assert pool.cluster.made[-1][-1] == "recipe"
+        assert pool.cluster.made[-1][2] == 4
 
     def test_one_that_dies_again_and_again_ends_the_run(self, monkeypatch):
         monkeypatch.setattr(actors, "MAX_DEATHS", 2)

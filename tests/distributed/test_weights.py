@@ -1,5 +1,7 @@
 """Weights arrive whole, or are refused with the name of what differs."""
 
+import dataclasses
+import pickle
 from copy import deepcopy
 from types import SimpleNamespace
 
@@ -10,13 +12,13 @@ from gymnasium.spaces import Box, Dict, MultiDiscrete
 from torch import nn
 
 from yieldrl.algorithms import vla_ppo
-from yieldrl.distributed import RolloutWorkerActor
 from yieldrl.distributed.weights import (
     LARGE,
+    AgentCopy,
     SignatureError,
-    StoredVersion,
+    Store,
+    Stored,
     Weights,
-    WeightStore,
     learned,
 )
 
@@ -26,7 +28,10 @@ def model(width=3, dtype=torch.float32):
     return nn.Sequential(nn.Linear(2, width), nn.BatchNorm1d(width)).to(dtype)
 
 
-def sent(source, version=1):
+HERE = SimpleNamespace(put=deepcopy)  # a cluster without other processes
+
+
+def sent_of(source, version=1):
     return Weights.of(learned(source), version)
 
 
@@ -36,7 +41,7 @@ def test_all_that_was_learned_arrives_bitwise(dtype):
     with torch.no_grad():
         for x in [*source.parameters(), *source.buffers()]:
             x.copy_(torch.randn(x.shape) * 3)
-    weights = sent(source)
+    weights = sent_of(source)
     for array in weights.arrays.values():
         array.flags.writeable = False  # as those are that Ray fetches
     receiver.requires_grad_(False)  # as of a model that only acts
@@ -67,7 +72,7 @@ def test_with_adapters_only_they_and_new_parts_travel():
     space = Dict({"rgb": Box(0, 255, (32, 32, 3), np.uint8)})
     network = vla_ppo.Model(space, MultiDiscrete([4, 4]), config)
     buffers = dict(network.named_buffers())
-    tensors = WeightStore(None, network).tensors()
+    tensors = Store(HERE, network, None).tensors()
     sizes = {"lora_": 0, "value_head": 0, "placeholders": 0}
     for name in tensors.keys() - buffers.keys():
         (kind,) = (kind for kind in sizes if kind in name)
@@ -90,7 +95,7 @@ class Masked(nn.Module):
 def test_large_buffers_travel_once_they_have_changed():
     """Small ones always do: statistics, which learning moves."""
     source = Masked()
-    store = WeightStore(None, source)
+    store = Store(HERE, source, None)
     always = {name for name, _ in source.named_parameters()}
     always |= {f"norm.{name}" for name, _ in source.norm.named_buffers()}
     assert store.tensors().keys() == always
@@ -104,8 +109,8 @@ def test_large_buffers_travel_once_they_have_changed():
 
 
 def test_a_version_is_stored_once_and_if_asked_again():
-    source, cluster = model(), SimpleNamespace(put=deepcopy)
-    store = WeightStore(cluster, source)
+    source = model()
+    store = Store(HERE, source, None)
     first = store.put(1)
     with torch.no_grad():
         source[0].weight += 1
@@ -113,36 +118,42 @@ def test_a_version_is_stored_once_and_if_asked_again():
     again, second = store.put(1, again=True), store.put(2)
     for stored in (again, second):
         weight = source[0].weight.detach().numpy()
-        assert np.array_equal(stored.refs[0].arrays["0.weight"], weight)
-        assert stored.refs[0].version == stored.version
+        assert np.array_equal(stored.weights[0].arrays["0.weight"], weight)
+        assert stored.weights[0].version == stored.version
     assert [one.version for one in (first, again, second)] == [1, 1, 2]
 
 
-def test_a_worker_fetches_each_version_once():
-    """And one that was started again fetches the newest."""
+@dataclasses.dataclass
+class Made:
+    """A recipe of an agent with a model."""
 
-    class Fetched(StoredVersion):
-        def fetch(self):
-            fetched.append(self.version)
-            return sent(source, self.version)
+    width: int = 3
 
-    fetched = []
-    source, receiver = model(), model()
-    for _ in range(2):
-        worker = object.__new__(RolloutWorkerActor)
-        versions = []
-        agent = SimpleNamespace(model=receiver, counters=SimpleNamespace())
-        worker._actor = SimpleNamespace(agent=agent, set_version=versions.append)
-        worker._loaded = None
-        worker._act_with(Fetched(5, []), None)
-        worker._act_with(Fetched(5, []), None)
-        worker._act_with(Fetched(6, []), None)
-        assert versions == [5, 6]
-    assert fetched == [5, 6] * 2
+    def make(self, **changes):
+        counters = SimpleNamespace(policy_version=0)
+        return SimpleNamespace(model=model(self.width), counters=counters, **changes)
+
+
+def test_a_copy_lacks_each_version_once_and_of_another_run_the_recipe_too():
+    copy, sends = AgentCopy(seed=5), []
+    for recipe, version in [("a", 5), ("a", 5), ("a", 6), ("b", 4)]:
+        sent = Stored([recipe], [(recipe, version)], version, run=ord(recipe))
+        assert copy.is_newer(sent) == ((recipe, version) not in sends)
+        lacking = copy.lacks(sent)
+        sends += lacking
+        here = [
+            pickle.dumps(Made()) if isinstance(x, str) else sent_of(model(), x[1])
+            for x in lacking
+        ]
+        agent = copy.load(sent, *here)
+        assert agent.counters.policy_version == version
+        assert agent.seed == 5
+    assert sends == [("a", 5), "a", ("a", 6), ("b", 4), "b"]
+    assert not copy.is_newer(Stored(["a"], [("a", 7)], 7, run=ord("a")))
 
 
 def test_another_shape_is_refused_by_name_and_nothing_is_loaded():
-    weights = sent(model(4), version=7)
+    weights = sent_of(model(4), version=7)
     receiver = model(3)
     before = {k: v.clone() for k, v in receiver.state_dict().items()}
     said = r"version 7: 0\.bias was sent as \(\(4,\), .*float32'\).* has \(\(3,\)"
@@ -153,7 +164,7 @@ def test_another_shape_is_refused_by_name_and_nothing_is_loaded():
 
 
 def test_another_dtype_and_a_missing_tensor_are_refused():
-    weights = sent(model())
+    weights = sent_of(model())
     with pytest.raises(SignatureError, match=r"0\.bias was sent as .*float32"):
         weights.load(model(dtype=torch.float64))
     with pytest.raises(SignatureError, match=r"0\.bias .* the receiver has nothing"):

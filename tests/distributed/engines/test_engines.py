@@ -196,11 +196,9 @@ def test_a_gradient_weighs_a_process_by_its_samples(monkeypatch):
     monkeypatch.setattr(base, "ranks", Alone)
     algorithm = Two(torch.optim.SGD)
     before = algorithm.number.number.item()
-    step = Scaled(None, algorithm).gradient_step(
-        algorithm.number_loss, algorithm.number_optimizer, None
-    )
     data = TensorDict({"y": torch.full((6,), 0.25)}, [6])
-    step(data)
+    loss, optimizer = algorithm.number_loss, algorithm.number_optimizer
+    Scaled(None, algorithm).gradient_step(loss, data, optimizer, None)
     after = algorithm.number.number.item()
     assert before - after == pytest.approx(0.25 * 6 / 10 * 2)
 
