@@ -75,10 +75,19 @@ def open_dataset(
         action_space: Space of one action, also equal; by default the data set's.
     """
     data = _open(source)
-    observed = _agreed(source, "observation", data.observation_space, observation_space)
-    acted = _agreed(source, "action", data.action_space, action_space)
-    episodes = (_from_minari(episode, observed) for episode in data)
-    return DataSet(observed, acted, int(data.total_steps), episodes)
+    recorded = {"observation": data.observation_space, "action": data.action_space}
+    wanted = {"observation": observation_space, "action": action_space}
+    both: dict[str, Any] = {}
+    for name, space in recorded.items():
+        both[name] = space if wanted[name] is None else wanted[name]
+        if not spaces.have_same_leaves(space, both[name]):
+            raise ValueError(
+                f"{source}: the {name}s of the data set are of {space}, those of the"
+                f" environment of {wanted[name]}: take the environment that it was made"
+                " in, with the same wrappers"
+            )
+    episodes = (_from_minari(episode, both["observation"]) for episode in data)
+    return DataSet(both["observation"], both["action"], int(data.total_steps), episodes)
 
 
 def is_folder(folder: Path) -> bool:
@@ -157,19 +166,6 @@ def _open(source: str | Path) -> Any:
         " with save_demonstrations, or fetch one with `minari download` or"
         " `hf download --repo-type dataset OWNER/NAME --local-dir FOLDER`"
     )
-
-
-def _agreed(source: Any, name: str, recorded: Any, wanted: Any) -> gym.Space[Any]:
-    """The space to read with: `wanted` if it fits the data set's, or ValueError."""
-    if wanted is None:
-        return recorded
-    if not spaces.have_same_leaves(recorded, wanted):
-        raise ValueError(
-            f"{source}: the {name}s of the data set are of {recorded}, those of the"
-            f" environment of {wanted}: take the environment that it was made in, with"
-            " the same wrappers"
-        )
-    return wanted
 
 
 def _is_json(spec: EnvSpec | None) -> bool:

@@ -265,7 +265,9 @@ class SegmentCollector(Collector):
         self.segments.check()
         self.segments.go_on()
         if self._segment is not None and self._stale(self._segment):
-            self._drop_rest()
+            with defer_keyboard_interrupt():
+                self._drop(len(self._segment.logs) - self._row)
+                self._segment = None
         if self._segment is None:
             self._receive()
         segment, row = self._segment, self._row
@@ -312,7 +314,7 @@ class SegmentCollector(Collector):
         if not (self.drops and waiting.started and waiting.all_arrived):
             return
         if len(waiting) > self.max_policy_lag:
-            self._drop(waiting.first())
+            self._drop_first()
         self._ask(len(waiting) + 1, older=True)
 
     def stop(self) -> None:
@@ -356,7 +358,7 @@ class SegmentCollector(Collector):
             self.segments.start(self.seed)
         self._ask(1)
         while self._stale(part := self.segments.first()):
-            self._drop(part)
+            self._drop_first()
             self._ask(1)
         if self._gap:
             self.buffer.end_episodes()
@@ -379,18 +381,15 @@ class SegmentCollector(Collector):
         limited = self._length is not None or (whole and self.drops)
         return limited and newer > self.max_policy_lag
 
-    def _drop(self, part: Segment) -> None:
+    def _drop_first(self) -> None:
+        part = self.segments.first()
         with defer_keyboard_interrupt():
+            self._drop(len(part.logs))
             self.segments.remove_first()
-            self.segments.dropped += len(part.logs) * self.envs.num_envs
-            self._gap = True
 
-    def _drop_rest(self) -> None:
-        assert self._segment is not None
-        rest = len(self._segment.logs) - self._row
-        with defer_keyboard_interrupt():
-            self.segments.dropped += rest * self.envs.num_envs
-            self._segment, self._gap = None, True
+    def _drop(self, rows: int) -> None:
+        self.segments.dropped += rows * self.envs.num_envs
+        self._gap = True
 
     def _ask(self, count: int, *, older: bool = False) -> None:
         """Ask for segments until `count` are under way."""

@@ -4,44 +4,6 @@ The extra `[ray]` has it. An algorithm does not know of it: `Config(collection="
 gives its trainer a `RayCollector` in place of a `SyncCollector`.
 """
 
-from yieldrl.distributed.actors import ActorPool, WorkerError
-from yieldrl.distributed.cluster import Cluster
-from yieldrl.distributed.collector import RayCollector
-from yieldrl.distributed.evaluation import EvalActor, RemoteEvaluator
-from yieldrl.distributed.imagination import ImaginationPool, ImaginationRolloutActor
-from yieldrl.distributed.inference import InferenceActor
-from yieldrl.distributed.learners import (
-    DeadLearnerError,
-    LearnerError,
-    Learners,
-    TrainerActor,
-)
-from yieldrl.distributed.replay import RemoteReplay, ReplayBufferActor
-from yieldrl.distributed.stats import StatsActor
-from yieldrl.distributed.weights import SignatureError, Store, Weights
-from yieldrl.distributed.workers import RemoteEnvs, RolloutWorkerActor, WorkerPool
+import lazy_loader
 
-__all__ = [
-    "ActorPool",
-    "Cluster",
-    "DeadLearnerError",
-    "EvalActor",
-    "ImaginationPool",
-    "ImaginationRolloutActor",
-    "InferenceActor",
-    "LearnerError",
-    "Learners",
-    "RayCollector",
-    "RemoteEnvs",
-    "RemoteEvaluator",
-    "RemoteReplay",
-    "ReplayBufferActor",
-    "RolloutWorkerActor",
-    "SignatureError",
-    "StatsActor",
-    "Store",
-    "TrainerActor",
-    "Weights",
-    "WorkerError",
-    "WorkerPool",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

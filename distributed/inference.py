@@ -47,7 +47,6 @@ class InferenceActor:
         self.size, self.seconds = size, BATCH_SECONDS
         self.copy = AgentCopy(seed=seed, num_envs=size, device=device)
         self._waiting: list[Question] = []
-        self._timer: asyncio.TimerHandle | None = None
 
     async def act(
         self, obs: Any, num_rows: int, sample_step: int, sent: Stored | None = None
@@ -68,14 +67,13 @@ class InferenceActor:
         """
         if sent is not None:
             await self._take(sent)
-        loop = asyncio.get_running_loop()
-        question = Question(obs, num_rows, sample_step, loop.create_future())
-        self._waiting.append(question)
-        if sum(each.num_rows for each in self._waiting) >= self.size:
+        answer = asyncio.get_running_loop().create_future()
+        self._waiting.append(Question(obs, num_rows, sample_step, answer))
+        if sum(each.num_rows for each in self._waiting) < self.size:
+            await asyncio.wait([answer], timeout=self.seconds)
+        if not answer.done():
             self._answer()
-        elif self._timer is None:
-            self._timer = loop.call_later(self.seconds, self._answer)
-        return await question.answer
+        return await answer
 
     async def state_dict(self, sent: Stored) -> dict[str, Any]:
         """The state of the agent, without weights."""
@@ -99,9 +97,7 @@ class InferenceActor:
 
     def _answer(self) -> None:
         """Act for all waiting requests."""
-        if self._timer is not None:
-            self._timer.cancel()
-        waiting, self._waiting, self._timer = self._waiting, [], None
+        waiting, self._waiting = self._waiting, []
         try:
             answers = self._act(waiting)
         except Exception as error:

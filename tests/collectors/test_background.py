@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 from queue import SimpleQueue
 
 import pytest
@@ -49,8 +50,10 @@ def test_a_step_under_way_is_finished_and_its_segment_goes_on(background):
     slow = Slow(envs)
     background.ask(4, 0)
     assert slow.begun.wait(SECONDS)
-    stopper = threading.Thread(target=background.stop)
+    thread, stopper = background._thread, threading.Thread(target=background.stop)
     stopper.start()
+    while not thread.ending:
+        time.sleep(1e-3)
     assert not envs.taken
     slow.may_end.set()
     stopper.join(SECONDS)
