@@ -220,16 +220,11 @@ class Painter:
         color: tuple[int, int, int],
     ) -> None:
         """Paint a line with round ends, or a disc if it is a point."""
-        margin = radius + self.pixel
-        low, high = np.minimum(start, end) - margin, np.maximum(start, end) + margin
-        corners = np.array([-high[1], -low[1], low[0], high[0]])  # rows go down
-        edges = ((corners + REACH) / self.pixel).astype(int).clip(0, self.size)
-        part = slice(edges[0], edges[1] + 1), slice(edges[2], edges[3] + 1)
-        away, line = self._places[part] - start, end - start
+        away, line = self._places - start, end - start
         square = float(line @ line)
         if square:
             along = (away @ line / square).clip(0, 1)
             away = away - along[..., None] * line
         distance = np.sqrt((away * away).sum(-1)) - radius
         inside = (0.5 - distance / self.pixel).clip(0, 1)[..., None]
-        picture[part] += inside * (np.array(color) - picture[part])
+        picture += inside * (np.array(color) - picture)

@@ -9,6 +9,7 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
+from torch.nn.functional import pad
 
 from yieldrl.envs.arrays import copied, replaced
 from yieldrl.envs.autoreset import ASSEMBLED, Step
@@ -95,7 +96,7 @@ class ActionChunks(BatchWrapper):
             fps = envs.metadata["render_fps"] / execute
             self.metadata = {**envs.metadata, "render_fps": fps}
         powers = [gamma**k for k in range(execute + 1)]
-        self._discounts = torch.tensor(powers, dtype=torch.float32).to(self.inside)
+        self._powers = torch.tensor(powers, dtype=self.sum_dtype, device=self.inside)
         self._all_envs = ~self.zeros(torch.bool)
 
     def advance(self, actions: Any) -> Step:
@@ -124,29 +125,22 @@ class ActionChunks(BatchWrapper):
             else:
                 next_obs = replaced(next_obs, step.next_obs, running)
                 info = _latest(info, step.info, running)
-        reward, entries = self._sums(rewards, taken)
-        flags, info = (terminated, truncated), {**info, **entries}
-        answer = Step(next_obs, reward, *flags, step.obs, None, info)
+        each = torch.stack(rewards, 1)  # [N, k], 0 where they do not count
+        powers = self._powers.to(each.dtype)
+        info = {
+            **info,
+            "reward": (each * powers[: len(rewards)]).sum(1),
+            "discount": powers[taken].float(),
+            "num_steps": taken,
+        }
+        if self.each_reward:
+            info["rewards"] = pad(each, (0, self.length - len(rewards)))
+        flags = terminated, truncated
+        answer = Step(next_obs, each.sum(1), *flags, step.obs, None, info)
         if self.execute == 1:
             return answer
         # First observations, after the rest of a chunk in discarded episodes.
         return self.reset_where(answer, ~running)
-
-    def _sums(
-        self, rewards: list[Tensor], taken: Tensor
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The sum of the rewards, `[N]` each, 0 where they do not count, and entries of
-        `info`, with the number of steps `taken`, int64 `[N]`."""
-        reward = discounted = rewards[0]
-        for i, more in enumerate(rewards[1:], 1):
-            reward = reward + more
-            discounted = torch.add(discounted, more, alpha=self.gamma**i)
-        discount = self._discounts[taken]
-        info = {"reward": discounted, "discount": discount, "num_steps": taken}
-        if self.each_reward:
-            none = [torch.zeros_like(reward)] * (self.length - len(rewards))
-            info["rewards"] = torch.stack([*rewards, *none], 1)
-        return reward, info
 
 
 def _latest(

@@ -154,17 +154,15 @@ class Draws:
     another seed than the world's noise, so that their numbers differ."""
 
     def __init__(self, rows: Sequence[Intervals], world: TorchVectorEnv) -> None:
-        like = {"dtype": world.dtype, "device": world.device}
+        like: Any = {"dtype": world.dtype, "device": world.device}
         self.noise = NoiseSource(len(rows), world.num_envs, **like)
-        # Low and high ends, and the cumulative width before each, [P, K] each.
-        bounds = np.zeros((3, len(rows), max(map(len, rows))))
-        bounds[2], totals = np.inf, np.zeros((len(rows), 1))
-        for i, row in enumerate(rows):
+        # Low and high ends [K] of each row, and the width of those before, [K + 1].
+        self._rows: list[tuple[Tensor, Tensor, Tensor]] = []
+        for row in rows:
             low, high = np.transpose(row)
-            before = np.cumsum([0.0, *(high - low)])
-            bounds[:, i, : len(row)], totals[i] = (low, high, before[:-1]), before[-1]
-        self._bounds = torch.tensor(bounds, **like).unbind()
-        self._totals = torch.tensor(totals, **like)  # [P, 1]
+            ends = low, high, np.cumsum([0.0, *(high - low)])
+            low, high, begin = (torch.tensor(x, **like) for x in ends)
+            self._rows.append((low, high, begin))
 
     def __call__(self) -> Tensor:
         """Numbers `[P, N]`, a row for each name."""
@@ -178,10 +176,13 @@ class Draws:
 
     def placed(self, noise: Tensor) -> Tensor:
         """Map noise `[P, n]` in [0, 1) to the intervals, laid end to end."""
-        along = noise * self._totals
-        which = (along.unsqueeze(-1) >= self._bounds[2][:, None, 1:]).sum(-1)
-        low, high, start = (bound.gather(1, which) for bound in self._bounds)
-        return torch.minimum(low + (along - start), high)  # rounding must stay inside
+        placed = []
+        for number, (low, high, begin) in zip(noise, self._rows, strict=True):
+            along = number * begin[-1]
+            which = torch.searchsorted(begin[1:-1], along, right=True)
+            x = low[which] + (along - begin[which])
+            placed.append(torch.minimum(x, high[which]))  # rounding must stay inside
+        return torch.stack(placed)
 
 
 def _other_seed(seed: Any) -> int | None:
