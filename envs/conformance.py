@@ -25,23 +25,20 @@ Moment = dict[str, np.ndarray]
 """Results of a step: name such as `obs.image` or `reward` -> array `[N, ...]`."""
 
 SEED = (
-    "the same seed and the same actions gave {name} = {those} after {these} in"
-    " step {t} of environment {i}: draw all random numbers from the generator that the"
-    " seed sets, and let a reset forget the episodes before it"
+    "with the same seed and the same actions: draw all random numbers from the"
+    " generator that the seed sets, and let a reset forget the episodes before it"
 )
 SHARED_ACTION = (
-    "another action in environment 0 changed {name} of environment {i} in step {t} from"
-    " {these} to {those}: let no environment write to what another one reads"
+    "where environment 0 took another action: let no environment write to what another"
+    " one reads"
 )
 SHARED_SEED = (
-    "{name} of environment {i} was {these} in step {t}, and {those} after the others"
-    " had got other seeds: let each environment draw from a generator of its own"
-    " (self.np_random, which super().reset(seed=seed) seeds)"
+    "after the others had got other seeds: let each environment draw from a generator"
+    " of its own (self.np_random, which super().reset(seed=seed) seeds)"
 )
 SURVIVES = (
-    "{name} of environment {i} was {these} in step {t} of an episode, and {those} in"
-    " the same one after other episodes had been played: let reset() set back all that"
-    " a step changes, with a seed and without"
+    "in the same episode after other episodes had been played: let reset() set back all"
+    " that a step changes, with a seed and without"
 )
 
 
@@ -207,24 +204,24 @@ def _first_end(run: list[Moment]) -> int:
 
 def _difference(
     these: list[Moment], those: list[Moment], rows: slice = slice(None)
-) -> dict[str, Any]:
-    """Where two runs differ first, in these environments; empty if nowhere."""
+) -> str:
+    """Where two runs differ first, in these environments, in words; or nothing."""
     for t, (this, that) in enumerate(zip(these, those, strict=False)):
         for name in (name for name in this if name in that):
             before, after = this[name][rows], that[name][rows]
             if not np.array_equal(before, after):
                 i = int((before != after).reshape(len(before), -1).any(1).argmax())
-                where = {"name": name, "t": t, "i": i + (rows.start or 0)}
-                return {**where, "these": before[i], "those": after[i]}
-    return {}
+                which = f"{name} of environment {i + (rows.start or 0)}"
+                return f"{which} was {before[i]} in step {t}, and {after[i]}"
+    return ""
 
 
 def _compare(
-    these: list[Moment], those: list[Moment], complaint: str, rows: slice = slice(None)
+    these: list[Moment], those: list[Moment], reason: str, rows: slice = slice(None)
 ) -> None:
     """Raise if two runs differ that should not."""
     if difference := _difference(these, those, rows):
-        raise ValueError(complaint.format(**difference))
+        raise ValueError(f"{difference} {reason}")
 
 
 def _check_starts(envs: Any, run: list[Moment]) -> None:

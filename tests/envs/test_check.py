@@ -161,8 +161,8 @@ class ObservesItsOwnMemory(Walk):
         (ResetKeepsAColumn, "after an automatic reset, but reset"),
         (StateOutsideOfTheState, "dynamics gave something else for the same arguments"),
         (OutsideOfTheSpace, r"obs is outside of its space: .* widen"),
-        (OneMovesAll, "another action in environment 0 changed obs of environment"),
-        (IgnoresTheSeed, "initial_state gave something else|the same seed"),
+        (OneMovesAll, "obs of environment .* where environment 0 took another action"),
+        (IgnoresTheSeed, "initial_state gave something else|with the same seed"),
         (SeedIsAlwaysZero, "the same first observations for the seeds 0 to 7"),
         (WritesToItsArgument, "wrote to its arguments"),
         (WaitsForTheDevice, "waits for the device: use torch.where"),
@@ -255,7 +255,7 @@ class Tampered(SerialVectorEnv):
 @pytest.mark.parametrize(
     ("fault", "env", "message"),
     [
-        ("seed", Counter, "the same seed and the same actions gave obs"),
+        ("seed", Counter, "obs of .* with the same seed and the same actions"),
         ("actions", Counter, "step wrote to the actions"),
         ("flag", Counter, "truncated must be bool"),
         ("nan", Counter, "reward = .* must be finite"),
@@ -265,7 +265,7 @@ class Tampered(SerialVectorEnv):
         ("mask", Counter, "the mask says whose episode ended"),
         ("leak", Counter, "after an automatic reset, but reset"),
         ("after the reset", Counter, "final_obs is the first observation of the next"),
-        ("shared", Counter, "another action in environment 0 changed obs"),
+        ("shared", Counter, "obs of .* where environment 0 took another action"),
         ("zeros", Uneven, "where no episode ended"),
         ("next", Cut, "by truncation final_obs is the first observation of the next"),
         ("before", Cut, "by truncation final_obs is the observation before the last"),
@@ -396,7 +396,7 @@ VECTORIZED = {
 )
 def test_a_generator_that_environments_share_is_found(kind, env_class):
     check(VECTORIZED[kind]([OwnChance] * 3))
-    with pytest.raises(ValueError, match=r"got other seeds|another action in"):
+    with pytest.raises(ValueError, match=r"got other seeds|took another action"):
         check(VECTORIZED[kind]([env_class] * 3))
 
 
