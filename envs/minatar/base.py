@@ -15,12 +15,9 @@ SIZE = 10  # rows and columns of every game
 OUTSIDE = -1  # a column outside the board
 CELL = 16  # pixels of a cell when rendering
 
-Thing = tuple[int | Tensor, int | slice | Tensor, Tensor]
+Thing = tuple[int | Tensor, int | Tensor, Tensor]
 """Channel, row and column of a thing in each environment, `[N]`, or of K, `[K, N]`.
-
-Tensors are int32; things in columns outside the board are invisible. With a slice of R
-rows the last entry is `[R, 10, N]`, 1 for each filled cell of these rows, otherwise 0.
-"""
+Tensors are int32; things in columns outside the board are invisible."""
 
 NOTHING, LEFT, UP, RIGHT, DOWN, FIRE = range(6)
 
@@ -138,9 +135,6 @@ def paint(things: tuple[Thing, ...], channels: int) -> Tensor:
     board = flat[:-1].view(n, SIZE, SIZE, channels)
     begins = torch.arange(0, n * cells, cells, device=device)
     for channel, row, column in things:
-        if isinstance(row, slice):
-            board[:, row, :, channel] = column.permute(2, 0, 1) > 0
-            continue
         place = (row * SIZE + column) * channels + channel + begins
         seen = (column >= 0) & (column < SIZE)
         flat.index_fill_(0, torch.where(seen, place, n * cells).flatten(), True)

@@ -74,11 +74,12 @@ class BreakoutVectorEnv(MinAtarVectorEnv):
         return state, broken, lost
 
     def things(self, state: State) -> tuple[Thing, ...]:
-        bricks = torch.arange(BRICKS, dtype=torch.int32, device=self.device)
-        wall = (state["wall"] >> bricks.view(ROWS, SIZE, 1)) & 1
+        brick = self.numbers(0, BRICKS)
+        there = ((state["wall"] >> brick) & 1) != 0
+        column = torch.where(there, brick % SIZE, base.OUTSIDE)
         return (
             (0, BOTTOM, state["paddle"]),
             (1, state["y"], state["x"]),
             (2, state["last_y"], state["last_x"]),
-            (3, slice(TOP, TOP + ROWS), wall),
+            (3, TOP + brick // SIZE, column),
         )

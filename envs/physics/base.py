@@ -90,7 +90,14 @@ class PhysicsVectorEnv(TorchVectorEnv):
         self.noise_size = model.nq + model.nv
         parts = model, num_envs, self.fields, threads, device
         self.backend = _backend(backend, device)(*parts)
-        self._set_spaces(dtype)
+        check_choice("dtype", dtype, {torch.float32, self.backend.dtype})
+        low, high = model.actuator_ctrlrange.T.astype(np.float32)
+        self.single_action_space = spaces.Box(low, high)
+        memory = {**self.backend.inputs, **self.backend.outputs}
+        one = {name: x[:1].movedim(0, -1) for name, x in memory.items()}
+        shape = (sum(part.numel() for part in self.parts(one)),)
+        kind: Any = torch.empty(0, dtype=dtype).numpy().dtype
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, shape, kind)
         given = kwargs.keys() & {*models.PARAMETERS}
         parameters = {name: kwargs.pop(name) for name in given}
         super().__init__(num_envs, dtype=self.backend.dtype, device=device, **kwargs)
@@ -99,16 +106,6 @@ class PhysicsVectorEnv(TorchVectorEnv):
         self._info: State = {}  # info of the last call of `dynamics`
         self._unvaried_fields: dict[str, Tensor] = {}  # fields of the model, as tensors
         self.set_parameters({**parameters, **(model_fields or {})})
-
-    def _set_spaces(self, dtype: torch.dtype) -> None:
-        check_choice("dtype", dtype, {torch.float32, self.backend.dtype})
-        low, high = self.model.actuator_ctrlrange.T.astype(np.float32)
-        self.single_action_space = spaces.Box(low, high)
-        memory = {**self.backend.inputs, **self.backend.outputs}
-        one = {name: x[:1].movedim(0, -1) for name, x in memory.items()}
-        shape = (sum(part.numel() for part in self.parts(one)),)
-        kind: Any = torch.empty(0, dtype=dtype).numpy().dtype
-        self.single_observation_space = spaces.Box(-np.inf, np.inf, shape, kind)
 
     def parts(self, state: State) -> list[Tensor]:
         """Parts of the observation, `[..., N]`: by default positions and velocities."""
