@@ -1,6 +1,5 @@
 """The ready worlds of hidden parameters, of physics too."""
 
-import copy
 from functools import partial
 
 import gymnasium
@@ -94,12 +93,10 @@ def test_setting_some_is_setting_all():
     all_at_once = {"mass_scale": exact([0.5, 0.8, 2.0]), "gear_scale": [1.0, 0.6, 1.0]}
     worlds[1].set_parameters({**all_at_once, "gravity": exact([9.0, 11.0, 9.0])})
     worlds[0].set_parameters({"mass_scale": 5.0}, torch.zeros(3, dtype=torch.bool))
-    copied = copy.deepcopy(worlds[0])
     for _ in range(30):
         action = 2 * torch.rand(3, 3, dtype=torch.float64) - 1
         obs, *_ = worlds[0].step(action)
         assert torch.equal(obs, worlds[1].step(action)[0])
-        assert torch.equal(obs, copied.step(action)[0])
     with pytest.raises(ValueError, match="mass_scale = 0"):
         worlds[0].set_parameters({"mass_scale": 0.0})
 
