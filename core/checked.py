@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 
 from yieldrl.core.config_blocks import has_blocks, nearest, to_fields
 from yieldrl.core.fields import MAX_NUMBER
-from yieldrl.core.files import read_file, wrong_path
+from yieldrl.core.files import read_file
 from yieldrl.core.named_code import refuse_untrusted
 
 
@@ -109,11 +109,6 @@ class Checked:
             return
         least = f"above {low}" if above else f"at least {low}"
         raise self.error(name, f"choose a number {least} and at most {high}")
-
-    def _check_folder(self, name: str) -> None:
-        """ValueError for a path that is invalid on any file system."""
-        if (wrong := wrong_path(getattr(self, name))) is not None:
-            raise self.error(name, wrong)
 
 
 def in_a_line(error: ValidationError, owner: str) -> str:

@@ -7,7 +7,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from yieldrl.core.checked import Checked
-from yieldrl.core.fields import Count, Plain, Steps, StepsOrZero, most_threads
+from yieldrl.core.fields import Count, Plain, Steps, StepsOrZero
 from yieldrl.core.files import wrong_name
 
 
@@ -75,7 +75,7 @@ class Config(Checked):
     amx_bf16 twice as fast, and others slower: it pays for images and wide networks.
     Weights, optimizer and actions stay float32."""
 
-    threads: Annotated[int, Field(ge=1, le=most_threads())] | None = None
+    threads: Annotated[int, Field(ge=1, le=1_024)] | None = None
     """CPU threads for PyTorch. By default one for vector observations, because more
     slow narrow networks down, and half of the cores for images. More pay for wide
     networks and large batches, up to the number of cores that nothing else uses."""
@@ -164,11 +164,8 @@ class Config(Checked):
             raise self.error("env_id", "name an environment, e.g. 'CartPole-v1'")
         if self.compile and self.uncompiled is not None:
             raise self.error("compile", f"{self.uncompiled}: leave it out")
-        self._check_folder("run_root")
-        if self.run_name is not None:
-            self._check_folder("run_name")
-            if (wrong := wrong_name(self.run_name)) is not None:
-                raise self.error("run_name", wrong)
+        if self.run_name is not None and (wrong := wrong_name(self.run_name)):
+            raise self.error("run_name", wrong)
 
     def to_play(self) -> Self:
         """This config without training-only parts: processes, demonstrations."""

@@ -175,24 +175,25 @@ class ActionTransform:
     ) -> None:
         self._stretch: tuple[Tensor, Tensor] | None = None  # center, half-width
         self._bounds: tuple[Tensor, Tensor] | None = None
-        self._whole: tuple[Tensor, Tensor] | None = None
         self._start = self._precision = self._result = None
         self._rounds = False
         if isinstance(space, Box):
-            precision = _precision(space, device)
+            # To clip in a dtype that holds all values of the Box, if the device has it.
+            narrow = space.dtype.itemsize < 4 or space.dtype == np.float32
+            single = narrow or device.type == "mps"
+            like: Any = {"dtype": torch.float32 if single else torch.float64}
+            like["device"] = device
             if unit_box:
-                like = {"dtype": precision, "device": device}
                 center, half = (torch.as_tensor(x, **like) for x in _stretched(space))
                 self._stretch = center, half
             if np.isfinite(space.low).any() or np.isfinite(space.high).any():
-                low, high = _bounds_inside(space, precision)
-                self._bounds = low.to(device), high.to(device)
-            if precision == torch.float64 and (unit_box or self._bounds is not None):
-                self._precision = precision
+                low, high = (
+                    torch.as_tensor(x, **like) for x in (space.low, space.high)
+                )
+                self._bounds = low, high
+            if not single and (unit_box or self._bounds is not None):
+                self._precision = torch.float64
             self._rounds = space.dtype.kind in "iub"
-            if space.dtype == np.int64:  # float64 cannot represent all its bounds
-                low, high = torch.from_numpy(space.low), torch.from_numpy(space.high)
-                self._whole = low.to(device), high.to(device)
             if self._rounds or space.dtype == np.float16:
                 self._result = _torch_dtype(space.dtype)
         elif isinstance(space, Discrete | MultiDiscrete | MultiBinary):
@@ -213,9 +214,7 @@ class ActionTransform:
             action = action.round()
         if self._start is not None:
             action = action + self._start
-        if self._result is not None:
-            action = action.to(self._result)
-        return action if self._whole is None else action.clamp(*self._whole)
+        return action if self._result is None else action.to(self._result)
 
     def from_env(self, action: Tensor) -> Tensor:
         """The inverse of `to_env`, except for clipping and rounding."""
@@ -257,25 +256,6 @@ def from_zero(space: Space[Any]) -> Space[Any]:
 
 def _torch_dtype(dtype: Any) -> torch.dtype:
     return torch.from_numpy(np.empty(0, dtype)).dtype
-
-
-def _precision(space: Box, device: torch.device) -> torch.dtype:
-    """The dtype to clip in: if possible one that represents all values of the Box."""
-    narrow = space.dtype.itemsize < 4 or space.dtype == np.float32
-    return torch.float32 if narrow or device.type == "mps" else torch.float64
-
-
-def _bounds_inside(space: Box, precision: torch.dtype) -> tuple[Tensor, Tensor]:
-    """The smallest and largest values of dtype `precision` inside the Box."""
-    dtype = torch.empty(0, dtype=precision).numpy().dtype
-    low, high = space.low.astype(dtype), space.high.astype(dtype)
-    # Python compares integers and floats exactly; NumPy rounds integers first.
-    below = (low.astype(object) < space.low.astype(object)).astype(bool)
-    above = (high.astype(object) > space.high.astype(object)).astype(bool)
-    # With `where`: the largest float has no successor.
-    np.nextafter(low, dtype.type(np.inf), out=low, where=below)
-    np.nextafter(high, dtype.type(-np.inf), out=high, where=above)
-    return torch.from_numpy(low), torch.from_numpy(high)
 
 
 def _stretched(space: Box) -> tuple[np.ndarray, np.ndarray]:

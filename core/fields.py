@@ -5,8 +5,6 @@ another default, `gamma: float = 0.9`, keeps its range.
 """
 
 import math
-import os
-from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,27 +13,6 @@ from pydantic import AfterValidator, BeforeValidator, Field
 MAX_NUMBER = 1e18  # default maximum of numbers: its square fits float32
 MAX_STEPS = 10**12  # of a run, and of intervals such as `eval_every`
 MAX_TRANSITIONS = 2**31 - 1  # in a buffer
-MAX_WIDTH = 2**16  # of a layer of an MLP
-MAX_LAYERS = 64  # hidden layers of an MLP
-MAX_WEIGHTS = 2**26
-"""Most weights between the hidden layers of an MLP: 256 MiB in float32, with gradients,
-Adam's moments and targets of three networks 4 GiB in all."""
-
-
-def check_widths(widths: tuple[int, ...]) -> tuple[int, ...]:
-    """Refuse widths of hidden layers that are too small, or too large for a machine."""
-    if any(not 1 <= width <= MAX_WIDTH for width in widths):
-        raise ValueError(f"every width must be from 1 to {MAX_WIDTH}")
-    if len(widths) > MAX_LAYERS:
-        raise ValueError(f"choose at most {MAX_LAYERS} layers")
-    weights = sum(inputs * outputs for inputs, outputs in pairwise(widths))
-    if weights > MAX_WEIGHTS:
-        raise ValueError(
-            f"the weights between these layers take {4 * weights:,} bytes, and several"
-            " times that in training: choose widths whose weights take at most"
-            f" {4 * MAX_WEIGHTS:,} bytes"
-        )
-    return widths
 
 
 def as_json(value: Any) -> Any:
@@ -79,12 +56,8 @@ UnitInterval = Annotated[float, Field(ge=0, le=1)]
 LearningRate = Annotated[float, Field(gt=0, le=1_000)]
 Coefficient = Annotated[float, Field(ge=0, le=1e6)]
 LogStd = Annotated[float, Field(ge=-20, le=20)]
-Widths = Annotated[tuple[int, ...], AfterValidator(check_widths)]
+Width = Annotated[int, Field(ge=1, le=2**16)]
+Widths = Annotated[tuple[Width, ...], Field(max_length=64)]
 Plain = Annotated[dict[str, Any], AfterValidator(as_json)]
 """Names with None, bools, numbers, text, and lists and mappings of them, which files
 hold; tuples become lists."""
-
-
-def most_threads() -> int:
-    """The maximum of `threads`, the same on machines with fewer cores."""
-    return max(256, 4 * (os.cpu_count() or 1))

@@ -105,17 +105,6 @@ def write_whole(path: Path, content: bytes) -> Path:
         raise
 
 
-def wrong_path(path: str) -> str | None:
-    """Why a path is invalid on any file system, and the remedy; None if valid."""
-    try:
-        parts = [os.fsencode(part) for part in PurePath(path).parts]
-    except UnicodeEncodeError:
-        return "give a folder name of valid Unicode"
-    if any(len(part) > 255 or b"\0" in part for part in parts):
-        return "a folder name has at most 255 bytes, none of them zero"
-    return None
-
-
 def wrong_name(name: str) -> str | None:
     """Why a run cannot have this name, a folder below `run_root`; None if it can.
 

@@ -70,7 +70,7 @@ def test_the_family_is_read_off_the_classes(tmp_path, monkeypatch):
     assert members["dqn"].changed == catalog.PARTS
     assert members["test_double"].parents == ("dqn",)
     assert members["test_double"].changed == ("Algorithm", "Trainer")
-    assert members["test_double"].lines == 4 + 6 + 4
+    assert members["test_double"].lines == 8 + 16 + 7
     assert {"double_dqn", "c51"} < {*members["rainbow"].parents}
     order = list(members)
     assert order.index("dqn") < order.index("test_double")

@@ -1,4 +1,4 @@
-"""Names of folders: what leaves its place, or no file system can hold, is refused."""
+"""Names of folders: what leaves its place is refused."""
 
 import os
 
@@ -22,10 +22,8 @@ def test_a_name_that_leaves_run_root_is_refused(tmp_path):
         Config.from_file(path)
 
 
-def test_a_name_that_some_system_cannot_hold_is_refused():
+def test_a_name_of_nothing_is_refused():
     refused = dict.fromkeys(("", " ", ".", "./", "\t"), "give a folder name")
-    refused |= dict.fromkeys(("a" * 256, "ä" * 128), "at most 255 bytes")
-    refused |= {"a\0b": "none of them zero", "\ud800": "valid Unicode"}
     for name, said in refused.items():
         with pytest.raises(ValueError, match=rf"Config\.run_name = .*: .*{said}"):
             Config(run_name=name)

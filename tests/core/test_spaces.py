@@ -253,8 +253,8 @@ def boxes(draw, dtype):
     """A bounded Box of two numbers, which may be as narrow as a single number."""
     width = {np.float64: 64, np.float32: 32, np.float16: 16}.get(dtype)
     if width is None:
-        info = np.iinfo(dtype)
-        one = st.integers(int(info.min), int(info.max))
+        info, most = np.iinfo(dtype), 2**53  # a float64 has 53 binary digits
+        one = st.integers(max(int(info.min), -most), min(int(info.max), most))
     else:
         one = st.floats(width=width, **FLOATS)
     pairs = [sorted((draw(one), draw(one))) for _ in range(2)]
