@@ -18,7 +18,6 @@ holds_tensors, is_batched = conversion.holds_tensors, conversion.is_batched
 to_tensor = conversion.to_tensor
 
 UNBOUNDED = 2.0**31 - 1  # larger bounds count as infinite, such as a dtype's maximum
-_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def leaves(space: Space[Any], path: Path = ()) -> Iterator[tuple[Path, Space[Any]]]:
@@ -157,24 +156,17 @@ def choices(space: Space[Any]) -> list[int]:
 
 
 class ChoiceRange(NamedTuple):
-    """The valid values of a leaf of choices: `low <= value < low + size`.
-
-    Both are numbers, or arrays of the leaf's shape; `low` is None for zero.
-    """
+    """The valid values of a leaf of choices, `low <= value < high`: both are numbers,
+    or arrays of the leaf's shape."""
 
     path: Path
     space: Space[Any]
     low: Any
-    size: Any
+    high: Any
 
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Whether elements of `values [N, ...]` are outside the range, bool."""
-        if self.low is not None:
-            values = values - self.low
-        if values.dtype.kind != "i":
-            return (values < 0) | (values >= self.size)
-        # As unsigned integers, negatives are the largest: one comparison is enough.
-        return values.view(_UNSIGNED[values.itemsize]) >= self.size
+        return (values < self.low) | (values >= self.high)
 
 
 def choice_ranges(space: Space[Any]) -> list[ChoiceRange]:
@@ -182,10 +174,12 @@ def choice_ranges(space: Space[Any]) -> list[ChoiceRange]:
     ranges: list[ChoiceRange] = []
     for path, leaf in leaves(space):
         if isinstance(leaf, Discrete):
-            ranges.append(ChoiceRange(path, leaf, int(leaf.start) or None, int(leaf.n)))
+            low, count = int(leaf.start), int(leaf.n)
         elif isinstance(leaf, MultiDiscrete):
-            low = leaf.start if leaf.start.any() else None
-            ranges.append(ChoiceRange(path, leaf, low, leaf.nvec.astype(np.uint64)))
+            low, count = leaf.start, leaf.nvec
         elif isinstance(leaf, MultiBinary):
-            ranges.append(ChoiceRange(path, leaf, None, 2))
+            low, count = 0, 2
+        else:
+            continue
+        ranges.append(ChoiceRange(path, leaf, low, low + count))
     return ranges
