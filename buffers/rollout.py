@@ -241,7 +241,7 @@ class CircularBuffer:
         kwargs: See `args`.
 
     Attributes:
-        segments: The rollouts in the memory's order; `slots` are their numbers.
+        segments: The rollouts that wait, the oldest first, the last one unfinished.
         dropped: Steps of all environments that were written over before they were read.
     """
 
@@ -249,10 +249,9 @@ class CircularBuffer:
         if num_segments < 2:
             least = "choose at least 2, one to be read and one to be written"
             raise ValueError(f"num_segments = {num_segments}: {least}")
-        self.segments = [RolloutBuffer(*args, **kwargs) for _ in range(num_segments)]
-        self.slots: list[int | None] = [None] * num_segments
-        self.dropped, self._written = 0, 0  # rollouts that were begun
-        self._held: int | None = None  # the number of the rollout that is read
+        self.segments: list[RolloutBuffer] = []
+        self._free = [RolloutBuffer(*args, **kwargs) for _ in range(num_segments)]
+        self.dropped, self._is_read = 0, False  # whether the oldest is
 
     def __len__(self) -> int:
         return sum(len(segment) for segment in self.segments)
@@ -260,8 +259,7 @@ class CircularBuffer:
     @property
     def full(self) -> bool:
         """Whether a whole rollout waits to be learned from."""
-        oldest = self._oldest()
-        return oldest is not None and self.segments[oldest].full
+        return bool(self.segments) and self.segments[0].full
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write a step, each entry `[N, ...]`, or the rows of a rollout `[T, N]`.
@@ -270,16 +268,15 @@ class CircularBuffer:
         """
         if add_rollout(self, transition):
             return
-        newest = self._written - 1
-        place = self.slots.index(newest) if newest in self.slots else None
-        if place is None or self.segments[place].full:
-            place = self.slots.index(None) if None in self.slots else self._oldest(True)
-            assert place is not None
-            self.dropped += len(self.segments[place])
-            self.segments[place].clear()
-            self.slots[place] = self._written
-            self._written += 1
-        self.segments[place].add(transition)
+        if not self.segments or self.segments[-1].full:
+            with defer_keyboard_interrupt():
+                if not self._free:
+                    lost = self.segments.pop(1 if self._is_read else 0)
+                    self.dropped += len(lost)
+                    self._free.append(lost)
+                self.segments.append(self._free.pop())
+                self.segments[-1].clear()
+        self.segments[-1].add(transition)
 
     def end_episodes(self) -> None:
         """Mark unfinished episodes as truncated: the next step begins new ones."""
@@ -291,33 +288,27 @@ class CircularBuffer:
 
         RuntimeError if none is whole.
         """
-        place = self._oldest()
-        if place is None or not self.full:
+        if not self.full:
             raise RuntimeError("no rollout is whole yet: add steps until `full`")
-        self._held = self.slots[place]
-        return self.segments[place].rollout()
+        self._is_read = True
+        return self.segments[0].rollout()
 
     def clear(self) -> None:
         """Release the oldest rollout; its memory is written again."""
-        if (place := self._oldest()) is not None:
-            self.segments[place].clear()
-            self.slots[place] = self._held = None
+        if self.segments:
+            with defer_keyboard_interrupt():
+                self._free.append(self.segments.pop(0))
+                self._is_read = False
 
     def state_dict(self) -> dict[str, Any]:
-        """All rollouts, and their numbers."""
+        """The rollouts that wait."""
         segments = [segment.state_dict() for segment in self.segments]
-        counts = {"dropped": self.dropped, "written": self._written}
-        return {"segments": segments, "slots": self.slots, **counts}
+        return {"segments": segments, "dropped": self.dropped}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit."""
+        both, count = [*self.segments, *self._free], len(state["segments"])
+        self.segments, self._free, self._is_read = both[:count], both[count:], False
         for segment, saved in zip(self.segments, state["segments"], strict=True):
             segment.load_state_dict(saved)
-        self.slots, self._written = list(state["slots"]), state["written"]
-        self.dropped, self._held = state["dropped"], None
-
-    def _oldest(self, to_write: bool = False) -> int | None:
-        """The place of the oldest rollout; `to_write`, of those that nobody reads."""
-        held = self._held if to_write else None
-        numbers = [n for n in self.slots if n is not None and n != held]
-        return self.slots.index(min(numbers)) if numbers else None
+        self.dropped = state["dropped"]

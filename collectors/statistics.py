@@ -103,7 +103,9 @@ class TensorStatistics:
             check_answer(next_obs, "the latest steps", reward=reward, action=action)
         blocks = (block[:count].cpu().numpy() for block in self._blocks)
         rows = zip(*blocks, strict=True)
-        steps = (Step(None, *row[:3], None, row[3], {}) for row in rows)
+        steps = (
+            Step(None, r, end, cut, None, valid, {}) for r, end, cut, valid in rows
+        )
         return mean_episode([self.arrays.update(step) for step in steps])
 
     def state_dict(self) -> dict[str, Any]:
