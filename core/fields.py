@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 MAX_NUMBER = 1e18  # default maximum of numbers: its square fits float32
 MAX_STEPS = 10**12  # of a run, and of intervals such as `eval_every`
 MAX_TRANSITIONS = 2**31 - 1  # in a buffer
+MAX_WIDTH = 2**16  # of a layer
 
 
 def as_json(value: Any) -> Any:
@@ -56,7 +57,7 @@ UnitInterval = Annotated[float, Field(ge=0, le=1)]
 LearningRate = Annotated[float, Field(gt=0, le=1_000)]
 Coefficient = Annotated[float, Field(ge=0, le=1e6)]
 LogStd = Annotated[float, Field(ge=-20, le=20)]
-Width = Annotated[int, Field(ge=1, le=2**16)]
+Width = Annotated[int, Field(ge=1, le=MAX_WIDTH)]
 Widths = Annotated[tuple[Width, ...], Field(max_length=64)]
 Plain = Annotated[dict[str, Any], AfterValidator(as_json)]
 """Names with None, bools, numbers, text, and lists and mappings of them, which files

@@ -111,11 +111,6 @@ class Config(SyncOnly, core.Config):
     size. Images, sentences, choices and flags stay as they are. While a part of the
     model that reads them is frozen, both stand still."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.save_demonstrations is not None:
-            self._check_folder("save_demonstrations")
-
     def to_play(self) -> Self:
         rule = "yieldrl.collectors.expert:no_expert"  # a data set may be gone
         return replace(super().to_play(), demonstrations=rule, demonstration_steps=1)
