@@ -64,14 +64,10 @@ def cells_ahead(height: int, width: int, device: torch.device) -> Tensor:
     """The cells to which moves lead, int64 `[4, cells]`; at a wall the cell itself."""
     cell = torch.arange(height * width, device=device)
     row, column = cell // width, cell % width
-    return torch.stack(
-        (
-            (row - 1).clamp(min=0) * width + column,
-            row * width + (column + 1).clamp(max=width - 1),
-            (row + 1).clamp(max=height - 1) * width + column,
-            row * width + (column - 1).clamp(min=0),
-        )
-    )
+    north, south = (row - 1).clamp(min=0), (row + 1).clamp(max=height - 1)
+    west, east = (column - 1).clamp(min=0), (column + 1).clamp(max=width - 1)
+    places = (north, column), (row, east), (south, column), (row, west)
+    return torch.stack([row * width + column for row, column in places])
 
 
 def first_moves(start: Tensor, goal: Tensor, barred: Tensor, ahead: Tensor) -> Tensor:

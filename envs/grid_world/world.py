@@ -86,28 +86,14 @@ class GoToVectorEnv(TorchVectorEnv):
     and blue squares; or "unseen", those three."""
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        self._check_arguments()
-        self.vocabulary = Vocabulary(objects.sentences(self.templates))
-        cells = self.height, self.width
-        seen = cells, self.vocabulary, kwargs.get("device", "cpu")
-        in_pixels = self.view == "pixels"
-        self._view = Pixels(*seen, self.cell_pixels) if in_pixels else Symbols(*seen)
-        self.single_observation_space = self._view.space
-        self.noise_size = 2 * self.num_objects + 3
-        super().__init__(num_envs, **kwargs)
-        self._ahead = objects.cells_ahead(self.height, self.width, self.device)
-        self._nameable = torch.tensor(NAMEABLE[self.goals], device=self.device)
-
-    def _check_arguments(self) -> None:
-        """Raise ValueError if such a grid or such an instruction is impossible."""
-        height, width, num_objects = self.height, self.width, self.num_objects
         check_choice("view", self.view, ("symbols", "pixels"))
         check_choice("goals", self.goals, NAMEABLE)
-        check_range("num_objects", num_objects, 1, len(KINDS))
-        if min(height, width) < 1 or height * width <= num_objects:
+        check_range("num_objects", self.num_objects, 1, len(KINDS))
+        height, width = cells = self.height, self.width
+        if min(cells) < 1 or height * width <= self.num_objects:
             raise ValueError(
-                f"height = {height}, width = {width}: no room for {num_objects} objects"
-                " and the agent"
+                f"height = {height}, width = {width}: no room for {self.num_objects}"
+                " objects and the agent"
             )
         for template in self.templates:
             if sorted(re.findall(r"\{(\w*)\}", template)) != ["color", "shape"]:
@@ -115,6 +101,15 @@ class GoToVectorEnv(TorchVectorEnv):
                     f"templates: {template!r} must name {{color}} and {{shape}} once,"
                     " or the instruction would be ambiguous"
                 )
+        self.vocabulary = Vocabulary(objects.sentences(self.templates))
+        seen = cells, self.vocabulary, kwargs.get("device", "cpu")
+        in_pixels = self.view == "pixels"
+        self._view = Pixels(*seen, self.cell_pixels) if in_pixels else Symbols(*seen)
+        self.single_observation_space = self._view.space
+        self.noise_size = 2 * self.num_objects + 3
+        super().__init__(num_envs, **kwargs)
+        self._ahead = objects.cells_ahead(height, width, self.device)
+        self._nameable = torch.tensor(NAMEABLE[self.goals], device=self.device)
 
     @property
     def deaf_return(self) -> float:
