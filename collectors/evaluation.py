@@ -14,8 +14,8 @@ from yieldrl import envs as environments
 from yieldrl.collectors.stepping import Stepper, check_finite
 from yieldrl.core import Config, derive_seed
 from yieldrl.core.conversion import as_array
-from yieldrl.envs.answers import SUCCESS, success_entry
 from yieldrl.envs.autoreset import final_info_entry
+from yieldrl.envs.infos import SUCCESS, success_entry
 from yieldrl.envs.make import check_apart
 
 MAX_EPISODE_STEPS = 200_000

@@ -22,8 +22,9 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from gymnasium.vector.async_vector_env import AsyncState, _async_worker
 
 from yieldrl.core import derive_seed, seed_everything
-from yieldrl.envs.answers import CheckedEnv, declared_names
 from yieldrl.envs.arrays import ResetResult, StepResult
+from yieldrl.envs.infos import declared_names
+from yieldrl.envs.serial import CheckedEnv
 
 PATIENCE = 600.0  # seconds without an answer until an error
 GRACE = 2.0  # seconds to finish a step whose result is not needed

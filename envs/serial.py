@@ -9,8 +9,105 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from yieldrl.envs.answers import CheckedEnv, declared_names, succeeded
-from yieldrl.envs.arrays import ARRAYS, StepResult, copied, stacked
+from yieldrl.core.conversion import as_array
+from yieldrl.envs.arrays import (
+    ARRAYS,
+    ResetResult,
+    StepResult,
+    copied,
+    stacked,
+    tree_map,
+    truncated_repr,
+)
+from yieldrl.envs.infos import declared_names, succeeded
+
+NUMBERS = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.bool_})
+"""Classes of rewards that need no check."""
+
+FLAGS = frozenset({bool, np.bool_})
+"""Those of `terminated` and `truncated`."""
+
+
+class CheckedEnv(gym.Wrapper):
+    """An environment of a batch that checks what it returns; errors name it.
+
+    Rewards and flags may come in an array, a list or a tensor of one.
+
+    Args:
+        env: The environment.
+        index: Its place in the batch.
+
+    Raises:
+        TypeError, ValueError: At a reset or step, if the result is something else.
+    """
+
+    def __init__(self, env: gym.Env, index: int) -> None:
+        super().__init__(env)
+        self.index, self.steps = index, 0  # in this episode
+
+    @property
+    def place(self) -> str:
+        """Which environment it is, and the step, for messages."""
+        return f"environment {self.index}, {self.env}, at step {self.steps}"
+
+    @property
+    def spec(self) -> Any:
+        """That of the environment, which this wrapper is no part of."""
+        return self.env.spec
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> ResetResult:
+        self.steps = 0
+        answer: Any = self.env.reset(seed=seed, options=options)
+        pair = isinstance(answer, tuple) and len(answer) == 2
+        if not (pair and isinstance(answer[1], dict)):
+            raise TypeError(
+                f"reset() of {self.place} must return an observation and a dict of"
+                f" info, got {truncated_repr(answer)}"
+            )
+        return self.checked(answer[0]), answer[1]
+
+    def step(self, action: Any) -> StepResult:
+        self.steps += 1
+        answer: Any = self.env.step(action)
+        if (
+            answer.__class__ is tuple
+            and len(answer) == 5
+            and answer[1].__class__ in NUMBERS
+            and answer[2].__class__ in FLAGS
+            and answer[3].__class__ in FLAGS
+            and answer[4].__class__ is dict
+        ):
+            return answer
+        five = isinstance(answer, tuple | list) and len(answer) == 5
+        if not (five and isinstance(answer[4], dict)):
+            raise TypeError(
+                f"step() of {self.place} must return observation, reward, terminated,"
+                f" truncated and a dict of info, got {truncated_repr(answer)}"
+            )
+        obs, reward, terminated, truncated, info = answer
+        for name, flag in (("terminated", terminated), ("truncated", truncated)):
+            if _number(flag) not in (0, 1):
+                raise ValueError(
+                    f"{self.place} returned the {name} {flag!r}: must be True or False"
+                )
+        number = _number(reward)
+        if number is None:
+            raise ValueError(
+                f"{self.place} returned the reward {reward!r}: must be one number"
+            )
+        return obs, number, _number(terminated) == 1, _number(truncated) == 1, info
+
+    def checked(self, obs: Any) -> Any:
+        """A copy of an observation in the dtype of its space; ValueError if it does not
+        fit. Bounds are ignored."""
+        space = self.observation_space
+        try:
+            return tree_map(lambda batch: batch[0], stacked(space, [obs]))
+        except ValueError as reason:
+            raise ValueError(
+                f"{self.place} returned {reason}; its observation_space is {space}:"
+                " make the two agree"
+            ) from None
 
 
 class SerialVectorEnv(SyncVectorEnv):
@@ -65,9 +162,9 @@ class SerialVectorEnv(SyncVectorEnv):
         actions = actions.copy() if isinstance(actions, np.ndarray) else actions
         for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
             last, reward[i], ended, cut, info = env.step(action)
-            last = copied(last)  # its reset, or another environment, may overwrite it
             next_obs.append(last)
             if ended or cut:
+                next_obs[i] = copied(last)  # its reset may overwrite it
                 any_ended = True
                 terminated[i], truncated[i] = ended, cut
                 final = self._add_final_info(final, info, i)
@@ -120,3 +217,11 @@ class SerialVectorEnv(SyncVectorEnv):
 
 def _make_checked(make: Callable[[], gym.Env], index: int) -> CheckedEnv:
     return CheckedEnv(make(), index)
+
+
+def _number(value: Any) -> float | None:
+    """The number in an array, a list or a tensor of one, or None."""
+    array = as_array(value)
+    if array.size != 1 or array.dtype.kind not in "biuf":
+        return None
+    return float(array.item())

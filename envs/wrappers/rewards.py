@@ -10,10 +10,10 @@ from torch import Tensor
 
 from yieldrl.core.running_statistics import scale, update_moments
 from yieldrl.core.text import encoded
-from yieldrl.envs.answers import SUCCESS
 from yieldrl.envs.arrays import as_tensors, copied, replaced, tree_map
 from yieldrl.envs.autoreset import Step, final_info_entry
 from yieldrl.envs.batched.inputs import check_range
+from yieldrl.envs.infos import SUCCESS
 from yieldrl.envs.wrappers.base import BatchWrapper
 
 Judge = Callable[[Any, Tensor], Tensor]
