@@ -51,7 +51,8 @@ class BatchWrapper(VectorWrapper):
     """Whether it resets some environments alone, which not every batch can do."""
 
     carried: ClassVar[tuple[str, ...]] = ()
-    """Attributes of the current episodes, to save: tensors, or dicts of them."""
+    """Attributes of the current episodes, to save: tensors, or dicts of them, which
+    begin at 0 unless `after_reset` is overridden."""
 
     learned: ClassVar[tuple[str, ...]] = ()
     """Attributes to save that are kept across episodes, and shared with evaluation."""
@@ -100,6 +101,8 @@ class BatchWrapper(VectorWrapper):
         """After `reset`: convert the inner observations to those to return, `[N, ...]`.
         Episodes begin where `where [N]` is True: everywhere without a `reset_mask`.
         """
+        for name in self.carried:
+            setattr(self, name, getattr(self, name).masked_fill(where, 0))
         return obs
 
     def after_step(self, step: Step) -> Step:

@@ -1,10 +1,7 @@
 """Wrappers about episodes: their returns and lengths, and a time limit."""
 
-from typing import Any
-
 import torch
 from gymnasium.vector import VectorEnv
-from torch import Tensor
 
 from yieldrl.envs.autoreset import Step
 from yieldrl.envs.batched.inputs import check_range
@@ -37,11 +34,6 @@ class EpisodeStatistics(BatchWrapper):
         super().__init__(envs)
         self.returns = self.zeros(self.sum_dtype)
         self.lengths = self.zeros(torch.int64)
-
-    def after_reset(self, obs: Any, where: Tensor) -> Any:
-        self.returns = self.returns.masked_fill(where, 0)
-        self.lengths = self.lengths.masked_fill(where, 0)
-        return obs
 
     def after_step(self, step: Step) -> Step:
         returns = self.returns + step.reward.detach()
@@ -78,15 +70,10 @@ class TimeLimit(BatchWrapper):
         self.max_episode_steps = max_episode_steps
         self.elapsed = self.zeros(torch.int64)
 
-    def after_reset(self, obs: Any, where: Tensor) -> Any:
-        self.elapsed = self.elapsed.masked_fill(where, 0)
-        return obs
-
     def after_step(self, step: Step) -> Step:
         elapsed = self.elapsed + 1
         over = elapsed >= self.max_episode_steps
         cut = over & ~step.ended  # not ended by the environments inside
         step = step._replace(truncated=step.truncated | over)
-        elapsed = elapsed.masked_fill(step.ended, 0)
-        self.elapsed = elapsed
+        self.elapsed = elapsed.masked_fill(step.ended, 0)
         return self.reset_where(step, cut)

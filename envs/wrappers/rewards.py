@@ -74,10 +74,6 @@ class NormalizeReward(BatchWrapper):
         self.mean = torch.zeros((), dtype=self.sum_dtype, device=self.inside)
         self.var, self.count = torch.ones_like(self.mean), torch.zeros_like(self.mean)
 
-    def after_reset(self, obs: Any, where: Tensor) -> Any:
-        self.returns = self.returns.masked_fill(where, 0)
-        return obs
-
     def after_step(self, step: Step) -> Step:
         returns = self.gamma * self.returns + step.reward.detach()
         if not self.frozen:
