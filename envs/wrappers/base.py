@@ -57,6 +57,9 @@ class BatchWrapper(VectorWrapper):
     learned: ClassVar[tuple[str, ...]] = ()
     """Attributes to save that are kept across episodes, and shared with evaluation."""
 
+    counted: ClassVar[tuple[str, ...]] = ()
+    """Attributes to save that are plain numbers."""
+
     recorded_info: tuple[str, ...] = ()
     """Entries of `info` to store in every transition; inner wrappers add theirs."""
 
@@ -184,7 +187,9 @@ class BatchWrapper(VectorWrapper):
     def state_dict(self) -> dict[str, Any]:
         """The wrapper's tensors, and the environments' state if they have one."""
         inner = getattr(self.env, "state_dict", None)
-        return {"wrapper": self._tensors(), "envs": inner() if inner else None}
+        counted = {name: getattr(self, name) for name in self.counted}
+        saved = {"wrapper": self._tensors(), "counted": counted}
+        return {**saved, "envs": inner() if inner else None}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; ValueError if it does not fit. If it
@@ -201,6 +206,8 @@ class BatchWrapper(VectorWrapper):
         copies = arrays.tree_map(lambda x: x.to(self.inside, copy=True), wrapper)
         for name in self.carried:
             setattr(self, name, copies[name])
+        for name in self.counted:
+            setattr(self, name, saved["counted"][name])
         if saved["envs"] is not None:
             inner: Any = self.env
             inner.load_state_dict(saved["envs"])

@@ -1,6 +1,5 @@
 """Groups of environments that begin each episode from one state."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -64,6 +63,7 @@ class GroupStarts(BatchWrapper):
     recorded_info = ("valid", "episode", "begins", "ends")
     resets_some = training_alone = True
     carried = ("running", "episode", "begins")
+    counted = ("_row", "_deals", "_root")
 
     def __init__(self, envs: VectorEnv, group_size: int, num_steps: int) -> None:
         super().__init__(envs)
@@ -124,16 +124,6 @@ class GroupStarts(BatchWrapper):
         self.running, self.begins = running & ~answer.ended, self.zeros(torch.bool)
         self._row %= self.num_steps
         return self._begun(answer)
-
-    def state_dict(self) -> dict[str, Any]:
-        groups = {"row": self._row, "deals": self._deals, "root": self._root}
-        return {**super().state_dict(), "groups": groups}
-
-    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        super().load_state_dict(saved)
-        groups = saved["groups"]
-        self._row, self._deals = groups["row"], groups["deals"]
-        self._root = groups["root"]
 
     def resume_at(self, row: int) -> None:
         """Set the number of steps taken in this round, after an interruption."""
