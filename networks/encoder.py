@@ -1,5 +1,6 @@
 """Encoders: from any supported observation to one feature vector, or one number."""
 
+import math
 import warnings
 from typing import Any
 
@@ -121,12 +122,16 @@ class NatureCNN(Encoder):
     that it lies in [-1, 1]: see `spaces.image_divisor`.
     """
 
-    scale: float | Tensor
+    scale: Tensor
 
     def __init__(self, space: Box) -> None:
         super().__init__()
         self.channels_last = spaces.channels_last(space.shape)
-        self._set_scale(spaces.image_divisor(space))
+        scale = torch.as_tensor(1 / spaces.image_divisor(space)).float()
+        if scale.ndim > 0 and self.channels_last:
+            scale = scale.permute(2, 0, 1).contiguous()
+        # Not persistent: it follows from the space, so checkpoints need not store it.
+        self.register_buffer("scale", scale, persistent=False)
         height, width, channels = space.shape
         if not self.channels_last:
             channels, height, width = space.shape
@@ -145,15 +150,6 @@ class NatureCNN(Encoder):
         self.size = 512 if len(kernels) == 3 else 128
         head = orthogonal(nn.Linear(flat, self.size))
         self.head = nn.Sequential(head, nn.ReLU(inplace=True))
-
-    def _set_scale(self, divisor: np.ndarray) -> None:
-        if divisor.ndim == 0:
-            self.scale = 1 / float(divisor)
-            return
-        scale = torch.from_numpy(1 / divisor).float()
-        scale = scale.permute(2, 0, 1) if self.channels_last else scale
-        # Not persistent: it follows from the space, so checkpoints need not store it.
-        self.register_buffer("scale", scale.contiguous(), persistent=False)
 
     def pixels(self, obs: Tensor) -> Tensor:
         """The input of the first convolution: images `[B, C, H, W]` in [-1, 1]."""
@@ -184,13 +180,12 @@ class StateIndex(nn.Module):
                 f" got {space}: take DQN, whose network takes any"
             )
         several = isinstance(space, MultiDiscrete)
-        choices = space.nvec if several else space.n
+        choices = torch.as_tensor(space.nvec if several else space.n)
+        self.count = math.prod(choices.flatten().tolist())
         # Place values, as of digits: the product of the sizes of all later choices.
-        below = np.cumprod(np.append(1, np.flip(choices)), dtype=float)
-        self.count = int(below[-1])
-        stride = below[:-1] if self.count < 2**63 else np.zeros(len(below) - 1)
-        stride = np.flip(stride).astype(np.int64).reshape(np.shape(choices))
-        self.register_buffer("stride", torch.from_numpy(stride), persistent=False)
+        below = choices.flatten().flip(0).cumprod(0)
+        stride = torch.cat([below.new_ones(1), below[:-1]]).flip(0).view(choices.shape)
+        self.register_buffer("stride", stride, persistent=False)
         start = torch.as_tensor(space.start)
         self.register_buffer("start", start, persistent=False)
         self.is_numbered = not several and not start.any()

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from yieldrl.core import spaces
 from yieldrl.core.ranks import ranks
 from yieldrl.core.running_statistics import scale, standardize, update_moments
-from yieldrl.networks.encoder import DictEncoder
+from yieldrl.networks.encoder import NatureCNN, Sentence
 
 
 class RunningMean(nn.Module):
@@ -89,12 +89,16 @@ class ObservationNormalizer(nn.Module):
             kept.update(leaf if valid is None else leaf[valid])
 
     def feeds(self, parts: Sequence[nn.Module], encoders: Sequence[nn.Module]) -> bool:
-        """Whether any of `parts` may read normalized entries, which exclude text."""
-        unfed = [part for encoder in encoders for part in _unfed(encoder, self.paths)]
+        """Whether any of `parts` may read normalized entries: no images and no text."""
+        inside = [part for encoder in encoders for part in encoder.modules()]
+        unfed = [part for part in inside if isinstance(part, NatureCNN | Sentence)]
         others = {id(inner) for part in unfed for inner in part.modules()}
-        inside = [inner for part in parts for inner in part.modules()]
-        reading = [inner for inner in inside if id(inner) not in others]
-        return any([*inner.parameters(recurse=False)] for inner in reading)
+        reading = [inner for part in parts for inner in part.modules()]
+        return any(
+            [*inner.parameters(recurse=False)]
+            for inner in reading
+            if id(inner) not in others
+        )
 
     def _map(self, obs: Any, path: spaces.Path) -> Any:
         if not isinstance(obs, Tensor):
@@ -103,19 +107,6 @@ class ObservationNormalizer(nn.Module):
             return obs
         moments: Any = self.moments[self.paths.index(path)]
         return standardize(obs.float(), moments.mean, moments.var, self.limit)
-
-
-def _unfed(encoder: nn.Module, paths: Sequence[spaces.Path]) -> list[nn.Module]:
-    """The parts of an encoder that read none of these entries of observations."""
-    if not paths:
-        return [encoder]
-    if not isinstance(encoder, DictEncoder):
-        return []
-    return [
-        inner
-        for name, part in zip(encoder.names, encoder.parts, strict=True)
-        for inner in _unfed(part, [path[1:] for path in paths if path[0] == name])
-    ]
 
 
 class RewardScaler(nn.Module):

@@ -121,7 +121,13 @@ class VLAConfig(Checked):
 
     def __post_init__(self) -> None:
         self._check_range("execute_steps", low=1, high=self.chunk_length)
-        self._check_source()
+        if self.model_class is not None:
+            parts = self.model_class.replace(":", ".").split(".")
+            if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+                raise self.error("model_class", "write it as 'package.module:Class'")
+        for name in NEEDS.get(self.kind, ()):
+            if getattr(self, name) is None:
+                raise self.error(name, f"backend={self.backend!r} needs one")
         self._check_observation_keys()
         if self.action_head == "gaussian" and self.decoding == "autoregressive":
             raise self.error(
@@ -130,15 +136,6 @@ class VLAConfig(Checked):
                 " 'parallel', or action_head='bins'",
             )
         getattr(super(), "__post_init__", lambda: None)()  # an algorithm's config
-
-    def _check_source(self) -> None:
-        if self.model_class is not None:
-            parts = self.model_class.replace(":", ".").split(".")
-            if len(parts) < 2 or not all(part.isidentifier() for part in parts):
-                raise self.error("model_class", "write it as 'package.module:Class'")
-        for name in NEEDS.get(self.kind, ()):
-            if getattr(self, name) is None:
-                raise self.error(name, f"backend={self.backend!r} needs one")
 
     def _check_observation_keys(self) -> None:
         for name in self.observation_keys:
