@@ -31,23 +31,9 @@ class AnswerPolicy(TokenPolicy):
             tempered_learning=policy.tempered_learning,
         )
 
-    def forward(self, obs: Any, deterministic: bool = False) -> tuple[Tensor, Any, Any]:
-        """Act: tokens `[B, L]`, and `log_prob [B]`, without gradients."""
-        tokens, log_prob = self.write(obs, greedy=deterministic)
-        return tokens, log_prob.sum(1), None
-
-    def sample(
-        self, obs: Any, generator: torch.Generator, *, record: bool = False
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Act while exploring: tokens `[B, L]`, and their `log_prob [B]`."""
-        tokens, log_prob = self.write(obs, generator)
-        return tokens, {"log_prob": log_prob.sum(1)}
-
-    def evaluate_actions(self, obs: Any, action: Tensor) -> tuple[Tensor, Tensor, Any]:
-        """`log_prob [B]` of given answers, and the mean `entropy [B]` of their tokens'
-        distributions."""
-        log_prob, entropy, _ = super().evaluate_actions(obs, action)
-        return log_prob.sum(1), entropy, None
+    def told(self, log_prob: Tensor) -> Tensor:
+        """What a learner is told of the tokens' log-probabilities: their sum, `[B]`."""
+        return log_prob.sum(1)
 
     def policy(self, obs: Any) -> "Answers":
         """The distribution over answers to prompts `[B, ...]`."""

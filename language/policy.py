@@ -62,7 +62,8 @@ class TokenPolicy(Policy):
         self, obs: Any, deterministic: bool = False
     ) -> tuple[Tensor, Tensor, None]:
         """Act: tokens `[B, L]`, and `log_prob [B, L]`, without gradients."""
-        return *self.write(obs, greedy=deterministic), None
+        tokens, log_prob = self.write(obs, greedy=deterministic)
+        return tokens, self.told(log_prob), None
 
     def sample(
         self, obs: Any, generator: torch.Generator, *, record: bool = False
@@ -72,7 +73,11 @@ class TokenPolicy(Policy):
         It is kept, as computing it again would take half as long as acting.
         """
         tokens, log_prob = self.write(obs, generator)
-        return tokens, {"log_prob": log_prob}
+        return tokens, {"log_prob": self.told(log_prob)}
+
+    def told(self, log_prob: Tensor) -> Tensor:
+        """What a learner is told of the tokens' log-probabilities `[B, L]`: all."""
+        return log_prob
 
     def predict(self, obs: Any) -> Tensor:
         """Act deterministically: always the most likely token, `[B, L]`."""
@@ -101,7 +106,7 @@ class TokenPolicy(Policy):
         log_prob = log_p.gather(-1, answer.unsqueeze(-1)).squeeze(-1)
         log_prob = pad(log_prob.where(written, 0.0), (0, action.shape[1] - longest))
         entropy = Categorical(log_p).entropy().where(written, 0.0).sum(1)
-        return log_prob, entropy / written.sum(1), None
+        return self.told(log_prob), entropy / written.sum(1), None
 
     def log_probs(self, logits: Tensor, taken: Tensor) -> Tensor:
         """Log-probabilities `[..., V]` of all tokens, by `tempered_learning`."""
