@@ -32,10 +32,10 @@ class VLAConfig(Checked):
 
     backend: Literal["auto", "tiny", "transformers", "lerobot", "class"] = "auto"
     """Where the model comes from: `tiny` makes a small one with random weights,
-    `transformers` loads `model_path`, a folder or a hub id, `lerobot` takes a policy
-    like that library's, of `model_class`, from there, and `class` your own
-    `model_class`; `auto` takes `class` with a `model_class`, else `transformers` with a
-    `model_path`, else `tiny`."""
+    `transformers` loads an OpenVLA or a PI0 from `model_path`, a folder or a hub id,
+    `lerobot` takes a policy like that library's, of `model_class`, from there, and
+    `class` your own `model_class`; `auto` takes `class` with a `model_class`, else
+    `transformers` with a `model_path`, else `tiny`."""
 
     model_path: str | None = None
     """Folder, file or hub id of the weights. By default weights are random."""
