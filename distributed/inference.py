@@ -86,6 +86,7 @@ class InferenceActor:
         """Go on from what `state_dict` returned."""
         await self._take(sent)
         self.copy.agent.load_state_dict(state)
+        self.copy.load(sent)
 
     async def _take(self, sent: Stored) -> None:
         """Act with what was sent, unless it is older, from the next batch on."""

@@ -15,7 +15,6 @@ from tensordict import TensorDict
 from torch import Tensor
 from torch.optim import Optimizer
 
-from yieldrl.collectors.segments import tensors_of
 from yieldrl.core import (
     Config,
     defer_keyboard_interrupt,
@@ -59,8 +58,7 @@ class Orders:
     counters: dict[str, int]  # by name
     settings: dict[str, Any]  # see `settings_of`
     config: bytes | None = None  # another one, pickled
-    state: Any = None  # its whole state, if learners have another one
-    weights: Weights | None = None  # that were changed here
+    state: Any = None  # the parts of its state that learners have otherwise
 
 
 @dataclass
@@ -144,11 +142,8 @@ class TrainerActor:
         if orders.config is not None:
             algorithm.config = pickle.loads(orders.config)
         if orders.state is not None:
-            share = share_of(orders.state, self.state_dict(), self.rank)
-            self._whole.load_state_dict(share)
-        if orders.weights is not None:
-            state = self._whole.state_dict()
-            orders.weights.copy_to(tensors_of(algorithm.model) | state["model"])
+            own = self.state_dict()
+            state = {**own, **share_of(orders.state, own, self.rank)}
             self._whole.load_state_dict(state)
         algorithm.counters.restore(orders.counters)
         apply_settings(orders.settings, algorithm)
@@ -251,13 +246,11 @@ class Learners:
         if algorithm.config is not self.config:
             self.config = algorithm.config
             orders.config = pickled(self._own_config())
-        weights = Weights.of(
-            learned(algorithm.model), algorithm.counters.policy_version
-        )
         if self._behind:
-            orders.state = map_tensors(Tensor.cpu, algorithm.state_dict())
-        elif checksum(weights) != self._theirs:
-            orders.weights = weights
+            orders.state = algorithm.state_dict()
+        elif checksum(Weights.of(learned(algorithm.model), 0)) != self._theirs:
+            orders.state = {"model": algorithm.model.state_dict()}
+        orders.state = map_tensors(Tensor.cpu, orders.state)
         sent = self.cluster.put(orders)
         size = [len(rollout), rollout.shape[1] // self.count]
         parts = [part.to_dict() for part in rollout.chunk(self.count, dim=1)]

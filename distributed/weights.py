@@ -52,17 +52,14 @@ class Weights:
         arrays = {name: _bits(x.detach().cpu()).numpy() for name, x in tensors.items()}
         return cls(version, signature_of(tensors), arrays)
 
+    @torch.no_grad()
     def load(self, model: nn.Module) -> None:
         """Copy them into a model.
 
         Raises:
             SignatureError: If the model has other tensors by these names.
         """
-        self.copy_to(tensors_of(model))
-
-    @torch.no_grad()
-    def copy_to(self, tensors: Mapping[str, Tensor]) -> None:
-        """Copy them into tensors of these names; as `load`."""
+        tensors = tensors_of(model)
         own = signature_of({k: tensors[k] for k in self.signature if k in tensors})
         for name, sent in sorted(self.signature.items()):
             if sent != own.get(name):
@@ -186,7 +183,7 @@ class AgentCopy:
             self.agent = pickle.loads(recipe).make(**self._changes)
         if weights is not None:
             weights.load(self.agent.model)
-            self.agent.counters.policy_version = weights.version
+        self.agent.counters.policy_version = sent.version  # restored, it may be older
         self.sent = sent
         return self.agent
 
