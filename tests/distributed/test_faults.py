@@ -5,11 +5,16 @@ import sys
 from contextlib import closing
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from yieldrl.algorithms import ppo
+from yieldrl.collectors.segments import Segment
 from yieldrl.distributed import ActorPool, WorkerError
+from yieldrl.distributed.actors import Call
+from yieldrl.distributed.collector import WorkerSegments
 from yieldrl.distributed.recipes import pickled
+from yieldrl.distributed.weights import Stored
 
 CONFIG = ppo.Config(collection="ray", num_envs=2, num_steps=4, eval_every=0)
 
@@ -53,6 +58,48 @@ def check_logs(logs, model):
     assert logs["workers"] == 1
     assert logs["segments_waiting"] == 1
     assert logs["weights_mb"] == pytest.approx(4e-6 * size)
+
+
+class FailsOnce:
+    """A pool of two workers, of which the second fails at its first answer."""
+
+    count, failed = 2, False
+    cluster = SimpleNamespace(ray=None)
+    inference = SimpleNamespace(actor_of=lambda _: None, replace_dead=lambda *_: False)
+
+    def __init__(self):
+        self.asked = []
+
+    def ask(self, index, method, *args):
+        self.asked.append((index, *args))
+        return Call(index, None, method, args, None)
+
+    def get(self, call):
+        if call.index == 1 and not self.failed:
+            self.failed = True
+            raise WorkerError("rollout worker 1: the gripper is stuck")
+        rows = {"reward": np.full((1, 1), call.index)}
+        return Segment(rows, [{}], [0] * (call.args[-1]), version=3 + call.index)
+
+
+def test_after_an_error_a_worker_is_asked_again_by_new_episodes():
+    """For all that was asked for; the joined segment breaks where one of them does."""
+    pool = FailsOnce()
+    segments = WorkerSegments(pool, SimpleNamespace(policy_version=3))
+    segments._store = SimpleNamespace(stored=None, put=lambda v: Stored([], [], v))
+    segments.ask(1, 0)
+    segments.ask(1, 2)
+    with pytest.raises(WorkerError, match="stuck"):
+        segments.first()
+    again = [(index, step, reset) for index, _, step, _, reset in pool.asked[4:]]
+    assert again == [(1, 0, True), (1, 2, False)]
+    for breaks in ([0], []):
+        part = segments.first()
+        segments.remove_first()
+        assert part.breaks == breaks
+        assert part.rows["reward"].tolist() == [[0, 1]]
+        assert part.version == 3
+    assert segments.lost == 0
 
 
 def test_deaths_in_a_row_are_counted_of_each(caplog):
