@@ -7,6 +7,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from yieldrl.abstractions import Logs
 from yieldrl.algorithms.tokens import sum_executed
 from yieldrl.core import spaces
 
@@ -73,6 +74,17 @@ def completed(algorithm: Any, rollout: TensorDict) -> TensorDict:
     rollout.setdefault("policy_version", version)
     entropy = sum_executed(entropy, rollout.flatten(0, 1))
     return rollout.set("entropy", entropy.view(size))
+
+
+def judge_logs(rollout: TensorDict) -> Logs:
+    """Mean rewards of a rollout `[T, N]` with `JudgedReward`: the judge's and the true
+    ones; else nothing."""
+    entries = set(rollout.keys())
+    if "true_reward" not in entries:
+        return {}
+    steps = rollout[rollout["valid"]] if "valid" in entries else rollout
+    names = {"judged_reward": "reward", "true_reward": "true_reward"}
+    return {name: steps[entry].mean() for name, entry in names.items()}
 
 
 def adapt_learning_rate(algorithm: Any, approx_kl: float, desired_kl: float) -> None:

@@ -25,6 +25,13 @@ def make_envs(trainer_class: Any, source: Any, config: Config) -> Any:
         name = algorithm_name(trainer_class.__module__)
         problem = f"{name} does not learn from whole rollouts"
         raise config.error("learners", f"{problem}: choose 0")
+    home = {
+        name: next(c for c in trainer_class.__mro__ if name in vars(c))
+        for name in ("_run_train", "_learns_in_step")
+    }
+    if config.learners and home["_run_train"] is not home["_learns_in_step"]:
+        reason = f"they would not call _run_train of {home['_run_train'].__module__}"
+        raise config.error("learners", f"{reason}: choose 0")
     if config.learners and config.num_envs % config.learners:
         raise config.error(
             "learners",

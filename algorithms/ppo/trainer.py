@@ -7,6 +7,7 @@ from tensordict import TensorDict
 
 from yieldrl import abstractions, buffers
 from yieldrl.abstractions import LogData, Logs
+from yieldrl.algorithms.rollouts import judge_logs
 from yieldrl.core import means
 from yieldrl.core.conversion import check_shapes
 from yieldrl.experiments import on_ray
@@ -51,12 +52,6 @@ class Trainer(abstractions.Trainer):
     def make_buffer(self) -> buffers.RolloutBuffer:
         options = {"next_obs": self.algorithm.reads_next_obs, **transition_parts(self)}
         return buffers.RolloutBuffer(self.config.num_steps, **options)
-
-    def _make_envs(self, source: Any, config: Any) -> Any:
-        if config.learners and type(self)._run_train is not Trainer._run_train:
-            reason = f"they would not call _run_train of {type(self).__module__}"
-            raise config.error("learners", f"{reason}: choose 0")
-        return super()._make_envs(source, config)
 
     def _make_parts(self, buffer: Any, collector: Any) -> None:
         self._learners = on_ray.make_learners(self)  # they learn in its place
@@ -125,14 +120,3 @@ class Trainer(abstractions.Trainer):
         super().load_state_dict(state)
         if self._learners is not None:
             self._learners.load_state_dict(state.get("learners", {"steps": []}))
-
-
-def judge_logs(rollout: TensorDict) -> Logs:
-    """Mean rewards of a rollout `[T, N]` with `JudgedReward`: the judge's and the true
-    ones; else nothing."""
-    entries = set(rollout.keys())
-    if "true_reward" not in entries:
-        return {}
-    steps = rollout[rollout["valid"]] if "valid" in entries else rollout
-    names = {"judged_reward": "reward", "true_reward": "true_reward"}
-    return {name: steps[entry].mean() for name, entry in names.items()}
