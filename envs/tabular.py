@@ -92,13 +92,15 @@ class FrozenLakeVectorEnv(TableVectorEnv):
 
     map_name: str = "4x4"
     """"4x4" or "8x8"."""
+    desc: list[str] | None = None
+    """A custom map instead, a string per row of the letters S, F, H, G."""
     is_slippery: bool = True
     """Whether moves may slip to either side, with probability 2/3."""
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         check_choice("map_name", self.map_name, MAPS)
-        lake = FrozenLakeEnv(map_name=self.map_name, is_slippery=self.is_slippery)
-        super().__init__(num_envs, lake, **kwargs)
+        lake: Any = {"map_name": self.map_name, "is_slippery": self.is_slippery}
+        super().__init__(num_envs, FrozenLakeEnv(desc=self.desc, **lake), **kwargs)
 
 
 class CliffWalkingVectorEnv(TableVectorEnv):
@@ -136,6 +138,8 @@ class TaxiVectorEnv(TableVectorEnv):
     function decomposition", arXiv:cs/9905014.
 
     Args:
+        is_rainy: Whether the car drifts to the sides.
+        rainy_probability: Probability of the intended move, if rainy.
         action_mask: Whether observations are a dict of the state's number,
             `"observation"`, and of the mask, `"action_mask"`, bool `[N, 6]`.
         kwargs: Arguments of `TorchVectorEnv`.
@@ -144,9 +148,15 @@ class TaxiVectorEnv(TableVectorEnv):
     max_episode_steps = 200
 
     def __init__(
-        self, num_envs: int = 1, *, action_mask: bool = False, **kwargs: Any
+        self,
+        num_envs: int = 1,
+        *,
+        is_rainy: bool = False,
+        rainy_probability: float = 0.8,
+        action_mask: bool = False,
+        **kwargs: Any,
     ) -> None:
-        env = TaxiEnv()
+        env = TaxiEnv(is_rainy=is_rainy, rainy_probability=rainy_probability)
         masks = np.stack([env.action_mask(s) for s in sorted(env.P)])
         if action_mask:
             bits: Any = np.bool_  # missing in the types of Box

@@ -84,12 +84,13 @@ class AsterixVectorEnv(MinAtarVectorEnv):
         """Speeds and timer of the difficulty after a step."""
         names = ("spawn_speed", "move_speed", "ramp_timer", "ramps")
         spawn, move, timer, ramps = (state[name] for name in names)
-        running = (spawn > 1) | (move > 1)
-        now = running & (timer < 0)
-        move = (move - (now & (ramps & 1 == 1)).int()).clamp(min=1)
-        spawn = (spawn - now.int()).clamp(min=1)
-        timer = torch.where(now, RAMP, timer - running.int())
-        ramps = ramps + now.int()
+        if self.difficulty_ramping:
+            running = (spawn > 1) | (move > 1)
+            now = running & (timer < 0)
+            move = (move - (now & (ramps & 1 == 1)).int()).clamp(min=1)
+            spawn = (spawn - now.int()).clamp(min=1)
+            timer = torch.where(now, RAMP, timer - running.int())
+            ramps = ramps + now.int()
         return dict(zip(names, (spawn, move, timer, ramps), strict=True))
 
     def things(self, state: State) -> tuple[Thing, ...]:

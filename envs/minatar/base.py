@@ -26,10 +26,10 @@ class MinAtarVectorEnv(TorchVectorEnv):
     """Base class of the games: N boards of 10 x 10 cells on a device.
 
     Observations are bool `[N, 10, 10, C]`, a channel per kind of thing, and equal those
-    of the package `minatar` (version 1.0.15) for the same random numbers. The actions
-    are its minimal set: nothing, left, up, right, down and fire, without those that
-    have no effect in a game. Games become harder as they do there. Only Freeway has a
-    time limit. With many boards, `compile=True` makes a step several times as fast.
+    of the package `minatar` (version 1.0.15) for the same random numbers. The six
+    actions are 0 nothing, 1 left, 2 up, 3 right, 4 down and 5 fire; the minimal set
+    leaves out those without effect in a game. Only Freeway has a time limit. With many
+    boards, `compile=True` makes a step several times as fast.
 
     Source: Young and Tian (2019), "MinAtar: An Atari-Inspired Testbed for Thorough and
     Reproducible Reinforcement Learning Experiments", arXiv:1903.03176. Differs from the
@@ -47,15 +47,20 @@ class MinAtarVectorEnv(TorchVectorEnv):
 
     sticky_action_prob: float = 0.1
     """Probability of repeating the previous action; ValueError if it is none."""
+    difficulty_ramping: bool = True
+    """Whether Asterix, Space Invaders and Seaquest become harder."""
+    minimal_actions: bool = True
+    """False for all six actions in every game."""
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         check_range("sticky_action_prob", self.sticky_action_prob, 0, 1)
         shape = (SIZE, SIZE, len(self.channels))
         bits: Any = np.bool_  # missing in the types of Box
         self.single_observation_space = spaces.Box(0, 1, shape, bits)
-        self.single_action_space = spaces.Discrete(len(self.actions))
+        actions = self.actions if self.minimal_actions else tuple(range(6))
+        self.single_action_space = spaces.Discrete(len(actions))
         super().__init__(num_envs, **kwargs)
-        self._meanings = torch.tensor(self.actions, dtype=torch.int32).to(self.device)
+        self._meanings = torch.tensor(actions, dtype=torch.int32).to(self.device)
 
     def begin(self, noise: Tensor) -> State:
         """`initial_state` of the game: int32, with `N` as the last axis."""

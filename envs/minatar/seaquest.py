@@ -77,13 +77,15 @@ class SeaquestVectorEnv(MinAtarVectorEnv):
         surfaces = surfaces & (aboard != 0)
         full = surfaces & (aboard == CREW)
         bonus = torch.where(full, _tenths(oxygen), 0)
-        surfaced = torch.where(surfaces, 1, state["surfaced"])
+        ramps, surfaced = state["ramps"], state["surfaced"]
+        if self.difficulty_ramping:
+            ramps = (ramps + surfaces.int()).clamp(max=RAMPS)
         state = {
             **state,
-            "ramps": (state["ramps"] + surfaces.int()).clamp(max=RAMPS),
+            "ramps": ramps,
             "aboard": torch.where(full, 0, aboard) - surfaces.int(),
             "oxygen": torch.where(surfaces, OXYGEN, oxygen - below.int()),
-            "surfaced": torch.where(below, 0, surfaced),
+            "surfaced": torch.where(below, 0, torch.where(surfaces, 1, surfaced)),
             "cooling": (state["cooling"] - 1).clamp(min=0),
             "spawn_timer": (state["spawn_timer"] - 1).clamp(min=0),
             "diver_timer": (state["diver_timer"] - 1).clamp(min=0),

@@ -114,7 +114,9 @@ class SpaceInvadersVectorEnv(MinAtarVectorEnv):
     def _next_fleet(self, fleet: State, alive: Tensor) -> State:
         """The remaining fleet; a new, faster one after its last alien."""
         won = _count(alive) == 0
-        interval = (fleet["interval"] - won.int()).clamp(min=FASTEST)
+        interval = fleet["interval"]
+        if self.difficulty_ramping:
+            interval = (interval - won.int()).clamp(min=FASTEST)
         return {
             **fleet,
             "alive": torch.where(won, 1, alive),

@@ -193,10 +193,10 @@ def at_random(envs):
 
 
 @each
-@pytest.mark.parametrize("sticky", [0.1, 0.5])
-def test_a_step_is_the_packages(name, sticky):
-    envs = make(name, 8, sticky_action_prob=sticky)
-    options = {"sticky_action_prob": sticky}
+@pytest.mark.parametrize(("minimal", "sticky"), [(True, 0.1), (False, 0.5)])
+def test_a_step_is_the_packages(name, minimal, sticky):
+    options = {"sticky_action_prob": sticky, "difficulty_ramping": minimal}
+    envs = make(name, 8, minimal_actions=minimal, **options)
     rewards, ends = play(name, envs, at_random(envs), 150, **options)
     assert rewards.sum() > 0
     assert ends.any() == (name != "Freeway")
@@ -211,6 +211,7 @@ def test_spaces_and_time_limits(name):
     original = minatar.Environment(game.package)
     assert original.minimal_action_set() == list(envs.actions)
     assert list(original.env.channels) == list(envs.channels)
+    assert make(name, 3, minimal_actions=False).single_action_space.n == 6
     obs, _ = envs.reset(seed=0)
     features = make_encoder(envs.single_observation_space)(obs)
     assert features.shape == (3, 128)
@@ -253,7 +254,7 @@ def test_what_no_random_player_gets_to_see(name):
     """Nothing ends an episode here: games become hard, and go on after defeats."""
     steps = {"Freeway": 2600, "SpaceInvaders": 2000}.get(name, 1200)
     n = 3 if name == "Freeway" else 8  # whose episodes take 2501 steps
-    envs = make(name, n)
+    envs = make(name, n, minimal_actions=False)
     originals = Originals(name, envs)
     envs.reset(seed=1)
     for i in range(n):

@@ -18,6 +18,7 @@ WORLDS = {
     "CliffWalking-v1": ("CliffWalking-v1", {}),
     "CliffWalkingSlippery-v1": ("CliffWalkingSlippery-v1", {}),
     "Taxi-v4": ("Taxi-v1", {}),
+    "Taxi-v4 in the rain": ("Taxi-v1", {"is_rainy": True}),
 }
 each = pytest.mark.parametrize("world", WORLDS)
 
@@ -120,9 +121,24 @@ def test_chance_is_independent_between_steps_and_of_first_states():
         slips.append(obs.numpy())
     correlation = np.corrcoef(slips) - np.eye(3)
     assert np.abs(correlation).max() < 4 / np.sqrt(n)
+    taxis = TaxiVectorEnv(n, is_rainy=True, max_episode_steps=1)
+    taxis.reset(seed=0)
+    taxis.state = torch.full((n,), 241)
+    obs, *_, info = taxis.step(torch.zeros(n, dtype=torch.int64))
+    drift = info["final_obs"].numpy()
+    assert len(np.unique(drift)) == 3
+    assert abs(np.corrcoef(drift, obs.numpy())[0, 1]) < 4 / np.sqrt(n)
 
 
-def test_a_map_is_one_of_gymnasiums():
+def test_a_map_of_ones_own():
+    envs = FrozenLakeVectorEnv(2, desc=["SH", "FG"], is_slippery=False)
+    envs.reset(seed=0)
+    down, right = torch.tensor([1, 2]), torch.tensor([2, 0])
+    _, reward, terminated, *_ = envs.step(down)
+    assert (reward.tolist(), terminated.tolist()) == ([0, 0], [False, True])
+    _, reward, terminated, _, info = envs.step(right)
+    assert (reward.tolist(), terminated.tolist()) == ([1, 0], [True, False])
+    assert info["final_obs"].tolist() == [3, 0]
     with pytest.raises(ValueError, match=r"map_name = '5x5': choose one of"):
         FrozenLakeVectorEnv(map_name="5x5")
 
