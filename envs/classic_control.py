@@ -36,6 +36,8 @@ class CartPoleVectorEnv(TorchVectorEnv):
     noise_size = 4
     max_episode_steps = 500
 
+    sutton_barto_reward: bool = False
+    """Reward 0 per step and -1 for a fall, instead of 1 per step."""
     velocities: bool = True
     """False hides both velocities, so that balancing needs memory."""
     gravity: Parameter = 9.8
@@ -88,7 +90,10 @@ class CartPoleVectorEnv(TorchVectorEnv):
         state = state + self.tau * rate
 
         off, _, fallen, _ = (state.abs() > self.limits).unbind()
-        return state, torch.ones_like(x_acc), off | fallen
+        terminated = off | fallen
+        fall_alone = self.sutton_barto_reward
+        reward = -terminated.float() if fall_alone else torch.ones_like(x_acc)
+        return state, reward, terminated
 
     def expert(self) -> Tensor:
         """Actions `[N]` of a linear controller that balances the poles."""

@@ -95,12 +95,17 @@ class FrozenLakeVectorEnv(TableVectorEnv):
     desc: list[str] | None = None
     """A custom map instead, a string per row of the letters S, F, H, G."""
     is_slippery: bool = True
-    """Whether moves may slip to either side, with probability 2/3."""
+    """Whether moves may slip to either side."""
+    success_rate: float = 1 / 3
+    """Probability of the intended move, if slippery."""
+    reward_schedule: tuple[float, float, float] = (1, 0, 0)
+    """Rewards for arriving at the goal, a hole, and elsewhere."""
 
     def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
         check_choice("map_name", self.map_name, MAPS)
-        lake: Any = {"map_name": self.map_name, "is_slippery": self.is_slippery}
-        super().__init__(num_envs, FrozenLakeEnv(desc=self.desc, **lake), **kwargs)
+        names = "desc", "map_name", "is_slippery", "success_rate", "reward_schedule"
+        given: dict[str, Any] = {name: getattr(self, name) for name in names}
+        super().__init__(num_envs, FrozenLakeEnv(**given), **kwargs)
 
 
 class CliffWalkingVectorEnv(TableVectorEnv):

@@ -24,11 +24,13 @@ def scalar_step(env, state, action):
     return env.state, reward, terminated
 
 
-def test_equals_gymnasium_step_by_step(monkeypatch):
+@pytest.mark.parametrize("sutton_barto_reward", [False, True])
+def test_equals_gymnasium_step_by_step(sutton_barto_reward, monkeypatch):
     TorchSines.replace(monkeypatch, cartpole)
     n, rng = 100, np.random.default_rng(0)
-    reference = CartPoleEnv()
-    envs = CartPoleVectorEnv(n, dtype=torch.float64)
+    reference = CartPoleEnv(sutton_barto_reward=sutton_barto_reward)
+    options = {"sutton_barto_reward": sutton_barto_reward, "dtype": torch.float64}
+    envs = CartPoleVectorEnv(n, **options)
     envs.reset(seed=0)
     ends = 0
     for _ in range(60):
