@@ -153,6 +153,20 @@ def test_a_model_that_does_something_else_is_not_written_down_wrongly():
         describe(made.agent)
 
 
+def test_an_actor_of_pytorchs_own_layers_is_written_too():
+    class Own(ppo.Model):
+        def __init__(self, observation_space, action_space, config):
+            super().__init__(observation_space, action_space, config)
+            layers = torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)
+            self.actor = torch.nn.Sequential(*layers)
+
+    with ppo.Trainer(ppo.Config(device="cpu"), model=Own) as made:
+        obs = observations(made.model.observation_space, 200)
+        expected = made.agent.predict(obs)
+        found = JsonPolicy(describe(made.agent)).predict(obs)
+    assert np.mean(found == expected) > 0.99
+
+
 def test_another_version_is_refused():
     with trainer(ppo, "CartPole-v1") as made:
         policy = describe(made.agent)
