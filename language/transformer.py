@@ -70,10 +70,7 @@ class Transformer(nn.Module):
         max_length: Most tokens of a prompt and its answer together.
         d_model: Width `W` of hidden states.
         num_layers: Layers, of about `12 * W ** 2` parameters each.
-        num_heads: Heads of each layer, which share its width.
-
-    Raises:
-        ValueError: If the heads do not divide the width.
+        num_heads: Heads of each layer, which share its width: a divisor of it.
     """
 
     def __init__(
@@ -86,11 +83,6 @@ class Transformer(nn.Module):
         num_heads: int = 4,
     ) -> None:
         super().__init__()
-        if d_model % num_heads:
-            raise ValueError(
-                f"num_heads = {num_heads} does not divide d_model = {d_model}: choose"
-                " numbers that fit"
-            )
         self.tokens = nn.Embedding(vocab_size, d_model)
         self.places = nn.Embedding(max_length, d_model)
         blocks = [Block(d_model, num_heads) for _ in range(num_layers)]
