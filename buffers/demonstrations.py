@@ -29,6 +29,8 @@ class Windows:
     Attributes:
         left: Steps to the end of each step's episode, including itself, in the order
             `t * N + n`; 0 at steps that only reset.
+        starts: Flat positions `[W]` of all windows, by False, and by True of those with
+            all L actions.
     """
 
     def __init__(
@@ -52,20 +54,18 @@ class Windows:
         # Of the value after it: 0 if the episode terminated.
         self._discount = (gamma**left * goes_on).flatten()
         self._cut = bool((goes_on & (left > 0)).any())  # whether any did not
-        self._starts: dict[bool, Tensor] = {}
+        enough = {False: self.left >= 1, True: self.left >= (length or 1)}
+        self.starts = {
+            whole: kept.nonzero().squeeze(1) for whole, kept in enough.items()
+        }
         self._epoch: tuple[int, bool, Tensor] | None = None
 
-    def starts(self, *, whole: bool = False) -> Tensor:
-        """Flat positions `[W]` of windows; `whole`: only those with all L actions."""
-        if whole not in self._starts:
-            least = (self.length or 1) if whole else 1
-            enough = self.left >= least
-            self._starts[whole] = enough.nonzero().squeeze(1)
-        return self._starts[whole]
-
     def num_minibatches(self, batch_size: int, *, whole: bool = False) -> int:
-        """Minibatches of an epoch, each of at most `batch_size`; or RuntimeError."""
-        count = len(self.starts(whole=whole))
+        """Minibatches of an epoch, each of at most `batch_size`; or RuntimeError.
+
+        With `whole` only windows with all L actions count.
+        """
+        count = len(self.starts[whole])
         if count == 0:
             raise RuntimeError(
                 f"no episode has {self.length if whole else 1} steps: choose shorter"
@@ -118,7 +118,7 @@ class Windows:
     def _order(self, epoch: int, whole: bool) -> Tensor:
         """Shuffled starts of the windows of an epoch: flat positions `[W]`."""
         if self._epoch is None or self._epoch[:2] != (epoch, whole):
-            starts = self.starts(whole=whole)
+            starts = self.starts[whole]
             order = random_order(len(starts), self._device, self.seed + epoch)
             self._epoch = epoch, whole, starts[order]
         return self._epoch[2]
@@ -179,7 +179,7 @@ class Demonstrations(StepRows):
         )
         self.observation_space, self.action_space = observation_space, action_space
         self.chunk_length, self.gamma, self.seed = chunk_length, gamma, seed
-        self._windows: Windows | None = None
+        self._windows: tuple[int, Windows] | None = None  # of so many rows
 
     def __len__(self) -> int:
         return self._row * self.num_envs
@@ -187,31 +187,17 @@ class Demonstrations(StepRows):
     @property
     def windows(self) -> Windows:
         """Minibatches of the transitions so far."""
-        if self._windows is None:
+        if self._windows is None or self._windows[0] != self._row:
             settings = self.chunk_length, self.gamma, self.seed
-            self._windows = Windows(self.rollout(), *settings)
-        return self._windows
-
-    def add(self, transition: Mapping[str, Any]) -> None:
-        """Write one step, each entry `[N, ...]`, or the rows of a rollout `[T, N]`.
-
-        RuntimeError if full, ValueError if an entry does not fit: it is not counted.
-        """
-        self._windows = None
-        super().add(transition)
+            self._windows = self._row, Windows(self.rollout(), *settings)
+        return self._windows[1]
 
     def extend(self, rollout: TensorDict) -> None:
         """Write several steps at once, `[K, N]`, with no more than its own entries."""
         end = self._row + len(rollout)
-        self._windows = None
         rows = self._storage.tensordict(end, self._row)
         rows.update_(rollout.select(*rows.keys()))
         self._row = end
-
-    def end_episodes(self) -> None:
-        """Mark unfinished episodes as truncated: the next step begins new ones."""
-        self._windows = None
-        super().end_episodes()
 
     def episodes(self) -> Iterator[TensorDict]:
         """The episodes `[K]`, environment by environment; the last may be cut."""

@@ -210,7 +210,7 @@ class ReplayBuffer:
 
     def _sample_index(self, batch_size: int) -> Tensor:
         """Flat positions of valid transitions."""
-        index = self._random_index(batch_size)
+        index = self._position(self._random(len(self), batch_size))
         if "valid" not in self._storage:
             return index
         # NEXT_STEP autoreset only: draw again for steps that only reset.
@@ -219,11 +219,9 @@ class ReplayBuffer:
             everything = torch.arange(len(self), device=self.device)
             if not bool(valid[self._position(everything)].any()):
                 raise RuntimeError("the replay buffer holds only resets: collect more")
-            index = torch.where(valid[index], index, self._random_index(batch_size))
+            again = self._position(self._random(len(self), batch_size))
+            index = torch.where(valid[index], index, again)
         return index
-
-    def _random_index(self, batch_size: int) -> Tensor:
-        return self._position(self._random(len(self), batch_size))
 
     def _position(self, number: Tensor) -> Tensor:
         """Flat positions of transitions with the numbers `0 ... len(self) - 1`."""

@@ -6,8 +6,6 @@ of it: its `runtime` asks the engine for gradient steps.
 
 from typing import Any
 
-from torch import distributed
-
 from yieldrl.core import Config
 from yieldrl.distributed.engines.base import DDPEngine, Engine
 from yieldrl.distributed.engines.deepspeed import DeepSpeedEngine
@@ -31,7 +29,8 @@ ENGINES: dict[str, type[Engine]] = {
 def make_engine(config: Config, algorithm: Any) -> Engine:
     """The engine of a config, which takes over an algorithm's gradient steps.
 
-    Call it in every process of the group, before the first gradient step.
+    Call it in every process of a `torch.distributed` group, before the first gradient
+    step.
 
     Args:
         config: Says `engine` and `zero_stage`.
@@ -39,12 +38,6 @@ def make_engine(config: Config, algorithm: Any) -> Engine:
 
     Raises:
         ImportError: If DeepSpeed is asked for and not installed.
-        RuntimeError: If these processes are no group of `torch.distributed`.
     """
-    if not distributed.is_initialized():
-        raise RuntimeError(
-            f"engine = {config.engine!r} needs processes that are a group: call"
-            " torch.distributed.init_process_group() in each of them first"
-        )
     algorithm.runtime.engine = engine = ENGINES[config.engine](config, algorithm)
     return engine

@@ -149,7 +149,7 @@ class TestDemonstrations:
         trainer = behavior_cloning.Trainer(config, envs=envs)
         logs = trained(trainer)
         assert all(math.isfinite(x) for log in logs for x in log.values())
-        starts = trainer.buffer.windows.starts()
+        starts = trainer.buffer.windows.starts[False]
         steps = trainer.buffer.rollout()["obs"].flatten(0, 1)[starts, 1]
         assert steps.max() == 3  # an episode's last observation is acted on by nobody
 

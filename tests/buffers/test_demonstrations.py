@@ -136,11 +136,11 @@ class TestState:
     def test_new_rows_are_seen(self):
         buffer, row = empty(2), dict(demonstrations(".").rollout()[0].items())
         buffer.add(row)
-        assert len(buffer.windows.starts()) == 1
+        assert len(buffer.windows.starts[False]) == 1
         buffer.end_episodes()
         assert buffer.rollout()["truncated"].all()
         buffer.add(row)
-        assert len(buffer.windows.starts()) == 2
+        assert len(buffer.windows.starts[False]) == 2
         with pytest.raises(RuntimeError, match="all 2 steps are written"):
             buffer.add(row)
 

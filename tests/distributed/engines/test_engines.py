@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from engine_cases import ENGINES, PPO, THERE, Wants, bias
+from engine_cases import ENGINES, THERE, bias
 from tensordict import TensorDict
 from torch import nn
 from two_losses import Adapted, Two, adapted_curve, batches, curve
 
-from yieldrl.distributed.engines import base, make_engine
+from yieldrl.distributed.engines import base
 from yieldrl.distributed.engines.deepspeed import ZeroOptimizer, import_deepspeed
 from yieldrl.distributed.engines.fsdp2 import left_whole
 
@@ -201,11 +201,6 @@ def test_a_gradient_weighs_a_process_by_its_samples(monkeypatch):
     Scaled(None, algorithm).gradient_step(loss, data, optimizer, None)
     after = algorithm.number.number.item()
     assert before - after == pytest.approx(0.25 * 6 / 10 * 2)
-
-
-def test_an_engine_needs_a_group_of_processes():
-    with pytest.raises(RuntimeError, match=r"'ddp' needs processes that are a group"):
-        make_engine(Wants("ddp"), PPO())
 
 
 def test_a_missing_deepspeed_is_one_sentence(monkeypatch):
