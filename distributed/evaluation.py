@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import Env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
 from yieldrl import envs as environments
@@ -17,7 +18,8 @@ from yieldrl.distributed.recipes import Recipe, pickled, wrapped
 from yieldrl.distributed.weights import AgentCopy, Store, Stored
 from yieldrl.distributed.workers import WorkerPool
 from yieldrl.envs.arrays import tree_map
-from yieldrl.envs.make import most_eval_envs
+from yieldrl.envs.make import makes_batches, most_eval_envs
+from yieldrl.envs.names import resolve
 
 
 @dataclass
@@ -31,18 +33,11 @@ class EnvShare:
     first: int = 0  # index of the first one, in the task
     total: int = 0  # how many the task has in all; 0 if these are all
 
-    def make(self) -> VectorEnv[Any, Any, Any] | None:
-        """The environments; None if these cannot be separated from the task's others.
-
-        Those of a batch that draw from one generator cannot: the random numbers of each
-        depend on the others.
-        """
+    def make(self) -> VectorEnv[Any, Any, Any]:
+        """The environments, in a process of their own."""
         seed_everything(derive_seed(self.config.seed, f"evaluation {self.first}"))
         make = environments.make if self.as_it_is else environments.make_eval
         made = make(self.source, self.config)
-        if self.total and not isinstance(made, SyncVectorEnv | AsyncVectorEnv):
-            made.close()
-            return None
         return wrapped(made, self.config, self.trainer_class)
 
 
@@ -52,12 +47,12 @@ class EvalActor:
     def __init__(self) -> None:
         torch.set_num_threads(1)  # actors share the cores
         self._copy = AgentCopy()
-        self._envs: dict[bytes, VectorEnv[Any, Any, Any] | None] = {}  # by share
+        self._envs: dict[bytes, VectorEnv[Any, Any, Any]] = {}  # by share
 
     def play(
         self, pickled_share: bytes, sent: Stored, episodes: int, seed: int
-    ) -> Evaluation | None:
-        """Play whole episodes; None if the share has to be the whole task.
+    ) -> Evaluation:
+        """Play whole episodes.
 
         Args:
             pickled_share: An `EnvShare`.
@@ -73,8 +68,6 @@ class EvalActor:
         if pickled_share not in self._envs:
             self._envs[pickled_share] = share.make()
         envs = self._envs[pickled_share]
-        if envs is None:
-            return None
         acting = _ActingForSome(agent, share, envs.num_envs)
         return evaluate(acting, envs, episodes, seed + share.first)
 
@@ -127,7 +120,6 @@ class RemoteEvaluator(Evaluator):
         parts = "eval_actors", EvalActor, self._config.eval_actors, "an evaluation"
         self.actors = ActorPool(self._cluster, *parts)
         self._agent: Any = None  # the agent that was stored
-        self._undivided: set[str] = set()  # tasks for one actor only
 
     def play(self, agent: Any, episodes: int, seed: int) -> Evaluation:
         """Play so many episodes of each task.
@@ -145,19 +137,12 @@ class RemoteEvaluator(Evaluator):
             self._agent, recipe = agent, Recipe.of_agent(agent, own)
             self._store = Store(self._cluster, agent.model, recipe)
         sent = self._store.put(agent.policy_version, again=True)
-        while True:
-            shares = [*self._shares(episodes)]
-            calls = [
-                self.actors.ask(number % count, "play", share, sent, some, seed)
-                for number, (_, share, some) in enumerate(shares)
-            ]
-            results = [self.actors.result(call) for call in calls]
-            pairs = [*zip((task for task, *_ in shares), results, strict=True)]
-            undivided = {task for task, result in pairs if result is None}
-            if not undivided:
-                parts = [result.of_task(task) for task, result in pairs]
-                return Evaluation.joined(parts)
-            self._undivided |= undivided
+        calls = []
+        for number, (task, share, some) in enumerate(self._shares(episodes)):
+            call = self.actors.ask(number % count, "play", share, sent, some, seed)
+            calls.append((task, call))
+        parts = [self.actors.result(call).of_task(task) for task, call in calls]
+        return Evaluation.joined(parts)
 
     def _shares(self, episodes: int) -> Iterator[tuple[str, bytes, int]]:
         """Task, pickled `EnvShare` and number of episodes of all shares to play."""
@@ -165,7 +150,7 @@ class RemoteEvaluator(Evaluator):
         for task, source in self.sources.items():
             total = min(self._config.eval_episodes, most_eval_envs(source))
             as_it_is = self._as_it_is and isinstance(source, OBJECTS)
-            divided = not as_it_is and task not in self._undivided and most > 1
+            divided = not as_it_is and most > 1 and _divides(source)
             for some in np.array_split(range(total), most if divided else 1):
                 if len(some) == 0:
                     continue
@@ -178,3 +163,12 @@ class RemoteEvaluator(Evaluator):
                 if count:
                     share = EnvShare(*parts, int(some[0]), whole)
                     yield task, pickled(share), count if whole else episodes
+
+
+def _divides(source: Any) -> bool:
+    """Whether environments of a source can be shared: those of a batch that draw from
+    one generator cannot, as the random numbers of each depend on the others."""
+    source = resolve(source) if isinstance(source, str) else source
+    if isinstance(source, VectorEnv):
+        return isinstance(source, SyncVectorEnv | AsyncVectorEnv)
+    return isinstance(source, Env) or makes_batches(source) is None

@@ -74,7 +74,7 @@ def make(
             envs = source
         elif isinstance(source, gym.Env):
             envs = vectorize(lambda: source, 1, "sync", wrappers)
-        elif batch := _makes_batches(source):
+        elif batch := makes_batches(source):
             envs = _make_batch(source, *batch, device, count, kwargs, wrappers)
         else:
             one = partial(_make_one, source, kwargs)
@@ -222,7 +222,7 @@ def _make_one(source: Any, kwargs: dict[str, Any]) -> gym.Env:
     return source(**given)
 
 
-def _makes_batches(source: Any) -> tuple[Any, Callable[..., VectorEnv]] | None:
+def makes_batches(source: Any) -> tuple[Any, Callable[..., VectorEnv]] | None:
     """The maker of a whole batch, as the source names it and as it is called; None if
     single environments become a batch."""
     if isinstance(source, type) and issubclass(source, VectorEnv):
