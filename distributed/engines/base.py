@@ -27,12 +27,17 @@ class Engine(ABC):
     Args:
         config: The run's config.
         algorithm: With its model and all its optimizers.
+
+    Attributes:
+        optimizers: Those of the algorithm, by the names of its attributes.
     """
 
     def __init__(self, config: Config, algorithm: Any) -> None:
         self.config, self.algorithm = config, algorithm
         self.model: nn.Module = algorithm.model
-        for part in vars(algorithm).values():
+        parts = vars(algorithm).items()
+        self.optimizers = {k: x for k, x in parts if isinstance(x, Optimizer)}
+        for _, part in parts:
             if isinstance(part, nn.Module):
                 ranks().broadcast_module(part)
 

@@ -38,8 +38,7 @@ class DeepSpeedEngine(Engine):
         self.package = import_deepspeed(algorithm.device.type)
         self.parts = {
             name: ZeroOptimizer(self.package, each, config.zero_stage)
-            for name, each in vars(algorithm).items()
-            if isinstance(each, Optimizer)
+            for name, each in self.optimizers.items()
         }
         self.parameters = [p for part in self.parts.values() for p in part.parameters]
 
@@ -124,7 +123,7 @@ class DeepSpeedEngine(Engine):
         try:
             yield
         finally:
-            attributes.update({k: part.optimizer for k, part in self.parts.items()})
+            attributes.update(self.optimizers)
 
 
 class ZeroOptimizer:

@@ -33,8 +33,6 @@ class FSDP2Engine(Engine):
 
     def __init__(self, config: Config, algorithm: Any) -> None:
         super().__init__(config, algorithm)
-        attributes = vars(algorithm).items()
-        self.optimizers = {k: x for k, x in attributes if isinstance(x, Optimizer)}
         before = dict(self.model.named_parameters())
         self.root: Any = LossModule()
         self.root.model = self.model
