@@ -387,8 +387,8 @@ class Agent(ABC):
         if self._notes_version and self.counters.acted_version is None:
             self.counters.acted_version = self.counters.policy_version
         if self.records_log_prob:
-            version = torch.full((len(action),), self.counters.policy_version)
-            extras["policy_version"] = version.to(self.device)
+            size, version = (len(action),), self.counters.policy_version
+            extras["policy_version"] = torch.full(size, version, device=self.device)
         if accepted is not action:
             extras = {"action": action, **extras}
         return self.border.like_input(accepted, obs, batched), extras

@@ -59,24 +59,23 @@ class Weights:
         self._learner, self._acting = learner, tensors_of(actor)
         self.newest: int | None = None  # the latest version that was put
         self._copies()  # raise early if it cannot be put
-        self._put: tuple[int, dict[str, Tensor]] | None = None
-        self._taken: Any = None  # what was taken last
+        self._put: tuple[int, int, dict[str, Tensor]] = 0, 0, {}
+        self._taken = 0  # number of what was taken last
 
     def put(self, version: int) -> None:
         """Copy the learner's weights, between two gradient steps; or RuntimeError."""
-        self._put = version, self._copies()
+        self._put = self._put[0] + 1, version, self._copies()
         self.newest = version
 
     @torch.no_grad()
     def take(self) -> int | None:
         """Load newer weights into the actor, from its thread; their version, if any."""
-        put = self._put
-        if put is None or put is self._taken:
+        number, version, copies = self._put
+        if number == self._taken:
             return None
-        version, copies = put
         for name, copy in copies.items():
             self._acting[name].copy_(copy)
-        self._taken = put
+        self._taken = number
         return version
 
     @torch.no_grad()

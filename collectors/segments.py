@@ -27,7 +27,7 @@ class Segment:
     logs: list[dict[str, Any]]  # of ended episodes, by row
     breaks: list[int]  # rows before which all episodes were cut
     version: int  # the oldest `policy_version` that acted
-    metrics: dict[str, float] = field(default_factory=dict)  # of who acted
+    metrics: dict[str, float] = field(default_factory=dict)  # of inference actors
 
     @classmethod
     def saved(cls, state: Mapping[str, Any]) -> "Segment":
@@ -42,7 +42,7 @@ class SegmentWriter:
         copy: Copies an array or a tensor, which environments may write into again.
 
     Attributes:
-        logs: Of ended episodes, for each row; who takes the steps sets them.
+        logs: Of the episodes that ended in each row; set after each step.
     """
 
     def __init__(self, copy: Callable[[Any], Any]) -> None:
@@ -124,10 +124,10 @@ class Request:
 
 
 class Segments(ABC):
-    """Segments that were asked for, the oldest first; a thread, or workers, collect.
+    """Segments that were asked for, and that a thread or workers on Ray collect.
 
     Attributes:
-        requests: What was asked for and not taken, or dropped.
+        requests: What was asked for and neither taken nor dropped, the oldest first.
         lag: Counts the policies that were handed over.
         started: Whether episodes have begun.
         dropped: Number of environment steps that were too old to be learned from.
@@ -149,7 +149,7 @@ class Segments(ABC):
     @property
     @abstractmethod
     def all_arrived(self) -> bool:
-        """Whether nobody collects, because all that was asked for is there."""
+        """Whether all that was asked for is there, so that nobody collects."""
 
     @abstractmethod
     def start(self, seed: int) -> None:
@@ -161,7 +161,7 @@ class Segments(ABC):
 
     @abstractmethod
     def first(self) -> Segment:
-        """Wait for the oldest segment; raises errors of who collects it."""
+        """Wait for the oldest segment; raises the error of a thread or a worker."""
 
     def remove_first(self) -> None:
         """Forget the oldest segment, which was taken or dropped."""
@@ -176,13 +176,13 @@ class Segments(ABC):
         """Begin new episodes everywhere."""
 
     def go_on(self) -> None:  # noqa: B027 - for a thread
-        """Hand over newer weights to who collects all the time, and let it go on."""
+        """Hand over newer weights, and let a thread that was stopped go on."""
 
     def check(self) -> None:  # noqa: B027 - for a thread
-        """Raise an error that came since the last segment."""
+        """Raise the error with which a thread has ended."""
 
     def stop(self) -> None:  # noqa: B027 - for a thread
-        """Stop who collects all the time; `go_on` starts it again."""
+        """Stop a thread between two steps; `go_on` starts it again."""
 
     def report(self) -> dict[str, float]:
         """Metrics: the lag since the last report, and how many steps were dropped."""
