@@ -7,12 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import Space
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
-from gymnasium.vector.utils import concatenate, create_empty_array
+from gymnasium.spaces import Dict
 from torch import Tensor
-
-ARRAYS = (Box, Discrete, MultiDiscrete, MultiBinary)
-"""Spaces whose observations are arrays, or single numbers."""
 
 ResetResult = tuple[Any, dict[str, Any]]
 """Result of `reset`: observations and info."""
@@ -35,9 +31,6 @@ def stacked(space: Space, observations: Sequence[Any], name: str = "") -> Any:
             key: stacked(child, [one[key] for one in observations], f"{name}[{key!r}]")
             for key, child in space.items()
         }
-    if not isinstance(space, ARRAYS):
-        empty = create_empty_array(space, len(observations))
-        return concatenate(space, observations, empty)
     try:  # without a dtype, so that wrong shapes and values are found, not cast
         batch = np.array(observations)
     except (TypeError, ValueError) as reason:

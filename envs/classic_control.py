@@ -162,8 +162,7 @@ class PendulumVectorEnv(TorchVectorEnv):
 
     def observe(self, state: Tensor) -> Tensor:
         theta, theta_dot = state.unbind()
-        obs = torch.stack((theta.cos(), theta.sin(), theta_dot), dim=-1)
-        return obs.to(torch.float32)
+        return torch.stack((theta.cos(), theta.sin(), theta_dot), dim=-1).float()
 
 
 SPEED_1, SPEED_2 = 4 * math.pi, 9 * math.pi  # rad/s, the highest of each link
@@ -259,8 +258,7 @@ class AcrobotVectorEnv(TorchVectorEnv):
 
     def observe(self, state: Tensor) -> Tensor:
         (cos_1, cos_2), (sin_1, sin_2) = state[:2].cos(), state[:2].sin()
-        obs = torch.stack((cos_1, sin_1, cos_2, sin_2, *state[2:]), dim=-1)
-        return obs.to(torch.float32)
+        return torch.stack((cos_1, sin_1, cos_2, sin_2, *state[2:]), dim=-1).float()
 
 
 LEFT, RIGHT, CAR_SPEED = -1.2, 0.6, 0.07  # ends of the track, distance in a step

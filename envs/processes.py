@@ -293,11 +293,10 @@ def _end_with_the_trainer() -> None:
 
 
 def _start_method() -> str:
-    """Forkserver or spawn: the program's, or the platform's default."""
-    methods = multiprocessing.get_all_start_methods()  # first the platform's default
-    chosen = multiprocessing.get_start_method(allow_none=True) or methods[0]
-    if chosen == "fork":
-        chosen = "forkserver" if "forkserver" in methods else "spawn"
+    """Forkserver or spawn: the program's choice, or the one that suits the platform."""
+    chosen = multiprocessing.get_start_method(allow_none=True)
+    if chosen in (None, "fork"):
+        chosen = "forkserver" if sys.platform == "linux" else "spawn"
     if chosen == "forkserver":
         # Imported once, before the first process starts. `__main__` is the default.
         multiprocessing.set_forkserver_preload(["__main__", __name__])

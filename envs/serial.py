@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.spaces import Dict
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from yieldrl.core.conversion import as_array
 from yieldrl.envs.arrays import (
-    ARRAYS,
     ResetResult,
     StepResult,
     copied,
@@ -146,7 +146,7 @@ class SerialVectorEnv(SyncVectorEnv):
         self.recorded_info += recorded  # a subclass's own it fills in itself
         self.info_keys = tuple(dict.fromkeys((*declared, *recorded)))
         space = self.single_observation_space
-        self._is_array = isinstance(space, ARRAYS)
+        self._is_array = not isinstance(space, Dict)
         self._dtype, self._shape = space.dtype, (self.num_envs, *(space.shape or ()))
 
     def step(self, actions: Any) -> StepResult:
