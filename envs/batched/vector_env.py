@@ -317,11 +317,11 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     def restart(self, ended: Tensor, state: Any, noise: Tensor | None) -> Any:
         """The state, replaced by first states where `ended` `[N]` is True.
 
-        If Python may branch, they are computed only for those environments, from
-        their columns of the noise `[noise_size, N]`, or from new noise if it is None;
-        if no episode ended, the same object is returned. Otherwise, and where
-        environments have different parameters, they are computed for all, which needs
-        no synchronization.
+        If Python may branch, they are computed only for those environments (for all, if
+        parameters differ), from their columns of the noise `[noise_size, N]`, or from
+        new noise if it is None; if no episode ended, the same object is returned.
+        Otherwise they are computed for all environments, which needs no
+        synchronization.
         """
         if not self._can_branch or is_traced():
             assert noise is not None
