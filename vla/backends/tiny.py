@@ -53,7 +53,6 @@ class TinyConfig(Checked):
     heads: Size = 4
     vision_width: Size = 32  # of two encoders, which have one block with two heads
     patch_contrast: Annotated[float, Field(gt=0, le=100)] | None = None
-    words: tuple[str, ...] | list[str] = WORDS  # each is one token
 
     def __post_init__(self) -> None:
         if self.width % self.heads:
@@ -71,7 +70,7 @@ def tiny_backbone(
     other options or sizes than `TinyConfig`.
     """
     sizes = TinyConfig.from_dict(dict(config.model_config))
-    tokenizer = tiny_tokenizer(sizes.words)
+    tokenizer = tiny_tokenizer()
     counts = action_layout(acted, config.chunk_length).counts
     vocab_size = tokenizer.vocab_size + max(counts or (config.action_bins,))
     side, patch = _image_sizes(observed)
