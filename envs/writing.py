@@ -8,7 +8,6 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from yieldrl.core import Utf8Text
-from yieldrl.envs.arrays import StepResult
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.inputs import check_range
 
@@ -88,10 +87,8 @@ class SumsVectorEnv(TorchVectorEnv):
         parts = [left, self._plus, right, self._equals]
         return {"prompt": joined(parts, self.prompt_length)}
 
-    def step(self, actions: Any) -> StepResult:
-        """Grade every answer; `info["success"]` is True where the reward is 1."""
-        obs, reward, terminated, truncated, info = super().step(actions)
-        return obs, reward, terminated, truncated, {**info, "success": reward == 1}
+    def step_info(self, reward: Tensor, ignored: Tensor | None) -> State:
+        return {"success": reward == 1}
 
     def expert(self) -> Tensor:
         """Right answers, bytes uint8 `[N, L]`."""
@@ -159,10 +156,8 @@ class StepsVectorEnv(SumsVectorEnv):
         digits_alone = (is_digit | none | ~after).all(1) & is_digit.any(1)
         return opens & closes.any(1) & digits_alone & ~gap, packed(number)
 
-    def step(self, actions: Any) -> StepResult:
-        """Grade every answer; info has `success` and `formatted`."""
-        obs, reward, terminated, truncated, info = super().step(actions)
-        return obs, reward, terminated, truncated, {**info, "formatted": reward > 0}
+    def step_info(self, reward: Tensor, ignored: Tensor | None) -> State:
+        return {**super().step_info(reward, ignored), "formatted": reward > 0}
 
     def expert(self) -> Tensor:
         left, right = self.state["operands"]

@@ -276,8 +276,15 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
         )
         if self._action_reader.marks_rewards:
             answer[1] = self._action_reader.mark(answer[1], action, ignored)
-        info = {"final_obs": final_obs, "_final_obs": self._ended}
-        return (*answer, info if self.autoreset_mode is AutoresetMode.SAME_STEP else {})
+        info = self.step_info(answer[1], ignored)
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            info |= {"final_obs": final_obs, "_final_obs": self._ended}
+        return (*answer, info)
+
+    def step_info(self, reward: Tensor, ignored: Tensor | None) -> dict[str, Tensor]:
+        """More entries of the info of a step, by default none. In NEXT_STEP mode
+        `ignored`, bool `[N]`, marks the environments that it only reset."""
+        return {}
 
     def pure_step(
         self, state: Any, elapsed: Tensor, ended: Tensor, action: Tensor, noise: Any

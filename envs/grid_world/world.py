@@ -10,7 +10,6 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from yieldrl.envs.arrays import StepResult
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.inputs import check_choice, check_range
 from yieldrl.envs.grid_world import objects
@@ -160,10 +159,8 @@ class GoToVectorEnv(TorchVectorEnv):
     def observe(self, state: State) -> State:
         return self._view(state)
 
-    def step(self, actions: Tensor | np.ndarray) -> StepResult:
-        """Step every grid once; `info["success"]` is True where the goal is reached."""
-        obs, reward, terminated, truncated, info = super().step(actions)
-        return obs, reward, terminated, truncated, {**info, "success": reward == 1}
+    def step_info(self, reward: Tensor, ignored: Tensor | None) -> State:
+        return {"success": reward == 1}
 
     def expert(self) -> Tensor:
         """Actions `[N]` of an expert: a shortest path to the goal, around the other

@@ -7,10 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
-from yieldrl.envs.arrays import StepResult
 from yieldrl.envs.batched import TorchVectorEnv
 from yieldrl.envs.batched.inputs import check_choice, check_range
 from yieldrl.envs.physics import model as models
@@ -153,17 +151,11 @@ class PhysicsVectorEnv(TorchVectorEnv):
             reward = torch.as_tensor(sum(terms.values()))
             return after, reward, self.terminated(after)
 
-    def step(self, actions: Tensor | np.ndarray) -> StepResult:
-        """Step all worlds; the measures are in `info` too.
-
-        In NEXT_STEP mode these entries, like the reward, are zero at resets.
-        """
-        was_over = self._ended
-        obs, reward, terminated, truncated, info = super().step(actions)
-        more = self._info
-        if self.autoreset_mode is AutoresetMode.NEXT_STEP:
-            more = {name: x.masked_fill(was_over, 0) for name, x in more.items()}
-        return obs, reward, terminated, truncated, {**more, **info}
+    def step_info(self, reward: Tensor, ignored: Tensor | None) -> State:
+        """The measures and the terms of the reward, zero where a step only reset."""
+        if ignored is None:
+            return dict(self._info)
+        return {name: x.masked_fill(ignored, 0) for name, x in self._info.items()}
 
     def draw(self, state: dict[str, np.ndarray], index: int) -> np.ndarray:
         fields = self.backend.varied
