@@ -49,7 +49,7 @@ class InferenceActor:
         self._waiting: list[Question] = []
 
     async def act(
-        self, obs: Any, num_rows: int, sample_step: int, sent: Stored | None = None
+        self, obs: Any, sample_step: int, sent: Stored | None = None
     ) -> tuple[Any, int]:
         """Actions for arrays `[n, ...]`, and rows of the batch that they were in.
 
@@ -58,7 +58,6 @@ class InferenceActor:
 
         Args:
             obs: Observations of a worker.
-            num_rows: Their number `n`.
             sample_step: Steps of all environments of all workers before.
             sent: The agent to act with, if this actor has an older one.
 
@@ -68,7 +67,8 @@ class InferenceActor:
         if sent is not None:
             await self._take(sent)
         answer = asyncio.get_running_loop().create_future()
-        self._waiting.append(Question(obs, num_rows, sample_step, answer))
+        question = Question(obs, spaces.batch_size(obs), sample_step, answer)
+        self._waiting.append(question)
         if sum(each.num_rows for each in self._waiting) < self.size:
             await asyncio.wait([answer], timeout=self.seconds)
         if not answer.done():
@@ -128,16 +128,10 @@ class InferenceActor:
 
 
 class RemoteAgent:
-    """Acts by asking an inference actor, in place of a copy of the policy.
+    """Acts by asking an inference actor, in place of a copy of the policy."""
 
-    Args:
-        num_envs: Environments of its worker.
-    """
-
-    has_memory, device = False, torch.device("cpu")
-
-    def __init__(self, num_envs: int) -> None:
-        self.num_envs, self.counters = num_envs, Counters()
+    def __init__(self) -> None:
+        self.counters = Counters()
         self._actor: Any = None
         self._sent: Stored | None = None  # for the next question
         self._answers: list[tuple[int, int, float]] = []
@@ -154,8 +148,7 @@ class RemoteAgent:
             WorkerError: If the actor has died, or the policy fails.
         """
         began, arrays = time.perf_counter(), tree_map(as_array, obs)
-        step = self.counters.sample_step
-        asked = self._actor.act.remote(arrays, self.num_envs, step, self._sent)
+        asked = self._actor.act.remote(arrays, self.sample_step, self._sent)
         answer, rows = answer_of("its inference actor", asked)
         self._sent = None
         action, extras = answer["action"], answer["extras"]
@@ -175,9 +168,6 @@ class RemoteAgent:
     def sample_step(self) -> int:
         """Environment steps of all workers."""
         return self.counters.sample_step
-
-    def begin_episode(self, where: Any = None, *, exploring: bool = False) -> None:
-        """Do nothing: the agent has no memory."""
 
     def state_dict(self) -> dict[str, Any]:
         """The counters; random numbers are the inference actor's."""

@@ -35,7 +35,7 @@ class RolloutWorkerActor:
         self.recipe, self.count, self._stats = pickle.loads(recipe), count, stats
         self.envs = self.recipe.make()
         self._copy = AgentCopy(seed=self.recipe.seed)
-        self._asking = RemoteAgent(self.envs.num_envs)
+        self._asking = RemoteAgent()
         self._writer = SegmentWriter(copied_array)
         self._collector: SyncCollector | None = None
         self._run: Any = None  # the recipe of the agent that it acts with

@@ -57,7 +57,7 @@ def ask(actor, *questions, step=0):
     """What an actor answers to questions of so many rows each, asked at once."""
 
     async def all_of_them():
-        asked = (actor.act(obs, len(obs), step) for obs in questions)
+        asked = (actor.act(obs, step) for obs in questions)
         return await asyncio.gather(*asked, return_exceptions=True)
 
     return asyncio.run(all_of_them())
@@ -117,7 +117,7 @@ class TestBatches:
                 stored = asyncio.get_running_loop().create_future()
                 stored.set_result(Weights.of(learned(agent.model), version))
                 sent = Stored(actor.copy.sent.recipe, [stored], version)
-                asked = rows(2), 2, 0, sent
+                asked = rows(2), 0, sent
                 answer, _ = await actor.act(*asked)
                 found.append(answer["extras"]["policy_version"].tolist())
             return found
@@ -146,12 +146,12 @@ def test_a_segment_is_as_old_as_the_oldest_weights_in_it(monkeypatch):
     pytest.importorskip("ray", reason="its answers are Ray's")
     versions, sent = iter([3, 5]), []
 
-    def act(obs, count, step, weights):
+    def act(obs, step, weights):
         sent.append(weights)
-        extras = {"policy_version": np.full(count, next(versions))}
-        return {"action": np.zeros(count), "extras": extras}, count
+        extras = {"policy_version": np.full(len(obs), next(versions))}
+        return {"action": np.zeros(len(obs)), "extras": extras}, len(obs)
 
-    agent = RemoteAgent(2)
+    agent = RemoteAgent()
     monkeypatch.setattr(inference, "answer_of", lambda who, answer: answer)
     actor = SimpleNamespace(act=SimpleNamespace(remote=act))
     weights = Stored([], [], 3, actor=actor)
