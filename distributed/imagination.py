@@ -41,8 +41,8 @@ class ImaginationRolloutActor:
         starts: Mapping[str, Any],
         horizon: int,
         drawn: Any,
-    ) -> tuple[dict[str, Any], list[int], Any]:
-        """A segment by these weights: its entries as arrays, its size `[H, B]`, and the
+    ) -> tuple[dict[str, Any], Any]:
+        """A segment by these weights: its entries as arrays `[H, B, ...]`, and the
         state of the generator afterwards.
 
         Args:
@@ -70,7 +70,7 @@ class ImaginationRolloutActor:
         data = TensorDict(tensors, [len(tensors["reward"])]).to(algorithm.device)
         segment = algorithm.imagine(data, horizon, generator, world.version)
         arrays = tree_map(as_array, segment.to_dict())
-        return arrays, [*segment.batch_size], generator.get_state().numpy()
+        return arrays, generator.get_state().numpy()
 
 
 @dataclass
@@ -141,15 +141,13 @@ class ImaginationPool(ActorPool):
     def state_dict(self) -> dict[str, Any]:
         """The segments that were asked for and not returned."""
         parts = [self._fetch(request) for request in self._requests]
-        return {
-            "parts": [[(x.to_dict(), [*x.batch_size]) for x in each] for each in parts]
-        }
+        return {"parts": [[part.to_dict() for part in each] for each in parts]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; the actors begin anew."""
         self._stores.clear()
         self._requests = deque(
-            Request(parts=[TensorDict(entries, size) for entries, size in parts])
+            Request(parts=[_segment(entries) for entries in parts])
             for parts in state["parts"]
         )
 
@@ -195,9 +193,12 @@ class ImaginationPool(ActorPool):
         if request.parts is None:
             answers = [self.result(call) for call in request.calls]
             device = self.algorithm.device
-            request.parts = [
-                TensorDict(tree_map(torch.tensor, arrays), size).to(device)
-                for arrays, size, _ in answers
-            ]
-            request.drawn = answers[0][2]
+            tensors = [tree_map(torch.tensor, arrays) for arrays, _ in answers]
+            request.parts = [_segment(entries).to(device) for entries in tensors]
+            request.drawn = answers[0][1]
         return request.parts
+
+
+def _segment(entries: Mapping[str, Any]) -> TensorDict:
+    """A segment `[H, B]` of its entries."""
+    return TensorDict(dict(entries), entries["reward"].shape)

@@ -106,18 +106,16 @@ class TrainerActor:
         if self.count > 1:
             self._whole = make_engine(config, self.algorithm)
 
-    def update(
-        self, rollout: Mapping[str, Any], size: list[int], orders: Orders
-    ) -> Learned:
+    def update(self, rollout: Mapping[str, Any], orders: Orders) -> Learned:
         """Learn from this learner's share of a rollout, together with the others.
 
         Args:
             rollout: Entries `[T, n, ...]` as arrays, nested or not.
-            size: `[T, n]`.
             orders: What to take over from the trainer's algorithm before.
         """
         algorithm = self.algorithm
         self._follow(orders)
+        size = rollout["reward"].shape
         data = TensorDict(as_tensors(rollout), size).to(algorithm.device)
         if not orders.continues:
             algorithm.forget_episodes()
@@ -252,12 +250,11 @@ class Learners:
             orders.state = {"model": algorithm.model.state_dict()}
         orders.state = map_tensors(Tensor.cpu, orders.state)
         sent = self.cluster.put(orders)
-        size = [len(rollout), rollout.shape[1] // self.count]
         parts = [part.to_dict() for part in rollout.chunk(self.count, dim=1)]
         arrays = [map_tensors(lambda x: x.cpu().numpy(), part) for part in parts]
         with defer_keyboard_interrupt():  # requests must be completed
             pairs = zip(self.actors, arrays, strict=True)
-            self._asked = [a.update.remote(part, size, sent) for a, part in pairs]
+            self._asked = [actor.update.remote(part, sent) for actor, part in pairs]
             self._behind = False
 
     def _start(self) -> None:

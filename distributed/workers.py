@@ -1,5 +1,6 @@
 """Rollout workers: they step environments in processes, on this machine or another."""
 
+import copy
 import dataclasses
 import pickle
 from typing import Any, NoReturn
@@ -165,11 +166,12 @@ class WorkerPool(ActorPool):
             self.inference = InferencePool(cluster, config, self.config)
             parts = cluster, "rollout_workers", RolloutWorkerActor, count
             super().__init__(*parts, "a finished segment", self._arguments_of)
-            observed, acted, recorded = self.ask_all("describe")[0]
+            # Copied, because arrays that come from Ray, such as bounds, are read-only.
+            described = copy.deepcopy(self.ask_all("describe")[0])
         except BaseException:
             cluster.close()
             raise
-        self.envs = RemoteEnvs(config.num_envs, observed, acted, recorded, pool=self)
+        self.envs = RemoteEnvs(config.num_envs, *described, pool=self)
 
     def envs_here(self) -> VectorEnv[Any, Any, Any]:
         """Environments like those of all workers together, in this process."""
