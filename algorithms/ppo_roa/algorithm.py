@@ -301,7 +301,7 @@ class Trainer(ppo.Trainer):
             self.buffer.clear()
             if self.config.collection == "sync":
                 self.buffer.end_episodes()  # the next rollout continues none
-        if len(self.buffer) == 0 or self.buffer.exhausted:
+        if len(self.buffer) == 0:
             algorithm.advance()  # it may be loaded with other phases
             algorithm.rollout_since = algorithm.counters.policy_version
         return super()._run_collect()
