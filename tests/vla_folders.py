@@ -148,6 +148,32 @@ def write_pi0(folder, state_dim=5, action_dim=6):
     return folder
 
 
+VISION = {"hidden_size": 12, "intermediate_size": 24, "num_hidden_layers": 2}
+VISION |= {"num_attention_heads": 2, "patch_size": 14, "image_size": 28}
+
+
+def llava(size):
+    return transformers.LlavaForConditionalGeneration(
+        transformers.LlavaConfig(
+            text_config={"model_type": "llama", **text_config(size)},
+            vision_config={"model_type": "clip_vision_model", **VISION},
+            image_token_index=size - 1,
+        )
+    )
+
+
+def paligemma(size):
+    text = {**text_config(size), "num_key_value_heads": 1, "head_dim": 8}
+    return transformers.PaliGemmaForConditionalGeneration(
+        transformers.PaliGemmaConfig(
+            text_config={"model_type": "gemma", **text},
+            vision_config={"model_type": "siglip_vision_model", **VISION},
+            projection_dim=32,
+            image_token_index=size - 1,
+        )
+    )
+
+
 def write_json(path, values):
     path.write_text(json.dumps(values))
 

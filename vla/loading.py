@@ -12,7 +12,13 @@ from yieldrl.core.files import read_file
 from yieldrl.core.named_code import import_named
 from yieldrl.networks.train_mode import in_float32
 from yieldrl.vla.config import VLAConfig
-from yieldrl.vla.files import load_strictly, model_folder, read_state_dict, require
+from yieldrl.vla.files import (
+    check_options,
+    load_strictly,
+    model_folder,
+    read_state_dict,
+    require,
+)
 from yieldrl.vla.interface import check_model
 from yieldrl.vla.lora import add_lora
 from yieldrl.vla.model import VLAModel
@@ -88,11 +94,10 @@ def _pretrained(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) 
         from yieldrl.vla.backends.pi0 import load_pi0
 
         return load_pi0(folder, observed, acted, config)
-    raise config.error(
-        "model_path",
-        f"its config.json has the model_type {kind!r}, and those of OpenVLA and PI0 are"
-        " known: name a class of your own in model_class",
-    )
+    from yieldrl.vla.backends.native import load_native
+
+    check_options(config.model_config, [], f"a model of type {kind!r}")
+    return VLAModel(load_native(folder, config.dtype), observed, acted, config)
 
 
 def _lerobot(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> Any:

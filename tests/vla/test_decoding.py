@@ -1,16 +1,20 @@
 """One token after the other: keys and values are kept, and change nothing."""
 
+import functools
+
 import pytest
 import torch
 from vla_folders import (
     CHUNKS,
     OBSERVED,
     openvla_backbone,
+    paligemma,
     seen,
     write_openvla,
 )
 
 from yieldrl.vla import VLAConfig, load_vla_model
+from yieldrl.vla.backends.tiny import tiny_tokenizer
 
 AUTO = {"decoding": "autoregressive", "chunk_length": 2}
 
@@ -35,10 +39,24 @@ def make(request, tmp_path):
         config = VLAConfig(model_path=str(tmp_path), **AUTO, **fields)
         return load_vla_model(config, OBSERVED, CHUNKS)
 
-    return {"adapted": adapted, "openvla": openvla}[request.param]
+    def native(network, **fields):
+        tokenizer = tiny_tokenizer(["go", "to"])
+        tokenizer.tokenizer.save(str(tmp_path / "tokenizer.json"))
+        network(tokenizer.vocab_size + 32).save_pretrained(tmp_path)
+        config = VLAConfig(model_path=str(tmp_path), action_bins=16, **AUTO, **fields)
+        return load_vla_model(config, OBSERVED, CHUNKS)
+
+    kinds = {
+        "adapted": adapted,
+        "openvla": openvla,
+        "paligemma": functools.partial(native, paligemma),
+    }
+    return kinds[request.param]
 
 
-EVERY = pytest.mark.parametrize("make", ["adapted", "openvla"], indirect=True)
+EVERY = pytest.mark.parametrize(
+    "make", ["adapted", "openvla", "paligemma"], indirect=True
+)
 
 
 def decoder_of(model):

@@ -55,7 +55,7 @@ def test_a_repository_is_downloaded_without_what_runs(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     write_json(tmp_path / "config.json", {"model_type": "unheard_of"})
     save_file({"a": torch.ones(1)}, tmp_path / "model.safetensors")
-    with pytest.raises(ValueError, match="the model_type 'unheard_of'"):
+    with pytest.raises(ValueError, match="model type `unheard_of`"):
         load(model_path="someone/something", model_config={})
     patterns = ["*.json", "*.safetensors", "*--*_checkpoint.pt"]
     assert asked == [("someone/something", patterns)]
