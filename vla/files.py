@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -104,12 +104,11 @@ def read_state_dict(path: str | Path) -> dict[str, Tensor]:
     else:
         with suppress(pickle.UnpicklingError, RuntimeError, EOFError, ValueError):
             state = torch.load(path, map_location="cpu", weights_only=True)
-    inner = [state.get(key) for key in WRAPPERS] if isinstance(state, dict) else []
-    for tensors in (state, *inner):
-        if isinstance(tensors, dict) and all(
-            isinstance(value, Tensor) for value in tensors.values()
-        ):
-            return tensors
+    whole: dict[str, Any] = state if isinstance(state, dict) else {"": state}
+    for tensors in (whole, *(whole.get(key) for key in WRAPPERS)):
+        values = tensors.values() if isinstance(tensors, dict) else [None]
+        if all(isinstance(value, Tensor) for value in values):
+            return cast("dict[str, Tensor]", tensors)
     raise CheckpointError(
         f"{path}: not read, as it is damaged, or holds something other than tensors by"
         f" name, at once or under {', '.join(WRAPPERS)}: save tensors alone, with"
@@ -118,9 +117,26 @@ def read_state_dict(path: str | Path) -> dict[str, Tensor]:
 
 
 def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -> None:
-    """Copy tensors into a module that has exactly these; see `unwrapped` for names."""
+    """Copy tensors into a module that has exactly these; see `unwrapped` for names.
+
+    Of tensors that the module ties, one by any of its names is enough.
+    """
+    tied: dict[int, list[str]] = {}
+    for name, tensor in module.state_dict(keep_vars=True).items():
+        tied.setdefault(id(tensor), []).append(name)
+    tied_names = {name for names in tied.values() for name in names}
+    tensors = unwrapped(state, tied_names)
+    for names in tied.values():
+        given = [tensors[name] for name in names if name in tensors]
+        if any(not torch.equal(given[0], other) for other in given[1:]):
+            raise CheckpointError(
+                f"{source} has {' apart from '.join(names)}, and the model ties them:"
+                " load it into one that does not (tie_word_embeddings=False, say)"
+            )
+        if given:
+            tensors |= dict.fromkeys(names, given[0])
     try:
-        module.load_state_dict(unwrapped(state, module.state_dict()))
+        module.load_state_dict(tensors)
     except RuntimeError as reason:
         raise CheckpointError(
             f"{source}: {textwrap.shorten(str(reason), 600)}: load it with the class"
@@ -131,10 +147,10 @@ def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str) -
 def unwrapped(
     state: Mapping[str, Tensor], names_of_model: Iterable[str]
 ) -> dict[str, Tensor]:
-    """The tensors, named as before wrappers put something before their names.
+    """The tensors, named as before wrappers put something into their names.
 
     `_orig_mod.` is of `torch.compile`; `module.` of `DistributedDataParallel`; and
-    `model.` of a policy or of Lightning.
+    `model.`, before all names, of a policy or of Lightning.
     """
     names_of_model = set(names_of_model)
     names = [name.replace("_orig_mod.", "") for name in state]
@@ -142,4 +158,5 @@ def unwrapped(
         if not all(name.startswith(("module.", "model.")) for name in names):
             break
         names = [name.partition(".")[2] for name in names]
+    names = [x if x in names_of_model else x.replace(".module.", ".") for x in names]
     return dict(zip(names, state.values(), strict=True))

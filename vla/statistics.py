@@ -1,7 +1,7 @@
 """Scaling between a robot's units and [-1, 1], saved with the model as buffers."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import gymnasium
 import numpy as np
@@ -21,9 +21,31 @@ GRIPPER: Gripper = (-1.0, 1.0)
 """Numbers of LIBERO, robosuite and Meta-World."""
 
 
-UNMASKED = {"libero": 6}
-"""Place of the gripper's number by the beginning of a data set's name, where the
-statistics of OpenVLA-OFT have no `mask`, which leaves it out of what is scaled."""
+class Convention(NamedTuple):
+    """Meaning of the numbers in a data set that OpenVLA was trained on, or OpenVLA-OFT.
+
+    Its loader makes all grippers one number that is not scaled, 1 where they open and
+    0 where they close. `run_libero_eval.py` sends `-sign(2 x - 1)` of it; here it is
+    `1 - 2 x`, which can be undone, and of which LIBERO takes the sign. All other
+    numbers are those of the data set's robot: LIBERO's moves and turns are its own.
+
+    Attributes:
+        bounds: Entries of the statistics that became -1 and 1.
+        turns: Whether there is such a gripper; else it is the environment's.
+        place: Place of the gripper's number where the statistics have no `mask`, which
+            leaves it out of what is scaled.
+    """
+
+    bounds: tuple[str, str] = ("q01", "q99")
+    turns: bool = True
+    place: int | None = None
+
+
+CONVENTIONS = {
+    "libero": Convention(place=6),
+    "aloha": Convention(bounds=("min", "max"), turns=False),
+}
+"""By the beginning of a data set's name; all others have the defaults."""
 
 
 class RangeStatistics(nn.Module):
@@ -112,12 +134,8 @@ class RangeStatistics(nn.Module):
     ) -> Self:
         """Take the range of OpenVLA's `dataset_statistics.json`, or `norm_stats`.
 
-        Its loader makes all grippers one number that is not scaled, 1 where they open
-        and 0 where they close. `run_libero_eval.py` sends `-sign(2 x - 1)` of it; here
-        it is `1 - 2 x`, which can be undone, and of which LIBERO takes the sign. All
-        other numbers are those of the data set's robot: LIBERO's moves and turns are
-        its own. ValueError if there is no such data set or entry, or if the
-        environment's gripper has other numbers.
+        What its numbers mean is in `CONVENTIONS`. ValueError if they have no such data
+        set or entry, or if the environment's gripper has other numbers.
 
         Args:
             statistics: Data sets, in them entries, in them `q01`, `q99` and maybe
@@ -133,16 +151,18 @@ class RangeStatistics(nn.Module):
         if entry not in statistics[name]:
             raise ValueError(f"the statistics of {name!r} have no {entry!r}")
         entries = statistics[name][entry]
-        low, high = (np.asarray(entries[key], np.float32) for key in ("q01", "q99"))
+        matching = (c for start, c in CONVENTIONS.items() if name.startswith(start))
+        convention = next(matching, Convention())
+        low, high = (np.asarray(entries[key], np.float32) for key in convention.bounds)
         scaled = np.asarray(entries.get("mask", [True] * len(low)), bool)
         least, most = self.low.clone(), self.high.clone()  # of the action space
         self.set_range(np.where(scaled, low, -1), np.where(scaled, high, 1))
-        if entry == "proprio":
+        if entry == "proprio" or not convention.turns:
             return self
-        places = np.flatnonzero(~scaled)
-        if "mask" not in entries:
-            places = [i for data, i in UNMASKED.items() if name.startswith(data)]
-        for i in places:
+        places = (
+            ~scaled if "mask" in entries else np.arange(len(low)) == convention.place
+        )
+        for i in np.flatnonzero(places):
             if min(gripper) < least[i] or most[i] < max(gripper):
                 raise ValueError(
                     f"{list(gripper)} are to open and close the gripper, and actions"

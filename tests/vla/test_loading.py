@@ -5,11 +5,14 @@ import sys
 import pytest
 import torch
 from pydantic.dataclasses import dataclass
+from torch import nn
 from vla_folders import ACTED, OBSERVED, save_file, seen, write_json
 
 from yieldrl.algorithms import ppo
+from yieldrl.core import CheckpointError
 from yieldrl.vla import VLAConfig, load_vla_model
 from yieldrl.vla.config import vla_config_of
+from yieldrl.vla.files import load_strictly
 
 SIZES = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}
 
@@ -43,6 +46,24 @@ def test_a_tiny_model_takes_the_weights_of_another(tmp_path, suffix):
         save_file(model.state_dict(), path)
     loaded = load(backend="tiny", model_path=str(path), lora_rank=2)
     assert torch.equal(loaded.get_value(seen()), model.get_value(seen()))
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(5, 4), nn.Linear(4, 5, bias=False)
+        self.head.weight = self.embed.weight
+
+
+def test_weights_that_are_apart_are_not_loaded_into_a_model_that_ties_them():
+    """The head's would be dropped without a word."""
+    model, own = Tied(), torch.ones(5, 4)
+    apart = {"embed.weight": own, "head.weight": 2 * own}
+    with pytest.raises(CheckpointError, match=r"has embed\.weight apart from head"):
+        load_strictly(model, apart, "a.pt")
+    for state in ({"head.weight": own}, {"embed.weight": own, "head.weight": own}):
+        load_strictly(model, state, "a.pt")
+        assert model.embed.weight.equal(own)
 
 
 def test_a_repository_is_downloaded_without_what_runs(tmp_path, monkeypatch):

@@ -103,6 +103,13 @@ class TestActions:
         assert statistics.low.tolist() == own["q01"]
         assert statistics.high.tolist() == own["q99"]
 
+    def test_data_of_aloha_are_scaled_by_their_range_and_have_no_such_gripper(self):
+        own = {"q01": [0.1], "q99": [0.8], "min": [0.0], "max": [1.0]}
+        file = {"aloha1_fold_shirt": {"action": own, "proprio": own}}
+        for kind, entry in (ActionStatistics, "action"), (ProprioStatistics, "proprio"):
+            statistics = kind(1).from_openvla(file, None, entry)
+            assert (statistics.low.item(), statistics.high.item()) == (0, 1)
+
     def test_a_file_that_does_not_fit_is_refused(self):
         with pytest.raises(ValueError, match="dataset = 'x': choose one of"):
             ActionStatistics(3).from_openvla(FILE, "x", "action")
