@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,12 @@ class ReplayBufferActor:
     """Holds a replay buffer, and draws its batches for the learner.
 
     Args:
-        recipe: The buffer's class and arguments, pickled.
-        options: More arguments, by name.
+        recipe: What makes the buffer, pickled.
     """
 
-    def __init__(self, recipe: bytes, options: Mapping[str, Any]) -> None:
+    def __init__(self, recipe: bytes) -> None:
         torch.set_num_threads(1)
-        kind, args = pickle.loads(recipe)
-        self._buffer = kind(*args, **options)
+        self._buffer = pickle.loads(recipe)()
 
     def call(self, calls: Sequence[Call]) -> Any:
         """Call methods of the buffer; the last one's answer, arrays for tensors."""
@@ -70,19 +69,14 @@ class RemoteReplay:
         self.device = torch.device(options.pop("device", "cpu"))
         self.num_envs, self.n_step = options["num_envs"], options.get("n_step", 1)
         self.rows = capacity // self.num_envs
-        recipe = pickled((kind, (capacity,)))
-        self._actor = cluster.actor(ReplayBufferActor, None, recipe, options)
+        recipe = pickled(partial(kind, capacity, **options))
+        self._actor = cluster.actor(ReplayBufferActor, None, recipe)
         self._held = 0  # complete rows
         self._calls: list[Call] = []  # not sent to the actor yet
         self._send()  # raises if it cannot be made
 
     def __len__(self) -> int:
         return max(0, self._held - (self.n_step - 1)) * self.num_envs
-
-    @property
-    def capacity(self) -> int:
-        """Transitions that it can hold."""
-        return self.rows * self.num_envs
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Write a step, each entry `[N, ...]`; errors of the actor are raised later."""
