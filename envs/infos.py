@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 
 SUCCESS = ("success", "is_success")
 """Names of success in info: Meta-World and many others; Gymnasium's robots."""
@@ -19,12 +18,6 @@ def declared_names(env: gym.Env, attribute: str) -> tuple[str, ...]:
             f"{attribute} of {env} is {names!r}: give a tuple, ({names!r},)"
         )
     return tuple(names)
-
-
-def succeeded(info: Mapping[str, Any]) -> bool | None:
-    """Whether an info of one environment reports a success; None if it has no entry."""
-    success = success_entry(info)
-    return None if success is None else bool(np.asarray(success).any())
 
 
 def success_entry(info: Mapping[str, Any]) -> Any | None:

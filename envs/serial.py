@@ -19,7 +19,7 @@ from yieldrl.envs.arrays import (
     tree_map,
     truncated_repr,
 )
-from yieldrl.envs.infos import declared_names, succeeded
+from yieldrl.envs.infos import declared_names, success_entry
 
 NUMBERS = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.bool_})
 """Classes of rewards that need no check."""
@@ -186,9 +186,10 @@ class SerialVectorEnv(SyncVectorEnv):
         self, final: dict[str, Any], info: dict[str, Any], i: int
     ) -> dict[str, Any]:
         """Success and task, as the info at an episode's end gives them."""
-        success, task = succeeded(info), info.get("task")
+        success, task = success_entry(info), info.get("task")
         if success is not None:
-            final = self._add_info(final, {"success": success}, i)
+            entry = {"success": bool(np.asarray(success).any())}
+            final = self._add_info(final, entry, i)
         if not (task is None or isinstance(task, Mapping) or "task" in self.info_keys):
             final = self._add_info(final, {"task": str(task)}, i)
         return final
