@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from functools import partial
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -138,9 +137,8 @@ class SerialVectorEnv(SyncVectorEnv):
     new_memory: ClassVar[bool] = True  # of each result
 
     def __init__(self, env_fns: Sequence[Callable[[], gym.Env]]) -> None:
-        checked = [partial(_make_checked, fn, i) for i, fn in enumerate(env_fns)]
-        super().__init__(checked, autoreset_mode=AutoresetMode.SAME_STEP)
-        self.env_fns = env_fns
+        super().__init__(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
+        self.envs = [CheckedEnv(env, i) for i, env in enumerate(self.envs)]
         recorded = declared_names(self.envs[0], "recorded_info")
         declared = declared_names(self.envs[0], "info_keys")
         self.recorded_info += recorded  # a subclass's own it fills in itself
@@ -214,10 +212,6 @@ class SerialVectorEnv(SyncVectorEnv):
             for env, one in zip(self.envs, obs, strict=True):
                 env.checked(one)  # names the one that does not fit
             raise
-
-
-def _make_checked(make: Callable[[], gym.Env], index: int) -> CheckedEnv:
-    return CheckedEnv(make(), index)
 
 
 def _number(value: Any) -> float | None:
