@@ -18,9 +18,9 @@ from yieldrl.networks import Memory
 class RememberingAgent(abstractions.Agent):
     """A memory for `sample` and another for `predict`, of `model.memory_size` numbers.
 
-    `act` and `act_best` find the `memory [B, M]` from before the observations, and bool
-    `first [B]` where episodes begin, beside `obs`; the buffer keeps both. By default
-    they ask `model.act` for the policy and the memory after these observations.
+    `act` finds the `memory [B, M]` from before the observations, and bool `first [B]`
+    where episodes begin, beside `obs`; the buffer keeps both. By default it asks
+    `model.act` for the policy and the memory after these observations.
 
     Attributes:
         sampling: What it remembers of the episodes that it learns from.
@@ -52,23 +52,19 @@ class RememberingAgent(abstractions.Agent):
         """The most likely action `[B, ...]`."""
         memory, first = self.predicting.recall(spaces.batch_size(obs))
         inputs = {"obs": obs, "memory": memory, "first": first}
-        action, remembered = self.act_best(inputs)
-        self.predicting.keep(remembered)
-        return action
+        chosen = self.act(inputs, None)
+        self.predicting.keep(chosen["remembered"])
+        return chosen["action"]
 
-    def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
-        """A random action of the policy of `model.act`, and the memory after it."""
+    def act(self, inputs: Any, generator: torch.Generator | None) -> dict[str, Any]:
+        """An `action [B, ...]`, random by the generator, or the most likely one without
+        it; the memory after it as `remembered`; and what else the buffer keeps."""
         policy, remembered = self.algorithm.model.act(inputs)
-        action = policy.sample(generator)
+        action = policy.mode() if generator is None else policy.sample(generator)
         chosen = {"action": action, "remembered": remembered}
         if self.records_log_prob:
             chosen["log_prob"] = policy.log_prob(action)
         return chosen
-
-    def act_best(self, inputs: Any) -> tuple[Tensor, Tensor]:
-        """The most likely action `[B, ...]`, and the memory to keep."""
-        policy, remembered = self.algorithm.model.act(inputs)
-        return policy.mode(), remembered
 
     def export(self, path: str | Path) -> None:
         """Write the policy to a file that PyTorch loads without this package.
@@ -79,7 +75,16 @@ class RememberingAgent(abstractions.Agent):
         goes into the next call. M is `agent.model.memory_size`. RuntimeError if PyTorch
         cannot trace the model.
         """
-        write_program(self.to_export(), path)
+        agent, batch = self.to_export(), torch.export.Dim.DYNAMIC
+        model, program, content = agent.model, Program(agent).eval(), io.BytesIO()
+        obs = spaces.examples(spaces.part(model.observation_space, model.needed_obs))
+        memory = torch.zeros(2, model.memory_size, dtype=torch.float32)
+        inputs = obs, memory, torch.ones(2, dtype=torch.bool)
+        shapes: Any = map_tensors(lambda _: {0: batch}, obs), {0: batch}, {0: batch}
+        with torch.no_grad():
+            exported = torch.export.export(program, inputs, dynamic_shapes=shapes)
+        torch.export.save(exported, content)
+        write_whole(Path(path), content.getvalue())
 
     def to_export(self) -> Self:
         """An agent beside this one, on the CPU, that acts and has no critic."""
@@ -107,20 +112,5 @@ class Program(nn.Module):
 
     def forward(self, obs: Any, memory: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
         seen = {"obs": obs, "memory": memory, "first": first}
-        action, remembered = self.agent.act_best(seen)
-        return self.agent.border.actions.to_env(action), remembered
-
-
-def write_program(agent: Any, path: str | Path) -> None:
-    """Write what an agent that remembers its episodes does to a file, whole or not."""
-    model, batch = agent.algorithm.model, torch.export.Dim.DYNAMIC
-    space = spaces.part(model.observation_space, model.needed_obs)
-    obs = spaces.examples(space)
-    memory = torch.zeros(2, model.memory_size, dtype=torch.float32)
-    inputs = obs, memory, torch.ones(2, dtype=torch.bool)
-    shapes: Any = map_tensors(lambda _: {0: batch}, obs), {0: batch}, {0: batch}
-    program, content = Program(agent).eval(), io.BytesIO()
-    with torch.no_grad():
-        exported = torch.export.export(program, inputs, dynamic_shapes=shapes)
-    torch.export.save(exported, content)
-    write_whole(Path(path), content.getvalue())
+        chosen = self.agent.act(seen, None)
+        return self.agent.border.actions.to_env(chosen["action"]), chosen["remembered"]

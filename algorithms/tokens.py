@@ -8,25 +8,21 @@ from tensordict import TensorDict
 from torch import Tensor
 
 
-def actions_taken(num_steps: Tensor, length: int) -> Tensor:
-    """Mask `[B, L]` of the first `num_steps`, int64 `[B]`, of `length` actions.
+def executed_mask(values: Tensor, data: TensorDict) -> Tensor:
+    """Mask of the tokens of `values [B, L, ...]` whose actions were executed, bool.
 
-    >>> actions_taken(torch.tensor([1, 3]), 3)
+    These are the first `num_steps [B]` actions; without `num_steps`, all.
+
+    >>> data = TensorDict({"num_steps": torch.tensor([1, 3])}, [2])
+    >>> executed_mask(torch.zeros(2, 3), data)
     tensor([[ True, False, False],
             [ True,  True,  True]])
     """
-    return torch.arange(length, device=num_steps.device) < num_steps.unsqueeze(1)
-
-
-def executed_mask(log_prob: Tensor, data: TensorDict) -> Tensor:
-    """Mask of the tokens of `log_prob [B, L, ...]` whose actions were executed, bool.
-
-    These are the first `num_steps [B]` actions; without `num_steps`, all.
-    """
     num_steps = data.get("num_steps", None)
     if num_steps is None:
-        return torch.ones_like(log_prob, dtype=torch.bool)
-    return _of_all_axes(actions_taken(num_steps, log_prob.shape[1]), log_prob)
+        return torch.ones_like(values, dtype=torch.bool)
+    actions = torch.arange(values.shape[1], device=num_steps.device)
+    return _of_all_axes(actions < num_steps.unsqueeze(1), values)
 
 
 def tokens_taken(model: Any, steps: TensorDict, log_prob: Tensor) -> Tensor:

@@ -374,7 +374,7 @@ class SegmentCollector(Collector):
         in the middle of a segment.
         """
         whole = self._segment is None
-        if whole and part.version < getattr(self.agent, "learns_since", 0):
+        if whole and part.version < self.agent.counters.learns_since:
             return True
         lag = self.segments.lag
         newer = lag.of(part.version) + (self.agent.policy_version != lag.newest)

@@ -30,6 +30,7 @@ class Counters:
     sync_step: int = 0  # gradient steps when the target was last synced
     policy_version: int = 0  # rises whenever the weights that act may have changed
     acted_version: int | None = None  # of the first action that was not learned from
+    learns_since: int = 0  # what an older policy did is not learned from
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Set all counters, by their names."""

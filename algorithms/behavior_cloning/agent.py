@@ -9,7 +9,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
-from yieldrl.algorithms.tokens import actions_taken
+from yieldrl.algorithms.tokens import executed_mask
 from yieldrl.core import mean_of_all
 
 
@@ -37,8 +37,4 @@ class Agent(abstractions.Agent):
             return {}
         action = self.border.actions.to_env(self.algorithm.predict(data["obs"]))
         right = (action == data["action"]).float()
-        num_steps = data.get("num_steps", None)
-        if num_steps is not None:
-            each = right.flatten(2).mean(2) if right.ndim > 2 else right
-            right = each[actions_taken(num_steps, right.shape[1])]
-        return {"accuracy": mean_of_all(right.flatten())}
+        return {"accuracy": mean_of_all(right[executed_mask(right, data)])}

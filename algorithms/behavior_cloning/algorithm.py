@@ -9,7 +9,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs, Policy
-from yieldrl.algorithms.tokens import actions_taken, sum_executed
+from yieldrl.algorithms.tokens import sum_executed
 
 from .config import Config
 
@@ -70,15 +70,8 @@ class Algorithm(abstractions.Algorithm):
             data: Says `num_steps [B]`, how many actions of chunks exist; where
                 `log_prob` is `[B]` all L do.
         """
-        num_steps = data.get("num_steps", None)
-        if num_steps is None:
-            return log_prob.reshape(len(log_prob), -1).sum(1).mean()
-        length = data["action"].shape[1]
-        if log_prob.ndim == 1:
-            return log_prob.mean() / length
-        exists = actions_taken(num_steps, length)  # [B, L]
-        each = log_prob.flatten(2).sum(2) if log_prob.ndim > 2 else log_prob
-        return torch.where(exists, each, 0.0).sum() / exists.sum()
+        total, num_steps = sum_executed(log_prob, data), data.get("num_steps", None)
+        return total.mean() if num_steps is None else total.sum() / num_steps.sum()
 
     @torch.no_grad()
     def value_target(self, data: TensorDict) -> Tensor:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from yieldrl.algorithms.remembering import RememberingAgent
 
@@ -11,14 +10,9 @@ from yieldrl.algorithms.remembering import RememberingAgent
 class Agent(RememberingAgent):
     """Samples from the policy, in a state drawn from what it sees and remembers."""
 
-    def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
+    def act(self, inputs: Any, generator: torch.Generator | None) -> dict[str, Any]:
         model = self.algorithm.model
         state = model.state(inputs, generator)
-        action = model.policy(state).sample(generator)
+        policy = model.policy(state)
+        action = policy.mode() if generator is None else policy.sample(generator)
         return {"action": action, "remembered": model.world.remember(state, action)}
-
-    def act_best(self, inputs: Any) -> tuple[Tensor, Tensor]:
-        model = self.algorithm.model
-        state = model.state(inputs)
-        action = model.policy(state).mode()
-        return action, model.world.remember(state, action)

@@ -62,7 +62,8 @@ class Trainer(abstractions.Trainer):
 
     def _run_collect(self) -> LogData:
         if len(self.buffer) == 0:  # the next action begins a rollout
-            self.agent.counters.acted_version = None
+            now = self.agent.counters
+            now.acted_version = now.policy_version
         return super()._run_collect()
 
     def _run_train(self) -> LogData:

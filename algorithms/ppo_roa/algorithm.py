@@ -4,7 +4,7 @@ Fu, Cheng & Pathak 2022, "Deep Whole-Body Control", arXiv:2210.10044, section 3.
 the phases, modules and losses of the ROA that trains a teacher and a student apart.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Self
 
 import torch
@@ -20,7 +20,7 @@ from yieldrl.networks import set_train_mode, update_target
 
 from .config import Config
 from .model import Model
-from .phases import NAMES, PHASES
+from .phases import NAMES, trained
 
 
 class Algorithm(ppo.Algorithm):
@@ -42,8 +42,6 @@ class Algorithm(ppo.Algorithm):
 
     Attributes:
         adapting: Whether the next minibatch is one of adaptation.
-        phase_since: The `policy_version` with which the current phase began.
-        rollout_since: The `policy_version` when the current rollout was begun.
         regularizer: The regulariser's current weight, 0-dim.
         student_optimizer: PPO's while the student acts; `optimizer` the teacher's.
     """
@@ -52,26 +50,24 @@ class Algorithm(ppo.Algorithm):
     model: Model
 
     adapting = False
-    phase_since = rollout_since = 0
 
     def __init__(self, model: Model, config: Config) -> None:
         super().__init__(model, config)
-        self.student_optimizer = self.optimizer_of(PHASES["finetune"].trained("ppo"))
-        names = PHASES["train"].trained("adapt", "imitate")
-        rate = config.adaptation_learning_rate
-        self.adaptation_optimizer = self.optimizer_of(names, rate)
+        self.student_optimizer = self.optimizer_of(trained("finetune", "ppo"))
+        self.adaptation_optimizer = self.optimizer_of(
+            trained("train", "adapt", "imitate"), config.adaptation_learning_rate
+        )
         self.regularizer = torch.zeros((), dtype=torch.float32, device=self.device)
         self.enter(config.phase_at(0))
 
     def enter(self, phase: str) -> None:
         """Begin a phase, if it is not the current one, with a new `policy_version`, and
-        with the moving average at the newest weights."""
-        if phase == self.phase:
-            return
-        self.model.enter(phase)
-        self.counters.policy_version += 1
-        self.phase_since = self.counters.policy_version
-        update_target(self.model.adapt_module, self.model.adapt_ema, 1.0)
+        with the moving average at the newest weights; nothing older is learned from."""
+        if phase != self.phase:
+            self.model.enter(phase)
+            update_target(self.model.adapt_module, self.model.adapt_ema, 1.0)
+            self.counters.policy_version += 1
+            self.counters.learns_since = self.counters.policy_version
 
     @property
     def phase(self) -> str:
@@ -87,15 +83,10 @@ class Algorithm(ppo.Algorithm):
         if NAMES.index(due) > NAMES.index(self.phase):
             self.enter(due)
 
-    @property
-    def outdated(self) -> bool:
-        """Whether the current rollout was begun in another phase."""
-        return self.rollout_since < self.phase_since
-
     def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
         """Start the update; RuntimeError if the rollout is of an earlier phase."""
         version = rollout.get("policy_version", None)
-        if version is not None and bool((version < self.phase_since).any()):
+        if version is not None and bool((version < self.counters.learns_since).any()):
             raise RuntimeError(
                 f"the rollout was collected before the phase {self.phase!r} began, in"
                 " which another policy acts: collect another one"
@@ -103,10 +94,10 @@ class Algorithm(ppo.Algorithm):
         return super().begin(rollout)
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        return self.optimizer_of(PHASES["train"].trained("ppo"))
+        return self.optimizer_of(trained("train", "ppo"))
 
     def optimizer_of(
-        self, modules: tuple[str, ...], rate: float | None = None
+        self, modules: list[str], rate: float | None = None
     ) -> torch.optim.Optimizer:
         """Adam for some of the six modules."""
         parameters = [p for name in modules for p in self.model.parameters_of(name)]
@@ -119,11 +110,9 @@ class Algorithm(ppo.Algorithm):
 
     def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """Epochs of PPO, then of adaptation, over sequences of whole environments."""
-        config, samples = self.config, self.samples(data)
-        epochs = self.ppo_epochs + config.adaptation_epochs
-        return Minibatches(
-            samples, epochs, config.num_minibatches, seed, sequences=True
-        )
+        epochs = self.ppo_epochs + self.config.adaptation_epochs
+        sizes = epochs, self.config.num_minibatches
+        return Minibatches(self.samples(data), *sizes, seed, sequences=True)
 
     def samples(self, data: TensorDict) -> TensorDict:
         """Sequences `[N, T]`; of the `memory` only the history before each of them."""
@@ -134,7 +123,7 @@ class Algorithm(ppo.Algorithm):
     @property
     def ppo_epochs(self) -> int:
         """PPO's epochs over a rollout in the current phase."""
-        return self.config.num_epochs if self.model.roles.trained("ppo") else 0
+        return self.config.num_epochs if trained(self.phase, "ppo") else 0
 
     def update(self, minibatches: Minibatches) -> Iterator[Logs]:
         """PPO's gradient steps, then adaptation's; the last may end the phase."""
@@ -168,7 +157,7 @@ class Algorithm(ppo.Algorithm):
         if model.training:
             model.eval()
             kinds = ("adapt", "imitate") if self.adapting else ("ppo",)
-            for name in model.roles.trained(*kinds):
+            for name in trained(self.phase, *kinds):
                 for part in model.parts_of(name):
                     set_train_mode(part)
         if self.adapting:
@@ -207,7 +196,7 @@ class Algorithm(ppo.Algorithm):
             encoded = model.encoded(obs)
         loss = mse_loss(inferred, encoded)
         logs = {"adaptation_loss": loss}
-        if model.roles.trained("imitate"):
+        if trained(self.phase, "imitate"):
             features = model.encode_obs(obs)
             with torch.no_grad():
                 teacher = model.actor(torch.cat((features, encoded), dim=-1))
@@ -226,21 +215,18 @@ class Agent(RememberingAgent):
 
     config: Config
 
-    def act(self, inputs: Any, generator: torch.Generator) -> dict[str, Any]:
-        model = self.algorithm.model
+    def act(self, inputs: Any, generator: torch.Generator | None) -> dict[str, Any]:
+        model, extras = self.algorithm.model, {}
         priv_pred, watched = model.infer(inputs)
         seen = {"obs": inputs["obs"], "priv_pred": priv_pred}
-        record = self.records_log_prob
-        action, extras = model.sample(seen, generator, record=record)
+        if generator is None:
+            action = model.predict(seen)
+        else:
+            record = self.records_log_prob
+            action, extras = model.sample(seen, generator, record=record)
         remembered = model.remember(watched, self.border.actions.to_env(action))
         extras |= {"priv_pred": priv_pred, "remembered": remembered}
         return {"action": action, **extras}
-
-    def act_best(self, inputs: Any) -> tuple[Tensor, Tensor]:
-        model = self.algorithm.model
-        priv_pred, watched = model.infer(inputs)
-        action = model.predict({"obs": inputs["obs"], "priv_pred": priv_pred})
-        return action, model.remember(watched, self.border.actions.to_env(action))
 
     def as_student(self) -> Self:
         """A new agent in which the student acts, with a copy of the current weights."""
@@ -267,19 +253,6 @@ class Agent(RememberingAgent):
         vars(model)["phase_number"] = number
         return student
 
-    @property
-    def learns_since(self) -> int:
-        """The `policy_version` with which the phase began: of older ones nothing."""
-        return self.algorithm.phase_since
-
-    def state_dict(self) -> dict[str, Any]:
-        since = self.algorithm.phase_since, self.algorithm.rollout_since
-        return {**super().state_dict(), "since": since}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        super().load_state_dict(state)
-        self.algorithm.phase_since, self.algorithm.rollout_since = state["since"]
-
 
 class Trainer(ppo.Trainer):
     """PPO's, and after it, on each rollout, adaptation.
@@ -295,19 +268,24 @@ class Trainer(ppo.Trainer):
     algorithm_class = Algorithm
     agent_class = Agent
 
+    @property
+    def _outdated(self) -> bool:
+        """Whether the current rollout was begun in another phase."""
+        now = self.agent.counters
+        begun = now.acted_version if len(self.buffer) > 0 else None
+        return begun is not None and begun < now.learns_since
+
     def _run_collect(self) -> LogData:
-        algorithm = self.agent.algorithm
-        if len(self.buffer) > 0 and algorithm.outdated:  # discard the rollout
+        if self._outdated:  # discard the rollout
             self.buffer.clear()
             if self.config.collection == "sync":
                 self.buffer.end_episodes()  # the next rollout continues none
         if len(self.buffer) == 0:
-            algorithm.advance()  # it may be loaded with other phases
-            algorithm.rollout_since = algorithm.counters.policy_version
+            self.agent.algorithm.advance()  # it may be loaded with other phases
         return super()._run_collect()
 
     def _run_train(self) -> LogData:
-        if self.agent.algorithm.outdated:
+        if self._outdated:
             return self._run_collect()
         phase = self._phase  # the last step may begin another phase
         log = super()._run_train()

@@ -24,7 +24,7 @@ from yieldrl.networks import (
 )
 
 from .config import Config
-from .phases import NAMES, PHASES, Phase
+from .phases import NAMES, PHASES
 
 
 class Model(ppo.Model):
@@ -82,11 +82,6 @@ class Model(ppo.Model):
         """The current phase."""
         return NAMES[int(self.phase_number)]
 
-    @property
-    def roles(self) -> Phase:
-        """The role of each module in the current phase."""
-        return PHASES[self.phase]
-
     def _apply(self, *args: Any, **kwargs: Any) -> Any:
         # The phase stays on the CPU, so that reading it does not synchronize a GPU.
         phase = self.phase_number
@@ -96,8 +91,8 @@ class Model(ppo.Model):
 
     @property
     def teacher_acts(self) -> bool:
-        """Whether the teacher acts."""
-        return self.roles.acting_module == "actor"
+        """Whether the teacher acts, and not the student."""
+        return PHASES[self.phase]["actor"].rollout == "forward"
 
     @property
     def needed_obs(self) -> tuple[str, ...]:
@@ -106,15 +101,14 @@ class Model(ppo.Model):
 
     @torch.no_grad()
     def enter(self, phase: str) -> None:
-        """Begin a phase; a student that takes over explores as much as the teacher."""
+        """Begin a phase; a student that takes over infers with the newest weights, and
+        explores as much as the teacher."""
         taught = self.teacher_acts
         self.phase_number.fill_(NAMES.index(phase))
-        if not taught or self.teacher_acts:
-            return
-        update_target(self.adapt_module, self.adapt_ema, 1.0)  # the newest weights
-        if self.log_std is not None:
-            assert self.log_std_adapt is not None
-            self.log_std_adapt.copy_(self.log_std)
+        if taught and not self.teacher_acts:
+            update_target(self.adapt_module, self.adapt_ema, 1.0)
+            if self.log_std is not None and self.log_std_adapt is not None:
+                self.log_std_adapt.copy_(self.log_std)
 
     def parts_of(self, module: str) -> list[nn.Module]:
         """One of the six modules, and the encoder of observations that learns by it."""
@@ -152,7 +146,7 @@ class Model(ppo.Model):
         latent = obs.get("latent", None)  # the loss has it already
         if latent is None:
             latent = self.latent(obs["obs"], obs["priv_pred"])
-        actor = getattr(self, self.roles.acting_module)
+        actor = self.actor if self.teacher_acts else self.actor_adapt
         return actor(torch.cat((features, latent), dim=-1))
 
     def latent(self, obs: Any, priv_pred: Tensor) -> Tensor:
@@ -187,7 +181,7 @@ class Model(ppo.Model):
         """The latent inferred while acting, `[B, Z]`, and the new history."""
         first, (history, last_action) = inputs["first"], self.split(inputs["memory"])
         x = self.watched(self.encode_obs(inputs["obs"]), last_action, first)
-        learner = self.roles.adapt_module.rollout == "forward"
+        learner = PHASES[self.phase]["adapt_module"].rollout == "forward"
         module: History = self.adapt_module if learner else self.adapt_ema
         inferred, after = module(x[None], history, first[None])
         return inferred[0], after

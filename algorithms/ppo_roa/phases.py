@@ -10,7 +10,6 @@
     unused   not evaluated, and does not change
 """
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Use = Literal["forward", "ppo", "adapt", "imitate", "average", "unused"]
@@ -23,58 +22,41 @@ class Module(NamedTuple):
     training: Use
 
 
-@dataclass(frozen=True)
-class Phase:
-    """The roles of all modules in a phase."""
-
-    encoder_priv: Module
-    actor: Module
-    actor_adapt: Module
-    adapt_module: Module
-    adapt_ema: Module
-    critic: Module
-
-    def trained(self, *ways: Use) -> tuple[str, ...]:
-        """The names of the modules that learn in these ways, in their order."""
-        roles = {name: getattr(self, name).training for name in MODULES}
-        return tuple(name for way in ways for name in MODULES if roles[name] == way)
-
-    @property
-    def acting_module(self) -> str:
-        """The actor that acts: the teacher or the student."""
-        return "actor" if self.actor.rollout == "forward" else "actor_adapt"
-
-
-MODULES = tuple(Phase.__dataclass_fields__)
-
 PHASES = {
-    "train": Phase(
-        encoder_priv=Module(rollout="forward", training="ppo"),
-        actor=Module(rollout="forward", training="ppo"),
-        actor_adapt=Module(rollout="unused", training="imitate"),
-        adapt_module=Module(rollout="forward", training="adapt"),
-        adapt_ema=Module(rollout="unused", training="average"),
-        critic=Module(rollout="unused", training="ppo"),
-    ),
-    "adapt": Phase(
-        encoder_priv=Module(rollout="unused", training="forward"),
-        actor=Module(rollout="unused", training="forward"),
-        actor_adapt=Module(rollout="forward", training="imitate"),
-        adapt_module=Module(rollout="unused", training="adapt"),
-        adapt_ema=Module(rollout="forward", training="average"),
-        critic=Module(rollout="unused", training="forward"),
-    ),
-    "finetune": Phase(
-        encoder_priv=Module(rollout="unused", training="forward"),
-        actor=Module(rollout="unused", training="unused"),
-        actor_adapt=Module(rollout="forward", training="ppo"),
-        adapt_module=Module(rollout="unused", training="adapt"),
-        adapt_ema=Module(rollout="forward", training="average"),
-        critic=Module(rollout="unused", training="ppo"),
-    ),
+    "train": {
+        "encoder_priv": Module(rollout="forward", training="ppo"),
+        "actor": Module(rollout="forward", training="ppo"),
+        "actor_adapt": Module(rollout="unused", training="imitate"),
+        "adapt_module": Module(rollout="forward", training="adapt"),
+        "adapt_ema": Module(rollout="unused", training="average"),
+        "critic": Module(rollout="unused", training="ppo"),
+    },
+    "adapt": {
+        "encoder_priv": Module(rollout="unused", training="forward"),
+        "actor": Module(rollout="unused", training="forward"),
+        "actor_adapt": Module(rollout="forward", training="imitate"),
+        "adapt_module": Module(rollout="unused", training="adapt"),
+        "adapt_ema": Module(rollout="forward", training="average"),
+        "critic": Module(rollout="unused", training="forward"),
+    },
+    "finetune": {
+        "encoder_priv": Module(rollout="unused", training="forward"),
+        "actor": Module(rollout="unused", training="unused"),
+        "actor_adapt": Module(rollout="forward", training="ppo"),
+        "adapt_module": Module(rollout="unused", training="adapt"),
+        "adapt_ema": Module(rollout="forward", training="average"),
+        "critic": Module(rollout="unused", training="ppo"),
+    },
 }
 """The phases in their order; `adapt` is that of Kumar et al. 2021, "RMA",
 arXiv:2107.04034, section III-B: the student acts, and learns from the frozen teacher in
 the states that it gets into itself."""
 
 NAMES = tuple(PHASES)
+MODULES = tuple(PHASES["train"])
+
+
+def trained(phase: str, *ways: Use) -> list[str]:
+    """The names of the modules that learn in these ways in a phase."""
+    roles = PHASES[phase].items()
+    return [name for way in ways for name, role in roles if role.training == way]

@@ -16,7 +16,7 @@ from torch.nn.functional import mse_loss
 
 import yieldrl
 from yieldrl.algorithms import ppo_roa
-from yieldrl.algorithms.ppo_roa.phases import MODULES, PHASES
+from yieldrl.algorithms.ppo_roa.phases import MODULES, PHASES, trained
 from yieldrl.networks.encoder import Encoder
 
 from .test_contract import Moody, moody
@@ -60,7 +60,7 @@ class TestTable:
     @pytest.mark.parametrize("phase", DOCUMENT)
     def test_it_is_the_documents(self, phase):
         learns = {"ppo": "learns", "adapt": "learns", "imitate": "learns"}
-        uses = [getattr(PHASES[phase], module) for module in MODULES]
+        uses = PHASES[phase].values()
         found = (
             " ".join(use.rollout for use in uses),
             " ".join(learns.get(use.training, use.training) for use in uses),
@@ -82,7 +82,7 @@ class TestTable:
         before = {name: parameters_of(model, name) for name in MODULES}
         for _ in range(8):
             trainer.collector.step()
-        uses = {name: getattr(PHASES[phase], name) for name in MODULES}
+        uses = PHASES[phase]
         acting = [name for name in MODULES if uses[name].rollout == "forward"]
         assert dict(calls) == {(name, "forward"): 8 for name in acting}
         assert all(same(before[n], parameters_of(model, n)) for n in MODULES)
@@ -316,7 +316,7 @@ through = functools.partial(trainer_of, phase_steps=(32, 32, 32))
 def begun_since(trainer):
     """Whether all of the rollout was acted by policies of the phase of now."""
     versions = trainer.buffer.rollout()["policy_version"]
-    return int(versions.min()) >= trainer.algorithm.phase_since
+    return int(versions.min()) >= trainer.agent.counters.learns_since
 
 
 def alike(before, after):
@@ -358,10 +358,10 @@ class TestFrozen:
         trainer.update(rollout)
         after = states_of(trainer.model)
         for name in MODULES:
-            learns = getattr(PHASES[phase], name).training in LEARNS
+            learns = PHASES[phase][name].training in LEARNS
             assert alike(before[name], after[name]) != learns, name
         # The encoder of both actors is the teacher's, the critic's its own.
-        learned = PHASES[phase].trained("ppo")
+        learned = trained(phase, "ppo")
         assert alike(before["encoder"], after["encoder"]) != ("actor" in learned)
         moved = not alike(before["critic_encoder"], after["critic_encoder"])
         assert moved == ("critic" in learned)

@@ -173,7 +173,8 @@ def test_rows_of_before_the_version_since_which_an_agent_learns_are_dropped():
     paced = Paced(trainer)
     trainer.collector.collect(2)
     paced.settle()
-    trainer.agent.counters.policy_version = trainer.agent.learns_since = 1
+    trainer.agent.counters.policy_version = 1
+    trainer.agent.counters.learns_since = 1
     rollout = trainer.collector.collect(4)
     trainer.collector.stop()
     assert (rollout["policy_version"] == 1).all()
