@@ -35,13 +35,11 @@ class Algorithm(ppo.Algorithm):
 
     config: Config
 
-    def weight(self, ratio: Tensor) -> Tensor:
-        """`exp(-0.5 (log r / sigma)^2)`, `[B]`, detached."""
-        return (-0.5 * (ratio.detach().log() / self.config.gipo_sigma).square()).exp()
-
     def surrogate(self, ratio: Tensor, advantage: Tensor) -> Tensor:
         """The weighted ratio times the advantage, to be maximised, `[B]`."""
-        return self.weight(ratio) * ratio * advantage
+        log_ratio = ratio.detach().log()
+        weight = (-0.5 * (log_ratio / self.config.gipo_sigma).square()).exp()
+        return weight * ratio * advantage
 
 
 class Trainer(appo.Trainer):

@@ -198,8 +198,8 @@ class Algorithm(ppo.Algorithm):
 
     def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """Epochs in random order over episodes `[E, T]`."""
-        config = self.config
-        return Minibatches(data, config.num_epochs, config.num_minibatches, seed)
+        sizes = self.config.num_epochs, self.config.num_minibatches
+        return Minibatches(data, *sizes, seed)
 
     def update(self, minibatches: Minibatches) -> Iterator[Logs]:
         """Take PPO's steps; a rollout's first one alone logs `sampling_gap`, because

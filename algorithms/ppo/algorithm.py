@@ -137,8 +137,7 @@ class Algorithm(abstractions.Algorithm):
 
     def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """Epochs in random order over the transitions of a rollout `[T, N]`."""
-        config = self.config
-        sizes = config.num_epochs, config.num_minibatches
+        sizes = self.config.num_epochs, self.config.num_minibatches
         return Minibatches(transitions(data), *sizes, seed)
 
     def update(self, minibatches: Minibatches) -> Iterator[Logs]:

@@ -62,8 +62,7 @@ class Trainer(abstractions.Trainer):
 
     def _run_collect(self) -> LogData:
         if len(self.buffer) == 0:  # the next action begins a rollout
-            now = self.agent.counters
-            now.acted_version = now.policy_version
+            self.agent.counters.acted_version = self.agent.counters.policy_version
         return super()._run_collect()
 
     def _run_train(self) -> LogData:

@@ -12,11 +12,7 @@ from torch import Tensor, nn
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms import vla_ppo
 from yieldrl.algorithms.rollouts import in_chunks
-from yieldrl.algorithms.tokens import (
-    action_value_targets,
-    sum_executed,
-    with_action_advantages,
-)
+from yieldrl.algorithms.tokens import executed_mask, sum_executed
 from yieldrl.core import Positive, StepsOrZero
 from yieldrl.functional import clipped_surrogate, returns_within
 from yieldrl.networks.train_mode import frozen
@@ -118,14 +114,18 @@ class Algorithm(vla_ppo.Algorithm):
         return ask(inputs, action)
 
     def measured(self, data: TensorDict) -> TensorDict:
-        """The batch of vla_ppo; decoupled, `pi_prox / pi_behav A` is the advantage.
+        """The batch of vla_ppo; by action with the `advantage [B, L]` of each, and the
+        mean number of `actions [B]`. Decoupled, `pi_prox / pi_behav A` stands for `A`.
 
         Hilton et al. 2021, "Batch size-invariance for policy optimization",
         arXiv:2110.00641, equation 5: the ratio that is clipped is then to `pi_prox`.
         """
         data = super().measured(data)
         if self.by_action:
-            data = with_action_advantages(data, self.normalized)
+            above = data["action_returns"] - data["action_value"]
+            mask = executed_mask(above, data)
+            data["advantage"] = above.masked_scatter(mask, self.normalized(above[mask]))
+            data["actions"] = mask.sum(1).float().mean().expand(len(data))
         if not self.config.decoupled:
             return data
         now, acted = (sum_executed(data[k], data) for k in ("proximal", "log_prob"))
@@ -151,8 +151,11 @@ class Algorithm(vla_ppo.Algorithm):
         """Huber's loss of values, clipped if the config says so (Huber 1964); of values
         `[B, L]` the mean over executed actions."""
         if value.ndim > 1:
-            targets, share = action_value_targets(value, data)
-            return self.value_loss(value.flatten(), targets) / share
+            mask = executed_mask(value, data)
+            names = {"returns": "action_returns", "value": "action_value"}
+            targets = TensorDict({k: data[name][mask] for k, name in names.items()})
+            share = mask.sum() / data["actions"].sum()  # of this micro batch
+            return share * self.value_loss(value[mask], targets)
         delta, clip = self.config.huber_delta, self.config.clip_value
         if delta is None:
             return super().value_loss(value, data)
