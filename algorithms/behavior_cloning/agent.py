@@ -1,24 +1,17 @@
 """The agent of behaviour cloning: acts as its policy, and learns as the expert did."""
 
-from typing import Any
-
 import torch
 from gymnasium.spaces import Box
 from tensordict import TensorDict
-from torch import Tensor
 
-from yieldrl import abstractions
 from yieldrl.abstractions import Logs
+from yieldrl.algorithms import ppo
 from yieldrl.algorithms.tokens import executed_mask
 from yieldrl.core import mean_of_all
 
 
-class Agent(abstractions.Agent):
+class Agent(ppo.Agent):
     """Samples actions of its policy; the expert's become what the policy would say."""
-
-    def explore(self, obs: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        """A random action `[B, ...]` of the policy, and what it says of it."""
-        return self.algorithm.model.sample(obs, self.generator)
 
     def learn(self, data: TensorDict) -> Logs:
         """One gradient step on a minibatch `[B]` of the environment's actions."""

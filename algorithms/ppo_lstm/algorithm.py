@@ -111,9 +111,9 @@ class Algorithm(ppo.Algorithm):
 
     def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """Epochs in random order over the sequences of whole environments."""
-        config, samples = self.config, sequences(data, starts=["memory"])
-        epochs, minibatches = config.num_epochs, config.num_minibatches
-        return Minibatches(samples, epochs, minibatches, seed, sequences=True)
+        sizes = self.config.num_epochs, self.config.num_minibatches
+        samples = sequences(data, starts=["memory"])
+        return Minibatches(samples, *sizes, seed, sequences=True)
 
     def loss(
         self, data: TensorDict, evaluated: tuple[Any, ...] | None = None

@@ -63,16 +63,11 @@ class Algorithm(ppo.Algorithm):
     def enter(self, phase: str) -> None:
         """Begin a phase, if it is not the current one, with a new `policy_version`, and
         with the moving average at the newest weights; nothing older is learned from."""
-        if phase != self.phase:
+        if phase != self.model.phase:
             self.model.enter(phase)
             update_target(self.model.adapt_module, self.model.adapt_ema, 1.0)
             self.counters.policy_version += 1
             self.counters.learns_since = self.counters.policy_version
-
-    @property
-    def phase(self) -> str:
-        """The current phase."""
-        return self.model.phase
 
     def advance(self) -> None:
         """Begin the phase that is due, if it is later than the current one.
@@ -80,7 +75,7 @@ class Algorithm(ppo.Algorithm):
         A finished run that is continued to more `total_steps` does not begin again.
         """
         due = self.config.phase_at(self.counters.sample_step)
-        if NAMES.index(due) > NAMES.index(self.phase):
+        if NAMES.index(due) > NAMES.index(self.model.phase):
             self.enter(due)
 
     def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
@@ -88,8 +83,8 @@ class Algorithm(ppo.Algorithm):
         version = rollout.get("policy_version", None)
         if version is not None and bool((version < self.counters.learns_since).any()):
             raise RuntimeError(
-                f"the rollout was collected before the phase {self.phase!r} began, in"
-                " which another policy acts: collect another one"
+                f"the rollout was collected before the phase {self.model.phase!r}"
+                " began, in which another policy acts: collect another one"
             )
         return super().begin(rollout)
 
@@ -123,7 +118,7 @@ class Algorithm(ppo.Algorithm):
     @property
     def ppo_epochs(self) -> int:
         """PPO's epochs over a rollout in the current phase."""
-        return self.config.num_epochs if trained(self.phase, "ppo") else 0
+        return self.config.num_epochs if trained(self.model.phase, "ppo") else 0
 
     def update(self, minibatches: Minibatches) -> Iterator[Logs]:
         """PPO's gradient steps, then adaptation's; the last may end the phase."""
@@ -157,7 +152,7 @@ class Algorithm(ppo.Algorithm):
         if model.training:
             model.eval()
             kinds = ("adapt", "imitate") if self.adapting else ("ppo",)
-            for name in trained(self.phase, *kinds):
+            for name in trained(self.model.phase, *kinds):
                 for part in model.parts_of(name):
                     set_train_mode(part)
         if self.adapting:
@@ -196,7 +191,7 @@ class Algorithm(ppo.Algorithm):
             encoded = model.encoded(obs)
         loss = mse_loss(inferred, encoded)
         logs = {"adaptation_loss": loss}
-        if trained(self.phase, "imitate"):
+        if trained(self.model.phase, "imitate"):
             features = model.encode_obs(obs)
             with torch.no_grad():
                 teacher = model.actor(torch.cat((features, encoded), dim=-1))

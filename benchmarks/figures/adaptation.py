@@ -33,9 +33,9 @@ def measure(seed: int, name: str, side: str, **fields: Any) -> dict[str, Any]:
     with trainer_of(name, side, seed, **fields) as trainer:
         agent, phase, env_id = trainer.agent, "train", trainer.config.env_id
         for _ in trainer():
-            if side == "roa" and trainer.algorithm.phase != phase:
+            if side == "roa" and trainer.model.phase != phase:
                 found |= in_phase(agent, phase, env_id)
-                phase = trainer.algorithm.phase
+                phase = trainer.model.phase
         if side == "roa":
             found |= in_phase(agent, phase, env_id)
         else:

@@ -435,7 +435,7 @@ class TestAsynchronous:
                 paced.settle()
         trainer.save(tmp_path / "checkpoint.pt")
         again = ppo_roa.Trainer.load(tmp_path / "checkpoint.pt")
-        assert again.algorithm.phase == "finetune"
+        assert again.model.phase == "finetune"
         assert waiting(again.collector) > 0
         logs = next(log["logs"] for log in again() if log["log_type"] == "train")
         assert begun_since(again)
