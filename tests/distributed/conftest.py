@@ -1,10 +1,14 @@
 """One Ray for the tests that ask for it, and processes in it: both take long."""
 
+import asyncio
 import gc
+import inspect
 import os
 import warnings
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 from yieldrl.distributed.cluster import Cluster
 
@@ -60,3 +64,40 @@ def on_ray(request, one_ray, monkeypatch):
     monkeypatch.setattr(Cluster, "actor", made)
     yield
     processes.end_all()
+
+
+class Here:
+    """What a handle is to an actor, to an object in this process.
+
+    What it is asked is done at once; answers go through Ray's store, as others do.
+    """
+
+    def __init__(self, ray, held):
+        self._ray, self._held = ray, held
+
+    def __getattr__(self, name):
+        return SimpleNamespace(remote=lambda *args: self._answer(name, args))
+
+    def _answer(self, name, args):
+        reference = self._ray.ObjectRef
+        args = [self._ray.get(x) if isinstance(x, reference) else x for x in args]
+        found = getattr(self._held, name)(*args)
+        if inspect.isawaitable(found):
+            found = asyncio.run(found)
+        return self._ray.put(found)
+
+
+@pytest.fixture
+def in_this_process(one_ray, monkeypatch):
+    """Actors are objects here, where an error in them would have its traceback."""
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.setenv(name, "0")  # restored afterwards: a learner sets them
+        monkeypatch.delenv(name)
+    threads = torch.get_num_threads()
+
+    def made(self, kind, role=None, *args):
+        return Here(one_ray, kind(*args))
+
+    monkeypatch.setattr(Cluster, "actor", made)
+    yield
+    torch.set_num_threads(threads)

@@ -56,7 +56,7 @@ def equal(one, other):
 AT_NIGHT = [pytest.param(name, marks=pytest.mark.slow) for name in ("grpo", "mbpo")]
 
 
-@pytest.mark.usefixtures("on_ray")
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("name", ["ppo", *AT_NIGHT])
 def test_one_actor_imagines_to_the_bit_what_this_process_would(name):
     """Also after weights have changed; and the generator goes on alike."""

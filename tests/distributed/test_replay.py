@@ -8,7 +8,7 @@ import torch
 from factories import plain
 
 from yieldrl.buffers import PrioritizedReplayBuffer, ReplayBuffer
-from yieldrl.distributed import RemoteReplay, WorkerError, replay
+from yieldrl.distributed import Cluster, RemoteReplay, WorkerError, replay
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
 pytestmark = pytest.mark.usefixtures("on_ray")
@@ -88,8 +88,9 @@ def buffers(cluster, kind=PrioritizedReplayBuffer, **own):
     return RemoteReplay(cluster, kind, 12, **parts), kind(12, **parts)
 
 
-def test_batches_and_priorities_are_those_of_a_buffer_here(cluster):
-    there, here = buffers(cluster, n_step=3)
+def test_batches_and_priorities_are_those_of_a_buffer_here(on_ray, in_this_process):
+    """To which an object in this process answers as an actor would."""
+    there, here = buffers(Cluster("", {}), n_step=3)
     for number in range(10):
         for buffer in (there, here):
             buffer.add(step(number))
