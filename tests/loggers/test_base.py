@@ -70,6 +70,31 @@ def test_nothing_trains_if_a_logger_cannot_be_opened(trainer):
     assert trainer.agent.sample_step == 0
 
 
+def test_rows_that_could_not_be_written_come_first_in_the_next_loop(trainer):
+    """And are tried once: nothing is written behind a failure."""
+    tried, written = [], []
+
+    class Slow(loggers.Writer):
+        @contextmanager
+        def open(self, trainer, position):
+            def write(rows):
+                tried.extend(rows)
+                if len(tried) == 3:
+                    raise OSError("disk full")
+                written.extend(rows)
+                return len(written)
+
+            yield write
+
+    stack = Slow(every=0)(trainer)
+    with pytest.raises(OSError, match="disk full"):
+        list(stack())
+    assert (len(tried), len(written)) == (3, 2)
+    list(stack())
+    steps = [row["learn_step"] for row in written if row["log_type"] == "train"]
+    assert steps == [*range(1, 51)]
+
+
 def test_the_very_same_logs_come_through(trainer):
     made = []
     original = trainer.log
@@ -195,6 +220,29 @@ def test_decorators_of_a_class_body(trainer_class, tmp_path):
     assert tables[0][1:] == ["train,6,3,loss,2.0"]
     assert tables[1][-3] == "train,60,30,loss,28.0"  # the mean of 26 to 30
     assert one.closed_loops == two.closed_loops == 1
+
+
+def test_a_decorated_loop_runs_in_that_of_its_child(trainer_class, tmp_path):
+    """A new loop closes the outer one, and with it the one inside."""
+    events = []
+
+    class Parent(trainer_class):
+        @Recorder("inner", events)
+        def __call__(self):
+            yield from super().__call__()
+
+    class Child(Parent):
+        @Recorder("outer", events)
+        def __call__(self):
+            yield from super().__call__()
+
+    trainer = Child(tmp_path)
+    first = trainer()
+    next(first)
+    second = trainer()
+    assert events[-2:] == [("outer", "close"), ("inner", "close")]
+    assert next(first, None) is None
+    assert len(list(second)) == 99
 
 
 SUSPENDED = """

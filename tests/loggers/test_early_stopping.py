@@ -44,6 +44,7 @@ def test_a_threshold(score):
         ([1, 2, 2, 3, 3, 3, 4, 4, 4, 4], "max", 60),
         ([5, 4, math.nan, 3, math.nan, math.nan, 2, 1, 1, 1], "min", 60),
         ([math.nan, math.nan, 1], "max", 20),
+        ([*range(10)], "max", 100),  # it never stopped improving
     ],
 )
 def test_patience(score, returns, mode, step):

@@ -39,6 +39,14 @@ def test_it_is_drawn_ten_times_a_second_and_seldom_into_a_file(
     assert least <= len(frames(capsys)) <= most
 
 
+@pytest.mark.usefixtures("clock")
+def test_an_answer_is_shown_every_ten_seconds(make_trainer, capsys, monkeypatch):
+    monkeypatch.setattr(progress_bar, "in_notebook", lambda: True)
+    monkeypatch.setattr(progress_bar, "latest_answer", lambda _: "'1+2=' -> '3'")
+    list(loggers.progress()(make_trainer(total_steps=400))())  # some 38 s
+    assert capsys.readouterr().err.count("'1+2=' -> '3'\n") == 4
+
+
 def test_a_new_loop_starts_where_the_trainer_stands(trainer, capsys):
     stack = loggers.progress()(trainer)
     for log in stack():

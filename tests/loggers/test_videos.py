@@ -13,7 +13,8 @@ from gymnasium.spaces import Box, Discrete
 from yieldrl import envs as environments
 from yieldrl import loggers
 from yieldrl.core import Config
-from yieldrl.loggers import record_video
+from yieldrl.envs.wrappers.base import BatchWrapper
+from yieldrl.loggers import record_video, videos
 from yieldrl.loggers.files import WriteError
 
 NEEDED = "videos need imageio-ffmpeg"
@@ -106,6 +107,21 @@ def test_tensor_environments(film, tmp_path):
     assert ", 30 fps" in meta
 
 
+def test_behind_a_wrapper_no_picture_is_of_another_episode(film, tmp_path):
+    """It resets within the step, so that the last picture is gone."""
+    film.wrap_envs = lambda envs, training: BatchWrapper(envs)
+    _, steps = frames(record_video(film, tmp_path / "film.mp4", episodes=2))
+    assert steps == [*range(LENGTH), *range(LENGTH)]
+
+
+def test_an_agent_with_memory_begins_each_episode_anew(film, tmp_path):
+    begun = []
+    film.agent.has_memory = True
+    film.agent.begin_episode = lambda: begun.append(Brightening.seeds[-1])
+    record_video(film, tmp_path / "film.mp4", episodes=2, seed=7)
+    assert begun == [7, 8]
+
+
 def test_a_broken_recording_leaves_no_file(film, tmp_path):
     def actions():
         yield np.ones(1, np.int64)
@@ -162,6 +178,20 @@ def test_it_films_at_multiples_and_at_the_end(film):
         "step_000000080.mp4",
         "step_000000100.mp4",
     ]
+    episodes = len(Brightening.seeds)
+    list(loggers.video()(film)())  # nothing has happened since
+    assert len(Brightening.seeds) == episodes
+
+
+def test_in_a_notebook_it_is_shown(film, monkeypatch):
+    display = pytest.importorskip("IPython.display", reason="notebooks need IPython")
+    shown = []
+    monkeypatch.setattr(display, "display", shown.append)
+    monkeypatch.setattr(videos, "in_notebook", lambda: True)
+    list(loggers.video(every=0)(film)())
+    [one] = shown
+    path = film.run.folder / "videos" / "step_000000100.mp4"
+    assert (one.filename, one.embed) == (str(path), True)
 
 
 def test_a_wrong_name_is_refused(film, tmp_path):
