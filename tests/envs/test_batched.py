@@ -409,6 +409,26 @@ def started(**kwargs):
     return envs
 
 
+MASK = torch.tensor([True, False])
+
+
+class Undrawn(Walk):
+    """Says that it has frames, and has none."""
+
+    metadata: ClassVar = {"render_modes": ["rgb_array"]}
+
+
+def frames(*seeds):
+    envs = Undrawn(2, render_mode="rgb_array")
+    for seed in seeds:
+        envs.reset(seed=seed)
+    envs.render()
+
+
+def begun_anew(envs, mask):
+    envs.reset(options={"reset_mask": mask})
+
+
 def broken(method, *result):
     told = result if method == "dynamics" else result[0]
     return type("Broken", (Walk,), {method: lambda *_: told})(4)
@@ -430,6 +450,11 @@ def broken(method, *result):
         (lambda envs: envs.step(torch.zeros(2).int()), ValueError, "floats of shape"),
         (lambda envs: envs.step(np.zeros(2, complex)), ValueError, "floats of shape"),
         (lambda envs: envs.render(), ValueError, "rgb_array"),
+        (lambda envs: frames(), ResetNeeded, "nothing to render yet"),
+        (lambda envs: frames(0), NotImplementedError, "lacks draw"),
+        (lambda envs: begun_anew(Walk(2), MASK), ResetNeeded, "reset all of them"),
+        (lambda envs: begun_anew(envs, MASK[:1]), ValueError, r"not bool\[2\]"),
+        (lambda envs: begun_anew(envs, 1 * MASK), ValueError, "is int64"),
         (lambda envs: Thrown(2).set_attr("low", [1, 2, 3]), ValueError, "low"),
         (lambda envs: Thrown(2).set_attr("wind", 1), ValueError, "wind"),
     ],

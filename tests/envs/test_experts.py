@@ -55,6 +55,7 @@ def limited():
     [
         lambda parts: SyncVectorEnv(parts, autoreset_mode=AutoresetMode.SAME_STEP),
         lambda parts: ProcessVectorEnv(parts[:1]),
+        lambda parts: VectorWrapper(SerialVectorEnv(parts)),
         lambda parts: wrappers.ClipReward(SerialVectorEnv(parts), -1.0, 1.0),
     ],
 )

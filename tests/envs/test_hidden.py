@@ -256,6 +256,7 @@ def test_what_is_held_out_is_outside_of_training():
     envs = HiddenParameters(Gain(2), {"gain": ((0.1, 0.4), (0.6, 0.7))}, **kwargs)
     envs.reset(seed=0)
     assert envs.get_attr("gain") == (0.0, 0.0)  # one number to evaluate at
+    assert [int(x) for x in envs.get_attr("length")] == [2, 3], "the world's own"
     envs.parameters = torch.tensor([[0.1, 0.7]])  # the ends of the training range
     assert envs._shown(torch.zeros(2, 2))["privileged"].tolist() == [[-1], [1]]
 

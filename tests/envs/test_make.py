@@ -274,6 +274,10 @@ class Unending(Corridor):
     action_space = SequenceSpace(Box(0, 1))
 
 
+class Parted(Corridor):
+    action_space = Dict(arm=Discrete(2), hand=Discrete(2))
+
+
 class Mute(Corridor):
     observation_space = Text(5)
 
@@ -302,7 +306,14 @@ ALIKE = [Corridor()] * 2
         (Sized, {}, TypeError, "'size'; give"),
         (Corridor, {"wrappers": ("gymnasium:wrap",)}, ValueError, "no such function"),
         (Corridor, {"wrappers": ("torch:is_tensor",)}, TypeError, "made False"),
+        (
+            Corridor,
+            {"wrappers": ("gymnasium.vector:VectorWrapper",)},
+            ValueError,
+            "goes around a whole batch",
+        ),
         (Strange, {}, TypeError, "observation.*goal.* is not supported: use Box"),
+        (Parted, {}, TypeError, "action space Dict.* is not supported: use Box"),
         (Unending, {}, TypeError, "action.* is not supported: use Box"),
         (Mute, {}, TypeError, r"Mute.* observation 0\.5"),
         (batch_whose_mode_is("SameStep"), {}, ValueError, "autoreset_mode"),

@@ -2,6 +2,8 @@
 
 import multiprocessing
 import os
+import pickle
+import queue
 import random
 import signal
 import subprocess
@@ -22,7 +24,14 @@ from worlds import Counter, Reusing
 from yieldrl.core import Config
 from yieldrl.envs import make, make_eval, processes
 from yieldrl.envs.autoreset import final_info_entry
-from yieldrl.envs.processes import ProcessVectorEnv
+from yieldrl.envs.processes import (
+    ProcessVectorEnv,
+    WorkerEnv,
+    _Errors,
+    _Maker,
+    _packed,
+    _start_method,
+)
 
 NOTHING = np.zeros(2, np.int64)
 
@@ -258,6 +267,22 @@ def test_errors_are_of_a_class_that_the_trainer_has(action, kind, text):
     envs.close()
 
 
+def test_an_error_names_its_environment_once_and_keeps_its_trace():
+    reports, env = queue.Queue(), WorkerEnv(Counter(), 3)
+    place = "(in environment 3, at step 0)"
+    for error, kind, text in (
+        (KeyError("a"), KeyError, f"a {place}"),
+        (
+            OwnError("environment 3 is odd"),
+            ValueError,
+            "OwnError: environment 3 is odd",
+        ),
+        (gym.error.ResetNeeded("b"), RuntimeError, f"ResetNeeded: b {place}"),
+    ):
+        _Errors(reports, env).put((3, type(error), error, "trace"))
+        assert reports.get() == (3, kind, text, "trace")
+
+
 def test_arrays_that_are_written_again_are_read_in_time():
     """The last observation of an episode, and its info, before the reset."""
 
@@ -281,6 +306,63 @@ def test_arrays_that_are_written_again_are_read_in_time():
     assert [row.tolist() for row in info["final_obs"]] == [[0, 2]] * 2
     assert info["final_info"]["progress"].tolist() == [[2], [2]]
     envs.close()
+
+
+def test_a_worker_seeds_copies_and_names_as_it_should_wherever_it_is():
+    """Its environment, in this process."""
+    drawn = []
+    env = WorkerEnv(Drawing(), 1)
+    for seed in (7, 7, 8, None):
+        obs, _ = env.reset(seed=seed)
+        drawn.append(obs[1:].tolist())
+    assert drawn[0] == drawn[1]
+    assert drawn[2] != drawn[0]
+    assert drawn[3] not in drawn[:3], "without a seed the generators go on"
+    reusing = WorkerEnv(Reusing(2), 0)
+    reusing.reset()
+    first, *_ = reusing.step(0)
+    last, _, ended, *_ = reusing.step(0)
+    assert ended
+    assert first.tolist() == last.tolist() == [0, 2], "one array, written again"
+    reusing.reset()
+    assert last.tolist() == [0, 2]
+
+
+def test_a_maker_brings_what_the_program_registered(monkeypatch):
+    """Also classes of the program itself, which no worker runs."""
+    threads, main = torch.get_num_threads(), sys.modules["__main__"]
+    monkeypatch.setattr(main, "Mine", Counter, raising=False)
+    gym.register("OfTheProgram-v0", entry_point="__main__:Mine")
+    make_one = lambda: gym.make("OfTheProgram-v0", disable_env_checker=True)  # noqa: E731
+    here = _Maker(make_one, _packed(make_one), 2, seed=5)
+    assert not isinstance(here(), WorkerEnv), "here it is what it is"
+    sent = pickle.dumps(here)
+    del gym.registry["OfTheProgram-v0"]
+    monkeypatch.delattr(main, "Mine")
+    try:
+        env = pickle.loads(sent)()
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(threads)
+        gym.registry.pop("OfTheProgram-v0", None)
+    assert isinstance(env, WorkerEnv)
+    assert env.index == 2
+    assert type(env.unwrapped).__name__ == "Counter"
+
+
+@pytest.mark.parametrize(
+    ("platform", "chosen", "started"),
+    [
+        ("linux", None, "forkserver"),
+        ("linux", "spawn", "spawn"),
+        ("linux", "fork", "forkserver"),
+        ("darwin", "fork", "spawn"),
+    ],
+)
+def test_workers_are_never_forked(monkeypatch, platform, chosen, started):
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(multiprocessing, "get_start_method", lambda allow_none: chosen)
+    assert _start_method() == started
 
 
 class Odd(Counter):
@@ -467,7 +549,7 @@ def test_workers_end_with_a_trainer_that_is_killed():
 import os, signal
 from worlds import Counter
 from test_processes import Waiting
-from yieldrl.envs.processes import ProcessVectorEnv
+from yieldrl.envs.processes import ProcessVectorEnv, WorkerEnv
 envs = ProcessVectorEnv([Counter, Waiting])
 envs.reset(seed=0)
 envs.step([0, 0])

@@ -163,6 +163,7 @@ def test_gymnasiums_own_check():
     check_env(env)
     env.reset(seed=0)
     assert env.render().shape == (240, 240, 3)
+    assert make().unwrapped.render() is None
     before = env.angles.copy()
     for bad in (np.nan, 1j):
         with pytest.raises(ValueError, match="is not of finite numbers"):
