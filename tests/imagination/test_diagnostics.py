@@ -1,5 +1,7 @@
 """Errors of outcomes, and the watch for exploitation, by hand."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -68,3 +70,15 @@ class TestWatch:
         two.load_state_dict(one.state_dict())
         assert one.add(3.1, 0.9)
         assert two.add(3.1, 0.9)
+
+    def test_it_says_so_once_also_where_it_was_saved(self):
+        watch, resumed = ExploitationWatch(2), ExploitationWatch(2)
+        for pair in [(0.0, 5.0), (0.1, 5.1), (3.0, 1.0)]:
+            assert not watch.look(*pair)
+        with pytest.warns(UserWarning, match="the policy exploits the mistakes"):
+            assert watch.look(3.1, 0.9)
+        resumed.load_state_dict(watch.state_dict())
+        with warnings.catch_warnings(action="error"):
+            for one in (watch, resumed):
+                one.look(6.0, -3.0)
+                assert one.look(6.1, -3.1)

@@ -230,6 +230,8 @@ class TestChoices:
         _, validation = split(late)
         assert len(validation) == 16
         assert not set(train["number"].tolist()) & set(validation["number"].tolist())
+        for few in (early[:4], early[4:5]):  # where one part would be empty
+            assert [len(part) for part in split(few)] == [len(few)] * 2
 
 
 class TestSpaces:

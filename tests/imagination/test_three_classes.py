@@ -154,5 +154,6 @@ class TestHeads:
         raw[0, 2:] = head.two_hot.encode(torch.tensor(-7.0)).clamp(min=1e-30).log()
         assert head(raw).reward.item() == pytest.approx(-7.0, rel=1e-4)
         expected = head.two_hot.loss(raw[:, 2:], torch.tensor([2.0])) + 0.6931472
-        found = head.loss(raw, torch.tensor([2.0]), torch.tensor([False]))
-        torch.testing.assert_close(found, expected)
+        for compared in (head.loss, head.error):
+            found = compared(raw, torch.tensor([2.0]), torch.tensor([False]))
+            torch.testing.assert_close(found, expected)

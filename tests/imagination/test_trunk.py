@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from fake_vla import SPACE, make_model
 from gymnasium.spaces import Box
 from tensordict import TensorDict
 
+from yieldrl.algorithms import ppo
 from yieldrl.envs.grid_world import GoToVectorEnv
 from yieldrl.imagination.trunk import TrunkWorld, change_errors, difference
 from yieldrl.vla import VLAConfig, VLAPolicy
@@ -117,6 +119,16 @@ def test_errors_are_shares_of_what_changes():
     world = world_of(envs)
     real = steps(envs, world, rows=3)
     torch.testing.assert_close(change_errors(world, real), torch.ones(3))
+
+
+def test_a_policy_without_layers_to_copy_is_refused():
+    """One that shows none, and one whose backbone is of another kind."""
+    shown, acted = Box(-1, 1, (3,)), Box(-1, 1, (2,))
+    with pytest.raises(TypeError, match="Model has no backbone for a model of the"):
+        TrunkWorld(ppo.Model(shown, acted, ppo.Config()))
+    policy = VLAPolicy(SPACE, acted, make_model(acted))
+    with pytest.raises(TypeError, match="a FakeBackbone, whose layers cannot be"):
+        TrunkWorld(policy)
 
 
 def test_it_learns_a_small_grid():

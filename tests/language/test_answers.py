@@ -65,6 +65,18 @@ def test_answers_are_as_likely_to_be_learned_from_as_their_tokens(tempered):
     assert torch.equal(log_prob, tokens.evaluate_actions(obs, action)[0].sum(1))
 
 
+def test_entropy_is_of_the_latest_answers_or_of_new_ones():
+    model, obs = AnswerPolicy(written()), asked()
+    torch.manual_seed(1)
+    entropy = model.policy(obs).entropy()
+    torch.manual_seed(1)
+    policy = model.policy(obs)
+    drawn, best = policy.sample(), policy.mode()
+    torch.testing.assert_close(entropy, model.evaluate_actions(obs, drawn)[1])
+    policy.log_prob(best)
+    torch.testing.assert_close(policy.entropy(), model.evaluate_actions(obs, best)[1])
+
+
 def test_the_critic_reads_the_prompt_alone_and_begins_at_zero():
     model, obs = AnswerCritic(written()), asked()
     assert model.has_critic

@@ -128,6 +128,16 @@ def test_answers_come_back_as_bytes():
     assert torch.equal(tokenizer.to_bytes(after, 12), text)
 
 
+def test_an_answer_without_room_for_its_tokens_is_refused():
+    """Some tokenizers put a space before a text, which takes a token."""
+    pairs = own_tokenizer(eos_token="<end>")
+    spaced = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    pairs.backend_tokenizer.pre_tokenizer = spaced
+    text = torch.from_numpy(Utf8Text(2).encode(["4", "77"]))
+    with pytest.raises(ValueError, match="of 3 tokens, and there is room for 2"):
+        HuggingFaceTokenizer(pairs).to_tokens(text)
+
+
 def test_prompts_are_read_as_the_template_says():
     tokenizer = HuggingFaceTokenizer(own_tokenizer(eos_token="<end>"), "go {}!")
     tokens, shown = tokenizer.prompt(asked(["1", "the sum is"[:8]])["prompt"])
