@@ -93,3 +93,12 @@ class Seeing(nn.Module):
     def evaluate_actions(self, observations, actions):
         policy = self.policy(observations)
         return policy.log_prob(actions), policy.entropy()
+
+
+class Blind(Seeing):
+    """Does not say which of its parameters see."""
+
+    vision_parameters = None
+
+    def __init__(self):
+        super().__init__("Dropout2d")

@@ -1,8 +1,10 @@
 """Policies of LeRobot are known by what they can do."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Dict
 from torch import nn
 from vla_folders import CHUNKS, OBSERVED, SENTENCES, Scale, seen, write_json
 
@@ -40,6 +42,29 @@ def test_observations_go_by_its_names():
     rgb = {"wrist": seen()["rgb"], "top": seen()["rgb"]}
     named = model._batch(seen(rgb=rgb))
     assert {"observation.images.top", "observation.images.wrist"} <= named.keys()
+
+
+class Told(Scale):
+    """Does the same whatever it feels, and names its cameras."""
+
+    config = SimpleNamespace(image_features={"observation.images.base": None})
+
+    @torch.no_grad()
+    def predict_action_chunk(self, batch):
+        self.batches.append(batch)
+        return self.weight.expand(len(batch["task"]), self.length, -1)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("rgb", "observation.images.base"), ("proprio", "observation.state")],
+)
+def test_a_policy_is_given_what_there_is_under_its_own_names(name, expected):
+    given = "language", name
+    observed = Dict({key: OBSERVED[key] for key in given})
+    model = LeRobotVLA(Told(), observed, CHUNKS, VLAConfig(chunk_length=2))
+    model.act(seen().select(*given))
+    assert model.backbone.batches[0].keys() == {"task", expected}
 
 
 def test_gradients_pass_its_no_grad():

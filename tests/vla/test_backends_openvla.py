@@ -191,7 +191,11 @@ class TestTheGripper:
 
 
 def test_proprioception_is_read_by_a_new_projector_where_that_is_asked_for(folder):
+    own = json.loads((folder / "config.json").read_text())["norm_stats"]
+    own["robot"]["proprio"] = {"q01": [-1.0] * 3, "q99": [3.0] * 3}
+    write_json(folder / "dataset_statistics.json", own)
     model = load(folder, OBSERVED, model_config={"proprio": True})
+    assert model.proprio_statistics.high.tolist() == [3.0] * 3
     output = model.act(seen())
     assert output.action.shape == (3, 2, 2)
     plain, _ = load(folder).backbone.embed(seen())
@@ -259,6 +263,20 @@ def test_pixels_are_normalized_as_the_folder_says(folder):
     mean = vision.featurizer.mean.flatten()
     assert torch.allclose(mean, torch.tensor([0.1, 0.2, 0.3]))
     assert (vision.fused_featurizer.std == 2).all()
+
+
+def test_choices_have_no_units(folder):
+    model = load(folder, acted=MultiDiscrete([[3, 4]] * 2))
+    assert model.action_statistics is None
+    action = model.act(seen(), generator=torch.Generator().manual_seed(0)).action
+    assert (action < torch.tensor([3, 4])).all()
+
+
+def test_of_several_cameras_it_says_which_it_was_trained_for(folder):
+    eyes = Dict(rgb=Dict(top=EYES["rgb"], wrist=EYES["rgb"]), language=EYES["language"])
+    with pytest.warns(UserWarning, match=r"to see one image.*{'rgb': 'rgb\.top'}"):
+        load(folder, eyes)
+    load(folder, eyes, action_head="gaussian")  # OpenVLA-OFT sees several
 
 
 def test_an_unbounded_action_space_takes_the_units_of_the_folder(folder):

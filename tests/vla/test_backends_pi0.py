@@ -84,6 +84,14 @@ def test_adapters_go_to_both_experts(folder):
     assert not any("vision_tower" in name for name in names)
 
 
+def test_what_is_not_felt_is_zero(folder):
+    deaf = Dict({k: v for k, v in OBSERVED.items() if k != "proprio"})
+    config = VLAConfig(model_path=str(folder), chunk_length=2)
+    alone = load_vla_model(config, deaf, CHUNKS)(seen().exclude("proprio"), True)
+    felt = load(folder)(seen(proprio=torch.zeros(3, 3)), True)  # of [-2, 2]
+    torch.testing.assert_close(alone, felt)
+
+
 def test_units_come_from_its_processor(folder, tmp_path):
     for file in folder.iterdir():
         (tmp_path / file.name).symlink_to(file)

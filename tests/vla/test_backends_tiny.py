@@ -79,7 +79,8 @@ def test_contrasting_patches_hear_differences_more_than_light():
 
 
 def test_what_is_no_size_is_refused():
-    for name, value in {"depth": 3, "heads": 3, "layers": 0}.items():
+    wrong = {"depth": 3, "heads": 3, "layers": 0, "vision_width": 7}
+    for name, value in wrong.items():
         with pytest.raises(ValueError, match=name):
             small(**{name: value})
 

@@ -69,6 +69,13 @@ def test_in_vla_ppo_and_the_cloning_before_it(layer, own):
     assert not torch.equal(model.mean.weight, mean)
 
 
+@pytest.mark.parametrize("field", ["freeze_vision", "gradient_checkpointing"])
+def test_a_model_that_lacks_the_method_it_takes_is_refused(field):
+    fields = {"model_class": "frozen_vla:Blind", field: True}
+    with pytest.raises(ValueError, match=rf"{field}.*Blind .*give it"):
+        load_vla_model(VLAConfig(**fields), OBSERVED, Arm.action_space)
+
+
 @EVERY
 def test_train_mode_changes_nothing(layer):
     model = load(layer)

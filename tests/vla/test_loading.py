@@ -29,6 +29,11 @@ def test_a_missing_package_is_named(monkeypatch, name):
         load(lora_rank=2)
 
 
+def test_observations_that_no_model_reads_are_refused():
+    with pytest.raises(ValueError, match=r"reads a Dict .* make one with"):
+        load(OBSERVED["proprio"])
+
+
 def test_the_global_generator_stays_as_it_was():
     before = torch.get_rng_state()
     load(lora_rank=2)

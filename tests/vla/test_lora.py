@@ -165,6 +165,8 @@ def test_adapters_of_another_model_are_refused(tmp_path):
         with pytest.raises(CheckpointError, match=message):
             load_adapters(other, tmp_path)
         assert torch.equal(answers(other), before)
+    with pytest.raises(CheckpointError, match=r"heads\.safetensors: not the heads of"):
+        load_adapters(load(action_head="gaussian"), tmp_path)
     with pytest.raises(FileNotFoundError, match=r"adapter_config\.json: no such file"):
         load_adapters(load(), tmp_path / "nowhere")
     (tmp_path / "heads.safetensors").unlink()

@@ -169,6 +169,8 @@ def test_none_at_all_is_refused():
         ActionBins(0)
     with pytest.raises(ValueError, match="needs at least 2"):
         ActionBins(1, edges=True)
+    with pytest.raises(ValueError, match="4 bins do not fit a vocabulary of 3"):
+        BinsHead(action_layout(Discrete(2)), ActionBins(4), 3)
 
 
 @pytest.mark.parametrize(("count", "dtype"), [(2, np.float32), (33, np.float64)])

@@ -49,6 +49,7 @@ class TestActions:
         own = ActionStatistics(2).fit(data)
         torch.testing.assert_close(own.low, torch.full((2,), 1.0))
         torch.testing.assert_close(own.high, torch.full((2,), 99.0))
+        assert not ActionStatistics(2).fit(data[:0]).fitted
 
     def test_what_never_changes_in_data_keeps_a_narrow_range(self):
         own = ActionStatistics(2).fit(torch.tensor([[0.0, 5.0]] * 4))
