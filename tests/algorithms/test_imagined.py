@@ -184,6 +184,9 @@ def test_imagined_branches_lie_beside_real_episodes():
     assert (rows["advantage"][rows["used"]] != 0).all()
     assert torch.equal(rows["valid"], rows["used"])
     assert "reference" in set(rows.keys())
+    # Where no group differs, really or imagined, there is nothing to learn.
+    for none in (real[:0], run.buffer.rollout()[:0]):
+        assert len(own.beside(none, [rows[:0]])) == 0
 
 
 def test_groups_resume_to_the_bit(tmp_path):

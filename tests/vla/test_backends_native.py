@@ -2,8 +2,19 @@
 
 import pytest
 import torch
-from vla_folders import ACTED, OBSERVED, SENTENCES, llava, paligemma, seen, write_json
+from vla_folders import (
+    ACTED,
+    OBSERVED,
+    SENTENCES,
+    llava,
+    load_file,
+    paligemma,
+    save_file,
+    seen,
+    write_json,
+)
 
+from yieldrl.core import CheckpointError
 from yieldrl.vla import VLAConfig, load_vla_model
 from yieldrl.vla.backends.tiny import tiny_tokenizer
 
@@ -31,6 +42,18 @@ def test_pixels_are_normalized_as_the_folder_says(folder):
     assert backbone.mean.flatten().tolist() == [0.25, 0.5, 0.75]
     write_json(folder / "preprocessor_config.json", pixels)
     assert load(folder).backbone.std.flatten().tolist() == [1, 2, 4]
+
+
+def test_a_weight_that_is_missing_is_not_drawn_at_random(folder):
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    [name] = [name for name in weights if name.endswith("layers.1.mlp.up_proj.weight")]
+    del weights[name]
+    save_file(weights, path, metadata={"format": "pt"})
+    with pytest.raises(
+        CheckpointError, match=r"lacks .*layers\.1\.mlp\.up_proj\.weight"
+    ):
+        load(folder)
 
 
 def test_padding_changes_nothing(folder):
