@@ -53,6 +53,20 @@ def test_list_says_what_each_is(capsys):
     assert lines["dqn"].startswith("Deep Q-network")
 
 
+def test_the_tree_shows_each_below_the_one_that_it_extends(capsys):
+    main(["list", "--tree"])
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["algorithm", "lines", "classes", "of", "its", "own"]
+    depth = {line.split()[0]: len(line) - len(line.lstrip()) for line in lines}
+    assert depth.keys() == catalog.folders().keys()
+    assert (depth["dqn"], depth["double_dqn"]) == (0, 2)
+    (rainbow,) = (line for line in lines if line.split()[0] == "rainbow")
+    assert depth["rainbow"] == 4
+    first, *others = next(x for x in catalog.members() if x.name == "rainbow").parents
+    assert depth[first] == 2
+    assert rainbow.endswith(f"(also from {', '.join(others)})")
+
+
 def test_the_family_is_read_off_the_classes(tmp_path, monkeypatch):
     """With a variant of DQN beside the package's own algorithms."""
     folder = tmp_path / "test_double"

@@ -208,6 +208,9 @@ def test_a_name_that_is_not_there_gets_one_line(parts, refused):
         assert f"block '{block}': " in found
         assert message in found
         assert not Path("runs").exists()
+    file = write({"algorithm": {"name": "dqn"}, "policy": {"name": "vla"}})
+    said = refused("train", "--config", file, "--trust")
+    assert "dqn.trainer does not learn by a policy such as 'vla'" in said
     file = write({**TINY, "env": {"name": "parts_of_mine:Shorter"}})
     said = refused("train", "--config", file, "--trust")
     assert said.startswith("env_id = 'parts_of_mine:Shorter': no such environment")

@@ -20,7 +20,9 @@ def test_a_value_too_many_is_named(capsys):
 
 
 def test_an_unreadable_value_names_its_option(capsys):
-    for words in ("--num-envs four", "--clip-value x", "--num-envs", "--gama 0.9"):
+    pairs = "--env-kwargs gravity", "--env-kwargs =9.8"
+    wrong = "--num-envs four", "--clip-value x", "--num-envs", "--gama 0.9", *pairs
+    for words in wrong:
         with pytest.raises(SystemExit) as exit_:
             options.parse(ppo.Trainer, words.split(), "test")
         assert exit_.value.code == 2

@@ -83,6 +83,7 @@ def test_what_cannot_be_evaluated_or_go_on_gets_one_line(train, refused):
     path = list_checkpoints(Path(run))[0]
     Path("notes.txt").write_text("hello")
     Path("cut.pt").write_bytes(path.read_bytes()[:-5])
+    shutil.copy(path, "alone.pt")  # in no folder of a run
     for words, said in {
         "evaluate runs/none": "no such folder of a run",
         "evaluate runs": "no checkpoints/step_*.pt",
@@ -91,6 +92,8 @@ def test_what_cannot_be_evaluated_or_go_on_gets_one_line(train, refused):
         "evaluate notes.txt": "not a readable checkpoint",
         f"resume {run}": "finished, 256 of 256 steps are taken",
         f"resume {run} --total-steps 0": "total_steps = 0",
+        "resume alone.pt": "finished, 256 of 256 steps are taken",
+        "resume cut.pt": "not a readable checkpoint",
         "resume runs/none": "no such folder of a run",
         "train ppo --run-name ../x": "run_name = '../x': a run lies below run_root",
     }.items():
@@ -187,7 +190,9 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_taken(train, capsys
 
 
 def test_a_trainer_that_is_not_found_gets_one_line(train, refused, monkeypatch):
+    Path("renamed.py").write_text("Trainer = dict")
     for module, message in (
+        ("renamed", "saved by renamed.Trainer, which is no Trainer"),
         ("gone_ppo.trainer", "run this in the folder that holds it"),
         ("json.decoder", "has no attribute 'Trainer'"),
     ):

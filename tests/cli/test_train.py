@@ -107,12 +107,13 @@ def test_a_mistake_in_a_file_gets_one_line(refused):
         assert message in refused("train", "ppo", "--config", "c.yaml")
 
 
-def test_an_error_within_training_keeps_its_traceback(monkeypatch, train):
+@pytest.mark.parametrize("kind", [ValueError, RuntimeError])
+def test_an_error_within_training_keeps_its_traceback(kind, monkeypatch, train):
     def broken(*_):
-        raise ValueError("a bug")
+        raise kind("a bug")
 
     monkeypatch.setattr(ppo.Algorithm, "learn", broken)
-    with pytest.raises(ValueError, match="a bug"):
+    with pytest.raises(kind, match="a bug"):
         train("--seed", "2")
 
 
@@ -135,6 +136,16 @@ def test_ctrl_c_saves_and_says_how_to_go_on(capsys):
     with Interrupted.load("runs/it/checkpoints/step_000000128.pt") as trainer:
         # The step in which it was pressed was taken to its end, and is not lost.
         assert trainer.agent.learn_step == 6
+
+
+def test_of_several_that_train_together_one_speaks(monkeypatch, capsys):
+    """The others train, are interrupted and go on without a word."""
+    monkeypatch.setattr(training, "_first", lambda: False)
+    with pytest.raises(SystemExit) as exit_:
+        train_command(Interrupted, [*TINY, "--run-name", "it"])
+    assert exit_.value.code == 130
+    main(["resume", "runs/it", "--trust"])
+    assert capsys.readouterr().out == ""
 
 
 def test_wandb_and_video_are_switched_on_by_flags(train, monkeypatch):

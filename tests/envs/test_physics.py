@@ -218,6 +218,11 @@ def test_threads_do_not_matter_and_a_saved_state_continues_bitwise(robot):
         ({"backend": "brax"}, ValueError, "backend"),
         ({"mass_scale": torch.ones(2)}, ValueError, "mass_scale has the shape"),
         ({"friction_scale": -1.0}, ValueError, "friction_scale"),
+        (
+            {"model_fields": {"stat.center": torch.ones(3, 3)}},
+            ValueError,
+            "lets no world have its stat.center",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(kwargs, error, word, tmp_path):
@@ -233,6 +238,47 @@ def test_what_cannot_be_is_refused(kwargs, error, word, tmp_path):
     )
     with pytest.raises(ValueError, match="activations"):
         make("HalfCheetah", 1, xml_file=str(file))
+
+
+HEAP = """<mujoco><size memory="{}K"/><worldbody><geom type="plane" size="5 5 1"/>
+<body><joint name="j"/><geom size="0.1"/></body>{}</worldbody>
+<actuator><motor joint="j"/></actuator></mujoco>"""
+BALL = '<body pos="0 0 0.09"><freejoint/><geom size="0.1"/></body>'
+
+
+@pytest.mark.parametrize(
+    ("kilobytes", "said"),
+    [
+        (24, "MuJoCo failed in 2 of 2 worlds: .*out of memory"),
+        (150, 'need more memory: give its file a line like <size memory="15M"/>'),
+    ],
+)
+def test_a_heap_of_many_bodies_needs_memory(kilobytes, said, tmp_path, monkeypatch):
+    """Contacts that were dropped would let bodies fall through each other."""
+    monkeypatch.chdir(tmp_path)  # for MuJoCo's own log
+    file = tmp_path / "heap.xml"
+    file.write_text(HEAP.format(kilobytes, 30 * BALL))
+    envs = make("HalfCheetah", 2, xml_file=str(file))
+    with pytest.raises(RuntimeError, match=said):
+        envs.reset(seed=0)  # which tries a step
+
+
+def test_a_clock_that_was_installed_goes_on():
+    import time
+
+    mujoco.set_mjcb_time(time.perf_counter)
+    try:
+        make("Hopper").close()
+        assert mujoco.get_mjcb_time() is time.perf_counter
+    finally:
+        mujoco.set_mjcb_time(None)
+        make("Hopper").close()  # which stops MuJoCo's own again
+
+
+def test_fields_that_a_robot_has_none_of_are_left_out():
+    envs = make("Hopper", 2)
+    envs.set_parameters({"tendon_stiffness": torch.zeros(2, 0), "gravity": 5.0})
+    assert envs.backend.varied.keys() == {"opt.gravity"}
 
 
 def test_a_step_leaves_earlier_results_alone():
@@ -346,6 +392,29 @@ def test_what_is_closed_stays_closed():
             closed.reset()
         with pytest.raises(ClosedEnvironmentError):
             closed.set_parameters({"gravity": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("platform", "screen", "chosen"),
+    [
+        ("darwin", {}, "cgl"),
+        ("win32", {}, "glfw"),
+        ("linux", {}, "egl"),
+        ("linux", {"WAYLAND_DISPLAY": "wayland-0"}, "glfw"),
+        ("linux", {"DISPLAY": ":0", "MUJOCO_GL": "OSMesa"}, "osmesa"),
+    ],
+)
+def test_pictures_are_drawn_by_what_a_machine_has(
+    platform, screen, chosen, monkeypatch
+):
+    from yieldrl.envs.physics.picture import opengl
+
+    monkeypatch.setattr(sys, "platform", platform)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in screen.items():
+        monkeypatch.setenv(name, value)
+    assert opengl() == chosen
 
 
 @pytest.fixture
