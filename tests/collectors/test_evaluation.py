@@ -13,7 +13,7 @@ from worlds import Counter, Idle
 
 from yieldrl.algorithms import ppo
 from yieldrl.collectors import Evaluator, evaluate, evaluate_in_order, evaluation
-from yieldrl.collectors.evaluation import Evaluation, successes
+from yieldrl.collectors.evaluation import Evaluation, play_in_order, successes
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
 from yieldrl.envs.processes import ProcessVectorEnv
 from yieldrl.envs.wrappers import ActionChunks
@@ -231,6 +231,8 @@ def test_fixed_starts_are_played_once_each_in_their_order(count):
     assert found.lengths.tolist() == drawn(seeds)
     with pytest.raises(ValueError, match="seeds are empty"):
         evaluate_in_order(Idle(), envs, [])
+    with pytest.raises(ValueError, match="episodes = 0: play at least one"):
+        play_in_order(Idle(), envs, 0, seed=3)
 
 
 def test_a_trainers_evaluations_may_be_in_order():

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from worlds import Counter, Idle, Reusing
 
 from yieldrl.collectors.evaluation import evaluate
-from yieldrl.collectors.stepping import Stepper
+from yieldrl.collectors.stepping import Stepper, check_answer
 from yieldrl.envs import SerialVectorEnv, TorchVectorEnv
 
 UNBOUNDED = Box(-np.inf, np.inf, (2,), np.float32)
@@ -334,6 +334,17 @@ def test_rewards_of_a_batch_are_numbers_and_flags_are_booleans():
         stepper.reset(0)
         with pytest.raises(ValueError, match=rf"returned {name} of .* a (real|bool)"):
             stepper.step([0, 0])
+
+
+def test_one_environment_is_no_batch():
+    with pytest.raises(TypeError, match=r"envs is <.*Counter.*SerialVectorEnv\(\[make"):
+        Stepper(Counter())
+
+
+def test_a_value_that_is_not_finite_is_found_behind_integers():
+    obs = {"count": np.ones((2, 1), np.int64), "place": np.array([[0.0], [np.inf]])}
+    with pytest.raises(ValueError, match=r"environment 1 .*observation\['place'\] inf"):
+        check_answer(obs, "a step", reward=np.zeros(2), action=np.zeros(2))
 
 
 class Breaking(Counter):

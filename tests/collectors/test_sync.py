@@ -15,7 +15,11 @@ from yieldrl.algorithms import ppo
 from yieldrl.buffers import ReplayBuffer, RolloutBuffer
 from yieldrl.collectors import SyncCollector, statistics
 from yieldrl.collectors.expert import Expert
-from yieldrl.collectors.statistics import ArrayStatistics, DistributedStatistics
+from yieldrl.collectors.statistics import (
+    ArrayStatistics,
+    DistributedStatistics,
+    TensorStatistics,
+)
 from yieldrl.collectors.stepping import Stepper
 from yieldrl.envs import SerialVectorEnv, make
 from yieldrl.envs.classic_control import CartPoleVectorEnv
@@ -150,6 +154,45 @@ def test_every_episode_of_every_process_counts_alike(monkeypatch):
         )
         logs = own.update(step)
     assert logs == {"episode_return": 3.0, "episode_length": 1.0, "episodes": 4.0}
+
+
+def ended(reward):
+    """A step of one environment that ends its episode, unless its reward is 0."""
+    ends = np.array([reward != 0])
+    rewards = np.array([float(reward)])
+    return SimpleNamespace(reward=rewards, terminated=ends, truncated=ends, valid=None)
+
+
+def test_what_waits_for_other_processes_is_saved(monkeypatch):
+    """And a run of one process goes on in several."""
+    both = SimpleNamespace(count=2, all_reduce_sum=lambda x: 2 * x)  # they do the same
+    monkeypatch.setattr(statistics, "ranks", lambda: both)
+    parts = np.zeros((1, 2)), 1, 3, torch.device("cpu")
+    one, other = statistics.make_statistics(*parts), statistics.make_statistics(*parts)
+    assert one.update(ended(6)) == one.update(ended(0)) == {}
+    other.load_state_dict(one.state_dict())
+    wanted = {"episode_return": 6.0, "episode_length": 1.0, "episodes": 2.0}
+    assert other.report() == one.update(ended(0)) == wanted
+    alone = ArrayStatistics(1)
+    alone.update(ended(0))
+    other.load_state_dict(alone.state_dict())
+    assert other.report() == {}
+    other.update(ended(5))
+    assert other.report()["episode_length"] == 2.0
+
+
+def test_steps_that_wait_on_a_device_need_the_room_that_they_had():
+    device = torch.device("cpu")
+    saved, fewer = (TensorStatistics(1, device, every) for every in (3, 2))
+    assert saved.report() == {}, "there was no step"
+    for _ in range(2):
+        ends = torch.tensor([False])
+        step = SimpleNamespace(
+            reward=torch.ones(1), terminated=ends, truncated=ends, valid=None
+        )
+        assert saved.update(step) == {}
+    with pytest.raises(ValueError, match=r"2 steps wait .* every 2 are: keep report_"):
+        fewer.load_state_dict(saved.state_dict())
 
 
 def test_tensor_environments_report_the_same_episodes(config):

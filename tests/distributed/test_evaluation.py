@@ -117,6 +117,8 @@ def test_every_number_is_that_of_an_evaluation_in_process(places):
     assert found[2]["episode_return_std"] > 0
     assert shared.actors.lives == [0, 0]
     assert len({*shared.actors.actors}) == 2
+    with pytest.raises(ValueError, match="episodes = 0: play at least one"):
+        shared.play(None, 0, seed=3)
 
 
 @pytest.mark.slow
