@@ -51,6 +51,45 @@ def test_without_ray_it_is_said_how_to_install_it(monkeypatch):
         ppo.Trainer(ppo.Config(collection="ray"))
 
 
+class FakeRay:
+    """Says what is asked of it; it runs after `init` until it is shut down."""
+
+    def __init__(self):
+        self.options, self.killed, self.runs = {}, [], False
+
+    def init(self, **options):
+        self.options, self.runs = options, True
+
+    def is_initialized(self):
+        return self.runs
+
+    def cluster_resources(self):
+        return {"CPU": 8.0}
+
+    def kill(self, actor):
+        self.killed.append(actor)
+
+    def shutdown(self):
+        self.runs = False
+
+
+@pytest.mark.parametrize("address", ["ray://far:10001", ""])
+def test_a_cluster_is_joined_by_its_address_or_started(address, monkeypatch):
+    """What has ended already is not asked to end."""
+    ray = FakeRay()
+    here = SimpleNamespace(import_module=lambda name: ray)
+    monkeypatch.setattr(cluster, "importlib", here)
+    made = cluster.Cluster(address, {"learners": 2})
+    assert ray.options.get("address", "") == address
+    assert ("num_cpus" in ray.options) == (not address)
+    made.actors.append("learner")
+    if address:
+        ray.runs = False  # somebody else has ended it
+    made.close()
+    assert ray.killed == ([] if address else ["learner"])
+    assert not ray.runs
+
+
 def test_the_room_is_imported_without_ray():
     program = "import sys; import yieldrl.distributed; sys.exit('ray' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -10,10 +10,10 @@ import pytest
 
 from yieldrl.algorithms import ppo
 from yieldrl.collectors.segments import Segment
-from yieldrl.distributed import ActorPool, WorkerError
-from yieldrl.distributed.actors import Call
+from yieldrl.distributed import ActorPool, WorkerError, actors
+from yieldrl.distributed.actors import Call, answer_of
 from yieldrl.distributed.collector import WorkerSegments
-from yieldrl.distributed.recipes import pickled
+from yieldrl.distributed.recipes import EnvRecipe, pickled
 from yieldrl.distributed.weights import Stored
 
 CONFIG = ppo.Config(collection="ray", num_envs=2, num_steps=4, eval_every=0)
@@ -100,6 +100,7 @@ def test_after_an_error_a_worker_is_asked_again_by_new_episodes():
         assert part.rows["reward"].tolist() == [[0, 1]]
         assert part.version == 3
     assert segments.lost == 0
+    assert segments.all_arrived, "nothing is asked for any more"
 
 
 def test_deaths_in_a_row_are_counted_of_each(caplog):
@@ -131,6 +132,26 @@ def test_one_is_made_again_as_another_life():
     pool.replace(1, pool.actors[1])
     role = "eval_actors"
     assert made == [(role, 0, 0), (role, 1, 0), (role, 1, 1)]
+    config = ppo.Config(seed=4)
+    lives = (0, 0), (1, 0), (1, 1)
+    seeds = [EnvRecipe("Mine-v0", config, None, *each).seed for each in lives]
+    assert seeds[0] == 4, "as of a run without workers"
+    assert len({*seeds}) == 3
+
+
+def test_who_does_not_answer_for_long_is_named(monkeypatch, caplog):
+    """An answer that comes late is an answer."""
+    ready = iter([[], [], ["late"]])
+    late = SimpleNamespace(
+        wait=lambda asked, timeout: (next(ready), asked), get=lambda answer: 5
+    )
+    found = SimpleNamespace(import_module=lambda name: late)
+    monkeypatch.setattr(actors, "importlib", found)
+    assert answer_of("rollout worker 3", "late") == 5
+    said = [record.getMessage() for record in caplog.records]
+    assert [text.partition(":")[0] for text in said] == [
+        f"rollout worker 3 has not answered for {seconds} s" for seconds in (60, 120)
+    ]
 
 
 def test_a_module_may_be_there_by_two_names(tmp_path, monkeypatch):

@@ -1,11 +1,17 @@
 """What actors do is right wherever they are: here, all of them are in this process."""
 
+import dataclasses
+from types import SimpleNamespace
+
 import factories
 import pytest
 import torch
 from factories import plain
 
 from yieldrl.algorithms import ppo
+from yieldrl.distributed.recipes import EnvRecipe, Recipe, pickled
+from yieldrl.distributed.weights import Store
+from yieldrl.distributed.workers import RolloutWorkerActor
 
 pytest.importorskip("ray", reason="these tests need Ray")
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -19,21 +25,54 @@ def trainer_of(collection="ray", **options):
     return trainer
 
 
+def change_after_evaluation(trainer, log):
+    """What a program may change between two rollouts."""
+    if log["log_type"] == "evaluate":
+        config = dataclasses.replace(trainer.config, clip_coef=0.01, entropy_coef=0.5)
+        trainer.algorithm.config = config
+
+
 @pytest.mark.parametrize(
     "roles",
     [{"learners": 1}, {"eval_actors": 1}, {"inference_actors": 1}],
 )
 def test_a_run_has_the_numbers_of_one_without_actors(roles):
-    """Also where it goes on, half way, from the state that all of them have."""
-    sync = trainer_of("sync")
-    expected, found = [plain(log) for log in sync()], []
+    """Also where it goes on, half way, from the state that all of them have.
+
+    And where its config changes.
+    """
+    sync, expected, found = trainer_of("sync"), [], []
+    for log in sync():
+        expected.append(plain(log))
+        change_after_evaluation(sync, log)
     with trainer_of(**roles) as trainer:
-        for log in trainer():
-            found.append(plain(log))
-            if len(found) == len(expected) // 2:
-                break
-        trainer.load_state_dict(trainer.state_dict())
-        found += [plain(log) for log in trainer()]
+        for half in (len(expected) // 2, len(expected)):
+            for log in trainer():
+                found.append(plain(log))
+                change_after_evaluation(trainer, log)
+                if len(found) == half:
+                    break
+            trainer.load_state_dict(trainer.state_dict())
         pairs = zip(sync.model.parameters(), trainer.model.parameters(), strict=True)
         assert all(torch.equal(one, other) for one, other in pairs)
     assert repr(found) == repr(expected)
+
+
+def test_a_worker_in_place_of_one_that_died_begins_other_episodes(one_ray):
+    trainer = trainer_of("sync")
+    config = trainer.config.in_one_process(device="cpu")
+    recipe = Recipe.of_agent(trainer.agent, config)
+    store = Store(SimpleNamespace(put=one_ray.put), trainer.model, recipe, 1, seed=3)
+    segments = []
+    for life in (0, 1):
+        envs = EnvRecipe(config.env_id, config, ppo.Trainer, life=life)
+        worker = RolloutWorkerActor(pickled(envs), 1)
+        worker.reset()
+        assert worker.report() == {}, "nothing has begun"
+        segments.append(worker.collect(3, 0, store.put(0)))
+        segments.append(worker.collect(3, 12, store.put(0)))
+        worker.envs.close()
+    assert [part.breaks for part in segments] == [[], [], [0], []]
+    first, _, other, _ = (part.rows["obs"] for part in segments)
+    assert first.shape == other.shape == (3, 4, 4)
+    assert (first[0] != other[0]).all()
