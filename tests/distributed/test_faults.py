@@ -10,7 +10,7 @@ import pytest
 
 from yieldrl.algorithms import ppo
 from yieldrl.collectors.segments import Segment
-from yieldrl.distributed import ActorPool, WorkerError, actors
+from yieldrl.distributed import ActorPool, Learners, WorkerError, actors
 from yieldrl.distributed.actors import Call, answer_of
 from yieldrl.distributed.collector import WorkerSegments
 from yieldrl.distributed.recipes import EnvRecipe, pickled
@@ -141,16 +141,22 @@ def test_one_is_made_again_as_another_life():
 
 def test_who_does_not_answer_for_long_is_named(monkeypatch, caplog):
     """An answer that comes late is an answer."""
-    ready = iter([[], [], ["late"]])
-    late = SimpleNamespace(
-        wait=lambda asked, timeout: (next(ready), asked), get=lambda answer: 5
-    )
+    ready = iter([[], [], ["late"], [], ["late"], ["late"]])
+
+    def wait(asked, timeout):
+        there = next(ready)
+        return there, [each for each in asked if each not in there]
+
+    late = SimpleNamespace(wait=wait, get=lambda answer: 5)
     found = SimpleNamespace(import_module=lambda name: late)
     monkeypatch.setattr(actors, "importlib", found)
     assert answer_of("rollout worker 3", "late") == 5
+    assert Learners(SimpleNamespace(ray=late), None, CONFIG)._get(["late"]) == 5
     said = [record.getMessage() for record in caplog.records]
     assert [text.partition(":")[0] for text in said] == [
-        f"rollout worker 3 has not answered for {seconds} s" for seconds in (60, 120)
+        "rollout worker 3 has not answered for 60 s",
+        "rollout worker 3 has not answered for 120 s",
+        "1 of 1 learners have not answered for 60 s",
     ]
 
 

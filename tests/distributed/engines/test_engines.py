@@ -5,15 +5,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from engine_cases import ENGINES, THERE, bias
 from tensordict import TensorDict
-from torch import nn
+from torch import distributed, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
 from two_losses import Adapted, Two, adapted_curve, batches, curve
 
-from yieldrl.distributed.engines import base
+from yieldrl.core import ranks
+from yieldrl.distributed.engines import base, make_engine
 from yieldrl.distributed.engines.deepspeed import ZeroOptimizer, import_deepspeed
 from yieldrl.distributed.engines.fsdp2 import left_whole
 
@@ -201,6 +205,42 @@ def test_a_gradient_weighs_a_process_by_its_samples(monkeypatch):
     Scaled(None, algorithm).gradient_step(loss, data, optimizer, None)
     after = algorithm.number.number.item()
     assert before - after == pytest.approx(0.25 * 6 / 10 * 2)
+
+
+@pytest.fixture
+def group_of_one():
+    """This process alone; it was its only one before, and is so afterwards."""
+    assert ranks().count == 1
+    distributed.init_process_group(
+        "gloo", store=distributed.HashStore(), rank=0, world_size=1
+    )
+    yield
+    distributed.destroy_process_group()
+
+
+@pytest.mark.usefixtures("group_of_one")
+def test_alone_an_engine_takes_the_steps_that_are_taken_without():
+    """Also where what is trained changes in between, and in parts."""
+    plain, other = Two(), Two()
+    make_engine(SimpleNamespace(engine="ddp"), other)
+    for trained, parts in ((True, None), (False, 3)):
+        for algorithm in (plain, other):
+            algorithm.model.log_std.requires_grad_(trained)
+        assert close(curve(other, parts=parts), curve(plain, parts=parts))
+    assert close(other.state_dict(), plain.state_dict())
+
+
+@pytest.mark.usefixtures("group_of_one")
+@pytest.mark.parametrize("limit", [2.5, float("inf")])
+def test_shares_of_gradients_are_clipped_as_a_whole(limit):
+    """Of norm 5 are a gradient that is shared and one that is not."""
+    mesh = init_device_mesh("cpu", (1,))
+    shared = distribute_tensor(torch.tensor([3.0, 0.0]), mesh, [Shard(0)])
+    rest = torch.tensor([4.0])
+    assert base.clip([shared, rest], limit).item() == pytest.approx(5)
+    scale = min(1, limit / 5)
+    assert shared.to_local().tolist() == pytest.approx([3 * scale, 0])
+    assert rest.item() == pytest.approx(4 * scale)
 
 
 def test_a_missing_deepspeed_is_one_sentence(monkeypatch):
