@@ -76,3 +76,14 @@ def test_a_worker_in_place_of_one_that_died_begins_other_episodes(one_ray):
     first, _, other, _ = (part.rows["obs"] for part in segments)
     assert first.shape == other.shape == (3, 4, 4)
     assert (first[0] != other[0]).all()
+
+
+def test_a_loop_of_ones_own_updates_as_it_does_without_learners():
+    found = []
+    for options in ({"collection": "sync"}, {"learners": 1}):
+        with trainer_of(**options) as trainer:
+            steps = trainer.config.num_steps
+            logs = [trainer.update(trainer.collector.collect(steps)) for _ in "ab"]
+            found.append([{k: float(x) for k, x in log.items()} for log in logs])
+    assert found[0] == found[1]
+    assert "loss" in found[0][0]
