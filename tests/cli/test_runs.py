@@ -5,8 +5,11 @@ import re
 import shutil
 from pathlib import Path
 
+import gymnasium as gym
+import numpy as np
 import pytest
 import yaml
+from gymnasium.spaces import Box, Discrete
 
 from yieldrl.algorithms import ppo
 from yieldrl.cli import evaluating, main
@@ -28,6 +31,28 @@ def test_evaluate_prints_every_episode(train, capsys):
     with ppo.Trainer.load(run / "checkpoints" / "step_000000256.pt") as trainer:
         expected = evaluating.report(trainer, 3, 7, every_episode=True)
     assert [*episodes, summary] == expected.splitlines()
+
+
+def test_a_report_says_how_often_an_episode_was_a_success():
+    class Walk(gym.Env):
+        """It takes two steps to a goal that is there."""
+
+        observation_space, action_space = Box(-1, 1, (1,)), Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.steps = 0
+            return np.zeros(1, np.float32), {}
+
+        def step(self, action):
+            self.steps += 1
+            there = self.steps == 2
+            return np.zeros(1, np.float32), 1.0, there, False, {"success": there}
+
+    with ppo.Trainer(ppo.Config(eval_episodes=2), envs=Walk) as trainer:
+        said = evaluating.report(trainer, 5)
+    assert ", 5 episodes: return 2.00 +- 0.00 (min 2, max 2), length 2.0" in said
+    assert said.endswith(", success 100.0% (95 % interval 56.6% to 100.0%)")
 
 
 def test_evaluate_in_order_plays_each_start_once(train, capsys):

@@ -164,6 +164,14 @@ class Declaring(Wanderer):
     recorded_info = ("distance",)
 
 
+def test_a_name_alone_is_no_tuple_of_names():
+    class Alone(Wanderer):
+        recorded_info = "success"
+
+    with pytest.raises(TypeError, match=r"recorded_info of .* give a tuple, \('succ"):
+        SerialVectorEnv([Alone])
+
+
 def test_environments_say_themselves_which_infos_pass():
     class Silent(Wanderer):
         recorded_info = ("progress",)
