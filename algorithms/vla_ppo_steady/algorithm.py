@@ -151,11 +151,14 @@ class Algorithm(vla_ppo.Algorithm):
         """Huber's loss of values, clipped if the config says so (Huber 1964); of values
         `[B, L]` the mean over executed actions."""
         if value.ndim > 1:
-            mask = executed_mask(value, data)
+            # Of fixed shape, as to select would wait for a GPU: what was not executed
+            # is its own target, and the rest is weighed up.
+            mask, estimate = executed_mask(value, data), value.detach()
             names = {"returns": "action_returns", "value": "action_value"}
-            targets = TensorDict({k: data[name][mask] for k, name in names.items()})
-            share = mask.sum() / data["actions"].sum()  # of this micro batch
-            return share * self.value_loss(value[mask], targets)
+            targets = {k: data[x].where(mask, estimate) for k, x in names.items()}
+            flat = TensorDict(targets, value.shape).flatten()
+            share = data["actions"].mean() / value.shape[1]
+            return self.value_loss(value.flatten(), flat) / share
         delta, clip = self.config.huber_delta, self.config.clip_value
         if delta is None:
             return super().value_loss(value, data)
