@@ -60,10 +60,7 @@ class Algorithm(ppo.Algorithm):
         """
         log_ratio = rollout["log_prob_now"] - rollout["log_prob"]
         steps = reward, rollout["value"], next_value
-        ends = rollout["terminated"], rollout["truncated"]
-        gamma = rollout.get("discount", self.config.gamma)
-        valid = rollout.get("valid", None)
-        return vtrace(log_ratio, *steps, *ends, gamma, self.config.gae_lambda, valid)[0]
+        return vtrace(log_ratio, *steps, *self.recursion(rollout))[0]
 
 
 class Trainer(ppo.Trainer):

@@ -127,11 +127,13 @@ class Algorithm(abstractions.Algorithm):
         self, rollout: TensorDict, reward: Tensor, next_value: Tensor
     ) -> Tensor:
         """`sum_k (gamma lambda)^k delta_{t+k}`, `[T, N]`, to where an episode ends."""
-        steps = reward, rollout["value"], next_value
-        ends = rollout["terminated"], rollout["truncated"]
+        return gae(reward, rollout["value"], next_value, *self.recursion(rollout))
+
+    def recursion(self, rollout: TensorDict) -> tuple[Any, ...]:
+        """Ends, discount, lambda and valid steps, as `gae` and `vtrace` take them."""
         gamma = rollout.get("discount", self.config.gamma)
-        valid = rollout.get("valid", None)  # False where a step only reset
-        return gae(*steps, *ends, gamma, self.config.gae_lambda, valid)
+        rest = gamma, self.config.gae_lambda, rollout.get("valid", None)
+        return rollout["terminated"], rollout["truncated"], *rest
 
     def minibatches(self, data: TensorDict, seed: int) -> Minibatches:
         """Epochs in random order over the transitions of a rollout `[T, N]`."""
