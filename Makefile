@@ -40,21 +40,19 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 RAY_SAID := .cache/tests_of_ray.txt
 define TESTS
 @mkdir -p .cache; \
-$(BIN)/python -m pytest $(1) tests/distributed >$(RAY_SAID) 2>&1 & ray=$$!; \
+$(BIN)/python -m pytest -m 'not slow' tests/distributed >$(RAY_SAID) 2>&1 & ray=$$!; \
 trap 'kill $$ray' INT TERM; \
-$(PYTEST) $(1) --ignore tests/distributed; main=$$?; \
+$(PYTEST) -m 'not slow' --ignore tests/distributed; main=$$?; \
 wait $$ray; ray=$$?; cat $(RAY_SAID); exit $$((main | ray))
 endef
 
 test: $(VENV)/.test
-	$(call TESTS,-m 'not slow')
+	$(TESTS)
 
 # For a night or a release: every algorithm, engine, simulator, page, notebook and
-# browser, and whether tests notice the bugs of tests/planted.
-test-all: $(VENV)/.dev docs
-	$(call TESTS)
-	YIELDRL_SITE=site $(PYTEST) tests/browser
-	$(MAKE) libero robots planted
+# browser. `planted` runs all tests, and sees whether they notice the bugs planted.
+test-all: $(VENV)/.dev
+	$(MAKE) planted browser libero robots
 
 # The code of the pages, or of those that differ from a revision: make pages SINCE=main
 pages: $(VENV)/.dev

@@ -8,7 +8,8 @@
 A file of bugs, one for each room, lists `file`, `old` text, `new` text and, in one
 sentence, what `goes_wrong`. Of each bug the quickest tests run that enter its function,
 those of its own room first, until three have failed; if none of its room has, its
-others. The exit status is 1 if no test of its own room catches a bug.
+others. The exit status is 1 if no test of its own room catches a bug, or if one failed
+while the map was made.
 """
 
 from __future__ import annotations
@@ -146,17 +147,18 @@ class Durations:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self.failed: set[str] = set()
+        self.left_out: set[str] = set()  # that were skipped, or failed
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         before = self.seconds.get(report.nodeid, 0.0)
         self.seconds[report.nodeid] = before + report.duration
         if report.outcome != "passed":
-            self.failed.add(report.nodeid)
+            self.left_out.add(report.nodeid)
 
 
-def make_map(chosen: str) -> None:
-    """Run tests, write the map, and print the coverage of each room."""
+def make_map(chosen: str) -> bool:
+    """Run tests, write the map, and print the coverage of each room; whether none of
+    them failed."""
     import coverage
     import pytest
 
@@ -169,9 +171,12 @@ def make_map(chosen: str) -> None:
     words += ["-m", "not slow"] * (chosen == "quick")
     # A process that has Ray must not fork, and so its tests have one of their own.
     most = ["-n", "2", "--dist", "worksteal", "--ignore", "tests/distributed", "tests"]
-    for part in (most, ["-n", "1", "tests/distributed"]):
+    codes = [
         pytest.main([*words, *part], plugins=[durations])
-    seconds = {k: v for k, v in durations.seconds.items() if k not in durations.failed}
+        for part in (most, ["-n", "1", "tests/distributed"])
+    ]
+    left_out = durations.left_out
+    seconds = {k: v for k, v in durations.seconds.items() if k not in left_out}
     numbers = {name: number for number, name in enumerate(seconds)}
     measured = coverage.Coverage(data_file=str(CACHE / ".coverage"))
     measured.combine([str(CACHE)])
@@ -190,7 +195,8 @@ def make_map(chosen: str) -> None:
         }
     MAP.write_text(json.dumps({"seconds": seconds, "entered": entered}))
     print_coverage(measured)
-    print(f"{len(seconds)} tests, {len(durations.failed)} left out; wrote {MAP}")
+    print(f"{len(seconds)} tests passed, {len(left_out)} did not; wrote {MAP}")
+    return not any(codes)
 
 
 def print_coverage(measured: Any) -> None:
@@ -277,13 +283,14 @@ def main() -> None:
         "--map", nargs="?", const="all", choices=["all", "quick"], help="make it anew"
     )
     words = parser.parse_args()
+    passed = True
     if words.map or not MAP.is_file():
-        make_map(words.map or "all")
+        passed = make_map(words.map or "all")
     known, planted = Map(**json.loads(MAP.read_text())), bugs(words.rooms)
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         missed = report(planted, known, folder)
     print(f"{len(planted)} bugs, {missed} missed")
-    raise SystemExit(missed > 0)
+    raise SystemExit(missed > 0 or not passed)
 
 
 if __name__ == "__main__":
