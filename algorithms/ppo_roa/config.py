@@ -20,6 +20,7 @@ class Config(ppo.Config):
 
     num_envs: int = 64
     num_steps: int = 32
+    num_epochs: int = 5
     total_steps: int = 1_000_000
 
     privileged_obs: tuple[str, ...] = ("privileged",)
