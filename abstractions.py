@@ -78,6 +78,10 @@ class Model(nn.Module):
     """Entries of a Dict observation without which the agent cannot act; `()` are all.
     Others may be missing where nothing is learned."""
 
+    exact_obs = False
+    """Whether observations come in float64 where float32 does not hold what their space
+    holds, for a model that normalizes them; otherwise they are rounded to float32."""
+
     def __init__(self, observation_space: Space[Any], action_space: Space[Any]) -> None:
         super().__init__()
         self.observation_space = observation_space
@@ -185,7 +189,7 @@ class Algorithm(ABC):
 
     def __init__(self, model: nn.Module, config: Any) -> None:
         self.config, self.device = config, resolve_device(config.device)
-        self.model = in_float32(model.to(self.device).eval())
+        self.model = in_float32(model.eval(), self.device)
         self.counters = Counters()
         self.runtime = Runtime(config, self.device)
         self._seed = ranks().derive_seed(config.seed, "learning")
@@ -353,6 +357,7 @@ class Agent(ABC):
             self.model.observation_space,
             self.model.action_space,
             self.device,
+            exact_obs=self.model.exact_obs,
             unit_box=self.model.unit_box,
             tokenizer=getattr(self.model, "tokenizer", None),
         )

@@ -152,6 +152,7 @@ class Demonstrations(StepRows):
         gamma: Discount of the returns.
         device: Where the tensors live; MemoryError if less is free than they need.
         seed: Seed of the order of minibatches.
+        exact_obs: Whether to store observations in float64 that float32 does not hold.
     """
 
     def __init__(
@@ -165,6 +166,7 @@ class Demonstrations(StepRows):
         gamma: float = 0.99,
         device: torch.device | str = "cpu",
         seed: int = 0,
+        exact_obs: bool = False,
     ) -> None:
         check_at_least_one(chunk_length=chunk_length)
         super().__init__(
@@ -173,6 +175,7 @@ class Demonstrations(StepRows):
             action_space,
             num_envs=num_envs,
             device=device,
+            exact_obs=exact_obs,
             field="demonstration_steps",
             value=num_steps * num_envs,
             beside=5 * 8,  # bytes of its windows and its index in an epoch

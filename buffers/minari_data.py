@@ -98,7 +98,9 @@ def is_folder(folder: Path) -> bool:
 def _from_minari(episode: Any, observed: gym.Space[Any]) -> TensorDict:
     """A Minari `EpisodeData` as transitions `[K]`, the last of which ends it."""
     cpu, count = torch.device("cpu"), len(episode)
-    seen = spaces.to_tensor(text.encoded(observed, episode.observations), cpu)
+    seen = spaces.to_tensor(
+        text.encoded(observed, episode.observations), cpu, exact=True
+    )
     obs = TensorDict({"obs": seen}, [count + 1])["obs"]
     steps = {
         "obs": obs[:-1],

@@ -52,7 +52,7 @@ class Recording(NamedTuple):
         the last observation: its value is not used."""
         cpu, count = torch.device("cpu"), len(self.action)
         seen = nest((path, self.obs[name]) for path, name in entries.items())
-        seen = spaces.to_tensor(text.encoded(space, seen), cpu)
+        seen = spaces.to_tensor(text.encoded(space, seen), cpu, exact=True)
         length = len(self.obs[next(iter(entries.values()))])
         obs = TensorDict({"obs": seen}, [length])["obs"]
         if length == count and not self.terminated:

@@ -23,6 +23,7 @@ class StepRows:
         num_envs: `N`, environments.
         device: Where the tensors live; MemoryError if less is free than they need.
         next_obs: Whether to store `next_obs`.
+        exact_obs: Whether to store observations in float64 that float32 does not hold.
         memory: Other arguments of `Storage`.
     """
 
@@ -35,12 +36,14 @@ class StepRows:
         num_envs: int,
         device: torch.device | str = "cpu",
         next_obs: bool = True,
+        exact_obs: bool = False,
         **memory: Any,
     ) -> None:
         check_at_least_one(num_steps=num_steps)
         self.num_steps, self.num_envs = num_steps, num_envs
         self.device = torch.device(device)
-        spec = transition_spec(observation_space, action_space, next_obs=next_obs)
+        spaces = observation_space, action_space
+        spec = transition_spec(*spaces, next_obs=next_obs, exact_obs=exact_obs)
         self._storage = Storage(num_steps, num_envs, spec, self.device, **memory)
         self._row = 0
 
@@ -114,6 +117,7 @@ class RolloutBuffer(StepRows):
         num_envs: `N`, environments.
         device: Of the tensors; MemoryError if a rollout and an epoch's copy do not fit.
         next_obs: Whether to store `next_obs`, which a critic needs: half of all images.
+        exact_obs: Whether to store observations in float64 that float32 does not hold.
 
     Attributes:
         minibatches: What is learned from this rollout; None until that begins.
@@ -130,6 +134,7 @@ class RolloutBuffer(StepRows):
         num_envs: int,
         device: torch.device | str = "cpu",
         next_obs: bool = True,
+        exact_obs: bool = False,
     ) -> None:
         spaces = observation_space, action_space
         super().__init__(
@@ -138,9 +143,10 @@ class RolloutBuffer(StepRows):
             num_envs=num_envs,
             device=device,
             next_obs=next_obs,
+            exact_obs=exact_obs,
             field="num_steps",
             value=num_steps,
-            beside=copied(transition_spec(*spaces)),
+            beside=copied(transition_spec(*spaces, exact_obs=exact_obs)),
         )
         self.minibatches: Minibatches | None = None
         self.continues = True

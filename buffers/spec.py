@@ -19,12 +19,17 @@ def transition_spec(
     action_space: gym.Space[Any],
     *,
     next_obs: bool = True,
+    exact_obs: bool = False,
 ) -> Spec:
-    """The leaves: obs, next_obs, action, reward, terminated, truncated."""
+    """The leaves: obs, next_obs, action, reward, terminated, truncated.
+
+    With `exact_obs`, observations that float32 does not hold are float64.
+    """
     spec: Spec = {}
     for key in ("obs", "next_obs") if next_obs else ("obs",):
         for path, leaf in spaces.leaves(observation_space):
-            spec[(key, *path)] = (spaces.shape_of(leaf), spaces.tensor_dtype(leaf))
+            dtype = spaces.tensor_dtype(leaf, exact=exact_obs)
+            spec[(key, *path)] = (spaces.shape_of(leaf), dtype)
     # A Gaussian samples real numbers, even if the environment takes bytes.
     real = isinstance(action_space, gym.spaces.Box)
     dtype = torch.float32 if real else spaces.tensor_dtype(action_space)

@@ -1,5 +1,6 @@
 """One preallocated tensor for each entry of a transition, written in place by rows."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
@@ -9,11 +10,15 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.buffers.spec import Spec, check_memory, entry_bytes
-from yieldrl.core.conversion import check_shapes
+from yieldrl.core.conversion import as_array, check_shapes
 from yieldrl.core.trees import Path, flatten, nest
 
 VALID = ("valid",)
 """False marks steps that only reset an environment; if missing, it is True."""
+
+
+WIDE = frozenset({"float64", "int32", "uint32", "int64", "uint64"})
+"""Dtypes, NumPy's or PyTorch's, with numbers that float32 does not hold."""
 
 
 class Leaf(NamedTuple):
@@ -68,6 +73,7 @@ class Storage:
         self.rows, self.num_envs, self.device = rows, num_envs, device
         self._spec, self._size = spec, (field, value)
         self._required = frozenset(path[0] for path in spec)
+        self._warned = False  # of numbers that become one in float32
         self._check_memory(entry_bytes(spec) + beside)
         self._keep({path: self._leaf(path, *layout) for path, layout in spec.items()})
 
@@ -97,6 +103,8 @@ class Storage:
                 array[row] = value
             else:
                 raise self._misfit((name,), f"{tuple(value.shape)}")
+        if first and not self._warned:
+            self._warn_of_rounding(transition)
 
     def tensordict(self, end: int | None = None, begin: int = 0) -> TensorDict:
         """Rows up to `end` as a TensorDict `[rows, N]` that shares the memory."""
@@ -192,6 +200,30 @@ class Storage:
         self._keep(leaves)
         if VALID in leaves and VALID[0] not in got:
             leaves[VALID].tensor[row] = True
+
+    def _warn_of_rounding(self, transition: Mapping[str, Any]) -> None:
+        """Warn of large numbers that differ, but not as float32."""
+        if "next_obs" not in transition:
+            return
+        ahead = dict(flatten({"obs": transition["next_obs"]}))
+        for path, value in flatten({"obs": transition["obs"]}):
+            leaf = self._leaves.get(path)
+            dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
+            if dtype not in WIDE or leaf is None or leaf.tensor.dtype != torch.float32:
+                continue
+            x, y = as_array(value), as_array(ahead[path])
+            alike = (x != y) & (x.astype(np.float32) == y.astype(np.float32))
+            if (alike & (np.abs(x) >= 2**24)).any():
+                self._warned = True
+                place, *pair = ".".join(path), x[alike][0].item(), y[alike][0].item()
+                warnings.warn(
+                    f"{place}: {pair[0]} and {pair[1]}, one step later, are the same"
+                    " number in float32, from which is learned. Subtract in the"
+                    " environment what is large and constant; or normalize with"
+                    " yieldrl.envs.wrappers.NormalizeObservation, or PPO's"
+                    " normalize_observation=True, which compute in float64",
+                    stacklevel=2,
+                )
 
     def _leaf(self, path: Path, shape: tuple[int, ...], dtype: torch.dtype) -> Leaf:
         size = self.rows, self.num_envs, *shape

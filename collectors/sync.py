@@ -227,8 +227,12 @@ def collect(collector: Any, num_steps: int, *, new_episodes: bool) -> TensorDict
     """Let a collector take `num_steps` steps into a rollout `[T, N]` of its own."""
     envs, agent, buffer = collector.envs, collector.agent, collector.buffer
     both = envs.single_observation_space, envs.single_action_space
-    device = getattr(agent, "device", "cpu")
-    into = RolloutBuffer(num_steps, *both, num_envs=envs.num_envs, device=device)
+    options = {
+        "num_envs": envs.num_envs,
+        "device": getattr(agent, "device", "cpu"),
+        "exact_obs": getattr(getattr(agent, "model", None), "exact_obs", False),
+    }
+    into = RolloutBuffer(num_steps, *both, **options)
     forget = getattr(getattr(agent, "algorithm", None), "forget_episodes", None)
     if new_episodes and forget is not None:
         forget()

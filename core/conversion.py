@@ -26,10 +26,12 @@ class ObservationActionAdapter:
         action_space: Space[Any],
         device: torch.device,
         *,
+        exact_obs: bool = False,
         unit_box: bool = False,
         tokenizer: Any = None,
     ) -> None:
         self._space, self._device = observation_space, device
+        self._exact = exact_obs and device.type != "mps"  # which has no float64
         self._reads = text.has_text(observation_space)
         self.actions: ActionTransform | TextTransform
         if tokenizer is not None and isinstance(action_space, text.Utf8Text):
@@ -43,7 +45,7 @@ class ObservationActionAdapter:
         Sentences may be strings. `needed` and ValueError as in `is_batched`.
         """
         obs = text.encoded(self._space, obs) if self._reads else obs
-        tensors = to_tensor(obs, self._device)
+        tensors = to_tensor(obs, self._device, exact=self._exact)
         batched = is_batched(self._space, tensors, needed)
         return tensors if batched else add_batch_axis(tensors), batched
 
@@ -56,15 +58,15 @@ class ObservationActionAdapter:
         return array if batched else array[()]  # one choice: a hashable number
 
 
-def to_tensor(obs: Any, device: torch.device) -> Any:
+def to_tensor(obs: Any, device: torch.device, *, exact: bool = False) -> Any:
     """NumPy arrays or tensors, nested or not, as tensors on `device`.
 
-    float64 becomes float32. An array on the CPU is viewed, not copied, unless it is
-    strided or read-only; on the way to a GPU it passes through pinned memory and does
-    not wait for the copy.
+    float64 becomes float32, unless `exact`. An array on the CPU is viewed, not copied,
+    unless it is strided or read-only; on the way to a GPU it passes through pinned
+    memory and does not wait for the copy.
     """
     if isinstance(obs, np.ndarray):
-        if obs.dtype == np.float64:
+        if obs.dtype == np.float64 and not exact:
             obs = obs.astype(np.float32)
         if not obs.flags.carray:  # PyTorch supports no negative strides
             obs = obs.copy()
@@ -74,11 +76,11 @@ def to_tensor(obs: Any, device: torch.device) -> Any:
         tensor = tensor.pin_memory() if device.type == "cuda" else tensor
         return tensor.to(device, non_blocking=True)
     if isinstance(obs, Tensor):
-        obs = obs.float() if obs.dtype == torch.float64 else obs
+        obs = obs.float() if obs.dtype == torch.float64 and not exact else obs
         return obs.to(device, non_blocking=True)
     if isinstance(obs, Mapping) or hasattr(obs, "items"):
-        return {name: to_tensor(child, device) for name, child in obs.items()}
-    return to_tensor(np.asarray(obs), device)
+        return {k: to_tensor(child, device, exact=exact) for k, child in obs.items()}
+    return to_tensor(np.asarray(obs), device, exact=exact)
 
 
 def as_array(value: Any) -> np.ndarray:

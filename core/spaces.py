@@ -68,11 +68,16 @@ def part(space: Space[Any], names: tuple[str, ...]) -> Space[Any]:
     return Dict([x for x in entries.items() if x[0] in names]) if names else space
 
 
-def tensor_dtype(space: Space[Any]) -> torch.dtype:
-    """float32 for numbers, uint8 for images and bytes, int64 for choices."""
+def tensor_dtype(space: Space[Any], *, exact: bool = False) -> torch.dtype:
+    """float32 for numbers, uint8 for images and bytes, int64 for choices.
+
+    With `exact`, float64 for numbers that float32 does not hold.
+    """
     if isinstance(space, Box):
         if space.dtype == np.uint8:
             return torch.uint8
+        if exact and not np.can_cast(space.dtype, np.float32):
+            return torch.float64
         return torch.bool if space.dtype == np.bool_ else torch.float32
     return torch.int64 if isinstance(space, (Discrete, MultiDiscrete)) else torch.int8
 

@@ -126,12 +126,14 @@ def _check_spaces(model: Any, envs: Any) -> None:
 
 def transition_parts(trainer: Any) -> dict[str, Any]:
     """Arguments of every buffer that describe a trainer's transitions."""
-    return {
+    described: dict[str, Any] = {
         "observation_space": trainer.envs.single_observation_space,
         "action_space": trainer.envs.single_action_space,
         "num_envs": trainer.envs.num_envs,
         "device": trainer.agent.device,
     }
+    # A replay buffer has no use for it: its algorithms normalize no observations.
+    return described | ({"exact_obs": True} if trainer.model.exact_obs else {})
 
 
 def make_collector(trainer: Any, kind: type[Any] | None = None) -> Collector:

@@ -52,7 +52,7 @@ class PolicyImagination(Algorithm):
 
     def __init__(self, model: Any, config: Any) -> None:
         world = TrunkWorld(model, config.outcome).eval()
-        in_float32(world.to(next(model.parameters()).device))
+        in_float32(world, next(model.parameters()).device)
         self.world = world
         super().__init__(model, config)
         self.world.to(self.device)

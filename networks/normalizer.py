@@ -45,15 +45,15 @@ class RunningMoments(nn.Module):
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
-        # float32, because MPS has no float64.
-        self.register_buffer("mean", torch.zeros(shape, dtype=torch.float32))
-        self.register_buffer("var", torch.ones(shape, dtype=torch.float32))
-        self.register_buffer("count", torch.zeros((), dtype=torch.float32))
+        # float32 does not tell 1.7e9, a time in seconds, from the next minute's.
+        self.register_buffer("mean", torch.zeros(shape, dtype=torch.float64))
+        self.register_buffer("var", torch.ones(shape, dtype=torch.float64))
+        self.register_buffer("count", torch.zeros((), dtype=torch.float64))
 
     @torch.no_grad()
     def update(self, batch: Tensor) -> None:
         """Update with a batch `[..., *shape]`, and those of all other processes."""
-        flat = batch.reshape(-1, *self.mean.shape).float()
+        flat = batch.reshape(-1, *self.mean.shape).to(self.mean.dtype)
         moments = flat.new_zeros(2, *self.mean.shape)
         if len(flat) > 0:
             moments = torch.stack(torch.var_mean(flat, dim=0, correction=0))
@@ -66,8 +66,8 @@ class RunningMoments(nn.Module):
 class ObservationNormalizer(nn.Module):
     """Centres and scales observations, `clip((obs - mean) / std, -limit, limit)`.
 
-    Only quantities are normalized (see `spaces.quantities`). The statistics change only
-    in `update`, once per rollout.
+    Only quantities are normalized (see `spaces.quantities`), in float64; the results
+    are float32. The statistics change only in `update`, once per rollout.
     """
 
     def __init__(self, space: gym.Space[Any], limit: float = 10.0) -> None:
@@ -106,7 +106,8 @@ class ObservationNormalizer(nn.Module):
         if path not in self.paths:
             return obs
         moments: Any = self.moments[self.paths.index(path)]
-        return standardize(obs.float(), moments.mean, moments.var, self.limit)
+        exact = obs.to(moments.mean.dtype)
+        return standardize(exact, moments.mean, moments.var, self.limit).float()
 
 
 class RewardScaler(nn.Module):

@@ -12,14 +12,14 @@ from torch.nn.modules.dropout import _DropoutNd
 from yieldrl.core.text import listed
 
 
-def in_float32(model: nn.Module) -> nn.Module:
-    """The model, with float64 converted to float32 if float64 is PyTorch's default."""
-    if torch.get_default_dtype() is not torch.float64:
-        return model
-    for tensor in itertools.chain(model.parameters(), model.buffers()):
-        if tensor.dtype == torch.float64:
-            tensor.data = tensor.data.float()  # in place: other references stay valid
-    return model
+def in_float32(model: nn.Module, device: torch.device) -> nn.Module:
+    """The model on a device. Its float64 becomes float32 if that is PyTorch's default,
+    so that nobody asked for it, or if the device has none."""
+    if torch.get_default_dtype() is torch.float64 or device.type == "mps":
+        for tensor in itertools.chain(model.parameters(), model.buffers()):
+            if tensor.dtype == torch.float64:
+                tensor.data = tensor.data.float()  # in place: others refer to it
+    return model.to(device)
 
 
 def depends_on_mode(model: nn.Module) -> bool:

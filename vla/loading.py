@@ -69,7 +69,7 @@ def load_vla_model(
                 " give it one, or choose False",
             )
         backbone.enable_gradient_checkpointing()
-    return in_float32(model)
+    return in_float32(model, torch.device("cpu"))
 
 
 def _tiny(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> Any:

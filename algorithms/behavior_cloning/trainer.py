@@ -93,6 +93,7 @@ class Trainer(abstractions.Trainer):
             "chunk_length": self.envs.length if chunked else None,
             "gamma": config.gamma,
             "device": self.agent.device,
+            "exact_obs": self.model.exact_obs,
             "seed": ranks().derive_seed(config.seed, "buffer"),
         }
         if find_rule(config.demonstrations, envs) is None:

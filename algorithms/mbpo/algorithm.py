@@ -86,7 +86,7 @@ class Algorithm(sac.Algorithm):
             hidden_sizes=config.model_hidden_sizes,
             outcome=config.outcome,
         )
-        self.world: Any = in_float32(world.to(self.device).eval())
+        self.world: Any = in_float32(world.eval(), self.device)
         parameters, rate = self.world.parameters(), config.model_learning_rate
         self.world_optimizer = torch.optim.Adam(parameters, lr=rate, fused=True)
 

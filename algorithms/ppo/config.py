@@ -107,9 +107,9 @@ class Config(core.Config):
 
     normalize_observation: bool = False
     """Subtract the running mean of observations and divide by their running standard
-    deviation; both are saved with the model. It helps where components differ in
-    size. Images, sentences, choices and flags stay as they are. While a part of the
-    model that reads them is frozen, both stand still."""
+    deviation, in float64; both are saved with the model. It helps where components
+    differ in size, or are large and change little. Images, sentences, choices and flags
+    stay as they are. While a frozen part of the model reads them, both stand still."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -47,9 +47,9 @@ class Model(Policy):
         super().__init__(observation_space, action_space)
         self.actor_obs, self.critic_obs = config.actor_obs, config.critic_obs
         actor_space = self._part(config, "actor_obs")
-        normalized = config.normalize_observation
+        self.exact_obs = config.normalize_observation
         self.normalizer = (
-            ObservationNormalizer(observation_space) if normalized else None
+            ObservationNormalizer(observation_space) if self.exact_obs else None
         )
         self.encoder = make_encoder(actor_space)
         self.critic_encoder = None

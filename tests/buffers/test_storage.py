@@ -28,8 +28,8 @@ SPACES = [
 ]
 
 
-def storage_for(space=VECTOR, rows=4, num_envs=2, action_space=None):
-    spec = transition_spec(space, action_space or Discrete(2))
+def storage_for(space=VECTOR, rows=4, num_envs=2, action_space=None, **options):
+    spec = transition_spec(space, action_space or Discrete(2), **options)
     return Storage(rows, num_envs, spec, CPU, field="num_steps", value=rows)
 
 
@@ -55,6 +55,24 @@ def test_arrays_and_tensors_write_the_same(space, dtype):
     assert torch.equal(one, another)
     np.testing.assert_allclose(one[2].numpy(), obs, rtol=1e-6)
     assert not one[[0, 1, 3]].any(), "other rows are untouched"
+
+
+@pytest.mark.parametrize("form", [np.asarray, torch.as_tensor])
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_large_numbers_that_become_one_are_said_once(dtype, form):
+    store, exact = (
+        storage_for(),
+        storage_for(exact_obs=True, space=Box(0, 9, (3,), dtype)),
+    )
+    obs, small = np.full((2, 3), 2**24, dtype), np.zeros((2, 3), dtype)
+    entries = {"obs": form(obs), "next_obs": form(obs + 1)}
+    write(store, 0, obs=form(small), next_obs=form(small + 1))
+    write(store, 0, obs=entries["obs"], next_obs=form(obs + 2))  # which float32 holds
+    write(exact, 0, **entries)
+    assert (exact["next_obs"][0] - exact["obs"][0] == 1).all()
+    with pytest.warns(UserWarning, match="obs: 16777216.* 16777217.*same"):
+        write(store, 0, **entries)
+    write(store, 0, **entries)
 
 
 def test_actions_of_a_box_are_stored_as_the_policy_chose_them():

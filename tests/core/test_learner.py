@@ -79,7 +79,7 @@ class Acting(Agent):
 def test_the_policy_of_the_first_action_is_remembered():
     model = nn.Linear(2, 2)
     model.observation_space, model.action_space = Box(-1, 1, (2,)), Discrete(2)
-    model.unit_box, model.needed_obs = False, ()
+    model.unit_box, model.exact_obs, model.needed_obs = False, False, ()
     config = Config(device="cpu")
     still = type("Still", (Line,), {"__init__": Algorithm.__init__})
     algorithm = still(model, config)

@@ -1,9 +1,13 @@
 """Running statistics: those of all data seen, whatever the portions it came in."""
 
+import sys
+from types import SimpleNamespace
+
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from factories import saved_and_loaded
+from factories import saved_and_loaded, trainer_of
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,6 +74,55 @@ def test_statistics_are_moved_by_updates_alone_and_saved():
     for one in (normalizer, other):
         one.update(more)
     assert torch.equal(other(obs), normalizer(obs))
+
+
+class Clock(gym.Env):
+    """Observes a time in seconds, a minute further with each step, and a number."""
+
+    observation_space = Dict(
+        time=Box(-np.inf, np.inf, (1,), np.float64),
+        number=Box(0, 2**40, (1,), np.int64),
+    )
+    action_space = Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.count = 0
+        return self.obs(0), {}
+
+    def step(self, action):
+        self.count += 1
+        return self.obs(self.count), 1.0, False, self.count == 8, {}
+
+    @staticmethod
+    def obs(count):
+        time = 1.7e9 + 60 * np.array([count], np.float64)
+        return {"time": time, "number": 2**24 + np.array([count])}
+
+
+@pytest.mark.parametrize("name", ["ppo", "behavior_cloning"])
+def test_large_numbers_are_normalized_before_they_are_rounded(name, monkeypatch):
+    options = {"num_envs": 2, "normalize_observation": True, "total_steps": 32}
+    if name == "behavior_cloning":
+        del options["total_steps"]
+        options |= {"demonstration_steps": 32, "demonstrations": "clocks:act"}
+        clocks = SimpleNamespace(act=lambda envs, obs: np.zeros(2, np.int64))
+        monkeypatch.setitem(sys.modules, "clocks", clocks)
+    else:
+        options |= {"num_steps": 16}
+    with trainer_of(name, envs=Clock, **options) as trainer:
+        for log in trainer():
+            if log["log_type"] == "train":
+                break
+        stored = trainer.buffer.rollout()["obs"]
+        acted = [trainer.agent.border.to_tensors(Clock.obs(i))[0] for i in range(8)]
+        acted = {name: torch.cat([x[name] for x in acted]) for name in acted[0]}
+        for obs in (stored[:8, 0], acted):
+            for seen in trainer.model.observed(obs).values():
+                assert seen.dtype == torch.float32
+                steps = seen.diff(dim=0)
+                torch.testing.assert_close(steps, steps[:1].expand_as(steps))
+                assert seen.std() > 0.5
 
 
 def test_fresh_statistics_change_nothing_but_the_extremes():
