@@ -43,6 +43,7 @@ from yieldrl.core import (
     seed_everything,
     set_rng_state,
 )
+from yieldrl.core.files import saved_count
 from yieldrl.core.gradient_step import (
     accumulate_gradients,
     apply_gradients,
@@ -687,7 +688,7 @@ class Trainer(ABC):
         self.agent.load_state_dict(state["agent"])
         self.buffer.load_state_dict(state["buffer"])
         self.collector.load_state_dict(state["collector"] if ranks().first else {})
-        self._evaluated_at = state["evaluated_at"]
+        self._evaluated_at = saved_count(state, "evaluated_at", -1)
         set_rng_state(state["rng"])
         agreement.seed_rank(self.config, self.agent)
 

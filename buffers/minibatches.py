@@ -11,6 +11,7 @@ from tensordict import TensorDict, pad
 from torch import Generator, Tensor
 
 from yieldrl.buffers.spec import check_at_least_one
+from yieldrl.core.files import saved_count
 
 
 def transitions(rollout: TensorDict) -> TensorDict:
@@ -127,9 +128,10 @@ class Minibatches:
     ) -> Minibatches:
         """Restore minibatches from a `state_dict`, on a device."""
         data = TensorDict(state["data"], state["size"]).to(device)
-        names = "num_epochs", "num_minibatches", "seed", "sequences"
-        minibatches = cls(data, **{name: state[name] for name in names})
-        minibatches.position = state["learned"]
+        names = "num_epochs", "num_minibatches", "seed"
+        sizes = [saved_count(state, name) for name in names]
+        minibatches = cls(data, *sizes, sequences=state["sequences"])
+        minibatches.position = saved_count(state, "learned")
         return minibatches
 
     def _order(self, epoch: int) -> Tensor:

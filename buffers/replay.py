@@ -12,6 +12,7 @@ from torch.nn.functional import pad
 from yieldrl.buffers.spec import check_at_least_one, transition_spec
 from yieldrl.buffers.storage import Storage, add_rollout
 from yieldrl.core import restore_generator
+from yieldrl.core.files import saved_count
 from yieldrl.functional import n_step_returns
 
 
@@ -187,7 +188,8 @@ class ReplayBuffer:
         """Restore a state into a ring of equal or larger size; ValueError if unfit."""
         self._begun = self._written = 0
         self._storage.load_state_dict(state["storage"])
-        begun, written, rows = state["begun"], state["written"], state["rows"]
+        names = "begun", "written", "rows"
+        begun, written, rows = (saved_count(state, name) for name in names)
         if self._resized(state):
             # The oldest row goes first in the new ring, an interrupted one last.
             self._storage.roll(rows, -(begun % rows))

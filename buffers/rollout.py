@@ -11,6 +11,7 @@ from yieldrl.buffers.minibatches import Minibatches
 from yieldrl.buffers.spec import check_at_least_one, copied, transition_spec
 from yieldrl.buffers.storage import Storage, add_rollout
 from yieldrl.core import defer_keyboard_interrupt
+from yieldrl.core.files import saved_count
 
 
 class StepRows:
@@ -90,7 +91,7 @@ class StepRows:
         """Restore what `state_dict` returned; ValueError if it does not fit."""
         self._row = 0
         self._storage.load_state_dict(state["storage"])
-        self._row = state["row"]
+        self._row = saved_count(state, "row")
 
 
 class RolloutBuffer(StepRows):

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -13,6 +14,17 @@ import yaml
 
 class CheckpointError(RuntimeError):
     """A file is not a checkpoint of this project, it is damaged, or it does not fit."""
+
+
+def saved_count(state: Mapping[str, Any], name: str, least: int = 0) -> int:
+    """A whole number of a checkpoint, `least` or more; or CheckpointError."""
+    value = state[name]
+    if type(value) is not int or value < least:
+        raise CheckpointError(
+            f"its {name} is {value!r}, and must be a whole number, {least} or more:"
+            " load an earlier checkpoint of the run"
+        )
+    return value
 
 
 class YamlLoader(yaml.SafeLoader):

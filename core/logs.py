@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypedDict
 
+from yieldrl.core.files import saved_count
+
 Logs = dict[str, Any]
 """Metric name -> a number, or a detached 0-dim tensor, read when a logger writes it."""
 
@@ -33,6 +35,7 @@ class Counters:
     learns_since: int = 0  # what an older policy did is not learned from
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Set all counters, by their names."""
+        """Set all counters, by their names; CheckpointError if one is no count."""
         for name in asdict(self):
-            setattr(self, name, state[name])
+            unknown = name == "acted_version" and state[name] is None
+            setattr(self, name, None if unknown else saved_count(state, name))

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.serialization import get_unsafe_globals_in_checkpoint
 
 from yieldrl.core import CheckpointError
 from yieldrl.core.named_code import refuse_untrusted
+from yieldrl.core.trees import flatten
 from yieldrl.loggers.files import naming_failures
 
 
@@ -77,7 +79,8 @@ def load_trainer_state(path: str | Path) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        CheckpointError: If it is damaged, or no checkpoint of a trainer.
+        CheckpointError: If it is damaged, holds NaN in what was learned, or is no
+            checkpoint of a trainer.
     """
     state = load_checkpoint(path)
     for name, kind in (("algorithm", str), ("trainer", str), ("config", dict)):
@@ -85,6 +88,12 @@ def load_trainer_state(path: str | Path) -> dict[str, Any]:
             raise CheckpointError(
                 f"{path}: not the checkpoint of a trainer, it has no {name!r}; give a"
                 " file that a trainer's `save` wrote"
+            )
+    for name, tensor in flatten({"agent": state.get("agent", {})}):
+        if isinstance(tensor, Tensor) and bool(tensor.isnan().any()):
+            raise CheckpointError(
+                f"{path}: {'.'.join(map(str, name))} holds NaN, and actions and losses"
+                " would with it; load an earlier checkpoint of the run"
             )
     return state
 
@@ -131,10 +140,10 @@ def load_trainer(
     trainer = cls(config, **parts)
     try:
         trainer.load_state_dict(state)
+        trainer.run.load_state_dict(state, path)
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
         trainer.close()
         if isinstance(error, CheckpointError):  # its message has a remedy already
             raise CheckpointError(f"{path}: {error}") from error
         raise CheckpointError(f"{remedy} ({error})") from error
-    trainer.run.load_state_dict(state, path)
     return trainer

@@ -437,6 +437,37 @@ class WithRecording(ppo.Trainer):
         return Recording(self)
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        ("agent.learn_step", "x", "learn_step is 'x'"),
+        ("agent.sample_step", -5, "sample_step is -5"),
+        ("agent.policy_version", np.nan, "policy_version is nan"),
+        ("evaluated_at", None, "evaluated_at is None"),
+        ("buffer.row", 1.5, "row is 1.5"),
+        ("agent.algorithm.model.log_std", torch.nan, "model.log_std holds NaN"),
+        ("agent.algorithm.optimizer.state", {}, "optimizer.state.0 holds NaN"),
+        ("attached", 7, "'int' object is not iterable"),
+    ],
+)
+def test_a_checkpoint_of_impossible_values_is_refused(tmp_path, place, value, said):
+    with trainer_of(ppo, env_id="Pendulum-v1") as trainer:
+        next(trainer())
+        path = trainer.save(tmp_path / "run.pt")
+    state = part = torch.load(path, weights_only=True)
+    *folders, name = place.split(".")
+    for folder in folders:
+        part = part[folder]
+    if isinstance(part[name], torch.Tensor):
+        value = torch.full_like(part[name], value)
+    elif name == "state":
+        value = {0: torch.tensor(torch.nan)}
+    part[name] = value
+    torch.save(state, path)
+    with pytest.raises(CheckpointError, match=f"run.pt: .*{said}"):
+        ppo.Trainer.load(path)
+
+
 def test_a_collector_of_ones_own_collects_the_same():
     config = config_of(ppo, total_steps=32, eval_every=0)
     own, usual = (kind(config) for kind in (WithRecording, ppo.Trainer))
