@@ -20,7 +20,8 @@ def one_ray():
     os.environ["RAY_AUTH_MODE"] = "disabled"
     os.environ["RAY_memory_monitor_refresh_ms"] = "0"  # noqa: SIM112
     os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 (15 starves where others work)
-    options = {"include_dashboard": False, "log_to_driver": False}
+    # "local": not one that somebody started on this machine.
+    options = {"address": "local", "include_dashboard": False, "log_to_driver": False}
     options |= {"num_cpus": 4, "object_store_memory": 100 * 2**20}
     try:
         ray.init(**options)
