@@ -4,6 +4,7 @@ Only what a command needs is imported, and only when it runs: `yieldrl --help` a
 before PyTorch would have been read from the disk.
 """
 
+import functools
 import inspect
 import re
 import sys
@@ -15,16 +16,24 @@ from tyro.conf import Positional, PositionalMetavarFromFieldName, arg
 from tyro.extras import SubcommandApp
 
 from yieldrl.cli import evaluating, training
-from yieldrl.cli.errors import usage_errors
+from yieldrl.cli.errors import fail, nearest, parsing_errors, usage_errors
 
 _app = SubcommandApp()
+_names: list[str] = []
 
 
 def _command(function: Callable[..., Any]) -> Callable[..., Any]:
     """Register a command; tyro would keep line breaks inside of an argument's help."""
     inner = inspect.unwrap(function)
     inner.__doc__ = re.sub(r"\n {8}", " ", inspect.getdoc(inner) or "")
-    return _app.command(function)
+
+    @functools.wraps(function)
+    def parsed(*args: Any, **kwargs: Any) -> Any:
+        return functools.partial(function, *args, **kwargs)
+
+    _names.append(function.__name__.removesuffix("_algorithms"))
+    _app.command(parsed, name=_names[-1])
+    return function
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -44,19 +53,23 @@ def main(argv: Sequence[str] | None = None) -> None:
                 _train(algorithm, options)
             case ["train", *options] if any(w.startswith("--config") for w in options):
                 _train(None, options)
+            case [name, *_] if name not in _names and not name.startswith("-"):
+                fail(f"there is no command {name!r}: {nearest(name, _names)}")
             case _:
-                _app.cli(
-                    prog="yieldrl",
-                    args=words,
-                    description="Reinforcement learning that you read, loop over in a"
-                    " notebook, and copy.",
-                    config=(PositionalMetavarFromFieldName,),
-                )
+                with parsing_errors():
+                    command = _app.cli(
+                        prog="yieldrl",
+                        args=words,
+                        description="Reinforcement learning that you read, loop over in"
+                        " a notebook, and copy.",
+                        config=(PositionalMetavarFromFieldName,),
+                    )
+                command()
     except KeyboardInterrupt:
         raise SystemExit(130) from None
 
 
-@_app.command(name="list")
+@_command
 @usage_errors()
 def list_algorithms(tree: bool = False) -> None:
     """List the algorithms and their tuned configs.
@@ -88,10 +101,12 @@ def _train(algorithm: str | None, words: list[str]) -> None:
     # A file alone, which may be a stranger's, imports nothing from where it lies.
     is_own = algorithm is not None and algorithm not in catalog.folders()
     with usage_errors():
-        from yieldrl.cli.run_spec import find_trainer, importable_from_here
-
         if is_own or "--trust" in words or any(":" in word for word in words):
-            importable_from_here()
+            catalog.importable_from_here()
+        if algorithm is not None:
+            catalog.check_name(algorithm)  # before PyTorch is imported
+        from yieldrl.cli.run_spec import find_trainer
+
         trainer_class = None if algorithm is None else find_trainer(algorithm)
     prog = "yieldrl train" if algorithm is None else f"yieldrl train {algorithm}"
     training.train_command(trainer_class, words, prog=prog)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import yieldrl.algorithms
+from yieldrl.cli.errors import nearest
 
 PACKAGE = yieldrl.algorithms.__name__
 SUFFIXES = (".json", ".yaml", ".yml", ".toml")  # of config files
@@ -50,9 +51,21 @@ def folder(name: str) -> Path:
     """The folder of an algorithm; ValueError if there is none of this name."""
     homes = folders()
     if name not in homes:
-        names = ", ".join(homes)
-        raise ValueError(f"no algorithm is called {name!r}: choose one of {names}")
+        raise ValueError(f"no algorithm is called {name!r}: {nearest(name, homes)}")
     return homes[name]
+
+
+def check_name(name: str) -> None:
+    """ValueError, with the nearest names, if no algorithm or module has this one."""
+    if name.isidentifier() and importlib.util.find_spec(name) is None:
+        folder(name)  # raises, if there is none
+
+
+def importable_from_here() -> None:
+    """Make modules of the working directory importable."""
+    here = str(Path.cwd())
+    if here not in sys.path[:1]:
+        sys.path.insert(0, here)
 
 
 def descriptions() -> dict[str, str]:

@@ -1,10 +1,15 @@
 """Usage errors: one line on stderr, exit code 2, no traceback."""
 
+import difflib
+import io
 import os
+import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr
 from typing import NoReturn
+
+from pydantic import ValidationError
 
 
 @contextmanager
@@ -24,17 +29,61 @@ def usage_errors() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
     except Exception as error:
-        from pydantic import ValidationError
-
-        from yieldrl.core.checked import in_a_line
-        from yieldrl.experiments import CheckpointError
-
         expected = ImportError, MemoryError, OSError, TypeError, ValueError
-        if sys.flags.dev_mode or not isinstance(error, (CheckpointError, *expected)):
+        if not isinstance(error, expected):  # else PyTorch need not be imported
+            from yieldrl.core import CheckpointError
+
+            expected = CheckpointError
+        if sys.flags.dev_mode or not isinstance(error, expected):
             raise
         if isinstance(error, ValidationError):
+            from yieldrl.core.checked import in_a_line
+
             fail(in_a_line(error, error.title))
         fail(str(error))
+
+
+PLAIN = (
+    ("^Error parsing ", ""),
+    (r"invalid literal for int\(\) with base 10: ('.*')", r"\1 is no whole number"),
+    ("could not convert string to float: ('.*')", r"\1 is no number"),
+    (r"no type matching (\S+) could be .* from \[('.*?')\].*", r"\2 is no \1"),
+    (
+        r"Could not find valid parse for arguments: \[(.*)\]",
+        r"\1 does not fit; separate values by spaces, as in 64 64",
+    ),
+)
+"""Words of errors of tyro and of Python, and what is said in their place."""
+
+
+@contextmanager
+def parsing_errors() -> Iterator[None]:
+    """Say in one line what tyro finds wrong; it draws a box, with all of the help."""
+    box = io.StringIO()
+    try:
+        with redirect_stderr(box):
+            yield
+    except SystemExit as exit_:
+        if exit_.code != 2:
+            raise
+        text = box.getvalue().strip()
+        rows = (row.strip("│ ") for row in text.splitlines() if row[0] not in "╭╰")
+        parts = re.split(" ?[─-]{9,} ?", " ".join(rows).strip())
+        said, *others, more = parts if text[0] == "╭" else parts[1:]  # after a title
+        for words, plain in PLAIN:
+            said = re.sub(words, plain, said)
+        if others and others[0].startswith("Perhaps you meant"):
+            names = dict.fromkeys(re.findall(r"--[\w-]+", others[0]))
+            said += f": did you mean {' or '.join(names)}?"
+        fail(f"{said} ({re.sub('For full helptext, (run|see):?', 'see', more)})")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The nearest known names, or all, as the end of an error message."""
+    close = difflib.get_close_matches(name, known := [*known], n=3)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"choose one of {', '.join(known)}"
 
 
 def fail(message: str) -> NoReturn:

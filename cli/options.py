@@ -15,6 +15,7 @@ import yaml
 from tyro.constructors import PrimitiveConstructorSpec
 
 from yieldrl.cli import catalog
+from yieldrl.cli.errors import parsing_errors
 from yieldrl.cli.run_spec import RunSpec
 from yieldrl.core.files import YamlLoader, read_file
 from yieldrl.core.named_code import refuse_untrusted
@@ -51,6 +52,27 @@ class Options:
     the file says, or 120."""
 
 
+GROUPS = {
+    "task": (
+        *("env_id", "env_kwargs", "wrappers", "num_envs", "vectorization"),
+        "total_steps",
+    ),
+    "algorithm": (),  # all that no other group has
+    "run": (
+        *(entry.name for entry in dataclasses.fields(Options)),
+        *("seed", "device", "compile", "precision", "threads", "log_every"),
+        *("eval_every", "eval_episodes", "eval_in_order", "run_root", "run_name"),
+    ),
+    "background": ("collection", "max_policy_lag", "when_stale"),
+    "cluster": (
+        *("ray_address", "rollout_workers", "inference_actors", "learners"),
+        *("learner_restarts", "eval_actors", "replay_actor"),
+    ),
+    "engine": ("engine", "zero_stage"),
+}
+"""Title -> options, in the order of `--help`."""
+
+
 @dataclass(frozen=True)
 class Command:
     """A parsed command line: a run, and whether to print it instead of training."""
@@ -75,30 +97,49 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
         SystemExit: After `--help`, and if there is no such option.
     """
     # First the file alone, because its values become the defaults shown by --help.
-    first, _ = tyro.cli(
-        Options, args=words, prog=prog, return_unknown_args=True, add_help=False
-    )
+    with parsing_errors():
+        first, _ = tyro.cli(
+            Options, args=words, prog=prog, return_unknown_args=True, add_help=False
+        )
     spec, config = _from_file(first.config, trainer_class, first.trust)
     named = dict(spec.loggers)
     shown = dataclasses.replace(first, wandb="wandb" in named, video="video" in named)
-    # A stand-in without checks, so that no default is rejected before all are read.
-    stand_in = dataclasses.make_dataclass(
-        "Command", [*_options_of(Options), *_options_of(type(config))]
-    )
-    defaults = {
-        one.name: getattr(config, one.name) for one in dataclasses.fields(config)
-    }
-    chosen = tyro.cli(
-        stand_in,
-        prog=prog,
-        description=re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(config) or ""),
-        args=words,
-        default=stand_in(**vars(shown), **defaults),
-    )
-    values = vars(chosen)
+    entries = dataclasses.fields(config)
+    defaults = vars(shown) | {one.name: getattr(config, one.name) for one in entries}
+    stand_in = _grouped(defaults, _options_of(Options) | _options_of(type(config)))
+    with parsing_errors():
+        chosen = tyro.cli(
+            type(stand_in),
+            prog=prog,
+            description=re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(config) or ""),
+            args=words,
+            default=stand_in,
+            config=(tyro.conf.OmitArgPrefixes,),
+        )
+    values = {k: v for group in vars(chosen).values() for k, v in vars(group).items()}
     options = Options(**{name: values.pop(name) for name in vars(Options())})
     spec = _with_options(spec, options)
     return Command(spec, type(config).from_dict(values), options.print_config)
+
+
+def _grouped(defaults: dict[str, Any], hints: dict[str, Any]) -> Any:
+    """A dataclass of groups of options, which `--help` shows one below the other.
+
+    It has no checks, so that no default is rejected before all options are read.
+    """
+    home = {name: title for title, names in GROUPS.items() for name in names}
+    groups: dict[str, dict[str, Any]] = {title: {} for title in GROUPS}
+    for name, hint in hints.items():
+        groups[home.get(name, "algorithm")][name] = hint
+    parts = {
+        title: dataclasses.make_dataclass(title, group.items())(
+            **{name: defaults[name] for name in group}
+        )
+        for title, group in groups.items()
+        if group
+    }
+    kinds = [(title, type(part)) for title, part in parts.items()]
+    return dataclasses.make_dataclass("Command", kinds)(**parts)
 
 
 def _from_file(
@@ -128,16 +169,16 @@ def _with_options(spec: RunSpec, options: Options) -> RunSpec:
     return spec.with_logger("checkpoint", True, **given) if given else spec
 
 
-def _options_of(cls: type[Any]) -> list[tuple[str, Any]]:
+def _options_of(cls: type[Any]) -> dict[str, Any]:
     """Every field of a dataclass with its type and, as help, its docstring."""
     hints, texts = typing.get_type_hints(cls), docstrings(cls)
-    options: list[tuple[str, Any]] = []
+    options: dict[str, Any] = {}
     for entry in dataclasses.fields(cls):
         hint = hints[entry.name]
         if typing.get_origin(hint) is dict:
             hint = Annotated[hint, _KEY_VALUES]
         shown = tyro.conf.arg(help=texts.get(entry.name))
-        options.append((entry.name, Annotated[hint, shown]))
+        options[entry.name] = Annotated[hint, shown]
     return options
 
 

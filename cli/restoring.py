@@ -10,7 +10,6 @@ from yieldrl.cli import catalog
 from yieldrl.cli.run_spec import (
     RunSpec,
     find,
-    importable_from_here,
     refuse_untrusted_run,
 )
 from yieldrl.core.files import read_file
@@ -104,7 +103,7 @@ def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any]:
     state = load_trainer_state(path)
     module, name = state["algorithm"], state["trainer"]
     if trust:
-        importable_from_here()
+        catalog.importable_from_here()
     else:
         is_ours = module.startswith(f"{catalog.PACKAGE}.")
         refuse_unless(is_ours, f"its trainer's module {module!r}", path)

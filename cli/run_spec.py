@@ -7,9 +7,8 @@ does not fit ValueError; messages address the author of the file.
 
 import dataclasses
 import functools
-import importlib.util
+import importlib
 import pkgutil
-import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -179,19 +178,11 @@ def _listed(block: Any) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def importable_from_here() -> None:
-    """Make modules of the working directory importable."""
-    here = str(Path.cwd())
-    if here not in sys.path[:1]:
-        sys.path.insert(0, here)
-
-
 def find_trainer(name: str) -> type[Any]:
     """The trainer: of `yieldrl list`, of a module that has one, or at a path."""
     if name in catalog.folders():
         return importlib.import_module(f"{catalog.PACKAGE}.{name}").Trainer
-    if name.isidentifier() and importlib.util.find_spec(name) is None:
-        catalog.folder(name)  # raises, with all names
+    catalog.check_name(name)
     trainer = find(name, "block 'algorithm'")
     if isinstance(trainer, ModuleType):
         trainer = getattr(trainer, "Trainer", None)

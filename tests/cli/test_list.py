@@ -109,8 +109,17 @@ def test_help_and_list_import_nothing_heavy(words):
 
 
 def test_a_command_must_be_one_of_ours(capsys):
-    for words in ([], ["trian", "ppo"], ["train"]):
+    for words, said in {
+        "": "Expected one of {list, train,",
+        "trian ppo": "no command 'trian': did you mean train?",
+        "frobnicate": "choose one of list, train,",
+        "train": "Missing from yieldrl train: ALGORITHM",
+        "train pppo": "no algorithm is called 'pppo': did you mean ppo",
+        "evaluate x --episodes many": "--episodes: 'many' is no {None}|INT",
+    }.items():
         with pytest.raises(SystemExit) as exit_:
-            main(words)
+            main(words.split())
         assert exit_.value.code == 2
-        assert "yieldrl" in capsys.readouterr().err
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("yieldrl: error: ")
+        assert said in line

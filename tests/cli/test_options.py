@@ -19,14 +19,29 @@ def test_a_value_too_many_is_named(capsys):
         assert f"Unrecognized options: {unknown}" in capsys.readouterr().err
 
 
-def test_an_unreadable_value_names_its_option(capsys):
-    pairs = "--env-kwargs gravity", "--env-kwargs =9.8"
-    wrong = "--num-envs four", "--clip-value x", "--num-envs", "--gama 0.9", *pairs
-    for words in wrong:
-        with pytest.raises(SystemExit) as exit_:
-            options.parse(ppo.Trainer, words.split(), "test")
-        assert exit_.value.code == 2
-        assert words.partition(" ")[0] in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--num-envs four", "--num-envs: 'four' is no whole number (see test --help)"),
+        ("--num-envs", "Missing value for argument '--num-envs'"),
+        ("--gama 0.9", "--gama, 0.9: did you mean --gamma?"),
+        ("--clip-coef 0,1", "--clip-coef: '0,1' is no number"),
+        ("--clip-value x", "--clip-value: 'x' is no {None}|FLOAT"),
+        ("--activation sine", "'sine' for argument '--activation'. Expected one of"),
+        (
+            "--hidden-sizes 64,64",
+            "does not fit; separate values by spaces, as in 64 64",
+        ),
+        ("--env-kwargs gravity", "--env-kwargs: 'gravity': write KEY=VALUE"),
+        ("--env-kwargs =9.8", "--env-kwargs: '': write KEY=VALUE"),
+    ],
+)
+def test_a_wrong_value_is_a_line_with_its_option(words, said, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        options.parse(ppo.Trainer, words.split(), "test")
+    assert exit_.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
 
 
 def test_free_values_are_read_as_python_has_them():
@@ -58,3 +73,29 @@ def test_every_tuned_config_loads():
         words = ["--config", f"{algorithm}/{name}"]
         config = options.parse(module.Trainer, words, "yieldrl train").config
         assert isinstance(config, module.Config)
+
+
+def test_help_shows_the_options_in_groups(capsys):
+    with pytest.raises(SystemExit):
+        options.parse(ppo.Trainer, ["--help"], "test")
+    said = capsys.readouterr().out
+    places = [said.index(f"{title} options") for title in options.GROUPS]
+    assert places == sorted(places)
+    ends = [*places[1:], len(said)]
+    within = dict(zip(options.GROUPS, zip(places, ends, strict=True), strict=True))
+    for title, option in {
+        "task": "--env-id",
+        "algorithm": "--clip-coef",
+        "run": "--checkpoint-every",
+        "background": "--when-stale",
+        "cluster": "--ray-address",
+        "engine": "--zero-stage",
+    }.items():
+        assert option in said[slice(*within[title])]
+
+
+def test_groups_name_options_that_there_are():
+    named = [name for group in options.GROUPS.values() for name in group]
+    fields = {*vars(options.Options()), *vars(ppo.Config())}
+    assert len(named) == len(set(named))
+    assert set(named) <= fields
