@@ -17,7 +17,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 from yieldrl.cli import catalog
 from yieldrl.cli.errors import parsing_errors
 from yieldrl.cli.run_spec import RunSpec
-from yieldrl.core.files import YamlLoader, read_file
+from yieldrl.core.files import YamlLoader, naming, read_file
 from yieldrl.core.named_code import refuse_untrusted
 
 
@@ -149,15 +149,12 @@ def _from_file(
         spec = RunSpec.of({}, trainer_class)
         return spec, spec.trainer_class.config_class()
     path = catalog.find_config(name, trainer_class)
-    try:
+    with naming(path):
         values = read_file(path)
         spec = RunSpec.of(values, trainer_class, None if trust else path)
         config = spec.trainer_class.config_class.from_dict(values)
         if not trust:
             refuse_untrusted(config.to_dict(), path)
-    except ValueError as reason:
-        text = str(reason)
-        raise ValueError(text if str(path) in text else f"{path}: {text}") from None
     return spec, config
 
 

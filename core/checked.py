@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 
 from yieldrl.core.config_blocks import has_blocks, nearest, to_fields
 from yieldrl.core.fields import MAX_NUMBER
-from yieldrl.core.files import read_file
+from yieldrl.core.files import naming, read_file
 from yieldrl.core.named_code import refuse_untrusted
 
 
@@ -87,9 +87,10 @@ class Checked:
         UntrustedError if it names code of your own (`env_id: my_module:MyEnv`), unless
         `trust` says that this may be imported.
         """
-        config = cls.from_dict(read_file(path))
-        if not trust:
-            refuse_untrusted(config.to_dict(), Path(path))
+        with naming(path):
+            config = cls.from_dict(read_file(path))
+            if not trust:
+                refuse_untrusted(config.to_dict(), Path(path))
         return config
 
     def error(self, name: str, remedy: str) -> ValueError:

@@ -5,7 +5,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -60,6 +61,17 @@ def to_yaml(values: Any) -> str:
 
 
 SUFFIXES = (".json", ".yaml", ".yml", ".toml")
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Let a ValueError inside name the file that it is about."""
+    try:
+        yield
+    except ValueError as reason:
+        if str(path) in str(reason):
+            raise
+        raise ValueError(f"{path}: {reason}") from None
 
 
 def read_file(path: str | Path) -> dict[str, Any]:

@@ -157,14 +157,21 @@ def vectorize(
             return ProcessVectorEnv([make_checked] * count, seed=seed)
         return SerialVectorEnv([make_checked] * count)
     except gym.error.DependencyNotInstalled as reason:
-        mujoco = "mujoco" in str(reason).lower()
-        remedy = " (pip install 'yieldrl[mujoco]')" if mujoco else ""
-        text = f"the environment lacks a package: {reason}{remedy}"
+        text = f"the environment lacks a package: {reason}"
+        for extra in ("mujoco", "box2d"):
+            if extra in text.lower():
+                text += f" (pip install 'yieldrl[{extra}]')"
         raise ImportError(text) from reason
 
 
 def check_spaces(envs: VectorEnv) -> None:
     """Raise ValueError or TypeError if these environments cannot be trained in."""
+    for name in ("num_envs", "single_observation_space", "single_action_space"):
+        if not hasattr(envs, name):
+            raise TypeError(
+                f"{type(envs).__qualname__} has no {name}: set it in __init__, as"
+                " gymnasium.vector.VectorEnv says"
+            )
     mode_of(envs)
     for name in ("observation", "action"):
         try:
@@ -254,10 +261,9 @@ def _make_batch(
     kwargs: dict[str, Any],
     wrappers: Sequence[Wrap],
 ) -> VectorEnv:
-    """A batch in one object: with `device`, if its maker takes one, and with
-    `action_mask`, if it takes that in place of `ActionMask`."""
-    is_class = isinstance(maker, type)
-    takes = inspect.signature(maker.__init__ if is_class else maker).parameters
+    """A batch in one object: with `device`, if its maker takes one, with `action_mask`,
+    if it takes that in place of `ActionMask`; and a class may take no `num_envs`."""
+    takes = inspect.signature(maker).parameters
     if ActionMask in wrappers and "action_mask" in takes:
         wrappers = [wrap for wrap in wrappers if wrap is not ActionMask]
         kwargs = {"action_mask": True, **kwargs}
@@ -271,7 +277,10 @@ def _make_batch(
         )
     if hasattr(maker, "clone") or "device" in takes:
         kwargs = {"device": device, **kwargs}
-    return make_all(num_envs=count, **kwargs)
+    names = {name for name, entry in takes.items() if entry.kind != entry.VAR_KEYWORD}
+    if maker is not make_all or "num_envs" in names or len(names) < len(takes):
+        kwargs = {"num_envs": count, **kwargs}
+    return make_all(**kwargs)
 
 
 def _make_another(

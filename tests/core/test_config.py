@@ -113,7 +113,7 @@ def test_yaml_and_json_cannot_say_everything(tmp_path):
 
 def test_a_bad_file_is_refused(tmp_path):
     for name, text, message in (
-        ("config.ini", "rate = 1", "ends in .json, .yaml, .yml or .toml"),
+        ("config.ini", "rate = 1", "a config file ends in .json, .yaml, .yml or .toml"),
         ("config.toml", "rate =", "not a readable config file"),
         ("config.json", "{", "not a readable config file"),
         ("config.yaml", "- 1\n- 2\n", "expected names and values, got .*list"),
@@ -123,7 +123,7 @@ def test_a_bad_file_is_refused(tmp_path):
     ):
         path = tmp_path / name
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=rf"{name}: .*{message}"):
             Small.from_file(path)
     with pytest.raises(FileNotFoundError, match=r"none\.yaml: no such config file"):
         Small.from_file(tmp_path / "none.yaml")

@@ -131,11 +131,12 @@ def test_async():
         envs.close()
 
 
-def test_a_missing_package_is_named(monkeypatch):
+@pytest.mark.parametrize(("package", "extra"), [("mujoco",) * 2, ("Box2D", "box2d")])
+def test_a_missing_package_is_named_with_its_extra(package, extra, monkeypatch):
     def lacking():
-        raise gym.error.DependencyNotInstalled("mujoco is not installed")
+        raise gym.error.DependencyNotInstalled(f"{package} is not installed")
 
-    with pytest.raises(ImportError, match=r"is not installed.*yieldrl\[mujoco\]"):
+    with pytest.raises(ImportError, match=rf"is not installed.*yieldrl\[{extra}\]"):
         make(lacking, config_of())
     monkeypatch.setitem(sys.modules, "ale_py", None)
     with pytest.raises(ImportError, match=r"needs ale-py.*yieldrl\[atari\]"):
@@ -291,6 +292,26 @@ def batch_whose_mode_is(mode):
     return given
 
 
+class Uncounted(VectorEnv):
+    """A batch that does not say how many environments it has."""
+
+    single_observation_space = Box(-1, 1, (2,))
+    single_action_space = Discrete(2)
+
+
+class Pair(SyncVectorEnv):
+    """A batch of two, whose class takes no `num_envs`."""
+
+    def __init__(self):
+        mode = gym.vector.AutoresetMode.SAME_STEP
+        super().__init__([Corridor] * 2, autoreset_mode=mode)
+
+
+def test_a_class_of_batches_may_know_its_number_itself():
+    for made in (make(Pair, config_of(num_envs=5)), make_eval(Pair, config_of())):
+        assert made.num_envs == 2
+
+
 ALIKE = [Corridor()] * 2
 
 
@@ -316,6 +337,8 @@ ALIKE = [Corridor()] * 2
         (Parted, {}, TypeError, "action space Dict.* is not supported: use Box"),
         (Unending, {}, TypeError, "action.* is not supported: use Box"),
         (Mute, {}, TypeError, r"Mute.* observation 0\.5"),
+        (Uncounted, {}, TypeError, "Uncounted has no num_envs: set it"),
+        (Uncounted(), {}, TypeError, "Uncounted has no num_envs: set it"),
         (batch_whose_mode_is("SameStep"), {}, ValueError, "autoreset_mode"),
         # Several places of a batch would step one and the same game.
         (lambda: ALIKE[0], {}, ValueError, "same environment.*new one at each call"),
