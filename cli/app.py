@@ -32,7 +32,7 @@ def _command(function: Callable[..., Any]) -> Callable[..., Any]:
         return functools.partial(function, *args, **kwargs)
 
     _names.append(function.__name__.removesuffix("_algorithms"))
-    _app.command(parsed, name=_names[-1])
+    _app.command(name=_names[-1])(parsed)
     return function
 
 

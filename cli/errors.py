@@ -16,10 +16,14 @@ from pydantic import ValidationError
 def usage_errors() -> Iterator[None]:
     """Turn errors of wrong options, files or packages into one line and exit code 2.
 
+    From here on, characters that the console lacks are printed as escapes.
+
     It belongs around the preparation of a command. An error while training is no usage
     error and keeps its traceback; `python -X dev -m yieldrl ...`
     keeps all of them.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):  # no notebook's
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         yield
     except KeyboardInterrupt:

@@ -1,5 +1,6 @@
 """Which errors are mistakes at the keyboard, and what they look like."""
 
+import io
 import os
 import sys
 from types import SimpleNamespace
@@ -26,6 +27,15 @@ def test_other_errors_are_bugs_and_all_keep_their_traceback_in_dev_mode(monkeypa
     monkeypatch.setattr(sys, "flags", SimpleNamespace(dev_mode=True))
     with pytest.raises(ValueError, match="where"), usage_errors():
         raise ValueError("where does this come from?")
+
+
+def test_a_console_without_a_character_gets_its_escape(monkeypatch):
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
+    monkeypatch.setattr(sys, "stdout", stdout)
+    with usage_errors():
+        print("run folder: runs/\u8f66")
+    stdout.flush()
+    assert stdout.buffer.getvalue().rstrip() == rb"run folder: runs/\u8f66"
 
 
 def test_ctrl_c_is_130():
