@@ -1,5 +1,6 @@
 """Read data sets of demonstrations, in all supported formats."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,13 @@ def read_dataset(
     data = _open(source, observation_space, action_space)
     both = data.observation_space, data.action_space
     result = Demonstrations(max(1, data.most_steps), *both, num_envs=1, **options)
-    for episode in data.episodes:
+    for number in itertools.count():
+        try:
+            episode = next(data.episodes, None)
+        except (IndexError, RuntimeError, ValueError) as reason:  # of uneven columns
+            raise ValueError(f"{source}, episode {number}: {reason}") from reason
+        if episode is None:
+            break
         steps = without_no_ops(episode) if skip_no_ops else episode
         result.extend(steps.unsqueeze(1))
     if len(result) == 0:

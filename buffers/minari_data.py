@@ -97,10 +97,15 @@ def is_folder(folder: Path) -> bool:
 
 def _from_minari(episode: Any, observed: gym.Space[Any]) -> TensorDict:
     """A Minari `EpisodeData` as transitions `[K]`, the last of which ends it."""
-    cpu, count = torch.device("cpu"), len(episode)
+    cpu, count = torch.device("cpu"), len(episode.actions)
     seen = spaces.to_tensor(
         text.encoded(observed, episode.observations), cpu, exact=True
     )
+    if (length := spaces.batch_size(seen)) != count + 1:
+        raise ValueError(
+            f"it has {count} actions and {length} observations, and needs {count + 1}:"
+            " one before each action, and one after the last"
+        )
     obs = TensorDict({"obs": seen}, [count + 1])["obs"]
     steps = {
         "obs": obs[:-1],

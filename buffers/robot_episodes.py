@@ -1,6 +1,6 @@
 """Convert recorded episodes of robots to transitions with chosen observations."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ class DataSet(NamedTuple):
     observation_space: gym.Space[Any]
     action_space: gym.Space[Any]
     most_steps: int  # of all episodes; some may have fewer transitions than steps
-    episodes: Iterable[TensorDict]  # transitions `[K]` each, up to the episode's end
+    episodes: Iterator[TensorDict]  # transitions `[K]` each, up to the episode's end
     grips: bool = False  # whether an action's last number is a gripper's
 
 

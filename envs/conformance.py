@@ -7,10 +7,11 @@ from functools import reduce
 from operator import getitem
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.spaces import Box
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -52,7 +53,10 @@ def check(envs: VectorEnv, *, steps: int = 200, seed: int = 0) -> None:
     wrote for a `TorchVectorEnv` must be pure functions that do not wait for the device.
 
     Behaviour that does not occur within `steps` is not tested. If `reset(seed=...)`
-    warns that it ignores the seed, as EnvPool's does, a warning names skipped tests.
+    warns that it ignores the seed, as EnvPool's does, a warning names skipped tests; so
+    it does for a class of its own that has no list `envs` of single environments, or
+    takes no list of seeds for them: whether environments share a generator, and whether
+    an episode is the same after others, can only be tried one by one.
 
     Args:
         envs: At least two environments.
@@ -89,9 +93,21 @@ def check(envs: VectorEnv, *, steps: int = 200, seed: int = 0) -> None:
         return
     _compare(run, _play(envs, steps, seed, seed), SEED)
     _check_other_seeds(envs, seed)
-    _check_apart(envs, run, seed)
-    if isinstance(envs.unwrapped, SyncVectorEnv):
+    parts = getattr(envs.unwrapped, "envs", [])
+    single = bool(parts) and all(isinstance(env, gym.Env) for env in parts)
+    apart, untried = _check_apart(envs, run, seed, single), []
+    if not apart:
+        untried.append("share a generator")
+    if single:
         _check_nothing_survives(envs, steps, seed)
+    elif not isinstance(envs.unwrapped, TorchVectorEnv | ASSEMBLED):
+        untried.append("keep something of an episode in the next")
+    if untried:
+        warnings.warn(
+            f"{type(envs.unwrapped).__name__} is a batch of a class of its own: whether"
+            f" its environments {' or '.join(untried)} was not tried",
+            stacklevel=2,
+        )
 
 
 def _play(
@@ -300,25 +316,33 @@ def _check_other_seeds(envs: Any, seed: int) -> None:
         )
 
 
-def _check_apart(envs: Any, run: list[Moment], seed: int) -> None:
-    """Check that neither an environment's actions nor its seed change the others."""
+def _check_apart(envs: Any, run: list[Moment], seed: int, single: bool) -> bool:
+    """Check that neither an environment's actions nor its seed change the others; False
+    if each cannot be given a seed. `single` are those of a list of environments."""
     # Until the first episode ends: then they may draw from a shared generator.
     other = _play(envs, _first_end(run), seed, seed, seed + 1)
     end = min(_first_end(run), _first_end(other))
     results = {name: value for name, value in run[end].items() if "obs" not in name}
     _compare([*run[:end], results], other, SHARED_ACTION, slice(1, None))
     batched = isinstance(envs.unwrapped, TorchVectorEnv)
-    if not (batched or isinstance(envs.unwrapped, ASSEMBLED)):
-        return  # others may use one seed for the whole batch
     # Those of one TorchVectorEnv share a generator after their first states.
     steps = 0 if batched else min(len(run) - 1, 100)
     seeds = [seed + i for i in range(envs.num_envs)]
-    run = _play(envs, steps, seeds, seed)
+    assembled = isinstance(envs.unwrapped, ASSEMBLED)
+    try:
+        if not (batched or assembled or single):
+            return False  # others may use one seed for the whole batch
+        run = _play(envs, steps, seeds, seed)
+    except (TypeError, gym.error.Error):
+        if batched or assembled:
+            raise
+        return False
     # With a shared generator, the first seed or the last one may decide.
     for i in (0, envs.num_envs - 1):
         others = [s if j == i else s + 10_007 for j, s in enumerate(seeds)]
         again = _play(envs, steps, others, seed)
         _compare(run, again, SHARED_SEED, slice(i, i + 1))
+    return True
 
 
 def _check_nothing_survives(envs: Any, steps: int, seed: int) -> None:

@@ -118,6 +118,33 @@ def test_one_of_others_is_read(tmp_path):
     assert torch.equal(rollout["obs"][1, 0], torch.from_numpy(first))
 
 
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("observations", "it has 4 actions and 4 observations, and needs 5"),
+        ("rewards", "reward"),
+    ],
+)
+def test_an_episode_that_is_not_whole_is_named(column, said, tmp_path):
+    space, choices = Box(-1, 1, (2,), np.float64), Discrete(2)
+    storage = minari.dataset.minari_storage.MinariStorage.new(tmp_path, space, choices)
+    for number in range(2):
+        parts = {
+            "observations": [np.zeros(2)] * 5,
+            "actions": [np.int64(0)] * 4,
+            "rewards": [0.0] * 4,
+            "terminations": [False] * 4,
+            "truncations": [False] * 4,
+        }
+        if number == 1:
+            parts[column].pop()
+        storage.update_episodes([EpisodeBuffer(id=number, **parts)])
+    version = {"dataset_id": "short-v0", "minari_version": minari.__version__}
+    storage.update_metadata(version)
+    with pytest.raises(ValueError, match=f"{tmp_path.name}, episode 1: .*{said}"):
+        read_dataset(tmp_path, space, choices)
+
+
 def test_other_data_is_refused_and_nothing_is_overwritten_or_left_of_a_failure(
     tmp_path, monkeypatch
 ):

@@ -6,7 +6,7 @@ import itertools
 import random
 import re
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -91,7 +91,8 @@ def test_gymnasiums_vector_environments_pass():
     for mode in AutoresetMode:
         check(SyncVectorEnv([Counter] * 3, autoreset_mode=mode))
     check(SyncVectorEnv([taxi] * 3), steps=40)
-    check(gymnasium.make_vec("CartPole-v1", num_envs=3), steps=40)
+    with pytest.warns(UserWarning, match="CartPoleVectorEnv .* was not tried"):
+        check(gymnasium.make_vec("CartPole-v1", num_envs=3), steps=40)
 
 
 # Planted faults in a batched tensor environment, one each.
@@ -383,7 +384,51 @@ class Levels(Drift):
         return *answer, ended, truncated, info
 
 
+class ByHand(gymnasium.vector.VectorEnv):
+    """A batch of a class of its own."""
+
+    metadata: ClassVar[Any] = {"autoreset_mode": AutoresetMode.SAME_STEP}
+    inside = "envs"  # the name of the list of environments
+
+    def __init__(self, fns):
+        self.parts = [make() for make in fns]
+        self.num_envs = len(self.parts)
+        setattr(self, self.inside, self.parts)
+        self.single_observation_space = self.parts[0].observation_space
+        self.single_action_space = self.parts[0].action_space
+
+    def seeds(self, seed):
+        if seed is None or isinstance(seed, list):
+            return seed or [None] * self.num_envs
+        return range(seed, seed + self.num_envs)
+
+    def reset(self, *, seed=None, options=None):
+        pairs = zip(self.parts, self.seeds(seed), strict=True)
+        return np.stack([env.reset(seed=each)[0] for env, each in pairs]), {}
+
+    def step(self, actions):
+        pairs = zip(self.parts, actions, strict=True)
+        obs, *flags, _ = zip(*(env.step(action) for env, action in pairs), strict=True)
+        reward, ended, cut = map(np.array, flags)
+        info = {"final_obs": np.stack(obs), "_final_obs": ended | cut}
+        obs = [
+            env.reset()[0] if over else seen
+            for env, seen, over in zip(self.parts, obs, ended | cut, strict=True)
+        ]
+        return np.stack(obs), reward, ended, cut, info
+
+
+class OneSeed(ByHand):
+    def seeds(self, seed):
+        return super().seeds(None if seed is None else seed + 0)
+
+
+class Hidden(ByHand):
+    inside = "games"
+
+
 VECTORIZED = {
+    "list": ByHand,
     "serial": SerialVectorEnv,
     "next": SyncVectorEnv,
     "by hand": lambda fns: SyncVectorEnv(fns, autoreset_mode=AutoresetMode.DISABLED),
@@ -392,7 +437,12 @@ VECTORIZED = {
 
 @pytest.mark.parametrize(
     ("kind", "env_class"),
-    [("serial", SharedChance), ("next", SharedFirstStates), ("by hand", PythonsChance)],
+    [
+        ("serial", SharedChance),
+        ("next", SharedFirstStates),
+        ("by hand", PythonsChance),
+        ("list", SharedChance),
+    ],
 )
 def test_a_generator_that_environments_share_is_found(kind, env_class):
     check(VECTORIZED[kind]([OwnChance] * 3))
@@ -400,10 +450,22 @@ def test_a_generator_that_environments_share_is_found(kind, env_class):
         check(VECTORIZED[kind]([env_class] * 3))
 
 
-@pytest.mark.parametrize("kind", ["serial", "next"])
+@pytest.mark.parametrize("kind", ["serial", "next", "list"])
 def test_state_that_survives_a_reset_is_found(kind):
     with pytest.raises(ValueError, match=r"reward of environment . was .* reset\(\)"):
         check(VECTORIZED[kind]([Levels] * 3))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (OneSeed, "environments share a generator was not tried"),
+        (Hidden, "share a generator or keep something of an episode in the next was"),
+    ],
+)
+def test_what_cannot_be_tried_is_said(kind, said):
+    with pytest.warns(UserWarning, match=f"{kind.__name__} is a batch .*{said}"):
+        check(kind([OwnChance] * 3))
 
 
 class Together(Walk):
