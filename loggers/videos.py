@@ -192,8 +192,8 @@ def _stay_at_the_end(envs: Any) -> bool:
 
     if isinstance(envs, TorchVectorEnv):
         envs.autoreset_mode = AutoresetMode.DISABLED
-    elif isinstance(envs, SyncVectorEnv):
-        single: Any = envs.envs[0]
+    elif isinstance(envs.unwrapped, SyncVectorEnv):  # in wrappers too
+        single: Any = envs.unwrapped.envs[0]
         reset = single.reset
 
         def reset_by_seed(*, seed: int | None = None, options: Any = None) -> Any:

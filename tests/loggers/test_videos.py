@@ -107,11 +107,10 @@ def test_tensor_environments(film, tmp_path):
     assert ", 30 fps" in meta
 
 
-def test_behind_a_wrapper_no_picture_is_of_another_episode(film, tmp_path):
-    """It resets within the step, so that the last picture is gone."""
+def test_behind_a_wrapper_it_holds_the_last_frame_too(film, tmp_path):
     film.wrap_envs = lambda envs, training: BatchWrapper(envs)
     _, steps = frames(record_video(film, tmp_path / "film.mp4", episodes=2))
-    assert steps == [*range(LENGTH), *range(LENGTH)]
+    assert steps == [*range(LENGTH + 1), *range(LENGTH + 1)]
 
 
 def test_an_agent_with_memory_begins_each_episode_anew(film, tmp_path):
