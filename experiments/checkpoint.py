@@ -83,17 +83,25 @@ def load_trainer_state(path: str | Path) -> dict[str, Any]:
             checkpoint of a trainer.
     """
     state = load_checkpoint(path)
-    for name, kind in (("algorithm", str), ("trainer", str), ("config", dict)):
+    for name, kind in (
+        ("algorithm", str),
+        ("trainer", str),
+        ("config", dict),
+        ("agent", dict),
+    ):
         if not isinstance(state.get(name), kind):
             raise CheckpointError(
                 f"{path}: not the checkpoint of a trainer, it has no {name!r}; give a"
                 " file that a trainer's `save` wrote"
             )
-    for name, tensor in flatten({"agent": state.get("agent", {})}):
+    learned = state["agent"].get("algorithm", {})
+    # Statistics beside these may have NaN where nothing is known yet.
+    parts = {k: x for k, x in learned.items() if k == "model" or "optimizer" in k}
+    for name, tensor in flatten(parts):
         if isinstance(tensor, Tensor) and bool(tensor.isnan().any()):
             raise CheckpointError(
-                f"{path}: {'.'.join(map(str, name))} holds NaN, and actions and losses"
-                " would with it; load an earlier checkpoint of the run"
+                f"{path}: {'.'.join(map(str, name))} holds NaN, and so would actions"
+                " and losses; load an earlier checkpoint of the run"
             )
     return state
 
