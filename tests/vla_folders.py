@@ -7,7 +7,6 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict
 from tensordict import TensorDict
-from torch import nn
 
 from yieldrl.core import Utf8Text
 from yieldrl.vla.backends.decoder import SentenceTokenizer
@@ -176,23 +175,3 @@ def paligemma(size):
 
 def write_json(path, values):
     path.write_text(json.dumps(values))
-
-
-class Scale(nn.Module):
-    """A policy of LeRobot's kind: its chunk is what it feels, times a weight."""
-
-    def __init__(self, length=4):
-        super().__init__()
-        self.weight = nn.Parameter(torch.tensor([0.5, 2.0]))
-        self.length = length
-        self.batches = []
-
-    @classmethod
-    def from_pretrained(cls, path):
-        return cls(length=int(path))
-
-    @torch.no_grad()
-    def predict_action_chunk(self, batch):
-        self.batches.append(batch)
-        felt = batch["observation.state"][:, None, :2]
-        return (felt * self.weight).expand(-1, self.length, -1)

@@ -15,7 +15,6 @@ OBSERVATIONS = ("rgb", "depth", "proprio", "language")
 
 NEEDS = {
     "transformers": ("model_path",),
-    "lerobot": ("model_path", "model_class"),
     "class": ("model_class",),
 }
 """The fields that a backend cannot do without."""
@@ -30,19 +29,17 @@ class VLAConfig(Checked):
     range, or excludes another.
     """
 
-    backend: Literal["auto", "tiny", "transformers", "lerobot", "class"] = "auto"
+    backend: Literal["auto", "tiny", "transformers", "class"] = "auto"
     """Where the model comes from: `tiny` makes a small one with random weights,
     `transformers` loads an OpenVLA or a PI0 from `model_path`, a folder or a hub id,
-    `lerobot` takes a policy like that library's, of `model_class`, from there, and
-    `class` your own `model_class`; `auto` takes `class` with a `model_class`, else
-    `transformers` with a `model_path`, else `tiny`."""
+    and `class` takes your own `model_class`; `auto` takes `class` with a `model_class`,
+    else `transformers` with a `model_path`, else `tiny`."""
 
     model_path: str | None = None
     """Folder, file or hub id of the weights. By default weights are random."""
 
     model_class: str | None = None
-    """A class of your own that follows `VLAModelInterface`: `package.module:Class`; or
-    with `lerobot` that of the policy."""
+    """A class of your own that follows `VLAModelInterface`: `package.module:Class`."""
 
     model_config: Plain = field(default_factory=dict)
     """Further arguments of the model: keyword arguments of `model_class`, or sizes of

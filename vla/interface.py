@@ -46,6 +46,9 @@ class VLAModelInterface(Protocol):
     `backbone`, which may name modules of it that are new in a tuple `untrained`. For
     `freeze_vision` it, or its `backbone`, has a method `vision_parameters()`.
 
+    The distribution of actions is a function of the observations alone: a flow policy
+    that drew new noise at every call would learn around another mean than it acted by.
+
     One that says all in one pass has two more methods, which return a `VLAOutput`:
     `act(observations, deterministic, generator)`, and
     `evaluate(observations, actions)` of chunks `[B, L, D]`.

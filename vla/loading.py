@@ -51,7 +51,7 @@ def load_vla_model(
             f"{observation_space}: a model reads a Dict of rgb, depth, proprio and"
             " language; make one with yieldrl.vla.vla_space"
         )
-    makers = {"tiny": _tiny, "transformers": _pretrained, "lerobot": _lerobot}
+    makers = {"tiny": _tiny, "transformers": _pretrained}
     make = makers.get(config.kind, _custom)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -98,14 +98,6 @@ def _pretrained(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) 
 
     check_options(config.model_config, [], f"a model of type {kind!r}")
     return VLAModel(load_native(folder, config.dtype), observed, acted, config)
-
-
-def _lerobot(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> Any:
-    """A policy by the `from_pretrained` of its class."""
-    from yieldrl.vla.backends.lerobot import LeRobotVLA, load_policy
-
-    policy = load_policy(find_class(config.model_class or ""), config.model_path or "")
-    return LeRobotVLA(_cast(policy, config), observed, acted, config)
 
 
 def _custom(config: VLAConfig, observed: Dict, acted: gymnasium.Space[Any]) -> Any:

@@ -104,7 +104,7 @@ class Both(VLAConfig, ppo.Config):
 WRONG = [
     ({"chunk_length": 4, "execute_steps": 5}, "execute_steps = 5.* at most 4"),
     ({"action_head": "gaussian", "decoding": "autoregressive"}, "decoding"),
-    ({"backend": "lerobot"}, "model_path = None"),
+    ({"backend": "transformers"}, "model_path = None"),
     ({"model_class": "Alone"}, "model_class = 'Alone'"),
     ({"observation_keys": {"proprio.hand": "x"}}, "'proprio.hand' is nothing"),
 ]
@@ -128,8 +128,6 @@ def test_what_auto_stands_for():
     assert VLAConfig().kind == "tiny"
     assert VLAConfig(model_path="a").kind == "transformers"
     assert VLAConfig(model_path="a", model_class="b.C").kind == "class"
-    config = VLAConfig(model_path="a", model_class="b.C", backend="lerobot")
-    assert config.kind == "lerobot"
 
 
 class TestOfBlocks:

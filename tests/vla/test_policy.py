@@ -15,6 +15,7 @@ from torch import nn
 
 from yieldrl.algorithms import ppo
 from yieldrl.core.text import decode
+from yieldrl.experiments import ContractError, check_algorithm
 from yieldrl.vla import VLAPolicy
 from yieldrl.vla.parameter_groups import optimizer_groups
 
@@ -179,6 +180,36 @@ class TestOneOfYourOwn:
         action, log_prob, _ = VLAPolicy(RENAMED, NUMBERS, Reparameterised())(observe())
         assert not action.requires_grad
         assert log_prob.requires_grad
+
+    def test_a_mean_that_depends_on_new_noise_is_found_out(self):
+        """As that of a flow policy which denoises from something else each time."""
+
+        class Flow(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.mean, self.value = nn.Linear(3, 1), nn.Linear(3, 1)
+
+            def policy(self, observations):
+                mean = self.mean(observations["proprio"])
+                return torch.distributions.Normal(mean + torch.randn_like(mean), 2.0)
+
+            def forward(self, observations, deterministic=False):
+                policy = self.policy(observations)
+                return policy.mean if deterministic else policy.sample()
+
+            def get_value(self, observations):
+                return self.value(observations["proprio"])
+
+            def evaluate_actions(self, observations, actions):
+                policy = self.policy(observations)
+                return policy.log_prob(actions).sum(1), policy.entropy().sum(1)
+
+        env = gym.make("Pendulum-v1")
+        model = VLAPolicy(env.observation_space, env.action_space, Flow())
+        options = {"num_envs": 2, "num_steps": 8, "total_steps": 256}
+        trainer = trainer_of(ppo, env_id="Pendulum-v1", model=model, **options)
+        with pytest.raises(ContractError, match="stored_log_prob: 8 of 8"):
+            check_algorithm(trainer)
 
     def test_what_is_no_model_is_refused(self):
         class Half(nn.Module):

@@ -7,29 +7,34 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from gymnasium.spaces import Dict
+from gymnasium.spaces import Box, Dict
 from torch import Tensor, nn
 from torch.nn import functional
 
 from yieldrl.vla.backends.decoder import SentenceTokenizer, pretrained
 from yieldrl.vla.config import VLAConfig
+from yieldrl.vla.decoding import Decoded, Tokens
 from yieldrl.vla.files import check_options, read_json, require
-from yieldrl.vla.heads import AttentionPool
-from yieldrl.vla.model import ChunkVLA
+from yieldrl.vla.heads import AttentionPool, GaussianHead
+from yieldrl.vla.model import OnePassModule
 from yieldrl.vla.observations import camera_images
+from yieldrl.vla.statistics import action_statistics
 
 
-class Pi0VLA(ChunkVLA):
+class Pi0VLA(OnePassModule):
     """A Gaussian around the chunk that PI0 denoises from zero.
 
     Black et al. 2024, "pi_0", arXiv:2410.24164, section IV. Differs from the paper: it
     denoises from zero, not from random noise, so that the chunk is a function of the
     observations; exploration is a Gaussian around it, whose densities policy gradients
-    need. Gradients pass all denoising steps, whose keys and values cannot be computed
-    anew (`gradient_checkpointing`). The backbone is transformers'
-    `PI0ForConditionalGeneration`, the config's `model_config` may say
+    need, with a `log_std [D]` that is the same in every state. Gradients pass all
+    denoising steps, whose keys and values cannot be computed anew
+    (`gradient_checkpointing`). The backbone is transformers'
+    `PI0ForConditionalGeneration`; the config's `model_config` may say
     `num_inference_steps`.
     """
+
+    head: GaussianHead
 
     def __init__(
         self,
@@ -40,6 +45,16 @@ class Pi0VLA(ChunkVLA):
         config: VLAConfig,
     ) -> None:
         super().__init__(observation_space, action_space, config)
+        if not isinstance(action_space, Box):
+            raise ValueError(
+                f"{action_space} is of choices, PI0 makes numbers: take a model with"
+                " tokens for actions (tiny, or OpenVLA's)"
+            )
+        statistics, std = (
+            action_statistics(action_space, self.layout),
+            config.log_std_init,
+        )
+        self.head = GaussianHead(self.layout, nn.Identity(), statistics, std)
         self.backbone: Any = backbone
         self.tokenizer = tokenizer
         self.sizes: Any = backbone.config
@@ -54,7 +69,15 @@ class Pi0VLA(ChunkVLA):
             )
         self.value_head = AttentionPool(self.sizes.vlm_config.text_config.hidden_size)
 
+    def decode(self, observations: Any, tokens: Tokens) -> Decoded:
+        mean, value = self.look(observations)
+        policy = self.head.around(mean.flatten(1))
+        if not isinstance(tokens, Tensor):
+            tokens = tokens(policy)
+        return tokens, policy.log_prob(tokens), policy.entropy(), value
+
     def look(self, observations: Any) -> tuple[Tensor, Tensor]:
+        """Chunks of normalised actions, `[B, L, D]`, and values `[B]`, float32."""
         prompt, mask = self._prompt(observations)
         state = self._state(observations, prompt)
         value, cache = self._read(prompt, mask, use_cache=True)
@@ -71,7 +94,7 @@ class Pi0VLA(ChunkVLA):
             ).logits
             cache.crop(prompt.shape[1] - cache.get_seq_length())  # the prompt alone
             chunk = chunk - velocity / self.steps  # Euler, from time 1 to 0
-        return self.cut(chunk), value
+        return self._cut(chunk), value
 
     def get_value(self, observations: Any) -> Tensor:
         """The state's value, `[B, 1]`, without denoising."""
@@ -81,6 +104,17 @@ class Pi0VLA(ChunkVLA):
     def vision_parameters(self) -> Iterable[nn.Parameter]:
         """The parameters of the vision encoder."""
         return self.backbone.model.vlm.vision_tower.parameters()
+
+    def _cut(self, chunk: Tensor) -> Tensor:
+        """The part `[B, L, D]` of the network's chunk `[B, l, d]` that is executed."""
+        length, size = self.layout.length, self.layout.size
+        if chunk.shape[1] < length or chunk.shape[2] < size:
+            raise ValueError(
+                f"the network makes chunks of {chunk.shape[1]} actions of"
+                f" {chunk.shape[2]} numbers, and {length} of {size} are asked for:"
+                " choose a smaller chunk_length, or the environment that it is made for"
+            )
+        return chunk[:, :length, :size].float()
 
     def _read(
         self, prompt: Tensor, mask: Tensor, *, use_cache: bool
