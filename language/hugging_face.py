@@ -92,16 +92,29 @@ class HuggingFaceTokenizer:
         tokenizer.pad_token = tokenizer.eos_token
         self.tokenizer, self.template = tokenizer, template
         self.end: int = tokenizer.eos_token_id
+        whole, inner = tokenizer("a"), tokenizer("a", add_special_tokens=False)
+        ends = (x.input_ids[-1] == self.end for x in (whole, inner))
+        self._added_end = [*ends] == [True, False]  # as T5's tokenizer adds it
 
     def prompt(self, text: Tensor) -> tuple[Tensor, Tensor]:
         """Tokens `[B, P]` of prompts, uint8 `[B, S]`, left-padded, and their mask.
 
-        On a GPU it waits for the device, as `to_tokens` and `to_bytes` do.
+        An end token that the tokenizer adds is left out, for the answer follows. On a
+        GPU it waits for the device, as `to_tokens` and `to_bytes` do. ValueError if a
+        prompt has no tokens.
         """
         sentences = [self.template.replace("{}", one) for one in decode(text)]
         options = {"padding": True, "padding_side": "left", "return_tensors": "pt"}
-        batch = self.tokenizer(sentences, **options).to(text.device)
-        return batch.input_ids, batch.attention_mask.bool()
+        batch = self.tokenizer(sentences, **options)
+        tokens, shown = batch.input_ids, batch.attention_mask.bool()
+        if self._added_end:
+            tokens, shown = tokens[:, :-1], shown[:, :-1]
+        if not shown.any(1).all():
+            raise ValueError(
+                "a prompt without a token, and an answer follows one: write prompts"
+                " that are not empty, or some text around {} in template"
+            )
+        return tokens.to(text.device), shown.to(text.device)
 
     def to_tokens(self, text: Tensor) -> Tensor:
         """Tokens `[B, S]` of answers, uint8 `[B, S]`, `end` after them.

@@ -148,6 +148,26 @@ def test_prompts_are_read_as_the_template_says():
     assert shown[:, -1].all()
 
 
+def test_an_answer_begins_where_the_prompt_ends(folders, tmp_path):
+    """Tokenizers such as T5's put their end token after every text."""
+    plain, begun = own_tokenizer(eos_token="<end>"), own_tokenizer(eos_token="<end>")
+    template = tokenizers.processors.TemplateProcessing(
+        single="<end> $A <end>", special_tokens=[("<end>", 0)]
+    )
+    begun.backend_tokenizer.post_processor = template
+    begun.save_pretrained(tmp_path)
+    ending = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert ending("go").input_ids[-1] == ending.eos_token_id
+    tokens, shown = HuggingFaceTokenizer(ending).prompt(asked()["prompt"])
+    for row, text in enumerate(PROMPTS):
+        assert tokens[row][shown[row]].tolist() == [0, *plain(text).input_ids]
+    # What a template says itself is left as it is.
+    tokens, _ = HuggingFaceTokenizer(plain, "{}<end>").prompt(asked()["prompt"])
+    assert (tokens[:, -1] == 0).all()
+    with pytest.raises(ValueError, match="prompt without a token"):
+        HuggingFaceTokenizer(plain).prompt(asked(["go", ""])["prompt"])
+
+
 def test_dropout_never_works(folders):
     model, obs = policy(folders["gpt2"]), asked()
     action = model.predict(obs)
