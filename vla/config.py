@@ -80,7 +80,8 @@ class VLAConfig(Checked):
     explores more; the most likely action stays."""
 
     centre_crop: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Share of an image's area that is seen, its centre; weights may want 0.9."""
+    """Share of an image's area that is seen, its centre. Weights that were trained on
+    random crops, as OpenVLA's, want 0.9; less sees less of the margin."""
 
     log_std_init: LogStd = -1.0
     """Logarithm of a Gaussian head's standard deviation at the start, in units of half

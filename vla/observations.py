@@ -152,6 +152,8 @@ class ObservationReader(nn.Module):
         observation_keys: See `VLAConfig.observation_keys`.
         instruction: What to do, in words, where observations hold no sentence.
         centre_crop: See `VLAConfig.centre_crop`.
+        image_size: Side of squares that `rgb` is resized to before it is cropped; None
+            leaves it as it is.
     """
 
     instruction: Tensor
@@ -162,9 +164,10 @@ class ObservationReader(nn.Module):
         observation_keys: Mapping[str, str],
         instruction: str = "",
         centre_crop: float = 1.0,
+        image_size: int | None = None,
     ) -> None:
         super().__init__()
-        self.centre_crop = centre_crop
+        self.centre_crop, self.image_size = centre_crop, image_size
         self.sources = sources(space, observation_keys)
         encoded = Utf8Text(max(1, len(instruction.encode()))).encode(instruction)
         self.register_buffer("instruction", torch.from_numpy(encoded), persistent=False)
@@ -180,6 +183,8 @@ class ObservationReader(nn.Module):
         read = TensorDict({}, batch_size=[batch])
         for path, source in self.sources.items():
             seen = source.converted(source.find(obs))
+            if source.kind == "rgb" and self.image_size is not None:
+                seen = lanczos_resized(seen, self.image_size)
             if source.kind in ("rgb", "depth"):
                 seen = centre_cropped(seen, self.centre_crop)
             read[path] = seen
@@ -197,31 +202,59 @@ class ObservationReader(nn.Module):
         return leaf.reshape(*leaf.shape[:axes], -1).float()
 
 
+def lanczos_resized(images: Tensor, size: int) -> Tensor:
+    """Images `[B, H, W, C]` as squares of `size` pixels; of their dtype.
+
+    By Lanczos' filter of three lobes, which is wider where images shrink, as OpenVLA's
+    loader has it: `tf.image.resize(..., method="lanczos3", antialias=True)`.
+    """
+    if images.shape[1] == images.shape[2] == size:
+        return images
+    down, across = (_lanczos(side, size, images.device) for side in images.shape[1:3])
+    whole = torch.einsum("yh,xw,bhwc->byxc", down, across, images.float())
+    if images.is_floating_point():
+        return whole.clamp(0, 1).to(images.dtype)
+    return whole.round().clamp(0, 255).to(images.dtype)
+
+
+def _lanczos(count: int, size: int, device: torch.device) -> Tensor:
+    """Weights `[size, count]` of `count` pixels in each of `size`."""
+    scale = count / size
+    centre = (torch.arange(size, device=device) + 0.5) * scale - 0.5
+    x = (torch.arange(count, device=device) - centre.unsqueeze(1)) / max(scale, 1)
+    weight = (torch.sinc(x) * torch.sinc(x / 3)).where(x.abs() < 3, 0.0)
+    return weight / weight.sum(1, keepdim=True)
+
+
 def centre_cropped(images: Tensor, share: float) -> Tensor:
     """The centre of images `[B, H, W, C]`, enlarged to their size; of their dtype.
 
     Models that were trained on random crops read the centre crop when they act:
-    Kim et al. 2024, "OpenVLA", arXiv:2406.09246, and its code, with a share of 0.9.
-    `share` is of the area that is kept; 1 changes nothing.
+    Kim et al. 2024, "OpenVLA", arXiv:2406.09246, and its code, with a share of 0.9. Its
+    grid is that of `tf.image.crop_and_resize`: corners are the centres of pixels. Bytes
+    are cut off, not rounded, as `convert_image_dtype` does. `share` is of the area that
+    is kept; 1 changes nothing.
 
-    >>> image = torch.arange(16.0).view(1, 4, 4, 1)
-    >>> centre_cropped(image, 0.25).squeeze()  # of 5, 6, 9 and 10
-    tensor([[ 5.0000,  5.2500,  5.7500,  6.0000],
-            [ 6.0000,  6.2500,  6.7500,  7.0000],
-            [ 8.0000,  8.2500,  8.7500,  9.0000],
-            [ 9.0000,  9.2500,  9.7500, 10.0000]])
+    >>> image = torch.arange(25.0).view(1, 5, 5, 1)
+    >>> centre_cropped(image, 0.25).squeeze()  # from 6 to 18, the half of each side
+    tensor([[ 6.0000,  6.5000,  7.0000,  7.5000,  8.0000],
+            [ 8.5000,  9.0000,  9.5000, 10.0000, 10.5000],
+            [11.0000, 11.5000, 12.0000, 12.5000, 13.0000],
+            [13.5000, 14.0000, 14.5000, 15.0000, 15.5000],
+            [16.0000, 16.5000, 17.0000, 17.5000, 18.0000]])
     """
     if share == 1:
         return images
-    height, width = images.shape[1:3]
-    high, wide = (max(1, round(side * math.sqrt(share))) for side in (height, width))
-    top, left = (height - high) // 2, (width - wide) // 2
-    centre = images[:, top : top + high, left : left + wide].movedim(-1, 1).float()
-    options = {"mode": "bilinear", "align_corners": False, "antialias": True}
-    enlarged = functional.interpolate(centre, (height, width), **options).movedim(1, -1)
+    edge = math.sqrt(share)  # of a side
+    centre = edge * torch.eye(2, 3, device=images.device).unsqueeze(0)
+    grid = functional.affine_grid(
+        centre, [1, 1, *images.shape[1:3]], align_corners=True
+    )
+    whole, grid = images.movedim(-1, 1).float(), grid.expand(len(images), -1, -1, -1)
+    seen = functional.grid_sample(whole, grid, align_corners=True).movedim(1, -1)
     if not images.is_floating_point():
-        enlarged = enlarged.round()
-    return enlarged.to(images.dtype)
+        seen = (seen * (255.5 / 255)).floor()
+    return seen.to(images.dtype)
 
 
 def has_images(observations: Mapping[str, Any]) -> bool:

@@ -56,8 +56,9 @@ class VLAPolicy(Policy):
         super().__init__(observation_space, action_space)
         check_model(model)
         self.model: Any = model
+        size = getattr(getattr(model, "backbone", None), "image_size", None)
         read = observation_space, observation_keys or {}, instruction, centre_crop
-        self.reader = ObservationReader(*read)
+        self.reader = ObservationReader(*read, image_size=size)
         length = chunk_length or getattr(model, "chunk_length", None)
         self.layout = action_layout(action_space, length)
         self.log_prob_per = log_prob_per

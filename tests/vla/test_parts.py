@@ -15,7 +15,11 @@ from yieldrl.core import Utf8Text
 from yieldrl.vla import ActionBins, AttentionPool, VLAPolicy, action_layout
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.heads import BinsHead
-from yieldrl.vla.observations import ObservationReader, centre_cropped
+from yieldrl.vla.observations import (
+    ObservationReader,
+    centre_cropped,
+    lanczos_resized,
+)
 
 
 def pool(width=8):
@@ -73,12 +77,48 @@ def test_all_of_an_image_is_the_image_itself():
 
 
 def test_a_quarter_of_the_area_is_half_of_each_side():
-    seen = centre_cropped(PICTURE, 0.25)
-    assert (seen.shape, seen.dtype) == (PICTURE.shape, torch.uint8)
+    picture = PICTURE[:, :7, :7]
+    seen = centre_cropped(picture, 0.25)
+    assert (seen.shape, seen.dtype) == (picture.shape, torch.uint8)
     corners = [seen[0, y, x, 0].item() for y in (0, -1) for x in (0, -1)]
-    assert corners == [18, 21, 42, 45]  # rows and columns 2 to 5 of 8
+    assert corners == [13, 16, 37, 40]  # between rows and columns 1 and 2, 4 and 5
     flat = centre_cropped(torch.full((2, 7, 5, 3), 0.3), 0.9)
     torch.testing.assert_close(flat, torch.full((2, 7, 5, 3), 0.3))
+
+
+# Of 8 x 8 bytes, what TensorFlow's `image.resize` to 6 x 6 makes by `lanczos3` with
+# `antialias=True`, and of that `image.crop_and_resize` and `convert_image_dtype`, as in
+# OpenVLA's code, for a share of 0.9.
+RESIZED = """
+158 39 173 123 126 166 46 134 221 112 78 132 126 184 156 171 92 87
+84 139 163 159 154 125 145 104 102 194 159 141 84 212 87 222 111 161"""
+CROPPED = """
+132 61 178 123 120 156 63 144 213 119 82 122 132 181 156 170 99 88
+92 142 163 159 153 127 136 106 109 189 161 142 105 190 92 215 125 153"""
+
+
+def test_images_are_resized_and_cropped_as_openvlas():
+    random = np.random.default_rng(0).integers(0, 256, (8, 8, 3)).astype(np.uint8)
+    image = torch.from_numpy(random)[None]
+    resized, cropped = (
+        torch.tensor([*map(int, text.split())]).view(6, 6)
+        for text in (RESIZED, CROPPED)
+    )
+    assert torch.equal(lanczos_resized(image, 6)[0, ..., 0], resized.byte())
+    space = Dict(rgb=Box(0, 255, (8, 8, 3), np.uint8))
+    reader = ObservationReader(space, {}, centre_crop=0.9, image_size=6)
+    assert torch.equal(reader({"rgb": image})["rgb"][0, ..., 0], cropped.byte())
+    in_floats = lanczos_resized(image / 255, 6)
+    assert (255 * in_floats[0, ..., 0] - resized).abs().max() < 0.5 + 1e-3
+
+
+def test_a_policy_resizes_to_what_its_model_sees():
+    """Of a prime side the tiny model sees five patches of whole pixels."""
+    space = Dict(rgb=Box(0, 255, (11, 11, 3), np.uint8))
+    policy = VLAPolicy.from_config(space, Box(-1, 1, (1,)), VLAConfig(centre_crop=0.9))
+    obs = {"rgb": torch.from_numpy(space["rgb"].sample()[None])}
+    expected = centre_cropped(lanczos_resized(obs["rgb"], 15), 0.9)
+    assert torch.equal(policy.reader(obs)["rgb"], expected)
 
 
 def test_a_model_reads_the_centre_of_every_camera():

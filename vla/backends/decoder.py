@@ -28,10 +28,13 @@ class Backbone(nn.Module):
         width: `W`, of embeddings and of hidden states.
         vocab_size: Entries of the vocabulary, the last of which become actions.
             Logits may have more, which pad them to a round number.
+        image_size: Side of squares that a `VLAPolicy` resizes images to as OpenVLA's
+            loader does, before it takes their centre; None leaves them to `look`.
     """
 
     width: int
     vocab_size: int
+    image_size: int | None = None
 
     def __init__(self, language_model: Any, tokenizer: Any = None) -> None:
         super().__init__()

@@ -203,6 +203,11 @@ class PrismaticBackbone(Backbone):
         self.proprio_projector = gelu_mlp(size, self.width, self.width)
         return self.proprio_projector
 
+    @property
+    def image_size(self) -> int:
+        """Side in pixels of the images that the first encoder sees."""
+        return self.vision_backbone.featurizer.config.image_size
+
     def look(self, observations: Any) -> list[Tensor]:
         parts: list[Tensor] = []
         if has_images(observations):
