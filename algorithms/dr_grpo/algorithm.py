@@ -23,6 +23,10 @@ class Algorithm(grpo.Algorithm):
         """`R - mean(R)` in each group, `[K, G]`."""
         return centred(returns, counted)
 
+    def policy_loss(self, objective: Tensor, data: TensorDict) -> Tensor:
+        """Minus the mean objective of all groups; where returns are equal it is 0."""
+        return super().policy_loss(objective, data) * data["informative"].mean()
+
     def mean(self, values: Tensor, data: TensorDict) -> Tensor:
         """Sums over tokens by a constant, `num_steps * K`, and their mean, 0-dim."""
         longest = self.config.num_steps * values.shape[2]

@@ -156,8 +156,9 @@ class Algorithm(ppo.Algorithm):
     def prepare(self, rollout: TensorDict) -> TensorDict:
         """The episodes `[E, T]` of a rollout `[T, N]`, which gets their `advantage`.
 
-        They are whole, and of groups that differ and were played by one policy. An
-        error if that changed in a group though collecting and learning take turns.
+        They are whole, and of groups that differ and were played by one policy; their
+        share of all such groups' is `informative`. An error if the policy changed in a
+        group though collecting and learning take turns.
         """
         evaluate_rollout(self, rollout)  # by the weights that acted
         groups, used = self.compared(rollout)
@@ -168,6 +169,8 @@ class Algorithm(ppo.Algorithm):
         unused = "next_obs", "reward", "terminated", "truncated", "policy_version"
         steps = rollout.exclude(*unused, "value")
         episodes = pad_across_ranks(groups.episodes(steps, used), spare=steps[0])
+        of_whole = mean_of_all(used[groups.whole & ~groups.mixed.unsqueeze(1)])
+        episodes["informative"] = of_whole.expand(episodes.shape)
         if self.reference is not None and len(episodes) > 0:
             episodes["reference"] = log_prob_of(self.reference, episodes)
         return episodes
@@ -184,7 +187,8 @@ class Algorithm(ppo.Algorithm):
     def relative(self, returns: Tensor, counted: Tensor) -> Tensor:
         """Advantages `(R - mean(R)) / std(R)` of each group, `[K, G]`, section 4.1.2.
 
-        Episodes that are not `counted` have 0, and no part in the mean.
+        `std` divides by `G`; TRL's and verl's by `G - 1`, and so advantages are smaller
+        there by `sqrt(1 - 1 / G)`. Episodes that are not `counted` have 0, and no part.
         """
         above = centred(returns, counted)
         return above / (group_mean(above.square(), counted).sqrt() + 1e-6)
@@ -233,7 +237,7 @@ class Algorithm(ppo.Algorithm):
         log_ratio = (now - in_rows(steps["log_prob"], valid)).where(mask, 0.0)
         ratio = self.shared(log_ratio, mask).exp()
         objective = self.surrogate(ratio, data["advantage"][:, :1, None])
-        policy_loss = -self.mean(objective, data)
+        policy_loss = self.policy_loss(objective, data)
         entropy = where_taken(entropy, mask).sum() / data["steps"].sum()
         loss = policy_loss - config.entropy_coef * entropy
         logs = {"policy_loss": policy_loss, "entropy": entropy}
@@ -246,6 +250,10 @@ class Algorithm(ppo.Algorithm):
             loss, logs["kl"] = loss + config.kl_coef * kl, kl
         logs = {"loss": loss, **logs, **self.model.metrics()}
         return loss, {name: metric.detach() for name, metric in logs.items()}
+
+    def policy_loss(self, objective: Tensor, data: TensorDict) -> Tensor:
+        """Minus the mean objective `[B, T, K]` of informative groups, 0-dim."""
+        return -self.mean(objective, data)
 
     def shared(self, log_ratio: Tensor, mask: Tensor) -> Tensor:
         """Logarithms of ratios `[B, T, K]`, of all tokens that share one."""

@@ -23,7 +23,7 @@ class Algorithm(grpo.Algorithm):
     """
 
     def relative(self, returns: Tensor, counted: Tensor) -> Tensor:
-        """`(R - mean(R)) / std(R)` over all groups, `[K, G]`."""
+        """`(R - mean(R)) / std(R)` over all groups, `[K, G]`, `std` of a population."""
         above = returns - mean_of_all(returns[counted])
         std = mean_of_all(above[counted].square()).sqrt()
         return (above / (std + 1e-6)).where(counted, 0.0)

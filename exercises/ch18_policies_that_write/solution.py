@@ -48,6 +48,10 @@ class Algorithm(grpo.Algorithm):
         """The advantages `[K, G]` of groups."""
         return compared(returns, counted)
 
+    def policy_loss(self, objective: Tensor, data: TensorDict) -> Tensor:
+        """Minus the mean objective of all groups; where returns are equal it is 0."""
+        return super().policy_loss(objective, data) * data["informative"].mean()
+
     def mean(self, values: Tensor, data: TensorDict) -> Tensor:
         """The mean over answers, 0-dim, of `[B, T, K]`."""
         longest = self.config.num_steps * values.shape[2]

@@ -12,11 +12,11 @@ from factories import step, update
 from lettered import Lettered, algorithm_of
 from tensordict import TensorDict
 
-from yieldrl.algorithms import dapo, dr_grpo, grpo, gspo
+from yieldrl.algorithms import dapo, dr_grpo, grpo, gspo, rloo
 from yieldrl.buffers.minibatches import joined
 
 TESTS = Path(__file__).parents[1]
-MEANS = [grpo, dr_grpo, dapo, gspo]
+MEANS = [grpo, rloo, dr_grpo, dapo, gspo]
 
 
 def episodes(algorithm):
@@ -32,6 +32,7 @@ def episodes(algorithm):
         "advantage": advantage.unsqueeze(1).expand(5, 2).clone(),
         "valid": valid,
         "used": valid.clone(),
+        "informative": torch.full((5, 2), 0.7),
         "reference": 1.2 * log_prob.view(5, 2, 3),
     }
     return TensorDict(data, [5, 2])
