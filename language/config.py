@@ -149,6 +149,6 @@ def _pretrained(config: LanguageConfig, path: str) -> tuple[Any, Any]:
 
     model, tokenizer = load(path, dtype=config.dtype, template=config.template)
     if config.lora_rank > 0:
-        names = "lora_rank", "lora_alpha", "lora_targets"
+        names = "lora_rank", "lora_alpha", "lora_targets", "model_path"
         add_lora(model, VLAConfig(**{name: getattr(config, name) for name in names}))
     return model, tokenizer

@@ -21,7 +21,7 @@ from yieldrl.vla.backends.tiny import tiny_tokenizer
 
 reason = "models of vision and language need the packages of yieldrl[vla]"
 transformers = pytest.importorskip("transformers", reason=reason)
-pytest.importorskip("peft", reason=reason)
+peft = pytest.importorskip("peft", reason=reason)
 safetensors = pytest.importorskip("safetensors.torch", reason=reason)
 load_file, save_file = safetensors.load_file, safetensors.save_file
 

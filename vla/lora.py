@@ -3,7 +3,7 @@
 import copy
 import hashlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,17 @@ import torch
 from torch import Tensor, nn
 
 from yieldrl.core import CheckpointError
+from yieldrl.core.text import listed
 from yieldrl.networks import frozen_parts
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.files import existing, require
 from yieldrl.vla.parameter_groups import inner_model, vision_parameters
 
 CONFIG, ADAPTERS = "adapter_config.json", "adapter_model.safetensors"
-"""Files of a folder, as peft calls them: rank, scale, layers; and the adapters."""
+"""Files of a folder, as peft has them: rank, scale, layers; and the adapters."""
+
+PREFIX = "base_model.model."
+"""What peft puts before the names of modules, which are those of the backbone."""
 
 HEADS = "heads.safetensors"
 """File of a folder: all else that is not pretrained, and a fingerprint of what is."""
@@ -54,7 +58,10 @@ def add_lora(model: nn.Module, config: VLAConfig) -> nn.Module:
         raise config.error("lora_targets", f"no layer has such a name; choose: {names}")
     unfit = {id(parameter) for parameter in vision_parameters(inside)}
     unfit |= {id(parameter) for part in _new(root) for parameter in part.parameters()}
+    writes = getattr(root, "can_generate", bool)()
     lora = require("peft").LoraConfig(
+        base_model_name_or_path=config.model_path,
+        task_type="CAUSAL_LM" if writes else None,
         r=config.lora_rank,
         lora_alpha=config.alpha,
         target_modules=list(config.lora_targets),
@@ -109,9 +116,10 @@ def merged(model: nn.Module) -> nn.Module:
 def save_adapters(model: nn.Module, folder: str | Path) -> None:
     """Write the weights that training with adapters changes; no pretrained ones.
 
-    A folder gets the adapters, as peft writes them; and all that is not pretrained
-    (heads, statistics), with a fingerprint of the weights that the adapters were
-    trained on, `heads.safetensors`. ValueError if the model has no adapters.
+    A folder gets the adapters as peft writes them, so that `PeftModel.from_pretrained`
+    puts them on the backbone; and all that is not pretrained (heads, statistics), with
+    a fingerprint of the weights that the adapters were trained on, in
+    `heads.safetensors`. ValueError if the model has no adapters.
     """
     folder, model = Path(folder), inner_model(model)
     root = _backbone(model)
@@ -121,6 +129,7 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
     base = {"base": _base_fingerprint(model)}
     lora_state = require("peft").get_peft_model_state_dict
     adapted = lora_state(root, save_embedding_layers=False)
+    adapted = {PREFIX + name: tensor for name, tensor in adapted.items()}
     for name, tensors in ((ADAPTERS, adapted), (HEADS, _heads(model))):
         tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
         require("safetensors.torch").save_file(tensors, folder / name, metadata=base)
@@ -129,19 +138,44 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
 def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
     """Load what `save_adapters` wrote into a model of the same base weights, in place.
 
+    Or what `PeftModel.save_pretrained` did, of a model with the backbone's layers: then
+    heads stay as they are, and nobody knows what weights the adapters were trained on.
     The model has no adapters, or those of the folder. FileNotFoundError if a file is
     missing; CheckpointError if they are another model's, or were trained on other
     weights. Then the model is as it was.
     """
     folder, given, model = Path(folder), model, inner_model(model)
     peft, root = require("peft"), _backbone(model)
-    for name in (CONFIG, ADAPTERS, HEADS):
-        existing(folder / name, "save_adapters writes it")
+    for name in (CONFIG, ADAPTERS):
+        existing(folder / name, "save_adapters writes it, and peft's save_pretrained")
     saved = peft.LoraConfig.from_pretrained(str(folder))
-    weights = peft.load_peft_weights(str(folder), "cpu")
-    with require("safetensors").safe_open(folder / HEADS, framework="pt") as file:
-        base = file.metadata()["base"]
-        heads = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    base, weights = _read(folder / ADAPTERS)
+    weights = {name.removeprefix(PREFIX): x for name, x in weights.items()}
+    heads = {} if base is None else _checked_heads(model, folder, base)
+    _check_layers(root, saved, weights, folder)
+    if (present := _config(root)) is None:
+        with torch.random.fork_rng(devices=[]):  # random values are overwritten
+            _inject(model, saved)
+    elif _described(present) != _described(saved):
+        raise CheckpointError(
+            f"{folder}: adapters of {_described(saved)}, and the model's are of"
+            f" {_described(present)}: load them onto a model without adapters"
+        )
+    peft.set_peft_model_state_dict(root, weights)
+    model.load_state_dict(heads, strict=False)
+    return given
+
+
+def _read(file: Path) -> tuple[str | None, dict[str, Tensor]]:
+    """The fingerprint in a file of `save_adapters`, and the tensors by name."""
+    with require("safetensors").safe_open(file, framework="pt") as opened:
+        base = (opened.metadata() or {}).get("base")
+        return base, {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+
+
+def _checked_heads(model: nn.Module, folder: Path, base: str) -> dict[str, Tensor]:
+    """A folder's heads, if they and the base weights are those of the model."""
+    _, heads = _read(existing(folder / HEADS, "save_adapters writes it"))
     if _base_fingerprint(model) != base:
         raise CheckpointError(
             f"{folder}: the adapters were trained on other weights than this model has:"
@@ -154,17 +188,28 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
             f"{folder / HEADS}: not the heads of this model: load them into one with"
             " the same spaces and the same config"
         )
-    if (present := _config(root)) is None:
-        with torch.random.fork_rng(devices=[]):  # random values are overwritten
-            _inject(model, saved)
-    elif _described(present) != _described(saved):
+    return heads
+
+
+def _check_layers(
+    root: nn.Module, lora: Any, weights: Mapping[str, Tensor], folder: Path
+) -> None:
+    """Refuse adapters that lack some of a network's layers; warn of those too many."""
+    matches = require("peft.tuners.tuners_utils").check_target_module_exists
+    wanted = {name for name, _ in root.named_modules() if matches(lora, name)}
+    given = {name.rpartition(".lora_")[0] for name in weights if ".lora_" in name}
+    if wanted - given or not wanted:
+        theirs, ours = (listed(sorted(layers)) for layers in (given, wanted))
         raise CheckpointError(
-            f"{folder}: adapters of {_described(saved)}, and the model's are of"
-            f" {_described(present)}: load them onto a model without adapters"
+            f"{folder}: the adapters are for {theirs}, and the network has"
+            f" {ours or 'no such layer'}: load them onto the one they were put on"
         )
-    peft.set_peft_model_state_dict(root, weights)
-    model.load_state_dict(heads, strict=False)
-    return given
+    if unknown := sorted(given - wanted):
+        warnings.warn(
+            f"{folder}: the network has no {listed(unknown)}, and leaves out the"
+            " adapters of such layers",
+            stacklevel=3,
+        )
 
 
 def _backbone(model: nn.Module) -> nn.Module:
@@ -216,5 +261,8 @@ def _config(root: nn.Module) -> Any:
 
 def _described(lora: Any) -> str:
     """Rank, scale and layers of a config of peft."""
-    names = ", ".join(sorted(lora.target_modules))
-    return f"rank {lora.r}, scale {lora.lora_alpha:g}, on {names}"
+    targets = lora.target_modules
+    names = targets if isinstance(targets, str) else ", ".join(sorted(targets))
+    kinds = [name for name in ("use_rslora", "use_dora") if getattr(lora, name)]
+    what = [f"rank {lora.r}", f"scale {lora.lora_alpha:g}", *kinds, f"on {names}"]
+    return ", ".join(what)

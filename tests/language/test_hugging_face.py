@@ -16,7 +16,7 @@ from yieldrl.vla import load_adapters, save_adapters
 reason = "causal models of Hugging Face need the packages of yieldrl[vla]"
 transformers = pytest.importorskip("transformers", reason=reason)
 tokenizers = pytest.importorskip("tokenizers", reason=reason)
-pytest.importorskip("peft", reason=reason)
+peft = pytest.importorskip("peft", reason=reason)
 
 SPACES = Dict(prompt=Utf8Text(8)), Utf8Text(6)
 PROMPTS = ["17+25=", "1+2=", "go", "80+19="]
@@ -218,3 +218,22 @@ def test_adapters_are_trained_and_saved_alone(folders, tmp_path):
     assert not torch.equal(other, expected)
     loaded = load_adapters(plain, tmp_path / "adapters")
     assert torch.equal(loaded.evaluate_actions(obs, action)[0], other)
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+def test_adapters_go_to_peft_and_come_back(folders, tmp_path):
+    model, obs = policy(folders["llama"], lora_rank=2), asked()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(std=0.3)
+    action = model.predict(obs)
+    expected, *_ = model.evaluate_actions(obs, action)
+    save_adapters(model, tmp_path / "ours")
+    theirs = peft.AutoPeftModelForCausalLM.from_pretrained(tmp_path / "ours").eval()
+    plain = policy(folders["llama"])
+    plain.model.backbone = theirs
+    assert torch.equal(plain.evaluate_actions(obs, action)[0], expected)
+    theirs.save_pretrained(tmp_path / "theirs")
+    loaded = load_adapters(policy(folders["llama"]), tmp_path / "theirs")
+    assert torch.equal(loaded.evaluate_actions(obs, action)[0], expected)

@@ -2,11 +2,12 @@
 
 import copy
 import json
+import warnings
 
 import pytest
 import torch
 from torch import nn
-from vla_folders import CHUNKS, OBSERVED, load_file, seen, transformers
+from vla_folders import CHUNKS, OBSERVED, load_file, peft, seen, transformers
 
 from yieldrl.core import CheckpointError
 from yieldrl.vla import (
@@ -125,7 +126,7 @@ def test_adapters_are_saved_alone_and_loaded(tmp_path):
     save_adapters(model, tmp_path / "here")
     saved = load_file(tmp_path / "here" / "adapter_model.safetensors")
     names = [name.replace(".default", "") for name, _ in adapters(model.backbone)]
-    assert saved.keys() == {*names}
+    assert saved.keys() == {f"base_model.model.{name}" for name in names}
     heads = load_file(tmp_path / "here" / "heads.safetensors")
     pretrained = [k for k in heads if k.startswith("backbone.") and "proprio" not in k]
     assert not pretrained
@@ -136,6 +137,72 @@ def test_adapters_are_saved_alone_and_loaded(tmp_path):
         loaded = load_adapters(other, tmp_path / "here")
         assert torch.equal(answers(loaded), answers(model))
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_peft_reads_what_is_saved(tmp_path):
+    model, other = trained(load(lora_rank=4, lora_alpha=6.0)), load()
+    save_adapters(model, tmp_path)
+    other.backbone.proprio_projector = model.backbone.proprio_projector  # not of peft's
+    for name in ("head", "decoding", "value_head"):
+        setattr(other, name, getattr(model, name))
+    wrapped = peft.PeftModel.from_pretrained(other.backbone, tmp_path).eval()
+    assert torch.equal(answers(other), answers(model))
+    wrapped.merge_and_unload()
+    assert torch.allclose(answers(other), answers(merged(model)), atol=1e-6)
+
+
+OF_PEFT = [
+    {"target_modules": ["q_proj", "fc2"]},
+    {"target_modules": "all-linear"},
+    {"target_modules": r".*layers\.1\..*_proj", "use_rslora": True, "r": 2},
+    {"target_modules": ["q_proj"], "use_dora": True, "rank_pattern": {"0.*q_proj": 3}},
+]
+
+
+@pytest.mark.parametrize("fields", OF_PEFT)
+def test_what_peft_saves_is_read(tmp_path, fields):
+    model = load()
+    with warnings.catch_warnings(action="ignore"):  # about the output head's layer
+        wrapped = peft.get_peft_model(model.backbone, peft.LoraConfig(**fields)).eval()
+    for name, parameter in adapters(model):
+        if "lora_B" in name:
+            nn.init.normal_(parameter, std=0.1)
+    wrapped.save_pretrained(tmp_path, save_embedding_layers=False)
+    expected = answers(model)
+    assert not torch.allclose(expected, answers(load()), atol=1e-3)
+    loaded = load_adapters(load(), tmp_path)
+    assert torch.equal(answers(loaded), expected)
+    still = [p for n, p in loaded.backbone.named_parameters() if "base_layer" in n]
+    assert not all(p.requires_grad for p in still)
+    again = load_adapters(loaded, tmp_path)  # over those that it has
+    assert torch.equal(answers(again), expected)
+    model.backbone = wrapped.merge_and_unload()
+    assert torch.allclose(answers(merged(loaded)), answers(model), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+def test_adapters_of_peft_that_do_not_fit_are_refused(tmp_path):
+    inner = load().backbone.language_model
+    config = peft.LoraConfig(target_modules=["q_proj"])
+    peft.get_peft_model(inner, config).save_pretrained(tmp_path)
+    model = load()
+    names, before = list(model.state_dict()), answers(model)
+    trained_now = [p.requires_grad for p in model.parameters()]
+    with pytest.raises(CheckpointError, match=r"for model\.lay.* has language_model"):
+        load_adapters(model, tmp_path)
+    assert list(model.state_dict()) == names
+    assert torch.equal(answers(model), before)
+    assert [p.requires_grad for p in model.parameters()] == trained_now
+    settings = json.loads((tmp_path / "adapter_config.json").read_text())
+    settings["target_modules"] = ["query"]
+    (tmp_path / "adapter_config.json").write_text(json.dumps(settings))
+    with pytest.raises(CheckpointError, match="the network has no such layer"):
+        load_adapters(model, tmp_path)
+    deeper = load(model_config={"layers": 3})
+    wrapped = peft.get_peft_model(deeper.backbone, config)
+    wrapped.save_pretrained(tmp_path)
+    with pytest.warns(UserWarning, match=r"no .*layers\.2\.self_attn.* leaves out"):
+        load_adapters(load(), tmp_path)
 
 
 def test_a_policy_stands_for_the_model_inside(tmp_path):
