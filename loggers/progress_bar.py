@@ -1,6 +1,7 @@
 """A progress bar with steps, rates, remaining time and returns."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -10,8 +11,12 @@ from yieldrl.loggers.base import Logger, Stream, in_notebook
 from yieldrl.loggers.writer import read
 
 _SHOWN = {
+    ("collect", "expert_return"): "expert_return",
+    ("train", "cloned"): "cloned",
     ("collect", "episode_return"): "episode_return",
+    ("train", "grpo/informative_groups"): "informative_groups",
     ("evaluate", "episode_return"): "evaluation",
+    ("evaluate", "success_rate"): "success_rate",
     ("collect", "workers"): "workers",
     ("collect", "policy_lag"): "policy_lag",
 }
@@ -24,9 +29,11 @@ class progress(Logger):  # noqa: N801 (used like a function)
 
     It counts environment steps up to `config.total_steps`, and gradient steps, each
     with its rate. It shows the returns of the last episodes and the last evaluation,
-    and on Ray the number of workers and the age of their policies. It is drawn ten
-    times a second, or every ten seconds if the output is a file. If actions are text,
-    an answer of the policy is shown above it every ten seconds.
+    with the share of successes if the environment tells them; while demonstrations are
+    cloned which share of that is done; of GRPO the share of groups that differ; and on
+    Ray the number of workers and the age of their policies. It is drawn ten times a
+    second, or every ten seconds if the output is a file. If actions are text, an answer
+    of the policy is shown above it every ten seconds.
     """
 
     def run(self, trainer: Any, logs: Stream) -> Stream:
@@ -67,9 +74,7 @@ class progress(Logger):  # noqa: N801 (used like a function)
         due, answer_due = began + period, began + period
         try:
             for log in logs:
-                for (kind, name), label in _SHOWN.items():
-                    if kind == log["log_type"] and name in log["logs"]:
-                        values[label] = log["logs"][name]
+                _note(values, log["log_type"], log["logs"])
                 if (now := perf_counter()) >= due:
                     draw()
                     due = perf_counter() + period
@@ -80,3 +85,13 @@ class progress(Logger):  # noqa: N801 (used like a function)
         finally:
             draw()
             bar.close()
+
+
+def _note(values: dict[str, Any], kind: str, logs: Mapping[str, Any]) -> None:
+    """Put what a log says into what is shown, and leave out what is over."""
+    if kind == "train" and "cloned" not in logs:
+        for label in ("expert_return", "cloned"):
+            values.pop(label, None)
+    for (of_kind, name), label in _SHOWN.items():
+        if kind == of_kind and name in logs:
+            values[label] = logs[name]

@@ -46,8 +46,9 @@ class CloningConfig(ppo.Config):
     recorded all the same. Higher demonstrates more recoveries and less of the task."""
 
     clone_epochs: Count = 8
-    """Passes over the demonstrations. More fit them more closely, in the end also what
-    is accidental about them."""
+    """Passes over the demonstrations, of `demonstration_steps / clone_batch_size`
+    gradient steps each. More fit them more closely, in the end also what is accidental
+    about them, and take as much longer."""
 
     clone_steps: Steps | None = None
     """Gradient steps of cloning, in place of `clone_epochs`. More begin with a policy
@@ -136,18 +137,30 @@ def clone_first(
 ) -> Generator[LogData, None, None]:
     """Let `trainer.cloning` clone, unless that is done, and then train.
 
-    Logs say the `phase`: 0 while cloning, 1 from there on. Between the two the clone is
+    Logs say the `phase`: 0 while cloning, 1 from there on; and while cloning which
+    share of its gradient steps is done, `cloned`. Between the two the clone is
     evaluated.
     """
     if trainer.config.demonstration_steps == 0:
         yield from train()
         return
     if trainer.cloning is not None:
-        yield from _in_phase(0.0, trainer, trainer.cloning())
+        yield from _in_phase(0.0, trainer, _clone(trainer.cloning))
         _end(trainer)
         trainer.algorithm.sync_target()  # the reference policy is the clone
         trainer._evaluated_at = -1  # an evaluation is due
     yield from _in_phase(1.0, trainer, train())
+
+
+def _clone(cloning: Trainer) -> Generator[LogData, None, None]:
+    """Clone; returns in the logs are the expert's, and no curve of the policy's."""
+    names = {f"episode_{x}": f"expert_{x}" for x in ("return", "length")}
+    with closing(cloning()) as all_logs:
+        for log in all_logs:
+            logs = {names.get(name, name): x for name, x in log["logs"].items()}
+            if log["log_type"] == "train":
+                logs["cloned"] = log["learn_step"] / cloning.learn_steps
+            yield {**log, "logs": logs}
 
 
 def _in_phase(

@@ -198,6 +198,7 @@ class Trainer(grpo.Trainer):
     config: Config
     config_class = Config
     algorithm_class = Algorithm
+    informative_log = "dpo/pairs"
 
     _learns_in_step = False  # processes would drop different pairs
 

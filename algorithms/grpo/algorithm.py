@@ -3,6 +3,7 @@
 import copy
 import warnings
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -283,7 +284,9 @@ class Algorithm(ppo.Algorithm):
 class Trainer(ppo.Trainer):
     """Let groups play from equal starts, compare their returns, learn, forget, again.
 
-    >>> fields = {"num_envs": 64, "demonstration_steps": 64, "clone_steps": 1}
+    >>> fields = {"num_envs": 64, "env_kwargs": {"max_operand": 1}}
+    >>> fields |= {"demonstration_steps": 64, "clone_steps": 20}
+    >>> fields |= {"clone_warmup_steps": 0, "clone_learning_rate": 0.01}
     >>> trainer = Trainer(Config(total_steps=128, d_model=32, eval_every=0, **fields))
     >>> phases = [log["logs"]["phase"] for log in trainer()]
     >>> phases[0], phases[-1], trainer.agent.sample_step
@@ -295,24 +298,43 @@ class Trainer(ppo.Trainer):
     model_class = staticmethod(writer_or(Actor))
     policy_class = Policy
     algorithm_class = Algorithm
+    informative_log = "grpo/informative_groups"
 
     def __init__(self, config: Any = None, **parts: Any) -> None:
         super().__init__(config, **parts)
         self.cloning = cloned_first.make_cloning(self)
+        self.informative: Any = 0.0  # the sum of `informative_log` over all rollouts
 
     def __call__(self) -> Generator[LogData, None, None]:
-        """Clone demonstrations first, if there are any; then train."""
-        return cloned_first.clone_first(self, super().__call__)
+        """Clone demonstrations first, if there are any; then train.
+
+        In the end a warning if there was never anything to learn from.
+        """
+        with closing(cloned_first.clone_first(self, super().__call__)) as logs:
+            for log in logs:
+                share = log["logs"].get(self.informative_log, 0.0)
+                self.informative = self.informative + share
+                yield log
+        if not self.informative:
+            warnings.warn(
+                f"{self.run.name}: in no group did the returns of episodes differ, so"
+                " nothing was learned from them. Begin with a policy that sometimes"
+                " succeeds (more demonstration_steps, clone_steps), an easier task, or"
+                " a larger group_size",
+                stacklevel=2,
+            )
 
     def update(self, rollout: TensorDict) -> Logs:
         cloned_first.check_cloned(self)
         return super().update(rollout)
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "cloning": cloned_first.cloning_state(self)}
+        parts = {"cloning": cloned_first.cloning_state(self)}
+        return {**super().state_dict(), **parts, "informative": float(self.informative)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         cloned_first.load_state(self, state, super().load_state_dict)
+        self.informative = state["informative"]
 
     def wrap_envs(self, envs: VectorEnv, training: bool) -> VectorEnv:
         """Let groups of environments begin together, once a rollout or oftener."""

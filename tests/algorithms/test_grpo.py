@@ -417,6 +417,36 @@ def test_sums_go_on_bitwise(tmp_path):
         assert resumed(on_the_way(), stop, tmp_path, envs=envs) == expected
 
 
+def test_logs_say_how_far_cloning_is_and_whose_returns_they_are():
+    logs = list(on_the_way()())
+    cloned = [log["logs"].get("cloned") for log in logs if log["log_type"] == "train"]
+    assert cloned[:6] == [(i + 1) / 6 for i in range(6)]
+    assert set(cloned[6:]) == {None}
+    names = {"expert_return", "episode_return"}
+    told = ((log["logs"]["phase"], log["logs"].keys() & names) for log in logs)
+    found = {(phase, *each) for phase, each in told if each}
+    assert found == {(0.0, "expert_return"), (1.0, "episode_return")}
+
+
+class Hopeless(Even):
+    def grade(self, state, answer):
+        return torch.zeros(len(answer))
+
+
+def test_a_run_in_which_no_group_differed_says_so():
+    """A checkpoint remembers whether there was one."""
+    options = {"demonstration_steps": 0, "total_steps": 128}
+    hopeless = grpo.Trainer(grpo.Config(**WAY | options), envs=Hopeless(64))
+    with pytest.warns(UserWarning, match="in no group did the returns"):
+        assert list(hopeless())
+    trainer = on_the_way(**options)
+    for _ in zip(range(2), trainer(), strict=False):
+        pass
+    other = on_the_way(**options)
+    other.load_state_dict(trainer.state_dict())
+    assert other.informative == trainer.informative == 1
+
+
 def test_the_clone_is_made_of_single_prompts_and_is_the_reference():
     trainer = on_the_way()
     assert isinstance(trainer.model, TokenPolicy)

@@ -51,6 +51,7 @@ def test_other_worlds_and_experts_say_nothing():
     assert latest_answer(cloning) is None
 
 
+@pytest.mark.filterwarnings("ignore:grpo. in no group")
 def test_tensorboard_has_some_with_prompt_and_reward(tmp_path, monkeypatch):
     """One for each quarter of a run."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

@@ -28,6 +28,30 @@ def test_steps_rate_and_returns(make_trainer, capsys):
     assert "/s), episode_return=100, evaluation=50]" in last
 
 
+def test_how_far_cloning_is_and_how_often_the_task_is_done(make_trainer, capsys):
+    """The expert's returns are not shown as the policy's, nor after cloning."""
+
+    def logs(trainer):
+        for kind, told in (
+            ("collect", {"expert_return": 1.0}),
+            ("train", {"cloned": 0.25}),
+            ("train", {"grpo/informative_groups": 0.5}),
+            ("evaluate", {"episode_return": 3.0, "success_rate": 0.1}),
+        ):
+            yield {"log_type": kind, "sample_step": 0, "learn_step": 0, "logs": told}
+
+    trainer = make_trainer()
+    bar, shown = loggers.progress().run(trainer, logs(trainer)), []
+    for _ in bar:
+        bar.gi_frame.f_locals["draw"]()
+        shown.append(frames(capsys)[-1])
+    assert shown[0].endswith("expert_return=1]")
+    assert shown[1].endswith("expert_return=1, cloned=0.25]")
+    assert shown[2].endswith("informative_groups=0.5]")
+    assert shown[3].endswith("informative_groups=0.5, evaluation=3, success_rate=0.1]")
+    assert not any("episode_return" in one for one in shown)
+
+
 @pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(("terminal", "least", "most"), [(True, 30, 65), (False, 1, 4)])
 def test_it_is_drawn_ten_times_a_second_and_seldom_into_a_file(
