@@ -108,8 +108,10 @@ class VLAPolicy(Policy):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Act while exploring: `action [B, ...]`, its `log_prob` and `value`.
 
-        Both are kept, as computing them again would take as long as acting. A model
-        that takes no `generator` has it as PyTorch's global one.
+        Both are kept, as computing them again would take as long as acting. The value
+        is of the weights that act: where newer ones learn, in the background or on Ray,
+        algorithms take that of the learner's critic in its place. A model that takes no
+        `generator` has it as PyTorch's global one.
         """
         action, log_prob, value = self._act(obs, generator=generator)
         return action, {"log_prob": log_prob, "value": value}

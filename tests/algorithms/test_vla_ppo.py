@@ -10,11 +10,11 @@ import pytest
 import torch
 from factories import config_of, plain, resumed, train_logs
 from gymnasium.spaces import Box, MultiDiscrete
+from rollouts import Keeping, learners_values
 from tensordict import TensorDict
 from token_policy import Tokens
 from worlds import Counter
 
-from yieldrl.abstractions import Policy
 from yieldrl.algorithms import ppo, vla_ppo
 from yieldrl.functional import gae
 
@@ -326,12 +326,6 @@ def test_frozen_weights_stay_and_are_shared_and_adapters_learn():
     assert any("value" in name for name in moved)
 
 
-class Keeping(ppo.Model):
-    """Writes down what acting computed, as a policy of one's own does."""
-
-    sample = Policy.sample
-
-
 @pytest.mark.parametrize("module", [ppo, vla_ppo])
 def test_one_critic_values_a_rollout_that_older_weights_collected(module):
     """Those of now, which also say what comes after the last transitions."""
@@ -356,3 +350,10 @@ def test_one_critic_values_a_rollout_that_older_weights_collected(module):
     ended = stale["terminated"], stale["truncated"]
     wanted = gae(stale["reward"], values, after, *ended, 0.99, 0.95)
     torch.testing.assert_close(stale["advantage"], wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("module", [ppo, vla_ppo])
+def test_beside_a_lag_values_are_of_the_weights_that_learn(module):
+    """Not of the copy that acts, though a VLA's policy writes down its values."""
+    keeps = Keeping if module is vla_ppo else ppo.Model
+    learners_values(module, keeps, collection="async")

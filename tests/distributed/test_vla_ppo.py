@@ -2,9 +2,10 @@
 
 import pytest
 from factories import plain, trainer_of
+from rollouts import Keeping, learners_values
 from token_policy import Tokens
 
-from yieldrl.algorithms import vla_ppo
+from yieldrl.algorithms import ppo, vla_ppo
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("on_ray")]
 
@@ -34,3 +35,8 @@ def test_it_is_cloned_here_and_improved_on_ray():
         found += [plain(log) for log in run()]
         assert "envs_here" not in vars(run)  # the expert's: simulators take memory
     assert repr(found) == repr(expected)
+
+
+@pytest.mark.parametrize(("module", "model"), [(ppo, ppo.Model), (vla_ppo, Keeping)])
+def test_beside_a_lag_values_are_of_the_weights_that_learn(module, model):
+    learners_values(module, model, collection="ray")
