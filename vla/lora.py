@@ -196,7 +196,8 @@ def _check_layers(
 ) -> None:
     """Refuse adapters that lack some of a network's layers; warn of those too many."""
     matches = require("peft.tuners.tuners_utils").check_target_module_exists
-    wanted = {name for name, _ in root.named_modules() if matches(lora, name)}
+    names = {name.partition(".base_layer")[0] for name, _ in root.named_modules()}
+    wanted = {x for x in names if ".lora_" not in x and matches(lora, x)}
     given = {name.rpartition(".lora_")[0] for name in weights if ".lora_" in name}
     if wanted - given or not wanted:
         theirs, ours = (listed(sorted(layers)) for layers in (given, wanted))

@@ -154,7 +154,7 @@ def test_peft_reads_what_is_saved(tmp_path):
 OF_PEFT = [
     {"target_modules": ["q_proj", "fc2"]},
     {"target_modules": "all-linear"},
-    {"target_modules": r".*layers\.1\..*_proj", "use_rslora": True, "r": 2},
+    {"target_modules": r".*layers\.1\..*_proj.*", "use_rslora": True, "r": 2},
     {"target_modules": ["q_proj"], "use_dora": True, "rank_pattern": {"0.*q_proj": 3}},
 ]
 
