@@ -221,8 +221,10 @@ def test_adapters_are_trained_and_saved_alone(folders, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
-def test_adapters_go_to_peft_and_come_back(folders, tmp_path):
-    model, obs = policy(folders["llama"], lora_rank=2), asked()
+@pytest.mark.parametrize(("kind", "target"), [("llama", "q_proj"), ("gpt2", "c_attn")])
+def test_adapters_go_to_peft_and_come_back(folders, tmp_path, kind, target):
+    model = policy(folders[kind], lora_rank=2, lora_targets=(target,))
+    obs = asked()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "lora_B" in name:
@@ -231,9 +233,9 @@ def test_adapters_go_to_peft_and_come_back(folders, tmp_path):
     expected, *_ = model.evaluate_actions(obs, action)
     save_adapters(model, tmp_path / "ours")
     theirs = peft.AutoPeftModelForCausalLM.from_pretrained(tmp_path / "ours").eval()
-    plain = policy(folders["llama"])
+    plain = policy(folders[kind])
     plain.model.backbone = theirs
     assert torch.equal(plain.evaluate_actions(obs, action)[0], expected)
     theirs.save_pretrained(tmp_path / "theirs")
-    loaded = load_adapters(policy(folders["llama"]), tmp_path / "theirs")
+    loaded = load_adapters(policy(folders[kind]), tmp_path / "theirs")
     assert torch.equal(loaded.evaluate_actions(obs, action)[0], expected)
