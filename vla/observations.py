@@ -263,10 +263,11 @@ def has_images(observations: Mapping[str, Any]) -> bool:
     return "rgb" in names or "depth" in names
 
 
-def camera_images(observations: Any, size: int) -> list[Tensor]:
+def camera_images(observations: Any, size: int, *, pad: bool = False) -> list[Tensor]:
     """Images `[B, 3, size, size]`, float32 in 0-1, of every camera, by their names.
 
-    A depth `d` becomes the grey `d / (1 + d)`, which is below 1 at any distance.
+    They are `scaled`, with `pad` or not. A depth `d` becomes the grey `d / (1 + d)`,
+    which is below 1 at any distance.
     """
     images = []
     for kind in ("rgb", "depth"):
@@ -275,7 +276,7 @@ def camera_images(observations: Any, size: int) -> list[Tensor]:
         for _, image in sorted(one.items()):
             image = unit_images(image)
             grey = image / (1 + image) if kind == "depth" else image
-            images.append(scaled(grey.expand(-1, 3, -1, -1), size))
+            images.append(scaled(grey.expand(-1, 3, -1, -1), size, pad=pad))
     return images
 
 
@@ -285,14 +286,18 @@ def unit_images(images: Tensor) -> Tensor:
     return channels_first if images.is_floating_point() else channels_first / 255
 
 
-def scaled(images: Tensor, size: int) -> Tensor:
-    """Images `[B, 3, H, W]` as squares of `size` pixels."""
-    if images.shape[-1] == images.shape[-2] == size:
+def scaled(images: Tensor, size: int, *, pad: bool = False) -> Tensor:
+    """Images `[B, 3, H, W]` as squares of `size` pixels; with `pad` in their ratio, and
+    grey below or beside them."""
+    height, width = images.shape[-2:]
+    if height == width == size:
         return images
+    ratio = size / max(height, width)
+    high, wide = (int(height * ratio), int(width * ratio)) if pad else (size, size)
     resized = functional.interpolate(
-        images, (size, size), mode="bicubic", antialias=True, align_corners=False
-    )
-    return resized.clamp(0, 1)  # bicubic overshoots
+        images, (high, wide), mode="bicubic", antialias=True, align_corners=False
+    ).clamp(0, 1)  # bicubic overshoots
+    return functional.pad(resized, (0, size - wide, 0, size - high), value=0.5)
 
 
 def _child(space: Any, path: Path) -> Any:

@@ -1,5 +1,6 @@
 """PI0: a Gaussian around the chunk that it makes of zero noise."""
 
+import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete
@@ -54,6 +55,23 @@ def test_the_mean_is_what_its_own_sampling_makes_of_zero_noise(folder):
     action = model(obs, deterministic=True)
     units = torch.tensor([1.0, 2.0]), torch.tensor([0.0, 2.0])
     assert torch.allclose(action, mean * units[0] + units[1], atol=1e-5)
+
+
+def test_an_image_that_is_no_square_keeps_its_ratio(folder):
+    """As transformers' processor has it: grey below or beside it."""
+    observed = Dict(**{**OBSERVED.spaces, "rgb": Box(0, 255, (9, 36, 3), np.uint8)})
+    config = VLAConfig(model_path=str(folder), chunk_length=2)
+    model, seen_by = load_vla_model(config, observed, CHUNKS), []
+    embed = model.backbone.model.embed_prefix
+    model.backbone.model.embed_prefix = lambda *x: seen_by.append(x[1]) or embed(*x)
+    model.act(seen(rgb=seen()["rgb"][:, :9]))
+    (pixels,) = seen_by
+    assert pixels.shape == (3, 1, 3, 28, 28)
+    rgb = seen()["rgb"][:, :9].movedim(-1, 1).float() / 255
+    options = {"mode": "bicubic", "antialias": True}
+    expected = torch.nn.functional.interpolate(rgb, (7, 28), **options).clamp(0, 1)
+    torch.testing.assert_close(pixels[:, 0, :, :7], 2 * expected - 1)
+    assert not pixels[:, 0, :, 7:].any()
 
 
 def test_it_follows_the_interface(folder):

@@ -133,7 +133,7 @@ class Pi0VLA(OnePassModule):
     def _prompt(self, observations: Any) -> tuple[Tensor, Tensor]:
         """Patches of all cameras, then the sentence: `[B, S, W]`, `[B, S]` int64."""
         vision = self.sizes.vlm_config.vision_config
-        images = camera_images(observations, vision.image_size)
+        images = camera_images(observations, vision.image_size, pad=True)
         pixels = torch.stack([2 * one - 1 for one in images], dim=1)
         ids, shown = self.tokenizer(observations["language"])
         count = len(images) * (vision.image_size // vision.patch_size) ** 2
