@@ -93,7 +93,7 @@ class HuggingFaceTokenizer:
         self.tokenizer, self.template = tokenizer, template
         self.end: int = tokenizer.eos_token_id
         whole, inner = tokenizer("a"), tokenizer("a", add_special_tokens=False)
-        ends = (x.input_ids[-1] == self.end for x in (whole, inner))
+        ends = (x.input_ids[-1:] == [self.end] for x in (whole, inner))
         self._added_end = [*ends] == [True, False]  # as T5's tokenizer adds it
 
     def prompt(self, text: Tensor) -> tuple[Tensor, Tensor]:

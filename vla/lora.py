@@ -126,7 +126,7 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
     if (lora := _config(root)) is None:
         raise ValueError("the model has no adapters: choose lora_rank above 0")
     lora.save_pretrained(folder)  # which makes the folder
-    base = {"base": _base_fingerprint(model)}
+    base = {"format": "pt", "base": _base_fingerprint(model)}
     lora_state = require("peft").get_peft_model_state_dict
     adapted = lora_state(root, save_embedding_layers=False)
     adapted = {PREFIX + name: tensor for name, tensor in adapted.items()}

@@ -232,10 +232,11 @@ def test_adapters_go_to_peft_and_come_back(folders, tmp_path, kind, target):
     action = model.predict(obs)
     expected, *_ = model.evaluate_actions(obs, action)
     save_adapters(model, tmp_path / "ours")
-    theirs = peft.AutoPeftModelForCausalLM.from_pretrained(tmp_path / "ours").eval()
     plain = policy(folders[kind])
-    plain.model.backbone = theirs
-    assert torch.equal(plain.evaluate_actions(obs, action)[0], expected)
+    for library in (transformers.AutoModelForCausalLM, peft.AutoPeftModelForCausalLM):
+        theirs = library.from_pretrained(tmp_path / "ours").eval()
+        plain.model.backbone = theirs
+        assert torch.equal(plain.evaluate_actions(obs, action)[0], expected)
     theirs.save_pretrained(tmp_path / "theirs")
     loaded = load_adapters(policy(folders[kind]), tmp_path / "theirs")
     assert torch.equal(loaded.evaluate_actions(obs, action)[0], expected)
