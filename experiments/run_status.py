@@ -2,8 +2,9 @@
 
 import json
 import time
-from collections.abc import Generator
-from contextlib import suppress
+import warnings
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +48,31 @@ def noting(trainer: Any, logs: Generator[LogData]) -> Generator[LogData]:
 
 
 def _write(trainer: Any, latest: dict[str, Any]) -> None:
+    """Write what can be had: the status of a run never ends it."""
     facts = {
         "time": time.time(),
         "sample_step": trainer.agent.sample_step,
         "learn_step": trainer.agent.learn_step,
         "total_steps": trainer.config.total_steps,
-        **trainer.collector.statistics(seconds=2.0),
-        "logs": read(latest),
+        "logs": {},
     }
-    text = json.dumps(facts, indent=2, default=float) + "\n"
-    write_atomically(trainer.run.claim() / FILE, text)
+    with _harmless():
+        facts["logs"] = read(latest)
+    with _harmless():
+        facts |= trainer.collector.statistics(seconds=2.0)
+    with _harmless():
+        text = json.dumps(facts, indent=2, default=float) + "\n"
+        write_atomically(trainer.run.claim() / FILE, text)
+
+
+@contextmanager
+def _harmless() -> Iterator[None]:
+    """An error in this context becomes a warning."""
+    try:
+        yield
+    except Exception as error:
+        said = f"{FILE} lacks something: {type(error).__name__}: {error}"
+        warnings.warn(said, stacklevel=1)
 
 
 def status(run_dir: str | Path) -> str:
@@ -100,11 +116,11 @@ def _workers(cluster: dict[str, Any]) -> list[str]:
         return []
     ago = max(0.0, time.time() - cluster["time"])
     lines = [f"on Ray, {ago:.0f} s ago:", "  worker     steps  episodes  lives"]
-    for index, lives in enumerate(cluster["lives"]):
+    for index, lives in enumerate(cluster.get("lives", [])):
         steps, episodes = (
             cluster.get(name, {}).get(str(index), 0) for name in ("steps", "episodes")
         )
         lines.append(f"  {index:6} {steps:9,} {episodes:9,.0f} {lives + 1:6}")
-    metrics = {"lost_segments": cluster["lost_segments"], **cluster["logs"]}
+    metrics = {"lost_segments": cluster.get("lost_segments", 0), **cluster["logs"]}
     width = max(map(len, metrics))
     return lines + [f"  {name:{width}}  {value:.4g}" for name, value in metrics.items()]

@@ -71,6 +71,31 @@ def test_it_says_who_works_and_what_waits(trainer):
     ]
 
 
+@pytest.mark.filterwarnings("ignore:cluster.json lacks something")
+@pytest.mark.parametrize("missing", ["statistics", "folder"])
+def test_a_status_that_cannot_be_had_hides_no_error_of_the_run(
+    trainer, missing, monkeypatch
+):
+    """And what can be had is written."""
+
+    def fails(*_, **__):
+        raise TimeoutError("an inference actor has not answered for 60 s")
+
+    def run():
+        yield {"log_type": "collect", "logs": {"policy_lag": 0.5}}
+        raise ArithmeticError("the loss is not finite")
+
+    own = {
+        "statistics": (trainer.collector, "statistics"),
+        "folder": (trainer.run, "claim"),
+    }
+    monkeypatch.setattr(*own[missing], fails)
+    with pytest.raises(ArithmeticError, match="not finite"):
+        list(run_status.noting(trainer, run()))
+    said = run_status.status(trainer.run.folder)
+    assert ("policy_lag" in said) == (missing == "statistics")
+
+
 def test_elsewhere_nothing_is_written(trainer):
     trainer.config.collection = "sync"
     assert len(list(run_status.noting(trainer, trainer()))) == 4
