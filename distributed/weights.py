@@ -57,8 +57,10 @@ class Weights:
         """Copy them into a model.
 
         Raises:
-            SignatureError: If the model has other tensors by these names.
+            SignatureError: If other arrays came than were signed, or the model has
+                other tensors by these names; nothing is copied.
         """
+        self._check_arrays()
         tensors = tensors_of(model)
         own = signature_of({k: tensors[k] for k in self.signature if k in tensors})
         for name, sent in sorted(self.signature.items()):
@@ -72,6 +74,19 @@ class Weights:
         for name, array in self.arrays.items():
             # Fetched arrays are read-only, which PyTorch refuses.
             _bits(tensors[name].detach()).copy_(torch.from_numpy(np.array(array)))
+
+    def _check_arrays(self) -> None:
+        came = {k: (x.shape, f"torch.{x.dtype}") for k, x in self.arrays.items()}
+        for name in sorted({*self.signature, *came}):
+            sent = self.signature.get(name, "nothing")
+            if sent[1] == "torch.bfloat16":
+                sent = sent[0], "torch.int16"
+            if came.get(name, "nothing") != sent:
+                raise SignatureError(
+                    f"weights of version {self.version}: {name} was signed as {sent},"
+                    f" and came as {came.get(name, 'nothing')}. The message is damaged:"
+                    " go on from the newest checkpoint"
+                )
 
 
 @dataclass(frozen=True)

@@ -164,6 +164,35 @@ def test_another_shape_is_refused_by_name_and_nothing_is_loaded():
         assert torch.equal(x, before[name]), name
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda arrays: arrays.pop("0.bias"), r"signed as .*, and came as nothing"),
+        (
+            lambda arrays: arrays.update(other=np.zeros(1)),
+            "other was signed as nothing",
+        ),
+        (lambda arrays: arrays.update({"0.bias": np.zeros(3)}), "came as .*float64"),
+        (
+            lambda arrays: arrays.update({"0.bias": arrays["0.bias"][:1]}),
+            r"0\.bias was signed as \(\(3,\), .*came as \(\(1,\)",
+        ),
+    ],
+)
+def test_arrays_that_are_not_those_that_were_signed_are_refused(change, said, dtype):
+    """One alone would fill all of a tensor; nothing of the others is loaded."""
+    source, receiver = (model(dtype=dtype) for _ in "ab")
+    with torch.no_grad():
+        source[0].weight += 1
+    weights = sent_of(source)
+    change(weights.arrays)
+    before = receiver[0].weight.clone()
+    with pytest.raises(SignatureError, match=said):
+        weights.load(receiver)
+    assert torch.equal(receiver[0].weight, before)
+
+
 def test_another_dtype_and_a_missing_tensor_are_refused():
     weights = sent_of(model())
     with pytest.raises(SignatureError, match=r"0\.bias was sent as .*float32"):
