@@ -5,12 +5,19 @@ import logging
 import os
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from yieldrl.core import Config
 
+log = logging.getLogger("yieldrl.distributed")
+
 ON_GPUS = "inference_actors", "learners", "imagination_actors"
 """Roles whose actors take a GPU each, where the config's `device` is one."""
+
+
+NO_CPU = "stats_actors", "replay_actors"
+"""Roles whose actors have little to compute."""
 
 
 class Cluster:
@@ -29,7 +36,9 @@ class Cluster:
 
     Raises:
         ImportError: If Ray is not installed.
-        RuntimeError: If the cluster lacks resources; the message names them.
+        ConnectionError: If there is no Ray at the address.
+        RuntimeError: If Ray does not start, or the cluster lacks resources; the message
+            names them.
     """
 
     def __init__(
@@ -42,6 +51,7 @@ class Cluster:
                 "collection='ray' needs Ray: pip install 'yieldrl[ray]'", name="ray"
             ) from error
         self._gpus = gpus
+        self._kinds: dict[type, Any] = {}  # Ray's class of each
         on_gpus = sum(counts.get(role, 0) for role in ON_GPUS)
         needed = {"CPU": sum(counts.values()), "GPU": on_gpus if gpus else 0}
         self.actors: list[Any] = []
@@ -70,14 +80,14 @@ class Cluster:
         gpus = config.device.startswith("cuda")
         return cls(config.ray_address, counts, gpus=gpus)
 
-    def actor(self, kind: type, role: str | None, *args: Any) -> Any:
-        """A new actor of a class, constructed with `args`.
-
-        It has the resources of its role; without one, it has none.
-        """
+    def actor(self, kind: type, role: str, *args: Any) -> Any:
+        """A new actor of a class, constructed with `args`, with the resources of its
+        role."""
         gpus = int(self._gpus and role in ON_GPUS)
-        options = {"num_cpus": 0 if role is None else 1, "num_gpus": gpus}
-        actor = self.ray.remote(kind).options(**options).remote(*args)
+        options = {"num_cpus": int(role not in NO_CPU), "num_gpus": gpus}
+        if kind not in self._kinds:  # Ray pickles each that it is given
+            self._kinds[kind] = self.ray.remote(kind)
+        actor = self._kinds[kind].options(**options).remote(*args)
         self.actors.append(actor)
         return actor
 
@@ -96,14 +106,47 @@ class Cluster:
 
     def _start(self, address: str, needed: int) -> None:
         """Start Ray, with so many cores, or join the one at the address."""
-        quiet: dict[str, Any] = {"logging_level": logging.ERROR}
+        options: dict[str, Any] = {"logging_level": logging.ERROR}
         if address:
-            self.ray.init(address=address, **quiet)
+            try:
+                _take_token()
+                self.ray.init(address=address, **options)
+            except (ConnectionError, RuntimeError, ValueError) as error:
+                raise ConnectionError(
+                    f"ray_address = {address!r}: no Ray could be joined there, {error}."
+                    " Look whether `ray start --head` runs there and its port can be"
+                    " reached, and whether ~/.ray/auth_token is the same on both sides"
+                ) from error
             return
         # Workers that wait need no core of their own: here all have a place.
         cores = max(os.cpu_count() or 1, needed + 1)
-        quiet |= {"include_dashboard": False, "log_to_driver": False}
-        self.ray.init(num_cpus=cores, **quiet)
+        options |= {"include_dashboard": False, "log_to_driver": False}
+        options |= {"address": "local", "num_cpus": cores}
+        try:
+            self.ray.init(**options)
+        except Exception as error:  # of a plain class, if it has waited for too long
+            log.warning("Ray did not start, and is tried once more: %s", error)
+            self.ray.shutdown()
+            try:
+                self.ray.init(**options)
+            except Exception as again:
+                self.ray.shutdown()
+                raise RuntimeError(
+                    f"Ray did not start on this machine, twice: {again}. Look for a"
+                    " machine that is too busy, and for too little memory or too small"
+                    " a /dev/shm; Ray's logs are in /tmp/ray/session_latest/logs"
+                ) from again
+
+
+def _take_token() -> None:
+    """Show the token of this machine, if it has one, to the cluster that is joined.
+
+    Ray does so for the address `auto` alone; RAY_AUTH_MODE says whether it is shown.
+    """
+    with suppress(ImportError):
+        name = "ray._private.authentication.authentication_token_setup"
+        setup = importlib.import_module(name)
+        setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
 
 
 def _end(ray: Any, actors: list[Any], starts: bool) -> None:

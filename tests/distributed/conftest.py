@@ -23,6 +23,7 @@ def one_ray():
     # "local": not one that somebody started on this machine.
     options = {"address": "local", "include_dashboard": False, "log_to_driver": False}
     options |= {"num_cpus": 4, "object_store_memory": 100 * 2**20}
+    options["address"] = "local"
     try:
         ray.init(**options)
     except Exception:

@@ -54,11 +54,19 @@ def test_without_ray_it_is_said_how_to_install_it(monkeypatch):
 class FakeRay:
     """Says what is asked of it; it runs after `init` until it is shut down."""
 
-    def __init__(self):
+    def __init__(self, fails=0):
         self.options, self.killed, self.runs = {}, [], False
+        self.fails, self.kinds = fails, []
 
     def init(self, **options):
+        self.fails -= 1
+        if self.fails >= 0:
+            raise Exception("The current node timed out during startup.")
         self.options, self.runs = options, True
+
+    def remote(self, kind):
+        self.kinds.append(kind)
+        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=kind))
 
     def is_initialized(self):
         return self.runs
@@ -72,15 +80,27 @@ class FakeRay:
     def shutdown(self):
         self.runs = False
 
+    def maybe_enable_token_auth_if_token_available(self, **_):
+        """Its own, for the address `auto`."""
 
-@pytest.mark.parametrize("address", ["ray://far:10001", ""])
-def test_a_cluster_is_joined_by_its_address_or_started(address, monkeypatch):
-    """What has ended already is not asked to end."""
-    ray = FakeRay()
+
+@pytest.fixture
+def ray(monkeypatch, request):
+    """A `FakeRay`, which fails to start as often as the parameter says."""
+    ray = FakeRay(getattr(request, "param", 0))
     here = SimpleNamespace(import_module=lambda name: ray)
     monkeypatch.setattr(cluster, "importlib", here)
+    return ray
+
+
+@pytest.mark.parametrize("address", ["ray://far:10001", ""])
+def test_a_cluster_is_joined_by_its_address_or_started(address, ray):
+    """What has ended already is not asked to end.
+
+    One of this machine that others have started is not joined unasked.
+    """
     made = cluster.Cluster(address, {"learners": 2})
-    assert ray.options.get("address", "") == address
+    assert ray.options["address"] == (address or "local")
     assert ("num_cpus" in ray.options) == (not address)
     made.actors.append("learner")
     if address:
@@ -88,6 +108,35 @@ def test_a_cluster_is_joined_by_its_address_or_started(address, monkeypatch):
     made.close()
     assert ray.killed == ([] if address else ["learner"])
     assert not ray.runs
+
+
+@pytest.mark.parametrize("ray", [1, 2], indirect=True)
+def test_where_ray_does_not_start_it_is_tried_once_more_and_said(ray, caplog):
+    if ray.fails == 1:
+        cluster.Cluster("", {})
+        assert ray.runs
+    else:
+        with pytest.raises(RuntimeError, match="did not start on this machine, twice"):
+            cluster.Cluster("", {})
+    [said] = [record.getMessage() for record in caplog.records]
+    assert said.startswith("Ray did not start, and is tried once more: The current")
+
+
+def test_where_no_ray_can_be_joined_the_address_is_said(ray):
+    def refused(**_):
+        raise ConnectionError("Failed to connect to Ray cluster at far:1")
+
+    ray.init = refused
+    with pytest.raises(ConnectionError, match="ray_address = 'far:1': no Ray could be"):
+        cluster.Cluster("far:1", {})
+
+
+def test_a_class_of_actors_is_sent_to_ray_once(ray):
+    made = cluster.Cluster("", {})
+    for number in range(3):
+        assert made.actor(complex, "eval_actors", number) == number
+        assert made.actor(int, "eval_actors", number) == number
+    assert ray.kinds == [complex, int]
 
 
 def test_the_room_is_imported_without_ray():
