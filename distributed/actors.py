@@ -17,12 +17,21 @@ MAX_DEATHS = 5
 """Deaths of an actor, with no work done in between, that end the run."""
 
 
+LOSSES = {"LocalRayletDiedError", "NodeDiedError"}
+LOSSES |= {"OutOfMemoryError", "WorkerCrashedError"}
+"""Errors of Ray that tell of a process that has ended, beside those of actors."""
+
+
 class WorkerError(RuntimeError):
     """A worker cannot go on."""
 
 
 class DeadWorkerError(WorkerError):
-    """The process of a worker has ended."""
+    """A worker has ended, or its node, or what it has answered is lost."""
+
+
+class StartError(DeadWorkerError):
+    """A worker has ended because its constructor raised an error."""
 
 
 @dataclass
@@ -85,32 +94,47 @@ class ActorPool:
         calls = [self.ask(index, method, *each) for index, each in enumerate(args)]
         return [self.result(call) for call in calls]
 
-    def get(self, call: Call) -> Any:
+    def get(self, call: Call, seconds: float = float("inf")) -> Any:
         """Wait for the answer to a call.
 
         Raises:
             DeadWorkerError: If the actor has died; it was not started again.
-            WorkerError: If it raised an error.
+            WorkerError: If it raised an error, or could not be started at all.
+            TimeoutError: If it has not answered in so many seconds.
         """
-        answer = answer_of(f"{self.name} {call.index}", call.answer)
+        name = f"{self.name} {call.index}"
+        try:
+            answer = answer_of(name, call.answer, seconds)
+        except StartError as error:
+            if self.lives[call.index]:  # the one before it could be started
+                raise
+            raise WorkerError(str(error)) from error
         self.did_work(call.index)
         return answer
 
-    def result(self, call: Call) -> Any:
+    def result(self, call: Call, seconds: float = float("inf")) -> Any:
         """Wait for the answer to a call; if the actor died, of the one in its place.
 
         Raises:
             WorkerError: If it raised an error, or died too often in a row.
+            TimeoutError: If one has not answered in so many seconds.
         """
         while True:
             try:
-                return self.get(call)
-            except DeadWorkerError:
-                self.replace(call.index, call.actor)
+                return self.get(call, seconds)
+            except DeadWorkerError as error:
+                self.replace(call.index, call.actor, error)
                 call = self.ask(call.index, call.method, *call.args)
 
-    def replace(self, index: int, dead: Any) -> None:
+    def replace(
+        self, index: int, dead: Any, error: BaseException | None = None
+    ) -> None:
         """Start an actor that has died again, unless that was done already.
+
+        Args:
+            index: The actor's number.
+            dead: Its handle.
+            error: That of its death.
 
         Raises:
             WorkerError: If it died `MAX_DEATHS` times in a row.
@@ -118,13 +142,14 @@ class ActorPool:
         if self.actors[index] is not dead:
             return
         self._deaths[index] += 1
+        said = str(error or f"{self.name} {index} has died")
         if self._deaths[index] > MAX_DEATHS:
             raise WorkerError(
                 f"{self.name} {index} died {MAX_DEATHS} times in a row without"
                 f" {self._work}: look for too little memory, or for an environment that"
-                " ends its process"
-            )
-        log.warning("%s %d has died; it is started again", self.name, index)
+                f" ends its process, or hangs. The last time: {said}"
+            ) from error
+        log.warning("%s; it is started again", said)
         with defer_keyboard_interrupt():
             self.lives[index] += 1
             self.cluster.kill(dead)
@@ -139,20 +164,25 @@ class ActorPool:
         return self.cluster.actor(self.kind, self.role, *arguments)
 
 
-def answer_of(who: str, answer: Any) -> Any:
+def answer_of(who: str, answer: Any, seconds: float = float("inf")) -> Any:
     """Wait for the answer of an actor; a slow one is logged.
 
     Args:
         who: The actor's name, such as `rollout worker 3`.
         answer: The future that a call of its method returned.
+        seconds: How long to wait.
 
     Raises:
-        DeadWorkerError: If the actor has died.
+        DeadWorkerError: If the actor has died, or Ray has lost what it answered, or
+            what it needed.
         WorkerError: If it raised an error, which is the cause.
+        TimeoutError: If there is no answer by then.
     """
     ray, waited = importlib.import_module("ray"), 0.0
-    while not ray.wait([answer], timeout=WAIT_SECONDS)[0]:
+    while not ray.wait([answer], timeout=min(WAIT_SECONDS, seconds - waited))[0]:
         waited += WAIT_SECONDS
+        if waited >= seconds:
+            raise TimeoutError(f"{who} has not answered for {seconds:g} s")
         log.warning(
             "%s has not answered for %.0f s: its work, such as a step of environments,"
             " takes long or hangs, or it waits for a place on the cluster",
@@ -160,12 +190,17 @@ def answer_of(who: str, answer: Any) -> Any:
         )
     try:
         return ray.get(answer)
-    except ray.exceptions.RayTaskError as error:
-        cause = error.cause if isinstance(error.cause, Exception) else error
-        raise WorkerError(f"{who}: {type(cause).__name__}: {cause}") from error
-    except ray.exceptions.RayActorError as error:
+    except ray.exceptions.RayError as error:
+        cause = getattr(error, "cause", None)  # of an error that it raised
+        cause = cause if isinstance(cause, Exception) else error
         if getattr(error, "actor_init_failed", False):
             # The last line of the traceback in Ray's message: the error itself.
             lines = [x for x in str(error).splitlines() if x and x[0] != " "]
-            raise WorkerError(f"{who}: {lines[-1]}") from error
-        raise DeadWorkerError(f"{who} has died") from error
+            raise StartError(f"{who}: {lines[-1]}") from error
+        if isinstance(error, ray.exceptions.RayActorError):
+            raise DeadWorkerError(f"{who} has died") from error
+        name, said = type(cause).__name__, str(cause)
+        if name in LOSSES or isinstance(cause, ray.exceptions.ObjectLostError):
+            first = said.partition("\n")[0]
+            raise DeadWorkerError(f"{who} is lost: {name}: {first}") from error
+        raise WorkerError(f"{who}: {name}: {said}") from error

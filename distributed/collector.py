@@ -56,15 +56,17 @@ class RayCollector(SegmentCollector):
     def statistics(self, seconds: float = 10.0) -> dict[str, Any]:
         """Steps and episodes of each worker, and means over the latest episodes.
 
-        Without those if the `StatsActor` does not answer for so many seconds.
+        Without those if the `StatsActor` does not answer for so many seconds. One that
+        died is started again, and counts anew.
         """
         waiting: Any = self.segments
-        pool, ray = waiting.pool, waiting.ray
+        pool = waiting.pool
         summary = {"lives": pool.lives, "lost_segments": waiting.lost}
+        summary["stats_lives"] = pool.stats.lives
         if pool.inference.count:
             summary["inference_lives"] = pool.inference.lives
-        with suppress(ray.exceptions.RayError):
-            summary |= ray.get(pool.stats.summary.remote(), timeout=seconds)
+        with suppress(WorkerError, TimeoutError):
+            summary |= pool.stats.result(pool.stats.ask(0, "summary"), seconds)
         return summary
 
 
@@ -185,7 +187,8 @@ class WorkerSegments(Segments):
         """Ask one worker, with the agent to act with."""
         sent = self._sent(index, older=request.older)
         rows = request.num_rows, request.sample_step
-        return self.pool.ask(index, "collect", *rows, sent, reset)
+        stats = self.pool.stats.actors[0]
+        return self.pool.ask(index, "collect", *rows, sent, reset, stats)
 
     def _answered(self, request: Request) -> Segment:
         """The answers of all workers, as one segment `[T, N]`."""
@@ -219,8 +222,9 @@ class WorkerSegments(Segments):
             call = request.calls[index]
             try:
                 return self.pool.get(call)
-            except DeadWorkerError:
-                self.pool.replace(index, call.actor)
+            except DeadWorkerError as error:
+                self.pool.replace(index, call.actor, error)
+                self._store.stored = None  # what is lost may be the weights
                 self._ask_again(index, lost=True)
             except WorkerError as error:
                 with defer_keyboard_interrupt():

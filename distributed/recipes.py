@@ -1,10 +1,10 @@
 """Recipes by which other processes make environments, agents and learners."""
 
+import os
 import sys
 import sysconfig
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Self
 
 import cloudpickle
@@ -87,8 +87,9 @@ def pickled(value: Any) -> bytes:
     These are the program itself, and modules that are not installed, such as the copied
     folder of an algorithm.
     """
-    installed = {sys.prefix, *sysconfig.get_paths().values()}
-    installed |= {place for place in sys.path if place.endswith("-packages")}
+    places = {sys.prefix, *sysconfig.get_paths().values()}
+    places |= {place for place in sys.path if place.endswith("-packages")}
+    installed = tuple(os.path.join(place, "") for place in places)
     modules = [*sys.modules.values()]  # a module may have several names
     users = {m.__name__: m for m in modules if _is_users(m, installed)}
     for module in users.values():
@@ -100,9 +101,9 @@ def pickled(value: Any) -> bytes:
             cloudpickle.unregister_pickle_by_value(module)
 
 
-def _is_users(module: Any, installed: set[str]) -> bool:
+def _is_users(module: Any, installed: tuple[str, ...]) -> bool:
     """Whether a module is a file of the user's, in none of these folders."""
     name, file = getattr(module, "__name__", ""), getattr(module, "__file__", None)
     if file is None or name.partition(".")[0] in ("yieldrl", "__main__"):
         return False
-    return not any(Path(file).is_relative_to(folder) for folder in installed)
+    return not str(file).startswith(installed)

@@ -13,7 +13,7 @@ from torch import Tensor
 from yieldrl.core import defer_keyboard_interrupt
 from yieldrl.core.conversion import copied_array
 from yieldrl.core.trees import map_tensors
-from yieldrl.distributed.actors import DeadWorkerError, WorkerError, answer_of
+from yieldrl.distributed.actors import ActorPool, DeadWorkerError, WorkerError
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.recipes import pickled
 from yieldrl.envs.arrays import as_tensors, copied, tree_map
@@ -70,10 +70,11 @@ class RemoteReplay:
         self.num_envs, self.n_step = options["num_envs"], options.get("n_step", 1)
         self.rows = capacity // self.num_envs
         recipe = pickled(partial(kind, capacity, **options))
-        self._actor = cluster.actor(ReplayBufferActor, None, recipe)
+        parts = cluster, "replay_actors", ReplayBufferActor, 1, "its buffer"
+        self._pool = ActorPool(*parts, lambda index, life: (recipe,))
         self._held = 0  # complete rows
         self._calls: list[Call] = []  # not sent to the actor yet
-        self._send()  # raises if it cannot be made
+        self._pool.ask_all("call", [])  # raises if it cannot be made
 
     def __len__(self) -> int:
         return max(0, self._held - (self.n_step - 1)) * self.num_envs
@@ -124,10 +125,10 @@ class RemoteReplay:
     def _send(self) -> Any:
         """Send all calls in one message; the answer to the last one."""
         with defer_keyboard_interrupt():
-            asked = self._actor.call.remote(self._calls)
+            call = self._pool.ask(0, "call", self._calls)
             self._calls = []
         try:
-            return answer_of("replay actor", asked)
+            return self._pool.get(call)
         except DeadWorkerError as error:
             raise WorkerError(
                 "the replay actor has died, and its transitions with it: resume the run"

@@ -1,8 +1,8 @@
 """Rollout workers: they step environments in processes, on this machine or another."""
 
 import copy
-import dataclasses
 import pickle
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import gymnasium as gym
@@ -28,12 +28,14 @@ class RolloutWorkerActor:
     Args:
         recipe: An `EnvRecipe` for its environments, pickled.
         count: Number of workers.
-        stats: The `StatsActor`, if there is one.
+        index: Its number.
+        life: How many workers of this number there were before.
     """
 
-    def __init__(self, recipe: bytes, count: int, stats: Any = None) -> None:
+    def __init__(self, recipe: bytes, count: int, index: int, life: int) -> None:
         torch.set_num_threads(1)  # workers share the cores
-        self.recipe, self.count, self._stats = pickle.loads(recipe), count, stats
+        self.recipe = replace(pickle.loads(recipe), index=index, life=life)
+        self.count = count
         self.envs = self.recipe.make()
         self._copy = AgentCopy(seed=self.recipe.seed)
         self._asking = RemoteAgent()
@@ -53,6 +55,7 @@ class RolloutWorkerActor:
         sample_step: int,
         sent: Stored,
         reset: bool = False,
+        stats: Any = None,
     ) -> Segment:
         """Take `num_rows` steps of all its environments.
 
@@ -61,6 +64,7 @@ class RolloutWorkerActor:
             sample_step: Steps of all environments of all workers before.
             sent: The agent to act with, or to ask; new episodes begin with a new one.
             reset: Whether to begin new episodes.
+            stats: The `StatsActor` to report to.
 
         Raises:
             SignatureError: If the weights do not fit this model.
@@ -78,9 +82,9 @@ class RolloutWorkerActor:
             now = sample_step + row * count * self.count
             self._agent.counters.sample_step = now
             self._writer.logs[-1] = self._collector.step()
-        if self._stats is not None:
+        if stats is not None:
             ends = [g for g in self._writer.logs if g], self._stepper.take()
-            self._stats.add.remote(self.recipe.index, num_rows * count, *ends)
+            stats.add.remote(self.recipe.index, num_rows * count, *ends)
         if sent.actor is None:
             return self._writer.segment(sent.version)
         version, metrics = self._agent.report()
@@ -160,12 +164,14 @@ class WorkerPool(ActorPool):
         share = config.num_envs // count
         self.config = config.in_one_process(num_envs=share, device="cpu")
         self._recipe = EnvRecipe(source, self.config, trainer_class)
+        recipe = pickled(self._recipe)  # once: it takes a while
         cluster = Cluster.of(config)
         try:
-            self.stats = cluster.actor(StatsActor, None)
+            self.stats = ActorPool(cluster, "stats_actors", StatsActor, 1, "an answer")
             self.inference = InferencePool(cluster, config, self.config)
             parts = cluster, "rollout_workers", RolloutWorkerActor, count
-            super().__init__(*parts, "a finished segment", self._arguments_of)
+            made_of = lambda *number: (recipe, count, *number)  # noqa: E731
+            super().__init__(*parts, "a finished segment", made_of)
             # Copied, because arrays that come from Ray, such as bounds, are read-only.
             described = copy.deepcopy(self.ask_all("describe")[0])
         except BaseException:
@@ -175,18 +181,14 @@ class WorkerPool(ActorPool):
 
     def envs_here(self) -> VectorEnv[Any, Any, Any]:
         """Environments like those of all workers together, in this process."""
-        config = dataclasses.replace(self.config, num_envs=self.envs.num_envs)
-        return dataclasses.replace(self._recipe, config=config).make_here()
+        config = replace(self.config, num_envs=self.envs.num_envs)
+        return replace(self._recipe, config=config).make_here()
 
     def did_work(self, index: int) -> None:
         """Note that a worker and its inference actor work: resets deaths in a row."""
         super().did_work(index)
         if self.inference.count:
             self.inference.did_work(index % self.inference.count)
-
-    def _arguments_of(self, index: int, life: int) -> tuple[Any, ...]:
-        recipe = dataclasses.replace(self._recipe, index=index, life=life)
-        return pickled(recipe), self.count, self.stats
 
 
 class RemoteEnvs(VectorEnv[Any, Any, Any]):

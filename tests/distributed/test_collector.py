@@ -1,6 +1,9 @@
 """Collected on Ray, training is what it is in process."""
 
+import os
 import time
+from contextlib import suppress
+from functools import partial
 
 import factories
 import pytest
@@ -142,6 +145,28 @@ def test_a_worker_that_is_killed_is_started_again():
     assert seen == 64
     assert 1 <= max(lost) <= 2
     assert trainer.collector.segments.pool.lives == [0, 1]
+
+
+class DiesOnce(Steps):
+    """Ends its process the first time that it is made in a worker."""
+
+    def __init__(self, path, **options):
+        super().__init__(**options)
+        if os.getpid() != int(path.read_text()):
+            with suppress(FileNotFoundError):
+                path.with_suffix(".once").unlink()
+                os._exit(1)
+
+
+@pytest.mark.slow
+@pytest.mark.own_processes("RolloutWorkerActor")
+def test_a_worker_that_dies_while_it_starts_is_started_again(tmp_path):
+    path = tmp_path / "pid"
+    path.write_text(str(os.getpid()))
+    path.with_suffix(".once").touch()
+    with trainer_of("ppo", envs=partial(DiesOnce, path), num_envs=2) as trainer:
+        check_rows(trainer.collector.collect(4))
+        assert trainer.collector.statistics()["lives"] == [1]
 
 
 def wait_for_end(worker):

@@ -11,7 +11,7 @@ import pytest
 from yieldrl.algorithms import ppo
 from yieldrl.collectors.segments import Segment
 from yieldrl.distributed import ActorPool, Learners, WorkerError, actors
-from yieldrl.distributed.actors import Call, answer_of
+from yieldrl.distributed.actors import Call, DeadWorkerError, answer_of
 from yieldrl.distributed.collector import WorkerSegments
 from yieldrl.distributed.recipes import EnvRecipe, pickled
 from yieldrl.distributed.weights import Stored
@@ -67,8 +67,12 @@ class FailsOnce:
     cluster = SimpleNamespace(ray=None)
     inference = SimpleNamespace(actor_of=lambda _: None, replace_dead=lambda *_: False)
 
-    def __init__(self):
-        self.asked = []
+    def __init__(self, error):
+        self.stats = SimpleNamespace(actors=["statistics"])
+        self.asked, self.error, self.replaced = [], error, []
+
+    def replace(self, index, dead, error):
+        self.replaced.append((index, error))
 
     def ask(self, index, method, *args):
         self.asked.append((index, *args))
@@ -77,22 +81,44 @@ class FailsOnce:
     def get(self, call):
         if call.index == 1 and not self.failed:
             self.failed = True
-            raise WorkerError("rollout worker 1: the gripper is stuck")
+            raise self.error
         rows = {"reward": np.full((1, 1), call.index)}
-        return Segment(rows, [{}], [0] * (call.args[-1]), version=3 + call.index)
+        return Segment(rows, [{}], [0] * (call.args[-2]), version=3 + call.index)
 
 
-def test_after_an_error_a_worker_is_asked_again_by_new_episodes():
-    """For all that was asked for; the joined segment breaks where one of them does."""
-    pool = FailsOnce()
+def asking_twice(error):
+    """Segments of such workers, two of which were asked for."""
+    pool = FailsOnce(error)
     segments = WorkerSegments(pool, SimpleNamespace(policy_version=3))
     segments._store = SimpleNamespace(stored=None, put=lambda v: Stored([], [], v))
     segments.ask(1, 0)
     segments.ask(1, 2)
+    return pool, segments
+
+
+def test_what_a_dead_worker_had_not_sent_is_counted_and_asked_again():
+    """Of the one in its place; it may need what it acts with, which may be lost too."""
+    error = DeadWorkerError("rollout worker 1 is lost: OwnerDiedError")
+    pool, segments = asking_twice(error)
+    segments._store.stored = Stored([], ["lost"], 3)
+    assert segments.first().rows["reward"].tolist() == [[0, 1]]
+    assert pool.replaced == [(1, error)]
+    assert segments._store.stored is None
+    assert segments.lost == 2
+    assert len(pool.asked) == 6
+
+
+def test_after_an_error_a_worker_is_asked_again_by_new_episodes():
+    """For all that was asked for; the joined segment breaks where one of them does.
+
+    It reports to the actor of statistics that there is now.
+    """
+    pool, segments = asking_twice(WorkerError("rollout worker 1: the gripper is stuck"))
+    pool.stats.actors[0] = "others"
     with pytest.raises(WorkerError, match="stuck"):
         segments.first()
-    again = [(index, step, reset) for index, _, step, _, reset in pool.asked[4:]]
-    assert again == [(1, 0, True), (1, 2, False)]
+    again = [(index, step, *rest) for index, _, step, _, *rest in pool.asked[4:]]
+    assert again == [(1, 0, True, "others"), (1, 2, False, "others")]
     for breaks in ([0], []):
         part = segments.first()
         segments.remove_first()
@@ -120,6 +146,88 @@ def test_deaths_in_a_row_are_counted_of_each(caplog):
     assert pool.lives == [9, 5]
     texts = [record.getMessage() for record in caplog.records]
     assert texts.count("eval actor 0 has died; it is started again") == 9
+
+
+class Answers:
+    """As much of Ray as waits for answers, which it takes from a list."""
+
+    def __init__(self, *answers):
+        self.exceptions = pytest.importorskip(
+            "ray.exceptions", reason="errors are Ray's"
+        )
+        self.answers = iter(answers)
+
+    def wait(self, asked, timeout):
+        return asked, []
+
+    def get(self, asked):
+        answer = next(self.answers)
+        if hasattr(self.exceptions, str(answer)):
+            answer = getattr(self.exceptions, answer)
+            lost = issubclass(answer, self.exceptions.ObjectLostError)
+            answer = answer(*(("0a", None, "here") if lost else ("so it is",)))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+LOST = "ObjectLostError", "OwnerDiedError", "ObjectReconstructionFailedError"
+ENDED = "NodeDiedError", "OutOfMemoryError", "RayActorError"
+
+
+@pytest.fixture
+def answering(monkeypatch):
+    """Lets Ray answer so."""
+
+    def answer_by(*answers):
+        ray = Answers(*answers)
+        found = SimpleNamespace(import_module=lambda name: ray)
+        monkeypatch.setattr(actors, "importlib", found)
+        return ray.exceptions
+
+    return answer_by
+
+
+@pytest.mark.parametrize("name", [*LOST, *ENDED])
+def test_whatever_is_lost_on_ray_is_lost_with_its_worker(name, answering):
+    answering(name)
+    with pytest.raises(DeadWorkerError, match=r"rollout worker 3 (is lost|has died)"):
+        answer_of("rollout worker 3", "asked")
+
+
+def test_what_a_worker_could_not_fetch_is_lost_too_and_other_errors_have_a_name(
+    answering,
+):
+    errors = answering("ActorUnschedulableError")
+    with pytest.raises(WorkerError, match="eval actor 0: ActorUnschedulableError: The"):
+        answer_of("eval actor 0", "asked")
+    lost = errors.ObjectLostError("0a", None, "here")
+    answering(errors.RayTaskError("collect", "", lost))
+    with pytest.raises(DeadWorkerError, match="is lost: ObjectLostError: Failed to"):
+        answer_of("rollout worker 3", "asked")
+
+
+def test_one_that_cannot_be_started_ends_the_run_unless_it_could_before(answering):
+    """What a service refuses once, it may grant a minute later."""
+    cluster = SimpleNamespace(
+        actor=lambda *_: SimpleNamespace(play=SimpleNamespace(remote=lambda: None)),
+        kill=lambda actor: None,
+    )
+    pool = ActorPool(cluster, "eval_actors", object, 1, "an evaluation")
+    errors = pytest.importorskip("ray.exceptions", reason="errors are Ray's")
+    text = "Traceback\n  File\nConnectionError: no licence"
+    unstarted = errors.RayActorError("0a", text, actor_init_failed=True)
+    answering(unstarted)
+    with pytest.raises(
+        WorkerError, match=r"^eval actor 0: ConnectionError: no licence$"
+    ):
+        pool.ask_all("play")
+    answering(errors.RayActorError(), unstarted, "here")
+    pool.ask_all("play")
+    assert pool.lives == [2]
+    answering(*[unstarted] * 6)
+    with pytest.raises(WorkerError, match=r"died 5 times .* last time: .* no licence"):
+        pool.ask_all("play")
 
 
 def test_one_is_made_again_as_another_life():

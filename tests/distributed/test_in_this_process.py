@@ -9,6 +9,7 @@ import torch
 from factories import plain
 
 from yieldrl.algorithms import ppo
+from yieldrl.distributed import workers
 from yieldrl.distributed.recipes import EnvRecipe, Recipe, pickled
 from yieldrl.distributed.weights import Store
 from yieldrl.distributed.workers import RolloutWorkerActor
@@ -65,8 +66,8 @@ def test_a_worker_in_place_of_one_that_died_begins_other_episodes(one_ray):
     store = Store(SimpleNamespace(put=one_ray.put), trainer.model, recipe, 1, seed=3)
     segments = []
     for life in (0, 1):
-        envs = EnvRecipe(config.env_id, config, ppo.Trainer, life=life)
-        worker = RolloutWorkerActor(pickled(envs), 1)
+        envs = EnvRecipe(config.env_id, config, ppo.Trainer)
+        worker = RolloutWorkerActor(pickled(envs), 1, 0, life)
         worker.reset()
         assert worker.report() == {}, "nothing has begun"
         segments.append(worker.collect(3, 0, store.put(0)))
@@ -76,6 +77,16 @@ def test_a_worker_in_place_of_one_that_died_begins_other_episodes(one_ray):
     first, _, other, _ = (part.rows["obs"] for part in segments)
     assert first.shape == other.shape == (3, 4, 4)
     assert (first[0] != other[0]).all()
+
+
+def test_what_workers_are_made_of_is_pickled_once(monkeypatch):
+    pickles = []
+    monkeypatch.setattr(
+        workers, "pickled", lambda value: pickles.append(value) or pickled(value)
+    )
+    with trainer_of(rollout_workers=4) as trainer:
+        assert trainer.collector.collect(2).shape == (2, 4)
+    assert len(pickles) == 1
 
 
 def test_a_loop_of_ones_own_updates_as_it_does_without_learners():

@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_said_and_what_is_lost(cluster):
         there.sample(1)
     there.add(step(0))
     there.add({**step(1), "reward": np.zeros(3)})
-    with pytest.raises(WorkerError, match=r"replay actor: ValueError: .*reward"):
+    with pytest.raises(WorkerError, match=r"replay actor 0: ValueError: .*reward"):
         there.sample(1)
 
 
@@ -122,7 +122,7 @@ def test_when_the_actor_dies_it_is_said_what_is_lost():
         for log in trainer():
             if log["learn_step"] == 1:
                 break
-        ray.kill(trainer.buffer._actor)  # which takes a moment
+        ray.kill(trainer.buffer._pool.actors[0])  # which takes a moment
         samples = iter(lambda: trainer.buffer.sample(1), None)
         with pytest.raises(WorkerError, match="the replay actor has died, and its"):
             list(samples)

@@ -1,8 +1,12 @@
 """What all workers have done, added up."""
 
+import time
+
 import gymnasium as gym
 import numpy as np
+import pytest
 
+from yieldrl.algorithms import ppo
 from yieldrl.distributed.stats import OutcomeStepper, StatsActor
 from yieldrl.envs import SerialVectorEnv
 
@@ -75,3 +79,21 @@ def test_a_worker_notes_which_episodes_were_a_success():
         *[("open", False), ("close", True)],
     ]
     assert stepper.take() == []
+
+
+@pytest.mark.slow
+@pytest.mark.own_processes("StatsActor")
+@pytest.mark.usefixtures("on_ray")
+def test_one_that_dies_is_started_again_and_workers_report_to_it():
+    ray = pytest.importorskip("ray", reason="this test needs Ray")
+    options = {"collection": "ray", "num_envs": 2, "num_steps": 4, "eval_every": 0}
+    config = ppo.Config(env_id="yieldrl/CartPole-v1", max_policy_lag=0, **options)
+    with ppo.Trainer(config) as trainer:
+        collector = trainer.collector
+        ray.kill(collector.segments.pool.stats.actors[0])
+        until, found = time.monotonic() + 300, {}
+        while not found.get("steps") and time.monotonic() < until:
+            collector.collect(4)
+            found = collector.statistics()
+        assert found["steps"][0] > 0
+        assert found["stats_lives"] == [1]
