@@ -3,6 +3,7 @@
 import importlib
 import logging
 import os
+import socket
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
@@ -109,9 +110,12 @@ class Cluster:
         options: dict[str, Any] = {"logging_level": logging.ERROR}
         if address:
             try:
+                host, colon, port = address.rpartition(":")
+                if colon and "://" not in address:  # Ray would wait there for minutes
+                    socket.create_connection((host, int(port)), 10).close()
                 _take_token()
                 self.ray.init(address=address, **options)
-            except (ConnectionError, RuntimeError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError) as error:
                 raise ConnectionError(
                     f"ray_address = {address!r}: no Ray could be joined there, {error}."
                     " Look whether `ray start --head` runs there and its port can be"
