@@ -126,6 +126,10 @@ class Config(Checked):
     rollout_workers: Annotated[int, Field(ge=1, le=10_000)] = 1
     """Processes that step an equal share of the environments each, with `ray`."""
 
+    env_timeout: Annotated[float, Field(gt=0, le=1e6)] = 600.0
+    """Seconds that environments may take to be made, to be reset or for a step, with
+    `ray`. A process in which they take longer is ended, and counts as dead."""
+
     inference_actors: Annotated[int, Field(ge=0, le=1_000)] = 0
     """Processes that choose the actions of all rollout workers, in batches, with `ray`:
     that pays for large policies. With 0 each worker has a copy of the policy."""
@@ -193,6 +197,7 @@ class SyncOnly:
     when_stale: ClassVar[Literal["wait"]] = "wait"
     ray_address: ClassVar[str] = ""
     rollout_workers: ClassVar[int] = 1
+    env_timeout: ClassVar[float] = 600.0
     inference_actors: ClassVar[int] = 0
     learners: ClassVar[int] = 0
     engine: ClassVar[Literal["ddp"]] = "ddp"

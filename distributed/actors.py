@@ -184,8 +184,9 @@ def answer_of(who: str, answer: Any, seconds: float = float("inf")) -> Any:
         if waited >= seconds:
             raise TimeoutError(f"{who} has not answered for {seconds:g} s")
         log.warning(
-            "%s has not answered for %.0f s: its work, such as a step of environments,"
-            " takes long or hangs, or it waits for a place on the cluster",
+            "%s has not answered for %.0f s: its work takes long, such as many steps of"
+            " environments, each of which may take `env_timeout`; or it hangs, or waits"
+            " for a place on the cluster",
             *(who, waited),
         )
     try:

@@ -14,7 +14,7 @@ from yieldrl import envs as environments
 from yieldrl.collectors.evaluation import OBJECTS, Evaluation, Evaluator, evaluate
 from yieldrl.core import Config, derive_seed, seed_everything
 from yieldrl.distributed.actors import ActorPool
-from yieldrl.distributed.recipes import Recipe, pickled, wrapped
+from yieldrl.distributed.recipes import Recipe, never_hanging, pickled, wrapped
 from yieldrl.distributed.weights import AgentCopy, Store, Stored
 from yieldrl.distributed.workers import WorkerPool
 from yieldrl.envs.arrays import tree_map
@@ -34,8 +34,11 @@ class EnvShare:
     total: int = 0  # how many the task has in all; 0 if these are all
 
     def make(self) -> VectorEnv[Any, Any, Any]:
-        """The environments, in a process of their own."""
+        """The environments, in a process of their own, which they may end."""
         seed_everything(derive_seed(self.config.seed, f"evaluation {self.first}"))
+        return never_hanging(self._make, self.config.env_timeout)
+
+    def _make(self) -> VectorEnv[Any, Any, Any]:
         make = environments.make if self.as_it_is else environments.make_eval
         made = make(self.source, self.config)
         return wrapped(made, self.config, self.trainer_class)

@@ -1,8 +1,11 @@
 """Recipes by which other processes make environments, agents and learners."""
 
+import faulthandler
 import os
 import sys
 import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -33,9 +36,9 @@ class EnvRecipe:
         return derive_seed(self.config.seed, purpose)
 
     def make(self) -> VectorEnv[Any, Any, Any]:
-        """The environments, wrapped, in a process of their own."""
+        """The environments, wrapped, in a process of their own, which they may end."""
         seed_everything(self.seed)
-        return self.make_here()
+        return never_hanging(self.make_here, self.config.env_timeout)
 
     def make_here(self) -> VectorEnv[Any, Any, Any]:
         """The environments, wrapped; global generators stay as they are."""
@@ -79,6 +82,33 @@ def wrapped(
     trainer: Any = object.__new__(trainer_class)
     trainer.config = config  # `wrap_envs` may read it
     return trainer.wrap_envs(envs, training)
+
+
+def never_hanging(make: Any, seconds: float) -> VectorEnv[Any, Any, Any]:
+    """Environments that end this process if they take longer for anything.
+
+    Ray's log of the process then says where they were. No thread of Python would tell:
+    they may hang while they hold its lock.
+
+    Args:
+        make: Makes them.
+        seconds: How long they may take: to be made, for a reset, for a step.
+    """
+    with _ending_after(seconds):
+        envs = make()
+    for name in ("reset", "step"):
+        setattr(envs, name, _ending_after(seconds)(getattr(envs, name)))
+    return envs
+
+
+@contextmanager
+def _ending_after(seconds: float) -> Iterator[None]:
+    """This process ends if it is in this context for longer."""
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def pickled(value: Any) -> bytes:

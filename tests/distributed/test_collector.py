@@ -1,6 +1,8 @@
 """Collected on Ray, training is what it is in process."""
 
 import os
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from functools import partial
@@ -167,6 +169,70 @@ def test_a_worker_that_dies_while_it_starts_is_started_again(tmp_path):
     with trainer_of("ppo", envs=partial(DiesOnce, path), num_envs=2) as trainer:
         check_rows(trainer.collector.collect(4))
         assert trainer.collector.statistics()["lives"] == [1]
+
+
+class Hangs(Steps):
+    """Waits for ever in its fifth step or the first reset, the first time anywhere."""
+
+    def __init__(self, path, where):
+        super().__init__()
+        self.path, self.where = path, where
+
+    def reset(self, **options):
+        self.hang("reset")
+        return super().reset(**options)
+
+    def step(self, action):
+        if self.steps == 4:
+            self.hang("step")
+        return super().step(action)
+
+    def hang(self, where):
+        if where == self.where:
+            with suppress(FileNotFoundError):
+                self.path.unlink()
+                time.sleep(1000)
+
+
+@pytest.mark.slow
+@pytest.mark.own_processes("RolloutWorkerActor", "EvalActor")
+@pytest.mark.parametrize("where", ["reset", "step"])
+def test_a_worker_whose_environments_hang_counts_as_dead(tmp_path, where):
+    """Also an actor that evaluates in them."""
+    path = tmp_path / "hangs"
+    options = {"num_envs": 2, "eval_actors": 1, "env_timeout": 3.0}
+    with trainer_of("ppo", envs=partial(Hangs, path, where), **options) as trainer:
+        path.touch()
+        check_rows(trainer.collector.collect(16))
+        assert trainer.collector.segments.pool.lives == [1]
+        assert trainer.collector.segments.lost >= 1
+        path.touch()
+        trainer.evaluate(episodes=2)
+        assert trainer.evaluator.actors.lives == [1]
+
+
+HANGING = """
+import time
+from ctypes import PyDLL
+from types import SimpleNamespace
+from yieldrl.distributed.recipes import never_hanging
+envs = SimpleNamespace(reset=time.sleep, step=PyDLL(None).sleep)
+envs = never_hanging(lambda: envs, 1.0)
+envs.reset(0.1)
+time.sleep(1.5)
+print("goes on", flush=True)
+envs.step(100)
+"""
+
+
+@pytest.mark.slow
+def test_environments_that_hang_end_their_process():
+    """Also while they hold the lock of Python; those that do not go on."""
+    command = [sys.executable, "-c", HANGING]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stdout == "goes on\n"
+    assert "Timeout (0:00:01)!" in done.stderr
 
 
 def wait_for_end(worker):

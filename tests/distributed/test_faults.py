@@ -10,7 +10,7 @@ import pytest
 
 from yieldrl.algorithms import ppo
 from yieldrl.collectors.segments import Segment
-from yieldrl.distributed import ActorPool, Learners, WorkerError, actors
+from yieldrl.distributed import ActorPool, Learners, WorkerError, actors, recipes
 from yieldrl.distributed.actors import Call, DeadWorkerError, answer_of
 from yieldrl.distributed.collector import WorkerSegments
 from yieldrl.distributed.recipes import EnvRecipe, pickled
@@ -266,6 +266,26 @@ def test_who_does_not_answer_for_long_is_named(monkeypatch, caplog):
         "rollout worker 3 has not answered for 120 s",
         "1 of 1 learners have not answered for 60 s",
     ]
+
+
+def test_environments_are_watched_while_they_work_and_no_longer(monkeypatch):
+    """What ends a process in which they hang is tried in a process of its own."""
+    noted = []
+    watch = SimpleNamespace(
+        dump_traceback_later=lambda seconds, **_: noted.append(seconds),
+        cancel_dump_traceback_later=lambda: noted.append("off"),
+    )
+    monkeypatch.setattr(recipes, "faulthandler", watch)
+
+    def fails(action):
+        raise ValueError("the gripper is stuck")
+
+    envs = SimpleNamespace(reset=lambda seed: noted.append(seed), step=fails)
+    envs = recipes.never_hanging(lambda: noted.append("made") or envs, 7.0)
+    envs.reset(seed=3)
+    with pytest.raises(ValueError, match="stuck"):
+        envs.step(0)
+    assert noted == [7.0, "made", "off", 7.0, 3, "off", 7.0, "off"]
 
 
 def test_a_module_may_be_there_by_two_names(tmp_path, monkeypatch):
