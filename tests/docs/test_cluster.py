@@ -9,6 +9,7 @@ import yaml
 from ray.autoscaler._private import util
 from ray.autoscaler._private.local.config import bootstrap_local
 from ray.dashboard.modules.job.cli import submit
+from ray.scripts.scripts import start
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLUSTER = yaml.safe_load((DOCS / "cluster" / "cluster.yaml").read_text("utf-8"))
@@ -35,9 +36,23 @@ def test_a_wrong_file_is_refused():
         prepared({**CLUSTER, "provider_type": "local"})
 
 
-def test_the_job_is_parsed_with_all_its_words():
+def commands(beginning):
+    """The commands of the page that begin so, as lists of words."""
     lines = (DOCS / "cluster.md").read_text("utf-8").splitlines()
-    (words,) = (shlex.split(x) for x in lines if x.startswith("ray job submit"))
+    return [shlex.split(x, comments=True) for x in lines if x.startswith(beginning)]
+
+
+def test_a_ray_is_started_on_each_machine_by_options_that_it_has():
+    head, other = commands("ray start")
+    with start.make_context("start", head[2:]) as context:
+        assert context.params["head"]
+        assert context.params["port"] == 6379
+    with start.make_context("start", other[2:]) as context:
+        assert context.params["address"] == "10.0.0.1:6379"
+
+
+def test_the_job_is_parsed_with_all_its_words():
+    (words,) = commands("ray job submit")
     with submit.make_context("submit", words[3:]) as context:
         options = context.params
     assert options["address"] == "http://127.0.0.1:8265"

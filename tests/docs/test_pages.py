@@ -235,7 +235,7 @@ def check(words: list[str]) -> None:
             check([program.rpartition("/")[2], *rest])
         case ["ray", "job", "submit", *rest]:
             check(rest[rest.index("--") + 1 :])
-        case ["ray", "up" | "dashboard", "cluster.yaml"]:
+        case ["ray", "up" | "dashboard", "cluster.yaml"] | ["ray", "start", *_]:
             pass
         case ["python", "-m", "venv" | "pip", *_]:
             pass
