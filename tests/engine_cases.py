@@ -12,7 +12,7 @@ from factories import update
 from gymnasium.spaces import Box
 from tensordict import TensorDict
 from torch.distributed.fsdp import FSDPModule
-from two_losses import SIZES, Adapted, Two, adapted_curve, batches, curve
+from two_losses import SIZES, Adapted, Missing, Two, adapted_curve, batches, curve
 
 from yieldrl.algorithms import ppo, sac
 from yieldrl.core import ranks
@@ -78,7 +78,17 @@ def of_two_losses(name):
     for key, one in {"on": algorithm, "other": other}.items():
         found[key] = curve(one, own)
     found["freezing"] = freezing(algorithm)
+    found["missing"] = missing(name)
     return found
+
+
+def missing(name):
+    """What comes of losses that do not depend on all that their optimizer trains."""
+    algorithm, _ = made(Missing, name, bias=bias(name))
+    try:
+        return curve(algorithm, own, 3), whole(algorithm)
+    except RuntimeError as error:
+        return str(error)
 
 
 def freezing(algorithm):

@@ -103,6 +103,15 @@ class Two(Algorithm):
         return self.model.hidden(obs)
 
 
+class Missing(Two):
+    """Its second loss depends on nothing of the first group but the layer."""
+
+    def value_loss(self, data):
+        value = self.value_of(self.model.hidden(data["x"]))
+        loss = (value - 3 * data["y"]).square().mean()
+        return loss, {"value_loss": loss.detach(), "constant": 7.0}
+
+
 def batches(count=6):
     """A few batches `[10]`."""
     generator = torch.Generator().manual_seed(1)

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,8 +24,9 @@ class DeepSpeedEngine(Engine):
     """DeepSpeed with `zero_stage`, one of its engines for each optimizer.
 
     Frozen parameters stay whole in each process, and the set of trained ones must not
-    change. A parameter that a loss does not depend on has a gradient of 0, which for
-    PyTorch's optimizers is not the same as none.
+    change. To DeepSpeed a parameter that a loss does not depend on has a gradient of 0,
+    which for PyTorch's optimizers is not the same as none: where momentum, weight decay
+    or the number of steps would differ, the step is refused.
 
     Attributes:
         parts: The `ZeroOptimizer` of each optimizer.
@@ -77,6 +79,7 @@ class DeepSpeedEngine(Engine):
         self, optimizer: Optimizer, max_grad_norm: float | None
     ) -> Tensor | float | None:
         part, norm = self.part(optimizer), None
+        self._check_gradients(part)
         if part.stage:
             limited = max_grad_norm is not None and max_grad_norm < float("inf")
             part.engine.optimizer.clip_grad = max_grad_norm if limited else 0.0
@@ -85,6 +88,19 @@ class DeepSpeedEngine(Engine):
             norm = clip(gradients, max_grad_norm)
         part.engine.step()
         return part.engine.get_global_grad_norm() if part.stage else norm
+
+    def _check_gradients(self, part: "ZeroOptimizer") -> None:
+        if not (missed := part.missed()):
+            return
+        parameters = self.model.named_parameters()
+        names = [name for name, p in parameters if any(p is other for other in missed)]
+        raise RuntimeError(
+            "engine = 'deepspeed': not every loss of an optimizer depends on"
+            f" {', '.join(names) or 'its parameters'}, and DeepSpeed takes that for a"
+            " gradient of 0, so that momentum and weight decay go on. Give this loss an"
+            " optimizer of its own, with the parameters that it depends on, or take"
+            " engine='ddp'"
+        )
 
     def gathered(self) -> AbstractContextManager[Any]:
         """Context in which the whole model can be read and called; not written to."""
@@ -150,6 +166,16 @@ class ZeroOptimizer:
         groups = optimizer.state_dict()["param_groups"]
         self._groups = [group["params"] for group in groups]
         self.parameters = [p for p in self._all if p.requires_grad]
+        self._first: Tensor | None = None  # which of them the first step trained
+        self._got = [0] * len(self.parameters)  # whether they have gradients
+        for number, p in enumerate(self.parameters):
+            p.register_hook(partial(self._note, number))
+        decays = {
+            id(p): group.get("weight_decay", 0) != 0
+            for group in optimizer.param_groups
+            for p in group["params"]
+        }
+        self._decays = torch.tensor([decays[id(p)] for p in self.parameters])
         dtypes = {p.dtype for p in self.parameters}
         if stage and dtypes != {torch.float32}:
             raise ValueError(
@@ -181,6 +207,24 @@ class ZeroOptimizer:
                 "engine = 'deepspeed': what requires gradients has changed since the"
                 " run began; freeze before it, or take engine='ddp'"
             )
+
+    def missed(self) -> list[nn.Parameter]:
+        """Parameters that the next step would move otherwise than without DeepSpeed.
+
+        Those that got a gradient, in any process, in this step and not in the first, or
+        the other way round; and those without one whose weights decay. Collective.
+        """
+        here = torch.tensor(self._got, device=self.parameters[0].device)
+        got = ranks().all_reduce_sum(here).cpu() > 0
+        self._got = [0] * len(self._got)
+        self._first = got if self._first is None else self._first
+        wrong = (got != self._first) | (~got & self._decays)
+        return [
+            p for p, is_wrong in zip(self.parameters, wrong, strict=True) if is_wrong
+        ]
+
+    def _note(self, number: int, gradient: Tensor) -> None:
+        self._got[number] = 1
 
     def state_dict(self) -> dict[str, Any]:
         """The optimizer's state, as it would be in one process."""

@@ -14,7 +14,7 @@ from tensordict import TensorDict
 from torch import distributed, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Shard, distribute_tensor
-from two_losses import Adapted, Two, adapted_curve, batches, curve
+from two_losses import Adapted, Missing, Two, adapted_curve, batches, curve
 
 from yieldrl.core import ranks
 from yieldrl.distributed.engines import base, make_engine
@@ -136,6 +136,19 @@ class TestEach:
                 assert found == ["critic.bias"]
             else:
                 assert refused in found
+
+    def test_losses_that_miss_parameters_give_the_numbers_of_one_process(
+        self, both, name
+    ):
+        """Or are refused, where zeros for gradients would give others."""
+        plain = Missing(bias=bias(name))
+        alone = curve(plain)
+        for found in (one["two"]["missing"] for one in both):
+            if name in ("ddp", "fsdp2"):
+                assert close(found[0], alone)
+                assert close(found[1], plain.model.state_dict())
+            else:
+                assert "not every loss of an optimizer depends on log_std," in found
 
     def test_adapters_are_trained(self, both):
         plain = Adapted()
