@@ -119,6 +119,10 @@ class Config(Checked):
     """Behaviour at that limit: `wait` stops collecting until the learner has caught
     up, `drop` goes on, discards the oldest steps, and counts them."""
 
+    wait_for_all: bool = True
+    """Whether every rollout has steps of all rollout workers of `ray`. Without, it has
+    those that arrive first, so that one that is slow or dies holds up no other."""
+
     ray_address: str = ""
     """Address of a Ray cluster to join: `auto` or `host:port`. By default Ray is
     started on this machine, and ended with the run."""
@@ -178,6 +182,7 @@ class Config(Checked):
     def in_one_process(self, **changes: Any) -> Self:
         """This config for use inside one process, without other processes."""
         alone: dict[str, Any] = {"collection": "sync", "replay_actor": False}
+        alone |= {"wait_for_all": True}
         alone |= {"inference_actors": 0, "learners": 0, "eval_actors": 0}
         return replace(self, **alone, **changes)
 
@@ -186,6 +191,8 @@ class Config(Checked):
         for name in ("inference_actors", "learners", "eval_actors", "replay_actor"):
             if getattr(self, name) and self.collection != "ray":
                 raise self.error(name, "it is for processes of collection='ray'")
+        if not self.wait_for_all and self.collection != "ray":
+            raise self.error("wait_for_all", "it is for workers of collection='ray'")
 
 
 @dataclass(frozen=True)
@@ -195,6 +202,7 @@ class SyncOnly:
     collection: ClassVar[Literal["sync"]] = "sync"
     max_policy_lag: ClassVar[int] = 0
     when_stale: ClassVar[Literal["wait"]] = "wait"
+    wait_for_all: ClassVar[bool] = True
     ray_address: ClassVar[str] = ""
     rollout_workers: ClassVar[int] = 1
     env_timeout: ClassVar[float] = 600.0

@@ -14,7 +14,7 @@ HOMES = {
     ),
     "env": ("env_id", "env_kwargs", "wrappers", "num_envs", "vectorization"),
     "collector": (
-        *("collection", "max_policy_lag", "when_stale", "ray_address"),
+        *("collection", "max_policy_lag", "when_stale", "wait_for_all", "ray_address"),
         *("rollout_workers", "env_timeout", "inference_actors", "learners"),
         *("engine", "zero_stage", "learner_restarts", "eval_actors", "replay_actor"),
     ),

@@ -1,5 +1,6 @@
 """The collector on Ray: segments of rollout workers, joined, and asked for again."""
 
+import logging
 import statistics
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +24,8 @@ from yieldrl.distributed.weights import Store, Stored
 from yieldrl.distributed.workers import WorkerPool
 from yieldrl.envs.arrays import tree_map
 
+log = logging.getLogger("yieldrl.distributed")
+
 
 class RayCollector(SegmentCollector):
     """Steps environments in rollout workers on Ray, each with a copy of the policy.
@@ -37,6 +40,8 @@ class RayCollector(SegmentCollector):
         agent: The agent that learns.
         buffer: The learner's buffer.
         in_actor: Whether a replay actor joins the segments of workers.
+        wait_for_all: Whether each segment has steps of every worker; else it has those
+            that arrive first.
         options: The others of a `SegmentCollector`.
     """
 
@@ -47,10 +52,13 @@ class RayCollector(SegmentCollector):
         buffer: Any,
         *,
         in_actor: bool = False,
+        wait_for_all: bool = True,
         **options: Any,
     ) -> None:
         envs.pool.inference.check(agent)
-        waiting = WorkerSegments(envs.pool, agent, in_actor=in_actor)
+        waiting: Segments = WorkerSegments(envs.pool, agent, in_actor=in_actor)
+        if not wait_for_all:
+            waiting = FirstSegments(envs.pool, agent, options["max_policy_lag"])
         super().__init__(envs, agent, buffer, waiting, **options)
 
     def statistics(self, seconds: float = 10.0) -> dict[str, Any]:
@@ -151,8 +159,7 @@ class WorkerSegments(Segments):
 
     def state_dict(self) -> dict[str, Any]:
         """Environments and agents of all workers, and the segments."""
-        for request in self.requests:
-            self._answered(request)
+        self._finish()
         state = {**super().state_dict(), "lost": self.lost, "workers": None}
         if self.started:
             pools = {"workers": self.pool, "inference": self.pool.inference}
@@ -172,6 +179,11 @@ class WorkerSegments(Segments):
                 saved = enumerate(state[name])
                 restored = [(self._sent(index), each) for index, each in saved]
                 pool.ask_each("load_state_dict", restored)
+
+    def _finish(self) -> None:
+        """Wait for all segments that were asked for."""
+        for request in self.requests:
+            self._answered(request)
 
     def _sent(self, index: int, *, older: bool = False) -> Stored:
         """What a worker acts with: the agent, or an inference actor that has it."""
@@ -195,8 +207,7 @@ class WorkerSegments(Segments):
         if request.segment is None:
             request.segment = self._joined_elsewhere(request)
         if request.segment is None:
-            parts = [self._answer(i, request) for i in range(self.pool.count)]
-            request.segment = join_segments(*parts)
+            request.segment = join_segments(*self._parts(request))
         return request.segment
 
     def _joined_elsewhere(self, request: Request) -> Segment | None:
@@ -216,23 +227,31 @@ class WorkerSegments(Segments):
         segment.rows = tree_map(np.array, segment.rows)  # Ray's arrays are read-only
         return segment
 
-    def _answer(self, index: int, request: Request) -> Segment:
-        """The answer of one worker, or of its replacement if it has died."""
-        while True:
-            call = request.calls[index]
-            try:
-                return self.pool.get(call)
-            except DeadWorkerError as error:
-                self.pool.replace(index, call.actor, error)
-                self._store.stored = None  # what is lost may be the weights
-                self._ask_again(index, lost=True)
-            except WorkerError as error:
-                with defer_keyboard_interrupt():
-                    asked = call.args[2].actor
-                    replaced = self.pool.inference.replace_dead(index, asked, error)
-                    self._ask_again(index, lost=replaced)
-                if not replaced:
-                    raise
+    def _parts(self, request: Request) -> list[Segment]:
+        """The answers of workers, or of their replacements if they have died."""
+        parts: list[Segment] = []
+        while (index := len(parts)) < self.pool.count:
+            part = self._answer(request.calls[index])
+            parts += [] if part is None else [part]
+        return parts
+
+    def _answer(self, call: Call) -> Segment | None:
+        """The answer of a worker; None if it is lost, and the worker is asked again."""
+        index = call.index
+        try:
+            return self.pool.get(call)
+        except DeadWorkerError as error:
+            self.pool.replace(index, call.actor, error)
+            self._store.stored = None  # what is lost may be the weights
+            self._ask_again(index, lost=True)
+        except WorkerError as error:
+            with defer_keyboard_interrupt():
+                asked = call.args[2].actor
+                replaced = self.pool.inference.replace_dead(index, asked, error)
+                self._ask_again(index, lost=replaced)
+            if not replaced:
+                raise
+        return None
 
     def _ask_again(self, index: int, *, lost: bool) -> None:
         """Ask a worker for all unfinished segments, by new episodes; count the lost."""
@@ -244,6 +263,119 @@ class WorkerSegments(Segments):
 
     def _unanswered(self) -> list[Request]:
         return [request for request in self.requests if request.segment is None]
+
+
+class FirstSegments(WorkerSegments):
+    """Segments of the parts that arrive first, of whichever workers.
+
+    Each worker collects all the time, by the policy that was the newest when it began.
+    A segment has as many parts as there are workers: two of a fast one, and none of a
+    slow or a dead one, unless its part would be too old for the next segment. A part
+    lies where the environments of its worker do, or in place of a missing one; if not
+    each worker gave one, and in the segment before too, episodes count as cut.
+
+    Espeholt et al. 2018, "IMPALA", arXiv:1802.01561. Differs from the paper: a part
+    that would become too old is waited for.
+
+    Args:
+        pool: The workers.
+        agent: The agent that learns.
+        max_policy_lag: The largest lag of a part, at least 1.
+    """
+
+    def __init__(self, pool: WorkerPool, agent: Any, max_policy_lag: int) -> None:
+        super().__init__(pool, agent)
+        self.max_policy_lag = max_policy_lag
+        self._calls: dict[int, Call] = {}  # by worker, of the part that it collects
+        self._taken: list[tuple[int, Segment]] = []  # workers and their parts
+        self._complete = False  # whether the segment before had a part of each worker
+
+    def ask(self, num_rows: int, sample_step: int, *, older: bool = False) -> None:
+        self.requests.append(Request(num_rows, sample_step, older=older))
+        self._ask_idle()
+
+    def give_up(self) -> None:
+        super().give_up()
+        self._calls, self._taken, self._complete = {}, [], False
+
+    def _finish(self) -> None:
+        """Wait for one part of each worker, and let them rest."""
+        if self.requests and self.requests[0].segment is None:
+            self.requests[0].segment = self._joined(rest=True)
+
+    def _answered(self, request: Request) -> Segment:
+        if request.segment is None:
+            request.segment = self._joined()
+        return request.segment
+
+    def _joined(self, *, rest: bool = False) -> Segment:
+        """The next segment; its workers collect the next one, or rest."""
+        count, rows = self.pool.count, self.requests[0].num_rows
+        while len(self._taken) < count:
+            if not rest or not self._calls:
+                self._ask_idle()
+            for index in self._arrived(count - len(self._taken)):
+                part = self._answer(self._calls[index])
+                with defer_keyboard_interrupt():
+                    if part is None:  # it is asked again
+                        continue
+                    del self._calls[index]
+                    if len(part.logs) == rows:
+                        self._taken.append((index, part))
+                    else:  # asked for when segments had another length
+                        self.dropped += len(part.logs) * self.pool.config.num_envs
+                        self._complete = False
+        places = dict(reversed(self._taken))  # the first part of each worker
+        more = [part for index, part in self._taken if part is not places[index]]
+        complete = not more
+        parts = [places[i] if i in places else more.pop(0) for i in range(count)]
+        segment = join_segments(*parts)
+        if not (complete and self._complete):
+            segment.breaks = sorted({0, *segment.breaks})
+        with defer_keyboard_interrupt():
+            self._complete, self._taken = complete, []
+            if not rest:
+                self._ask_idle()
+        return segment
+
+    def _arrived(self, most: int) -> list[int]:
+        """Workers whose parts are there and may be taken; waits for one, for a while.
+
+        Args:
+            most: Number of parts that the segment lacks.
+        """
+        old = {i for i, call in self._calls.items() if self._would_be_too_old(call)}
+        rest = most - len(old)  # parts of workers that may as well come later
+        calls = {x.answer: i for i, x in self._calls.items() if rest > 0 or i in old}
+        every = {"num_returns": len(calls), "timeout": 0}
+        ready, _ = self.ray.wait([*calls], **every)
+        if not ready:
+            ready, _ = self.ray.wait([*calls], num_returns=1, timeout=WAIT_SECONDS)
+        if not ready:
+            names = ", ".join(str(index) for index in sorted(calls.values())[:10])
+            said = "no answer for %g s of %d rollout workers: %s ..."
+            log.warning(said, WAIT_SECONDS, len(calls), names)
+        there = [calls[answer] for answer in ready]
+        others = [index for index in there if index not in old]
+        return [index for index in there if index in old] + others[: max(0, rest)]
+
+    def _would_be_too_old(self, call: Call) -> bool:
+        """Whether a worker's part could not be in the segment after this one."""
+        newer = self.lag.of(call.args[2].version)
+        newer += self.agent.policy_version != self.lag.newest
+        return newer >= self.max_policy_lag
+
+    def _ask_idle(self) -> None:
+        """Ask all workers that collect nothing."""
+        with defer_keyboard_interrupt():
+            for index in range(self.pool.count):
+                if index not in self._calls:
+                    self._calls[index] = self._ask(index, self.requests[-1])
+
+    def _ask_again(self, index: int, *, lost: bool) -> None:
+        """Ask a worker for a part by new episodes; count one that was lost."""
+        self.lost += lost
+        self._calls[index] = self._ask(index, self.requests[-1], reset=True)
 
 
 def join_segments(*parts: Segment) -> Segment:

@@ -25,6 +25,8 @@ def make_envs(trainer_class: Any, source: Any, config: Config) -> Any:
         name = algorithm_name(trainer_class.__module__)
         problem = f"{name} does not learn from whole rollouts"
         raise config.error("learners", f"{problem}: choose 0")
+    if not config.wait_for_all:
+        _check_first_segments(trainer_class, config)
     home = {
         name: next(c for c in trainer_class.__mro__ if name in vars(c))
         for name in ("_run_train", "_learns_in_step")
@@ -41,6 +43,20 @@ def make_envs(trainer_class: Any, source: Any, config: Config) -> Any:
     return WorkerPool(source, config, trainer_class).envs
 
 
+def _check_first_segments(trainer_class: Any, config: Config) -> None:
+    """ValueError if a trainer cannot learn from the workers that are first."""
+    reason = ""
+    if not trainer_class._learns_in_step or hasattr(config, "group_size"):
+        name = algorithm_name(trainer_class.__module__)
+        reason = f"{name} needs the steps of all environments, in their places"
+    elif config.max_policy_lag == 0:
+        reason = "with max_policy_lag = 0 all workers act by the newest policy"
+    elif config.when_stale == "drop" or config.replay_actor:
+        reason = "it goes with when_stale='wait', and without replay_actor"
+    if reason:
+        raise config.error("wait_for_all", f"{reason}: leave it out")
+
+
 def make_collector(trainer: Any) -> Any:
     """The collector that hands over the steps of rollout workers."""
     from yieldrl.distributed import RayCollector
@@ -55,6 +71,7 @@ def make_collector(trainer: Any) -> Any:
         when_stale=config.when_stale,
         rows_ahead=trainer._rows_ahead,
         in_actor=trainer._learns_in_step and config.replay_actor,
+        wait_for_all=config.wait_for_all,
     )
 
 
