@@ -220,7 +220,7 @@ class InferencePool(ActorPool):
         """
         if not isinstance(getattr(error.__cause__, "cause", None), DeadWorkerError):
             return False
-        self.replace(worker % self.count, asked, error.__cause__.cause)
+        self.replace(worker % self.count, asked)
         return True
 
     def _arguments_of(self, index: int, life: int) -> tuple[Any, ...]:
