@@ -235,7 +235,12 @@ def check(words: list[str]) -> None:
             check([program.rpartition("/")[2], *rest])
         case ["ray", "job", "submit", *rest]:
             check(rest[rest.index("--") + 1 :])
-        case ["ray", "up" | "dashboard", "cluster.yaml"] | ["ray", "start", *_]:
+        case ["ray", "up" | "dashboard", "cluster.yaml"]:
+            pass
+        case ["ray", "start" | "get-auth-token", *_] | [
+            "export",
+            "RAY_AUTH_MODE=token",
+        ]:
             pass
         case ["python", "-m", "venv" | "pip", *_]:
             pass
