@@ -1,7 +1,5 @@
 """What `test_nodes.py` runs alone: one of two machines of a cluster dies in a run."""
 
-import time
-
 import ray
 from ray.cluster_utils import Cluster
 
@@ -26,7 +24,6 @@ def main():
         cluster.remove_node(nodes.pop(), allow_graceful=False)
         rollouts = [trainer.collector.collect(1024) for _ in range(4)]
         assert all(rollout.shape == (1024, 4) for rollout in rollouts)
-        time.sleep(1)
         print(segments.pool.lives, segments.lost)
     ray.shutdown()
     cluster.shutdown()
