@@ -301,16 +301,17 @@ class FirstSegments(WorkerSegments):
     def _finish(self) -> None:
         """Wait for one part of each worker, and let them rest."""
         if self.requests and self.requests[0].segment is None:
-            self.requests[0].segment = self._joined(rest=True)
+            self._join_first(self.requests[0], rest=True)
 
     def _answered(self, request: Request) -> Segment:
         if request.segment is None:
-            request.segment = self._joined()
+            self._join_first(request)
+        assert request.segment is not None
         return request.segment
 
-    def _joined(self, *, rest: bool = False) -> Segment:
-        """The next segment; its workers collect the next one, or rest."""
-        count, rows = self.pool.count, self.requests[0].num_rows
+    def _join_first(self, request: Request, *, rest: bool = False) -> None:
+        """Make the next segment; its workers collect the one after it, or rest."""
+        count, rows = self.pool.count, request.num_rows
         while len(self._taken) < count:
             if not rest or not self._calls:
                 self._ask_idle()
@@ -333,10 +334,9 @@ class FirstSegments(WorkerSegments):
         if not (complete and self._complete):
             segment.breaks = sorted({0, *segment.breaks})
         with defer_keyboard_interrupt():
-            self._complete, self._taken = complete, []
+            request.segment, self._complete, self._taken = segment, complete, []
             if not rest:
                 self._ask_idle()
-        return segment
 
     def _arrived(self, most: int) -> list[int]:
         """Workers whose parts are there and may be taken; waits for one, for a while.
@@ -347,8 +347,7 @@ class FirstSegments(WorkerSegments):
         old = {i for i, call in self._calls.items() if self._would_be_too_old(call)}
         rest = most - len(old)  # parts of workers that may as well come later
         calls = {x.answer: i for i, x in self._calls.items() if rest > 0 or i in old}
-        every = {"num_returns": len(calls), "timeout": 0}
-        ready, _ = self.ray.wait([*calls], **every)
+        ready, _ = self.ray.wait([*calls], num_returns=len(calls), timeout=0)
         if not ready:
             ready, _ = self.ray.wait([*calls], num_returns=1, timeout=WAIT_SECONDS)
         if not ready:
@@ -357,7 +356,7 @@ class FirstSegments(WorkerSegments):
             log.warning(said, WAIT_SECONDS, len(calls), names)
         there = [calls[answer] for answer in ready]
         others = [index for index in there if index not in old]
-        return [index for index in there if index in old] + others[: max(0, rest)]
+        return [index for index in there if index in old] + others[:rest]
 
     def _would_be_too_old(self, call: Call) -> bool:
         """Whether a worker's part could not be in the segment after this one."""
