@@ -6,7 +6,7 @@ TYPES  := .cache/types/yieldrl
 # One version of each package, so that a newer one is a change that somebody made.
 PIP    := $(BIN)/python -m pip install --quiet -c .ci/constraints.txt
 
-.PHONY: setup train test test-all pages planted libero robots lint format docs browser bench clean
+.PHONY: setup course train test test-all pages planted libero robots lint format docs browser bench clean
 .DEFAULT_GOAL := setup
 
 # A stamp for each set of packages, so that training needs no pytest, and the tests that
@@ -29,6 +29,13 @@ $(VENV)/.dev: $(VENV)/.test
 	touch $@
 
 setup: $(VENV)/.dev
+
+# The chapters, their exercises and the notebooks; far less than `setup`.
+$(VENV)/.course: $(VENV)/.core
+	$(PIP) -e '.[course]'
+	touch $@
+
+course: $(VENV)/.course
 
 train: $(VENV)/.core
 	$(BIN)/yieldrl train ppo

