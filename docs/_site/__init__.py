@@ -16,5 +16,4 @@ for _module in (algorithms, course, diffs, results, sources):
 def render(path: str, markdown: str) -> str:
     """The Markdown of a page, which has a path such as `course/10-ppo.md`."""
     page = {"path": path, "source": markdown, "to_docs": "../" * path.count("/")}
-    text = PAGES.from_string(markdown).render(page)
-    return sources.with_annotations(sources.with_sources(text))
+    return sources.with_sources(PAGES.from_string(markdown).render(page))

@@ -9,38 +9,26 @@ from typing import Any
 from yieldrl.cli import catalog
 from yieldrl.cli.options import docstrings
 
-from .markdown import filled, table
+from .markdown import DOCS, filled, table
 
 ARXIV = re.compile(r"(?<!\[)(?:arXiv:)?(\d{4}\.\d{4,5})")
 
 
-def family_table() -> str:
-    """Every algorithm below its parent, with the size of the difference."""
-    titles, rows = catalog.descriptions(), []
-    for depth, member in catalog.tree():
-        step = "&nbsp;" * 4 * depth + ("└&nbsp;" if depth else "")
-        others = "".join(f" Also from {parent}." for parent in member.parents[1:])
-        title = ARXIV.sub(r"[arXiv:\1](https://arxiv.org/abs/\1)", titles[member.name])
-        name = f"{step}[`{member.name}`]({member.name}.md)"
-        classes = ", ".join(member.changed)
-        rows.append([name, str(member.lines), classes, title + others])
-    return table(["algorithm", "lines", "classes of its own", "from"], rows)
+def title(name: str) -> str:
+    """What an algorithm is, with links to its papers."""
+    said = catalog.descriptions()[name]
+    return ARXIV.sub(r"[arXiv:\1](https://arxiv.org/abs/\1)", said)
 
 
 def family_drawing() -> str:
-    """The same as an SVG: a row is a link with a box for each class of its own."""
-    rows = catalog.tree()
-    longest = max(member.lines for _, member in rows)
-    return filled("family.html", rows=rows, longest=longest)
+    """The family as an SVG: a row is a link with a box for each class of its own."""
+    return filled("family.html", rows=catalog.tree())
 
 
-def place(name: str) -> str:
-    """Where an algorithm stands in the tree, and its size."""
-    member = next(member for member in catalog.members() if member.name == name)
-    parents = ", ".join(f"[{parent}](#{parent})" for parent in member.parents)
-    above = f"On top of {parents}" if parents else "A root"
-    own = ", ".join(f"`{part}`" for part in member.changed)
-    return f"{above}: **{member.lines} lines**, {own}; see [its page]({name}.md)."
+def page(member: catalog.Member) -> str:
+    """Where an algorithm is explained: its page, or a section of its parent's."""
+    path = DOCS / "algorithms" / f"{member.name}.md"
+    return path.name if path.is_file() else f"{member.parents[0]}.md#{member.name}"
 
 
 def hyperparameters(algorithm: str, some: str = "") -> str:
@@ -67,8 +55,7 @@ def _rows(cls: type, shown: list[dataclasses.Field[Any]]) -> str:
     for field in shown:
         made = field.default_factory
         default = field.default if made is dataclasses.MISSING else made()
-        is_large = type(default) is int and abs(default) >= 10_000
-        value = f"{default:_}" if is_large else repr(default)
+        value = f"{default:_}" if type(default) is int else repr(default)
         text = texts.get(field.name, "").replace("|", "\\|")
         rows.append([f"`{field.name}`", f"`{value}`", text])
     return table(["field", "default", "what it does"], rows)

@@ -45,8 +45,8 @@ def exercise(key: str) -> str:
 
     folder = chapters()[key].name
     check = importlib.import_module(f"yieldrl.exercises.{folder}.check")
-    said = [html.escape(says, quote=False) for says in check.CHAPTER.properties]
-    lines = [f"- {text}." for text in said]
+    properties = check.CHAPTER.properties
+    lines = [f"- {html.escape(says, quote=False)}." for says in properties]
     return "\n".join(["```bash", f"yieldrl check {key}", "```", "", *lines])
 
 

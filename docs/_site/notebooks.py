@@ -7,11 +7,17 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from .markdown import ROOT
+from yieldrl.cli import catalog
+
+from . import algorithms
+from .markdown import ROOT, filled
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the notebooks: each as a page, and as a file to download."""
+    """Add notebooks, each as a page and a file, and the references of algorithms."""
+    for one in catalog.members():
+        text = filled("reference.html", member=one, at=algorithms.page(one))
+        files.append(File.generated(config, f"reference/{one.name}.md", content=text))
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         files.append(File.generated(config, path.name, abs_src_path=str(path)))
         files.append(File.generated(config, f"{path.stem}.md", content=page(path)))

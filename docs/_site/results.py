@@ -1,6 +1,5 @@
 """What was measured, as the files in `docs/results` say it."""
 
-import datetime
 import json
 from functools import cache
 from typing import Any
@@ -58,20 +57,18 @@ def summary(kind: str, part: str = "summary") -> str:
     days = sorted(side["date"][:10] for side in sides)
     commands = "\n".join(dict.fromkeys(side["command"] for side in sides))
     machines = " and ".join(dict.fromkeys(map(_machine, sides)))
-    when = f"Measured from {days[0]} to {days[-1]}, on {machines}"
+    when = f"Measured from {days[0]} to {days[-1]}, on {machines}:"
     head = table(found[0][part]["header"], rows)
-    return f"{head}\n\n{when}:\n\n```bash\n{commands}\n```"
+    return f"{head}\n\n{when}\n\n```bash\n{commands}\n```"
 
 
 def _source(context: Context, name: str) -> str:
-    """Where all numbers are, the command, the machine, and how old they are."""
+    """Where all numbers are, the command, the machine, and the day."""
     of, folder = measured()[name], f"{context['to_docs']}results"
-    date = datetime.datetime.fromisoformat(of["date"])
-    days = (datetime.datetime.now(datetime.UTC) - date).days
     return (
-        f"[Every number]({folder}/{name}.json) is from `{of['command']}`, on"
-        f" {_machine(of)}, {days} day{'s' * (days != 1)} old"
-        f" (revision {of['revision']})."
+        f'<span data-search-exclude="y">[Every number]({folder}/{name}.json) is from'
+        f" `{of['command']}`, on {_machine(of)}, {of['date'][:10]}"
+        f" (revision {of['revision']}).</span>"
     )
 
 

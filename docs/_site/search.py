@@ -5,17 +5,26 @@ from pathlib import Path
 from typing import Any
 
 SPLIT = r".split(/\s+/g)"
-CHOSEN = ".filter((word,_,all)=>says(word)||!all.some(says))"
-SAYS = "const says=word=>lunr.stopWordFilter(word.toLowerCase());"
+SAYS = "(says=>says(word)||!all.some(says))(it=>lunr.stopWordFilter(it.toLowerCase()))"
+EXACT = r".flatMap(it=>/^\w[\w-]*$/.test(it)?[it+'^9',it]:[it])"  # first, then longer
+NEVER = r'<(?:pre|svg|form)\b|<\w+ class="(?:arithmatex|filename)"'
+MEMBERS = r"|<h[3-6]|<table|(?<=</p>)\s*<p"
+
+
+def without(path: str, html: str) -> str:
+    """A page whose code, formulas, answers and inherited members no search looks at."""
+    name = path.removeprefix("algorithms/").removesuffix(".md")
+    own = r"\S+\.py: " if name == "ppo" else f"algorithms/{name}/"
+    kinds = rf'{NEVER}|<details(?! class="abstract">\s*<summary>{own})'
+    kinds += MEMBERS if path.startswith(("reference/", "algorithms/family")) else ""
+    return re.sub(kinds, r'\g<0> data-search-exclude="y"', html)
 
 
 def on_post_build(config: Any) -> None:
-    """Take words of lunr's list from a question, as it finds "a" in every title; and
-    the addresses of Mermaid and of a stand-in for old browsers, which no page uses."""
-    scripts = Path(config.site_dir) / "assets" / "javascripts"
-    for path in scripts.glob("workers/search.*.js"):
-        text = path.read_text("utf-8").replace(SPLIT, SPLIT + CHOSEN)
-        path.write_text(SAYS + text, encoding="utf-8")
-    for path in scripts.glob("bundle.*.js"):
+    """Take tags from the index, stop words from questions, addresses of other hosts."""
+    index = Path(config.site_dir, "search", "search_index.json")
+    index.write_text(re.sub(r"</?\w+>", "", index.read_text("utf-8")), "utf-8")
+    for path in Path(config.site_dir, "assets", "javascripts").rglob("*.js"):
         text = re.sub(r'"https://unpkg\.com/[^"]*"', '""', path.read_text("utf-8"))
+        text = text.replace(SPLIT, f"{SPLIT}.filter((word,_,all)=>{SAYS}){EXACT}")
         path.write_text(text, encoding="utf-8")

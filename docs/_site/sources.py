@@ -26,8 +26,9 @@ def exports(package: str) -> str:
 
 
 def with_sources(markdown: str) -> str:
-    """A page with the sources that its fences ask for."""
-    return SYMBOL.sub(lambda of: textwrap.indent(source(of[2], of[3]), of[1]), markdown)
+    """A page with the sources that its fences ask for, and with their annotations."""
+    text = SYMBOL.sub(lambda of: textwrap.indent(source(of[2], of[3]), of[1]), markdown)
+    return FENCE.sub(_annotated, text)
 
 
 def source(path: str, symbol: str) -> str:
@@ -54,15 +55,10 @@ def named_by(node: Any) -> str:
     return getattr(target, "id", getattr(target, "name", ""))
 
 
-def with_annotations(markdown: str) -> str:
-    """A page whose fences have their marks as annotations of the lines they name."""
-    return FENCE.sub(_annotated, markdown)
-
-
 def _annotated(match: re.Match[str]) -> str:
+    """A fence with its marks as annotations of the lines that they name."""
     fence = SHORT.sub("", MARK.sub("", match[0]))
-    is_short = SHORT.search(match[0])
-    lines = (DOCSTRING.sub("", fence) if is_short else fence).split("\n")
+    lines = (DOCSTRING.sub("", fence) if SHORT.search(match[0]) else fence).split("\n")
     for number, text in MARK.findall(match[0]):
         held = [at for at, line in enumerate(lines[1:-1], 1) if text in line]
         if len(held) != 1:

@@ -75,6 +75,27 @@ TABLES_CUT = """
   .map((node) => `table cut by ${node.scrollWidth - node.clientWidth} px: `
     + node.innerText.slice(0, 60).replace(/\\s+/g, " "))
 """
+LONG_LINES = """
+() => [...document.querySelectorAll("article :is(p, li, dd, figcaption)")]
+  .filter((node) => node.checkVisibility() && !node.querySelector("p, li, .katex"))
+  .flatMap((node) => {
+    const rows = {}, range = document.createRange()
+    const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT)
+    while (texts.nextNode()) {
+      const { currentNode: text } = texts
+      if (text.parentElement.closest("pre, svg, rl-demo")) continue
+      for (let at = 0; at < text.length; at++) {
+        range.setStart(text, at)
+        range.setEnd(text, at + 1)
+        const { bottom, width } = range.getBoundingClientRect()
+        const row = Math.round(bottom / 6)
+        if (width) rows[row] = (rows[row] ?? "") + text.data[at]
+      }
+    }
+    return Object.values(rows).filter((row) => row.trim().length > 75)
+  })
+  .map((row) => `a line of more than 75 characters: ${row}`)
+"""
 AXE = """
 async (rules) => {
   const options = { runOnly: rules, resultTypes: ["violations"] }
@@ -97,6 +118,7 @@ def test_a_page_is_whole(name, mode, visitor):
             scheme = page.get_attribute("body", "data-md-color-scheme")
             assert scheme == "slate"
         if name in IN_FULL:
+            faults += page.evaluate(LONG_LINES)
             page.evaluate(AXE_SCRIPT)
             faults += page.evaluate(AXE, RULES)
         assert visit.faults + faults == []
@@ -111,6 +133,7 @@ def test_faults_are_found(folder, visitor):
         "formula wrong": '<span class="arithmatex">\\(\\nothing{x\\)</span>',
         "no picture": '<img alt="none" src="none.png">',
         "picture without words": '<img alt="" src="../assets/logo.svg">',
+        "a line of more": f'<p style="max-width: none">{"word " * 40}</p>',
         "table cut": '<div class="md-typeset__scrollwrap"><p style="width:2000px">',
         "asks https://example.org/": '<img alt="far" src="https://example.org/x.png">',
         "console: ": "<img alt='s' src='x' onerror='console.error(1)'>",
@@ -129,6 +152,7 @@ def test_faults_are_found(folder, visitor):
         page.evaluate(EAGER)
         page.evaluate(AXE_SCRIPT)
         found = page.evaluate(LOOKED_AT) + page.evaluate(TABLES_CUT)
+        found += page.evaluate(LONG_LINES)
         found += page.evaluate(AXE, RULES) + visit.faults
     missing = [k for k in planted if not any(f.startswith(k) for f in found)]
     assert missing == [], json.dumps(found, indent=1)

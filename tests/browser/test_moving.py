@@ -71,6 +71,8 @@ def test_the_home_page_moves_by_itself_and_not_for_those_who_ask_for_less(visito
             (demo,) = demos(page)
             canvas = demo.locator("canvas")
             before = canvas.evaluate(PIXELS)
+            box = demo.bounding_box()
+            assert box["y"] + box["height"] < page.viewport_size["height"]
             if motion:
                 drawn_anew(page, canvas, before)
             else:
