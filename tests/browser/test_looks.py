@@ -134,7 +134,7 @@ def test_faults_are_found(folder, visitor):
         "no picture": '<img alt="none" src="none.png">',
         "picture without words": '<img alt="" src="../assets/logo.svg">',
         "a line of more": f'<p style="max-width: none">{"word " * 40}</p>',
-        "table cut": '<div class="md-typeset__scrollwrap"><p style="width:2000px">',
+        "table cut": '<div class="md-typeset__scrollwrap"><p style="min-width:2000px">',
         "asks https://example.org/": '<img alt="far" src="https://example.org/x.png">',
         "console: ": "<img alt='s' src='x' onerror='console.error(1)'>",
         "raises ": "<img alt='s' src='x' onerror='throw Error(1)'>",
