@@ -83,18 +83,14 @@ def load_trainer_state(path: str | Path) -> dict[str, Any]:
             checkpoint of a trainer.
     """
     state = load_checkpoint(path)
-    for name, kind in (
-        ("algorithm", str),
-        ("trainer", str),
-        ("config", dict),
-        ("agent", dict),
-    ):
+    for name, kind in (("algorithm", str), ("trainer", str), ("config", dict)):
         if not isinstance(state.get(name), kind):
             raise CheckpointError(
                 f"{path}: not the checkpoint of a trainer, it has no {name!r}; give a"
                 " file that a trainer's `save` wrote"
             )
-    learned = state["agent"].get("algorithm", {})
+    agent = state.get("agent")
+    learned = agent.get("algorithm", {}) if isinstance(agent, dict) else {}
     # Statistics beside these may have NaN where nothing is known yet.
     parts = {k: x for k, x in learned.items() if k == "model" or "optimizer" in k}
     for name, tensor in flatten(parts):

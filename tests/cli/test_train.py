@@ -86,7 +86,7 @@ def test_a_file_gives_the_defaults_and_flags_override_it():
 
 def test_a_mistake_gets_one_line(refused):
     for words, message in {
-        "ppp": "no algorithm is called 'ppp': choose one of ",
+        "ppp": "no algorithm is called 'ppp': did you mean ppo?",
         "ppo --env-id CartPol-v1": "Did you mean: `CartPole`?",
         "ppo --num-minibatches 1000": "a rollout has only 512 transitions",
         "ppo --device abacus": "device = 'abacus': not usable on this machine",
