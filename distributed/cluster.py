@@ -6,7 +6,7 @@ import os
 import socket
 import weakref
 from collections.abc import Mapping
-from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from yieldrl.core import Config
@@ -19,6 +19,10 @@ ON_GPUS = "inference_actors", "learners", "imagination_actors"
 
 NO_CPU = "stats_actors", "replay_actors"
 """Roles whose actors have little to compute."""
+
+
+TOKEN = Path.home() / ".ray" / "auth_token"
+"""Where Ray has a token, by which a machine may join a cluster."""
 
 
 class Cluster:
@@ -45,6 +49,8 @@ class Cluster:
     def __init__(
         self, address: str, counts: Mapping[str, int], *, gpus: bool = False
     ) -> None:
+        if address and TOKEN.is_file():  # Ray shows it for the address `auto` alone
+            os.environ.setdefault("RAY_AUTH_MODE", "token")  # read at Ray's import
         try:
             self.ray: Any = importlib.import_module("ray")
         except ModuleNotFoundError as error:
@@ -113,7 +119,6 @@ class Cluster:
                 host, colon, port = address.rpartition(":")
                 if colon and "://" not in address:  # Ray would wait there for minutes
                     socket.create_connection((host, int(port)), 10).close()
-                _take_token()
                 self.ray.init(address=address, **options)
             except (OSError, RuntimeError, ValueError) as error:
                 raise ConnectionError(
@@ -140,17 +145,6 @@ class Cluster:
                     " machine that is too busy, and for too little memory or too small"
                     " a /dev/shm; Ray's logs are in /tmp/ray/session_latest/logs"
                 ) from again
-
-
-def _take_token() -> None:
-    """Show the token of this machine, if it has one, to the cluster that is joined.
-
-    Ray does so for the address `auto` alone; RAY_AUTH_MODE says whether it is shown.
-    """
-    with suppress(ImportError):
-        name = "ray._private.authentication.authentication_token_setup"
-        setup = importlib.import_module(name)
-        setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
 
 
 def _end(ray: Any, actors: list[Any], starts: bool) -> None:

@@ -80,9 +80,6 @@ class FakeRay:
     def shutdown(self):
         self.runs = False
 
-    def maybe_enable_token_auth_if_token_available(self, **_):
-        """Its own, for the address `auto`."""
-
 
 @pytest.fixture
 def ray(monkeypatch, request):
