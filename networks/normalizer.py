@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from yieldrl.core import spaces
 from yieldrl.core.ranks import ranks
-from yieldrl.core.running_statistics import scale, standardize, update_moments
+from yieldrl.core.running_statistics import combine_moments, scale, standardize
 from yieldrl.networks.encoder import NatureCNN, Sentence
 
 
@@ -58,9 +58,13 @@ class RunningMoments(nn.Module):
         if len(flat) > 0:
             moments = torch.stack(torch.var_mean(flat, dim=0, correction=0))
         sizes = ranks().all_gather(flat.new_tensor(len(flat)))
+        kept = self.mean, self.var, self.count
         for size, (var, mean) in zip(sizes, ranks().all_gather(moments), strict=True):
-            if size > 0:
-                update_moments((self.mean, self.var, self.count), (mean, var, size))
+            # Where there is nothing, as they were; a GPU is not waited for to see it.
+            for old, new in zip(
+                kept, combine_moments(*kept, mean, var, size), strict=True
+            ):
+                old.copy_(new.where(size > 0, old))
 
 
 class ObservationNormalizer(nn.Module):

@@ -1,0 +1,140 @@
+"""A second device on a machine without a GPU, which refuses to mix and counts waits.
+
+Tensors of `DEVICE` live in the CPU's memory and say that they do not: `SimTensor`, of
+PyTorch's backend for others (PrivateUse1). As on a GPU an operation of tensors of both
+is an error, but for 0-dim ones and copies; what a GPU would be waited for is noted in
+`WAITS`, with the line of the package that asked.
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+from torch.utils import _pytree as pytree
+from torch.utils import backend_registration
+
+backend_registration._setup_privateuseone_for_python_backend("sim")
+
+DEVICE = torch.device("sim", 0)
+WAITS: list[str] = []
+ROOT = Path(__file__).resolve().parents[1]
+ASKING = "_local_scalar_dense", "nonzero", "masked_select", "unique", "equal"
+
+
+class SimTensor(torch.Tensor):
+    """A tensor that says it is on the simulated device; `raw` holds its numbers."""
+
+    raw: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, raw):
+        layout = {"strides": raw.stride(), "storage_offset": raw.storage_offset()}
+        made = torch.Tensor._make_wrapper_subclass(
+            cls, raw.size(), dtype=raw.dtype, device=DEVICE, **layout
+        )
+        made.raw = raw
+        return made
+
+    def __reduce_ex__(self, protocol):
+        """Checkpoints hold plain tensors, as those of a GPU are loaded to the CPU."""
+        return self.raw.__reduce_ex__(protocol)
+
+    def tolist(self):
+        wait("tolist")
+        return self.raw.tolist()
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        name, kwargs = function.__name__, dict(kwargs or {})
+        inputs = pytree.tree_leaves((args, kwargs))
+        tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
+        places = [x for x in inputs if isinstance(x, torch.device)]
+        stays = all(place == DEVICE for place in places)
+        others = [x for x in tensors if not isinstance(x, cls) and x.dim() > 0]
+        if others and not places and not name.startswith("copy_"):
+            raise RuntimeError(f"Expected all tensors on one device, in {name}")
+        if not stays or name.startswith(ASKING):
+            wait(name)
+        if name.startswith("copy_") and not isinstance(args[0], cls):
+            wait(name)
+        args, kwargs = pytree.tree_map(_bare, (args, kwargs))
+        kwargs.pop("pin_memory", None)
+        result = function(*args, **kwargs)
+        if not stays:
+            return result
+        own = [x for x in tensors if isinstance(x, cls)]
+        return pytree.tree_map(lambda x: _wrapped(x, own), result)
+
+
+def _bare(x):
+    if isinstance(x, torch.device):
+        return torch.device("cpu")
+    return x.raw if isinstance(x, SimTensor) else x
+
+
+def _wrapped(result, inputs):
+    """The same object for what was written in place; a view is as its base is."""
+    if type(result) is not torch.Tensor:
+        return result
+    for x in inputs:
+        if x.raw is result:
+            return x
+        if result.numel() and x.raw.untyped_storage()._cdata == _storage(result):
+            with torch.inference_mode(x.is_inference()):
+                return SimTensor(result)
+    return SimTensor(result)
+
+
+def _storage(tensor):
+    return tensor.untyped_storage()._cdata
+
+
+def wait(name):
+    """Note that the host waits here, and which line of the package asked for it."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        path = Path(frame.f_code.co_filename)
+        inside = path.is_relative_to(ROOT) and ".venv" not in path.parts
+        if inside and not path.is_relative_to(ROOT / "tests"):
+            place = f"{path.relative_to(ROOT).as_posix()}:{frame.f_code.co_name}"
+            WAITS.append(f"{name.partition('.')[0]} in {place}")
+            return
+        frame = frame.f_back
+
+
+class SimGenerator(torch.Generator):
+    """A generator that says it is on a device, and draws on the CPU."""
+
+    def __new__(cls, device="cpu"):
+        return super().__new__(cls)
+
+    def __init__(self, device="cpu"):
+        self._place = torch.device(device)
+
+    @property
+    def device(self):
+        return self._place
+
+
+_kernels = torch.library.Library("aten", "IMPL")
+
+
+def _empty(size, dtype=None, memory_format=None, **_):
+    return SimTensor(torch.empty(size, dtype=dtype, memory_format=memory_format))
+
+
+def _empty_strided(size, stride, dtype=None, **_):
+    return SimTensor(torch.empty_strided(size, stride, dtype=dtype))
+
+
+def _copy_from(source, target, non_blocking=False):
+    if not isinstance(target, SimTensor):
+        wait("copy")
+    _bare(target).copy_(_bare(source))
+    return target
+
+
+_kernels.impl("empty.memory_format", _empty, "PrivateUse1")
+_kernels.impl("empty_strided", _empty_strided, "PrivateUse1")
+_kernels.impl("_copy_from", _copy_from, "PrivateUse1")
+torch.sim.synchronize = lambda *_: None
