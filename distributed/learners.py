@@ -250,8 +250,7 @@ class Learners:
             orders.state = {"model": algorithm.model.state_dict()}
         orders.state = map_tensors(Tensor.cpu, orders.state)
         sent = self.cluster.put(orders)
-        parts = [part.to_dict() for part in rollout.chunk(self.count, dim=1)]
-        arrays = [map_tensors(lambda x: x.cpu().numpy(), part) for part in parts]
+        arrays = shares(rollout, self.count)
         with defer_keyboard_interrupt():  # requests must be completed
             pairs = zip(self.actors, arrays, strict=True)
             self._asked = [actor.update.remote(part, sent) for actor, part in pairs]
@@ -365,6 +364,15 @@ def join_states(whole: Any, states: Sequence[Any]) -> Any:
         }
     parted = isinstance(whole, Tensor) and isinstance(first, Tensor)
     return torch.cat([*states]) if parted and whole.shape != first.shape else first
+
+
+def shares(rollout: TensorDict, count: int) -> list[dict[str, Any]]:
+    """A rollout `[T, N]` as arrays `[T, N / count, ...]`, for each learner.
+
+    Pickling copies arrays that are not contiguous, and Ray pickles what it sends.
+    """
+    parts = [part.to_dict() for part in rollout.chunk(count, dim=1)]
+    return [map_tensors(lambda x: x.cpu().contiguous().numpy(), part) for part in parts]
 
 
 def share_of(state: Any, own: Any, rank: int) -> Any:

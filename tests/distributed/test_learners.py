@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import pickle
 import signal
 import time
 from types import SimpleNamespace
@@ -9,10 +10,12 @@ from types import SimpleNamespace
 import factories
 import pytest
 import torch
+from tensordict import TensorDict
 
 from yieldrl.algorithms import dapo, dqn, grpo, ppo, ppo_roa
 from yieldrl.distributed import DeadLearnerError, LearnerError, Learners
-from yieldrl.distributed.learners import join_states, share_of
+from yieldrl.distributed.learners import join_states, share_of, shares
+from yieldrl.envs.arrays import as_tensors
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
 
@@ -157,6 +160,18 @@ def test_each_learner_gets_the_rows_of_its_own_environments_back():
     for rank, own in enumerate((one, other)):
         share = share_of(whole, own, rank)
         assert all(share[name].equal(own[name]) for name in own)
+
+
+def test_the_shares_of_a_rollout_are_sent_without_a_copy_in_the_pickle():
+    obs = {"image": torch.arange(24.0).view(3, 4, 2), "speed": torch.ones(3, 4)}
+    entries = {"obs": obs, "reward": torch.ones(3, 4, dtype=torch.float64)}
+    rollout = TensorDict(entries, [3, 4])
+    for share, part in zip(shares(rollout, 2), rollout.split(2, dim=1), strict=True):
+        beside: list[pickle.PickleBuffer] = []
+        sent = pickle.dumps(share, protocol=5, buffer_callback=beside.append)
+        assert len(beside) == 3
+        came = TensorDict(as_tensors(pickle.loads(sent, buffers=beside)), [3, 2])
+        assert (came == part).all()
 
 
 @pytest.mark.slow
