@@ -1,4 +1,4 @@
-"""Windows and the GRU against PyTorch's, and their resets against episodes apart."""
+"""What remembers: resets against episodes apart; windows and the GRU by themselves."""
 
 from itertools import pairwise
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from yieldrl.networks import GRU, WindowMLP
+from yieldrl.networks import GRU, LSTM, WindowMLP
 
 
 def random(*shape, seed=1):
@@ -26,7 +26,13 @@ def gru_of():
     return GRU(2, 6, 4).double()
 
 
+def lstm_of():
+    torch.manual_seed(0)
+    return LSTM(2, 4).double()
+
+
 KINDS = {"window": window_of, "window of one": lambda: window_of(1), "gru": gru_of}
+KINDS["lstm"] = lstm_of
 
 
 def nothing(*shape):

@@ -1,7 +1,5 @@
 """Plain layers: widths, activations and how they start out."""
 
-import copy
-
 import pytest
 import torch
 from torch import nn
@@ -55,11 +53,3 @@ def test_mlp_is_its_layers_with_activations_between(name, layer):
     expected = linear(hidden, *last)
     torch.testing.assert_close(tested(obs), expected)
     assert (expected < 0).any(), "none after the last"
-
-
-def test_mlp_survives_a_checkpoint_and_a_copy():
-    tested, other = MLP([4, 8, 8, 2]), MLP([4, 8, 8, 2])
-    other.load_state_dict(dict(reversed(tested.state_dict().items())))
-    obs = torch.randn(3, 4)
-    assert torch.equal(tested(obs), other(obs))
-    assert torch.equal(tested(obs), copy.deepcopy(tested)(obs))

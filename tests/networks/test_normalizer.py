@@ -292,20 +292,6 @@ def test_scaling_does_not_move_the_statistics():
     assert torch.equal(scaled, scaler(rollout["reward"]))
 
 
-def test_a_checkpoint_between_rollouts_changes_nothing():
-    rng = np.random.default_rng(0)
-    tested = RewardScaler(2, 0.99)
-    for _ in range(4):
-        reward = rng.normal(size=(5, 2)).astype(np.float32)
-        ends = rng.random((2, 5, 2)) < 0.2
-        other = RewardScaler(2, 0.99)
-        other.load_state_dict(saved_and_loaded(tested.state_dict()))
-        for one in (tested, other):
-            one.update(rollout_of(reward, *ends))
-        for name, tensor in tested.state_dict().items():
-            assert torch.equal(other.state_dict()[name], tensor)
-
-
 def test_abandoned_episodes_leave_no_return_behind():
     """A resumed run resets environments that cannot say where they stood."""
     reward, no = np.full((4, 2), 100.0, np.float32), np.zeros((4, 2), bool)

@@ -1,11 +1,7 @@
-"""The LSTM against PyTorch's, its resets against episodes apart, and the memory."""
-
-from itertools import pairwise
+"""The LSTM against PyTorch's, and the memory."""
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
 from yieldrl.networks import LSTM, Memory
@@ -39,30 +35,6 @@ class TestLSTM:
         expected, last = torch_lstm(x, (h, c))
         torch.testing.assert_close(output, expected)
         torch.testing.assert_close(after, torch.cat(last, dim=-1)[0])
-
-    @settings(max_examples=50)
-    @given(first=st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1))
-    def test_episodes_in_a_sequence_are_episodes_apart(self, first):
-        lstm, begins = lstm_of(), torch.tensor(first)
-        x, memory = random(len(first), 3, 3), random(3, 8)
-        output, after = lstm(x, memory, begins)
-        for n in range(3):
-            cuts = [0, *(t for t in range(1, len(first)) if first[t][n]), len(first)]
-            for start, end in pairwise(cuts):
-                before = torch.zeros(1, 8) if first[start][n] else memory[n : n + 1]
-                none = torch.zeros(end - start, 1, dtype=torch.bool)
-                apart = lstm(x[start:end, n : n + 1], before.double(), none)
-                torch.testing.assert_close(output[start:end, n : n + 1], apart[0])
-            torch.testing.assert_close(after[n : n + 1], apart[1])
-
-    def test_step_by_step_is_all_at_once(self):
-        lstm, x, memory = lstm_of(), random(5, 2, 3), random(2, 8)
-        first = torch.tensor([[0, 1], [0, 0], [1, 0], [0, 0], [0, 1]]).bool()
-        output, after = lstm(x, memory, first)
-        for t in range(5):
-            one, memory = lstm(x[t : t + 1], memory, first[t : t + 1])
-            torch.testing.assert_close(one[0], output[t])
-        torch.testing.assert_close(memory, after)
 
     def test_no_gradient_flows_into_the_episode_before(self):
         lstm, x = lstm_of(), random(4, 1, 3).requires_grad_()
