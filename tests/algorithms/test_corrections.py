@@ -112,23 +112,6 @@ class TestPrepare:
         clipped = algorithm_of("clip").prepare(rollout.clone())
         assert not torch.allclose(clipped["returns"], returns)
 
-    def test_vtrace_by_hand(self):
-        """One environment, three steps, a critic that says 0; ratios 1/2, 4 and 3/2."""
-        algorithm = algorithm_of("vtrace", gamma=0.5, gae_lambda=1.0)
-        rollout = rollout_of(steps=3, envs=1)
-        with torch.no_grad():
-            for parameter in algorithm.model.critic.parameters():
-                parameter.zero_()
-        rollout["reward"] = torch.tensor([[1.0], [2.0], [4.0]])
-        for end in ("terminated", "truncated"):
-            rollout[end].zero_()
-        ratio = torch.tensor([[0.5], [4.0], [1.5]])
-        rollout["log_prob"] = looks(algorithm, rollout)[0] - ratio.log()
-        prepared = algorithm.prepare(rollout)
-        # rho = c = 1/2, 1, 1: v_2 = 4, v_1 = 2 + 4/2, v_0 = (1 + v_1/2) / 2
-        assert prepared["returns"].flatten().tolist() == pytest.approx([1.5, 4, 4])
-        assert prepared["advantage"].flatten().tolist() == pytest.approx([1.5, 4, 4])
-
     def test_steps_that_only_reset_get_nothing(self):
         algorithm = algorithm_of("vtrace")
         rollout = acted_by(algorithm, rollout_of(ends=0.1))

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from factories import algorithm_of as algorithm_with
 from factories import step, trainer_of
 from gymnasium.spaces import Box
 from tables import steps
@@ -255,13 +256,15 @@ def test_both_critics_learn_from_the_same_target():
     assert loss.item() == pytest.approx(expected.item())
 
 
-def test_the_actor_waits_for_the_critics():
-    algorithm = td3_of(policy_delay=3)
+@pytest.mark.parametrize("module", [td3, sac], ids=["td3", "sac"])
+def test_the_actor_waits_for_the_critics(module):
+    algorithm = algorithm_with(module, LINE, Box(-1, 1, (1,)), policy_delay=3)
     moved = []
     for _ in range(7):
-        before = algorithm.model.actor[1].layers[0].weight.clone()
+        before = [x.clone() for x in algorithm.model.actor.parameters()]
         logs = step(algorithm, DATA)
-        moved.append(not torch.equal(before, algorithm.model.actor[1].layers[0].weight))
+        pairs = zip(before, algorithm.model.actor.parameters(), strict=True)
+        moved.append(not all(torch.equal(one, other) for one, other in pairs))
         assert ("actor_loss" in logs) == moved[-1]
     assert moved == [False, False, True, False, False, True, False]
 

@@ -105,12 +105,18 @@ def test_who_moves_with_a_policys_step(stages):
     assert int(now["version"]) == (stages == 1)
 
 
-@pytest.mark.parametrize("stages", [1, 2])
-def test_it_resumes_to_the_bit(stages, tmp_path):
+@pytest.mark.parametrize("kind", ["PPO", "PPO in two stages", "GRPO"])
+def test_it_resumes_to_the_bit(kind, tmp_path):
     """Also between two refreshes of one rollout."""
-    whole = list(map(plain, trainer(stages=stages)()))
+
+    def run():
+        if kind == "GRPO":
+            return grouped(num_envs=16, total_steps=96)
+        return trainer(stages=2 if kind == "PPO in two stages" else 1)
+
+    whole = list(map(plain, run()()))
     stop = 3 + next(i for i, x in enumerate(whole) if x["log_type"] == "train")
-    assert resumed(trainer(stages=stages), stop, tmp_path) == whole
+    assert resumed(run(), stop, tmp_path) == whole
 
 
 def test_update_learns_from_a_rollout_of_ones_own():
@@ -187,13 +193,6 @@ def test_imagined_branches_lie_beside_real_episodes():
     # Where no group differs, really or imagined, there is nothing to learn.
     for none in (real[:0], run.buffer.rollout()[:0]):
         assert len(own.beside(none, [rows[:0]])) == 0
-
-
-def test_groups_resume_to_the_bit(tmp_path):
-    options = {"num_envs": 16, "total_steps": 96}
-    whole = list(map(plain, grouped(**options)()))
-    stop = 3 + next(i for i, x in enumerate(whole) if x["log_type"] == "train")
-    assert resumed(grouped(**options), stop, tmp_path) == whole
 
 
 def test_chunks_are_imagined_as_they_are_executed():

@@ -3,7 +3,6 @@
 from functools import partial
 
 import factories
-import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -247,23 +246,6 @@ def test_it_learns_a_choice():
     *_, log = trainer()
     assert trainer.evaluate(2)["logs"]["episode_return"] == 4.0
     assert log["logs"]["entropy"] < 0.5
-
-
-def test_the_environment_sees_valid_actions_only():
-    seen = []
-
-    class Narrow(gym.ActionWrapper):
-        def action(self, action):
-            seen.append(action)
-            return action
-
-    config = ppo.Config(
-        **SMALL, env_id="Pendulum-v1", total_steps=64, eval_every=0, log_std_init=2.0
-    )
-    trainer = ppo.Trainer(config, envs=lambda: Narrow(gym.make("Pendulum-v1")))
-    list(trainer())
-    assert all(abs(a) <= 2.0 for (a,) in seen)
-    assert trainer.buffer.rollout().shape == (0, 2)
 
 
 class Failing(Counter):

@@ -25,19 +25,19 @@ def algorithm_of(table, **kwargs):
     return q_learning.Algorithm(model, config)
 
 
-def batch(obs, action, reward, next_obs, terminated=None):
-    size = len(obs)
-    ended = torch.tensor(terminated or [False] * size)
+def batch(obs, action, reward, next_obs, terminated=(), truncated=()):
+    """Transitions; ends are told by their rows."""
+    rows = range(len(obs))
     return TensorDict(
         {
             "obs": torch.tensor(obs),
             "action": torch.tensor(action),
             "reward": torch.tensor(reward),
             "next_obs": torch.tensor(next_obs),
-            "terminated": ended,
-            "truncated": ~ended,
+            "terminated": torch.tensor([row in terminated for row in rows]),
+            "truncated": torch.tensor([row in truncated for row in rows]),
         },
-        [size],
+        [len(obs)],
     )
 
 
@@ -81,7 +81,7 @@ class TestTable:
 class TestUpdate:
     def test_the_target_by_hand(self):
         algorithm = algorithm_of([[0.0, 0], [2.0, 6.0]])
-        data = batch([0, 0], [0, 0], [1.0, 1.0], [1, 1], [False, True])
+        data = batch([0, 0], [0, 0], [1.0, 1.0], [1, 1], [1], truncated=[0])
         # 1 + .5 * max(2, 6), though truncated; only the reward after a termination.
         assert algorithm.td_target(data).tolist() == [4.0, 1.0]
         data["discount"] = torch.tensor([0.25, 1.0])  # they may bring one of their own
@@ -97,7 +97,7 @@ class TestUpdate:
 
     def test_but_never_beyond_the_mean_of_their_targets(self):
         algorithm = algorithm_of([[0.0]], learning_rate=0.5, visit_power=0.0)
-        data = batch([0] * 4, [0] * 4, [1.0, 2.0, 3.0, 6.0], [0] * 4, [True] * 4)
+        data = batch([0] * 4, [0] * 4, [1.0, 2.0, 3.0, 6.0], [0] * 4, range(4))
         algorithm.learn(data)
         assert algorithm.model.table.tolist() == [[3.0]]
 
@@ -111,7 +111,7 @@ class TestUpdate:
         algorithm = algorithm_of([[7.0]], learning_rate=1.0, visit_power=1.0)
         for some in rewards:
             n = len(some)
-            data = batch([0] * n, [0] * n, list(map(float, some)), [0] * n, [True] * n)
+            data = batch([0] * n, [0] * n, list(map(float, some)), [0] * n, range(n))
             algorithm.learn(data)
         mean = np.mean([reward for some in rewards for reward in some])
         assert algorithm.model.table.item() == pytest.approx(mean, abs=1e-4)

@@ -2,7 +2,6 @@
 
 import math
 
-import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -10,7 +9,6 @@ from gymnasium.spaces import Box, Discrete
 from tables import Table, steps
 
 from yieldrl.algorithms import sac_discrete
-from yieldrl.envs import SerialVectorEnv
 
 ROW = Box(0, 9, (1,), np.float32)
 Q = [[[1.0, 5.0], [2.0, 3.0]], [[4.0, 2.0], [1.0, 6.0]]]  # [critic, state, action]
@@ -92,35 +90,19 @@ def test_acting_draws_from_the_policy_and_evaluation_takes_the_most_likely():
     assert agent.predict(np.zeros((100, 1), np.float32)).tolist() == [1] * 100
 
 
-class Match(gym.Env):
-    """Say which of three numbers you see: one step, reward 1 for the right one."""
-
-    observation_space, action_space = Box(0, 1, (3,), np.float32), Discrete(3, start=4)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.seen = int(self.np_random.integers(3))
-        return self._obs(), {}
-
-    def step(self, action):
-        return self._obs(), float(action == 4 + self.seen), True, False, {}
-
-    def _obs(self):
-        return np.eye(3, dtype=np.float32)[self.seen]
-
-
-def test_it_learns_to_match():
+def test_it_learns_which_action_pays_where():
     config = sac_discrete.Config(
-        total_steps=600,
+        env_id="yieldrl/ProbeChoice-v1",
+        num_envs=4,
+        train_every=4,
+        total_steps=400,
         learning_starts=100,
         batch_size=32,
         hidden_sizes=(16,),
-        learning_rate=3e-3,
-        entropy_share=0.5,
+        learning_rate=1e-2,
         eval_every=0,
     )
-    trainer = sac_discrete.Trainer(
-        config, envs=SerialVectorEnv([Match]), eval_envs=Match
-    )
+    trainer = sac_discrete.Trainer(config)
     list(trainer())
-    assert trainer.evaluate(60)["logs"]["episode_return"] == 1.0
+    answer = trainer.envs.answer(config.gamma)
+    assert trainer.agent.predict(answer.obs).tolist() == answer.action.tolist()

@@ -10,10 +10,11 @@ from factories import ends_alike
 from gymnasium.spaces import Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from quick_tasks import short_cliff
-from tensordict import TensorDict
 
 from yieldrl.algorithms import sarsa
 from yieldrl.envs import SerialVectorEnv
+
+from .test_q_learning import batch
 
 
 def agent_of(table, **kwargs):
@@ -24,21 +25,6 @@ def agent_of(table, **kwargs):
     model = sarsa.Model(states, actions, config)
     model.table.copy_(torch.tensor(table))
     return sarsa.Agent(sarsa.Algorithm(model, config), config)
-
-
-def batch(obs, action, reward, next_obs, terminated=(), truncated=()):
-    rows = range(len(obs))
-    return TensorDict(
-        {
-            "obs": torch.tensor(obs),
-            "action": torch.tensor(action),
-            "reward": torch.tensor(reward),
-            "next_obs": torch.tensor(next_obs),
-            "terminated": torch.tensor([row in terminated for row in rows]),
-            "truncated": torch.tensor([row in truncated for row in rows]),
-        },
-        [len(obs)],
-    )
 
 
 class TestTarget:

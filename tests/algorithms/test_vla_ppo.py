@@ -71,28 +71,24 @@ class TestRatios:
         [2],
     )
 
-    def surrogate(self, level):
+    @pytest.mark.parametrize(
+        ("level", "gains", "clipped", "ratios"),
+        [
+            # min(1.5 * 2, 1.2 * 2), min(0.5 * 2, 0.8 * 2), min(1.1 * -1, 1.1 * -1)
+            ("token", [2.4, 1.0, -1.1], 2 / 3, (1.5, 0.5, 1.1)),
+            # 1.5 * 0.5 = 0.75: min(0.75 * 2, 0.8 * 2), and min(1.1 * -1, 1.1 * -1)
+            ("chunk", [1.5, -1.1], 1 / 2, (0.75, 1.1)),
+        ],
+    )
+    def test_of_tokens_and_of_chunks(self, level, gains, clipped, ratios):
         own = algorithm(ratio_level=level, normalize_advantage=False)
         data = own.measured(self.DATA)
         evaluated = self.RATIO.log() - 1.0, torch.zeros(len(data)), None
         loss, logs = own.loss(data, evaluated)
-        return float(loss), {k: float(v) for k, v in logs.items()}
-
-    def test_of_tokens(self):
-        loss, logs = self.surrogate("token")
-        # min(1.5 * 2, 1.2 * 2), min(0.5 * 2, 0.8 * 2), min(1.1 * -1, 1.1 * -1)
-        assert loss == pytest.approx(-(2.4 + 1.0 - 1.1) / 3)
-        assert logs["clip_fraction"] == pytest.approx(2 / 3)
-        k3 = [r - 1 - math.log(r) for r in (1.5, 0.5, 1.1)]
-        assert logs["approx_kl"] == pytest.approx(sum(k3) / 2), "of whole chunks"
-
-    def test_of_chunks(self):
-        loss, logs = self.surrogate("chunk")
-        # 1.5 * 0.5 = 0.75: min(0.75 * 2, 0.8 * 2), and min(1.1 * -1, 1.1 * -1)
-        assert loss == pytest.approx(-(1.5 - 1.1) / 2)
-        assert logs["clip_fraction"] == pytest.approx(1 / 2)
-        k3 = [r - 1 - math.log(r) for r in (0.75, 1.1)]
-        assert logs["approx_kl"] == pytest.approx(sum(k3) / 2)
+        assert float(loss) == pytest.approx(-sum(gains) / len(gains))
+        assert float(logs["clip_fraction"]) == pytest.approx(clipped)
+        k3 = [r - 1 - math.log(r) for r in ratios]
+        assert float(logs["approx_kl"]) == pytest.approx(sum(k3) / 2), "of whole chunks"
 
     def test_of_actions_of_several_tokens(self):
         """Two chunks of two actions of two tokens; the second executed one action."""

@@ -11,7 +11,6 @@ from token_policy import Tokens
 from torch import nn
 
 from yieldrl.algorithms import ppo, vla_ppo, vla_ppo_steady
-from yieldrl.functional import returns_within
 
 from .test_vla_ppo import SMALL as COMMON
 from .test_vla_ppo import minibatch
@@ -196,12 +195,6 @@ def test_inside_of_a_chunk_lambda_is_one(gae_lambda):
     after = prepared["action_returns"][0, 0, 1]
     next_return = gae_lambda * 4 + (1 - gae_lambda) * prepared["value"][1, 0]
     torch.testing.assert_close(after, 2 + 0.5 * next_return)
-
-
-def test_longer_chunks():
-    rewards = torch.tensor([[1.0, 0.0, 3.0, 0.0]])  # three executed, and 8 after them
-    found = returns_within(torch.tensor([1 + 0.25 * 3 + 0.125 * 8]), rewards, 0.5)
-    assert found[0, :3].tolist() == [2.75, 0.5 * 3 + 0.25 * 8, 3 + 0.5 * 8]
 
 
 def test_each_has_its_advantage_in_the_surrogate_and_its_return_in_the_value_loss():
