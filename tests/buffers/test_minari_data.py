@@ -82,13 +82,21 @@ def test_minari_finds_it_by_its_name(tmp_path, monkeypatch):
     assert len(read_dataset("cart-v3")) == 14
 
 
+def store(folder, observed, acted, episodes):
+    """As Minari's collector stores episodes."""
+    storage = minari.dataset.minari_storage.MinariStorage.new(folder, observed, acted)
+    for number, parts in enumerate(episodes):
+        storage.update_episodes([EpisodeBuffer(id=number, **parts)])
+    version = {"dataset_id": "others-v0", "minari_version": minari.__version__}
+    storage.update_metadata(version)
+
+
 def test_one_of_others_is_read(tmp_path):
     """As Minari's collector stores episodes: one more observation, float64 rewards."""
     folder = tmp_path / "others"
     env = gym.make("CartPole-v1")
     spaces = env.observation_space, env.action_space
-    storage = minari.dataset.minari_storage.MinariStorage.new(folder, *spaces)
-    lengths = []
+    lengths, episodes = [], []
     for number in range(3):
         observations, actions = [env.reset(seed=number)[0]], []
         rewards, ends = [], []
@@ -100,10 +108,9 @@ def test_one_of_others_is_read(tmp_path):
             ends.append(terminated)
         flags = {"terminations": ends, "truncations": [False] * len(ends)}
         parts = {"observations": observations, "actions": actions, "rewards": rewards}
-        storage.update_episodes([EpisodeBuffer(id=number, **parts, **flags)])
+        episodes.append({**parts, **flags})
         lengths.append(len(ends))
-    version = {"dataset_id": "cart-v0", "minari_version": minari.__version__}
-    storage.update_metadata(version)
+    store(folder, *spaces, episodes)
     data = read_dataset(folder, *spaces, chunk_length=4)
     assert data.statistics() == {
         "episode_return": sum(lengths) / 3,
@@ -127,20 +134,10 @@ def test_one_of_others_is_read(tmp_path):
 )
 def test_an_episode_that_is_not_whole_is_named(column, said, tmp_path):
     space, choices = Box(-1, 1, (2,), np.float64), Discrete(2)
-    storage = minari.dataset.minari_storage.MinariStorage.new(tmp_path, space, choices)
-    for number in range(2):
-        parts = {
-            "observations": [np.zeros(2)] * 5,
-            "actions": [np.int64(0)] * 4,
-            "rewards": [0.0] * 4,
-            "terminations": [False] * 4,
-            "truncations": [False] * 4,
-        }
-        if number == 1:
-            parts[column].pop()
-        storage.update_episodes([EpisodeBuffer(id=number, **parts)])
-    version = {"dataset_id": "short-v0", "minari_version": minari.__version__}
-    storage.update_metadata(version)
+    whole = {"observations": [np.zeros(2)] * 5, "actions": [np.int64(0)] * 4}
+    whole |= {"terminations": [False] * 4, "truncations": [False] * 4}
+    whole["rewards"] = [0.0] * 4
+    store(tmp_path, space, choices, [whole, {**whole, column: whole[column][1:]}])
     with pytest.raises(ValueError, match=f"{tmp_path.name}, episode 1: .*{said}"):
         read_dataset(tmp_path, space, choices)
 

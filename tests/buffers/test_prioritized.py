@@ -4,24 +4,17 @@ import numpy as np
 import pytest
 import torch
 from factories import buffer_of as any_buffer
-from factories import saved_and_loaded, transition
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from factories import saved_and_loaded
 from worlds import NoSync
 
 from yieldrl.buffers import PrioritizedReplayBuffer
+
+from .test_replay import fill
 
 
 def buffer_of(rows=10, num_envs=1, n_step=1, **options):
     options |= {"n_step": n_step, "gamma": 0.9}
     return any_buffer(PrioritizedReplayBuffer, rows, num_envs, **options)
-
-
-def fill(buffer, rows, first=0, valid=None):
-    """The reward of every transition is its number."""
-    for row in range(first, first + rows):
-        extras = {} if valid is None else {"valid": valid(row)}
-        buffer.add(transition(row, buffer.num_envs, **extras))
 
 
 def learn_all(buffer, error_of):
@@ -76,31 +69,6 @@ def test_new_ones_get_the_highest_priority_so_far():
     learn_all(buffer, lambda _: 0.0)
     fill(buffer, 1, first=5)
     assert frequencies(buffer)[5] == pytest.approx(6 / 11, abs=0.01)  # of all times
-
-
-@settings(max_examples=40)
-@given(
-    num_envs=st.integers(1, 3),
-    rows=st.integers(2, 8),
-    adds=st.integers(1, 20),
-    every=st.integers(1, 5),
-    seed=st.integers(0, 100),
-)
-def test_resets_are_never_drawn_and_all_else_is(num_envs, rows, adds, every, seed):
-    flags = np.random.default_rng(seed).random((adds, num_envs)) < 0.5
-    flags[-1, 0] = flags[0, 0] = True  # there is always something to draw
-    flags[::rows, 0] = True
-    buffer = buffer_of(rows, num_envs, seed=seed)
-    for row in range(adds):
-        fill(buffer, 1, first=row, valid=lambda row: flags[row])
-        if row % every == 0:
-            batch = buffer.sample(8)
-            buffer.update_priorities(batch["index"], 0.5 + torch.rand(8))
-            latest = num_envs * row + np.arange(num_envs)  # whether drawn or not
-            buffer.update_priorities(torch.from_numpy(latest), torch.ones(num_envs))
-    kept = np.arange(adds * num_envs).reshape(adds, num_envs)[-rows:]
-    seen = set(buffer.sample(60 * buffer.capacity)["reward"].int().tolist())
-    assert seen == set(kept[flags[-rows:]].tolist())
 
 
 def test_errors_that_are_not_finite_are_refused_and_change_nothing():

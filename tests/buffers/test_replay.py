@@ -1,7 +1,6 @@
 """The replay buffer against a list, its draws against chance, its file against it."""
 
 import io
-from collections import deque
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ def replay(rows=4, num_envs=3, kind=ReplayBuffer, **options):
 
 
 def fill(buffer, rows, first=0, valid=None):
+    """The reward of every transition is its number."""
     for row in range(first, first + rows):
         extras = {} if valid is None else {"valid": valid(row)}
         buffer.add(transition(row, buffer.num_envs, **extras))
@@ -29,19 +29,6 @@ def seen(buffer):
     """The numbers of all transitions that it can give (missing one: e^-60)."""
     size = 60 * max(1, buffer.capacity)
     return set(buffer.sample(size)["reward"].int().tolist())
-
-
-@FEW
-@given(num_envs=st.integers(1, 4), rows=st.integers(1, 8), adds=st.integers(1, 30))
-def test_keeps_the_latest_rows_like_a_list(num_envs, rows, adds):
-    buffer = replay(rows, num_envs)
-    model = deque(maxlen=rows)
-    assert buffer.capacity == num_envs * rows
-    for row in range(adds):
-        buffer.add(transition(row, num_envs))
-        model.append(range(row * num_envs, (row + 1) * num_envs))
-        assert len(buffer) == sum(map(len, model))
-    assert seen(buffer) == {number for row in model for number in row}
 
 
 def test_a_sample_is_a_copy_of_whole_transitions_with_a_discount():
@@ -82,16 +69,31 @@ def test_every_transition_is_equally_likely(with_resets):
 
 @FEW
 @given(
-    num_envs=st.integers(1, 3),
-    rows=st.integers(2, 8),
-    adds=st.integers(1, 20),
+    kind=st.sampled_from([ReplayBuffer, PrioritizedReplayBuffer]),
+    num_envs=st.integers(1, 4),
+    rows=st.integers(1, 8),
+    adds=st.integers(1, 30),
+    share=st.sampled_from([0.5, 1.0]),
+    every=st.integers(1, 5),
     seed=st.integers(0, 100),
 )
-def test_steps_that_only_reset_are_never_sampled(num_envs, rows, adds, seed):
-    flags = np.random.default_rng(seed).random((adds, num_envs)) < 0.5
-    flags[-1, 0] = True  # there is always something to sample
-    buffer = replay(rows, num_envs, seed=seed)
-    fill(buffer, adds, valid=lambda row: flags[row])
+def test_the_latest_rows_are_kept_and_resets_never_drawn(
+    kind, num_envs, rows, adds, share, every, seed
+):
+    flags = np.random.default_rng(seed).random((adds, num_envs)) < share
+    flags[-1, 0] = flags[0, 0] = True  # there is always something to draw
+    flags[::rows, 0] = True
+    buffer = replay(rows, num_envs, kind, seed=seed)
+    assert buffer.capacity == num_envs * rows
+    for row in range(adds):
+        valid = None if share == 1 else lambda row: flags[row]
+        fill(buffer, 1, first=row, valid=valid)
+        assert len(buffer) == num_envs * min(row + 1, rows)
+        if row % every == 0 and kind is PrioritizedReplayBuffer:
+            batch = buffer.sample(8)
+            buffer.update_priorities(batch["index"], 0.5 + torch.rand(8))
+            latest = num_envs * row + np.arange(num_envs)  # whether drawn or not
+            buffer.update_priorities(torch.from_numpy(latest), torch.ones(num_envs))
     kept = np.arange(adds * num_envs).reshape(adds, num_envs)[-rows:]
     assert seen(buffer) == set(kept[flags[-rows:]].tolist())
 
