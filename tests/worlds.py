@@ -288,6 +288,20 @@ class Idle:
         return np.zeros(len(obs), dtype=np.int64)
 
 
+class TensorIdle(Idle):
+    """One of tensors, of this shape in each environment."""
+
+    def __init__(self, *shape):
+        super().__init__()
+        self.shape = shape
+
+    def sample(self, obs):
+        return self.predict(obs), {}
+
+    def predict(self, obs):
+        return torch.zeros(len(obs), *self.shape, dtype=torch.int64)
+
+
 class Follow(gym.Env):
     """Say the number that you see: the reward is minus the squared miss, as a share of
     the box. Episodes end by termination after one step, so `Q(s, a)` is the reward.

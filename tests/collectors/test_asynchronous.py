@@ -48,36 +48,24 @@ def learn_steps(trainer, count):
     return logs
 
 
+@pytest.mark.parametrize(("module", "rows"), [(ppo, 4), (dqn, 1)])
 @pytest.mark.parametrize("lag", [0, 3])
-def test_it_steps_on_while_the_learner_learns_and_waits_at_the_limit(lag):
-    """One rollout is learned from, and as many are ahead as may be."""
-    trainer = trainer_of(ppo, max_policy_lag=lag, num_epochs=1)
+def test_it_steps_on_while_the_learner_learns_and_waits_at_the_limit(module, rows, lag):
+    """One rollout is learned from, and as many are ahead as may be; for a replay
+    buffer steps are counted one by one."""
+    options = {"num_epochs": 1} if module is ppo else {}
+    trainer = trainer_of(module, max_policy_lag=lag, **options)
     paced, seen = Paced(trainer), []
 
-    def look(number):
-        paced.reach(4 * (number + 1 + lag))  # else it would wait for ever
-        seen.append((paced.taken, paced.at_limit))
-
-    before_learning(trainer, look)
-    learn_steps(trainer, 5)
-    assert seen == [(4 * (number + 1 + lag), True) for number in range(5)]
-    assert trainer.agent.sample_step == 5 * 8
-
-
-@pytest.mark.parametrize("lag", [0, 3])
-def test_steps_for_a_replay_buffer_are_counted_one_by_one(lag):
-    trainer = trainer_of(dqn, max_policy_lag=lag)
-    paced, seen = Paced(trainer), []
-
-    def look(number):
+    def look(_):
         handed_over = trainer.agent.sample_step // 2
-        paced.reach(handed_over + lag)
+        paced.reach(handed_over + rows * lag)  # else it would wait for ever
         seen.append((paced.taken - handed_over, paced.at_limit))
 
     before_learning(trainer, look)
-    learn_steps(trainer, 6)
-    assert seen == [(lag, True)] * 6
-    assert len(trainer.buffer) == trainer.agent.sample_step
+    learn_steps(trainer, 5)
+    assert seen == [(rows * lag, True)] * 5
+    assert trainer.agent.sample_step == 5 * 2 * rows
 
 
 @pytest.mark.parametrize("lag", [0, 2])

@@ -9,7 +9,7 @@ import torch
 from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from worlds import Broken, Counter, Idle, Reusing
+from worlds import Broken, Counter, Idle, Reusing, TensorIdle
 
 from yieldrl.algorithms import ppo
 from yieldrl.buffers import ReplayBuffer, RolloutBuffer
@@ -41,11 +41,6 @@ def collect(envs, steps, agent=None, **kwargs):
     collector = SyncCollector(envs, agent or Idle(), buffer, seed=0, **kwargs)
     logs = [collector.step() for _ in range(steps)]
     return buffer.rollout(), logs
-
-
-class TensorIdle(Idle):
-    def sample(self, obs):
-        return torch.zeros(len(obs), dtype=torch.int64), {}
 
 
 # Gymnasium's own SAME_STEP loses the last observation of a world that reuses its

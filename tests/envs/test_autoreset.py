@@ -7,7 +7,7 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space
-from worlds import Counter, Idle, Reusing
+from worlds import Counter, Idle, Reusing, TensorIdle
 
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors import SyncCollector, evaluate
@@ -66,14 +66,6 @@ class InPlace(VectorEnv):
     def _restart(self, where):
         self.obs[:, 0] += where
         self.obs[:, 1] *= ~where
-
-
-class TensorIdle(Idle):
-    def sample(self, obs):
-        return self.predict(obs), {}
-
-    def predict(self, obs):
-        return torch.zeros(len(obs), dtype=torch.int64)
 
 
 def collected(envs, agent, steps=12, **kwargs):
