@@ -12,37 +12,24 @@ def press():
     signal.raise_signal(signal.SIGINT)
 
 
-def test_ctrl_c_comes_after_the_last_line():
+@pytest.mark.parametrize(("once", "expected"), [(False, [1, 2]), (True, [1])])
+def test_ctrl_c_comes_after_the_last_line(once, expected):
+    """But a second one does not wait for a long block."""
     done = []
 
     def work():
-        with defer_keyboard_interrupt():
+        with defer_keyboard_interrupt(once=once):
             with defer_keyboard_interrupt():
                 press()
                 done.append(1)
-                press()
+            press()
             done.append(2)
 
     with pytest.raises(KeyboardInterrupt):
         work()
-    assert done == [1, 2]
+    assert done == expected
     with pytest.raises(KeyboardInterrupt):
         press()
-
-
-def test_a_second_one_does_not_wait_for_a_long_block():
-    done = []
-
-    def work():
-        with defer_keyboard_interrupt(once=True):
-            press()
-            done.append(1)
-            press()
-            done.append(2)
-
-    with pytest.raises(KeyboardInterrupt):
-        work()
-    assert done == [1]
 
 
 def test_ctrl_c_is_not_lost_where_an_error_came_too():

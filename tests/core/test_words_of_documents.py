@@ -3,25 +3,9 @@
 import re
 
 import pytest
-from founding_document import DOCUMENT
 
 from yieldrl.algorithms import a2c, dqn, ppo, ppo_lstm
 from yieldrl.core.config_blocks import to_fields
-
-
-def test_the_file_of_the_document_is_a_config(tmp_path):
-    path = tmp_path / "my_config.json"
-    path.write_text(DOCUMENT)
-    assert ppo.Config.from_file(path) == ppo.Config(
-        num_steps=2048,
-        collection="sync",
-        total_steps=500 * 2048 * 4,
-        learning_rate=3e-4,
-        gamma=0.99,
-        num_epochs=10,
-        num_minibatches=2048 * 4 // 64,
-    )
-
 
 TRANSLATED = [
     (ppo.Config, {"trainer": {"buffer_type": "vla"}}, {"collection": "async"}),
