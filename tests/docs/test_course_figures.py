@@ -347,7 +347,14 @@ def test_a_pole_is_red_where_it_fell_and_blue_where_it_began(moments):
 
 
 # Chapter 15
-PAGE_15 = (DOCS / "course" / "15-rollout-and-training.md").read_text("utf-8")
+def ten_lines(chapter):
+    """What the lines of NumPy on a chapter's page define."""
+    page = next((DOCS / "course").glob(f"{chapter}-*.md")).read_text("utf-8")
+    block = re.search(r"^```python\n(import numpy.*?)^```", page, re.M | re.S)
+    assert block is not None
+    names: dict[str, Any] = {}
+    exec(block[1], names)
+    return names
 
 
 @pytest.fixture(scope="module")
@@ -357,12 +364,7 @@ def timeline():
 
 @pytest.fixture(scope="module")
 def recurrence():
-    """The ten lines of the page."""
-    block = re.search(r"^```python\n(import numpy.*?)^```", PAGE_15, re.M | re.S)
-    assert block is not None
-    names: dict = {}
-    exec(block[1], names)
-    return names["side_by_side"]
+    return ten_lines(15)["side_by_side"]
 
 
 def played(timeline, kind, most):
@@ -393,15 +395,8 @@ def test_a_bound_of_0_is_collecting_in_turn(timeline, kind):
 
 
 # Chapter 16
-PAGE_16 = next((DOCS / "course").glob("16-*.md")).read_text("utf-8")
-
-
 def test_the_listener_is_drawn_by_the_ten_lines_of_the_page():
-    block = re.search(r"^```python\n(import numpy.*?)^```", PAGE_16, re.M | re.S)
-    assert block is not None
-    page: dict[str, Any] = {}
-    exec(block[1], page)
-    listener = course.load("two_sentences")
+    page, listener = ten_lines(16), course.load("two_sentences")
     shown = [column[:256] for column in listener["demonstrated"]()]
     both = []
     for names in (page, listener):

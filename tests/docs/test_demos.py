@@ -82,45 +82,32 @@ def seen(found, expected):
     np.testing.assert_allclose(np.array(found, float), expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("length", [0.5, 1.25])
-def test_cartpole(length):
-    world = CartPoleVectorEnv(COUNT, dtype=torch.float64, length=length)
-    first = noise(4)
-    state, obs = begun("cartpole.js", first)
+@pytest.mark.parametrize(
+    ("script", "kind", "varied", "spread"),
+    [
+        ("cartpole.js", CartPoleVectorEnv, {"length": 0.5}, [2.5, 3.0, 0.22, 3.0]),
+        ("cartpole.js", CartPoleVectorEnv, {"length": 1.25}, [2.5, 3.0, 0.22, 3.0]),
+        ("pendulum.js", PendulumVectorEnv, {"gravity": 10.0}, [20.0, 8.0]),
+        ("pendulum.js", PendulumVectorEnv, {"gravity": 3.0}, [20.0, 8.0]),
+    ],
+)
+def test_cartpole_and_pendulum(script, kind, varied, spread):
+    world, balanced = kind(COUNT, dtype=torch.float64, **varied), "length" in varied
+    first = noise(len(spread))
+    state, obs = begun(script, first)
     close(state, world.initial_state(first).T)
     seen(obs, world.observe(world.initial_state(first)))
 
-    spread = torch.tensor([[2.5], [3.0], [0.22], [3.0]], dtype=torch.float64)
-    states = (2 * noise(4, seed=1) - 1) * spread
-    actions = (noise(1, seed=2)[0] < 0.5).long()
+    states = (2 * noise(len(spread), seed=1) - 1) * torch.tensor([spread]).T.double()
+    actions = noise(1, seed=2)
+    actions = (actions[0] < 0.5).long() if balanced else (6 * actions - 3).T
     after, reward, terminated = world.dynamics(states, actions)
-    assert 0.05 < terminated.double().mean() < 0.95
-    given = states.T.tolist(), actions.tolist()
-    found = stepped("cartpole.js", *given, length=length)
-    close(found[0], after.T)
-    seen(found[1], world.observe(after))
-    assert found[2] == reward.tolist()
-    assert found[3] == terminated.tolist()
-
-
-@pytest.mark.parametrize("gravity", [10.0, 3.0])
-def test_pendulum(gravity):
-    world = PendulumVectorEnv(COUNT, dtype=torch.float64, gravity=gravity)
-    first = noise(2)
-    state, obs = begun("pendulum.js", first)
-    close(state, world.initial_state(first).T)
-    seen(obs, world.observe(world.initial_state(first)))
-
-    spread = torch.tensor([[20.0], [8.0]], dtype=torch.float64)
-    states = (2 * noise(2, seed=1) - 1) * spread
-    actions = (6 * noise(1, seed=2) - 3).T
-    after, reward, _ = world.dynamics(states, actions)
-    given = states.T.tolist(), actions.tolist()
-    found = stepped("pendulum.js", *given, gravity=gravity)
+    assert balanced == (0.05 < terminated.double().mean() < 0.95)
+    found = stepped(script, states.T.tolist(), actions.tolist(), **varied)
     close(found[0], after.T)
     seen(found[1], world.observe(after))
     close(found[2], reward)
-    assert not any(found[3])
+    assert found[3] == terminated.tolist()
 
 
 @pytest.mark.parametrize("grip", [1 / 3, 0.8, 1.0])
