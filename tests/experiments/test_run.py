@@ -227,28 +227,15 @@ def test_another_process_is_named_and_a_killed_one_is_no_owner(tmp_path):
     assert json.loads((folder / "owner.json").read_text())["pid"] == os.getpid()
 
 
-class Tally:
-    """A part that is not the trainer's own."""
-
-    def __init__(self):
-        self.value = 0
-
-    def state_dict(self):
-        return {"value": self.value}
-
-    def load_state_dict(self, state):
-        self.value = state["value"]
-
-
 def test_what_is_attached_is_saved_and_found_again(tmp_path):
-    one, tally = counter(tmp_path), Tally()
+    one, tally, again = (counter(tmp_path) for _ in range(3))
     one.run.attach("tally", tally)
-    tally.value = 3
-    one.run.attach("tally", again := Tally())  # as the next loop does
-    assert again.value == 3
-    again.value = 4
+    tally.count = 3
+    one.run.attach("tally", again)  # as the next loop does
+    assert again.count == 3
+    again.count = 4
     loaded = Counter.load(one.save(tmp_path / "one.pt"))
     # A process that does not use the part keeps its state for the next.
     loaded = Counter.load(loaded.save(tmp_path / "two.pt"))
     loaded.run.attach("tally", tally)
-    assert tally.value == 4
+    assert tally.count == 4
