@@ -76,10 +76,10 @@ KEYS = {"rgb": "pixels", "language": "task"}
 RENAMED = Dict({"rgb": CAMERA, "language": TEXT})
 
 
-def mine(**options):
+def mine(kind=Mine):
     torch.manual_seed(0)
     space = World().observation_space
-    return VLAPolicy(space, NUMBERS, Mine(), observation_keys=KEYS, **options)
+    return VLAPolicy(space, NUMBERS, kind(), observation_keys=KEYS)
 
 
 def worlds_obs(batch=3):
@@ -184,30 +184,16 @@ class TestOneOfYourOwn:
     def test_a_mean_that_depends_on_new_noise_is_found_out(self):
         """As that of a flow policy which denoises from something else each time."""
 
-        class Flow(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.mean, self.value = nn.Linear(3, 1), nn.Linear(3, 1)
-
+        class Flow(Mine):
             def policy(self, observations):
-                mean = self.mean(observations["proprio"])
+                mean = self.means(self.features(observations))
                 return torch.distributions.Normal(mean + torch.randn_like(mean), 2.0)
 
             def forward(self, observations, deterministic=False):
                 policy = self.policy(observations)
                 return policy.mean if deterministic else policy.sample()
 
-            def get_value(self, observations):
-                return self.value(observations["proprio"])
-
-            def evaluate_actions(self, observations, actions):
-                policy = self.policy(observations)
-                return policy.log_prob(actions).sum(1), policy.entropy().sum(1)
-
-        env = gym.make("Pendulum-v1")
-        model = VLAPolicy(env.observation_space, env.action_space, Flow())
-        options = {"num_envs": 2, "num_steps": 8, "total_steps": 256}
-        trainer = trainer_of(ppo, env_id="Pendulum-v1", model=model, **options)
+        trainer = trainer_of(ppo, envs=World, model=mine(Flow), total_steps=256)
         with pytest.raises(ContractError, match="stored_log_prob: 8 of 8"):
             check_algorithm(trainer)
 
