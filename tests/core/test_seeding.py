@@ -15,6 +15,7 @@ from yieldrl.core import (
     seed_everything,
     set_rng_state,
 )
+from yieldrl.core.seeding import is_traced
 from yieldrl.experiments import load_checkpoint, save_checkpoint
 
 
@@ -77,12 +78,9 @@ def test_what_draws_globally_goes_on_in_the_generator():
 
 def test_a_compiler_in_another_thread_changes_nothing_here():
     """PyTorch says of all threads that they compile while one of them does."""
-    generator, before = torch.Generator().manual_seed(3), torch.get_rng_state()
-    with torch.compiler._compile_session_context(), drawing_from(generator):
-        found = torch.rand(4)
-    expected = torch.rand(4, generator=torch.Generator().manual_seed(3))
-    assert torch.equal(found, expected)
-    assert torch.equal(torch.get_rng_state(), before)
+    with torch.compiler._compile_session_context():
+        assert torch.compiler.is_compiling()
+        assert not is_traced()
 
 
 def test_a_generator_of_another_device_begins_anew():
