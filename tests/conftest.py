@@ -4,6 +4,7 @@ import gc
 import os
 import random
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,9 @@ CACHE = Path(__file__).parents[1] / ".cache"
 WORKER_MEMORY = 3 * 2**30  # bytes: a worker that has compiled many worlds holds two
 
 
-# Tests of the built site, which `make browser` names.
+# Tests of the built site, which `make browser` names; and those of test_simulated.py.
 collect_ignore = [] if "YIELDRL_SITE" in os.environ else ["browser"]
+collect_ignore += [] if "simulated.device" in sys.modules else ["simulated"]
 
 # How long an example takes depends on what else the machine does.
 settings.register_profile(

@@ -3,7 +3,8 @@
 Tensors of `DEVICE` live in the CPU's memory and say that they do not: `SimTensor`, of
 PyTorch's backend for others (PrivateUse1). As on a GPU an operation of tensors of both
 is an error, but for 0-dim ones and copies; what a GPU would be waited for is noted in
-`WAITS`, with the line of the package that asked.
+`WAITS`, with the function of the package that asked. The backend is PyTorch's from then
+on, so that all this is for a process of its own.
 """
 
 import sys
@@ -17,7 +18,7 @@ backend_registration._setup_privateuseone_for_python_backend("sim")
 
 DEVICE = torch.device("sim", 0)
 WAITS: list[str] = []
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ASKING = "_local_scalar_dense", "nonzero", "masked_select", "unique", "equal"
 
 
@@ -138,3 +139,4 @@ _kernels.impl("empty.memory_format", _empty, "PrivateUse1")
 _kernels.impl("empty_strided", _empty_strided, "PrivateUse1")
 _kernels.impl("_copy_from", _copy_from, "PrivateUse1")
 torch.sim.synchronize = lambda *_: None
+torch.Generator = SimGenerator

@@ -3,10 +3,10 @@
 from collections import Counter
 
 import pytest
-import simulated_device
+import simulated.device
 import torch
 from factories import trainer_of
-from simulated_device import DEVICE, WAITS, SimGenerator, SimTensor
+from simulated.device import DEVICE, WAITS, SimTensor
 
 BORDER = "to in core/conversion.py:like_input"  # of actions, for NumPy environments
 FIRST = "core/conversion.py:as_array"  # what the very first step returned is looked at
@@ -15,16 +15,14 @@ ROLLOUT = "nonzero in algorithms/ppo/algorithm.py:next_values"
 DIVERGED = "_local_scalar_dense in abstractions.py:minimize"  # every 100 gradient steps
 
 
-@pytest.fixture
-def device(monkeypatch):
-    monkeypatch.setattr(torch, "Generator", SimGenerator)
+@pytest.fixture(autouse=True)
+def none_waited():
     WAITS.clear()
-    return str(DEVICE)
 
 
 @pytest.mark.parametrize("name", ["ppo", "dqn", "sac", "a2c"])
-def test_it_trains_evaluates_saves_and_goes_on_there(name, device, tmp_path):
-    with trainer_of(name, device=device, total_steps=96) as trainer:
+def test_it_trains_evaluates_saves_and_goes_on_there(name, tmp_path):
+    with trainer_of(name, device=str(DEVICE), total_steps=96) as trainer:
         steps = Counter()
         for log in trainer():
             steps[log["log_type"]] += 1
@@ -39,10 +37,10 @@ def test_it_trains_evaluates_saves_and_goes_on_there(name, device, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["ppo", "dqn", "a2c"])
-def test_with_worlds_there_a_step_waits_for_nothing(name, device):
+def test_with_worlds_there_a_step_waits_for_nothing(name):
     waits, seen = {}, 0
     world = {"env_id": "yieldrl/CartPole-v1", "total_steps": 512}
-    with trainer_of(name, device=device, **world) as trainer:
+    with trainer_of(name, device=str(DEVICE), **world) as trainer:
         WAITS.clear()
         for log in trainer():
             waits.setdefault(log["log_type"], Counter()).update(WAITS[seen:])
@@ -55,10 +53,10 @@ def test_with_worlds_there_a_step_waits_for_nothing(name, device):
     assert waits["train"][ROLLOUT] == (rollouts if name != "dqn" else 0)
 
 
-def test_mixed_devices_and_waits_are_noticed(device):
-    there = torch.ones(3, device=device)
+def test_mixed_devices_and_waits_are_noticed():
+    there = torch.ones(3, device=DEVICE)
     with pytest.raises(RuntimeError, match="one device"):
         there + torch.ones(3)
     assert (there + torch.tensor(1.0)).sum() == 6.0
-    simulated_device.wait("nothing")  # not of the package
+    simulated.device.wait("nothing")  # not of the package
     assert WAITS == []
