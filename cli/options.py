@@ -17,6 +17,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 from yieldrl.cli import catalog
 from yieldrl.cli.errors import parsing_errors
 from yieldrl.cli.run_spec import RunSpec
+from yieldrl.core.config_blocks import HOMES
 from yieldrl.core.files import YamlLoader, naming, read_file
 from yieldrl.core.named_code import refuse_untrusted
 
@@ -52,23 +53,19 @@ class Options:
     the file says, or 120."""
 
 
+BACKGROUND = "collection", "max_policy_lag", "when_stale"
+ENGINE = "engine", "zero_stage"
 GROUPS = {
-    "task": (
-        *("env_id", "env_kwargs", "wrappers", "num_envs", "vectorization"),
-        "total_steps",
-    ),
+    "task": (*HOMES["env"], "total_steps"),
     "algorithm": (),  # all that no other group has
     "run": (
         *(entry.name for entry in dataclasses.fields(Options)),
-        *("seed", "device", "compile", "precision", "threads", "log_every"),
-        *("eval_every", "eval_episodes", "eval_in_order", "run_root", "run_name"),
+        *(name for name in HOMES["trainer"] if name != "total_steps"),
+        *("compile", "precision", "eval_in_order"),
     ),
-    "background": ("collection", "max_policy_lag", "when_stale"),
-    "cluster": (
-        *("ray_address", "rollout_workers", "inference_actors", "learners"),
-        *("learner_restarts", "eval_actors", "replay_actor"),
-    ),
-    "engine": ("engine", "zero_stage"),
+    "background": BACKGROUND,
+    "cluster": tuple(x for x in HOMES["collector"] if x not in BACKGROUND + ENGINE),
+    "engine": ENGINE,
 }
 """Title -> options, in the order of `--help`."""
 

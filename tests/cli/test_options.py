@@ -1,5 +1,6 @@
 """What the command line makes of wrong values: an error that names the option."""
 
+import dataclasses
 import importlib
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 import yieldrl
 from yieldrl.algorithms import ppo
 from yieldrl.cli import options
+from yieldrl.core import Config
 
 
 def test_a_value_too_many_is_named(capsys):
@@ -99,3 +101,4 @@ def test_groups_name_options_that_there_are():
     fields = {*vars(options.Options()), *vars(ppo.Config())}
     assert len(named) == len(set(named))
     assert set(named) <= fields
+    assert {entry.name for entry in dataclasses.fields(Config)} <= set(named)
