@@ -236,7 +236,7 @@ def caught_by(bug: Bug, tests: list[str], copy: Path) -> list[str]:
     try:
         child = PROCESSES.Process(target=run_tests, args=(copy, tests, said))
         child.start()
-        child.join(20 * SECONDS)
+        child.join(10 * SECONDS)
     finally:
         bug.remove(copy)
     if child.exitcode is None:  # it waits for ever, which is noticed too
