@@ -7,7 +7,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from yieldrl.algorithms.rollouts import CHUNK
-from yieldrl.algorithms.tokens import in_rows
+from yieldrl.algorithms.tokens import in_rows, steps_of
 from yieldrl.buffers.minibatches import joined, pad_steps
 from yieldrl.core import mean_of_all, ranks
 
@@ -23,6 +23,8 @@ def pad_across_ranks(rows: TensorDict, spare: TensorDict) -> TensorDict:
         spare: Any steps `[N]`, the first of rows that are filled in.
     """
     rows["used"] = rows["valid"].clone()
+    if ranks().count == 1:
+        return rows
     sizes = ranks().all_gather(torch.tensor(rows.shape, device=spare.device))
     count, length = sizes.amax(0).tolist()
     lacking = count - len(rows)
@@ -58,6 +60,5 @@ def evaluate_steps(model: Any, steps: TensorDict) -> tuple[Tensor, Tensor]:
 
 def log_prob_of(model: Any, rows: TensorDict) -> Tensor:
     """Log-probabilities of the tokens of episodes `[..., T]`, `[..., T, K]`."""
-    valid = rows["valid"]
-    parts = [evaluate_steps(model, steps)[0] for steps in rows[valid].split(CHUNK)]
-    return in_rows(torch.cat(parts), valid)
+    parts = [evaluate_steps(model, x)[0] for x in steps_of(rows).split(CHUNK)]
+    return in_rows(torch.cat(parts), rows["valid"])

@@ -55,12 +55,21 @@ def where_taken(values: Tensor, mask: Tensor) -> Tensor:
     return values * (mask.any(2, keepdim=True) if whole else mask)
 
 
+def steps_of(rows: TensorDict) -> TensorDict:
+    """The `valid` steps `[S]` of episodes `[..., T]`; on a GPU, which one would wait
+    for to count them, all steps."""
+    valid = rows["valid"]
+    return rows[valid] if valid.is_cpu else rows.flatten()
+
+
 def in_rows(values: Tensor, valid: Tensor) -> Tensor:
-    """Numbers of steps `[S, ...]` put into rows of episodes `[B, T]`, `[B, T, K]`.
+    """Numbers of `steps_of` episodes, `[S, ...]`, put into their rows, `[..., T, K]`.
 
     K is the number of tokens of a step; steps that do not exist get 0 or False.
     """
     flat = values.unsqueeze(1) if values.ndim == 1 else values.flatten(1)
+    if len(flat) == valid.numel():
+        return flat.view(*valid.shape, -1).masked_fill(~valid.unsqueeze(-1), 0)
     rows = torch.zeros(
         *valid.shape, flat.shape[1], dtype=flat.dtype, device=flat.device
     )

@@ -217,6 +217,11 @@ class ReplayBuffer:
             return index
         # NEXT_STEP autoreset only: draw again for steps that only reset.
         valid = self._storage["valid"].flatten()
+        if not valid.is_cpu:  # to look is to wait for a GPU: it counts them all
+            everything = self._position(torch.arange(len(self), device=self.device))
+            count = valid[everything].cumsum(0)
+            drawn = self._random(2**62, batch_size) % count[-1]
+            return everything[torch.searchsorted(count, drawn, right=True)]
         while not bool(valid[index].all()):
             everything = torch.arange(len(self), device=self.device)
             if not bool(valid[self._position(everything)].any()):

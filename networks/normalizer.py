@@ -57,7 +57,7 @@ class RunningMoments(nn.Module):
         moments = flat.new_zeros(2, *self.mean.shape)
         if len(flat) > 0:
             moments = torch.stack(torch.var_mean(flat, dim=0, correction=0))
-        sizes = ranks().all_gather(flat.new_tensor(len(flat)))
+        sizes = ranks().all_gather(flat.new_full((), len(flat)))
         kept = self.mean, self.var, self.count
         for size, (var, mean) in zip(sizes, ranks().all_gather(moments), strict=True):
             # Where there is nothing, as they were; a GPU is not waited for to see it.

@@ -19,7 +19,7 @@ from yieldrl.abstractions import Logs, Policy
 from yieldrl.algorithms import grpo, ppo
 from yieldrl.algorithms.behavior_cloning.cloned_first import CloningConfig
 from yieldrl.algorithms.episode_rows import evaluate_steps, log_prob_of
-from yieldrl.algorithms.tokens import in_rows, tokens_taken
+from yieldrl.algorithms.tokens import in_rows, steps_of, tokens_taken
 from yieldrl.buffers import EpisodeGroups, Minibatches
 from yieldrl.core import BatchSize, LearningRate, Positive
 from yieldrl.envs.names import find_function
@@ -185,8 +185,7 @@ class Algorithm(ppo.Algorithm):
 
     def log_ratio(self, data: TensorDict) -> Tensor:
         """`log(pi / reference)` of all tokens of pairs, `[B, 2, T, K]`, else 0."""
-        valid = data["valid"]
-        steps = data[valid]
+        valid, steps = data["valid"], steps_of(data)
         now, _ = evaluate_steps(self.model, steps)
         mask = in_rows(tokens_taken(self.model, steps, now), valid)
         return (in_rows(now, valid) - data["reference"]).where(mask, 0.0)

@@ -41,6 +41,8 @@ class Algorithm(abstractions.Algorithm):
         rate = config.behavior_rate
         self.behavior_optimizer = torch.optim.Adam(behavior, lr=rate, fused=True)
         self.spread = RunningMean(decay=0.99).to(self.device)  # of imagined returns
+        quantiles = torch.tensor([0.05, 0.95], dtype=torch.float32)  # of returns
+        self.quantiles = quantiles.to(self.device)
         self.generator = torch.Generator(self.device)  # of latents and imagination
 
     def predict(self, obs: Any) -> Tensor:
@@ -78,7 +80,7 @@ class Algorithm(abstractions.Algorithm):
         of = reward, value[:-1], value[1:], no, no, discount
         advantage = gae(*of, config.gae_lambda)
         segment["returns"] = returns = advantage + value[:-1]
-        low, high = returns.quantile(returns.new_tensor([0.05, 0.95]))
+        low, high = returns.quantile(self.quantiles)
         self.spread.update(high - low)
         segment["advantage"] = advantage / self.spread.value.clamp(min=1.0)
         return segment

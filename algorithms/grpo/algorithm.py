@@ -24,7 +24,7 @@ from yieldrl.algorithms.episode_rows import (
 )
 from yieldrl.algorithms.ppo.model import Actor
 from yieldrl.algorithms.rollouts import evaluate_rollout
-from yieldrl.algorithms.tokens import in_rows, tokens_taken, where_taken
+from yieldrl.algorithms.tokens import in_rows, steps_of, tokens_taken, where_taken
 from yieldrl.buffers import EpisodeGroups, Minibatches
 from yieldrl.core import Coefficient, Count, UnitInterval, mean_of_all, ranks
 from yieldrl.envs.wrappers import GroupStarts
@@ -217,8 +217,7 @@ class Algorithm(ppo.Algorithm):
     def measured(self, data: TensorDict) -> TensorDict:
         """A minibatch `[B, T]` with the `mask [B, T, K]` of tokens that count, and what
         its parts would not know: how many `episodes`, `steps` and `tokens` do."""
-        valid = data["valid"]
-        steps = data[valid]
+        valid, steps = data["valid"], steps_of(data)
         taken = in_rows(tokens_taken(self.model, steps, steps["log_prob"]), valid)
         return counted(data, taken & data["used"].unsqueeze(2))
 
@@ -231,7 +230,7 @@ class Algorithm(ppo.Algorithm):
     ) -> tuple[Tensor, Logs]:
         """Equation 3 with its sign turned, for episodes `[B, T]`, and what to log."""
         valid, mask, config = data["valid"], data["mask"], self.config
-        steps = data[valid]
+        steps = steps_of(data)
         if evaluated is None:
             evaluated = evaluate_steps(self.model, steps)
         now, entropy = (in_rows(x, valid) for x in evaluated[:2])

@@ -54,7 +54,8 @@ class Algorithm(PolicyImagination, vla_grpo.Algorithm):
     def states(self, starts: TensorDict) -> TensorDict:
         """Their first states, each as often as a group is large."""
         size, chosen = self.config.group_size, super().states(starts)
-        return chosen[torch.arange(len(chosen)).repeat_interleave(size)]
+        order = torch.arange(len(chosen), device=chosen["step"].device)
+        return chosen[order.repeat_interleave(size)]
 
     def rows(self, data: TensorDict) -> TensorDict:
         return data

@@ -102,9 +102,11 @@ class Algorithm(abstractions.Algorithm):
 
     def is_stale(self, rollout: TensorDict) -> bool:
         """Whether an older policy acted; then values are computed again."""
-        version = rollout.get("policy_version", None)
-        now = self.counters.policy_version
-        return version is not None and bool((version != now).any())
+        version, now = rollout.get("policy_version", None), self.counters.policy_version
+        if version is None:
+            return False
+        # To look is to wait for a GPU, which computes them all in less time.
+        return not version.is_cpu or bool((version != now).any())
 
     def next_values(self, rollout: TensorDict) -> Tensor:
         """`V(s')`, `[T, N]`: the next row's value, but where an episode was cut, and in
@@ -112,8 +114,12 @@ class Algorithm(abstractions.Algorithm):
         next_value = rollout["value"].roll(-1, dims=0)
         cut = rollout["truncated"].clone()
         cut[-1] = True
+        data = rollout.flatten(0, 1)
+        if not cut.is_cpu:  # to count the rows is to wait for a GPU: it computes all
+            last = state_values(self.model, self.model.next_inputs(data))
+            return torch.where(cut, last.view(cut.shape), next_value)
         index = cut.flatten().nonzero().squeeze(1)
-        last = self.model.next_inputs(rollout.flatten(0, 1)[index])
+        last = self.model.next_inputs(data[index])
         next_value.view(-1)[index] = state_values(self.model, last)
         return next_value
 

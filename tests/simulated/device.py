@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 from torch.utils import _pytree as pytree
 from torch.utils import backend_registration
+from torch.utils._mode_utils import no_dispatch
 
 backend_registration._setup_privateuseone_for_python_backend("sim")
 
@@ -56,6 +57,9 @@ class SimTensor(torch.Tensor):
             raise RuntimeError(f"Expected all tensors on one device, in {name}")
         if not stays or name.startswith(ASKING):
             wait(name)
+        if torch.Tag.inplace_view in function.tags:  # the tensor itself has new sizes
+            with no_dispatch():
+                function(*args, **kwargs)
         if name.startswith("copy_") and not isinstance(args[0], cls):
             wait(name)
         args, kwargs = pytree.tree_map(_bare, (args, kwargs))
@@ -79,15 +83,13 @@ def _wrapped(result, inputs):
         return result
     for x in inputs:
         if x.raw is result:
+            if x.shape != result.shape:
+                raise NotImplementedError(f"{x.shape} became {result.shape} in place")
             return x
-        if result.numel() and x.raw.untyped_storage()._cdata == _storage(result):
+        if x.raw.untyped_storage()._cdata == result.untyped_storage()._cdata:
             with torch.inference_mode(x.is_inference()):
                 return SimTensor(result)
     return SimTensor(result)
-
-
-def _storage(tensor):
-    return tensor.untyped_storage()._cdata
 
 
 def wait(name):
@@ -128,8 +130,25 @@ def _empty_strided(size, stride, dtype=None, **_):
     return SimTensor(torch.empty_strided(size, stride, dtype=dtype))
 
 
+def _arange(*bounds, dtype=None, **_):
+    return SimTensor(torch.arange(*bounds, dtype=dtype))
+
+
+def _randperm(n, generator=None, dtype=torch.int64, **_):
+    return SimTensor(torch.randperm(n, generator=generator, dtype=dtype))
+
+
+def _gru_cell(inputs, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
+    """PyTorch's formula, which on devices other than a CPU is one fused kernel."""
+    given = torch.nn.functional.linear(inputs, w_ih, b_ih).chunk(3, -1)
+    kept = torch.nn.functional.linear(hidden, w_hh, b_hh).chunk(3, -1)
+    reset, update = (given[0] + kept[0]).sigmoid(), (given[1] + kept[1]).sigmoid()
+    new = (given[2] + reset * kept[2]).tanh()
+    return new + update * (hidden - new)
+
+
 def _copy_from(source, target, non_blocking=False):
-    if not isinstance(target, SimTensor):
+    if not isinstance(target, SimTensor) or not non_blocking:
         wait("copy")
     _bare(target).copy_(_bare(source))
     return target
@@ -137,6 +156,10 @@ def _copy_from(source, target, non_blocking=False):
 
 _kernels.impl("empty.memory_format", _empty, "PrivateUse1")
 _kernels.impl("empty_strided", _empty_strided, "PrivateUse1")
+for _name in "arange", "arange.start", "arange.start_step":
+    _kernels.impl(_name, _arange, "PrivateUse1")
+_kernels.impl("randperm.generator", _randperm, "PrivateUse1")
+_kernels.impl("gru_cell", _gru_cell, "AutogradPrivateUse1")
 _kernels.impl("_copy_from", _copy_from, "PrivateUse1")
 torch.sim.synchronize = lambda *_: None
 torch.Generator = SimGenerator
