@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium as gym
 import torch
 from tensordict import TensorDict
+from torch import Tensor
 
 from yieldrl.buffers.minibatches import Minibatches
 from yieldrl.buffers.spec import check_at_least_one, copied, transition_spec
@@ -157,6 +158,14 @@ class RolloutBuffer(StepRows):
     def exhausted(self) -> bool:
         """Whether all minibatches of this rollout were used."""
         return self.minibatches is not None and self.minibatches.exhausted
+
+    def write_at(self, row: Tensor, transition: Mapping[str, Any]) -> None:
+        """Write a step of tensors into the row `[1]`, int64; `count` it after that."""
+        self._storage.write_at(row, transition)
+
+    def count(self) -> None:
+        """Count a step that `write_at` has written."""
+        self._row += 1
 
     def end_episodes(self) -> None:
         """Mark unfinished episodes as truncated: the next step begins new ones."""

@@ -106,6 +106,15 @@ class Storage:
         if first and not self._warned:
             self._warn_of_rounding(transition)
 
+    def write_at(self, row: Tensor, transition: Mapping[str, Any]) -> None:
+        """Copy a transition like those before it into the row `[1]`, int64, which a GPU
+        reads: the host need not know it."""
+        kept = {k: x for k, x in transition.items() if k in self.entries}
+        for path, value in flatten(kept):
+            tensor = self._leaves[path].tensor
+            new = value.detach().to(tensor.dtype).unsqueeze(0)
+            tensor.index_copy_(0, row, new)
+
     def tensordict(self, end: int | None = None, begin: int = 0) -> TensorDict:
         """Rows up to `end` as a TensorDict `[rows, N]` that shares the memory."""
         end = self.rows if end is None else end

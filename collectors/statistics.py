@@ -76,6 +76,9 @@ class TensorStatistics:
         self._blocks = self._reward, self._terminated, self._truncated, self._valid
         self._row = 0  # how many rows are written
 
+    def __len__(self) -> int:
+        return self._row
+
     def update(self, step: Step) -> dict[str, float]:
         """Add a step; every `report_every` steps the means over ended episodes."""
         row = self._row
@@ -84,6 +87,16 @@ class TensorStatistics:
         self._truncated[row].copy_(step.truncated)
         if step.valid is not None:
             self._valid[row].copy_(step.valid)
+        return self.count(step)
+
+    def write_at(self, row: Tensor, step: Step) -> None:
+        """Write a step into the row `[1]`, int64, that a GPU reads; `count` it then."""
+        entries = step.reward.detach(), step.terminated, step.truncated
+        for block, entry in zip(self._blocks[:3], entries, strict=True):
+            block.index_copy_(0, row, entry.to(block.dtype).unsqueeze(0))
+
+    def count(self, step: Step) -> dict[str, float]:
+        """Count a step that is written; every `report_every` steps the means."""
         self._row += 1
         if self._row < self.report_every:
             return {}

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors.statistics import make_statistics, mean_episode
-from yieldrl.collectors.stepping import Stepper
+from yieldrl.collectors.stepping import Step, Stepper
 from yieldrl.core import spaces
 from yieldrl.envs.arrays import tree_map
 from yieldrl.envs.autoreset import final_info_entry
@@ -131,7 +131,19 @@ class SyncCollector(Collector):
         self.obs = None  # until the step is written
         step = self.stepper.step(action)
         logs = self.statistics.update(step)  # raises if a value is not finite
-        transition = {
+        self.buffer.add(self.transition(obs, action, step, extras))
+        if self.counts:
+            self.agent.count_steps(self.envs.num_envs)
+        if self.has_memory:
+            self.agent.begin_episode(step.begins, exploring=True)
+        self.obs = step.obs
+        return logs
+
+    def transition(
+        self, obs: Any, action: Any, step: Step, extras: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The entries of a step for the buffer, `[N, ...]` each."""
+        entries = {
             "obs": obs,
             "next_obs": step.next_obs,
             "action": action,
@@ -140,17 +152,10 @@ class SyncCollector(Collector):
             "truncated": step.truncated,
         }
         if step.valid is not None:
-            transition["valid"] = step.valid
+            entries["valid"] = step.valid
         for name in self.recorded:
-            transition[name] = final_info_entry(step.info, name)
-        transition.update(extras)
-        self.buffer.add(transition)
-        if self.counts:
-            self.agent.count_steps(self.envs.num_envs)
-        if self.has_memory:
-            self.agent.begin_episode(step.begins, exploring=True)
-        self.obs = step.obs
-        return logs
+            entries[name] = final_info_entry(step.info, name)
+        return {**entries, **extras}
 
     def collect(self, num_steps: int, *, reset: bool = False) -> TensorDict:
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.

@@ -24,7 +24,7 @@ class Config(Checked):
 
     report_every: ClassVar[Any] = 128  # steps between reports of tensor environments
     uncompiled: ClassVar[str | None] = None
-    """Why gradient steps cannot be compiled; None where they can."""
+    """Why gradient steps are not compiled, but on a GPU recorded at most; or None."""
 
     env_id: str = "CartPole-v1"
     """Id of a registered environment, for example `Pendulum-v1`, `ALE/Pong-v5` or
@@ -170,8 +170,6 @@ class Config(Checked):
             raise self.error("eval_in_order", "actors have none: choose eval_actors=0")
         if not self.env_id:
             raise self.error("env_id", "name an environment, e.g. 'CartPole-v1'")
-        if self.compile and self.uncompiled is not None:
-            raise self.error("compile", f"{self.uncompiled}: leave it out")
         if self.run_name is not None and (wrong := wrong_name(self.run_name)):
             raise self.error("run_name", wrong)
 

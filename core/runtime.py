@@ -7,10 +7,13 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
+from torch.optim import Optimizer
 
 from yieldrl.core.compiled import Compiled
 from yieldrl.core.config import Config
-from yieldrl.core.gradient_step import Loss
+from yieldrl.core.gradient_step import Loss, RecordedStep
+from yieldrl.core.ranks import ranks
+from yieldrl.core.recorded import DEVICES
 from yieldrl.core.trees import map_tensors
 
 Precision = Literal["float32", "bfloat16"]
@@ -29,6 +32,7 @@ class Runtime:
         device: Where the tensors are.
 
     Attributes:
+        records: Whether gradient steps, and collecting, are recorded as CUDA graphs.
         engine: What takes the gradient steps of processes that learn together, see
             `yieldrl.distributed`; None where there is no need of one.
     """
@@ -36,15 +40,24 @@ class Runtime:
     def __init__(self, config: Config, device: torch.device) -> None:
         self.config, self.device = config, device
         self.engine: Any = None
+        if config.compile and config.uncompiled and device.type not in DEVICES:
+            raise config.error("compile", f"{config.uncompiled}: leave it out")
+        self.records = config.compile and device.type in DEVICES
         self._losses: dict[str, tuple[LatestLoss, Loss]] = {}
+        self._steps: dict[Any, RecordedStep] = {}
 
     def function(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function of tensors, compiled if the config says so."""
         rounded = in_precision(self.config.precision, self.device, function)
-        return Compiled(name, rounded) if self.config.compile else rounded
+        compiles = self.config.compile and not self.config.uncompiled
+        return Compiled(name, rounded) if compiles else rounded
 
-    def executed(self, loss: Loss) -> Loss:
-        """A loss as the config says: compiled, or in fewer digits."""
+    def executed(
+        self, algorithm: Any, step: Callable[..., Any], loss: Loss
+    ) -> tuple[Callable[..., Any], Loss]:
+        """A gradient step and its loss as the config says: compiled, in fewer digits,
+        and on a GPU recorded as one CUDA graph, unless the loss is made anew each time
+        or several processes learn together."""
         name = getattr(loss, "__name__", "loss")
         if name not in self._losses:
             latest = LatestLoss(name)
@@ -52,7 +65,26 @@ class Runtime:
             self._losses[name] = latest, function
         latest, function = self._losses[name]
         latest.function = loss  # a new closure in each step may have the same code
-        return function
+        alone = self.engine is None and ranks().count == 1
+        of = getattr(loss, "__self__", None)  # whose method it is
+        if self.records and alone and of is not None:
+            step = partial(self._recorded_step, name, (algorithm, of))
+        return step, function
+
+    def _recorded_step(
+        self,
+        name: str,
+        owners: tuple[Any, ...],
+        loss: Loss,
+        data: Any,
+        optimizer: Optimizer,
+        *options: Any,
+    ) -> dict[str, Any]:
+        key = name, id(optimizer), options
+        if key not in self._steps:
+            made = RecordedStep(name, loss, owners, optimizer, *options)
+            self._steps[key] = made
+        return self._steps[key](data)
 
     def gathered(self) -> AbstractContextManager[Any]:
         """Context in which the whole model can be read, though processes share it."""

@@ -1,6 +1,7 @@
 """The parts of a trainer: made from its config, or the caller's, and checked."""
 
 import dataclasses
+import logging
 import warnings
 from collections.abc import Mapping
 from functools import partial
@@ -144,7 +145,9 @@ def make_collector(trainer: Any, kind: type[Any] | None = None) -> Collector:
             return on_ray.make_collector(trainer)
         sync = collection == "sync"
         kind = SyncCollector if sync else collectors.AsyncCollector
-    names = ["report_every"] if kind is SyncCollector else []
+        if sync and trainer.algorithm.runtime.records:
+            kind = _recorded(trainer)
+    names = ["report_every"] if issubclass(kind, SyncCollector) else []
     if getattr(kind, "in_background", False):
         names = ["report_every", "max_policy_lag", "when_stale"]
     options = {name: getattr(trainer.config, name) for name in names}
@@ -152,6 +155,19 @@ def make_collector(trainer: Any, kind: type[Any] | None = None) -> Collector:
         options["rows_ahead"] = trainer._rows_ahead
     options["seed"] = ranks().derive_seed(trainer.config.seed, "envs")
     return kind(trainer.envs, trainer.agent, trainer.buffer, **options)
+
+
+def _recorded(trainer: Any) -> type[Any]:
+    """The collector that is recorded as a CUDA graph; if it cannot be, a line says why,
+    and it is the plain one."""
+    from yieldrl.collectors.recorded import RecordedCollector, refusal
+
+    reason = refusal(trainer.envs, trainer.agent, trainer.buffer)
+    if not reason:
+        return RecordedCollector
+    logger = logging.getLogger("yieldrl.compile")
+    logger.warning("collecting step: not recorded as a CUDA graph: %s", reason)
+    return SyncCollector
 
 
 def checked_collector(trainer: Any, given: Any) -> Collector:

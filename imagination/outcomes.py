@@ -121,7 +121,7 @@ def recall_of_ends(end: Tensor, terminated: Tensor) -> Tensor:
         end: Probabilities that a step ends, of any shape.
         terminated: Whether it did, bool, the same shape.
     """
-    return (end > 0.5)[terminated].float().mean()
+    return ((end > 0.5) & terminated).sum() / terminated.sum()
 
 
 class Outcome(NamedTuple):

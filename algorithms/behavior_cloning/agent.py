@@ -30,4 +30,6 @@ class Agent(ppo.Agent):
             return {}
         action = self.border.actions.to_env(self.algorithm.predict(data["obs"]))
         right = (action == data["action"]).float()
-        return {"accuracy": mean_of_all(right[executed_mask(right, data)])}
+        counted = executed_mask(right, data).float()
+        shares = (mean_of_all(x.flatten()) for x in (right * counted, counted))
+        return {"accuracy": next(shares) / next(shares)}

@@ -1,6 +1,6 @@
 """The agent of PPO: explores by sampling from its policy."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -10,6 +10,8 @@ from yieldrl.core import in_precision
 
 class Agent(abstractions.Agent):
     """Samples actions from the policy."""
+
+    recordable: ClassVar[bool] = True  # `explore` has no numbers that change
 
     def __init__(self, algorithm: Any, config: Any) -> None:
         super().__init__(algorithm, config)

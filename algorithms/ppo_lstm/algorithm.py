@@ -131,6 +131,8 @@ class Algorithm(ppo.Algorithm):
 class Agent(RememberingAgent):
     """PPO's, with a memory."""
 
+    recordable: ClassVar[bool] = True
+
 
 class Trainer(ppo.Trainer):
     """PPO's, with minibatches of whole sequences."""

@@ -99,6 +99,8 @@ class TorchVectorEnv(VectorEnv[Any, Any, Tensor]):
     max_episode_steps: int | None = None
     parameter_names: tuple[str, ...] = ()
     """The parameters that `set_parameters` takes."""
+    recordable: ClassVar[bool] = True
+    """Whether a step is operations of PyTorch alone, for a CUDA graph to hold."""
     closed: bool
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
 

@@ -40,6 +40,7 @@ class PhysicsVectorEnv(TorchVectorEnv):
         ValueError: If an argument is not as above, or the model has activations.
     """
 
+    recordable: ClassVar[bool] = False  # MuJoCo steps it, with graphs of its own
     max_episode_steps = 1000
     xml_file: str
     """The model: a path, or the name of a file of gymnasium."""

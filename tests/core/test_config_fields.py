@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.cli import catalog
-from yieldrl.core import Config, Count, Positive, UnitInterval, Widths
+from yieldrl.core import Config, Count, Positive, Runtime, UnitInterval, Widths
 
 CLASSES = {
     name: importlib.import_module(f"yieldrl.algorithms.{name}").Trainer.config_class
@@ -127,8 +127,9 @@ def test_what_means_nothing_to_a_variant_is_not_a_field_there():
 def test_what_cannot_be_compiled_says_why():
     for config_class in CLASSES.values():
         assert not config_class().compile
+        config = config_class(compile=True)
         if config_class.uncompiled is None:
-            assert config_class(compile=True).compile
+            assert Runtime(config, torch.device("cpu")).function("it", len) is not len
             continue
         with pytest.raises(ValueError, match=re.escape(config_class.uncompiled)):
-            config_class(compile=True)
+            Runtime(config, torch.device("cpu"))

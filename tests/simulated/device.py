@@ -55,7 +55,7 @@ class SimTensor(torch.Tensor):
         others = [x for x in tensors if not isinstance(x, cls) and x.dim() > 0]
         if others and not places and not name.startswith("copy_"):
             raise RuntimeError(f"Expected all tensors on one device, in {name}")
-        if not stays or name.startswith(ASKING):
+        if not stays or name.startswith(ASKING) or _by_mask(name, args):
             wait(name)
         if torch.Tag.inplace_view in function.tags:  # the tensor itself has new sizes
             with no_dispatch():
@@ -64,11 +64,19 @@ class SimTensor(torch.Tensor):
             wait(name)
         args, kwargs = pytree.tree_map(_bare, (args, kwargs))
         kwargs.pop("pin_memory", None)
-        result = function(*args, **kwargs)
+        result = launch(function, args, kwargs)
         if not stays:
             return result
         own = [x for x in tensors if isinstance(x, cls)]
         return pytree.tree_map(lambda x: _wrapped(x, own), result)
+
+
+def _by_mask(name, args):
+    """Whether entries are chosen by a mask: how many there are is a GPU's to say."""
+    if not name.startswith(("index.", "index_put")):
+        return False
+    masks = torch.bool, torch.uint8
+    return any(x is not None and x.dtype in masks for x in args[1])
 
 
 def _bare(x):
@@ -92,8 +100,21 @@ def _wrapped(result, inputs):
     return SimTensor(result)
 
 
+GRAPHS = []
+"""What records the operations: none, or one `simulated.graphs.Graph`."""
+
+
+def launch(function, args, kwargs):
+    """Run an operation on plain tensors; or record it too."""
+    if not GRAPHS:
+        return function(*args, **kwargs)
+    return GRAPHS[0].launch(function, args, kwargs)
+
+
 def wait(name):
     """Note that the host waits here, and which line of the package asked for it."""
+    if GRAPHS:
+        raise RuntimeError(f"{name}: not permitted when stream is capturing")
     frame = sys._getframe(1)
     while frame is not None:
         path = Path(frame.f_code.co_filename)
@@ -150,7 +171,7 @@ def _gru_cell(inputs, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
 def _copy_from(source, target, non_blocking=False):
     if not isinstance(target, SimTensor) or not non_blocking:
         wait("copy")
-    _bare(target).copy_(_bare(source))
+    launch(torch.Tensor.copy_, (_bare(target), _bare(source)), {})
     return target
 
 

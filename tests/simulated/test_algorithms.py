@@ -25,18 +25,18 @@ DIVERGED = "_local_scalar_dense in abstractions.py:minimize"  # every 100 gradie
 GROUPS = "buffers/groups.py", "grpo/algorithm.py:prepare", "dapo/algorithm.py"
 IMAGINED = *GROUPS, SENTENCES, "imagination/", "minibatches.py:transitions"
 IMAGINED = *IMAGINED, "replay.py:add", "replay.py:_starts", "imagined/algorithm.py"
+FITTED = "vla/statistics.py", "vla/policy.py:update_normalization"
 OF_ROLLOUTS = {
     "behavior_cloning": ("buffers/demonstrations.py",),
     "mbpo": IMAGINED,
     "ppo_imagined": IMAGINED,
-    "grpo_imagined": (*IMAGINED, "vla/statistics.py"),
-    "vla_grpo": (*GROUPS, SENTENCES, "vla/statistics.py"),
+    "grpo_imagined": (*IMAGINED, *FITTED),
+    "vla_grpo": (*GROUPS, SENTENCES, *FITTED),
     "vla_ppo": (SENTENCES,),
     "vla_ppo_steady": (SENTENCES,),
     "ppo_masked": ("ppo_masked/algorithm.py:prepare",),
-    **dict.fromkeys(
-        ["dapo", "dr_grpo", "grpo", "gspo", "reinforce_pp", "rloo"], GROUPS
-    ),
+    **dict.fromkeys(["dapo", "dr_grpo", "grpo", "gspo", "rloo"], GROUPS),
+    "reinforce_pp": (*GROUPS, "reinforce_pp/algorithm.py:relative"),
     "dpo": (*GROUPS, "episode_rows.py"),
 }
 """Where a rollout is waited for, or a model of the world: sizes depend on numbers."""
