@@ -10,9 +10,11 @@ from torch import Tensor
 from yieldrl.abstractions import Logs
 from yieldrl.algorithms.tokens import sum_executed
 from yieldrl.core import spaces
+from yieldrl.envs.arrays import leaves
 
-CHUNK = 4096
-"""Transitions evaluated at a time, so that images fit into memory."""
+CHUNK, MOST = 4096, 2**18
+"""Transitions evaluated at a time, so that images fit into memory; and on a GPU, which
+many small operations keep waiting, at most, up to 64 MiB of observations."""
 
 LOWEST_RATE, HIGHEST_RATE = 1e-5, 1e-2
 
@@ -33,6 +35,15 @@ def evaluate_rollout(algorithm: Any, rollout: TensorDict) -> None:
     rollout.update({k: x for k, x in evaluated.items() if k not in entries})
 
 
+def split(obs: Any) -> Any:
+    """Observations `[B, ...]` in parts that are evaluated at a time."""
+    first, rows = obs[0], CHUNK
+    if next(iter(leaves(obs))).device.type != "cpu":
+        size = sum(leaf.nbytes for leaf in leaves(first))
+        rows = max(CHUNK, min(MOST, 2**26 // size))
+    return obs.split(rows)
+
+
 def in_chunks(
     function: Callable[[Any], dict[str, Tensor]], model: Any, rollout: TensorDict
 ) -> dict[str, Tensor]:
@@ -43,8 +54,8 @@ def in_chunks(
         model: Its `inputs` selects the policy's inputs.
         rollout: `[T, N]`; it is evaluated in parts that fit into memory.
     """
-    obs = model.inputs(rollout).flatten(0, 1).split(CHUNK)
-    action = rollout["action"].flatten(0, 1).split(CHUNK)
+    obs = split(model.inputs(rollout).flatten(0, 1))
+    action = rollout["action"].flatten(0, 1).split(len(obs[0]))
     parts = [
         function({"obs": seen, "action": chosen})
         for seen, chosen in zip(obs, action, strict=True)
@@ -58,7 +69,7 @@ def state_values(model: Any, obs: Any) -> Tensor:
     if not model.has_critic:
         device = next(model.parameters()).device
         return torch.zeros(spaces.batch_size(obs), dtype=torch.float32, device=device)
-    return torch.cat([model.get_value(part) for part in obs.split(CHUNK)])
+    return torch.cat([model.get_value(part) for part in split(obs)])
 
 
 @torch.no_grad()

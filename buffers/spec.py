@@ -1,5 +1,6 @@
 """The layout of a transition, and checks of memory."""
 
+import logging
 import math
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import psutil
 import torch
 
 from yieldrl.core import Utf8Text, spaces
+
+log = logging.getLogger("yieldrl.memory")
 
 Spec = dict[spaces.Path, tuple[tuple[int, ...], torch.dtype]]
 """Leaf path -> shape of one entry, dtype."""
@@ -65,10 +68,16 @@ def check_memory(
 ) -> None:
     """Raise MemoryError, with a size that fits, if the device has less free memory.
 
-    The config's `field`, of `value`, needs `count` transitions of `entry` bytes.
+    The config's `field`, of `value`, needs `count` transitions of `entry` bytes, which
+    the log `yieldrl.memory` says: as a warning of a gibibyte or more.
     """
     needed, free = count * entry, free_memory(device)
     if needed <= free:
+        level = logging.WARNING if needed >= 2**30 else logging.INFO
+        sizes = needed / 2**30, free / 2**30
+        log.log(
+            level, "%s = %d: %.2f of %.1f GiB free on %s", field, value, *sizes, device
+        )
         return
     fits = int(0.8 * free) // entry
     most = fits * value // count

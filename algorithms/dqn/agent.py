@@ -9,6 +9,7 @@ from torch import Tensor
 
 from yieldrl.algorithms.off_policy import EpsilonGreedy
 from yieldrl.core import derive_seed, spaces
+from yieldrl.core.conversion import to_tensor
 
 from .algorithm import Algorithm
 from .config import Config
@@ -29,10 +30,10 @@ class Agent(EpsilonGreedy):
         if not np.count_nonzero(explores):
             return self.algorithm.predict(obs), {}
         random = self.rng.integers(self.algorithm.model.num_actions, size=count)
-        random = torch.from_numpy(random).to(self.device)
+        random = to_tensor(random, self.device)
         if explores.all():  # no need to evaluate the network
             return random, {}
-        where = torch.from_numpy(explores).to(self.device)
+        where = to_tensor(explores, self.device)
         return torch.where(where, random, self.algorithm.predict(obs)), {}
 
     def state_dict(self) -> dict[str, Any]:

@@ -119,7 +119,8 @@ def _added(state: State, comes: Tensor, **values: Tensor | int) -> State:
     lists = {}
     for name, value in values.items():
         old = state[name]
-        new = torch.as_tensor(value, dtype=old.dtype, device=old.device)
+        is_number = not isinstance(value, Tensor)
+        new = torch.full_like(old[0], value) if is_number else value.to(old.dtype)
         longer = torch.cat((new.expand(1, old.shape[1]), old[:-1]))
         lists[name] = torch.where(comes, longer, old)
     return {**state, **lists}

@@ -8,6 +8,7 @@ on, so that all this is for a process of its own.
 """
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import torch
@@ -60,12 +61,16 @@ class SimTensor(torch.Tensor):
         if torch.Tag.inplace_view in function.tags:  # the tensor itself has new sizes
             with no_dispatch():
                 function(*args, **kwargs)
-        if name.startswith("copy_") and not isinstance(args[0], cls):
-            wait(name)
+        if name.startswith("copy_") and len({*map(type, args[:2])}) > 1:
+            into = isinstance(args[0], cls)
+            COPIES["there" if into else "back"] += 1
+            if not into or not (kwargs.get("non_blocking") or True in args[2:]):
+                wait(name)
         args, kwargs = pytree.tree_map(_bare, (args, kwargs))
         kwargs.pop("pin_memory", None)
         result = launch(function, args, kwargs)
         if not stays:
+            COPIES["back"] += 1
             return result
         own = [x for x in tensors if isinstance(x, cls)]
         return pytree.tree_map(lambda x: _wrapped(x, own), result)
@@ -100,6 +105,7 @@ def _wrapped(result, inputs):
     return SimTensor(result)
 
 
+COPIES = Counter()  # to the device and back
 GRAPHS = []
 """What records the operations: none, or one `simulated.graphs.Graph`."""
 
@@ -171,6 +177,7 @@ def _gru_cell(inputs, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
 def _copy_from(source, target, non_blocking=False):
     if not isinstance(target, SimTensor) or not non_blocking:
         wait("copy")
+    COPIES["there" if isinstance(target, SimTensor) else "back"] += 1
     launch(torch.Tensor.copy_, (_bare(target), _bare(source)), {})
     return target
 

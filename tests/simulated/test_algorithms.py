@@ -4,11 +4,14 @@ from collections import Counter
 from itertools import takewhile
 from pathlib import Path
 
+import numpy as np
 import pytest
 import simulated.device
 import torch
 from factories import trainer_of
 from simulated.device import DEVICE, WAITS, SimTensor
+
+from yieldrl.core.packed import PackedCopy
 
 ROOTS = {"a2c", "dqn", "grpo", "ppo", "ppo_lstm", "q_learning", "reinforce", "sac"}
 FOLDERS = sorted((Path(simulated.device.ROOT) / "algorithms").glob("*/__init__.py"))
@@ -16,9 +19,11 @@ NAMES = [
     pytest.param(name, marks=[] if name in ROOTS else pytest.mark.slow)
     for name in (folder.parent.name for folder in FOLDERS)
 ]
-BORDER = "to in core/conversion.py:like_input"  # of actions, for NumPy environments
+BORDER = "to in core/conversion.py:"  # of actions, for environments of arrays
 SENTENCES = "vla/backends/decoder.py:__call__"  # made tokens, on the CPU
 FIRST = "core/conversion.py:as_array"  # what the very first step returned is looked at
+MADE = "__init__", "hidden.py:_check_first_states"  # before the first step
+RESET = "envs/batched/inputs.py:_converted"  # of the very first reset
 EPISODES = "collectors/statistics.py"  # every 128 steps of all environments
 WHOLE = "buffers/episodes.py:full"  # every 16 steps: whether all episodes have ended
 DIVERGED = "_local_scalar_dense in abstractions.py:minimize"  # every 100 gradient steps
@@ -69,10 +74,10 @@ def test_it_trains_evaluates_saves_and_goes_on_there(name, tmp_path):
     with trainer_of(name, device=str(DEVICE), **{length: 64}) as trainer:
         half = takewhile(lambda log: log[f"{counted}_step"] < 32, trainer())
         waits, _ = waits_by_kind(half)
-        acting = BORDER, FIRST, WHOLE, EPISODES, SENTENCES, "hidden.py", "__init__"
+        acting = BORDER, FIRST, RESET, WHOLE, EPISODES, SENTENCES, *MADE
         known = DIVERGED, *OF_ROLLOUTS.get(name, ())
         if trainer.config.collection == "async":  # a thread acts meanwhile
-            known = *known, BORDER
+            known = *known, BORDER, "collectors/segments.py"
         assert not places_but(waits.get("train", ()), *known)
         assert not places_but(waits.get("collect", ()), *acting, *known)
         path = trainer.save(tmp_path / "run.pt")
@@ -91,6 +96,7 @@ def test_with_worlds_there_a_step_waits_for_nothing(name):
     with trainer_of(name, device=str(DEVICE), **world) as trainer:
         WAITS.clear()
         waits, _ = waits_by_kind(trainer())
+    assert waits["collect"].pop(f"copy_ in {RESET}") == 1
     first = [wait for wait in waits["collect"].elements() if FIRST in wait]
     assert len(first) == 3  # reward, terminated, truncated
     assert not places_but(waits["collect"], FIRST, EPISODES)
@@ -100,7 +106,8 @@ def test_with_worlds_there_a_step_waits_for_nothing(name):
 def test_numbers_cross_to_environments_on_the_cpu_once_a_step():
     with trainer_of("ppo", device=str(DEVICE), total_steps=32) as trainer:
         waits, steps = waits_by_kind(trainer())
-    assert waits["collect"][BORDER] == steps["collect"]
+    assert waits["collect"].total() == steps["collect"]
+    assert all(BORDER in wait for wait in waits["collect"])
 
 
 def test_mixed_devices_and_waits_are_noticed():
@@ -110,3 +117,29 @@ def test_mixed_devices_and_waits_are_noticed():
     assert (there + torch.tensor(1.0)).sum() == 6.0
     simulated.device.wait("nothing")  # not of the package
     assert WAITS == []
+
+
+def test_a_step_of_arrays_goes_over_in_one_copy(monkeypatch):
+    copies = Counter()
+    monkeypatch.setattr(simulated.device, "COPIES", copies)
+    with trainer_of("ppo", device=str(DEVICE), total_steps=64) as trainer:
+        kinds = []
+        for log in trainer():
+            kinds.append((log["log_type"], copies["there"], copies["back"]))
+            copies.clear()
+    steps = [counts for kind, *counts in kinds if kind == "collect"]
+    assert all(there == back == 1 for there, back in steps[1:])
+
+
+def test_arrays_arrive_and_stay_until_the_call_after_the_next():
+    copy = PackedCopy(DEVICE)
+    sent = [
+        {"obs": {"a": np.full((2, 3), i, np.float64), "b": np.full((2,), i, np.uint8)}}
+        for i in range(3)
+    ]
+    first, second = copy(sent[0]), copy(sent[1])
+    assert first["obs"]["a"].dtype == torch.float64
+    assert first["obs"]["a"].tolist() == [[0.0] * 3] * 2
+    assert second["obs"]["b"].tolist() == [1, 1]
+    copy(sent[2])
+    assert second["obs"]["a"].tolist() == [[1.0] * 3] * 2

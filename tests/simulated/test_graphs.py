@@ -181,10 +181,14 @@ def test_what_is_yielded_is_not_overwritten_by_the_next_replay(graphs):
 
 
 def test_a_learning_rate_that_changes_needs_no_other_graph(graphs):
-    with in_world("ppo", True, anneal_learning_rate=True) as trainer:
-        logs = [log["logs"] for log in of_all(trainer)]
+    weights = []
+    for compile_it in (False, True):
+        with in_world("ppo", compile_it, anneal_learning_rate=True) as trainer:
+            logs = [log["logs"] for log in of_all(trainer)]
+            weights.append([p.detach().raw for p in trainer.model.parameters()])
     assert len({x["learning_rate"] for x in logs if "learning_rate" in x}) == 6
     assert len(graphs) == 2  # a collecting step and a gradient step
+    torch.testing.assert_close(*weights, rtol=1e-4, atol=1e-6)
 
 
 def test_rollouts_of_ones_own_are_collected_as_before(graphs):
