@@ -44,7 +44,12 @@ from yieldrl.core import (
     set_rng_state,
 )
 from yieldrl.core.files import saved_count
-from yieldrl.core.gradient_step import diverged, gradient_step
+from yieldrl.core.gradient_step import (
+    accumulate_gradients,
+    apply_gradients,
+    diverged,
+    trained_parameters,
+)
 from yieldrl.core.logs import LogData as LogData
 from yieldrl.core.logs import Logs as Logs
 from yieldrl.core.logs import LogType as LogType
@@ -227,16 +232,32 @@ class Algorithm(ABC):
                 takes less memory; by default as many as the config says, if it does.
         """
         optimizer, engine = optimizer or self.optimizer, self.runtime.engine
-        parts = micro_batches
+        parts, runtime = micro_batches, self.runtime
         if parts is None:
             parts = getattr(self.config, "micro_batches", 1)
-        step = gradient_step if engine is None else engine.gradient_step
+        options = optimizer, max_grad_norm, parts
+        replay = runtime.recorded(self, loss, *options) if runtime.records else None
         if self.config.compile or self.config.precision != "float32":
-            step, loss = self.runtime.executed(self, step, loss)
-        logs = step(loss, data, optimizer, max_grad_norm, parts)
+            loss = runtime.executed(loss)
+        if replay is not None:
+            logs = replay(data)
+        elif engine is not None:
+            logs = engine.gradient_step(loss, data, *options)
+        else:
+            trained = trained_parameters(optimizer)
+            try:
+                if parts == 1:
+                    total, logs = loss(data)
+                    total.backward(inputs=trained)
+                else:
+                    logs = accumulate_gradients(loss, data, trained, parts)
+                apply_gradients(optimizer, trained, logs, data, max_grad_norm)
+            finally:  # the next step begins without gradients
+                optimizer.zero_grad()
         # To read the loss is to wait for a GPU, which is done every 100 steps.
         is_read = self.device.type == "cpu" or self.counters.learn_step % 100 == 99
-        if is_read and "loss" in logs and not math.isfinite(logs["loss"]):
+        is_read &= "loss" in logs and not runtime.recording
+        if is_read and not math.isfinite(logs["loss"]):
             raise diverged(self.model, self.counters, float(logs["loss"]))
         return logs
 

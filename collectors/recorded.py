@@ -32,7 +32,7 @@ class RecordedCollector(SyncCollector):
             self._on_device,
             owners=(self.agent, self.agent.algorithm, self.envs, *remembered),
             generators=(self.agent.generator, world.generator),
-            state=lambda: id(self.statistics),
+            state=lambda: (self.statistics,),
         )
 
     def step(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
 from yieldrl.core import spaces
-from yieldrl.core.conversion import as_array
+from yieldrl.core.conversion import as_array, copied_array
 from yieldrl.envs.arrays import copied, in_dtype, leaves, replaced
 from yieldrl.envs.autoreset import Step, StepReader
 from yieldrl.envs.serial import SerialVectorEnv
@@ -80,8 +80,8 @@ class Stepper:
         last is missing.
         """
         try:
-            copy = copied if hasattr(action, "dtype") else deepcopy
-            given = action if self._careful else copy(action)
+            plain = self._careful and type(action) is np.ndarray
+            given = action if plain else self._copied(action)
             obs, reward, terminated, truncated, info = self.envs.step(given)
         except Exception as reason:
             check_action(action, reason)
@@ -110,6 +110,13 @@ class Stepper:
             if step.obs is not step.next_obs:
                 self._check_choices(step.obs)
         return step
+
+    def _copied(self, action: Any) -> Any:
+        """A copy of actions, because some environments write into them; where these
+        give arrays an array, of a GPU's tensor too."""
+        if self._checks and isinstance(action, Tensor):
+            return copied_array(action)
+        return copied(action) if hasattr(action, "dtype") else deepcopy(action)
 
     def _reset_ended(self, step: Step) -> Step:
         ended = step.ended

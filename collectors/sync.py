@@ -13,12 +13,10 @@ from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors.statistics import make_statistics, mean_episode
 from yieldrl.collectors.stepping import Step, Stepper
 from yieldrl.core import spaces
-from yieldrl.core.conversion import as_array
-from yieldrl.core.packed import PackedCopy
 from yieldrl.envs.arrays import tree_map
 from yieldrl.envs.autoreset import final_info_entry
 
-MOVED = frozenset({"next_obs", "reward", "terminated", "truncated", "obs", "valid"})
+MOVED = "next_obs", "reward", "terminated", "truncated", "obs", "valid"
 """What goes to a GPU of a step of arrays."""
 
 
@@ -123,7 +121,7 @@ class SyncCollector(Collector):
         self.recorded: tuple[str, ...] = tuple(getattr(envs, "recorded_info", ()))
         self.obs: Any = None
         self.statistics: Any = None
-        self._copies: PackedCopy | None = None  # of arrays to a GPU
+        self._copies: Any = None  # of arrays to a GPU
 
     def step(self) -> dict[str, Any]:
         """Step all environments once; logs of the episodes that ended, if any.
@@ -135,11 +133,10 @@ class SyncCollector(Collector):
         obs = self.obs
         action, extras = self.agent.sample(obs)
         self.obs = None  # until the step is written
-        copies = self._copies
-        step = self.stepper.step(action if copies is None else as_array(action))
+        step = self.stepper.step(action)
         logs = self.statistics.update(step)  # raises if a value is not finite
-        if copies is not None:
-            step = moved(step, copies)
+        if self._copies is not None:
+            step = self._moved(step, self._copies)
         self.buffer.add(self.transition(obs, action, step, extras))
         if self.counts:
             self.agent.count_steps(self.envs.num_envs)
@@ -147,6 +144,14 @@ class SyncCollector(Collector):
             self.agent.begin_episode(step.begins, exploring=True)
         self.obs = step.obs
         return logs
+
+    def _moved(self, step: Step, copies: Any) -> Step:
+        """A step of arrays as tensors on a GPU, in one copy."""
+        entries = {name: getattr(step, name) for name in MOVED}
+        if step.obs is step.next_obs:
+            del entries["obs"]
+        there = copies({k: x for k, x in entries.items() if x is not None})
+        return step._replace(**{"obs": there["next_obs"], **there})
 
     def transition(
         self, obs: Any, action: Any, step: Step, extras: Mapping[str, Any]
@@ -235,17 +240,10 @@ class SyncCollector(Collector):
         device = getattr(self.agent, "device", torch.device("cpu"))
         parts = obs, self.envs.num_envs, self.report_every, device
         if device.type not in ("cpu", "mps") and holds_numbers(obs):
+            from yieldrl.core.packed import PackedCopy  # on a GPU alone
+
             self._copies = PackedCopy(device)
         self.obs, self.statistics = obs, make_statistics(*parts)  # assigned together
-
-
-def moved(step: Step, copies: PackedCopy) -> Step:
-    """A step of arrays as tensors on a GPU."""
-    entries = {k: x for k, x in step._asdict().items() if k in MOVED and x is not None}
-    if step.obs is step.next_obs:
-        del entries["obs"]
-    there = copies(entries)
-    return step._replace(**{"obs": there["next_obs"], **there})
 
 
 def holds_numbers(obs: Any) -> bool:

@@ -8,6 +8,9 @@ import torch
 
 log = logging.getLogger("yieldrl.compile")
 
+GRAPHS = ("cuda",)
+"""Types of devices for which CUDA graphs are recorded too."""
+
 OPTIONS = {"cpp.use_decompose_tanh": True}  # of PyTorch's compiler: tanh by exp
 
 

@@ -9,113 +9,10 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from yieldrl.core.ranks import ranks
-from yieldrl.core.recorded import Recorded
 from yieldrl.core.signals import defer_keyboard_interrupt
 
 Loss = Callable[[Any], tuple[Tensor, dict[str, Any]]]
 """From a batch `[B]` to the loss (0-dim) and metrics to log (detached, 0-dim)."""
-
-
-def gradient_step(
-    loss: Loss,
-    data: Any,
-    optimizer: Optimizer,
-    max_grad_norm: float | None,
-    micro_batches: int,
-) -> dict[str, Any]:
-    """Gradients of a loss of a batch `[B]`, and the optimizer's step; the metrics."""
-    trained = trained_parameters(optimizer)
-    try:
-        if micro_batches == 1:
-            total, logs = loss(data)
-            total.backward(inputs=trained)
-        else:
-            logs = accumulate_gradients(loss, data, trained, micro_batches)
-        apply_gradients(optimizer, trained, logs, data, max_grad_norm)
-    finally:  # the next step begins without gradients
-        optimizer.zero_grad()
-    return logs
-
-
-class RecordedStep:
-    """`gradient_step` as one CUDA graph, with the learning rates as tensors.
-
-    Args:
-        name: Of the loss.
-        loss: From the batch to the loss and metrics.
-        owners: The algorithm, and whose method the loss is.
-        optimizer: Says what is trained.
-        options: `max_grad_norm` and `micro_batches`.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        loss: Loss,
-        owners: tuple[Any, ...],
-        optimizer: Optimizer,
-        *options: Any,
-    ) -> None:
-        self.loss, self.optimizer, self.options = loss, optimizer, options
-        groups, device = optimizer.param_groups, owners[0].device
-        self.rates = [torch.tensor(group["lr"], device=device) for group in groups]
-        self.names: list[str] = []  # of the metrics
-        attributes = vars(owners[0]).values()
-        drawn = [x for x in attributes if isinstance(x, torch.Generator)]
-        self.recorded = Recorded(
-            f"gradient step ({name})",
-            self._step,
-            owners=owners,
-            generators=drawn,
-            state=self._state,
-        )
-
-    def __call__(self, data: Any) -> dict[str, Any]:
-        """Take a step on a batch `[B]`; the metrics."""
-        groups = self.optimizer.param_groups
-        if self.recorded.refused:
-            return gradient_step(self.loss, data, self.optimizer, *self.options)
-        for rate, group in zip(self.rates, groups, strict=True):
-            rate.fill_(group["lr"])
-        metrics, written = self.recorded(data)
-        for key, tensor in written.items():
-            data.set(key, tensor.clone())
-        # The next replay overwrites its results, and these are yielded.
-        logs = dict(zip(self.names, metrics.clone().unbind(), strict=True))
-        return {**logs, "learning_rate": groups[0]["lr"]}
-
-    def _step(self, data: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        """The metrics `[M]`, and what the loss has set in the batch."""
-        groups = self.optimizer.param_groups
-        batch = data if isinstance(data, Tensor) else data.copy()
-        given = _leaves(batch)
-        rates = [group["lr"] for group in groups]
-        for group, rate in zip(groups, self.rates, strict=True):
-            group.update(lr=rate, capturable=True)
-        try:
-            logs = gradient_step(self.loss, batch, self.optimizer, *self.options)
-        finally:
-            for group, rate in zip(groups, rates, strict=True):
-                group.update(lr=rate, capturable=False)
-        del logs["learning_rate"]
-        self.names = [*logs]
-        like, values = self.rates[0], logs.values()
-        metrics = [torch.as_tensor(x, device=like.device).to(like) for x in values]
-        leaves = _leaves(batch).items()
-        written = {key: x for key, x in leaves if x is not given.get(key)}
-        return torch.stack(metrics) if metrics else like.new_zeros(0), written
-
-    def _state(self) -> tuple[Any, ...]:
-        """The parameters, the tensors of the optimizer, and its options."""
-        groups, kept = self.optimizer.param_groups, self.optimizer.state.values()
-        options = [
-            tuple(x for x in group.items() if x[0] != "params" and "lr" not in x[0])
-            for group in groups
-        ]
-        parameters = [p for group in groups for p in group["params"]]
-        tensors = [x for state in kept for x in state.values()]
-        held = tuple(id(x) for x in (*parameters, *tensors))
-        return held, tuple(p.requires_grad for p in parameters), tuple(options)
 
 
 def trained_parameters(optimizer: Optimizer) -> list[nn.Parameter]:
@@ -228,7 +125,7 @@ def in_parts(
     cuts = [count * i // number for i in range(number + 1)]
     sizes = [end - start for start, end in pairwise(cuts)]
     parts = data.split(sizes)
-    given = _leaves(parts[0])
+    given = leaves_of(parts[0])
     total: dict[str, Any] = {}
     for part, end in zip(parts, cuts[1:], strict=True):
         share = len(part) / count
@@ -238,7 +135,7 @@ def in_parts(
     return total
 
 
-def _leaves(data: Any) -> dict[str, Any]:
+def leaves_of(data: Any) -> dict[str, Any]:
     """The tensors of a batch by their keys; none of a tensor, which has no keys."""
     if isinstance(data, Tensor):
         return {}
@@ -250,7 +147,7 @@ def _hand_back(data: Any, parts: Sequence[Any], given: dict[str, Any]) -> None:
 
     What it wrote in place is there already, for the parts are views.
     """
-    for key, leaf in _leaves(parts[0]).items():
+    for key, leaf in leaves_of(parts[0]).items():
         if leaf is not given.get(key):
             data.set(key, torch.cat([part.get(key) for part in parts]))
 

@@ -18,13 +18,10 @@ from torch.nn import Module
 
 log = logging.getLogger("yieldrl.compile")
 
-DEVICES = ("cuda",)
-"""Types of devices that record."""
-
 MOST = 8
 """Graphs of one function, for other shapes or values; more are not worth their time."""
 
-PLAIN = bool, int, float, str, type(None)
+PLAIN = bool | int | float | str | None
 
 
 class Recorded:
@@ -44,7 +41,7 @@ class Recorded:
         owners: Objects whose attributes it reads and replaces. Of modules among these
             attributes numbers and text are looked at too.
         generators: Its random generators. PyTorch's global one is known anyway.
-        state: What else must be the same, and lives as long as a graph.
+        state: Numbers, tuples of these, and objects that must be the same too.
     """
 
     def __init__(
@@ -54,7 +51,7 @@ class Recorded:
         *,
         owners: tuple[Any, ...] = (),
         generators: Iterable[torch.Generator] = (),
-        state: Callable[[], Any] = tuple,
+        state: Callable[[], Iterable[Any]] = tuple,
     ) -> None:
         self.name, self.function, self.owners = name, function, owners
         self.generators, self.state = tuple(generators), state
@@ -113,12 +110,13 @@ class Recorded:
 
     def _key(self, inputs: tuple[Any, ...]) -> Any:
         """What a graph was recorded for: it is of no use for anything else."""
-        attributes = tuple(
-            (place, value if isinstance(value, PLAIN) else id(value))
+        attributes = (
+            (place, _same(value))
             for place, value in self._attributes().items()
             if place not in self._carried
         )
-        return _layout(inputs), attributes, tuple(self._inside()), self.state()
+        state = map(_same, self.state())
+        return _layout(inputs), *attributes, *self._inside(), *state
 
     def _inside(self) -> list[Any]:
         """The numbers and text of all modules, such as `training`, and those numbers
@@ -147,7 +145,9 @@ class Graph:
     def __init__(self, recorded: Recorded, inputs: tuple[Any, ...]) -> None:
         self.inputs = _map(Tensor.clone, inputs)
         self.carried = recorded.carried()
-        self.kept = recorded.state(), [vars(owner).copy() for owner in recorded.owners]
+        # What was compared lives as long as the graph, so that no other has its id.
+        owners = [vars(owner).copy() for owner in recorded.owners]
+        self.compared = [*recorded.state()], owners
         self.graph = torch.cuda.CUDAGraph()
         for generator in recorded.generators:
             self.graph.register_generator_state(generator)
@@ -195,6 +195,13 @@ def noticed_waits() -> Iterator[list[str]]:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
+
+
+def _same(value: Any) -> Any:
+    """What is equal for the same numbers or the same object."""
+    if isinstance(value, tuple):
+        return tuple(map(_same, value))
+    return value if isinstance(value, PLAIN) else id(value)
 
 
 def _map(function: Callable[[Tensor], Any], tree: Any) -> Any:

@@ -7,13 +7,11 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
-from torch.optim import Optimizer
 
-from yieldrl.core.compiled import Compiled
+from yieldrl.core.compiled import GRAPHS, Compiled
 from yieldrl.core.config import Config
-from yieldrl.core.gradient_step import Loss, RecordedStep
+from yieldrl.core.gradient_step import Loss
 from yieldrl.core.ranks import ranks
-from yieldrl.core.recorded import DEVICES
 from yieldrl.core.trees import map_tensors
 
 Precision = Literal["float32", "bfloat16"]
@@ -40,11 +38,12 @@ class Runtime:
     def __init__(self, config: Config, device: torch.device) -> None:
         self.config, self.device = config, device
         self.engine: Any = None
-        if config.compile and config.uncompiled and device.type not in DEVICES:
+        if config.compile and config.uncompiled and device.type not in GRAPHS:
             raise config.error("compile", f"{config.uncompiled}: leave it out")
-        self.records = config.compile and device.type in DEVICES
+        self.records = config.compile and device.type in GRAPHS
         self._losses: dict[str, tuple[LatestLoss, Loss]] = {}
-        self._steps: dict[Any, RecordedStep] = {}
+        self._steps: dict[Any, Callable[[Any], dict[str, Any]]] = {}
+        self.recording = False  # a step is inside of another one
 
     def function(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function of tensors, compiled if the config says so."""
@@ -52,12 +51,8 @@ class Runtime:
         compiles = self.config.compile and not self.config.uncompiled
         return Compiled(name, rounded) if compiles else rounded
 
-    def executed(
-        self, algorithm: Any, step: Callable[..., Any], loss: Loss
-    ) -> tuple[Callable[..., Any], Loss]:
-        """A gradient step and its loss as the config says: compiled, in fewer digits,
-        and on a GPU recorded as one CUDA graph, unless the loss is made anew each time
-        or several processes learn together."""
+    def executed(self, loss: Loss) -> Loss:
+        """A loss as the config says: compiled, or in fewer digits."""
         name = getattr(loss, "__name__", "loss")
         if name not in self._losses:
             latest = LatestLoss(name)
@@ -65,26 +60,22 @@ class Runtime:
             self._losses[name] = latest, function
         latest, function = self._losses[name]
         latest.function = loss  # a new closure in each step may have the same code
-        alone = self.engine is None and ranks().count == 1
-        of = getattr(loss, "__self__", None)  # whose method it is
-        if self.records and alone and of is not None:
-            step = partial(self._recorded_step, name, (algorithm, of))
-        return step, function
+        return function
 
-    def _recorded_step(
-        self,
-        name: str,
-        owners: tuple[Any, ...],
-        loss: Loss,
-        data: Any,
-        optimizer: Optimizer,
-        *options: Any,
-    ) -> dict[str, Any]:
-        key = name, id(optimizer), options
+    def recorded(
+        self, algorithm: Any, loss: Any, *options: Any
+    ) -> Callable[[Any], dict[str, Any]] | None:
+        """The gradient step of a batch that is one CUDA graph; None where there is
+        none: on a CPU, in several processes, or if the loss is made anew each time."""
+        alone = self.engine is None and ranks().count == 1
+        if self.recording or not alone or not hasattr(loss, "__self__"):
+            return None
+        from yieldrl.core.recorded_step import RecordedStep  # nobody else needs it
+
+        key = loss.__name__, id(options[0]), *options[1:]
         if key not in self._steps:
-            made = RecordedStep(name, loss, owners, optimizer, *options)
-            self._steps[key] = made
-        return self._steps[key](data)
+            self._steps[key] = RecordedStep(algorithm, loss, *options)
+        return self._steps[key]
 
     def gathered(self) -> AbstractContextManager[Any]:
         """Context in which the whole model can be read, though processes share it."""

@@ -88,7 +88,7 @@ def set_sync_debug_mode(mode):
 
 def install(monkeypatch):
     """Let PyTorch's public functions record graphs of the simulated device."""
-    from yieldrl.core import compiled, recorded, runtime
+    from yieldrl.core import compiled, runtime
 
     Graph.made.clear()
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
@@ -96,8 +96,7 @@ def install(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: MODE[0])
     monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", set_sync_debug_mode)
     monkeypatch.setattr(simulated.device, "wait", wait)
-    for module in recorded, runtime:
-        monkeypatch.setattr(module, "DEVICES", ("sim",))
+    monkeypatch.setattr(runtime, "GRAPHS", ("sim",))
     plain = lambda self, *args: self.function(*args)  # noqa: E731 - no compiler for it
     monkeypatch.setattr(compiled.Compiled, "__call__", plain)
     return Graph.made
