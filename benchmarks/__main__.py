@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 # `python -m benchmarks` gives this file alone that name: all the others have one name.
-from yieldrl.benchmarks import learning, results, site
+from yieldrl.benchmarks import gpu, learning, results, site
 from yieldrl.benchmarks.env_throughput import measuring as worlds
 from yieldrl.benchmarks.peers import measuring as peers
 from yieldrl.benchmarks.peers import tables
@@ -34,6 +34,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("plot", help="draw docs/results again")
+    gpu.add_options(commands.add_parser("gpu", description=gpu.__doc__))
     adds: dict[str, Any] = {}
     for name, known in NAMES.items():
         made = commands.add_parser(name)
@@ -68,6 +69,8 @@ def main(arguments: Sequence[str]) -> None:
     """Run a command and print its result."""
     options = vars(parse(arguments))
     command = options.pop("command")
+    if command == "gpu":
+        gpu.run(**options)
     if command in MEASURED:
         measure(command, **options)
         return
