@@ -235,5 +235,5 @@ def run(device: str, seconds: float, most: int, keep: bool) -> None:
     print(*failed, result["differences"], table, results.footer(result), sep="\n")
     if keep:
         results.save(result, results.FOLDER / "gpu.json")
-        (results.FOLDER / "gpu.md").write_text(table + "\n", "utf-8")
+        (results.FOLDER / "gpu.txt").write_text(table + "\n", "utf-8")
     raise SystemExit(bool(failed) or max(result["differences"].values()) > 1e-4)
