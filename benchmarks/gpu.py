@@ -48,9 +48,7 @@ def trainer_of(algorithm: str, **fields: Any) -> Any:
     return module.Trainer(config_of(algorithm, **fields))
 
 
-def smoke(
-    algorithm: str, device: str, seconds: float, **fields: Any
-) -> dict[str, Any]:
+def smoke(algorithm: str, device: str, seconds: float, **fields: Any) -> dict[str, Any]:
     """Train a little, evaluate, save, load, and go on as the one that was saved."""
     began, kinds = time.perf_counter(), Counter[str]()
     try:
