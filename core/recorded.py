@@ -25,9 +25,10 @@ PLAIN = bool | int | float | str | None
 
 
 class Recorded:
-    """A function that is recorded at its second call, and replayed from then on.
+    """A function that is recorded at its third call, and replayed from then on.
 
-    The first call runs as it is, to see whether the function may be recorded at all: it
+    Two calls run as they are. The first one makes what is made once, such as compiled
+    code. The second one is watched, whether the function may be recorded at all: it
     must not wait for the device, nor change attributes of `owners` to other things than
     tensors of the same layout. If it may not, a line in the log `yieldrl.compile` says
     why, and it runs as it is for ever. Before each replay the attributes of `owners`
@@ -57,7 +58,8 @@ class Recorded:
         self.generators, self.state = tuple(generators), state
         self.refused = ""  # why it is not recorded
         self._carried: set[tuple[int, str]] = set()  # attributes that it replaces
-        self._seen: set[Any] = set()
+        self._seen: set[Any] = set()  # keys for which it ran once
+        self._watched: set[Any] = set()  # and again
         self._graphs: dict[Any, Graph] = {}
 
     def __call__(self, *inputs: Any) -> Any:
@@ -66,7 +68,11 @@ class Recorded:
             return self.function(*inputs)
         key = self._key(inputs)
         if key not in self._seen:
-            return self._try(inputs)
+            result = self.function(*inputs)
+            self._seen.add(self._key(inputs))
+            return result
+        if key not in self._watched:
+            return self._watch(inputs)
         if key not in self._graphs:
             if len(self._graphs) == MOST:
                 self._refuse(f"its shapes or values have changed {MOST} times")
@@ -84,7 +90,7 @@ class Recorded:
         places = [(self.owners[number], name) for number, name in self._carried]
         return [(owner, name, getattr(owner, name)) for owner, name in places]
 
-    def _try(self, inputs: tuple[Any, ...]) -> Any:
+    def _watch(self, inputs: tuple[Any, ...]) -> Any:
         """Run the function, and note whether and how it may be recorded."""
         before = self._attributes()
         with noticed_waits() as waits:
@@ -101,7 +107,7 @@ class Recorded:
             self._carried.add(place)
         if waits:
             self._refuse(f"it waits for the GPU: {waits[0]}")
-        self._seen.add(self._key(inputs))
+        self._watched.add(self._key(inputs))
         return result
 
     def _attributes(self) -> dict[tuple[int, str], Any]:
@@ -136,7 +142,8 @@ class Recorded:
 
     def __getstate__(self) -> dict[str, Any]:
         """The state of a copy, which records for itself."""
-        return {**vars(self), "_graphs": {}, "_seen": set(), "_carried": set()}
+        anew = {"_graphs": {}, "_seen": set(), "_watched": set(), "_carried": set()}
+        return {**vars(self), **anew}
 
 
 class Graph:
@@ -191,7 +198,7 @@ def noticed_waits() -> Iterator[list[str]]:
     for warning in said:
         if "synchronizing CUDA operation" in str(warning.message):
             waits.append(f"{warning.filename}, line {warning.lineno}")
-        else:
+        elif not str(warning.message).startswith("Synchronization debug mode"):
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )

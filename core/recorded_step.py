@@ -67,7 +67,10 @@ class RecordedStep:
         del logs["learning_rate"]
         self.names = [*logs]
         like, values = self.rates[0], logs.values()
-        metrics = [torch.as_tensor(x, device=like.device).to(like) for x in values]
+        metrics = [
+            x.to(like) if isinstance(x, Tensor) else like.new_full((), x)
+            for x in values
+        ]
         leaves = leaves_of(batch).items()
         written = {key: x for key, x in leaves if x is not given.get(key)}
         return torch.stack(metrics) if metrics else like.new_zeros(0), written
