@@ -122,7 +122,7 @@ class Background(Segments):
         self.actor = agent.actor()
         self._weights = Weights(agent.model, self.actor.model)
         self._begun = False  # whether the actor has the learner's weights
-        self._writer = SegmentWriter(copied)
+        self._writer = SegmentWriter(copied, self.unread)
         parts = envs, self.actor, self._writer
         self.collector = SyncCollector(*parts, seed=0, report_every=report_every)
         cuda = agent.device.type == "cuda"

@@ -11,7 +11,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from yieldrl.collectors.sync import Collector, collect
+from yieldrl.collectors.sync import Collector, collect, reads_next_obs
 from yieldrl.core import defer_keyboard_interrupt
 from yieldrl.core.trees import map_tensors
 from yieldrl.envs.arrays import as_tensors, tree_map
@@ -40,13 +40,16 @@ class SegmentWriter:
 
     Args:
         copy: Copies an array or a tensor, which environments may write into again.
+        unread: Names of entries to leave out.
 
     Attributes:
         logs: Of the episodes that ended in each row; set after each step.
     """
 
-    def __init__(self, copy: Callable[[Any], Any]) -> None:
-        self._copy = copy
+    def __init__(
+        self, copy: Callable[[Any], Any], unread: tuple[str, ...] = ()
+    ) -> None:
+        self._copy, self.unread = copy, unread
         self.clear()
 
     def clear(self) -> None:
@@ -57,7 +60,8 @@ class SegmentWriter:
 
     def add(self, transition: Mapping[str, Any]) -> None:
         """Keep a copy of one step, entries `[N, ...]`."""
-        self.rows.append(tree_map(self._copy, transition))
+        read = {k: v for k, v in transition.items() if k not in self.unread}
+        self.rows.append(tree_map(self._copy, read))
         self.logs.append({})
 
     def end_episodes(self) -> None:
@@ -131,12 +135,14 @@ class Segments(ABC):
         lag: Counts the policies that were handed over.
         started: Whether episodes have begun.
         dropped: Number of environment steps that were too old to be learned from.
+        unread: Names of entries that nobody learns from, and that segments lack.
     """
 
     def __init__(self, agent: Any) -> None:
         self.agent, self.lag = agent, PolicyLag(agent.policy_version)
         self.requests: list[Any] = []
         self.started, self.dropped = False, 0
+        self.unread = () if reads_next_obs(agent) else ("next_obs",)
 
     def __len__(self) -> int:
         return len(self.requests)

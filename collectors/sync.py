@@ -63,7 +63,7 @@ class Collector(Protocol):
         """Collect a rollout `[T, N]` for the caller instead of for the buffer.
 
         With `reset` it begins with new episodes. An attribute `logs` reports those that
-        ended in it, as `step` does.
+        ended in it, as `step` does. It has `next_obs` if the algorithm learns from it.
         """
         raise NotImplementedError(f"{type(self).__name__} collects step by step")
 
@@ -260,6 +260,7 @@ def collect(collector: Any, num_steps: int, *, new_episodes: bool) -> TensorDict
     options = {
         "num_envs": envs.num_envs,
         "device": getattr(agent, "device", "cpu"),
+        "next_obs": reads_next_obs(agent),
         "exact_obs": getattr(getattr(agent, "model", None), "exact_obs", False),
     }
     into = RolloutBuffer(num_steps, *both, **options)
@@ -282,6 +283,11 @@ def collect(collector: Any, num_steps: int, *, new_episodes: bool) -> TensorDict
         collector.buffer = buffer
         if counters is not None:
             counters.acted_version = acted
+
+
+def reads_next_obs(agent: Any) -> bool:
+    """Whether an agent's algorithm learns from the `next_obs` of rollouts."""
+    return getattr(getattr(agent, "algorithm", None), "reads_next_obs", True)
 
 
 def _like(saved: Tensor, current: Any) -> Any:

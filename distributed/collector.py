@@ -199,8 +199,8 @@ class WorkerSegments(Segments):
         """Ask one worker, with the agent to act with."""
         sent = self._sent(index, older=request.older)
         rows = request.num_rows, request.sample_step
-        stats = self.pool.stats.actors[0]
-        return self.pool.ask(index, "collect", *rows, sent, reset, stats)
+        rest = reset, self.pool.stats.actors[0], self.unread
+        return self.pool.ask(index, "collect", *rows, sent, *rest)
 
     def _answered(self, request: Request) -> Segment:
         """The answers of all workers, as one segment `[T, N]`."""

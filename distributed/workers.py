@@ -56,6 +56,7 @@ class RolloutWorkerActor:
         sent: Stored,
         reset: bool = False,
         stats: Any = None,
+        unread: tuple[str, ...] = (),
     ) -> Segment:
         """Take `num_rows` steps of all its environments.
 
@@ -65,11 +66,13 @@ class RolloutWorkerActor:
             sent: The agent to act with, or to ask; new episodes begin with a new one.
             reset: Whether to begin new episodes.
             stats: The `StatsActor` to report to.
+            unread: Names of entries to leave out.
 
         Raises:
             SignatureError: If the weights do not fit this model.
         """
         self._writer.clear()  # some may be left from before an error
+        self._writer.unread = unread
         self._act_with(sent)
         assert self._collector is not None
         if reset:

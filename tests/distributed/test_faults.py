@@ -83,7 +83,7 @@ class FailsOnce:
             self.failed = True
             raise self.error
         rows = {"reward": np.full((1, 1), call.index)}
-        return Segment(rows, [{}], [0] * (call.args[-2]), version=3 + call.index)
+        return Segment(rows, [{}], [0] * call.args[3], version=3 + call.index)
 
 
 def asking_twice(error):
@@ -117,7 +117,7 @@ def test_after_an_error_a_worker_is_asked_again_by_new_episodes():
     pool.stats.actors[0] = "others"
     with pytest.raises(WorkerError, match="stuck"):
         segments.first()
-    again = [(index, step, *rest) for index, _, step, _, *rest in pool.asked[4:]]
+    again = [(index, step, *rest[:2]) for index, _, step, _, *rest in pool.asked[4:]]
     assert again == [(1, 0, True, "others"), (1, 2, False, "others")]
     for breaks in ([0], []):
         part = segments.first()

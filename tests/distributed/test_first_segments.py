@@ -49,7 +49,7 @@ class Racing:
         if call.index in self.dead:
             self.dead.remove(call.index)
             raise DeadWorkerError("rollout worker has died")
-        rows, _, sent, reset, _ = call.args
+        rows, _, sent, reset, *_ = call.args
         reward = np.full((rows, 1), call.index)
         breaks = [0] if reset else []
         return Segment({"reward": reward}, [{}] * rows, breaks, sent.version)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from factories import plain
 
-from yieldrl.algorithms import ppo
+from yieldrl.algorithms import grpo, ppo
 from yieldrl.distributed import workers
 from yieldrl.distributed.recipes import EnvRecipe, Recipe, pickled
 from yieldrl.distributed.weights import Store
@@ -87,6 +87,17 @@ def test_what_workers_are_made_of_is_pickled_once(monkeypatch):
     with trainer_of(rollout_workers=4) as trainer:
         assert trainer.collector.collect(2).shape == (2, 4)
     assert len(pickles) == 1
+
+
+@pytest.mark.parametrize(("module", "reads"), [(ppo, True), (grpo, False)])
+def test_workers_send_next_obs_only_where_it_is_learned_from(one_ray, module, reads):
+    own = {"env_id": "yieldrl/Pendulum-v1", "num_envs": 8, "collection": "ray"}
+    with factories.trainer_of(module, **own) as trainer:
+        assert ("next_obs" in set(trainer.collector.collect(2).keys())) is reads
+        [request] = trainer.collector.segments.requests
+        sent = one_ray.get(request.calls[0].answer).rows
+        assert ("next_obs" in sent) is reads
+        assert "obs" in sent
 
 
 def test_a_loop_of_ones_own_updates_as_it_does_without_learners():
