@@ -15,7 +15,7 @@ from worlds import Steps, check_rows
 
 from yieldrl.algorithms import dqn
 from yieldrl.distributed import RayCollector, WorkerError
-from yieldrl.distributed.collector import join_segments
+from yieldrl.distributed.worker_segments import join_segments
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
 pytestmark = pytest.mark.usefixtures("on_ray")

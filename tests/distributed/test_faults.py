@@ -12,9 +12,9 @@ from yieldrl.algorithms import ppo
 from yieldrl.collectors.segments import Segment
 from yieldrl.distributed import ActorPool, Learners, WorkerError, actors, recipes
 from yieldrl.distributed.actors import Call, DeadWorkerError, answer_of
-from yieldrl.distributed.collector import WorkerSegments
 from yieldrl.distributed.recipes import EnvRecipe, pickled
 from yieldrl.distributed.weights import Stored
+from yieldrl.distributed.worker_segments import WorkerSegments
 
 CONFIG = ppo.Config(collection="ray", num_envs=2, num_steps=4, eval_every=0)
 

@@ -12,7 +12,7 @@ from worlds import Steps, check_rows
 from yieldrl.algorithms import dqn, grpo, ppo
 from yieldrl.collectors.segments import Segment
 from yieldrl.distributed.actors import Call, DeadWorkerError
-from yieldrl.distributed.collector import FirstSegments
+from yieldrl.distributed.first_segments import FirstSegments
 from yieldrl.distributed.weights import Stored
 
 ON_RAY = {"collection": "ray", "wait_for_all": False}
